@@ -138,7 +138,7 @@ bench-ssd:
 bench-explain:
 	@./benches/explain/compare.sh
 
-# The crates in figures: lines, files, circles between files, files that render. BEFORE=path of another
+# Measures the crates: lines, files, cycles between files, files that render. BEFORE=path of another
 # checkout prints both.
 house:
 	@cargo run --locked -q -p house -- $(if $(BEFORE),"$(BEFORE)" .)

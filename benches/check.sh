@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# How long a check takes: on this machine, and on a synthetic host of 64 drives in 8 md arrays, 200
-# mounts, 500 jobs and 2,000 processes. Prints the median of some runs: CPU time (user and system,
-# the child that asks for filesystem sizes included) and wall time, in ms.
+# How long a check takes: on this machine, and on a synthetic host with 64 drives in 8 md arrays, 200
+# mounts, 500 jobs and 2,000 processes. Prints the median of several runs: CPU time (user and system,
+# including the child process that queries filesystem sizes) and wall time, in ms.
 #
 #   make bench        (RUNS=21 by default)
 set -euo pipefail
@@ -17,7 +17,7 @@ trap 'rm -rf "$host" "$host.tar.zst"' EXIT
 measure() { # LABEL COMMAND...
     local label=$1
     shift
-    "$@" >/dev/null || true # once, to have the files in memory
+    "$@" >/dev/null || true # warm up the page cache
     python3 - "$label" "$runs" "$@" <<'PYTHON'
 import os, resource, statistics, subprocess, sys, time
 label, runs, command = sys.argv[1], int(sys.argv[2]), sys.argv[3:]

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# fstrim against `trimtab trim`, side by side: prints docs/trim-bench.md.
+# fstrim compared with `trimtab trim`: prints docs/trim-bench.md.
 #
 #   make bench-trim                       all tables, about an hour
 #   TABLES="completeness stall latency" benches/trim.sh
 #
-# Needs root, loop devices, QEMU, nbdkit, and an otherwise idle machine. Everything that is written to
-# is made for it, under /var/tmp (BENCH_DIR; 12 GB), and removed at the end.
+# Needs root, loop devices, QEMU, nbdkit, and an otherwise idle machine. Only writes to files it creates,
+# under /var/tmp (BENCH_DIR; 12 GB), and removes them at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --locked -q -p trimtab --example neighbour >&2

@@ -1,8 +1,8 @@
-"""Change points by several tools on the same series. Called by compare.sh; prints Markdown.
+"""Detects change points in the same series with several tools. Called by compare.sh; prints Markdown.
 
-Each detection is a process of its own. What is timed is the detection alone: neither the start of the
-process, nor imports, nor reading the series. A process repeats it up to five times, for a second at most,
-and tells the least time: what others do on the machine lengthens all but that.
+Each detection runs in its own process. Only the detection itself is timed: not the start of the process,
+imports, or reading the series. A process repeats it up to five times, for at most a second, and reports the
+minimum, which other load on the machine affects least.
 """
 
 import json
@@ -18,7 +18,7 @@ import numpy
 
 LEVELS = 10
 SIGMA = 2.0
-# A change counts as found within so many samples.
+# Tolerance in samples for a change to count as found.
 MARGIN = 5
 
 TOOLS = ["trimtab", "ruptures KernelCPD linear", "ruptures Pelt l2, jump 5", "Otava, defaults"]
@@ -42,7 +42,8 @@ def detect(tool, path):
     import time
 
     values = numpy.loadtxt(path)
-    # Penalty of 3 ln n in units of the noise, which is taken from differences: steps do not disturb it.
+    # Penalty of 3 ln n in units of the noise, which is estimated from differences so that steps do not
+    # affect it.
     noise = numpy.median(numpy.abs(numpy.diff(values))) * 1.4826 / math.sqrt(2)
     if noise <= 0:
         noise = numpy.std(values) or 1.0
@@ -83,7 +84,7 @@ def run(tool, ours, path, limit_s):
     else:
         command = [sys.executable, __file__, "--detect", tool, path]
     try:
-        # Reading a million lines takes numpy seconds: not the tool's.
+        # numpy takes seconds to read a million lines, which is not the tool's time.
         done = subprocess.run(command, capture_output=True, timeout=limit_s + 15, check=True)
     except subprocess.TimeoutExpired:
         return None
@@ -118,7 +119,7 @@ def times_and_accuracy(ours, directory):
     print("|---|---|---|---|---|---|---|")
     stopped = set()
     for size in sizes:
-        # The long ones are there for their time.
+        # The long series are only for timing.
         used = seeds if size <= 100_000 else 1
         paths, truths = [], []
         for seed in range(1, used + 1):
@@ -204,7 +205,7 @@ def annotated(ours, directory, clone):
     for tool in ["no change at all", *TOOLS]:
         scores = []
         for name, values in series.items():
-            # Missing values are left out, and found indices put back.
+            # Missing values are removed, and indices mapped back.
             kept = [index for index, value in enumerate(values) if math.isfinite(value)]
             found = []
             if tool in TOOLS:

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Change points beside Apache Otava and ruptures, the same seeded series for all, in one run: time at
-# 1,000 to 1,000,000 samples, and accuracy on ten-level steps. Prints Markdown. With TCPD, the annotated
-# real series too. Minutes, mostly waiting for what is stopped at the limit; python3 with venv, and a
-# package index that pip can reach.
+# Change point detection compared with Apache Otava and ruptures, on the same seeded series in one run: time
+# for 1,000 to 1,000,000 samples, and accuracy on ten-level steps. Prints Markdown. With TCPD, also on its
+# annotated real series. Takes minutes, mostly waiting for tools that are stopped at the limit; needs
+# python3 with venv, and a package index that pip can reach.
 #
 #   benches/explain/compare.sh
 #   SIZES="1000 10000" LIMIT_S=20 TCPD=path/to/TCPD benches/explain/compare.sh
 #
-# SIZES: samples. LIMIT_S: seconds after which one detection is stopped. SEEDS: series for accuracy.
-# TCPD: a clone of github.com/alan-turing-institute/TCPD. EACH: if set, what every tool found in each of
-# its series goes to stderr. TOOLS: where the tools' virtual environment is kept for the next time.
+# SIZES: samples. LIMIT_S: time limit of a detection in seconds. SEEDS: number of series for accuracy.
+# TCPD: a clone of github.com/alan-turing-institute/TCPD. EACH: if set, prints what every tool found in each
+# series to stderr. TOOLS: directory to keep the tools' virtual environment in.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")

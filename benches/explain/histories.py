@@ -25,7 +25,7 @@ import zoneinfo
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 MONDAY = datetime.datetime(2026, 6, 1, tzinfo=datetime.timezone.utc).timestamp()
-# Programs stand in BIN.
+# Directory of programs.
 BIN = "/usr/local/bin/"
 INNOCENT = "25 6 * * * report\n17 * * * * check\n47 6 * * 0 trim\n"
 CASES = {}
@@ -38,17 +38,17 @@ class History:
     step_s: int
     days: int
     crontab: str
-    # The job that does it; None where none does.
+    # The job that causes the events; None if no job does.
     job: str | None
     # Events as (start, length) in seconds since the epoch.
     events: list = dataclasses.field(default_factory=list)
-    # How much larger it is during them, times.
+    # Factor by which values are larger during events.
     size: float = 1.2
     noise: float = 0.2
-    # What the value is besides, as a factor.
+    # The baseline, as a factor.
     factor: object = lambda at: 1.0
     recurs: bool = True
-    # By how much times are late or early, in seconds.
+    # Random deviation of event times, in seconds.
     jitter_s: float = 0.0
     shift_s: int = 0
     lower_is_better: bool = True

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Apache Otava over a grid of its parameters, on the weekly sawteeth that trimtab is tried on: resets
-# found of 52 a year, and false change points. Prints Markdown.
+# Apache Otava with a grid of its parameters, on the weekly sawteeth used to test trimtab: resets found of
+# 52 per year, and false change points. Prints Markdown.
 #
 #   SEEDS=10 benches/explain/otava_sawtooth.sh
 #
-# The tools live where benches/explain/compare.sh keeps them.
+# The tools are kept by benches/explain/compare.sh.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")

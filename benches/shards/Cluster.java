@@ -13,9 +13,10 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.Proxy;
 
 /**
- * A made-up cluster, all copies started, and the master's own allocation service for it, of whichever server version
- * is on the class path. Disks are 40 % used; copies lie on the data nodes in turn; copies have sizes and paths, so that
- * the disk decider has something to ask. What nodes would answer the gateway is at hand.
+ * A synthetic cluster with all copies started, and the master's own allocation service, of whichever server
+ * version is on the class path. Disks are 40 % used; copies are assigned to the data nodes in turn; copies
+ * have sizes and paths, so that the disk decider has work to do. The nodes' answers to the gateway are
+ * available.
  */
 final class Cluster {
     private static final Class<?> META = Reflect.type("cluster.metadata.Metadata", "cluster.metadata.MetaData");
@@ -32,12 +33,12 @@ final class Cluster {
     final int indices;
     final int primaries;
     final int replicas;
-    /** Data nodes, the warm ones among them. */
+    /** Number of data nodes, including the warm ones. */
     final int nodes;
-    /** Nodes that hold the closed indices, and nothing else; 0: those lie on the same nodes as all others. */
+    /** Number of nodes reserved for the closed indices; 0 if those are on the same nodes as all others. */
     final int warm;
     final int closed;
-    /** Whether the closed indices are in the routing table. */
+    /** Whether closed indices are in the routing table. */
     final boolean hasClosedInTable;
     private final Map<Object, Object> sizes = new HashMap<>();
     private final Map<Object, Object> paths = new HashMap<>();
@@ -45,12 +46,13 @@ final class Cluster {
     private final Object gateway = gateway();
     private final Object service;
     private Object info;
-    /** The cluster state, as each operation finds it. */
+    /** The cluster state at the start of each operation. */
     final Object state;
 
     /**
-     * INDICESxPRIMARIESxCOPIES@NODES[+WARM][-CLOSED[out]]: so many nodes more that hold the closed indices, by an
-     * index-level filter; so many closed indices; "out": these are not in the routing table, whatever the version.
+     * INDICESxPRIMARIESxCOPIES@NODES[+WARM][-CLOSED[out]]: WARM is the number of additional nodes that hold
+     * the closed indices, by an index-level filter; CLOSED the number of closed indices; "out": not in the
+     * routing table, in any version.
      */
     private static final Pattern SHAPE = Pattern.compile("(\\d+)x(\\d+)x(\\d+)@(\\d+)(?:\\+(\\d+))?(?:-(\\d+)(out)?)?");
 
@@ -79,7 +81,7 @@ final class Cluster {
         service = service(settings());
     }
 
-    /** Copies that the routing table of this version holds. */
+    /** Number of copies in this version's routing table. */
     int routed() {
         int open = hasClosedInTable ? indices : indices - closed;
         return open * primaries * (1 + replicas);
@@ -91,12 +93,12 @@ final class Cluster {
             .anyMatch(method -> method.getName().equals("addAsFromOpenToClose"));
     }
 
-    /** Whether the reroute after copies have started is a task of its own: from 7.4 on. */
+    /** Whether the reroute after copies have started is a separate task: from 7.4 on. */
     static boolean reroutesAfterStart() {
         return Reflect.hasType("cluster.routing.BatchedRerouteService");
     }
 
-    // ---- operations: from one state to the next, as the master's cluster-state task makes it ----
+    // ---- operations: from one state to the next, like the master's cluster-state tasks ----
 
     Object reroute(Object from) {
         try {
@@ -106,20 +108,20 @@ final class Cluster {
         }
     }
 
-    /** An index more, as MetaDataCreateIndexService puts it before its reroute. */
+    /** With one more index, as MetaDataCreateIndexService adds it before its reroute. */
     Object created(Object from) {
         Object index = indexMeta("created", false, Map.of());
         Object table = Reflect.call(tableBuilder(from), "addAsNew", index);
         return with(from, Reflect.call(metaBuilder(from), "put", index, false), table);
     }
 
-    /** Without the last index, as MetaDataDeleteIndexService leaves it before its reroute. */
+    /** Without the last index, as MetaDataDeleteIndexService leaves the state before its reroute. */
     Object deleted(Object from) {
         Object meta = Reflect.call(metaBuilder(from), "remove", name(indices - 1));
         return with(from, meta, Reflect.call(tableBuilder(from), "remove", name(indices - 1)));
     }
 
-    /** With the last index closed, as MetaDataIndexStateService leaves it before its reroute. */
+    /** With the last index closed, as MetaDataIndexStateService leaves the state before its reroute. */
     Object closed(Object from) {
         Object meta = withLast(from, true);
         Object table = tableBuilder(from);
@@ -127,7 +129,7 @@ final class Cluster {
             : Reflect.call(table, "remove", last()));
     }
 
-    /** With the last index, which is closed, opened, as MetaDataIndexStateService leaves it before its reroute. */
+    /** With the last, closed index opened, as MetaDataIndexStateService leaves the state before its reroute. */
     Object opened(Object from) {
         Object meta = withLast(from, false);
         return with(from, meta, Reflect.call(tableBuilder(from), "addAsFromCloseToOpen", Reflect.call(meta, "get", last())));
@@ -146,7 +148,7 @@ final class Cluster {
         return Reflect.call(meta, "put", Reflect.call(Reflect.call(index, "settings", Reflect.call(settings, "build")), "build"), true);
     }
 
-    /** From now on the gateway may ask nodes what they hold of the last index; they do not answer yet. */
+    /** From now on the gateway may query the nodes for the last index; they do not answer yet. */
     Map<Object, Object> ask() {
         Map<Object, Object> asked = new HashMap<>();
         Class<?> fetch = Reflect.type("gateway.GatewayAllocator$InternalAsyncFetch");
@@ -165,7 +167,7 @@ final class Cluster {
         return asked;
     }
 
-    /** All nodes answer what they hold of the last index: the copies that were on them in an earlier state. */
+    /** All nodes answer the gateway's query for the last index, with their copies in an earlier state. */
     void answered(Map<Object, Object> asked, Object earlier) {
         Class<?> response = Reflect.type("gateway.TransportNodesListGatewayStartedShards$NodeGatewayStartedShards");
         Class<?> fetch = Reflect.type("gateway.AsyncShardFetch");
@@ -192,12 +194,12 @@ final class Cluster {
         });
     }
 
-    /** Copies that no node has. */
+    /** Number of unassigned copies. */
     static int unassigned(Object state) {
         return (int) Reflect.call(Reflect.call(Reflect.call(state, "getRoutingNodes"), "unassigned"), "size");
     }
 
-    /** All copies that initialize have started; without the reroute that follows from 7.4 on. */
+    /** Starts all initializing copies, without the reroute that follows from 7.4 on. */
     Object started(Object from) {
         return started(from, initializing(from));
     }
@@ -395,7 +397,7 @@ final class Cluster {
         return service;
     }
 
-    /** Its only work for indices just created is to look at each unassigned copy and to leave it to the balancer. */
+    /** For newly created indices, it only examines each unassigned copy and leaves it to the balancer. */
     private static Object gateway() throws Exception {
         Object gateway = Reflect.make(Reflect.type("gateway.GatewayAllocator"));
         for (String kind : List.of("Primary", "Replica")) {
@@ -413,7 +415,7 @@ final class Cluster {
             (proxy, method, arguments) -> method.getReturnType().isInstance(result) ? result : null);
     }
 
-    /** Every copy in one number: equal numbers mean equal allocations. */
+    /** A hash of all copies: equal numbers mean equal allocations. */
     static int digest(Object state) {
         List<String> copies = new ArrayList<>();
         Object all = Reflect.call(Reflect.call(state, "routingTable"), "allShards");

@@ -6,14 +6,15 @@ import java.util.Locale;
 import java.util.function.UnaryOperator;
 
 /**
- * What the master's allocation service takes, by version, in processor time of its thread: one line of CSV for each
+ * Measures the master's allocation service by version, in processor time of its thread: one line of CSV per
  * operation and shape.
  *
  * Arguments: VERSION BUDGET_S SHAPE..., a shape is INDICESxPRIMARIESxCOPIES@NODES or, with closed indices,
  * INDICESxPRIMARIESxCOPIES@NODES-CLOSED (more in Cluster.of).
  *
- * Operations: `reroute` with nothing to do; `create` and `delete` of an index: the one reroute in the master's task for
- * it; `start`: all copies of a new index reported as started, which from 7.4 on a reroute of its own follows.
+ * Operations: `reroute` with nothing to do; `create` and `delete` an index: the single reroute in the
+ * master's task; `start`: all copies of a new index reported as started, which is followed by a separate
+ * reroute from 7.4 on.
  */
 final class Measure {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
@@ -23,7 +24,7 @@ final class Measure {
     public static void main(String[] arguments) throws Exception {
         String version = arguments[0];
         double budgetS = Double.parseDouble(arguments[1]);
-        // Without this the first shape would also measure the compiler.
+        // Otherwise the first shape would also measure JIT compilation.
         shape(version, "100x5x2@3", budgetS, false);
         for (int i = 2; i < arguments.length; i++) {
             shape(version, arguments[i], budgetS, true);
@@ -39,12 +40,12 @@ final class Measure {
         row(version, cluster, "delete", budgetS, isTold, cluster.deleted(cluster.state), cluster::reroute);
     }
 
-    /** The median of the second half of the runs: the first warms up. */
+    /** The median of the second half of the runs, because the first half warms up. */
     private static void row(String version, Cluster cluster, String operation, double budgetS, boolean isTold, Object from,
         UnaryOperator<Object> step) {
         List<Double> cpuMs = new ArrayList<>();
         Object result = from;
-        // The state of a real master is old, not just made: where objects lie counts as much as how many there are.
+        // The state of a real master has aged: the memory layout of objects matters as much as their number.
         System.gc();
         long began = System.nanoTime();
         while (cpuMs.size() < 3 || cpuMs.size() < 400 && (System.nanoTime() - began) / 1e9 < budgetS) {

@@ -8,18 +8,19 @@ import java.util.Map;
 import java.util.function.Supplier;
 
 /**
- * What a whole operation on an index takes the master, in processor time of its thread, task by task as the server's
- * own tasks go, until all copies have started.
+ * Measures complete operations on an index, in processor time of the master's thread, task by task like the
+ * server's own tasks, until all copies have started.
  *
- * Arguments: VERSION BUDGET_S CASE..., a case is OPERATION[/COURSE]:SHAPE, a shape as Cluster.of reads it. Operations:
- * `reroute`: one with nothing to do; `create`, `close` and `open` an index: the reroute in the task, one when nodes
- * have answered the gateway (only where there is data of the index), and then for each batch of copies reported as
- * started the task that starts them and, from 7.4 on, a reroute of its own. In the course `least` nodes answer for all
- * copies at once, and all that recover at once report in one batch; in `most` each is answered for and reports alone.
+ * Arguments: VERSION BUDGET_S CASE..., where a case is OPERATION[/COURSE]:SHAPE, with shapes as in
+ * Cluster.of. Operations: `reroute`: one with nothing to do; `create`, `close` and `open` an index: the
+ * reroute in the task, one when the nodes have answered the gateway (only if there is data of the index),
+ * and then, for each batch of copies reported as started, the task that starts them and, from 7.4 on, a
+ * separate reroute. In course `least` the nodes answer for all copies at once, and all concurrent
+ * recoveries report in one batch; in `most` each does so separately.
  *
- * Prints a line of CSV for each operation and course: reroutes and batches; all tasks' time together, median, least
- * and most of the runs; and the median time of each kind of task: of the operation's own, of the reroute when nodes
- * have answered, of starting copies, of the reroute after that.
+ * Prints a line of CSV per operation and course: numbers of reroutes and batches; total time of all tasks:
+ * median, minimum and maximum of the runs; and the median time of each kind of task: the operation's own,
+ * the reroute when the nodes have answered, starting copies, and the reroute after that.
  */
 final class Operations {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
@@ -28,7 +29,7 @@ final class Operations {
     private static Cluster last;
     private static String lastShape;
 
-    /** Times of one operation: by kind of task, in the order in which they went. */
+    /** Times of one operation, by kind of task, in order. */
     private static final class Run {
         final Map<String, List<Double>> tasksMs = new LinkedHashMap<>();
         Object state;
@@ -57,7 +58,7 @@ final class Operations {
         System.out.flush();
         String version = arguments[0];
         double budgetS = Double.parseDouble(arguments[1]);
-        // Without this the first case would also measure the compiler.
+        // Otherwise the first case would also measure JIT compilation.
         for (String operation : List.of("reroute", "create", "close", "open")) {
             measure(version, operation, "most", "100x5x1@3", Math.min(budgetS, 4), false);
         }
@@ -78,7 +79,7 @@ final class Operations {
         List<Run> runs = new ArrayList<>();
         long began = System.nanoTime();
         double tookS = 0;
-        // Twice at least, but for what takes minutes.
+        // At least twice, unless it takes minutes.
         while (runs.size() < RUNS && (tookS < budgetS || runs.size() < 2 && tookS < 60)) {
             runs.add(run(cluster, operation, course.equals("most")));
             tookS = (System.nanoTime() - began) / 1e9;
@@ -88,7 +89,7 @@ final class Operations {
         }
     }
 
-    /** The cluster of that shape, which the last case may have had too. */
+    /** The cluster of the given shape, reused if the previous case had the same. */
     private static Cluster atRest(String shape) throws Exception {
         if (!shape.equals(lastShape)) {
             last = Cluster.of(shape);
@@ -141,7 +142,7 @@ final class Operations {
         }
     }
 
-    /** Copies lie where they lay at first: on their own disks. */
+    /** The nodes answer with the copies of the original state, which are still on their disks. */
     private static void answer(Cluster cluster, Run run, Map<Object, Object> asked, boolean eachAlone) {
         if (!Cluster.initializing(run.state).isEmpty()) {
             throw new IllegalStateException("copies were allocated before the nodes had answered");
@@ -168,7 +169,7 @@ final class Operations {
         }
     }
 
-    /** Of more than a few runs the second half: the first warms up. */
+    /** The second half if there are more than a few runs, because the first half warms up. */
     private static void tell(String version, Cluster cluster, String operation, String course, String shape, List<Run> runs) {
         List<Run> warm = runs.size() < 4 ? runs : runs.subList(runs.size() / 2, runs.size());
         double[] totals = warm.stream().mapToDouble(Run::totalMs).sorted().toArray();

@@ -7,20 +7,20 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.NoSuchElementException;
 
-/** Calls by name, so that one program serves every version of the server: names and packages move between them. */
+/** Calls by name, so that one program works with every server version, as names and packages vary. */
 final class Reflect {
     static final String ROOT = System.getProperty("root", "org.elasticsearch");
     private static final Map<String, Method> METHODS = new HashMap<>();
 
     private Reflect() {}
 
-    /** The first of the classes, named below the server's root package, that this version has. */
+    /** The first of the classes, named relative to the server's root package, that exists in this version. */
     static Class<?> type(String... names) {
         for (String name : names) {
             try {
                 return Class.forName(ROOT + "." + name);
             } catch (ClassNotFoundException e) {
-                // the next spelling
+                // try the next spelling
             }
         }
         throw new NoSuchElementException("none of the classes " + Arrays.toString(names));

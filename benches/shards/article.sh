@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The clusters of the article on a master that took 58 s to create an index, on the real server code: what a reroute
-# takes the master there, and creating an index, task by task until its copies have started. Prints Markdown:
-# processor time of the master's thread, the median with the least and the most.
+# The clusters of the article about a master that took 58 s to create an index, on the real server code: how
+# long a reroute and the creation of an index take the master, task by task until all copies have started.
+# Prints Markdown: processor time of the master's thread, the median with minimum and maximum.
 #
 #   benches/shards/article.sh            twenty minutes on a quiet machine: one reroute of 7.4.0 takes seconds
-#   SCALE=10 benches/shards/article.sh   a tenth of the indices, to see that it works: two minutes
+#   SCALE=10 benches/shards/article.sh   a tenth of the indices, as a quick test: two minutes
 #
-# VERSIONS: which. ROWS: a file that keeps what was measured; what is in it is not measured again. BUDGET_S: seconds
-# for each figure; each is measured twice at least, but for what takes a minute.
+# VERSIONS: versions to measure. ROWS: a file with results, which are not measured again. BUDGET_S: seconds
+# per figure; each is measured at least twice, unless it takes a minute.
 set -euo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=benches/shards/jars.sh
@@ -22,7 +22,8 @@ rows=${ROWS:-$work/rows}
 touch "$rows"
 for version in ${VERSIONS-7.4.0 7.6.0 7.17.28 7.1.1}; do
     shapes=("$small" "$apart" "$everywhere")
-    # Only this version both keeps closed indices in its table and suffers from it: without them, for comparison.
+    # Only this version keeps closed indices in its table and is slowed down by them; measured without, to
+    # compare.
     [ "$version" != 7.4.0 ] || shapes+=("${apart}out" "${everywhere}out")
     cases=()
     for shape in "${shapes[@]}"; do
@@ -37,7 +38,7 @@ echo "| cluster | version | copies in its table | reroute | creating an index, a
 echo "|---|---|---|---|---|---|"
 for shape in "$small" "$apart" "${apart}out" "$everywhere" "${everywhere}out"; do
     sort -s -t. -k1,1n -k2,2n "$rows" | awk -F, -v shape="$shape" '
-        # The median, with the least and the most.
+        # The median, with minimum and maximum.
         function time(    unit, digits, spread) {
             unit = $9 < 1000 ? 1 : 1000
             digits = $9 < 10 ? 1 : $9 < 1000 ? 0 : 1

@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# Sourced: where the real server's code comes from, and how it is run.
+# Sourced: downloads the real server's code, and runs programs on it.
 #
-# After it: $work, a directory that is removed at the end; jars, measured.
+# Provides $work, a directory that is removed at exit; jars, measured.
 cache=${TRIMTAB_CACHE:-$HOME/.cache/trimtab}/shards
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 command -v mvn >/dev/null || { echo "mvn is missing (Debian package maven)" >&2; exit 77; }
 
-# The jars of a version, through Maven as it is set up on this machine: prints the directory.
+# Downloads the jars of a version with the machine's Maven, and prints the directory.
 jars() { # VERSION
     local dir=$cache/$1
     if [ ! -e "$dir/complete" ]; then
@@ -28,7 +28,7 @@ POM
     echo "$dir"
 }
 
-# One of the programs here, on the code of a version; the version is its first argument.
+# Runs one of the programs here with the code of a version, which is also its first argument.
 measured() { # PROGRAM VERSION ARGUMENT...
     local program=$1 version=$2 dir
     shift 2

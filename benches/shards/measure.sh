@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a reroute, and what creating and deleting an index take on the master, measured on the real server
+# How long a reroute, and creating and deleting an index, take on the master, measured with the real server
 # code of several versions.
 #
 #   benches/shards/measure.sh                      the grid of the cost model, as CSV: an hour on a quiet machine
@@ -9,8 +9,8 @@
 #
 #   VERSIONS="7.4.0 7.6.0 7.17.28" SHAPES="$(printf '%sx5x1@2 ' 500 1000 2000 5000; printf '%sx5x1@10 ' 500 1000 2000 5000)" benches/shards/measure.sh
 #
-# A shape is INDICESxPRIMARIESxCOPIES@NODES; more in Cluster.java. Rows that say `reroute` are one with nothing to do,
-# `create` that in the task which creates an index. BUDGET_S: seconds for each figure.
+# A shape is INDICESxPRIMARIESxCOPIES@NODES; see also Cluster.java. Rows named `reroute` are a reroute with
+# nothing to do, `create` the reroute in the task that creates an index. BUDGET_S: seconds per figure.
 set -euo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=benches/shards/jars.sh

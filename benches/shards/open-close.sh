@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Closing and opening an index on the real server code, beside what the cost model takes them for: for each question
-# to the gateway a reroute like that which creates an index, for each batch of started copies what a batch takes when
-# an index is created. From 7.4 on. Prints Markdown.
+# Closing and opening an index on the real server code, compared with the approximation of the cost model:
+# each gateway query costs a reroute like that of index creation, each batch of started copies as much as a
+# batch during index creation. Versions 7.4 and later. Prints Markdown.
 #
 #   benches/shards/open-close.sh                                  ten minutes on a quiet machine
 #   VERSIONS=7.17.28 SHAPES=500x5x1@2 benches/shards/open-close.sh
 #
-# BUDGET_S: seconds for each figure; each is measured twice at least, but for what takes a minute.
+# BUDGET_S: seconds per figure; each is measured at least twice, unless it takes a minute.
 set -euo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=benches/shards/jars.sh

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The shard scheduler beside the real allocation service of 7.4.0, 7.6.0 and 7.17.28, side by side in one
-# run, then alone up to a million shards: prints Markdown. Half an hour, most of it 7.4.0; needs Maven and
-# a quiet machine.
+# The shard scheduler compared with the real allocation service of 7.4.0, 7.6.0 and 7.17.28 in one run, then
+# alone with up to a million shards: prints Markdown. Half an hour, mostly for 7.4.0; needs Maven and a
+# quiet machine.
 #
 #   benches/shards/speed.sh
 #   VERSIONS=7.17.28 SHAPES=500x5x1@2 LARGE= benches/shards/speed.sh
 #
-# SHAPES are measured on both sides, LARGE here alone: INDICESxPRIMARIESxCOPIES@NODES. BUDGET_S: seconds
-# for each figure. CPU: the core that everything is pinned to, if given. RAW: a file to keep the figures in.
+# SHAPES are measured on both sides, LARGE only here: INDICESxPRIMARIESxCOPIES@NODES. BUDGET_S: seconds per
+# figure. CPU: the core to pin everything to, if set. RAW: a file for the raw figures.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 versions=${VERSIONS-7.4.0 7.6.0 7.17.28}

@@ -1,5 +1,5 @@
-"""The figures of measure.sh and of the example `speed` as Markdown: times side by side, slopes, and whether
-the decisions are the same.
+"""Formats the figures of measure.sh and of the example `speed` as Markdown: times side by side, slopes, and
+whether the decisions are the same.
 
     python3 benches/shards/table.py FIGURES.csv
 """

@@ -1,9 +1,9 @@
-/* Uniform overwrites through ftlsim (Desnoyers 2012), to be measured beside `flash`: its sources are not
- * part of this project, benches/ssd/speed.sh compiles them where FTLSIM names a copy.
+/* Uniform overwrites through ftlsim (Desnoyers 2012), to compare with `flash`. Its sources are not part of
+ * this project; benches/ssd/speed.sh compiles them if FTLSIM names a copy.
  *
  *     ftlsim LOGICAL_PAGES DATA_SEGMENTS PAGES_PER_SEGMENT PASSES WRITES
  *
- * prints writes by microsecond of processor time, write amplification, peak resident bytes. */
+ * prints writes per microsecond of processor time, write amplification, and peak resident bytes. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 static uint64_t seed = 1, pages, next_page;
 
-/* SplitMix64, and a number below `pages` by multiplication. */
+/* SplitMix64, and a random number below `pages` by multiplication. */
 static int at_random(void *unused)
 {
     uint64_t z = seed += 0x9e3779b97f4a7c15;

@@ -1,6 +1,6 @@
-//! The translation layer that one writes first: a table each way, blocks in linked bins by their
-//! number of valid pages, greedy collection. No prefetch, no huge pages, no bitmap: an invalid page is
-//! marked in physical-to-logical itself. What `flash::ftl` is measured against.
+//! The straightforward translation layer: a table in each direction, blocks in linked bins by number of valid
+//! pages, greedy collection. No prefetch, no huge pages, no bitmap: invalid pages are marked in the
+//! physical-to-logical table itself. A baseline for the speed of `flash::ftl`.
 
 const NONE: u32 = u32::MAX;
 

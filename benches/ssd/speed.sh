@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# How fast the translation layer is, beside a plain loop and, where it is at hand, beside ftlsim; and what a sweep
-# gains from more cores; and how fast traces are read.
+# Speed of the translation layer compared with a plain loop and, if available, with ftlsim; speedup of a sweep
+# on several cores; speed of reading traces.
 #
 #   make bench-ssd                        1, 4, 16, 64 and 256 million pages: some minutes, 8 GB
 #   SIZES="1 16" benches/ssd/speed.sh           millions of pages
 #   FTLSIM=~/sssl-ftlsim benches/ssd/speed.sh   with the C core of a copy of github.com/pjd-nu/sssl-ftlsim
 #
-# ftlsim is compiled in a temporary directory, and none of it is kept.
+# ftlsim is compiled in a temporary directory, which is removed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cargo build --locked -q --release -p flash --example speed --example trace_speed >&2
@@ -14,7 +14,7 @@ examples=${CARGO_TARGET_DIR:-target}/release/examples
 if [ -n "${FTLSIM:-}" ]; then
     dir=$(mktemp -d)
     trap 'rm -rf "$dir"' EXIT
-    # Its callbacks into Python are never set here: names for them are all that is missing.
+    # Its Python callbacks are never called here; only the symbols are needed.
     cat >"$dir/Python.h" <<'PYTHON'
 typedef struct PyObject PyObject;
 #define PyErr_SetString(kind, text) abort()

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What a sweep gains from every core: the same grid, one simulation at a time and as many as there are cores, by
-# turns; the best of three rounds of each. Prints Markdown. make bench-ssd runs it last.
+# Speedup of a sweep on all cores: the same grid with one simulation at a time and with one per core,
+# alternating; the best of three rounds each. Prints Markdown. make bench-ssd runs it last.
 #
 #   benches/ssd/sweep.sh
-#   TRIMTAB=target/debug/trimtab benches/ssd/sweep.sh      with a binary that is at hand
+#   TRIMTAB=target/debug/trimtab benches/ssd/sweep.sh      with an existing binary
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if [ -z "${TRIMTAB:-}" ]; then
@@ -16,7 +16,7 @@ cores=$(nproc)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-# Seconds of the grid with so many simulations at a time.
+# Seconds for the grid, with the given number of simulations at a time.
 seconds() {
     local start=$EPOCHREALTIME
     "$TRIMTAB" "${grid[@]}" --jobs "$1" >"$dir/$1"

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Sourced by the scripts of the trim benchmark: a work directory that is removed at the end, loop
-# devices and mounts that are taken down with it, fragmented images, guests.
+# Sourced by the scripts of the trim benchmark: a work directory that is removed at exit, loop devices and
+# mounts that are released with it, fragmented images, guests.
 #
-# After it: $root, $work, $trimtab, $neighbour; attach, detach, base_image, copy_of, settled, uptime,
+# Provides $root, $work, $trimtab, $neighbour; attach, detach, base_image, copy_of, settled, uptime,
 # trim_with, guest, say, row.
 PATH=$PATH:/usr/sbin:/sbin
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -15,7 +15,7 @@ neighbour=$target/debug/examples/neighbour
 
 say() { echo "bench-trim: $*" >&2; }
 
-# Destructive: everything that is written to is made here.
+# Destructive operations only touch files created here.
 [ "$(id -u)" = 0 ] || { echo "SKIPPED: this needs root, for loop devices and mounts"; exit 0; }
 for tool in losetup mkfs.xfs mkfs.ext4 mkfs.btrfs xfs_io btrfs fstrim python3; do
     command -v $tool >/dev/null || { echo "SKIPPED: this needs $tool (make deps installs it)"; exit 0; }
@@ -27,7 +27,7 @@ mkdir "$work/mount" "$work/state"
 children=() cgroup=
 cleanup() {
     local child device file
-    set +e # what is gone already is no reason to leave the rest
+    set +e # clean up the rest even if something is gone already
     touch "$work/stop"
     for child in "${children[@]}"; do kill "$child" 2>/dev/null; done
     if [ -n "$cgroup" ]; then
@@ -45,8 +45,8 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# attach IMAGE: sets $device. A loop device on which somebody has set discard_max_bytes to 0 keeps
-# that when it is used again, and refuses any other value (seen on 6.18): it is made anew.
+# attach IMAGE: sets $device. A loop device whose discard_max_bytes was set to 0 keeps that when reused, and
+# rejects any other value (seen on 6.18), so it is removed and created again.
 attach() {
     local attempt
     for attempt in 1 2 3; do
@@ -63,8 +63,8 @@ detach() { losetup --detach "$device"; }
 
 mount_image() { mount_filesystem "$1" "$device" "$work/mount"; } # FS
 
-# base_image FS NAME SIZE MIB SMALLEST_KIB LARGEST_KIB: a filesystem with fragmented free space in
-# $work/NAME.img. The same numbers make the same files.
+# base_image FS NAME SIZE MIB SMALLEST_KIB LARGEST_KIB: creates a filesystem with fragmented free space in
+# $work/NAME.img. The same arguments give the same files.
 base_image() {
     local image=$work/$2.img made
     truncate -s "$3" "$image"
@@ -80,15 +80,15 @@ base_image() {
 # copy_of NAME FILE
 copy_of() { cp --sparse=auto --reflink=auto "$work/$1.img" "$2"; sync -f "$2"; }
 
-# left_of IMAGE FS: see left.py. XFS and ext4 are mounted from $device meanwhile, Btrfs is not.
+# left_of IMAGE FS: see left.py. XFS and ext4 have to be mounted from $device, Btrfs must not be.
 left_of() {
     if [ "$2" = btrfs ]; then "$here/left.py" "$1" btrfs; else "$here/left.py" "$1" "$2" "$work/mount"; fi
 }
 
 uptime() { cut -d' ' -f1 /proc/uptime; }
 
-# settled NAME: waits until the device's counters have not moved for a second: FITRIM of XFS returns
-# before its discards are done.
+# settled NAME: waits until the device's counters have not changed for a second, because FITRIM on XFS
+# returns before its discards are done.
 settled() {
     local was='' now
     while :; do
@@ -99,7 +99,7 @@ settled() {
     done
 }
 
-# trim_with CONTENDER MOUNT [ARGUMENT...]: exit status of the contender.
+# trim_with CONTENDER MOUNT [ARGUMENT...]: returns the contender's exit status.
 trim_with() {
     local contender=$1 mount=$2
     shift 2
@@ -124,12 +124,12 @@ versions() {
     printf '%s; %s\n' "$("$trimtab" --version)" "$(fstrim --version)"
 }
 
-# guest CASE OUT QEMU_ARGUMENT...: boots Debian's kernel with $share as /lab.
+# guest CASE OUT QEMU_ARGUMENT...: boots Debian's kernel with $share mounted as /lab.
 guest() {
     local case_file=$1 out=$2
     shift 2
     (
-        # Where others start guests too, one at a time.
+        # If other jobs start guests too, run one at a time.
         [ -z "${GUEST_LOCK:-}" ] || flock 9
         GUEST_SHARE=$work/share GUEST_TIMEOUT_S=${GUEST_TIMEOUT_S:-600} \
             GUEST_COPY="$neighbour $here/guest.sh" \
@@ -137,7 +137,7 @@ guest() {
     ) 9>"${GUEST_LOCK:-/dev/null}"
 }
 
-# serve IMAGE MODEL: nbdkit with model.py over an image; sets $socket.
+# serve IMAGE MODEL: runs nbdkit with model.py over an image; sets $socket.
 serve() {
     socket=$1.socket
     nbdkit --foreground --exit-with-parent --threads 32 --unix "$socket" python "$here/model.py" \
@@ -145,15 +145,15 @@ serve() {
     children+=($!)
     while [ ! -S "$socket" ]; do sleep 0.05; kill -0 $! || { say "nbdkit did not start"; exit 2; }; done
 }
-# Adds a drive with the serial BENCH$2 over the socket to the array $arguments.
+# Adds a drive with serial BENCH$2, connected through the socket, to the array $arguments.
 nbd_drive() { # SOCKET INDEX
     arguments+=(-drive "file=nbd+unix:///?socket=$1,if=none,id=n$2,format=raw,discard=unmap,cache=none"
         -device "nvme,serial=BENCH$2,drive=n$2")
 }
 
-# throttle DEVICE WRITES_PER_S: a cgroup, $cgroup, in which no more requests than that reach the
-# device; discards count as writes. cgroup v2 where its io controller is to be had, else v1's blkio,
-# which is the same throttle.
+# throttle DEVICE WRITES_PER_S: creates a cgroup, $cgroup, that limits requests to the device; discards count
+# as writes. Uses cgroup v2 if its io controller is available, otherwise v1's blkio, which is the same
+# throttle.
 throttle() {
     local numbers root_group
     numbers=$(lsblk --nodeps --noheadings --output MAJ:MIN "$1" | tr -d ' ')

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Completeness: what is left of the free space in the backing file after fstrim, and after trimtab,
+# Completeness: how much free space is still stored in the backing file after fstrim and after trimtab,
 # each on a copy of the same fragmented filesystem.
 #
 #   benches/trim/completeness.sh             the table, with XFS in a guest on an older kernel
-#   benches/trim/completeness.sh --check     small images, no guest; fails where trimtab leaves more
-#                                            than 1 % of what there was to free
+#   benches/trim/completeness.sh --check     small images, no guest; fails if trimtab leaves more than 1 %
+#                                            of what could be freed
 #   GUEST=no benches/trim/completeness.sh    without the guest
 #
-# Loop devices over sparse files; needs root. TRIMTAB names the binary.
+# Uses loop devices over sparse files; needs root. TRIMTAB names the binary.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 check=
@@ -15,12 +15,12 @@ check=
 size=4G mib=2458
 [ -n "$check" ] && size=1G mib=700
 failed=0
-# What is trimmed in one piece whatever anybody does (Btrfs' unallocated space) is agreed to: this
-# is about completeness. So that a busy machine does not fail a test, that has a wide budget too.
+# Accepts the stall of space that can only be trimmed in one piece (Btrfs' unallocated space), because
+# this is about completeness. A wide latency budget, so that a busy machine does not fail the test.
 accept=(--accept-stall 60s)
 [ -n "$check" ] && accept+=(--max-latency 2s)
 
-# Prints a row of the table from the three measurements, and judges it.
+# Prints a row of the table from the three measurements, and checks it.
 report() { # LABEL KERNEL BEFORE AFTER_FSTRIM AFTER_TRIMTAB FSTRIM_S TRIMTAB_S
     local left_before left_fstrim left_trimtab
     left_before=$(json left <<<"$3")
@@ -38,7 +38,7 @@ report() { # LABEL KERNEL BEFORE AFTER_FSTRIM AFTER_TRIMTAB FSTRIM_S TRIMTAB_S
     fi
 }
 
-# One filesystem on this kernel.
+# One filesystem, on this kernel.
 here_on() { # LABEL FS NAME
     local contender from sitting status before='' state image=$work/copy.img
     local -A after took
@@ -55,7 +55,7 @@ here_on() { # LABEL FS NAME
             exit 2
         fi
         from=$(uptime)
-        # A pass that stopped itself, because the budget could not be kept, is gone on with.
+        # Resume a pass that stopped because the budget could not be kept.
         for sitting in 1 2 3; do
             status=0
             trim_with $contender "$work/mount" "${accept[@]}" || status=$?
@@ -77,7 +77,7 @@ here_on() { # LABEL FS NAME
         "${took[fstrim]}" "${took[trimtab]}"
 }
 
-# The same in a guest: two NVMe drives with the same content.
+# The same in a guest, with two NVMe drives of the same content.
 in_guest() { # LABEL FS NAME
     local index before state out=$work/out
     local after=() arguments=()

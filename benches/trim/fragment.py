@@ -3,9 +3,8 @@
 
     fragment.py DIRECTORY MIB SMALLEST_KIB LARGEST_KIB [PERCENT_DELETED [SEED]]
 
-Files of random size, in 16 directories, until MIB are written (or the filesystem has no room for
-more); then PERCENT_DELETED (55) of them are deleted, at random. The same seed makes the same
-files. Prints what it did.
+Writes files of random size into 16 directories until MIB are written (or the filesystem is full), then
+deletes PERCENT_DELETED (55) of them at random. The same seed gives the same files. Prints what it did.
 """
 import errno
 import os
@@ -32,7 +31,7 @@ while written < wanted:
         break
     files.append(path)
     written += size
-    # Space is given out when data is written back; in small lots it stays in the files' order.
+    # Space is allocated at writeback; syncing in small batches keeps it in the files' order.
     if len(files) % 256 == 0:
         os.sync()
 os.sync()

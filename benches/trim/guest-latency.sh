@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# In the guest: reads at a steady rate, without a trim and during each contender's.
+# In the guest: reads at a steady rate, without a trim and during each contender's trim.
 . /lab/guest.sh
 index=0
 for contender in fstrim trimtab trimtab-16MiB; do

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# In the guest: a neighbour allocates, without a trim, during fstrim, during trimtab; each on its own
-# drive with the same content.
+# In the guest: a neighbor process allocates, without a trim, during fstrim, and during trimtab; each on its
+# own drive with the same content.
 . /lab/guest.sh
 index=0
 read -ra contenders </lab/contenders
@@ -19,7 +19,7 @@ for contender in "${contenders[@]}"; do
     case $contender in
     none) sleep 20 ;;
     trimtab-accepted) trim_with trimtab --deadline 2m --accept-stall 10m >/lab/out/said.$contender 2>&1 || status=$? ;;
-    # Where a discard takes 50 ms, keeping the budget takes longer.
+    # If a discard takes 50 ms, keeping the budget takes longer.
     trimtab) trim_with trimtab --deadline 2m >/lab/out/said.$contender 2>&1 || status=$? ;;
     *) trim_with $contender >/lab/out/said.$contender 2>&1 || status=$? ;;
     esac

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# Sourced in the guest: what its cases share. One filesystem is mounted at a time, at /mnt.
+# Sourced in the guest by all cases. One filesystem at a time is mounted, at /mnt.
 for module in nvme xfs ext4 btrfs; do modprobe $module; done
 uname -r >/lab/out/release
 chmod 755 /lab/trimtab
 mkdir -p /state /mnt
-# Each drive has a state directory of its own: they hold copies of one filesystem, with one UUID.
+# Each drive has its own state directory, because the drives hold copies of one filesystem with one UUID.
 uptime() { cut -d' ' -f1 /proc/uptime; }
-# The nth drive. NVMe controllers are found in parallel, so the name says nothing; the serial does.
+# The nth drive, by serial number: NVMe controllers are probed in parallel, so device names vary.
 drive() {
     local found=
     until found=$(grep -l "^BENCH$1 *\$" /sys/block/nvme*n1/device/serial); do sleep 0.1; done

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Latency: what reads of others take while a filesystem is trimmed, on three models of a disk
-# (model.py), in a guest. Per contender a drive of its own with the same fragmented filesystem:
-# random reads of 4 KiB, 100 a second, first for ten seconds without a trim, then from the first
-# discard to the last; that trimtab measures the quiet level before does not count. trimtab gets
-# --deadline 2m: where a discard takes 50 ms, keeping the budget takes longer.
+# Latency: how long other processes' reads take while a filesystem is trimmed, on three disk models
+# (model.py), in a guest. Each contender gets its own drive with the same fragmented filesystem: random
+# reads of 4 KiB, 100 per second, first for ten seconds without a trim, then from the first discard to the
+# last; trimtab's measurement of the quiet level before the trim does not count. trimtab gets
+# --deadline 2m: if a discard takes 50 ms, keeping the budget takes longer.
 #
 #   benches/trim/latency.sh            the table
 #   MODELS="fifo fixed parallel" FILESYSTEMS="xfs ext4" benches/trim/latency.sh
 #
-# Needs root and QEMU. TRIMTAB names the binary. A model is no drive: the figures are good for
-# comparing, not for knowing.
+# Needs root and QEMU. TRIMTAB names the binary. A model is not a real drive: the figures are only good for
+# comparison.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 failed=0
@@ -33,7 +33,7 @@ on_model() { # FS MODEL
     GUEST_TIMEOUT_S=${GUEST_TIMEOUT_S:-1800} guest "$here/guest-latency.sh" "$out" "${arguments[@]}"
     for contender in fstrim trimtab trimtab-16MiB; do
         read -r _ status quiet_from quiet_to began ended discarded < <(grep "^$contender " "$out/phases")
-        # The moments at which the discard counter moved, 0.2 s apart; none: the whole time.
+        # The times at which the discard counter changed, sampled every 0.2 s; if none, the whole time.
         read -r from to < <(awk -v from="$began" -v to="$ended" '
             NR > 1 && $2 != last { if (!first) first = before; until = $1 }
             { last = $2; before = $1 }

@@ -1,4 +1,4 @@
-"""A disk of which only the timing is made up: plugin for nbdkit.
+"""An nbdkit plugin that simulates the timing of a disk.
 
     nbdkit -U SOCKET -t 32 python model.py file=IMAGE model=fifo|fixed|parallel [log=FILE]
 
@@ -9,7 +9,7 @@ eight is free first (`parallel`); a request waits for its server and keeps it fo
     write       0.05 ms + bytes at 1 GB/s
     discard     fifo, parallel: 1 ms + bytes at 300 MB/s;  fixed: 50 ms whatever its size
 
-It stands for no real drive. It shows whether a trim notices that others wait, and gives way.
+Not a model of any real drive: it shows whether a trim notices that others wait, and gives way.
 """
 import builtins
 import ctypes

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Stall: how long others wait for space while discards are slow. A neighbour creates files, allocates
-# 64 KiB for each and fsyncs it, 20 times a second, in every allocation group of an XFS whose free
-# space is nearly all in extents that are being discarded.
+# Stall: how long other processes wait for space while discards are slow. A neighbor process creates files,
+# allocates 64 KiB for each and fsyncs it, 20 times per second, in every allocation group of an XFS
+# filesystem whose free space is almost entirely in extents being discarded.
 #
 #   benches/trim/stall.sh            the table
-#   GUEST=no benches/trim/stall.sh   without the guest; HERE=no: in the guest only
+#   GUEST=no benches/trim/stall.sh   without the guest; HERE=no: only in the guest
 #
-# Loop devices over sparse files, and QEMU; needs root. TRIMTAB names the binary.
+# Uses loop devices over sparse files, and QEMU; needs root. TRIMTAB names the binary.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 per_s=${WRITES_PER_S:-20}
@@ -30,7 +30,7 @@ here_on() { # LABEL FS IMAGE_NAME
         mount_image "$2"
         throttle "$device" "$per_s"
         [ $contender != none ] || say "$1: $throttled_by"
-        # XFS puts each new directory into the next allocation group.
+        # XFS places each new directory in the next allocation group.
         mkdir "$work/mount"/n{0..15}
         sync -f "$work/mount"
         rm -f "$work/stop"
@@ -43,12 +43,12 @@ here_on() { # LABEL FS IMAGE_NAME
         if [ $contender = none ]; then
             sleep 20
         else
-            # The trim and whatever it starts live in the throttled group.
+            # The trim and its child processes run in the throttled cgroup.
             (
                 echo $BASHPID >"$cgroup/cgroup.procs"
                 trim_with $contender "$work/mount"
             ) || status=$?
-            # Until a second without discards; what the neighbour writes does not count.
+            # Until there have been no discards for a second; the neighbor's writes do not count.
             settled "${device#/dev/}"
         fi
         to=$(uptime)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Figures of the times that the neighbour wrote down.
+"""Statistics of the latencies recorded by the neighbor process.
 
     times.py FILE KIND [FROM TO]     prints COUNT MEAN_MS P99_MS MAX_MS; FROM and TO are uptimes
 

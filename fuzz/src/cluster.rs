@@ -1,4 +1,4 @@
-//! Answers of clusters: states, nodes, sizes, settings.
+//! Responses of clusters: states, nodes, sizes, settings.
 
 use shards::gateway::Stores;
 use shards::model::Version;
@@ -9,13 +9,14 @@ use std::io::BufReader;
 
 const VERSION: Version = Version::release(7, 4, 0);
 
-/// Two nodes, one index with a replica that waits; a copy that moves. Short: inputs are cut.
+/// Two nodes, one index with an unassigned replica; a relocating copy. Kept short, because inputs
+/// are truncated.
 pub const STATES: &[&str] = &[
     r#"{"nodes":{"a":{},"b":{}},"metadata":{"indices":{"i":{"state":"open","settings":{"index":{"number_of_shards":1}},"in_sync_allocations":{"0":["x"]}}}},"routing_table":{"indices":{"i":{"shards":{"0":[{"state":"STARTED","primary":true,"node":"a","shard":0,"index":"i","allocation_id":{"id":"x"}},{"state":"UNASSIGNED","primary":false,"shard":0,"index":"i","recovery_source":{"type":"PEER"},"unassigned_info":{"reason":"NODE_LEFT","at":"2019-10-01T12:34:56Z","delayed":true}}]}}}}}"#,
     r#"{"nodes":{"a":{"roles":["data"]},"b":{}},"metadata":{"indices":{"i":{"state":"close","settings":{"index.number_of_shards":1,"index.number_of_replicas":0}}}},"routing_table":{"indices":{"i":{"shards":{"0":[{"state":"RELOCATING","primary":true,"node":"a","relocating_node":"b","shard":0,"index":"i","expected_shard_size_in_bytes":5,"allocation_id":{"id":"x","relocation_id":"y"}}]}}}}}"#,
 ];
 
-/// What is read as a whole is read as a stream; what is read can be rerouted.
+/// Reading at once and as a stream agree; whatever is read can be rerouted.
 pub fn state(bytes: &[u8]) {
     let whole = State::read(Source::Bytes(bytes), VERSION);
     let mut stream = BufReader::with_capacity(16, bytes);
@@ -26,7 +27,7 @@ pub fn state(bytes: &[u8]) {
     if RoutingNodes::new(&state.cluster).is_ok() {
         let stores = Stores::of(&state.cluster);
         let round = Round::new(&stores, 1_600_000_000_000_000_000);
-        // Copies on a node that holds no data now are told as an error.
+        // Copies on a node that no longer holds data are reported as an error.
         let all_hold_data = state
             .cluster
             .nodes
@@ -37,7 +38,7 @@ pub fn state(bytes: &[u8]) {
             Err(error) if all_hold_data => panic!("a table that was accepted: {error}"),
             Err(_) => return,
         }
-        // A round changes where copies are, not how many there are, but for those that expand.
+        // A round moves copies but keeps their number, except for indices with auto-expand.
         let expands = |index: &shards::model::Index| index.settings.auto_expand_replicas.is_some();
         if !state.cluster.indices.iter().any(expands) {
             assert_eq!(state.cluster.routing.copies().count(), copies);
@@ -53,7 +54,7 @@ pub const ANSWERS: &[&str] = &[
     r#"{"persistent":{"cluster":{"routing":{"allocation":{"enable":"all","exclude":{"_name":"n2"}}}}},"transient":{"cluster.routing.allocation.disk.watermark.low":"85%"}}"#,
 ];
 
-/// Into a state that is sound, whatever is read; a reroute after it ends.
+/// Reads input into a valid state; a reroute afterwards terminates.
 pub fn answers(bytes: &[u8]) {
     for seed in STATES {
         let mut state =
@@ -68,7 +69,7 @@ pub fn answers(bytes: &[u8]) {
         }
         if read.contains(&true) {
             let stores = Stores::of(&state.cluster);
-            // A node that turns out to hold no data has copies: that is told as an error.
+            // A node with copies may turn out to hold no data, which is reported as an error.
             let _ = reroute(
                 &mut state.cluster,
                 &Round::new(&stores, 1_600_000_000_000_000_000),
@@ -77,7 +78,7 @@ pub fn answers(bytes: &[u8]) {
     }
 }
 
-/// Whether a seed of either target is read.
+/// Whether a seed of either target can be read.
 #[cfg(test)]
 pub fn reaches(seed: &[u8]) -> bool {
     let source = || Source::Bytes(seed);

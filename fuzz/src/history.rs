@@ -1,4 +1,4 @@
-//! Histories in files.
+//! History files.
 
 use jiff::Timestamp;
 use sources::times::TimeReader;
@@ -40,7 +40,7 @@ pub const TIME_SEEDS: &[&str] = &[
     "%d/%m/%Y %H:%M\n13/04/2020 06:47",
 ];
 
-/// Little enough for the limits to be met.
+/// Small limits for some inputs, so that they are reached.
 fn options(bytes: &[u8], format: Format) -> FileOptions {
     let few = bytes.len().is_multiple_of(3);
     FileOptions {
@@ -58,8 +58,8 @@ fn read(bytes: &[u8], format: Format) -> Result<Reading, SourceError> {
     read_bytes("f", bytes, &options(bytes, format))
 }
 
-/// Times ascend and are timestamps, values are finite, names are unique, limits are kept; an error
-/// is of its own length and not the file's.
+/// Times ascend and are valid timestamps, values are finite, names are unique, and limits are
+/// observed. The length of an error does not depend on that of the file.
 fn check(bytes: &[u8], format: Format) {
     let limits = options(bytes, format).limits;
     let reading = match read(bytes, format) {
@@ -108,8 +108,8 @@ pub fn sadf(bytes: &[u8]) {
     check(bytes, Format::Sadf);
 }
 
-/// Whatever is read is a timestamp, and reads the same in the notation of RFC 3339. A first line may
-/// name the format.
+/// Whatever is read is a timestamp, and its RFC 3339 form reads back the same. A first line may
+/// contain the format.
 pub fn time(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let zone = jiff::tz::TimeZone::get("America/New_York").expect("a zone");
@@ -125,7 +125,7 @@ pub fn time(bytes: &[u8]) {
         let written = Timestamp::from_microsecond(at)
             .expect("a timestamp")
             .to_string();
-        // Years before 0 have another notation.
+        // Years before 0 are written differently.
         if written.as_bytes()[0].is_ascii_digit() {
             assert_eq!(
                 TimeReader::new(&times, None).read_us(&written),
@@ -136,7 +136,7 @@ pub fn time(bytes: &[u8]) {
     }
 }
 
-/// Read to the end, with all their samples.
+/// Whether the seed is read to the end, with all its samples.
 #[cfg(test)]
 pub fn reaches(seed: &[u8]) -> bool {
     let options = FileOptions {

@@ -1,4 +1,4 @@
-//! The files of a host's logs: read to a limit, put together as rotations, and parted by hosts.
+//! A host's log files: size limits, joining rotations, and separating hosts.
 
 use crate::runs::in_order;
 use crate::text;
@@ -7,11 +7,11 @@ use flate2::write::GzEncoder;
 use host::parse::shell::script::commands;
 use host::source::{End, read_log};
 use host::{Command, Source, Stat, Unread};
-use schedule::{Log, Whose, parse_zone};
+use schedule::{HostIdentity, Log, parse_zone};
 use std::io::Write;
 
-/// Files with a byte 0 between them: rotations, copies of one file, lines of several hosts, a run from one
-/// file to the next, a host that was renamed.
+/// Files separated by a byte 0: rotations, copies of one file, lines of several hosts, a run that
+/// continues in the next file, a renamed host.
 pub const SEEDS: &[&str] = &[
     "Jan 10 06:47:01 h CRON[1]: (root) CMD (backup)\nJan 10 06:47:01 h CRON[2]: (root) CMD (backup)\n\0Jan 10 06:47:01 h CRON[1]: (root) CMD (backup)\nJan 10 06:47:01 h CRON[2]: (root) CMD (backup)\nJan 11 06:47:01 h CRON[1]: (root) CMD (x)\n",
     "2025-01-10T01:00:00Z db1 CRON[1]: (root) CMD (a)\n2025-01-10T02:00:00Z web1 CRON[1]: (root) CMD (a)\n2025-01-10T05:00:00Z db1.example.org CRON[1]: (root) CMD (a)\n\0<78>1 2025-01-11T06:00:01Z web1 CRON 1 - - (root) CMD (a)\n2025-01-11T07:00:00Z db1 kernel: Linux version 6\n",
@@ -19,7 +19,7 @@ pub const SEEDS: &[&str] = &[
     "{\"__REALTIME_TIMESTAMP\":\"1717380000000000\",\"_HOSTNAME\":\"db1\",\"SYSLOG_IDENTIFIER\":\"CRON\",\"MESSAGE\":\"(root) CMD (a)\"}\n\0{\"__REALTIME_TIMESTAMP\":\"1717380000000000\",\"_HOSTNAME\":\"b\"}\n",
 ];
 
-/// A host with one file.
+/// A host with a single file.
 struct OneFile<'a> {
     path: &'static str,
     bytes: &'a [u8],
@@ -51,13 +51,13 @@ impl Source for OneFile<'_> {
     }
 }
 
-/// What is read of a file, and what is left of the bytes that may be.
+/// Reads a log file, and returns the result and the remaining byte limit.
 fn end(path: &'static str, bytes: &[u8], mut bytes_left: usize) -> (Result<End, Unread>, usize) {
     let end = read_log(&OneFile { path, bytes }, path, &mut bytes_left);
     (end, bytes_left)
 }
 
-/// No more is read than may be, plain or packed; what is packed reads the same.
+/// The limit holds for plain and compressed files, and compressed files have the same content.
 fn read_within(bytes: &[u8]) {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let packed = encoder.write_all(bytes).and_then(|()| encoder.finish());
@@ -75,7 +75,7 @@ fn read_within(bytes: &[u8]) {
             }
         }
     }
-    // Cut anywhere.
+    // Truncated.
     let (cut, _) = end("log.gz", &packed[..packed.len() / 2], enough);
     assert!(cut.is_err());
 }
@@ -91,8 +91,8 @@ fn files(bytes: &[u8]) -> Vec<Log> {
     files.filter_map(read).collect()
 }
 
-/// Every run within the time of the log, in order.
-fn sound(log: &Log) {
+/// All runs are within the log's time range, and in order.
+fn assert_runs_valid(log: &Log) {
     assert!(log.from <= log.until);
     let mut count = 0;
     for events in log.events() {
@@ -106,7 +106,7 @@ fn sound(log: &Log) {
     assert_eq!(count, log.count());
 }
 
-/// Copies of files add nothing, and what is left of one host and of all others is no more than all.
+/// Duplicates of files add no runs, and filtering by host never adds any.
 pub fn run(bytes: &[u8]) {
     read_within(bytes);
     let files = files(bytes);
@@ -116,28 +116,28 @@ pub fn run(bytes: &[u8]) {
     let Some(log) = Log::joined(files) else {
         return;
     };
-    sound(&log);
+    assert_runs_valid(&log);
     assert!(most <= Some(log.count()) && log.count() <= all);
     let of_twice = Log::joined(twice).expect("files");
     assert_eq!(of_twice.count(), log.count());
     assert_eq!((of_twice.from, of_twice.until), (log.from, log.until));
     for own in [None, Some("db1"), Some("DB1.example.org"), Some("web1")] {
-        let whose = Whose::of(std::slice::from_ref(&log), own);
-        let Some(own) = log.clone().lines_of(&whose) else {
+        let identity = HostIdentity::of(std::slice::from_ref(&log), own);
+        let Some(own) = log.clone().restrict_to(&identity) else {
             continue;
         };
-        sound(&own);
+        assert_runs_valid(&own);
         assert!(own.count() <= log.count());
         assert!(log.from <= own.from && own.until <= log.until);
-        // Nothing of another host is left.
+        // Filtering again changes nothing.
         assert_eq!(
-            own.clone().lines_of(&whose).map(|log| log.count()),
+            own.clone().restrict_to(&identity).map(|log| log.count()),
             Some(own.count())
         );
     }
 }
 
-/// Several files, of which something is told.
+/// Whether the seed has several files with at least one run.
 #[cfg(test)]
 pub fn reaches(seed: &[u8]) -> bool {
     let files = files(seed);

@@ -1,6 +1,6 @@
-//! Every parser of foreign input. A target runs the parser and, where it has one, checks a property
-//! that must hold for any input: what the filter keeps, it keeps again; what is written back reads
-//! the same.
+//! Fuzz targets for every parser of foreign input. A target runs the parser and, where possible,
+//! checks a property that holds for any input: filtering twice changes nothing more, and what is
+//! written reads back the same.
 
 mod cluster;
 mod history;
@@ -17,15 +17,15 @@ use trim::geometry::{KernelRelease, btrfs, ext4, xfs};
 
 /// A parser under test.
 pub struct Target {
-    /// Name, also of the cargo-fuzz target.
+    /// Name, which is also that of the cargo-fuzz target.
     pub name: &'static str,
-    /// Feeds it one input; panics where something is wrong.
+    /// Runs it on one input; panics on failure.
     pub run: fn(&[u8]),
-    /// Real input to start from.
+    /// Real inputs to start from.
     pub seeds: &'static [&'static str],
 }
 
-/// Each log of a drive that is read, with a serial number in it.
+/// One log of each supported drive tool, with a serial number.
 const DRIVE_LOGS: &[&str] = &[
     "{\"data_units_written\":2000000,\"sn\":\"S3RI4L\"}",
     "{\"Physical media units written\":{\"hi\":0,\"lo\":\"1500\"},\"sn\":\"S3RI4L\"}",
@@ -34,7 +34,7 @@ const DRIVE_LOGS: &[&str] = &[
     "{\"logical_block_size\":512,\"serial_number\":\"S3RI4L\",\"ata_smart_attributes\":{\"table\":[{\"id\":247,\"name\":\"Host_Program_Page_Count\",\"raw\":{\"value\":200}},{\"id\":248,\"name\":\"FTL_Program_Page_Count\",\"raw\":{\"value\":100}}]},\"ata_device_statistics\":{\"pages\":[{\"number\":1,\"table\":[{\"offset\":24,\"value\":3906250}]}]}}",
 ];
 
-/// All of them.
+/// All fuzz targets.
 pub const TARGETS: &[Target] = &[
     Target {
         name: "mountinfo",
@@ -232,7 +232,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "ext4-superblock",
         run: ext4_superblock,
-        // Blocks, first data block, sizes and blocks per group: 4 KiB blocks, then 1 KiB.
+        // Blocks, first data block, block size and blocks per group: 4 KiB blocks, then 1 KiB.
         seeds: &[
             "\0\0\0\0\0\0\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02\0\0\0\x02\0\0\0\0\x40\0\0",
             "\0\0\0\0\0\x50\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\x20\0\0",
@@ -248,8 +248,8 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "btrfs-items",
         run: btrfs_items,
-        // A count, then headers of 32 bytes, each with its data: a chunk of 48 bytes; a chunk, a
-        // block group and the count of its free extents.
+        // The number of items, then headers of 32 bytes, each followed by its data: a chunk of 48
+        // bytes; then a chunk, a block group and the number of its free extents.
         seeds: &[
             "\x01\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\x64\0\0\0\x30\0\0\0\0\0\x40\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\x21\0\0\0\0\0\0\0\0\0\x01\0\0\x10\0\0\0\x10\0\0\x02\0\x01\0",
             "\x03\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\x64\0\0\0\x30\0\0\0\0\0\x40\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\x21\0\0\0\0\0\0\0\0\0\x01\0\0\x10\0\0\0\x10\0\0\x02\0\x01\0\0\0\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\0\x40\0\0\0\0\0\x43\0\0\0\x18\0\0\0\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\0\x40\0\0\0\0\0\x46\0\0\0\x08\0\0\0\x07\0\0\0\0\0\0\0",
@@ -327,10 +327,10 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// Runs one target by name, for the coverage-guided driver.
+/// Runs a target by name, for the coverage-guided driver.
 ///
 /// # Panics
-/// Where the parser does, or where there is no such target.
+/// If the target panics, or there is no such target.
 pub fn run(name: &str, input: &[u8]) {
     let target = TARGETS
         .iter()
@@ -343,7 +343,7 @@ fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// The filter for a file: it must not panic, and what it keeps it must keep unchanged.
+/// The filter for a file must not panic, and filtering again must change nothing.
 fn keep(path: &str, bytes: &[u8]) {
     if let Ok(kept) = filter::keep_file(path, bytes) {
         let again = filter::keep_file(path, &kept).expect("what was kept can be kept again");
@@ -368,7 +368,7 @@ fn fstab(bytes: &[u8]) {
     keep("etc/fstab", bytes);
 }
 
-/// Whatever is read has as many options as commas tell, and is never longer than its text.
+/// There are no more options than commas and mounts, and fewer mounts than lines.
 fn findmnt(bytes: &[u8]) {
     let text = text(bytes);
     if let Ok(mounts) = explain::disk_log::parse_findmnt("findmnt", &text) {
@@ -388,7 +388,7 @@ fn dm_table(bytes: &[u8]) {
     keep_answer(&Command::DmTable, bytes);
 }
 
-/// What is kept of an answer says as much as the answer, and holds no more than the numbers.
+/// The filtered log yields the same counts as the original, and contains only numbers.
 fn drive_log(bytes: &[u8]) {
     for tool in DriveTool::ALL {
         let drive = "nvme0n1".to_owned();
@@ -462,7 +462,7 @@ fn bundle(bytes: &[u8]) {
     let _ = read_bytes(bytes, &limits);
 }
 
-/// Whatever parses is written so that it parses to the same.
+/// Whatever parses is displayed so that it parses to the same value.
 fn cron_spec(bytes: &[u8]) {
     if let Ok(spec) = CronSpec::parse("crontab", &text(bytes)) {
         let again = CronSpec::parse("crontab", &spec.to_string()).expect("its own text parses");
@@ -478,8 +478,8 @@ fn calendar(bytes: &[u8]) {
     }
 }
 
-/// Whatever parses has a text that parses again, and holds no password; what does not parse is not
-/// repeated where it may hold one.
+/// Whatever parses is displayed so that it parses again, without a password. Errors do not quote
+/// text that may contain a password.
 fn endpoint(bytes: &[u8]) {
     let text = text(bytes);
     match Endpoint::parse(&text) {
@@ -494,7 +494,7 @@ fn endpoint(bytes: &[u8]) {
     }
 }
 
-/// An error of the length of its own words, not of the file's.
+/// The length of an error does not depend on that of the file.
 fn credentials(bytes: &[u8]) {
     match Credentials::parse("credentials", &text(bytes)) {
         Ok(credentials) => assert!(!credentials.is_none()),
@@ -502,7 +502,8 @@ fn credentials(bytes: &[u8]) {
     }
 }
 
-/// What was read is written so that it reads the same, but for the last digit of a number.
+/// What was parsed reads back the same after writing, except for the last digits of floating-point
+/// numbers.
 fn checkpoint(bytes: &[u8]) {
     if let Ok(checkpoint) = trim::state::Checkpoint::parse(bytes) {
         let written = serde_json::to_vec(&checkpoint).expect("a checkpoint is JSON");
@@ -513,7 +514,7 @@ fn checkpoint(bytes: &[u8]) {
     }
 }
 
-/// What is believed names a device, and can be put back.
+/// An accepted limit names a device and can be restored.
 fn limits_journal(bytes: &[u8]) {
     for limit in trim::limits::check_journal(bytes).unwrap_or_default() {
         assert!(!limit.device.contains('/') && !limit.device.starts_with('.'));
@@ -522,7 +523,7 @@ fn limits_journal(bytes: &[u8]) {
     }
 }
 
-/// Nothing but what was asked for; an error of its own length, not of the file's.
+/// Only requested devices are returned; the length of an error does not depend on that of the file.
 fn diskstats(bytes: &[u8]) {
     let devices = ["nvme2n1", "sda1", "cciss!c0d0"].map(str::to_owned);
     match trim::counters::parse_diskstats(&text(bytes), &devices) {
@@ -532,11 +533,12 @@ fn diskstats(bytes: &[u8]) {
     let _ = trim::counters::parse_pressure(&text(bytes));
 }
 
-/// Whatever is a superblock has groups that tile the filesystem, and no descriptor makes a group
-/// freer than it is large.
+/// The groups of any valid superblock tile the filesystem, and no descriptor can make a group's
+/// free space exceed its size.
 fn ext4_superblock(bytes: &[u8]) {
     let _ = ext4::format::Superblock::parse(bytes);
-    // Real ones are longer than the input: it is laid over zeros, with the magic number in place.
+    // Real superblocks are longer than the input, which is copied over zeros with the magic number
+    // in place.
     let mut whole = vec![0; ext4::format::SUPERBLOCK_BYTES];
     let len = bytes.len().min(whole.len());
     whole[..len].copy_from_slice(&bytes[..len]);
@@ -585,7 +587,7 @@ fn btrfs_items(bytes: &[u8]) {
     }
 }
 
-/// Whatever parses is written so that it parses to the same.
+/// Whatever parses is displayed so that it parses to the same value.
 fn kernel_release(bytes: &[u8]) {
     if let Some(release) = KernelRelease::parse(&text(bytes)) {
         assert_eq!(KernelRelease::parse(&release.to_string()), Some(release));
@@ -596,9 +598,9 @@ fn kernel_release(bytes: &[u8]) {
 mod tests {
     use super::*;
 
-    /// A seed that is refused at once would leave everything behind the first check untried.
+    /// A seed that is rejected immediately would leave everything after the first check untested.
     #[test]
-    fn seeds_of_the_trim_reach_the_end_of_their_parsers() {
+    fn seeds_reach_the_end_of_their_parsers() {
         for (name, reaches) in [
             (
                 "checkpoint",
@@ -608,7 +610,7 @@ mod tests {
                 trim::limits::check_journal(seed).is_ok_and(|limits| !limits.is_empty())
             }),
             ("endpoint", |seed| {
-                // One of them is there to be refused.
+                // One seed is meant to be rejected.
                 Endpoint::parse(&text(seed)).is_ok() != seed.contains(&b'@')
             }),
             ("credentials", |seed| {

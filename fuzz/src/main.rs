@@ -1,11 +1,11 @@
-//! Every parser under random and mutated input, on the stable toolchain: the same functions that
-//! `cargo fuzz` drives with coverage, from the same seeds, with a seeded generator.
+//! Runs every parser on random and mutated input with the stable toolchain: the same functions and
+//! seeds that `cargo fuzz` uses with coverage, with a seeded generator.
 //!
 //! `cargo run -p fuzz-targets -- [--inputs N] [--seconds S] [--seed N] [--only NAME]`
 //!
-//! Each target first gets the files of `fuzz/regressions/NAME`, inputs on which it panicked once, then
-//! its seeds, then up to N inputs in all. With `--seconds` it stops early after S seconds, but never
-//! before [`INPUTS_MIN`]: what it ran then is the beginning of what it runs without a limit.
+//! Each target first gets the files of `fuzz/regressions/NAME`, inputs that once caused a panic,
+//! then its seeds, then generated inputs, up to N in total. With `--seconds` it stops after S
+//! seconds, but not before [`INPUTS_MIN`] inputs; the inputs run are the same as without a limit.
 
 use fuzz_targets::{TARGETS, Target};
 use std::ffi::OsString;
@@ -19,20 +19,20 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-/// Longest input that is made, in bytes.
+/// Maximum length of generated inputs, in bytes.
 const LEN_MAX: usize = 512;
 
-/// Inputs that every target gets, however slow it is.
+/// Minimum number of inputs for every target, however slow it is.
 const INPUTS_MIN: u64 = 50_000;
 
-/// Inputs between two looks at the clock.
+/// Number of inputs between checks of the time limit.
 const INPUTS_PER_LOOK: u64 = 256;
 
-/// What is asked for.
+/// Command-line options.
 struct Options {
     inputs: u64,
     seed: u64,
-    /// For each target; none: all inputs, however long that takes.
+    /// Time limit per target; `None` runs all inputs.
     limit: Option<Duration>,
     only: Option<String>,
 }
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         .collect();
     let next = AtomicUsize::new(0);
     let failed = AtomicUsize::new(0);
-    // Each target by itself has the same inputs, whatever runs beside it.
+    // A target gets the same inputs regardless of which other targets run.
     let work = || {
         while let Some(target) = chosen.get(next.fetch_add(1, Relaxed)) {
             let outcome = read_regressions(&regressions.join(target.name))
@@ -90,7 +90,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// None where the arguments are not as the usage says.
+/// Parses the arguments; `None` if they are invalid.
 fn read_arguments(mut arguments: impl Iterator<Item = String>) -> Option<Options> {
     let mut options = Options {
         inputs: 100_000,
@@ -111,10 +111,10 @@ fn read_arguments(mut arguments: impl Iterator<Item = String>) -> Option<Options
     Some(options)
 }
 
-/// The contents of a directory's files, in the order of their names; none where it is missing.
+/// The contents of a directory's files, sorted by name; empty if the directory does not exist.
 ///
 /// # Errors
-/// The directory or a file in it cannot be read.
+/// If the directory or a file in it cannot be read.
 fn read_regressions(directory: &Path) -> io::Result<Vec<Vec<u8>>> {
     let entries = match directory.read_dir() {
         Ok(entries) => entries,
@@ -131,16 +131,16 @@ fn read_regressions(directory: &Path) -> io::Result<Vec<Vec<u8>>> {
         .collect()
 }
 
-/// What became of a target.
+/// Result of running a target.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
-    /// So many inputs, without a panic.
+    /// Number of inputs run without a panic.
     Passed(u64),
-    /// The first input that makes it panic.
+    /// The first input that causes a panic.
     Panics(Vec<u8>),
 }
 
-/// Runs a target on the inputs `first`, then on those that are made.
+/// Runs a target on the inputs `first`, then on its seeds and generated inputs.
 fn run(target: &Target, first: &[Vec<u8>], options: &Options) -> Outcome {
     let panics =
         |input: &[u8]| std::panic::catch_unwind(AssertUnwindSafe(|| (target.run)(input))).is_err();
@@ -173,7 +173,8 @@ fn run(target: &Target, first: &[Vec<u8>], options: &Options) -> Outcome {
     Outcome::Passed(options.inputs)
 }
 
-/// A piece of a seed with some bytes changed, cut, doubled, or taken from another seed.
+/// Mutates a seed or part of one: changes, removes or duplicates bytes, or inserts parts of other
+/// seeds.
 fn mutate(seeds: &[&str], random: &mut Random) -> Vec<u8> {
     let seed = seeds[random.below(seeds.len())].as_bytes();
     let start = random.below(seed.len() + 1);
@@ -191,7 +192,7 @@ fn mutate(seeds: &[&str], random: &mut Random) -> Vec<u8> {
                 input.remove(at);
             }
             4 => {
-                // What parsers stumble over: separators, quotes, signs, large numbers.
+                // Pieces likely to confuse parsers: separators, quotes, signs, large numbers.
                 let pieces: [&[u8]; 16] = [
                     b"\n",
                     b" ",
@@ -241,7 +242,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`; 0 where the bound is 0.
+    /// A number below `bound`, or 0 if `bound` is 0.
     fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() >> 1)
             .unwrap_or(0)
@@ -281,7 +282,7 @@ mod tests {
     };
 
     #[test]
-    fn without_a_limit_all_inputs_are_run() {
+    fn all_inputs_run_without_a_limit() {
         assert_eq!(
             run(&FINE, &[], &options(1_000, None)),
             Outcome::Passed(1_000)
@@ -289,13 +290,13 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_leaves_the_least_number_of_inputs() {
+    fn a_time_limit_keeps_the_minimum_of_inputs() {
         let none = Some(Duration::ZERO);
         let Outcome::Passed(count) = run(&FINE, &[], &options(u64::MAX, none)) else {
             panic!("nothing panics");
         };
         assert!((INPUTS_MIN..INPUTS_MIN + INPUTS_PER_LOOK).contains(&count));
-        // Fewer are run where fewer were asked for.
+        // Fewer are run if fewer were requested.
         assert_eq!(
             run(&FINE, &[], &options(1_000, none)),
             Outcome::Passed(1_000)
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_that_panicked_once_come_first() {
+    fn regressions_run_first() {
         let panicked = [b"ok".to_vec(), b"q".to_vec()];
         assert_eq!(
             run(&WANTS_NO_Q, &panicked, &options(0, None)),

@@ -1,16 +1,16 @@
-//! Runs that are told: lists of events, journals, files of syslog.
+//! Records of job runs: event lists, journals, syslog files.
 
 use crate::text;
 use host::parse::shell::script::commands;
 use schedule::{Conditions, Log, Run, known_runs, parse_events, parse_zone};
 
-/// With headings, names and lengths, and plain.
+/// With header, names and durations, and plain.
 pub const EVENTS: &[&str] = &[
     "time,name,len_s\n2024-06-09 06:47:30,\"release 41, \"\"final\"\"\",90\n2024-06-10T06:47:00+02:00,backup,\n",
     "# deployed\n2024-06-09\n1717909621\n@1717909621000\n2024-10-27 02:30\n",
 ];
 
-/// Traditional, with RFC 3339 times, RFC 5424; cron, anacron, run-parts, systemd, the kernel.
+/// Traditional, with RFC 3339 timestamps, RFC 5424; cron, anacron, run-parts, systemd, the kernel.
 pub const SYSLOGS: &[&str] = &[
     "Dec 31 06:47:01 db1 CRON[811]: (root) CMD (test -x /usr/sbin/anacron || ( cd / && run-parts --report /etc/cron.weekly ))\nJan  1 06:47:01 db1 CROND[9]: (root) CMDEND (run-parts /etc/cron.hourly)\n",
     "2024-06-09T07:30:12.000001+02:00 db1 anacron[5]: Job `cron.weekly' started\n2024-06-09T07:31:42+02:00 db1 anacron[5]: Job `cron.weekly' terminated (mailing output)\n",
@@ -18,7 +18,7 @@ pub const SYSLOGS: &[&str] = &[
     "Jun  9 03:20:01 h run-parts[8]: (/etc/cron.weekly) starting fstrim\nJun  9 03:24:01 h run-parts(/etc/cron.weekly)[8]: finished fstrim\nJun  9 04:00:00 h systemd[1]: Starting fstrim.service - x\nJun  9 04:00:09 h systemd[1]: fstrim.service: Succeeded.\nJun  9 05:00:00 h kernel: [    0.000000] Linux version 6.1\n",
 ];
 
-/// A service that begins and ends, a line of cron, and a message that is no text.
+/// A service that starts and ends, a cron line, and a binary message.
 pub const JOURNALS: &[&str] = &[
     "{\"__REALTIME_TIMESTAMP\":\"1717372800100000\",\"MESSAGE_ID\":\"7d4958e842da4a758f6c1cdc7b36dcc5\",\"UNIT\":\"fstrim.service\"}\n{\"__REALTIME_TIMESTAMP\":\"1717372842200000\",\"MESSAGE_ID\":\"39f53479d3a045ac8e11786248231fbf\",\"UNIT\":\"fstrim.service\"}\n",
     "{\"__REALTIME_TIMESTAMP\":\"1717380000000000\",\"SYSLOG_IDENTIFIER\":\"CRON\",\"MESSAGE\":\"(root) CMD (backup)\"}\n{\"__REALTIME_TIMESTAMP\":\"1717390000000000\",\"MESSAGE\":[255,1]}\n",
@@ -48,7 +48,7 @@ fn read(bytes: &[u8]) -> Option<Log> {
     Log::parse("log", &text(bytes), &zone, ended, &commands).ok()
 }
 
-/// What a log tells lies within its time, and can be asked for by job.
+/// Events are within the log's time range, and can be queried by job.
 pub fn log(bytes: &[u8]) {
     let Some(log) = read(bytes) else { return };
     assert!(log.from <= log.until);

@@ -1,4 +1,4 @@
-//! What servers wrote or answered about their past.
+//! Histories recorded by servers or returned by their APIs.
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -6,29 +6,29 @@ use sources::elastic::{self, Figure};
 use sources::{Limits, Reading, SourceError, Times, ftdc, prometheus};
 use std::io::Write;
 
-/// Chunks of diagnostic data when unpacked: a reference document (a date `start`, further numbers), the
-/// counts of metrics and of further samples, and the differences.
+/// Uncompressed FTDC chunks: a reference document (a date `start`, other numbers), the numbers of
+/// metrics and of further samples, and the deltas.
 pub const CHUNKS: &[&str] = &[
     "\x1f\0\0\0\x09start\0\0\0\0\0\x01\0\0\0\x12x\0\x05\0\0\0\0\0\0\0\0\x02\0\0\0\x03\0\0\0ddd\0\x02",
     "\x2e\0\0\0\x09start\0\0\0\0\0\x01\0\0\0\x03s\0\x17\0\0\0\x10a\0\x07\0\0\0\x11t\0\x01\0\0\0\x02\0\0\0\0\0\x04\0\0\0\x02\0\0\0dd\x01\x02\0\x03",
     "\x18\0\0\0\x09start\0\0\0\0\0\x01\0\0\0\x08b\0\x01\0\0\0\0\0\0\0\0\0",
 ];
 
-/// Answers of Prometheus.
+/// Responses of Prometheus.
 pub const RANGES: &[&str] = &[
     r#"{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"up","job":"a"},"values":[[1435781430.781,"1"],[1435781445.781,"NaN"]]},{"metric":{"job":"b"},"values":[[1435781430,"+Inf"],[1435781445,"2e3"]]}]},"warnings":["w"]}"#,
     r#"{"status":"error","errorType":"bad_data","error":"parse error"}"#,
 ];
 
-/// Answers of Elasticsearch: buckets, percentiles, and Rally's results.
+/// Responses of Elasticsearch: buckets, percentiles, and Rally's results.
 pub const SEARCHES: &[&str] = &[
     r#"{"_shards":{"total":1,"failed":0},"aggregations":{"groups":{"buckets":[{"over_time":{"buckets":[{"key":60000,"figure":{"value":7.5}},{"key":120000.0,"figure":{"value":null}},{"key":180000,"figure":{"value":3}}]}}]}}}"#,
     r#"{"aggregations":{"groups":{"buckets":[{"over_time":{"buckets":[{"key":0,"figure":{"values":[{"key":99.0,"value":2}]}}]}}]}}}"#,
     r#"{"hits":{"hits":[{"_source":{"race-timestamp":"20260101T013000Z","track":"t","task":"index","name":"throughput","value":{"median":5,"unit":"docs/s"}}},{"_source":{"race-timestamp":"20260102T013000Z","name":"merge_time","value":{"single":1.5}}}]}}"#,
 ];
 
-/// What every series promises, whatever it was made of.
-fn sound(outcome: &Result<Reading, SourceError>) {
+/// Invariants of every series.
+fn assert_series_valid(outcome: &Result<Reading, SourceError>) {
     match outcome {
         Ok(reading) => {
             assert!(!reading.series.is_empty());
@@ -38,12 +38,12 @@ fn sound(outcome: &Result<Reading, SourceError>) {
                 assert!(series.values.iter().all(|value| value.is_finite()));
             }
         }
-        // Of its own length, not the input's.
+        // The length of an error does not depend on that of the input.
         Err(error) => assert!(error.to_string().len() < 2000),
     }
 }
 
-/// All that is in it, at every step's length.
+/// Reads all metrics, downsampled to `step_s`.
 fn read_ftdc(bytes: &[u8], step_s: u32) -> Result<Reading, SourceError> {
     let options = ftdc::Options {
         select: vec!["*".to_owned()],
@@ -58,7 +58,7 @@ fn read_ftdc(bytes: &[u8], step_s: u32) -> Result<Reading, SourceError> {
     )
 }
 
-/// A file that holds one chunk, packed.
+/// Builds a file with a single compressed chunk.
 fn file(chunk: &[u8]) -> Vec<u8> {
     let length = |bytes: usize| u32::try_from(bytes).expect("a short input").to_le_bytes();
     let mut data = length(chunk.len()).to_vec();
@@ -78,17 +78,18 @@ fn file(chunk: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// As a file, and as what is packed within one. Cut anywhere, it is read up to there or refused.
+/// Reads the input as a file and as a chunk within a file; truncated files are read in part or
+/// rejected.
 pub fn ftdc(bytes: &[u8]) {
-    sound(&read_ftdc(bytes, 0));
+    assert_series_valid(&read_ftdc(bytes, 0));
     let file = file(bytes);
-    sound(&read_ftdc(&file, 0));
-    sound(&read_ftdc(&file, 10));
-    sound(&read_ftdc(&file[..file.len() * (bytes.len() % 16) / 16], 0));
+    assert_series_valid(&read_ftdc(&file, 0));
+    assert_series_valid(&read_ftdc(&file, 10));
+    assert_series_valid(&read_ftdc(&file[..file.len() * (bytes.len() % 16) / 16], 0));
 }
 
 pub fn prometheus(bytes: &[u8]) {
-    sound(&prometheus::read_answer(
+    assert_series_valid(&prometheus::read_answer(
         bytes,
         "answer",
         &Limits::default(),
@@ -101,14 +102,14 @@ pub fn elastic(bytes: &[u8]) {
             figure,
             ..elastic::Query::new("m-*", "load", 60)
         };
-        sound(&elastic::read_answer(
+        assert_series_valid(&elastic::read_answer(
             bytes,
             "answer",
             &query,
             &Limits::default(),
         ));
     }
-    sound(&elastic::rally::read_answer(
+    assert_series_valid(&elastic::rally::read_answer(
         bytes,
         "answer",
         &Limits::default(),
@@ -120,8 +121,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_seeds_reach_what_they_are_for() {
-        // The third has no sample beyond its reference; "start" and "b" are told.
+    fn seeds_reach_the_end_of_their_parsers() {
+        // The third chunk has only its reference sample; "start" and "b" are series.
         for seed in CHUNKS {
             let reading = read_ftdc(&file(seed.as_bytes()), 0).expect("a sound chunk");
             assert!(reading.series.len() > 1, "{seed:?}");

@@ -1,15 +1,15 @@
-//! Traces.
+//! Block traces.
 
 use flash::drive::Drive;
 use flash::ftl::{PowerOn, Settings};
 use flash::geometry::Geometry;
 use flash::time::{Recorder, Timing};
 use flash::trace::{
-    Addresses, BadLines, Devices, Format, Kind, Options, Pace, Printer, Reader, Record, Replay,
-    ReplaySettings, Unprintable, detect,
+    Addresses, BadLines, Devices, Format, Kind, Options, Pace, PrintError, Printer, Reader, Record,
+    Replay, ReplaySettings, detect,
 };
 
-/// One of each format.
+/// One seed for each format.
 pub const SEEDS: &[&str] = &[
     "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372016382155,usr,1,Write,512,4096,12\n",
     "3,W,126703644672,4096,1577808000000626\n12,R,8192,512,1577808000000700\n",
@@ -22,7 +22,7 @@ pub const SEEDS: &[&str] = &[
     "11413000 0 657728 16 1\n1448553000 2 6112 64 0\n",
 ];
 
-/// The format that it looks like, and any other.
+/// An arbitrary format, and the one detected.
 fn formats(bytes: &[u8]) -> impl Iterator<Item = Format> {
     let any = Format::ALL[bytes.len() % Format::ALL.len()];
     let found = detect(bytes, true).ok().filter(|format| *format != any);
@@ -37,7 +37,7 @@ fn options(bytes: &[u8]) -> Options {
     }
 }
 
-fn said(record: Record, name: String) -> (u64, Kind, u64, u64, String) {
+fn named_record(record: Record, name: String) -> (u64, Kind, u64, u64, String) {
     let Record {
         at_ns,
         kind,
@@ -54,9 +54,9 @@ fn name<R>(reader: &Reader<R>, record: &Record) -> String {
         .expect("a name for every device")
 }
 
-/// Time ascends, requests end within 64 bits, every line is accounted for, nothing follows an error,
-/// which is of its own length and not the trace's; and what was read is written so that it reads
-/// the same.
+/// Times ascend, requests end within 64 bits, every line is accounted for, and reading stops after
+/// an error, whose length does not depend on that of the trace. What was read reads back the same
+/// after writing.
 pub fn read(bytes: &[u8]) {
     for format in formats(bytes) {
         let mut reader = Reader::new(bytes, format, options(bytes));
@@ -67,7 +67,7 @@ pub fn read(bytes: &[u8]) {
                 Ok(record) => {
                     assert!(record.offset_bytes.checked_add(record.len_bytes).is_some());
                     let name = name(&reader, &record);
-                    records.push(said(record, name));
+                    records.push(named_record(record, name));
                 }
                 Err(error) => {
                     assert!(error.to_string().len() < 400);
@@ -79,14 +79,14 @@ pub fn read(bytes: &[u8]) {
         let stats = reader.stats();
         assert!(records.is_sorted_by_key(|record| record.0));
         assert!(failed <= 1 && records.len() as u64 == stats.records);
-        let lines = stats.records + stats.passed_over + stats.blank + stats.bad_lines;
+        let lines = stats.records + stats.ignored + stats.blank + stats.bad_lines;
         assert_eq!(lines + u64::from(stats.header), stats.lines);
         write_and_read(format, stats.first_ns.unwrap_or(0), &records);
     }
 }
 
 fn write_and_read(format: Format, first_ns: u64, records: &[(u64, Kind, u64, u64, String)]) {
-    // The waits before the first record say nothing about when it was.
+    // Waits before the first record do not determine its absolute time.
     let first_ns = if format == Format::FioV2 { 0 } else { first_ns };
     let mut printer = Printer::new(Vec::new(), format, first_ns).expect("memory");
     let mut expected = Vec::new();
@@ -99,9 +99,9 @@ fn write_and_read(format: Format, first_ns: u64, records: &[(u64, Kind, u64, u64
             device: 0,
         };
         match printer.write(&record, name) {
-            Ok(()) => expected.push(said(record, name.clone())),
-            // Names that are no text are read as other ones, which may not be printed.
-            Err(Unprintable::Name { .. }) => return,
+            Ok(()) => expected.push(named_record(record, name.clone())),
+            // Names that are not UTF-8 are converted lossily, and may not be printable.
+            Err(PrintError::Name { .. }) => return,
             Err(error) => panic!("{error}"),
         }
     }
@@ -110,12 +110,12 @@ fn write_and_read(format: Format, first_ns: u64, records: &[(u64, Kind, u64, u64
     let mut found = Vec::new();
     while let Some(record) = again.next() {
         let record = record.expect("its own text is read");
-        found.push(said(record, name(&again, &record)));
+        found.push(named_record(record, name(&again, &record)));
     }
     assert_eq!(found, expected);
 }
 
-/// Whatever is in a trace, it is made to happen within the drive, whose tables stay in order.
+/// Any trace is replayed within the bounds of the drive, and the drive's tables stay consistent.
 pub fn replay(bytes: &[u8]) {
     let Ok(format) = detect(bytes, true) else {
         return;
@@ -164,7 +164,7 @@ pub fn replay(bytes: &[u8]) {
     drive.ftl().check().expect("tables in order");
 }
 
-/// Several records, none of them bad.
+/// Whether the seed has several records, none of them bad.
 #[cfg(test)]
 pub fn reaches(seed: &[u8]) -> bool {
     let reader = Reader::detect(seed, Options::default()).expect("a format");

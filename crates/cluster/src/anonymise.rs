@@ -1,9 +1,10 @@
-//! Replaces the names in answers: of nodes, hosts, indices, the cluster, and the values of
-//! attributes. The same name gets the same replacement everywhere in them.
+//! Replaces names in responses: those of nodes, hosts, indices and the cluster, and the values of
+//! attributes. The same name gets the same replacement everywhere.
 //!
-//! What a bundle replaces for itself (its host's name and domain, addresses) is asked first, so that
-//! a node can still be told to run on the host that the bundle is of. The rest is numbered: `node1`,
-//! `index2`. A number tells nothing about the name; the salt decides the order of numbering.
+//! The bundle's own replacements (its host's name and domain, addresses) take precedence, so that a
+//! node can still be matched to the host the bundle was taken on. Other names are numbered:
+//! `node1`, `index2`. A number reveals nothing about the name; the salt determines the order of
+//! numbering.
 
 use crate::answer::indices::{IndexTally, OTHER};
 use crate::answer::settings::{ARCHIVED, NOT_KEPT};
@@ -13,14 +14,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 
-/// Words that a bundle's own replacements are made of, each with a number.
+/// Words that a bundle's own replacements are made of, each followed by a number.
 const BUNDLE_WORDS: [&str; 5] = ["host", "domain", "cluster", "user", "serial"];
-/// A name that nothing tells apart from others.
+/// Replacement for a name that needs no number.
 const CLUSTER: &str = "cluster0";
 
 impl Answers {
-    /// Replaces the names. `replace` is the bundle's way with any text; `salt` is random for each
-    /// bundle.
+    /// Replaces the names. `replace` is the bundle's own text replacement; `salt` is random for
+    /// each bundle.
     #[must_use]
     pub fn anonymise(mut self, replace: &dyn Fn(&str) -> String, salt: &[u8; 16]) -> Self {
         let names = Names::of(&self, replace, salt);
@@ -49,7 +50,7 @@ impl Answers {
                 .into_iter()
                 .map(|(id, mut stats)| {
                     for path in &mut stats.fs.data {
-                        // Only what the bundle replaces in paths everywhere.
+                        // In paths, only what the bundle replaces everywhere.
                         path.path = path.path.as_deref().map(replace);
                         path.mount = path.mount.as_deref().map(replace);
                     }
@@ -85,7 +86,7 @@ impl Answers {
         }
         if let Part::Answer(found) = &mut self.hot_threads {
             for thread in &mut found.threads {
-                // A name that could not be taken apart.
+                // A thread name that could not be parsed.
                 if thread.pool.contains('[') {
                     thread.pool = without_brackets(&thread.pool);
                 }
@@ -95,7 +96,7 @@ impl Answers {
     }
 }
 
-/// Replacements by kind.
+/// Replacements by kind of name.
 struct Names<'a> {
     replace: &'a dyn Fn(&str) -> String,
     nodes: BTreeMap<String, u32>,
@@ -157,13 +158,13 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What the bundle makes of a name, where nothing of the name is left in it.
+    /// Returns the bundle's replacement for a name, if it leaves nothing of the name.
     fn by_bundle(&self, name: &str) -> Option<String> {
         let replaced = (self.replace)(name);
         is_replacement(&replaced).then_some(replaced)
     }
 
-    /// A node's name, host or address.
+    /// Replaces a node's name, host or address.
     fn node(&self, name: &str) -> String {
         self.by_bundle(name)
             .unwrap_or_else(|| format!("node{}", number(&self.nodes, name)))
@@ -179,7 +180,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// A value that names a rack, a zone, a node or an address.
+    /// Replaces a value that names a rack, a zone, a node or an address.
     fn value(&self, value: &str) -> String {
         if self.nodes.contains_key(value) {
             return self.node(value);
@@ -188,7 +189,7 @@ impl<'a> Names<'a> {
             .unwrap_or_else(|| format!("value{}", number(&self.values, value)))
     }
 
-    /// A list of such values.
+    /// Replaces a comma-separated list of such values.
     fn list(&self, list: &str) -> String {
         let members: Vec<String> = members(list)
             .iter()
@@ -197,8 +198,8 @@ impl<'a> Names<'a> {
         members.join(",")
     }
 
-    /// A setting's key. Of an archived one that nobody knows only the beginning is left: those of
-    /// accounts, realms and other clusters have their names in the middle.
+    /// Replaces a setting's key. Of an unknown archived setting only the beginning of the key is
+    /// kept: keys of accounts, realms and remote clusters have names in the middle.
     fn key(&self, key: String) -> String {
         match (self.keys.get(&key), key.strip_prefix(ARCHIVED)) {
             (Some(number), Some(rest)) => {
@@ -241,7 +242,7 @@ impl<'a> Names<'a> {
         *values = renamed.collect();
     }
 
-    /// Scheme, a host, and the port.
+    /// Keeps the scheme and port and replaces the host.
     fn endpoint(&self, endpoint: &str) -> String {
         let (scheme, rest) = endpoint.split_once("://").unwrap_or(("http", endpoint));
         let authority = rest.split('/').next().unwrap_or_default();
@@ -293,7 +294,7 @@ fn members(list: &str) -> Vec<String> {
         .collect()
 }
 
-/// Numbers from 1 on, in an order that the salt decides.
+/// Numbers the names from 1, in an order determined by the salt.
 fn numbered(names: BTreeSet<String>, salt: &[u8; 16]) -> BTreeMap<String, u32> {
     let mut order: Vec<(u64, String)> = names
         .into_iter()
@@ -312,12 +313,12 @@ fn numbered(names: BTreeSet<String>, salt: &[u8; 16]) -> BTreeMap<String, u32> {
         .collect()
 }
 
-/// 0 is no name of anything.
+/// Returns a name's number; 0 is never assigned.
 fn number(numbers: &BTreeMap<String, u32>, name: &str) -> u32 {
     numbers.get(name).copied().unwrap_or(0)
 }
 
-/// Whether a text is an address, or made of a bundle's numbered words alone (`host1.domain2`).
+/// Whether a text is an address, or consists of a bundle's numbered words (`host1.domain2`).
 fn is_replacement(text: &str) -> bool {
     let numbered_word = |label: &str| {
         BUNDLE_WORDS.iter().any(|word| {
@@ -329,7 +330,7 @@ fn is_replacement(text: &str) -> bool {
     text.parse::<IpAddr>().is_ok() || text.split('.').all(numbered_word)
 }
 
-/// The text without what stands in brackets, where servers put names: `create-index [...]`.
+/// Removes the contents of brackets, where servers put names: `create-index [...]`.
 fn without_brackets(text: &str) -> String {
     let mut out = String::new();
     let mut depth = 0_u32;

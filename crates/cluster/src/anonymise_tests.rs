@@ -9,7 +9,7 @@ use crate::threads;
 use facts::cluster::{PendingTask, PendingTasks};
 use std::collections::BTreeMap;
 
-/// A cluster whose every name holds `secret`.
+/// A cluster in which every name contains `secret`.
 fn answers() -> Answers {
     let nodes = r#"{"cluster_name":"secret-logs","nodes":{
         "secretid1":{"name":"secret-1","host":"es1.secret.example","ip":"192.0.2.1",
@@ -87,7 +87,7 @@ fn answers() -> Answers {
     }
 }
 
-/// A bundle that knows the host es1, its domain and addresses.
+/// The replacements of a bundle that knows the host es1, its domain and addresses.
 fn bundle(text: &str) -> String {
     text.replace("es1.secret.example", "host1.domain1")
         .replace("secret.example", "domain1")
@@ -95,7 +95,7 @@ fn bundle(text: &str) -> String {
 }
 
 #[test]
-fn no_name_is_left_and_each_has_one_replacement() {
+fn every_name_is_replaced_consistently() {
     let answers = answers().anonymise(&bundle, &[7; 16]);
     let json = String::from_utf8(answers.to_json().unwrap()).unwrap();
     assert!(!json.contains("secret"), "{json}");
@@ -122,7 +122,7 @@ fn no_name_is_left_and_each_has_one_replacement() {
     assert!(unknown.starts_with("value"), "{unknown}");
     assert_eq!(transient("exclude._ip"), "10.0.0.2");
     assert_eq!(transient("require.rack"), first.attributes["rack"]);
-    // That something is archived stays; what it is called only where the key is a known one.
+    // That a setting is archived is kept; its key only if it is a known one.
     let archived: Vec<&str> = settings
         .transient
         .0
@@ -162,7 +162,7 @@ fn no_name_is_left_and_each_has_one_replacement() {
 }
 
 #[test]
-fn the_facts_stay_the_same_but_for_names() {
+fn anonymising_changes_only_names() {
     let before = answers().facts().unwrap();
     let after = answers().anonymise(&bundle, &[7; 16]).facts().unwrap();
     assert_eq!(before.version, after.version);
@@ -183,7 +183,7 @@ fn the_facts_stay_the_same_but_for_names() {
 }
 
 #[test]
-fn the_salt_decides_the_numbers() {
+fn the_salt_determines_the_numbers() {
     let names: BTreeSet<String> = (0..20).map(|n| format!("name{n}")).collect();
     assert_eq!(
         numbered(names.clone(), &[1; 16]),
@@ -193,7 +193,7 @@ fn the_salt_decides_the_numbers() {
 }
 
 #[test]
-fn endpoints_keep_scheme_and_port_only() {
+fn endpoints_keep_only_scheme_and_port() {
     let answers = answers();
     let replace = |text: &str| text.to_owned();
     let names = Names::of(&answers, &replace, &[0; 16]);

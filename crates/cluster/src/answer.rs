@@ -1,4 +1,4 @@
-//! The answers one by one: what is kept of them, and how it is parsed.
+//! The individual responses: which parts are kept, and how they are parsed.
 
 pub mod health;
 pub mod indices;
@@ -16,7 +16,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashSet;
 
-    /// Every page as 7.17.28 answered it.
+    /// Every page as served by Elasticsearch 7.17.28.
     const PAGES: [&[u8]; 10] = [
         include_bytes!("../tests/data/elasticsearch-7.17.28/root"),
         include_bytes!("../tests/data/elasticsearch-7.17.28/nodes"),
@@ -30,7 +30,7 @@ mod tests {
         include_bytes!("../tests/data/elasticsearch-7.17.28/hot_threads"),
     ];
 
-    /// Every parser, whatever the page was meant for.
+    /// Runs every parser on the input, whatever page it is.
     fn parse_as_anything(bytes: &[u8]) {
         let _ = root::Root::parse(bytes);
         let _ = nodes::Nodes::parse(bytes);
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_ends() {
+    fn deep_nesting_is_rejected() {
         for open in [
             "[",
             "{\"a\":",
@@ -65,7 +65,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn damaged_answers_are_read_or_refused(
+        fn damaged_responses_are_parsed_or_rejected(
             page in 0..PAGES.len(),
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
             end in any::<prop::sample::Index>(),

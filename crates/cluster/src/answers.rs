@@ -1,4 +1,4 @@
-//! What a cluster answered, after the filter; the form in which it is saved.
+//! Responses of a cluster after filtering, and the format they are saved in.
 
 use crate::answer::indices::Indices;
 use crate::answer::nodes::{Nodes, NodesStats};
@@ -10,17 +10,17 @@ use facts::cluster::{Health, MasterThreads, PendingTasks};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Name and version of the saved form. Adding a field keeps it.
+/// Name and version of the saved format. Adding a field does not change it.
 pub const SCHEMA: &str = "trimtab.cluster/1";
 
-/// The answers of one cluster at one moment.
+/// The responses of one cluster at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answers {
     /// [`SCHEMA`].
     pub schema: String,
-    /// The URL that was asked, without query.
+    /// The URL that was queried, without its query string.
     pub endpoint: String,
-    /// When it was asked.
+    /// When it was queried.
     pub read_at: Timestamp,
     /// `/`.
     pub root: Part<Root>,
@@ -30,9 +30,9 @@ pub struct Answers {
     pub node_stats: Part<NodesStats>,
     /// `_cluster/health`.
     pub health: Part<Health>,
-    /// `_all/_settings`, counted.
+    /// `_all/_settings`, as counts.
     pub indices: Part<Indices>,
-    /// The routing table of `_cluster/state`, counted.
+    /// The routing table of `_cluster/state`, as counts.
     pub routing: Part<Routing>,
     /// `_cluster/pending_tasks`.
     pub pending_tasks: Part<PendingTasks>,
@@ -42,18 +42,18 @@ pub struct Answers {
     pub hot_threads: Part<MasterThreads>,
 }
 
-/// One answer, or why there is none.
+/// A response, or why it is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part<T> {
-    /// What was answered.
+    /// The response.
     Answer(T),
-    /// It was not.
+    /// Why there is none.
     Unanswered(Unanswered),
 }
 
 impl<T> Part<T> {
-    /// The answer.
+    /// Returns the response, if there is one.
     pub fn answer(&self) -> Option<&T> {
         match self {
             Self::Answer(answer) => Some(answer),
@@ -61,7 +61,7 @@ impl<T> Part<T> {
         }
     }
 
-    /// Why there is none.
+    /// Returns why the response is missing, if it is.
     pub fn unanswered(&self) -> Option<&Unanswered> {
         match self {
             Self::Answer(_) => None,
@@ -70,31 +70,31 @@ impl<T> Part<T> {
     }
 }
 
-/// Why an answer is missing. It names no host, user or index.
+/// Why a response is missing. It names no host, user or index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unanswered {
-    /// What came instead: `GET /_cluster/pending_tasks: status 403 (security_exception)`.
+    /// What happened instead: `GET /_cluster/pending_tasks: status 403 (security_exception)`.
     pub why: String,
-    /// What would bring it.
+    /// What would make it available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,
 }
 
 impl Answers {
-    /// The saved form: JSON for people to look into. The same answers give the same bytes.
+    /// Serializes to the saved format, as readable JSON. The same responses give the same bytes.
     ///
     /// # Errors
-    /// What the serialiser says; nothing here makes it fail.
+    /// Those of the serializer; nothing here makes it fail.
     pub fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
         let mut bytes = serde_json::to_vec_pretty(self)?;
         bytes.push(b'\n');
         Ok(bytes)
     }
 
-    /// Reads the saved form back. `source_name` is for errors: the file's name.
+    /// Parses the saved format. `source_name` is the file name used in errors.
     ///
     /// # Errors
-    /// With line and column, where it is not of this form, or of a later one.
+    /// If `bytes` are not in this format, or in a later version of it; with line and column.
     pub fn from_json(bytes: &[u8], source_name: &str) -> Result<Self, InputError> {
         #[derive(Deserialize)]
         struct Head {

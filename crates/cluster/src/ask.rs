@@ -1,4 +1,4 @@
-//! Sends the requests.
+//! Queries a cluster.
 
 use crate::answer::indices::{Counter, IndexState, Indices, KEYS};
 use crate::answer::nodes::{Nodes, NodesStats};
@@ -16,15 +16,16 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// The time for one answer. A busy master answers slowly, and that is when it is asked.
+/// Timeout for one response. A busy master responds slowly, and busy masters are what this tool is
+/// used on.
 const DEADLINE: Duration = Duration::from_secs(30);
-/// The longest answer, in bytes: the settings of 200,000 indices.
+/// Maximum length of a response, in bytes: the settings of 200,000 indices.
 const BODY_BYTES_MAX: u64 = 128 << 20;
-/// Answers in a row that do not come in time before the rest is not asked for any more: nobody
-/// waits for ten deadlines, and the cluster has other worries.
+/// After this many consecutive timeouts, nothing else is requested: nobody waits for ten deadlines,
+/// and the cluster is struggling already.
 const TIMEOUTS_MAX: u32 = 2;
-/// How long nodes may take to answer the one that asks them. Shorter than [`DEADLINE`], so that
-/// those that do answer are heard.
+/// How long a node waits for the other nodes' responses. Shorter than [`DEADLINE`], so that those
+/// that do respond are included.
 const NODE_TIMEOUT: &str = "15s";
 
 const NODE_FIELDS: &str = "_nodes,cluster_name,nodes.*.name,nodes.*.host,nodes.*.ip,\
@@ -41,24 +42,24 @@ const HEALTH_FIELDS: &str = "status,number_of_in_flight_fetch,task_max_waiting_i
 const TASK_FIELDS: &str = "tasks.source,tasks.priority,tasks.time_in_queue_millis,tasks.executing";
 const SETTING_FIELDS: &str = "*.cluster*,*.indices*,*.discovery*,*.archived*";
 
-/// Why a cluster could not be asked at all.
+/// Why a cluster could not be queried at all.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// It does not answer, or does not let us in.
+    /// It does not respond, or denies access.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// It answers, but as another kind of server.
+    /// It responds, but is another kind of server.
     #[error("{endpoint}: expected Elasticsearch or OpenSearch, found {found}")]
     OtherServer {
-        /// The URL, without query.
+        /// The URL, without its query string.
         endpoint: String,
-        /// What the answer looks like.
+        /// What the response looks like.
         found: String,
     },
 }
 
 impl AskError {
-    /// The way out, in one sentence.
+    /// Returns how to fix it, in one sentence.
     pub fn hint(&self) -> String {
         match self {
             Self::Http(error) => error.hint(),
@@ -69,7 +70,7 @@ impl AskError {
     }
 }
 
-/// The limits for asking a cluster, with the given trust and credentials.
+/// Returns the limits for querying a cluster, with the given trust and credentials.
 pub fn options(options: http::Options) -> http::Options {
     http::Options {
         deadline: DEADLINE,
@@ -78,21 +79,21 @@ pub fn options(options: http::Options) -> http::Options {
     }
 }
 
-/// Asks a cluster everything; `read_at` becomes the facts' "now". The client's options are best
-/// those of [`options`].
+/// Queries everything about a cluster; `read_at` becomes the current time for rules. The client
+/// should use [`options`].
 ///
 /// # Errors
-/// Where nothing could be said: no connection, credentials that are not accepted, no answer in
-/// time, or another kind of server. Everything else is a [`Part`] that is missing.
+/// If nothing can be learned: no connection, rejected credentials, a timeout, or another kind of
+/// server. All other failures are recorded as a missing [`Part`].
 pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<Answers, AskError> {
-    let mut asker = Asker {
+    let mut requester = Requester {
         client,
         endpoint,
         timeouts: 0,
         no_master: false,
     };
-    let root = asker.root()?;
-    let nodes = asker.part(
+    let root = requester.root()?;
+    let nodes = requester.part(
         &format!("/_nodes/_all/jvm,settings?flat_settings=true&timeout={NODE_TIMEOUT}&filter_path={NODE_FIELDS}"),
         Scope::Cluster,
         Nodes::parse,
@@ -101,20 +102,20 @@ pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<A
         Ok(root) => (Part::Answer(root), None),
         Err((why, error)) => (Part::Unanswered(why), Some(error)),
     };
-    let server = Server::told_by(root.answer(), nodes.answer());
+    let server = Server::detect(root.answer(), nodes.answer());
     let Some(server) = server else {
         return Err(first_failure.unwrap_or_else(|| AskError::OtherServer {
             endpoint: endpoint.to_string(),
             found: "no version".to_owned(),
         }));
     };
-    let node_stats = asker.part(
+    let node_stats = requester.part(
         &format!("/_nodes/stats/fs,jvm,indices/store?timeout={NODE_TIMEOUT}&filter_path={NODE_STATS_FIELDS}"),
         Scope::Cluster,
         NodesStats::parse,
     );
-    let (indices, closed) = asker.indices(&server);
-    let routing = asker.part(
+    let (indices, closed) = requester.indices(&server);
+    let routing = requester.part(
         &format!(
             "/_cluster/state/master_node,routing_table?{}&filter_path={STATE_FIELDS}",
             server.master_timeout()
@@ -122,7 +123,7 @@ pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<A
         Scope::Master,
         |body| Routing::parse(body, closed.as_ref()),
     );
-    let health = asker.part(
+    let health = requester.part(
         &format!(
             "/_cluster/health?{}&filter_path={HEALTH_FIELDS}",
             server.master_timeout()
@@ -130,13 +131,13 @@ pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<A
         Scope::Master,
         health::parse,
     );
-    let pending_tasks = asker.part(
+    let pending_tasks = requester.part(
         &format!(
             "/_cluster/pending_tasks?{}&filter_path={TASK_FIELDS}",
             server.master_timeout()
         ),
         Scope::Master,
-        // Without tasks the filter of some versions leaves nothing at all.
+        // If there are no tasks, the filter of some versions leaves an empty body.
         |body| {
             tasks::parse(if body == b"{}" {
                 br#"{"tasks":[]}"#
@@ -145,7 +146,7 @@ pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<A
             })
         },
     );
-    let settings = asker.part(
+    let settings = requester.part(
         &format!(
             "/_cluster/settings?include_defaults=true&flat_settings=true&{}&filter_path={SETTING_FIELDS}",
             server.master_timeout()
@@ -158,7 +159,7 @@ pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<A
         .and_then(|routing| routing.master.as_deref())
         .filter(|id| is_plain_id(id))
         .unwrap_or("_master");
-    let hot_threads = asker.part_of_text(
+    let hot_threads = requester.part_of_text(
         &format!("/_nodes/{master}/hot_threads?threads=10&type=cpu&timeout={NODE_TIMEOUT}"),
         |text| {
             text.contains("Hot threads at ")
@@ -181,16 +182,17 @@ pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<A
     })
 }
 
-/// Which names a server understands.
+/// The API variant that a server supports.
 struct Server {
     flavour: Flavour,
     version: ServerVersion,
 }
 
 impl Server {
-    /// What the answers say of it. A server that does not tell its flavour at `/` is known by its
-    /// version: OpenSearch began anew at 1, and Elasticsearch before 5 is not spoken to here.
-    fn told_by(root: Option<&Root>, nodes: Option<&Nodes>) -> Option<Self> {
+    /// Determines the server from its responses. A server that does not report its product at `/`
+    /// is recognized by its version: OpenSearch restarted at 1, and Elasticsearch before 5 is not
+    /// supported.
+    fn detect(root: Option<&Root>, nodes: Option<&Nodes>) -> Option<Self> {
         if let Some(root) = root {
             return Some(Self {
                 flavour: root.flavour,
@@ -207,7 +209,8 @@ impl Server {
         })
     }
 
-    /// How long the node that we ask waits for the master, in the words of its version.
+    /// Returns the query parameter for how long the node waits for the master, which depends on the
+    /// version.
     fn master_timeout(&self) -> &'static str {
         match self.flavour {
             Flavour::Opensearch if self.version.major >= 2 => "cluster_manager_timeout=15s",
@@ -215,7 +218,8 @@ impl Server {
         }
     }
 
-    /// Hidden indices have to be asked for since Elasticsearch 7.7, and cannot be before.
+    /// Returns the query parameter for hidden indices, which is needed since Elasticsearch 7.7 and
+    /// rejected before.
     fn hidden(&self) -> &'static str {
         let known =
             self.flavour == Flavour::Opensearch || self.version >= ServerVersion::new(7, 7, 0);
@@ -223,35 +227,36 @@ impl Server {
     }
 }
 
-/// Whom an answer needs.
+/// Which part of the cluster is needed to respond.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// The nodes that answer.
+    /// The nodes that respond.
     Cluster,
     /// The elected master.
     Master,
 }
 
-/// The privileges that an answer takes, for those who see a 403.
+/// The privileges needed, for error messages about a 403.
 const PRIVILEGES: &str = "the cluster privilege monitor, and view_index_metadata on all indices";
 
-struct Asker<'a> {
+struct Requester<'a> {
     client: &'a Client,
     endpoint: &'a Endpoint,
-    /// Answers in a row that did not come in time.
+    /// Number of consecutive timeouts.
     timeouts: u32,
-    /// The cluster said that it has none.
+    /// The cluster reported that it has no master.
     no_master: bool,
 }
 
-impl Asker<'_> {
-    /// Asks `/`. The outer error ends all; the inner one only if nothing else tells a version.
+impl Requester<'_> {
+    /// Queries `/`. The outer error is fatal; the inner one only if no other response reveals the
+    /// version.
     fn root(&mut self) -> Result<Result<Root, (Unanswered, AskError)>, AskError> {
         let response = match self.client.get(self.endpoint, "/") {
             Ok(response) => response,
             Err(error) => {
                 return match error.kind {
-                    // There may be something at the other paths.
+                    // Other paths may still work.
                     ErrorKind::Cut | ErrorKind::TooLarge { .. } => {
                         Ok(Err((unanswered("/", &error.kind), error.into())))
                     }
@@ -266,12 +271,12 @@ impl Asker<'_> {
             let Err(mut error) = response.success() else {
                 return Err(self.other_server("no usable answer"));
             };
-            // An error page may repeat what was sent, credentials included.
+            // An error page may echo the request, including its credentials.
             if let ErrorKind::Status { body, .. } = &mut error.kind {
                 *body = exception;
             }
-            // Elsewhere it will be the same; other states may be those of `/` alone (8.11 built for
-            // tests: 405).
+            // Other paths will fail in the same way; other statuses may be specific to `/` (8.11
+            // test builds: 405).
             return match status {
                 300..=399 | 401 => Err(error.into()),
                 _ => Ok(Err((why, error.into()))),
@@ -294,7 +299,7 @@ impl Asker<'_> {
         }
     }
 
-    /// Asks for one part.
+    /// Requests one part.
     fn part<T>(
         &mut self,
         path: &str,
@@ -332,8 +337,8 @@ impl Asker<'_> {
         }
     }
 
-    /// Closed indices, then open ones: counts, and the names of the closed ones, which are known
-    /// also where the open ones are not.
+    /// Queries closed indices, then open ones. Returns the counts and the names of the closed ones,
+    /// which are known even if the request for open ones fails.
     fn indices(&mut self, server: &Server) -> (Part<Indices>, Option<HashSet<String>>) {
         let path = |state: &str| {
             format!(
@@ -364,7 +369,7 @@ impl Asker<'_> {
         (indices, Some(names))
     }
 
-    /// A successful answer, or why there is none.
+    /// Returns a successful response, or why there is none.
     fn response(&mut self, path: &str, scope: Scope) -> Result<Response, Unanswered> {
         if self.timeouts >= TIMEOUTS_MAX {
             return Err(Unanswered {
@@ -399,13 +404,13 @@ impl Asker<'_> {
         }
     }
 
-    /// What an answer with an error means. Of its body only the type of the exception is repeated:
-    /// the rest names users and indices.
+    /// Explains an error response. Only the exception type is repeated from its body: the rest may
+    /// name users and indices.
     fn status(&mut self, path: &str, response: &Response) -> Unanswered {
         let exception = exception(&response.body);
         let mut why = format!("GET {}: status {}", page(path), response.status);
         if let Some(exception) = &exception {
-            // Writing to a text does not fail.
+            // Writing to a String cannot fail.
             let _ = write!(why, " ({exception})");
         }
         let needs = match response.status {
@@ -427,7 +432,7 @@ impl Asker<'_> {
     }
 }
 
-/// The path without its query, without ids, and of lists of keys only the beginning.
+/// Returns the path without query string and ids; lists of keys are shortened to their beginning.
 fn page(path: &str) -> &str {
     let page = path.split('?').next().unwrap_or_default();
     if page.ends_with("/hot_threads") {
@@ -441,7 +446,7 @@ fn page(path: &str) -> &str {
 
 fn unanswered(page: &str, kind: &ErrorKind) -> Unanswered {
     let why = match kind {
-        // Its own words may hold anything.
+        // Its text may contain anything.
         ErrorKind::NotHttp(_) => "the answer is not HTTP".to_owned(),
         kind => kind.to_string(),
     };
@@ -457,7 +462,7 @@ fn unanswered(page: &str, kind: &ErrorKind) -> Unanswered {
     }
 }
 
-/// What was found instead of the JSON that was expected.
+/// Describes what was received instead of the expected JSON.
 fn looks_like(body: &[u8], error: &serde_json::Error) -> String {
     let start = body.trim_ascii_start();
     if start.is_empty() {
@@ -475,7 +480,7 @@ fn looks_like(body: &[u8], error: &serde_json::Error) -> String {
     }
 }
 
-/// The type of the exception that an error's body names.
+/// Extracts the exception type from an error body.
 fn exception(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Body {
@@ -493,7 +498,7 @@ fn exception(body: &[u8]) -> Option<String> {
     (kind.len() <= EXCEPTION_CHARS_MAX && kind.chars().all(plain)).then_some(kind)
 }
 
-/// Whether an id may stand in a path.
+/// Whether an id is safe to use in a path.
 fn is_plain_id(id: &str) -> bool {
     const ID_CHARS_MAX: usize = 64;
     !id.is_empty()

@@ -1,4 +1,4 @@
-//! Answers to facts.
+//! Converts responses to facts.
 
 use crate::answer::nodes::{FsPath, Node, NodeStats, Responses};
 use crate::answers::{Answers, Part, Unanswered};
@@ -9,7 +9,7 @@ use facts::cluster::{
 use facts::{Cluster, InputError, Skipped};
 use std::collections::BTreeMap;
 
-/// OpenSearch began anew at version 1 when Elasticsearch was at 7.
+/// Guesses the product from the version: OpenSearch restarted at 1 when Elasticsearch was at 7.
 pub(crate) fn flavour_of(version: &ServerVersion) -> Flavour {
     if version.major < 5 {
         Flavour::Opensearch
@@ -19,11 +19,11 @@ pub(crate) fn flavour_of(version: &ServerVersion) -> Flavour {
 }
 
 impl Answers {
-    /// The facts.
+    /// Builds the facts.
     ///
     /// # Errors
-    /// Where no answer tells the version, as it may be in a file that was edited: without it nothing
-    /// else can be judged.
+    /// If no response contains the version, for example in an edited file: nothing can be diagnosed
+    /// without it.
     pub fn facts(&self) -> Result<Cluster, InputError> {
         let root = self.root.answer();
         let nodes = self.nodes.answer();
@@ -35,7 +35,8 @@ impl Answers {
             .and_then(|id| nodes?.nodes.get(id))
             .and_then(version_of)
             .or_else(|| {
-                // OpenSearch may be told to disguise its version at `/`; its nodes do not.
+                // OpenSearch may be configured to disguise its version at `/`; its nodes report the
+                // true one.
                 let first = nodes?.nodes.values().find_map(version_of)?;
                 let disguised = root.is_some_and(|root| root.flavour == Flavour::Opensearch);
                 (disguised || root.is_none()).then_some(first)
@@ -128,8 +129,8 @@ impl Answers {
 
     fn cluster_settings(&self, master: Option<&str>) -> Option<ClusterSettings> {
         let settings = self.settings.answer()?;
-        // The defaults are those of the node that answered, with its configuration file mixed in;
-        // what decides is the master's.
+        // The defaults come from the node that responded, mixed with its configuration file; but
+        // the master's settings are what counts.
         let file = master
             .and_then(|id| self.nodes.answer()?.nodes.get(id))
             .map(|node| &node.settings.0);
@@ -204,7 +205,7 @@ fn cluster_node(
     shards: Option<u64>,
 ) -> ClusterNode {
     let has = |role: &str| node.roles.iter().any(|known| known == role);
-    // Searchable snapshots live on nodes with `search` (OpenSearch) as `data_frozen` ones do.
+    // Searchable snapshots are on nodes with the role `search` (OpenSearch) or `data_frozen`.
     let is_data = |role: &String| {
         role == "data" || role.starts_with("data_") || role == "search" || role == "warm"
     };
@@ -247,7 +248,7 @@ fn data_path(path: &FsPath) -> Option<NodeDataPath> {
     })
 }
 
-/// Negative where the JVM could not tell it.
+/// Returns a size; negative if the JVM could not determine it.
 fn size(bytes: Option<i64>) -> Option<u64> {
     u64::try_from(bytes?).ok()
 }

@@ -1,14 +1,15 @@
-//! Whether a cluster is green: Elasticsearch or OpenSearch with every copy of every shard.
+//! Checks that a cluster is green: every copy of every shard is active.
 
 use http::{Client, Endpoint, HttpError};
 use serde::Deserialize;
 
-/// `level=cluster` keeps the answer small; the time is the master's, for clusters without one.
+/// `level=cluster` keeps the response small; the timeout is the server's, for clusters without a
+/// master.
 const HEALTH: &str = "/_cluster/health?level=cluster&timeout=5s";
-/// The longest cluster name that is shown, in characters.
+/// Maximum length of a cluster name in messages, in characters.
 const NAME_CHARS_MAX: usize = 60;
 
-/// What both stores answer, in all versions; members that are not named here are ignored.
+/// The fields that both products return in all versions; other fields are ignored.
 #[derive(Debug, Deserialize)]
 struct Health {
     cluster_name: String,
@@ -27,38 +28,38 @@ enum Status {
     Red,
 }
 
-/// Why a cluster is not taken for green.
+/// Why a cluster does not count as green.
 #[derive(Debug, thiserror::Error)]
 pub enum GreenError {
-    /// It says that it is not, or its master does not answer.
+    /// It reports that it is not green, or its master does not respond.
     #[error("cluster {name} {why}")]
     NotGreen {
-        /// Its name, quoted.
+        /// The cluster name, quoted.
         name: String,
-        /// `is yellow: 3 unassigned shards`.
+        /// The reason: `is yellow: 3 unassigned shards`.
         why: String,
     },
-    /// It could not be asked, or its answer is none.
+    /// The request failed, or the response is invalid.
     #[error(transparent)]
     Http(#[from] HttpError),
 }
 
-/// Asks the cluster once and returns its name, quoted.
+/// Queries the cluster's health once and returns the cluster name, quoted.
 ///
 /// # Errors
-/// Where it is not green, its master does not answer, or it cannot be asked.
+/// If the cluster is not green, its master does not respond, or the request fails.
 pub fn require_green(client: &Client, endpoint: &Endpoint) -> Result<String, GreenError> {
     let response = client.get(endpoint, HEALTH)?;
-    // 408 is how the API says that its own time was over; it comes with the usual body.
+    // 408 means that the server-side timeout expired; the usual body is included.
     let health: Health = if response.status == 408 {
         response.json()?
     } else {
         response.success()?.json()?
     };
-    judge(&health)
+    check_green(&health)
 }
 
-fn judge(health: &Health) -> Result<String, GreenError> {
+fn check_green(health: &Health) -> Result<String, GreenError> {
     let mut name: String = health.cluster_name.chars().take(NAME_CHARS_MAX).collect();
     if name.len() < health.cluster_name.len() {
         name.push_str("...");
@@ -105,7 +106,7 @@ mod tests {
     use http::testing::{Answer, Server};
     use proptest::prelude::*;
 
-    /// An answer of Elasticsearch 7.17 with the status and the numbers of shards changed.
+    /// A response of Elasticsearch 7.17 with the status and the shard counts replaced.
     fn body(status: &str, initializing: u64, unassigned: u64, timed_out: bool) -> String {
         format!(
             r#"{{"cluster_name":"logs","status":"{status}","timed_out":{timed_out},
@@ -129,9 +130,9 @@ mod tests {
     }
 
     #[test]
-    fn green_passes_with_its_name() {
+    fn green_passes_and_returns_the_name() {
         assert_eq!(ask(200, &body("green", 0, 0, false)).unwrap(), "\"logs\"");
-        // OpenSearch names its master besides.
+        // OpenSearch includes the name of its master.
         let open = body("green", 0, 0, false).replace(
             "\"number_of_nodes\"",
             "\"discovered_master\":true,\"discovered_cluster_manager\":true,\"number_of_nodes\"",
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_refused_in_words() {
+    fn any_other_state_is_rejected_with_a_reason() {
         for (body, words) in [
             (
                 body("yellow", 0, 3, false),
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_health_is_an_error_and_never_green() {
+    fn an_invalid_response_is_an_error_and_never_green() {
         let green = body("green", 0, 0, false);
         for (status, text) in [
             (
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_name_is_cut_and_escaped() {
+    fn a_hostile_name_is_truncated_and_escaped() {
         let name = format!("\\u001b[31m{}", "x".repeat(1000));
         let text = body("red", 0, 0, false).replace("logs", &name);
         let error = ask(200, &text).unwrap_err().to_string();
@@ -208,7 +209,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a cluster answers, only one that says so is green.
+        /// Whatever a cluster responds, it only counts as green if it reports green.
         #[test]
         fn hostile_health_is_never_green(
             at in any::<prop::sample::Index>(),
@@ -226,7 +227,7 @@ mod tests {
             let end = (start + cut).min(line.len());
             let hostile = format!("{}{piece}{}", &line[..start], &line[end..]);
             if let Ok(health) = serde_json::from_str::<Health>(&hostile) {
-                prop_assert!(judge(&health).is_err());
+                prop_assert!(check_green(&health).is_err());
             }
         }
     }

@@ -1,22 +1,21 @@
-//! Asks a running Elasticsearch or OpenSearch what it is made of, and turns the answers into
-//! [`facts::Cluster`]. It only reads: every request is a GET.
+//! Queries a running Elasticsearch or OpenSearch cluster and turns the responses into
+//! [`facts::Cluster`]. It is read-only: every request is a GET.
 //!
-//! - [`ask`] sends the requests and keeps of each answer what the facts need, and nothing else
-//!   ([`Answers`]): an allow-list of keys, so that no secret that an operator put into a setting or
-//!   an attribute gets any further. The two answers that grow with the cluster, its routing table
-//!   and the settings of its indices, are counted while they are parsed; mappings are never asked
-//!   for.
-//! - [`Answers::facts`] makes the facts. Live and saved answers go the same way.
-//! - [`Answers::to_json`] and [`Answers::from_json`] save them and read them back;
+//! - [`ask`] sends the requests and keeps only what the facts need from each response
+//!   ([`Answers`]): an allow-list of keys, so that secrets in settings or attributes go no further.
+//!   The two responses that grow with the cluster, its routing table and the settings of its
+//!   indices, are counted while parsing; mappings are never requested.
+//! - [`Answers::facts`] builds the facts, from live and saved responses alike.
+//! - [`Answers::to_json`] and [`Answers::from_json`] save and load responses;
 //!   [`Answers::anonymise`] replaces the names in them.
-//! - [`require_green`] asks for its health alone.
-//! - [`threads::from_file`] reads a saved thread dump or answer of hot threads.
+//! - [`require_green`] queries the health only.
+//! - [`threads::from_file`] reads a saved thread dump or hot threads response.
 //!
-//! An answer that does not come leaves a gap and a reason ([`Unanswered`]). All fails only where
-//! nothing could be said: nobody answers, the credentials are not accepted, or it is another kind
-//! of server ([`AskError`]).
+//! A missing response leaves a gap and a reason ([`Unanswered`]). The whole query fails only if
+//! nothing can be learned: no response, rejected credentials, or another kind of server
+//! ([`AskError`]).
 //!
-//! Names of paths and fields are those of Elasticsearch 6.8 to 8 and OpenSearch 1 to 2.
+//! Paths and fields are named as in Elasticsearch 6.8 to 8 and OpenSearch 1 to 2.
 
 mod anonymise;
 mod answer;

@@ -1,5 +1,5 @@
-//! The answers that tell where each shard is and why, as they came: crate `shards` reads them. They are
-//! not kept, and grow with the cluster: a state may have hundreds of megabytes.
+//! The raw responses that tell where each shard is and why; crate `shards` parses them. They are
+//! not stored, and grow with the cluster: a state may be hundreds of megabytes.
 
 use crate::answer::root::Root;
 use crate::ask::AskError;
@@ -8,29 +8,29 @@ use std::time::Duration;
 
 /// A master may need a minute for a large state.
 const DEADLINE: Duration = Duration::from_mins(3);
-/// The longest answer that is taken.
+/// Maximum length of a response.
 const BODY_BYTES_MAX: u64 = 1 << 30;
 
-/// An answer about shards.
+/// A response about shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShardAnswer {
-    /// Nodes, indices and where each shard is.
+    /// Nodes, indices, and the location of each shard.
     State,
     /// Roles, versions and attributes of nodes.
     Roles,
-    /// Disks of nodes.
+    /// Disk usage of nodes.
     Disks,
-    /// Sizes of shards.
+    /// Shard sizes.
     Sizes,
-    /// Settings of the cluster.
+    /// Cluster settings.
     Settings,
 }
 
 impl ShardAnswer {
-    /// Those that say more than the state; an answer can do without each.
+    /// The responses that supplement the state; any of them may be missing.
     pub const OPTIONAL: [Self; 4] = [Self::Roles, Self::Disks, Self::Sizes, Self::Settings];
 
-    /// What is asked.
+    /// Returns the request path.
     pub const fn path(self) -> &'static str {
         match self {
             Self::State => "/_cluster/state",
@@ -42,7 +42,7 @@ impl ShardAnswer {
     }
 }
 
-/// The limits for these answers, with the given trust and credentials.
+/// Returns the limits for these responses, with the given trust and credentials.
 pub fn shard_options(options: http::Options) -> http::Options {
     http::Options {
         deadline: DEADLINE,
@@ -51,10 +51,10 @@ pub fn shard_options(options: http::Options) -> http::Options {
     }
 }
 
-/// Asks for one of them.
+/// Requests one of the responses.
 ///
 /// # Errors
-/// When it does not come.
+/// If the request fails.
 pub fn ask_shards(
     client: &Client,
     endpoint: &Endpoint,
@@ -63,10 +63,10 @@ pub fn ask_shards(
     body(client, endpoint, answer.path())
 }
 
-/// Asks the node what it is.
+/// Queries the identity of the node.
 ///
 /// # Errors
-/// When it does not answer, or is another kind of server.
+/// If it does not respond, or is another kind of server.
 pub fn ask_root(client: &Client, endpoint: &Endpoint) -> Result<Root, AskError> {
     let body = body(client, endpoint, "/")?;
     Root::parse(&body).map_err(|error| AskError::OtherServer {
@@ -86,7 +86,7 @@ mod tests {
     use http::testing::{Answer, Server};
 
     #[test]
-    fn a_server_is_asked_what_it_is_and_for_each_answer() {
+    fn identity_and_each_response_are_requested() {
         let server = Server::start(|head| {
             let path = head.split(' ').nth(1).unwrap_or_default();
             match path {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn another_server_is_named() {
+    fn another_kind_of_server_is_named() {
         let server = Server::start(|_| Answer::ok("<html>"));
         let client = Client::new(shard_options(http::Options::default())).unwrap();
         let endpoint = Endpoint::parse(&server.url("/")).unwrap();

@@ -1,25 +1,25 @@
-//! Stacks of a server's threads: its own answer (`hot_threads`), or a thread dump of the JVM
+//! Stack traces of a server's threads: its own report (`hot_threads`), or a JVM thread dump
 //! (`jstack`, `jcmd PID Thread.print`, `kill -3`). Only names of threads, classes and methods are
 //! kept.
 
 use facts::InputError;
 use facts::cluster::{HotThread, MasterThreads, ThreadSource, ThreadStack};
 
-/// Threads that are kept.
+/// Maximum number of threads kept.
 const THREADS_MAX: usize = 10_000;
-/// Stacks of one thread that are kept.
+/// Maximum number of stacks kept for a thread.
 const STACKS_MAX: usize = 100;
-/// Frames of one stack that are kept: the JVM's own limit (`-XX:MaxJavaStackTraceDepth`).
+/// Maximum number of frames kept for a stack: the JVM's own limit (`-XX:MaxJavaStackTraceDepth`).
 const FRAMES_MAX: usize = 1024;
-/// The longest name that is kept, in characters.
+/// Maximum length of a name, in characters.
 const NAME_CHARS_MAX: usize = 300;
-/// How many snapshots the server takes where its answer does not say so.
+/// Number of snapshots the server takes, if the response does not say.
 const SNAPSHOTS: u32 = 10;
 
-/// Reads a saved thread dump or answer of hot threads; which it is shows in its form.
+/// Parses a saved thread dump or hot threads response; the format is detected.
 ///
 /// # Errors
-/// Where it is neither.
+/// If it is neither.
 pub fn from_file(bytes: &[u8], source_name: &str) -> Result<MasterThreads, InputError> {
     let text = String::from_utf8_lossy(bytes);
     if text.lines().any(|line| line.starts_with(":::")) {
@@ -43,14 +43,14 @@ pub fn from_file(bytes: &[u8], source_name: &str) -> Result<MasterThreads, Input
     })
 }
 
-/// Parses the text of `_nodes/ID/hot_threads`. Lines that are not understood are passed by.
+/// Parses the text of `_nodes/ID/hot_threads`. Unrecognized lines are skipped.
 pub(crate) fn parse_hot_threads(text: &str) -> MasterThreads {
     let mut found = MasterThreads {
         source: ThreadSource::HotThreads,
         interval_ms: None,
         threads: Vec::new(),
     };
-    // Whether a stack of the last thread has begun.
+    // Whether a stack of the last thread has started.
     let mut in_stack = false;
     for line in text.lines() {
         let words = line.trim();
@@ -120,7 +120,8 @@ fn parse_usage(line: &str) -> Option<HotThread> {
     })
 }
 
-/// `7/10 snapshots sharing following 12 elements`, or `unique snapshot`: seen, of, complete.
+/// `7/10 snapshots sharing following 12 elements`, or `unique snapshot`: returns seen, total and
+/// whether the stack is complete.
 fn parse_sharing(line: &str) -> Option<(u32, u32, bool)> {
     if line == "unique snapshot" {
         return Some((1, SNAPSHOTS, true));
@@ -131,13 +132,13 @@ fn parse_sharing(line: &str) -> Option<(u32, u32, bool)> {
     Some((seen.parse().ok()?, snapshots.parse().ok()?, false))
 }
 
-/// Threads with frames of a JVM's thread dump.
+/// Parses a JVM thread dump; threads without frames are dropped.
 fn parse_dump(text: &str) -> Vec<HotThread> {
     let mut threads: Vec<HotThread> = Vec::new();
     let mut in_thread = false;
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix('"') {
-            // The name may hold quotes itself; what follows never does.
+            // The name itself may contain quotes; what follows never does.
             in_thread = false;
             if let Some((name, _)) = rest.rsplit_once('"')
                 && threads.len() < THREADS_MAX
@@ -178,7 +179,7 @@ fn parse_dump(text: &str) -> Vec<HotThread> {
     threads
 }
 
-/// The name of a thread without that of its node, and without an index that it merges.
+/// Returns a thread's name without the node name, and without the index that it is merging.
 fn pool(name: &str) -> String {
     let is_ours = ["elasticsearch[", "opensearch["]
         .iter()
@@ -196,7 +197,7 @@ fn pool(name: &str) -> String {
     cut(name)
 }
 
-/// What stands before the bracket that closes the one just opened, and what stands behind it.
+/// Splits at the bracket that closes the one just opened: the text before it and after it.
 fn group(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0_u32;
     for (at, c) in text.char_indices() {
@@ -210,12 +211,12 @@ fn group(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// `class.method` of a frame such as
+/// Extracts `class.method` from a frame such as
 /// `app//org.elasticsearch.cluster.routing.RoutingNode.shardsWithState(RoutingNode.java:190)`.
 fn frame(line: &str) -> Option<String> {
     let (call, _) = line.split_once('(')?;
-    // Class loader and module (`app//`, `java.base@17.0.15/`); but the address of a lambda's class
-    // (`Type$$Lambda$12/0x00000008003a.run`) belongs to the class.
+    // Strips the class loader and module (`app//`, `java.base@17.0.15/`); but the address of a
+    // lambda's class (`Type$$Lambda$12/0x00000008003a.run`) is part of the class name.
     let mut call = call;
     while let Some((before, after)) = call.split_once('/') {
         if before.contains("$$") || after.starts_with("0x") {

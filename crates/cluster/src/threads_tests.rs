@@ -9,7 +9,7 @@ fn frames(threads: &[HotThread], at: usize) -> Vec<&str> {
         .collect()
 }
 
-/// The form of 6.8 to 7.15: one percentage.
+/// The format of 6.8 to 7.15: a single percentage.
 const EARLY: &str = "::: {es-1}{KBz7OsBEQnuTM9b3XX8lcA}{x}{es1.example}{10.0.0.1:9300}
    Hot threads at 2019-11-21T19:02:46.065Z, interval=500ms, busiestThreads=3, ignoreIdleThreads=true:
    
@@ -55,13 +55,13 @@ fn hot_threads_of_early_versions() {
         frames(&found.threads, 1),
         ["org.apache.lucene.index.ConcurrentMergeScheduler$MergeThread.run"]
     );
-    // Neither node nor index.
+    // Neither node nor index names.
     let text = format!("{found:?}");
     assert!(!text.contains("es-1") && !text.contains("secret"), "{text}");
 }
 
 #[test]
-fn hot_threads_since_7_16_tell_cpu_apart() {
+fn hot_threads_since_7_16_report_cpu_separately() {
     let found = parse_hot_threads(
         "   Hot threads at 2026-11-21T19:02:46.065Z, interval=1s, busiestThreads=10:
     80.3% [cpu=55.5%, other=24.8%] (803ms out of 1s) cpu usage by thread 'opensearch[n[1]][clusterManagerService#updateTask][T#1]'
@@ -108,7 +108,7 @@ JNI global refs: 12, weak refs: 0
 "#;
 
 #[test]
-fn a_thread_dump_is_read() {
+fn a_thread_dump_is_parsed() {
     let found = from_file(DUMP.as_bytes(), "jstack.txt").unwrap();
     assert_eq!(
         found.source,
@@ -143,7 +143,7 @@ fn a_thread_dump_is_read() {
 }
 
 #[test]
-fn a_saved_answer_is_told_from_a_dump() {
+fn a_saved_response_is_distinguished_from_a_dump() {
     let found = from_file(EARLY.as_bytes(), "hot.txt").unwrap();
     assert_eq!(
         found.source,
@@ -153,7 +153,7 @@ fn a_saved_answer_is_told_from_a_dump() {
 }
 
 #[test]
-fn other_files_are_refused_with_what_was_expected() {
+fn other_files_are_rejected_with_what_was_expected() {
     for text in [
         "",
         "hello\n",
@@ -168,7 +168,7 @@ fn other_files_are_refused_with_what_was_expected() {
 }
 
 #[test]
-fn lambdas_of_every_jvm_have_one_name() {
+fn lambdas_have_the_same_name_in_every_jvm() {
     for line in [
         "a.B$$Lambda$1234/0x0000000801234567.accept(Unknown Source)",
         "a.B$$Lambda$1234/123456789.accept(Unknown Source)",
@@ -191,7 +191,7 @@ fn lambdas_of_every_jvm_have_one_name() {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused(text in "(::: |\"|at |[a-z]+\\.[a-z]\\(|' |\\[|\\]|%|usage by thread '|\n|.){0,200}") {
+    fn any_text_is_parsed_or_rejected(text in "(::: |\"|at |[a-z]+\\.[a-z]\\(|' |\\[|\\]|%|usage by thread '|\n|.){0,200}") {
         let _ = parse_hot_threads(&text);
         let _ = from_file(text.as_bytes(), "f");
     }

@@ -7,7 +7,7 @@ use facts::host::Job;
 use facts::series::{Dating, Series};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use schedule::{Conditions, CronSense, Log, Seen};
+use schedule::{Conditions, CronFlavor, Log, Seen};
 
 /// Maximum number of runs per job: one every five minutes for a year, and some more.
 const RUNS_MAX: usize = 120_000;
@@ -21,8 +21,8 @@ const MARGIN: SignedDuration = SignedDuration::from_hours(8 * 24);
 pub struct Clock {
     /// The host's own zone, whatever zone the output uses.
     pub zone: TimeZone,
-    /// How its cron handles clock changes.
-    pub cron: CronSense,
+/// How its cron handles clock changes.
+    pub cron: CronFlavor,
 }
 
 /// Returns the time range in which runs are relevant: that of all dated series, plus a margin.

@@ -1,31 +1,31 @@
 use serde::Serialize;
 use std::fmt;
 
-/// Input that could not be understood: where it stands, what was expected there, what was found.
+/// Malformed input: its position, what was expected, and what was found.
 ///
-/// Shared by every parser, so that a malformed crontab and a malformed trace read alike.
+/// Shared by every parser, so that errors about a crontab and a trace look alike.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 pub struct InputError {
-    /// The file, URL or option that the text came from.
+    /// The file, URL or option that the input came from.
     pub source_name: String,
-    /// 1-based line, where the input has lines.
+    /// 1-based line, if the input has lines.
     pub line: Option<u64>,
-    /// 1-based column in characters, where it is known.
+    /// 1-based column in characters, if known.
     pub column: Option<u64>,
-    /// 0-based offset in bytes, where it is known.
+    /// 0-based byte offset, if known.
     pub byte: Option<u64>,
-    /// What would have been right.
+    /// What would have been valid.
     pub expected: String,
-    /// What stood there; long input is cut.
+    /// The offending input, truncated if long.
     pub found: String,
 }
 
-/// The longest piece of foreign input that an error message repeats, in characters.
+/// Maximum length of foreign input quoted in an error message, in characters.
 const FOUND_CHARS_MAX: usize = 60;
 
 impl InputError {
-    /// An error in `source_name`, without a position yet. `found` is cut to a readable length, and
-    /// control characters in it are escaped, since it comes from outside.
+    /// Creates an error in `source_name`, with no position yet. `found` comes from outside, so it
+    /// is truncated to a readable length and its control characters are escaped.
     pub fn new(source_name: impl Into<String>, expected: impl Into<String>, found: &str) -> Self {
         let mut shown: String = found
             .chars()
@@ -51,14 +51,14 @@ impl InputError {
         }
     }
 
-    /// The same error at a 1-based line.
+    /// Sets the 1-based line.
     #[must_use]
     pub fn at_line(mut self, line: usize) -> Self {
         self.line = u64::try_from(line).ok();
         self
     }
 
-    /// The same error at a 1-based column.
+    /// Sets the 1-based column.
     #[must_use]
     pub fn at_column(mut self, column: usize) -> Self {
         self.column = u64::try_from(column).ok();
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn message_names_place_expectation_and_find() {
+    fn the_message_contains_position_expected_and_found() {
         let error = InputError::new("etc/crontab", "a minute from 0 to 59", "61")
             .at_line(3)
             .at_column(1);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_text_is_cut_and_escaped() {
+    fn foreign_text_is_truncated_and_escaped() {
         let error = InputError::new("x", "y", &"\u{1b}[31m".repeat(40));
         assert!(!error.to_string().contains('\u{1b}'));
         assert!(error.found.ends_with('…'));

@@ -1,8 +1,9 @@
-//! The plain structs that cross crate borders: what a host is made of, what was found on it, and
-//! what could not be looked at.
+//! Plain data types shared by all crates: the facts about a host or cluster, findings, and what
+//! could not be examined.
 //!
-//! This crate reads nothing and judges nothing. Units are part of a field's name (`_bytes`, `_s`),
-//! what is unknown is `None` and never 0, and a missing fact leaves a [`Skipped`] that says why.
+//! This crate does no I/O and applies no rules. Field names carry their units (`_bytes`, `_s`),
+//! unknown values are `None` and never 0, and a missing fact leaves a [`Skipped`] entry with the
+//! reason.
 
 pub mod cluster;
 mod error;

@@ -1,54 +1,54 @@
-//! Curves: values at moments, as histories hold them.
+//! Time series.
 
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Which way a series is better.
+/// Whether higher or lower values of a series are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// More is better: throughput.
+    /// Higher is better: throughput.
     Higher,
-    /// Less is better: latency, waiting time.
+    /// Lower is better: latency, waiting time.
     Lower,
 }
 
-/// What the times of a series are worth.
+/// How precisely the timestamps of a series are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dating {
-    /// Moments.
+    /// Absolute points in time.
     Absolute,
-    /// The order and distances are known, and the local day on which the first sample was taken,
-    /// but not its time of day. Times count from that day's midnight in UTC.
+    /// Order and spacing are known, and the local date of the first sample, but not its time of
+    /// day. Timestamps count from that date's midnight in UTC.
     Day(Date),
-    /// Only the order and distances are known. Times count from 1970-01-01 in UTC.
+    /// Only order and spacing are known. Timestamps count from 1970-01-01 in UTC.
     Undated,
 }
 
-/// A curve, with what is known of it.
+/// A time series with its metadata.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// Its name for people, unique within one reading: `throughput`, `nvme1n1 kB_wrtn/s`.
+    /// Display name, unique within one input: `throughput`, `nvme1n1 kB_wrtn/s`.
     pub name: String,
-    /// Where it came from: a file, or a URL without credentials.
+    /// Where it was read: a file, or a URL without credentials.
     pub source: String,
-    /// What tells it from others, in the terms of its source: `device`, `metric`, `host`, `task`.
+    /// Labels that distinguish it, in the source's terms: `device`, `metric`, `host`, `task`.
     pub labels: BTreeMap<String, String>,
-    /// Unit of the values as the source writes it: `ops/s`, `ms`.
+    /// Unit of the values, as the source writes it: `ops/s`, `ms`.
     pub unit: Option<String>,
-    /// Which way it is better, where the source or its unit tells.
+    /// Whether higher or lower is better, if the source or the unit tells.
     pub better: Option<Better>,
-    /// What the times are worth.
+    /// How precisely the timestamps are known.
     pub dating: Dating,
-    /// When each sample was taken, in microseconds since the epoch, strictly ascending. What stands
-    /// for a stretch of time, as a mean does, is dated by its end.
+    /// Sample timestamps in microseconds since the epoch, strictly ascending. A value that covers
+    /// an interval, such as a mean, is dated by the end of the interval.
     pub times_us: Vec<i64>,
-    /// The samples, finite, as many as there are times.
+    /// Sample values, all finite, one for each timestamp.
     pub values: Vec<f64>,
-    /// What was mended while it was read, in plain words with counts: duplicates, values that are
-    /// no numbers, counters that began anew, times out of order.
+    /// What was cleaned up on reading, in plain language with counts: duplicates, values that are
+    /// not numbers, counter resets, timestamps out of order.
     pub notes: Vec<String>,
 }

@@ -1,12 +1,12 @@
 use crate::host::{BlockDevice, Host, Mount};
 use std::collections::HashSet;
 
-/// The layers below a mount, down to its drives.
+/// The device layers below a mount, down to its drives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stack<'a> {
-    /// Layers in the order in which a tree is drawn: each layer, then all below it. A device that
-    /// is reached twice (thin data and metadata on one drive) stands at each place, but what is
-    /// below it is listed the first time only.
+    /// Layers in depth-first order, each followed by everything below it, as a tree is drawn. A
+    /// device reached by two paths (thin data and metadata on one drive) appears at both places,
+    /// but the layers below it are listed only the first time.
     pub layers: Vec<Layer<'a>>,
 }
 
@@ -15,29 +15,29 @@ pub struct Stack<'a> {
 pub struct Layer<'a> {
     /// The device.
     pub device: &'a BlockDevice,
-    /// 0 for the device that is mounted.
+    /// Depth; 0 for the mounted device.
     pub depth: usize,
     /// Index in `layers` of the layer above; `None` for the top.
     pub above: Option<usize>,
-    /// Nothing is below it: a drive, as far as this kernel can see.
+    /// Whether nothing is below it: a drive, as far as this kernel can see.
     pub is_leaf: bool,
-    /// It was listed before, at another place of the same stack.
+    /// Whether it already appeared elsewhere in the same stack.
     pub repeated: bool,
 }
 
-/// Deeper than any stack that makes sense; a bundle may hold a loop of `slaves`.
+/// Deeper than any real stack; a bundle may contain a cycle of `slaves`.
 const DEPTH_MAX: usize = 32;
-/// More layers than any sound stack has; a hostile bundle could fan out.
+/// More layers than any real stack has; a hostile bundle could fan out.
 const LAYERS_MAX: usize = 4096;
 
 impl Host {
-    /// The stack below a mount; `None` where no block device is below it (tmpfs, NFS) or sysfs does
+    /// Returns the stack below a mount; `None` if it has no block device (tmpfs, NFS) or sysfs does
     /// not show it.
     pub fn stack_of(&self, mount: &Mount) -> Option<Stack<'_>> {
         Some(self.stack_below(self.device_of(mount)?))
     }
 
-    /// The stack from a device downwards, the device included.
+    /// Returns the stack from a device downwards, the device included.
     pub fn stack_below<'a>(&'a self, top: &'a BlockDevice) -> Stack<'a> {
         let mut layers: Vec<Layer<'a>> = Vec::new();
         let mut seen = HashSet::new();
@@ -55,7 +55,7 @@ impl Host {
             if repeated || depth >= DEPTH_MAX || layers.len() >= LAYERS_MAX {
                 continue;
             }
-            // Reversed, because the last one pushed is drawn first.
+            // Reversed because the last one pushed is visited first.
             for name in device.below.iter().rev() {
                 if let Some(below) = self.device(name) {
                     todo.push((below, depth + 1, Some(index)));
@@ -67,12 +67,12 @@ impl Host {
 }
 
 impl<'a> Stack<'a> {
-    /// The device that is mounted.
+    /// Returns the mounted device.
     pub fn top(&self) -> &'a BlockDevice {
         self.layers[0].device
     }
 
-    /// The drives at the bottom, each once.
+    /// Iterates over the drives at the bottom, each once.
     pub fn leaves(&self) -> impl Iterator<Item = &'a BlockDevice> {
         self.layers
             .iter()
@@ -80,7 +80,7 @@ impl<'a> Stack<'a> {
             .map(|layer| layer.device)
     }
 
-    /// The layers directly below the layer at `index`.
+    /// Iterates over the layers directly below the layer at `index`.
     pub fn below(&self, index: usize) -> impl Iterator<Item = &Layer<'a>> {
         self.layers
             .iter()
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_drive_is_drawn_twice_and_counted_once() {
+    fn a_shared_drive_appears_twice_but_is_one_leaf() {
         let host = host(vec![
             device("a", 1, &["b", "c"]),
             device("b", 2, &["d"]),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_of_slaves_ends() {
+    fn a_cycle_of_slaves_terminates() {
         let host = host(vec![device("a", 1, &["b"]), device("b", 2, &["a"])]);
         assert_eq!(host.stack_below(&host.devices[0]).layers.len(), 3);
     }

@@ -1,4 +1,5 @@
-//! Weeks of a drive of 3.84 TB by trim schedule and spare area, and the benchmark that is run ten times.
+//! Weeks of a drive of 3.84 TB by trim schedule and over-provisioning, and a benchmark run ten
+//! times.
 use std::ops::ControlFlow;
 
 use flash::scenario::{DriveSpec, Part, Progress, Runs, Scenario, ScenarioError, Schedule, Trims};

@@ -1,8 +1,8 @@
-//! How fast the translation layer is, beside a plain loop (`benches/ssd/plain.rs`) and, where it was
-//! compiled, beside ftlsim: `make bench-ssd`.
+//! Speed of the translation layer compared with a plain loop (`benches/ssd/plain.rs`) and, if it
+//! was compiled, with ftlsim: `make bench-ssd`.
 //!
-//! Uniform overwrites of single pages by greedy collection, alpha 1.25, 256 pages a block, one thread;
-//! drawing the pages is part of what is timed. Prints Markdown.
+//! Uniform single-page overwrites with greedy collection, alpha 1.25, 256 pages per block, one
+//! thread; drawing the random pages is included in the time. Prints Markdown.
 //!
 //! ```text
 //! speed MILLIONS...     (binary millions of logical pages)
@@ -29,9 +29,9 @@ const PAGES_PER_BLOCK: u32 = 256;
 const OVER_PROVISIONING: f64 = 0.25;
 const FREE_BLOCKS: u32 = 2;
 const BATCH: usize = 1024;
-/// Slices that contestants are timed in, by turns; the median counts.
+/// Contestants are timed in this many alternating slices; the median counts.
 const SLICES: usize = 5;
-/// From here on, only what is to be shown runs: the others would take 4 GB more and minutes.
+/// From this size on, only `flash` itself runs: the others would take 4 GB more and minutes.
 const LARGE: u64 = 128 << 20;
 
 fn main() {
@@ -116,7 +116,7 @@ fn side_by_side(pages: u64) {
     );
 }
 
-/// Overwrites of the whole drive before anything is timed: amplification has settled by then.
+/// Overwrites of the whole drive before timing starts, so that write amplification has settled.
 fn passes(pages: u64) -> u32 {
     match pages >> 20 {
         0..16 => 8,
@@ -126,7 +126,7 @@ fn passes(pages: u64) -> u32 {
     }
 }
 
-/// Writes of a slice: some tenths of a second.
+/// Writes per slice, which takes some tenths of a second.
 fn slice(pages: u64) -> u64 {
     (16 << 20).min(pages * 8)
 }
@@ -217,10 +217,10 @@ struct Ftlsim {
     bytes: u64,
 }
 
-/// A run of `benches/ssd/ftlsim.c`, where `FTLSIM_RUN` names it.
+/// Runs `benches/ssd/ftlsim.c`, if `FTLSIM_RUN` names the program.
 fn ftlsim(pages: u64, writes: u64) -> Option<Ftlsim> {
     let program = std::env::var_os("FTLSIM_RUN")?;
-    // A fifth: it is that much slower.
+    // A fifth of the writes, because it is that much slower.
     let numbers = [
         pages,
         settings(pages).geometry.data_blocks.into(),
@@ -251,7 +251,7 @@ fn with_time_and_trim(pages: u64) {
     let mut rates: [Rates; 4] = Default::default();
     let mut ours = Some(Ours::new(pages, power_on));
     if pages >= LARGE {
-        // One drive at a time: this is to fit in 4 GB.
+        // One drive at a time, to fit in 4 GB.
         for _ in 0..SLICES {
             compare(&mut rates[..2], requests, ours.as_mut(), None);
         }
@@ -274,7 +274,7 @@ fn with_time_and_trim(pages: u64) {
     );
 }
 
-/// A slice of each kind: writes, writes and TRIM, the same with time.
+/// One slice of each kind: writes, writes and TRIM, and both with timing.
 fn compare(rates: &mut [Rates], requests: u64, ours: Option<&mut Ours>, timed: Option<&mut Timed>) {
     if let Some(ours) = ours {
         rates[0].time(requests, || ours.write(requests));
@@ -325,7 +325,7 @@ impl Timed {
 
 // ---- measuring ----
 
-/// Millions of requests by second of processor time, a number for each slice.
+/// Millions of requests per second of processor time, one number per slice.
 #[derive(Default)]
 struct Rates(Vec<f64>);
 
@@ -350,13 +350,13 @@ impl fmt::Display for Rates {
     }
 }
 
-/// What this thread has used: others on the machine take it their caches, not their time.
+/// CPU time of this thread: other processes on the machine affect its caches, but not this time.
 fn processor_seconds() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Resident bytes of this process.
+/// Resident memory of this process, in bytes.
 fn resident() -> u64 {
     let pages = fs::read_to_string("/proc/self/statm").ok();
     let pages = pages

@@ -1,4 +1,4 @@
-//! Throughput over time of a drive that ages, and what time costs.
+//! Throughput of an aging drive over time, and the cost of timing.
 //!
 //!     cargo run --release -p flash --example timed            # the picture
 //!     cargo run --release -p flash --example timed cost       # nanoseconds a page, side by side
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Filled in order, overwritten at random, trimmed, and overwritten at random again.
+/// Fills the drive in order, overwrites it at random, trims it, and overwrites it again.
 fn picture() -> Result<(), Box<dyn Error>> {
     const PAGES: u32 = 1 << 20;
     const INTERVAL: u64 = 10_000_000_000;
@@ -91,9 +91,9 @@ fn picture() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Nanoseconds of this machine by page written, each the least of five runs that take turns: the translation
-/// layer alone, with a clock that only hears it, at queue depth 32 with latencies, the same with a write
-/// cache, and over four members.
+/// Nanoseconds per page written, each the minimum of five alternating runs: the translation layer
+/// alone, with a clock only, at queue depth 32 with latencies, the same with a write cache, and
+/// over four RAID members.
 fn cost(sizes: &[u32]) -> Result<(), Box<dyn Error>> {
     println!("ns by 4 KiB page written at random; alpha 1.25, 256 pages a block, greedy, TLC.");
     println!("  pages  no time  clock  qd 32  cached  raid0 x4  clock/no  qd 32/no");
@@ -152,8 +152,8 @@ fn write<M: Medium>(ftl: &mut Ftl<M>, batch: &[u32]) {
     ftl.write(batch, 0);
 }
 
-/// Nanoseconds a page: the lower quartile of short slices, so that what else the machine does in between
-/// does not count. The random numbers cost all runs the same, about one.
+/// Nanoseconds per page: the lower quartile of short slices, to exclude interference by other
+/// processes. The random numbers cost all runs the same, about one nanosecond.
 fn measure(pages: u32, seed: u64, run: Run) -> f64 {
     const SLICES: usize = 100;
     const BATCHES: u32 = 64;

@@ -1,4 +1,4 @@
-//! Records a second by format, beside a loop that any of us would write: `lines`, `split`, `parse`.
+//! Records per second by format, compared with a straightforward loop: `lines`, `split`, `parse`.
 //!
 //! `cargo run --release -p flash --example trace_speed -- [RECORDS]` (2,000,000 without an argument)
 //!
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     on_a_drive(records)
 }
 
-/// The same requests made to happen: reading, translation, collection and time together.
+/// Replays the same requests: reading, translation, collection and timing together.
 #[allow(clippy::cast_precision_loss)] // rates for people
 fn on_a_drive(records: u64) -> Result<(), Box<dyn Error>> {
     let text = generate(Format::Alibaba, records)?;
@@ -101,7 +101,7 @@ fn processor_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// What both loops have to agree upon.
+/// Results on which both loops have to agree.
 #[derive(Debug, Default, PartialEq)]
 struct Sum {
     records: u64,
@@ -121,7 +121,7 @@ impl Sum {
     }
 }
 
-/// A made-up mix: sixteen devices, a third of it reads, offsets all over 4 TB.
+/// A synthetic mix: sixteen devices, a third of the requests reads, offsets all over 4 TB.
 fn generate(format: Format, records: u64) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut printer = Printer::new(Vec::new(), format, first_ns(format))?;
     let mut state = 1_u64;
@@ -150,13 +150,13 @@ fn generate(format: Format, records: u64) -> Result<Vec<u8>, Box<dyn Error>> {
             device: 0,
         };
         printer.write(&record, &name)?;
-        // Whole microseconds, so that fio has waits to read.
+        // Whole microseconds, so fio's waits can represent them.
         at_ns += random % 100 * 1_000;
     }
     Ok(printer.into_inner())
 }
 
-/// A first time of the length that the format's real traces have.
+/// A first timestamp as long as in the format's real traces.
 fn first_ns(format: Format) -> u64 {
     match format {
         Format::Msr => 128_166_372_003_061_629 * 100,
@@ -167,7 +167,7 @@ fn first_ns(format: Format) -> u64 {
 }
 
 #[allow(clippy::too_many_lines)] // nine formats
-/// The loop to compare with. It reports nothing, bounds nothing and checks little.
+/// The loop to compare with: no error messages, no bounds, few checks.
 fn plain(format: Format, text: &[u8]) -> Option<Sum> {
     let mut sum = Sum::default();
     let mut devices: HashMap<String, u32> = HashMap::new();

@@ -1,5 +1,5 @@
-//! What a workload costs beside the translation layer that it drives: each pattern on a drive of its
-//! own, by turns with a plain loop that draws uniform pages; processor time, one thread.
+//! Cost of workloads compared with the translation layer they drive: each pattern on its own drive,
+//! alternating with a plain loop that draws uniform pages; processor time, one thread.
 //!
 //! ```text
 //! workload_speed MILLIONS...     (binary millions of logical pages)
@@ -74,7 +74,7 @@ fn drive(pages: u32) -> Ftl<Timeless> {
     Ftl::new(settings, PowerOn::Aged { passes: 2 }, Timeless).expect("a drive")
 }
 
-/// The least that a host can do: batches from the generator.
+/// The minimum a host can do: batches directly from the generator.
 fn uniform(drive: &mut Ftl<Timeless>, random: &mut Random, pages: u32, writes: u64) -> u64 {
     let mut batch = [0; flash::workload::BATCH];
     for _ in 0..writes / batch.len() as u64 {
@@ -84,7 +84,7 @@ fn uniform(drive: &mut Ftl<Timeless>, random: &mut Random, pages: u32, writes: u
     writes
 }
 
-/// Millions of writes by second of processor time.
+/// Millions of writes per second of processor time.
 fn rate(work: impl FnOnce() -> u64) -> f64 {
     let now = || {
         let time = clock_gettime(ClockId::ProcessCPUTime);

@@ -1,5 +1,4 @@
-//! A bare drive under a pattern of page writes: the write amplification of textbooks, beside what theory
-//! says of it.
+//! A bare drive under a pattern of page writes: textbook write amplification, compared with theory.
 
 use crate::ftl::{Collection, Counters, Ftl, PowerOn, Settings, Timeless};
 use crate::geometry::{Geometry, GeometryError};
@@ -9,59 +8,60 @@ use crate::workload::pages::{HotCold, Sequential, TrimShareError, Uniform, Unifo
 use crate::workload::{self, PageWorkload};
 use thiserror::Error;
 
-/// Drive writes of the warm-up that are usual.
+/// Default warm-up, in drive writes.
 pub const WARM_UP_PASSES: f64 = 8.0;
-/// Drive writes that are usually counted, but no fewer pages than [`COUNTED_PAGES_MIN`].
+/// Default number of drive writes that are counted, but no fewer pages than [`COUNTED_PAGES_MIN`].
 pub const PASSES: f64 = 4.0;
 /// See [`PASSES`].
 pub const COUNTED_PAGES_MIN: u64 = 1 << 20;
-/// Points of the series.
+/// Number of points in the series.
 const POINTS: u64 = 96;
-/// Pages between two reports of progress, some milliseconds.
+/// Pages between progress reports; takes some milliseconds.
 const WATCHED_PAGES: u64 = 1 << 16;
-/// Greedy's closed form holds from here on: with 8 pages a block it is within 0.5 % of the simulation, with 4 off
-/// by up to 13 %, with 1 nothing is ever moved.
+/// Minimum block size for greedy's closed form: with 8 pages per block it is within 0.5 % of the
+/// simulation, with 4 off by up to 13 %, and with 1 nothing is ever moved.
 const GREEDY_PAGES_MIN: u32 = 8;
-/// A drive is in its steady state when what is left of its first state is less than this, of its spare area.
+/// A drive is in its steady state if the remains of its initial state are below this share of its
+/// spare area.
 const LEFT_MAX: f64 = 0.01;
 
-/// A bare drive and what is written to it.
+/// A bare drive and the writes it receives.
 #[derive(Debug, Clone)]
 pub struct BareDrive {
     /// The geometry.
     pub geometry: Geometry,
-    /// Spare area as asked for; the geometry has what was built.
+    /// Over-provisioning as requested; the geometry has the resulting value.
     pub over_provisioning: f64,
-    /// How victims are chosen.
+    /// Victim selection policy.
     pub collection: Collection,
     /// Which pages are written.
     pub pattern: Pattern,
     /// Share of requests that trim, 0 to below a half; only with [`Pattern::Uniform`].
     pub trim_share: f64,
-    /// Whether hot and cold writes have streams of their own; only with [`Pattern::HotCold`].
+    /// Whether hot and cold writes have separate streams; only with [`Pattern::HotCold`].
     pub streams: bool,
     /// Whether moved pages have frontiers of their own.
     pub moved_apart: bool,
-    /// The state of the drive before the first write.
+    /// State of the drive before the first write.
     pub power_on: PowerOn,
-    /// Seed of all that is drawn.
+    /// Seed for all random numbers.
     pub seed: u64,
-    /// Pages written before anything is counted.
+    /// Pages written before counting starts.
     pub warm_up_pages: u64,
-    /// Pages that are counted.
+    /// Pages counted.
     pub counted_pages: u64,
 }
 
 /// Why a bare drive cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum BareError {
-    /// Streams for a pattern that has no hot pages.
+    /// Separate streams for a pattern without hot pages.
     #[error("streams keep hot and cold writes apart, and {0} has no hot ones")]
-    NothingHot(Pattern),
-    /// Trims beside a pattern other than uniform writes.
+    NoHotPages(Pattern),
+    /// Trims combined with a pattern other than uniform writes.
     #[error("only uniform writes can stand beside trims, found {0}")]
-    TrimsBeside(Pattern),
-    /// A hot part, or a cold one, of less than a page.
+    TrimsWithPattern(Pattern),
+    /// A hot or cold part of less than a page.
     #[error("{pages} pages cannot be divided as {pattern}")]
     Indivisible {
         /// The pattern.
@@ -69,7 +69,7 @@ pub enum BareError {
         /// Pages of the drive.
         pages: u32,
     },
-    /// A drive that cannot be built.
+    /// An invalid geometry.
     #[error(transparent)]
     Drive(#[from] GeometryError),
     /// A share of trims that leaves nothing in use.
@@ -77,57 +77,57 @@ pub enum BareError {
     Trims(#[from] TrimShareError),
 }
 
-/// What a bare drive did.
+/// Results of a bare drive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BareOutcome {
-    /// What was counted after the warm-up.
+    /// Counters after the warm-up.
     pub counters: Counters,
-    /// A closed form's answer and whose it is, or why there is none.
+    /// The value of a closed form and its source, or the reason why there is none.
     pub theory: Result<(f64, &'static str), &'static str>,
-    /// How often blocks were erased since power-on.
+    /// Erase counts of the blocks since power-on.
     pub wear: Wear,
-    /// Over the run, warm-up included.
-    pub series: Vec<Stretch>,
-    /// Bytes of the drive's tables.
+    /// The series, including the warm-up.
+    pub series: Vec<SeriesPoint>,
+    /// Memory of the drive's tables, in bytes.
     pub table_bytes: u64,
-    /// Stands for all that the drive is in the end: the same drive gives the same.
+    /// Hash of the drive's final state: equal drives have equal digests.
     pub digest: u64,
 }
 
-/// How often blocks were erased.
+/// Erase counts of the blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wear {
-    /// The least worn block.
+    /// Fewest erases of any block.
     pub min: u32,
-    /// On average.
+    /// Mean number of erases.
     pub mean: f64,
-    /// The most worn block.
+    /// Most erases of any block.
     pub max: u32,
 }
 
-/// A stretch of a run.
+/// One point of the series.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stretch {
-    /// Drive writes since power-on at its end.
+pub struct SeriesPoint {
+    /// Drive writes since power-on, at its end.
     pub drive_writes: f64,
     /// Whether it belongs to the warm-up.
     pub warm_up: bool,
-    /// What was done in it.
+    /// Work done.
     pub counters: Counters,
 }
 
 impl BareDrive {
-    /// Whether pattern, streams and trims fit together.
+    /// Checks that pattern, streams and trims are compatible.
     ///
     /// # Errors
-    /// If they do not.
+    /// If they are not.
     pub fn check(&self) -> Result<(), BareError> {
         let pattern = self.pattern;
         if self.streams && !matches!(pattern, Pattern::HotCold { .. }) {
-            return Err(BareError::NothingHot(pattern));
+            return Err(BareError::NoHotPages(pattern));
         }
         if self.trim_share > 0.0 && pattern != Pattern::Uniform {
-            return Err(BareError::TrimsBeside(pattern));
+            return Err(BareError::TrimsWithPattern(pattern));
         }
         if let Pattern::HotCold { hot_share, .. } = pattern {
             let pages = self.pages();
@@ -154,7 +154,7 @@ impl BareDrive {
         }
     }
 
-    /// Bytes that its tables take, more or less, with a bit by page where there are trims.
+    /// Approximate memory of the tables in bytes, including one bit per page if there are trims.
     pub fn table_bytes(&self) -> u64 {
         let trims = if self.trim_share > 0.0 {
             self.geometry.logical_pages / 8
@@ -195,17 +195,17 @@ impl BareDrive {
         })
     }
 
-    /// Simulates it; `watch` hears how many of how many pages are written.
+    /// Simulates the drive; `watch` is called with the pages written so far and in total.
     ///
     /// # Errors
-    /// A drive that cannot be built.
+    /// If the drive is invalid.
     pub fn simulate(&self, watch: &dyn Fn(u64, u64)) -> Result<BareOutcome, BareError> {
         let mut ftl = Ftl::new(self.settings(), self.power_on, Timeless)?;
         let mut workload = self.workload()?;
         let mut series = Series {
             logical_pages: self.geometry.logical_pages,
             written: 0,
-            stretches: Vec::new(),
+            points: Vec::new(),
             total: self.warm_up_pages + self.counted_pages,
             watch,
         };
@@ -215,16 +215,16 @@ impl BareDrive {
             counters,
             theory: self.theory(),
             wear: Wear::of(&ftl),
-            series: series.stretches,
+            series: series.points,
             table_bytes: ftl.table_bytes(),
             digest: ftl.digest(),
         })
     }
 
-    /// The closed form: its value, and whose it is.
+    /// The closed form's value, and its source.
     ///
     /// # Errors
-    /// Why there is none, in words.
+    /// The reason why there is none, in words.
     pub fn theory(&self) -> Result<(f64, &'static str), &'static str> {
         let (expected, formula) = self
             .closed_form()
@@ -243,9 +243,9 @@ impl BareDrive {
         }
     }
 
-    /// Whether the drive has forgotten how it began when counting begins: all of it, its spare area
-    /// included, was written once, and of what was unused (or, with trims, in use) in the beginning less is
-    /// left than a hundredth of the spare area.
+    /// Whether the drive's initial state no longer matters when counting begins: all of it,
+    /// including the spare area, has been written once, and of the pages initially unused (or, with
+    /// trims, in use) less is left than a hundredth of the spare area.
     #[allow(clippy::cast_precision_loss)] // a ratio
     fn is_steady(&self) -> bool {
         let op = self.geometry.over_provisioning();
@@ -254,7 +254,7 @@ impl BareDrive {
             PowerOn::Aged { passes } => warm_up + f64::from(passes),
             PowerOn::Filled | PowerOn::Empty => warm_up,
         };
-        // Pages that were not touched yet, by how often those of their class are.
+        // Share of pages not touched yet, by how often pages of their class are written.
         let untouched = match self.pattern {
             // Nothing is moved from the first page on.
             Pattern::Sequential => return true,
@@ -331,8 +331,8 @@ impl BareDrive {
     }
 }
 
-impl Stretch {
-    /// Pages programmed by page written in it; `None` where nothing was written.
+impl SeriesPoint {
+    /// Write amplification within the stretch; `None` if nothing was written.
     pub fn write_amplification(&self) -> Option<f64> {
         self.counters.write_amplification()
     }
@@ -353,7 +353,7 @@ impl Wear {
     }
 }
 
-/// Pages of so many drive writes, at most a million of them.
+/// Number of pages in `passes` drive writes, of which there are at most a million.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -363,17 +363,17 @@ pub fn pages_of_passes(passes: f64, logical_pages: u64) -> u64 {
     (passes * logical_pages as f64).ceil() as u64
 }
 
-/// Write amplification by stretches.
+/// Records write amplification as a series of stretches.
 struct Series<'a> {
     logical_pages: u64,
     written: u64,
-    stretches: Vec<Stretch>,
+    points: Vec<SeriesPoint>,
     total: u64,
     watch: &'a dyn Fn(u64, u64),
 }
 
 impl Series<'_> {
-    /// Runs so many pages, a point for each stretch; returns what was done.
+    /// Writes `pages` pages and records one point per stretch; returns the counters.
     fn run(
         &mut self,
         ftl: &mut Ftl<Timeless>,
@@ -381,14 +381,14 @@ impl Series<'_> {
         pages: u64,
         warm_up: bool,
     ) -> Counters {
-        let stretch = (self.total / POINTS).max(1);
+        let point_pages = (self.total / POINTS).max(1);
         ftl.reset_counters();
         let mut before = Counters::default();
         while before.host_pages < pages {
-            let wanted = stretch.min(pages - before.host_pages);
+            let wanted = point_pages.min(pages - before.host_pages);
             let mut written = 0;
             while written < wanted {
-                // Whatever the length of these parts, the batches are the same.
+                // The batches are the same regardless of how they are grouped.
                 written += workload::run(ftl, workload, WATCHED_PAGES.min(wanted - written));
                 (self.watch)((self.written + written).min(self.total), self.total);
             }
@@ -397,7 +397,7 @@ impl Series<'_> {
             self.written += done.host_pages;
             #[allow(clippy::cast_precision_loss)] // a ratio
             let drive_writes = self.written as f64 / self.logical_pages as f64;
-            self.stretches.push(Stretch {
+            self.points.push(SeriesPoint {
                 drive_writes,
                 warm_up,
                 counters: done,
@@ -438,9 +438,10 @@ mod tests {
         }
     }
 
-    /// By simulation the closed form is off by 73 % after one drive write of an empty drive, by 2 % after six.
+    /// In simulation, the closed form is off by 73 % after one drive write on an empty drive, and
+    /// by 2 % after six.
     #[test]
-    fn theory_stands_where_it_holds() {
+    fn theory_is_reported_only_where_it_applies() {
         let theory = |power_on, warm_up| setting(power_on, warm_up, 64).theory();
         for warm_up in [0.0, 1.0, 6.0] {
             let why = theory(PowerOn::Empty, warm_up).unwrap_err();

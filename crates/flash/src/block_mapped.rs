@@ -1,56 +1,59 @@
-//! The drive of the articles: mapped by blocks, without a reserve, with a buffer in RAM.
+//! The drive of the articles: block-mapped, without spare area, with a RAM buffer.
 //!
-//! A page of the host has one place on the flash: page `n % pages_per_block` of block
-//! `n / pages_per_block`. There is no block to move to, so that mapping needs no table, and nothing is
-//! collected in the background. The rules, all of them:
+//! Each host page has a fixed location: page `n % pages_per_block` of block `n / pages_per_block`.
+//! Since there is no spare block to move data to, the mapping needs no table, and nothing is
+//! collected in the background. The complete rules:
 //!
-//! 1. A request whose pages in a block are all erased is programmed there at once.
-//! 2. Otherwise the block is rewritten: every page that the drive holds to be valid is read into the
-//!    buffer, those that are about to be overwritten included (the article's drive saves "the data
-//!    that is there" before it looks at what is coming); the request is merged in; the block is
-//!    erased; what the buffer holds is programmed.
-//! 3. A discard makes pages known to be unused: they are not read any more, and not programmed again.
-//!    It touches no flash. They can be programmed only after the next erase of their block.
+//! 1. A request whose pages in a block are all erased is programmed there directly.
+//! 2. Otherwise the block is rewritten: every page the drive considers valid is read into the
+//!    buffer, including those about to be overwritten (the article's drive saves "the data that is
+//!    there" before it looks at what is coming); the request is merged in; the block is erased; the
+//!    buffer is programmed.
+//! 3. A discard marks pages as unused: they are no longer read, nor programmed again. It does not
+//!    touch the flash. They can be programmed only after the next erase of their block.
 //!
 //! A request over several blocks is served block by block, in ascending order. Pages of a block may
 //! be programmed in any order.
 //!
-//! By rule 2 a trim pays twice: less to read, and less to program where the unused pages are not those
-//! that are written next. A drive that did not read what it is about to overwrite would read 8 KB in
-//! the article's example in either case; the figures there (12 KB without, 8 KB with) are rule 2.
+//! By rule 2 a trim pays twice: there is less to read, and less to program if the unused pages are
+//! not the ones written next. A drive that did not read pages it is about to overwrite would read 8
+//! KB in the article's example in either case; the figures there (12 KB without, 8 KB with) follow
+//! from rule 2.
 
 mod host;
 
-pub use host::{Cell, Entry, FIVE_PAGES, Host, HostError, Operation, Picture, Told, five_pages};
+pub use host::{
+    Cell, Entry, FIVE_PAGES, Host, HostError, Operation, Picture, StepReport, five_pages,
+};
 
 use thiserror::Error;
 
 /// The shape of a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// Bytes of a page.
+    /// Bytes per page.
     pub page_bytes: u32,
-    /// Pages of a block.
+    /// Pages per block.
     pub pages_per_block: u32,
-    /// Blocks, all of them for the host's data.
+    /// Number of blocks, all of which hold host data.
     pub blocks: u32,
 }
 
-/// Why a request cannot be served, or a drive not built.
+/// An invalid request or drive shape.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BlockMappedError {
-    /// Nothing to hold, or more than a page number of 32 bits can name.
+    /// No pages, or more than 32-bit page numbers allow.
     #[error("{found} pages, expected 1 to {}", u32::MAX)]
     Pages {
-        /// Blocks times pages.
+        /// Number of blocks times pages per block.
         found: u64,
     },
-    /// A page that the drive does not have.
+    /// A page number beyond the end of the drive.
     #[error("page {found} of a drive of {pages} pages")]
     Page {
-        /// Asked for.
+        /// The page requested.
         found: u32,
-        /// Of the drive.
+        /// The number of pages of the drive.
         pages: u32,
     },
 }
@@ -61,29 +64,29 @@ pub enum Page {
     /// Can be programmed.
     #[default]
     Erased,
-    /// Holds data; what is in it, as the host marked it.
+    /// Holds data, identified by the mark that the host gave it.
     Valid(u32),
     /// Holds data that the drive knows to be unused.
     Discarded(u32),
 }
 
-/// What was done since the start; all but `erased_blocks` in pages.
+/// Work done since the start; in pages except for `erased_blocks`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// Written by the host, each page of a request once.
+    /// Pages written by the host; each page of a request counts once.
     pub host_pages: u64,
-    /// Read from flash into the buffer.
+    /// Pages read from flash into the buffer.
     pub read_pages: u64,
-    /// Programmed.
+    /// Pages programmed.
     pub programmed_pages: u64,
-    /// Valid pages that a discard made unused.
+    /// Valid pages that a discard marked as unused.
     pub discarded_pages: u64,
-    /// Erased.
+    /// Blocks erased.
     pub erased_blocks: u64,
 }
 
 impl Counters {
-    /// What was done since `earlier`.
+    /// The difference to an `earlier` state.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -99,34 +102,34 @@ impl Counters {
 /// What the drive did in one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Valid pages went into the buffer.
+    /// Read valid pages into the buffer.
     Read,
-    /// Pages of the request went into the buffer.
+    /// Copied pages of the request into the buffer.
     Merge,
-    /// The block was erased.
+    /// Erased the block.
     Erase,
-    /// Pages were programmed.
+    /// Programmed pages.
     Program,
-    /// Pages became known to be unused.
+    /// Marked pages as unused.
     Discard,
 }
 
-/// One step in one block, with the picture after it.
+/// One step in one block, with the state after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// What was done.
     pub action: Action,
-    /// Where.
+    /// The block.
     pub block: u32,
-    /// The pages that it was done to, from 0 within the block, ascending; all of them for an erase.
+    /// The affected pages, from 0 within the block, ascending; for an erase, all of them.
     pub pages: Vec<u32>,
-    /// The block's pages.
+    /// The block's pages after the step.
     pub flash: Vec<Page>,
-    /// The buffer, where it is in use: [`Page::Erased`] where it holds nothing.
+    /// The buffer, if in use; [`Page::Erased`] marks empty slots.
     pub buffer: Option<Vec<Page>>,
 }
 
-/// A drive.
+/// A block-mapped drive.
 #[derive(Debug, Clone)]
 pub struct BlockMapped {
     shape: Shape,
@@ -135,10 +138,10 @@ pub struct BlockMapped {
 }
 
 impl BlockMapped {
-    /// An erased drive.
+    /// Creates an erased drive.
     ///
     /// # Errors
-    /// [`BlockMappedError::Pages`].
+    /// [`BlockMappedError::Pages`] if the number of pages is 0 or too large.
     pub fn new(shape: Shape) -> Result<Self, BlockMappedError> {
         let found = u64::from(shape.pages_per_block) * u64::from(shape.blocks);
         let pages = u32::try_from(found)
@@ -152,32 +155,31 @@ impl BlockMapped {
         })
     }
 
-    /// Its shape.
+    /// The drive's shape.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// Pages that the host can address: all of them.
+    /// Pages the host can address, which is all of them.
     pub fn pages(&self) -> u32 {
         self.shape.pages_per_block * self.shape.blocks
     }
 
-    /// What was done.
+    /// Work done since the start.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// The pages of a block; empty if there is no such block.
+    /// The pages of a block, or an empty slice if there is no such block.
     pub fn block(&self, block: u32) -> &[Page] {
         let np = self.shape.pages_per_block as usize;
         self.flash.chunks(np).nth(block as usize).unwrap_or(&[])
     }
 
-    /// Writes pages in one request and marks them with `data`; a page that is named twice is written
-    /// once.
+    /// Writes pages in one request and marks them with `data`. A page named twice is written once.
     ///
     /// # Errors
-    /// [`BlockMappedError::Page`]; nothing was done then.
+    /// [`BlockMappedError::Page`] if a page is beyond the end; nothing is changed.
     pub fn write(&mut self, pages: &[u32], data: u32) -> Result<Vec<Step>, BlockMappedError> {
         let mut steps = Vec::new();
         for (block, request) in self.by_block(pages)? {
@@ -197,10 +199,10 @@ impl BlockMapped {
         Ok(steps)
     }
 
-    /// Makes pages known to be unused. Those that hold nothing valid stay as they are.
+    /// Marks pages as unused. Pages without valid data stay as they are.
     ///
     /// # Errors
-    /// [`BlockMappedError::Page`]; nothing was done then.
+    /// [`BlockMappedError::Page`] if a page is beyond the end; nothing is changed.
     pub fn discard(&mut self, pages: &[u32]) -> Result<Vec<Step>, BlockMappedError> {
         let mut steps = Vec::new();
         for (block, mut request) in self.by_block(pages)? {
@@ -221,7 +223,7 @@ impl BlockMapped {
         Ok(steps)
     }
 
-    /// Rule 2.
+    /// Rewrites a block, by rule 2.
     fn rewrite(&mut self, block: u32, request: Vec<u32>, data: u32, steps: &mut Vec<Step>) {
         let here = self.place(block);
         let mut buffer: Vec<Page> = self.flash[here.clone()]
@@ -275,7 +277,7 @@ impl BlockMapped {
         first..first + np
     }
 
-    /// Pages of a request within each block, ascending, each once.
+    /// Splits a request by block: pages within the block, ascending, without duplicates.
     fn by_block(&self, pages: &[u32]) -> Result<Vec<(u32, Vec<u32>)>, BlockMappedError> {
         let mut pages = pages.to_vec();
         pages.sort_unstable();
@@ -309,7 +311,7 @@ mod tests {
         .expect("a shape")
     }
 
-    fn done(drive: &BlockMapped) -> (u64, u64, u64) {
+    fn work_done(drive: &BlockMapped) -> (u64, u64, u64) {
         let c = drive.counters();
         (c.read_pages, c.programmed_pages, c.erased_blocks)
     }
@@ -319,7 +321,7 @@ mod tests {
         let mut drive = drive(4, 2);
         drive.write(&[1, 2], 7).expect("in range");
         drive.write(&[7, 0, 0], 8).expect("in range");
-        assert_eq!(done(&drive), (0, 4, 0));
+        assert_eq!(work_done(&drive), (0, 4, 0));
         assert_eq!(drive.counters().host_pages, 4);
         assert_eq!(drive.block(0), [Valid(8), Valid(7), Valid(7), Erased]);
         assert_eq!(drive.block(1), [Erased, Erased, Erased, Valid(8)]);
@@ -327,12 +329,12 @@ mod tests {
     }
 
     #[test]
-    fn one_page_that_is_not_erased_rewrites_its_block_alone() {
+    fn a_conflict_rewrites_only_its_block() {
         let mut drive = drive(4, 2);
         drive.write(&[0, 1, 4], 7).expect("in range");
         let steps = drive.write(&[1, 5], 8).expect("in range");
-        // Block 0: two read, two programmed; block 1 has page 5 erased.
-        assert_eq!(done(&drive), (2, 3 + 2 + 1, 1));
+        // Block 0: two read, two programmed; in block 1, page 5 is erased.
+        assert_eq!(work_done(&drive), (2, 3 + 2 + 1, 1));
         let actions: Vec<(Action, u32)> = steps.iter().map(|s| (s.action, s.block)).collect();
         assert_eq!(
             actions,
@@ -347,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_discarded_page_needs_its_erase_and_nothing_else() {
+    fn a_discarded_block_is_erased_without_reads() {
         let mut drive = drive(2, 1);
         drive.write(&[0, 1], 7).expect("in range");
         assert_eq!(drive.discard(&[0, 1]).expect("in range").len(), 1);
@@ -356,12 +358,12 @@ mod tests {
         assert_eq!(drive.counters().discarded_pages, 2);
         let steps = drive.write(&[1], 8).expect("in range");
         assert_eq!(steps[0].action, Action::Merge);
-        assert_eq!(done(&drive), (0, 3, 1));
+        assert_eq!(work_done(&drive), (0, 3, 1));
         assert_eq!(drive.block(0), [Page::Erased, Page::Valid(8)]);
     }
 
     #[test]
-    fn what_is_out_of_range_changes_nothing() {
+    fn requests_out_of_range_change_nothing() {
         let mut drive = drive(2, 1);
         let error = drive.write(&[0, 2], 1).expect_err("page 2 of 2");
         assert_eq!(error.to_string(), "page 2 of a drive of 2 pages");

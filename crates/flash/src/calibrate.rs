@@ -1,36 +1,39 @@
-//! Spare area and timing that explain a measured decay.
+//! Fits spare area and timing to a measured slowdown.
 //!
-//! What is fitted is the climb of write amplification after a trim or on a fresh drive, under writes of single
-//! pages at random: [`theory::over_writes`] for FIFO, simulated drives for greedy collection. A drive's throughput falls with it,
+//! The model is the rise of write amplification after a trim or on a fresh drive, under random
+//! single-page writes: [`theory::over_writes`] for FIFO, simulated drives for greedy collection. A
+//! drive's throughput falls with it,
 //!
 //! ```text
 //! throughput = fresh / (1 + cost (A - 1))
 //! ```
 //!
-//! where `fresh` is what it takes when nothing is collected, and `cost` what a moved page takes, in
-//! units of a page that the host writes: it is programmed like one and read before, `1 + read / program`.
-//! The time that a byte takes is linear in `A`, so that a mean over an interval needs no more than the
-//! mean of `A`.
+//! where `fresh` is the throughput without collection, and `cost` the cost of a moved page relative
+//! to a page the host writes: it is programmed like one, but has to be read before, so
+//! `1 + read / program`. The time per byte is linear in `A`, so the mean over an interval requires
+//! only the mean of `A`.
 //!
-//! Up to four numbers are fitted: over-provisioning, capacity (which turns bytes into drive writes), `cost`,
-//! `fresh`. What is known should be given: each known number is one that the series need not tell. The sum of
-//! squares, each by what was measured, is minimised by Nelder and Mead's simplex from the best points of a
-//! grid; `fresh` follows from the others by linear regression. Ranges are profiles: a number is moved away from
-//! its best value, all others fitted again, until the sum of squares has grown by what 95 % confidence of one
-//! number allows (Venzon, Moolgavkar 1988, "A method for computing profile-likelihood-based confidence
-//! intervals"), with fewer independent points where neighbouring residuals resemble each other, and by the
-//! squares of [`MODEL_ERROR`] and [`BEGIN_ERROR`] besides. A range that does not end within the
-//! [bounds](self#constants) is open, and what is open on both sides is not determined by the data, whatever the
-//! best value. Of a long series neighbouring points are joined before it is fitted.
+//! Up to four parameters are fitted: over-provisioning, capacity (which converts bytes to drive
+//! writes), `cost` and `fresh`. Known values should be given: each one is a parameter that the
+//! series need not determine. The sum of squared relative residuals is minimized with Nelder and
+//! Mead's simplex method, started from the best points of a grid; `fresh` follows from the other
+//! parameters by linear regression. Ranges are profile likelihoods: a parameter is moved away from
+//! its best value, all others are fitted again, until the sum of squares has grown by the threshold
+//! for 95 % confidence in one parameter (Venzon, Moolgavkar 1988, "A method for computing
+//! profile-likelihood-based confidence intervals"). The threshold accounts for autocorrelated
+//! residuals, which reduce the number of independent points, and for the squares of [`MODEL_ERROR`]
+//! and [`BEGIN_ERROR`]. A range that does not end within the [bounds](self#constants) is open; a
+//! parameter whose range is open on both sides is not determined by the data, whatever its best
+//! value. In long series, neighboring points are merged before fitting.
 //!
-//! What this cannot see: writes that are not uniform look like other spare area. Skewed writes that are
-//! mixed in the same blocks make it look smaller, sequential ones larger. It is the *effective* spare
-//! area: that of a drive with uniform writes which decays the same way.
+//! Limitation: non-uniform writes look like a different spare area. Skewed writes mixed in the same
+//! blocks make it look smaller, sequential writes larger. The result is the *effective* spare area:
+//! that of a drive with uniform writes that slows down in the same way.
 
 mod curves;
 mod estimate;
 mod input;
-mod looks;
+mod interval_means;
 mod model;
 mod points;
 mod range;
@@ -50,85 +53,88 @@ use crate::ftl::Collection;
 use crate::theory::{self, Start};
 use model::{Model, Point};
 
-/// Why there is nothing to fit.
+/// Why a series cannot be fitted.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum CalibrateError {
-    /// Points and values do not go together.
+    /// The numbers of times and values differ, or there are too few.
     #[error("{times} times and {values} values, expected as many of both, {POINTS_MIN} at least")]
     Points {
-        /// Of `time_s`.
+        /// Length of `time_s`.
         times: usize,
-        /// Of `value`.
+        /// Length of `value`.
         values: usize,
     },
-    /// A point that cannot be.
+    /// An invalid point.
     #[error("point {index}: {what} is {found}, expected {expected}")]
     Point {
-        /// From 0.
+        /// Index of the point, from 0.
         index: usize,
-        /// `time`.
+        /// The quantity, such as `time`.
         what: &'static str,
-        /// As given.
+        /// The value given.
         found: f64,
-        /// In words.
+        /// The allowed range, in words.
         expected: &'static str,
     },
-    /// A number beside the series that cannot be.
+    /// An invalid known value.
     #[error("{what} is {found}, expected {expected}")]
     Known {
-        /// `capacity`.
+        /// The quantity, such as `capacity`.
         what: &'static str,
-        /// As given.
+        /// The value given.
         found: f64,
-        /// In words.
+        /// The allowed range, in words.
         expected: &'static str,
     },
-    /// Write amplification does not say how much was written.
+    /// A series of write amplification does not contain the amount written.
     #[error("a series of write amplification needs the rate of the host's writes")]
     RateWanted,
 }
 
-/// What the fit is worth.
+/// How much the fit is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// All that was fitted has a range.
+    /// All fitted parameters have a range.
     Determined,
-    /// Something has, something has not: see the estimates.
+    /// Some parameters have a range and others do not: see the estimates.
     Partly,
-    /// The spare area has no range at all: the series tells its own level, and no more. It is too
-    /// short, too flat, or its start and its end are not those of a decay.
+    /// The over-provisioning has no range at all: the series determines only its own level. It is
+    /// too short, too flat, or does not begin and end like a slowdown.
     ScaleOnly,
     /// The model explains less than half of the variance of a series that varies by more than the
-    /// model's own error: another cause, or writes that are not uniform. No range means anything.
+    /// model's own error: there is another cause, or the writes are not uniform. The ranges are
+    /// meaningless.
     Unexplained,
 }
 
-/// A fit.
+/// A fitted model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
-    /// Effective spare area by logical capacity.
+    /// Effective over-provisioning.
     pub over_provisioning: Estimate,
-    /// Bytes that the host can address.
+    /// Capacity in bytes.
     pub capacity_bytes: Estimate,
-    /// Throughput before anything is collected, in bytes per second; `None` for write amplification.
+    /// Throughput without collection, in bytes per second; `None` for a series of write
+    /// amplification.
     pub fresh_bytes_per_s: Option<Estimate>,
-    /// What a moved page costs, in pages of the host; `None` for write amplification.
+    /// Cost of a moved page, relative to a page of the host; `None` for a series of write
+    /// amplification.
     pub moved_page_cost: Option<Estimate>,
     /// Write amplification in the long run.
     pub equilibrium: f64,
-    /// The model at the points of the series.
+    /// The model's values at the points of the series.
     pub fitted: Vec<f64>,
-    /// Root of the mean square of what the model leaves, in the series' unit; of points that were joined,
-    /// where there were many.
+    /// Root mean square of the residuals, in the series' unit; for long series, of the merged
+    /// points.
     pub residual_rms: f64,
-    /// Share of the variance that the model explains; `None` for a series that does not vary.
+    /// Share of the variance that the model explains; `None` for a constant series.
     pub r_squared: Option<f64>,
-    /// What to make of it.
+    /// How much the fit is worth.
     pub verdict: Verdict,
 }
 
 impl Verdict {
-    /// Whether the spare area is known.
+    /// Whether the over-provisioning is known.
     pub fn is_answer(self) -> bool {
         matches!(self, Self::Determined | Self::Partly)
     }
@@ -144,8 +150,8 @@ impl Calibration {
 /// Fits a series.
 ///
 /// # Errors
-/// [`CalibrateError`]: points or known numbers that cannot be. A series that determines nothing is no
-/// error: [`Calibration::verdict`].
+/// [`CalibrateError`] if points or known values are invalid. A series that determines nothing is
+/// not an error: see [`Calibration::verdict`].
 pub fn calibrate(series: &Series, known: &Known) -> Result<Calibration, CalibrateError> {
     check(series, known)?;
     let model = Model::new(series, known);
@@ -186,7 +192,7 @@ pub fn calibrate(series: &Series, known: &Known) -> Result<Calibration, Calibrat
 fn verdict(found: &Calibration, model: &Model) -> Verdict {
     let unexplained = found.r_squared.is_some_and(|r| r < 0.5);
     if unexplained && model.variation() > 4.0 * MODEL_ERROR && found.residual_rms > 0.0 {
-        // A level and noise is no decay either, but nothing that another cause would have to explain.
+        // A constant level with noise is not a slowdown either, but needs no other cause.
         if model.is_noise_about_its_mean() {
             return Verdict::ScaleOnly;
         }
@@ -209,7 +215,7 @@ fn verdict(found: &Calibration, model: &Model) -> Verdict {
 }
 
 impl Policy {
-    /// The policy of a fit; `None` for a collection that has no curve.
+    /// The policy to fit; `None` for a collection policy without a curve.
     pub fn of(collection: Collection, pages_per_block: u32) -> Option<Self> {
         match collection {
             Collection::Fifo => Some(Self::Fifo),

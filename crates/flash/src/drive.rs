@@ -1,7 +1,8 @@
-//! A translation layer with its time; RAID-0 of them.
+//! A translation layer with timing, and RAID-0 of several.
 //!
-//! A [`Device`] is given a [`Request`] with its arrival and says when it is done. Who submits decides when:
-//! an open loop at given times, a closed loop keeps a number of requests under way ([`Queue`]).
+//! A [`Device`] takes a [`Request`] with its arrival time and returns when it is done. The caller
+//! decides on arrivals: an open loop submits at fixed times, a closed loop keeps a fixed number of
+//! requests in flight ([`Queue`]).
 
 mod device;
 mod queue;
@@ -22,33 +23,34 @@ use crate::{
     time::{Clock, Kind, Recorder, Timing, TimingError},
 };
 
-/// Why there is no such drive.
+/// Why a drive cannot be built.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum DriveError {
-    /// Its shape.
+    /// Invalid geometry.
     #[error(transparent)]
     Geometry(#[from] GeometryError),
-    /// Its time.
+    /// Invalid timing.
     #[error(transparent)]
     Timing(#[from] TimingError),
 }
 
-/// A translation layer with its time.
+/// A drive: a translation layer with timing.
 #[derive(Debug, Clone)]
 pub struct Drive {
     ftl: Ftl<Clock>,
     page_bytes: u32,
     pages: u32,
-    unheard_pages: u64,
+    ignored_discard_pages: u64,
     fetched_pages: u64,
     recorder: Recorder,
 }
 
 impl Drive {
-    /// A drive as it stands after `power_on`, at time 0; `recorder` says whether there are intervals.
+    /// Creates a drive in the state described by `power_on`, at time 0. `recorder` determines the
+    /// intervals.
     ///
     /// # Errors
-    /// Numbers of which there is no drive.
+    /// If the geometry or the timing is invalid.
     pub fn new(
         settings: Settings,
         power_on: PowerOn,
@@ -61,9 +63,9 @@ impl Drive {
         Ok(Self {
             ftl,
             page_bytes: geometry.page_bytes,
-            #[allow(clippy::cast_possible_truncation)] // the translation layer saw to it
+            #[allow(clippy::cast_possible_truncation)] // checked by the translation layer
             pages: geometry.logical_pages as u32,
-            unheard_pages: 0,
+            ignored_discard_pages: 0,
             fetched_pages: 0,
             recorder,
         })
@@ -74,7 +76,7 @@ impl Drive {
         &self.ftl
     }
 
-    /// When its parts are free.
+    /// The drive's clock.
     pub fn clock(&self) -> &Clock {
         self.ftl.medium()
     }
@@ -89,7 +91,7 @@ impl Drive {
         );
     }
 
-    /// The request is through.
+    /// Ends the request and records it.
     fn end(&mut self, request: &Request) -> u64 {
         let done = self.ftl.medium_mut().end();
         let bytes = u64::from(request.pages) * u64::from(self.page_bytes);
@@ -98,7 +100,8 @@ impl Drive {
         done
     }
 
-    /// Reads a page that is written in part, where there is one; when it is there.
+    /// Reads a page that is about to be overwritten in part, if it is mapped; returns when it is
+    /// available.
     fn fetch(&mut self, page: u32) -> Option<u64> {
         let place = self.ftl.place(page)?;
         self.fetched_pages += 1;
@@ -164,12 +167,12 @@ impl Device for Drive {
         if pages == 0 {
             return at_ns;
         }
-        if self.clock().hears_discards() {
+        if self.clock().executes_discards() {
             for range in ranges {
                 self.ftl.discard_run(range.first_page, range.pages);
             }
         } else {
-            self.unheard_pages += pages;
+            self.ignored_discard_pages += pages;
         }
         let bytes = pages * u64::from(self.page_bytes);
         let clock = self.ftl.medium_mut();
@@ -206,7 +209,7 @@ impl Device for Drive {
             } else {
                 for _ in batch {
                     let done = self.write_staged(queue.next_ns());
-                    queue.took(done);
+                    queue.complete(done);
                     last = last.max(done);
                 }
             }
@@ -215,10 +218,10 @@ impl Device for Drive {
     }
 
     fn stage_discards(&mut self, pages: &[u32]) {
-        if self.clock().hears_discards() {
+        if self.clock().executes_discards() {
             self.ftl.discard(pages);
         } else {
-            self.unheard_pages += pages.len() as u64;
+            self.ignored_discard_pages += pages.len() as u64;
         }
     }
 
@@ -236,12 +239,12 @@ impl Device for Drive {
 
     fn reset_counters(&mut self) {
         self.ftl.reset_counters();
-        self.unheard_pages = 0;
+        self.ignored_discard_pages = 0;
         self.fetched_pages = 0;
     }
 
-    fn unheard_pages(&self) -> u64 {
-        self.unheard_pages
+    fn ignored_discard_pages(&self) -> u64 {
+        self.ignored_discard_pages
     }
 
     fn fetched_pages(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! A drive described in TOML: what a preset leaves open, said by who knows it.
+//! Drive files: a drive described in TOML, filling in what a preset leaves open.
 
 use crate::ftl::Collection;
 use crate::time::{CollectionPace, DiscardHandling, SlcCache, SlcFull, Timing, TimingError};
@@ -8,16 +8,17 @@ use std::str::FromStr;
 use thiserror::Error;
 use units::ValueError;
 
-/// Pages of a block: what the counts of valid pages can hold.
+/// Pages per block: limited by the 16-bit counts of valid pages.
 pub const PAGES_PER_BLOCK: RangeInclusive<u32> = 1..=65_535;
-/// Bytes of a page: a sector at least, and no more than what a model counts by the page.
+/// Page size: at least a sector, and at most what a model can count by the page.
 const PAGE_BYTES: RangeInclusive<u64> = 512..=1 << 30;
-/// The largest spare area, by logical capacity.
+/// The largest over-provisioning.
 const OVER_PROVISIONING_MAX: f64 = 10.0;
-/// Columns of a line or a value that an error quotes.
+/// Maximum length of a line or a value quoted in an error.
 const QUOTED_MAX: usize = 300;
 
-/// The file; what is left out is the preset's. Sizes and shares are written as on the command line.
+/// The file's top level; missing values come from the preset. Sizes and shares use the command
+/// line's syntax.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct DriveTable {
@@ -67,7 +68,7 @@ enum Pace {
     Even,
 }
 
-/// `[timing.slc]`, see [`SlcCache`]; what is left out is that of `tlc-slc-cache`.
+/// `[timing.slc]`, see [`SlcCache`]; missing values are those of `tlc-slc-cache`.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct SlcTable {
@@ -104,57 +105,57 @@ enum Handling {
     Swallowed,
 }
 
-/// A drive as a file describes it, checked. What the file leaves out is `None`.
+/// A validated drive file. Fields missing in the file are `None`.
 #[derive(Debug, Default, PartialEq)]
 pub struct DriveFile {
-    /// For people.
+    /// A name for display.
     pub name: Option<String>,
-    /// Bytes that the host can address.
+    /// Bytes the host can address.
     pub capacity_bytes: Option<u64>,
-    /// Spare area by logical capacity.
+    /// Over-provisioning, relative to the logical capacity.
     pub over_provisioning: Option<f64>,
-    /// Bytes of a page.
+    /// Bytes per page.
     pub page_bytes: Option<u32>,
-    /// Pages of a block.
+    /// Pages per block.
     pub pages_per_block: Option<u32>,
-    /// How victims are chosen.
+    /// Victim selection policy.
     pub collection: Option<Collection>,
-    /// Whether moved pages have blocks of their own.
+    /// Whether moved pages are kept in separate blocks.
     pub moved_apart: Option<bool>,
-    /// The name of the preset that it starts from.
+    /// The name of the preset it is based on.
     pub preset: Option<String>,
     timing: TimingTable,
 }
 
-/// Why a text describes no drive.
+/// An invalid drive file.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum DriveFileError {
-    /// No TOML, or an unknown key; with the line.
+    /// Invalid TOML or an unknown key, with its line.
     #[error("{0}")]
     Toml(String),
-    /// A value out of its bounds.
+    /// A value out of bounds.
     #[error("{key}: {problem}")]
     Value {
-        /// `capacity`.
+        /// The key, such as `capacity`.
         key: &'static str,
-        /// What was expected and what stood there.
+        /// What was expected, and the value found.
         problem: String,
     },
-    /// Bytes that a die takes at once, and none of them.
+    /// A program or erase size of 0.
     #[error(
         "[timing]: {0} is 0, expected the bytes that a die takes at once; left out, it is the preset's"
     )]
     NoBytes(&'static str),
-    /// A time that no drive has.
+    /// An invalid timing.
     #[error("[timing]: {0}")]
     Timing(#[from] TimingError),
 }
 
 impl DriveFile {
-    /// Puts the file's numbers over a preset's.
+    /// Overrides a preset with the file's values.
     ///
     /// # Errors
-    /// The first number that no drive has.
+    /// If a resulting value is impossible.
     pub fn timing(&self, preset: Timing) -> Result<Timing, DriveFileError> {
         let timing = self.timing.over(preset);
         timing.check()?;
@@ -166,8 +167,8 @@ impl FromStr for DriveFile {
     type Err = DriveFileError;
 
     fn from_str(text: &str) -> Result<Self, DriveFileError> {
-        let table: DriveTable =
-            toml::from_str(text).map_err(|error| DriveFileError::Toml(told(&error, text)))?;
+        let table: DriveTable = toml::from_str(text)
+            .map_err(|error| DriveFileError::Toml(describe_toml_error(&error, text)))?;
         let pages_per_block = table.pages_per_block;
         if pages_per_block.is_some_and(|pages| !PAGES_PER_BLOCK.contains(&pages)) {
             return Err(DriveFileError::Value {
@@ -198,7 +199,7 @@ impl FromStr for DriveFile {
             preset: value("preset", table.preset, preset)?,
             timing: table.timing,
         };
-        // A number that no drive has is found here, not after the first minute.
+        // Check the values now rather than when the simulation starts.
         let preset = drive.preset.as_deref().and_then(Timing::preset);
         drive.timing(preset.unwrap_or(Timing::TLC))?;
         Ok(drive)
@@ -219,10 +220,10 @@ fn value<T>(
     .transpose()
 }
 
-/// Reads a spare area: `7%`, `0.28`.
+/// Parses an over-provisioning: `7%`, `0.28`.
 ///
 /// # Errors
-/// If it is no share above 0 and up to 1000 %.
+/// If `text` is not a share above 0 and up to 1000 %.
 pub fn over_provisioning(text: &str) -> Result<f64, ValueError> {
     let share = units::share::parse(text)?;
     if share > 0.0 && share <= OVER_PROVISIONING_MAX {
@@ -232,10 +233,10 @@ pub fn over_provisioning(text: &str) -> Result<f64, ValueError> {
     }
 }
 
-/// Reads the size of a page: `4KiB`.
+/// Parses a page size: `4KiB`.
 ///
 /// # Errors
-/// If it is no size of 512 bytes to 1 GiB.
+/// If `text` is not a size of 512 bytes to 1 GiB.
 pub fn page_bytes(text: &str) -> Result<u32, ValueError> {
     let bytes = units::size::parse(text)?;
     let fits = Some(bytes).filter(|bytes| PAGE_BYTES.contains(bytes));
@@ -243,7 +244,7 @@ pub fn page_bytes(text: &str) -> Result<u32, ValueError> {
         .ok_or_else(|| ValueError::new("pages of 512 bytes to 1 GiB", text))
 }
 
-/// Reads the name of a preset in small or capital letters.
+/// Parses the name of a preset, ignoring case.
 ///
 /// # Errors
 /// If there is no such preset.
@@ -259,8 +260,8 @@ pub fn preset(text: &str) -> Result<String, ValueError> {
     ))
 }
 
-/// What is wrong with the TOML, with its line where that is short enough to be read.
-fn told(error: &toml::de::Error, text: &str) -> String {
+/// Describes a TOML error, quoting its line if that is short enough.
+fn describe_toml_error(error: &toml::de::Error, text: &str) -> String {
     let whole = error.to_string();
     if whole.lines().all(|line| line.len() <= QUOTED_MAX) {
         return whole;
@@ -305,7 +306,8 @@ impl TimingTable {
             Handling::Swallowed => DiscardHandling::Swallowed,
         });
         set(&mut timing.discard.handling, handling);
-        // A drive that says how many dies it has says how many channels, too, or has few.
+        // A file that sets only the number of dies may have fewer of them than the preset has
+        // channels.
         if self.dies.is_some() && self.channels.is_none() {
             timing.channels = timing.channels.min(timing.dies.max(1));
         }
@@ -375,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_not_told_whole() {
+    fn long_lines_are_not_quoted_in_full() {
         let long = "x".repeat(100_000);
         for text in [
             format!("name = \"{long}\" y"),
@@ -403,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_and_impossible_numbers_are_named() {
+    fn errors_name_unknown_keys_and_impossible_values() {
         for (text, named) in [
             ("dice = 8\n", "dice"),
             ("[timing]\nreed_us = 8\n", "reed_us"),

@@ -1,10 +1,10 @@
-//! The articles' stories as scenarios.
+//! The articles' examples as scenarios.
 
 use crate::filesystem::Reach;
 use crate::scenario::{Part, Runs, Scenario, Schedule, Trims};
 
-/// The articles' nightly benchmark hosts, as far as they are known: logs and indices that fill a drive and go
-/// again, trimmed weekly until somebody makes it daily; and never, by comparison.
+/// The articles' nightly benchmark hosts, as far as known: logs and indices that fill a drive and
+/// are deleted again, trimmed weekly, daily or never.
 pub fn schedules() -> [(&'static str, Scenario); 3] {
     let host = |trims| Scenario {
         fill: 0.62,
@@ -28,8 +28,8 @@ pub fn schedules() -> [(&'static str, Scenario); 3] {
     ]
 }
 
-/// A benchmark, run ten times: trimmed before the first run only, before each, and before each without the
-/// drive hearing of it.
+/// A benchmark run ten times: trimmed before the first run only, before each, and before each with
+/// the discards swallowed.
 pub fn ten_runs() -> [(&'static str, Runs); 3] {
     let base = Runs::default();
     let before_each = Runs {

@@ -1,18 +1,20 @@
-//! Files above a drive, so that *deleted* is not *trimmed*.
+//! Files on a drive, so that *deleted* differs from *trimmed*.
 //!
 //! A filesystem knows which of its pages are free; the drive knows only what it was told. Between a
-//! delete and the next trim a page is free above and full of valuable data below: collection moves it
-//! again and again. [`Filesystem::space`] counts these pages.
+//! delete and the next trim, a page is free to the filesystem but valid to the drive, so garbage
+//! collection keeps moving it. [`Filesystem::space`] counts these pages.
 //!
-//! **Allocation** is next-fit over groups (`filesystem/free.rs`): a new file goes to a group drawn at random; it grows in place as long as the page behind its last
-//! one is free; else it takes the next free extent behind the group's cursor that is long enough, or
-//! the longest of the next few, as ext4's stream allocation goes on where it last stopped. Files that
-//! grow side by side and die at different times leave the holes that real filesystems have.
-//! [`Allocation::FirstFit`] starts at the head of the group each time, and so dirties less free space.
+//! **Allocation** is next-fit within groups (`filesystem/free.rs`): a new file goes to a randomly
+//! chosen group. It grows in place as long as the page after its last one is free; otherwise it
+//! takes the next free extent after the group's cursor that is long enough, or the longest of the
+//! next few, like ext4's stream allocation, which continues where it last stopped. Files that grow
+//! side by side and die at different times leave the holes that real filesystems have.
+//! [`Allocation::FirstFit`] always starts at the head of the group, and so dirties less free space.
 //!
-//! **Trim**: [`Filesystem::trim`] walks the free extents of a range, as `fstrim` has the kernel do;
-//! [`Discarding::Online`] discards at each delete. Either may be [swallowed](Reach) by a layer
-//! between (encryption, a RAID level): then the filesystem believes, and the drive never hears.
+//! **Trim**: [`Filesystem::trim`] walks the free extents of a range, as the kernel does for
+//! `fstrim`; [`Discarding::Online`] discards at each delete. Either may be [swallowed](Reach) by a
+//! layer in between (encryption, a RAID level): the filesystem then believes the pages are trimmed,
+//! but the drive never receives the discards.
 
 mod bits;
 mod free;
@@ -30,17 +32,17 @@ use crate::ftl::{Ftl, Medium};
 use crate::random::Random;
 use crate::workload::Operation;
 
-/// What a filesystem writes to: pages of one device.
+/// The device below a filesystem, addressed in pages.
 pub trait Disk {
-    /// Data goes to `pages` pages from `first_page` on.
+    /// Writes `pages` pages starting at `first_page`.
     fn write(&mut self, first_page: u32, pages: u32, stream: u8);
-    /// Data is read.
+    /// Reads pages.
     fn read(&mut self, first_page: u32, pages: u32);
-    /// The pages hold nothing of value any more.
+    /// Discards pages, whose content is no longer needed.
     fn discard(&mut self, first_page: u32, pages: u32);
 }
 
-/// A bare drive: reads cost nothing.
+/// A bare drive, where reads cost nothing.
 impl<M: Medium> Disk for Ftl<M> {
     fn write(&mut self, first_page: u32, pages: u32, stream: u8) {
         self.write_run(first_page, pages, stream);
@@ -53,53 +55,53 @@ impl<M: Medium> Disk for Ftl<M> {
     }
 }
 
-/// Whether deletes are passed down at once.
+/// Whether deletes are passed to the drive immediately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Discarding {
-    /// No: they wait for a trim.
+    /// Deleted pages wait for a trim.
     #[default]
     Never,
-    /// Each extent of a deleted file is discarded as it is deleted (mount option `discard`).
+    /// Each extent of a deleted file is discarded immediately (mount option `discard`).
     Online,
 }
 
-/// What becomes of discards on their way down.
+/// What happens to discards on their way to the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reach {
-    /// The drive hears them and acts.
+    /// The drive receives and executes them.
     #[default]
-    Heard,
-    /// The drive gets them, and does nothing.
+    Executed,
+    /// The drive receives and ignores them.
     Ignored,
-    /// A layer between drops them.
+    /// A layer in between drops them.
     Swallowed,
 }
 
-/// How a filesystem is made.
+/// Settings of a filesystem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Pages of the device.
     pub pages: u32,
-    /// Groups that new files are spread over; 4 is what `mkfs.xfs` makes of a single drive. At least 1,
-    /// and at most one by page.
+    /// Groups over which new files are spread, at least 1 and at most one per page; `mkfs.xfs`
+    /// creates 4 on a single drive.
     pub groups: u32,
-    /// Where files go on.
+    /// Where files that cannot grow in place continue.
     pub allocation: Allocation,
-    /// Whether deletes are passed down.
+    /// Whether deletes are discarded immediately.
     pub discarding: Discarding,
-    /// A trim leaves out free extents in which nothing was freed since the last one (ext4 and Btrfs;
-    /// XFS discards them all each time).
+    /// Whether a trim skips free extents in which nothing was freed since the last trim (ext4 and
+    /// Btrfs do; XFS discards everything each time).
     pub remembers_trims: bool,
-    /// What becomes of the discards on their way down.
+    /// What happens to discards on their way to the drive.
     pub reach: Reach,
-    /// The drive holds data in every page: nothing was discarded when the filesystem was made.
+    /// Whether the drive initially holds data in every page, because nothing was discarded by mkfs.
     pub dirty: bool,
-    /// Of the groups that are drawn.
+    /// Seed for choosing groups.
     pub seed: u64,
 }
 
 impl Settings {
-    /// A fresh filesystem on a discarded drive, four groups, no discards.
+    /// A new filesystem on a discarded drive: four groups, no online discards.
     pub fn new(pages: u32) -> Self {
         Self {
             pages,
@@ -114,74 +116,75 @@ impl Settings {
     }
 }
 
-/// Why nothing was done.
+/// Why an operation was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FilesystemError {
-    /// More pages than are free.
+    /// Not enough free pages.
     #[error("{wanted} pages do not fit: {free} of {pages} are free")]
     Full {
-        /// As asked.
+        /// Pages requested.
         wanted: u32,
-        /// Free now.
+        /// Free pages.
         free: u32,
-        /// Of the device.
+        /// Pages of the device.
         pages: u32,
     },
-    /// No such file.
+    /// There is no such file.
     #[error("there is no file {0}")]
     Missing(u32),
-    /// There is one already.
+    /// The file exists already.
     #[error("there is a file {0} already")]
     Exists(u32),
-    /// A range beyond the file's end.
+    /// A range reaches beyond the file's end.
     #[error("file {file} has {pages} pages; expected a range up to page {end} to lie within")]
     BeyondEnd {
-        /// Which.
+        /// The file.
         file: u32,
         /// Its length.
         pages: u32,
-        /// Where the range ends.
+        /// End of the range.
         end: u64,
     },
 }
 
-/// Where the pages are. `live + free` is the device.
+/// Page counts by state; `live + free` is the whole device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Space {
-    /// In files.
+    /// Pages in files.
     pub live_pages: u32,
-    /// In no file.
+    /// Pages in no file.
     pub free_pages: u32,
-    /// In no file, but the drive still holds what once was there: deleted and not trimmed.
+    /// Free pages for which the drive still holds data: deleted but not trimmed.
     pub free_untrimmed_pages: u32,
-    /// What the filesystem takes `free_untrimmed_pages` to be: differs where discards are swallowed.
+    /// `free_untrimmed_pages` from the filesystem's point of view; differs if discards are
+    /// swallowed.
     pub believed_untrimmed_pages: u32,
-    /// Runs of consecutive free pages.
+    /// Number of runs of consecutive free pages.
     pub free_extents: usize,
 }
 
-/// What a trim did.
+/// Result of a trim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Trimmed {
     /// Discards sent.
     pub ranges: u64,
-    /// Pages in them: what `fstrim` reports as trimmed.
+    /// Pages in these discards, which `fstrim` reports as trimmed.
     pub pages: u64,
-    /// Those of them that the drive still held: the good that it did. 0 unless the
-    /// drive acts on them.
+    /// Pages for which the drive held data until now, which is the actual benefit. 0 unless the
+    /// drive executes discards.
     pub released_pages: u64,
 }
 
 #[derive(Debug, Clone)]
 struct File {
-    /// In the order of the file, each with its place in it.
+    /// Extents in file order, each with its offset in the file.
     extents: Vec<(u32, Extent)>,
     pages: u32,
     group: u32,
     stream: u8,
 }
 
-/// A filesystem. Files are known by numbers that its user chooses.
+/// A filesystem. Files are identified by numbers that the user chooses.
 #[derive(Debug, Clone)]
 pub struct Filesystem {
     settings: Settings,
@@ -189,22 +192,23 @@ pub struct Filesystem {
     files: Vec<Option<File>>,
     random: Random,
     live_pages: u32,
-    /// Pages that the drive holds data for; all live ones.
+    /// Pages for which the drive holds data; includes all live pages.
     held: Bits,
     free_untrimmed: u32,
-    /// Free pages that were freed since the filesystem last believed to have discarded them.
+    /// Free pages that were freed since the filesystem last sent (or believes it sent) a discard
+    /// for them.
     stale: Bits,
     believed_untrimmed: u32,
 }
 
-/// Sets what is drawn here apart from a workload of the same seed.
+/// Makes these random numbers differ from a workload's with the same seed.
 const GROUPS: u64 = u64::from_be_bytes(*b"fs::grou");
 
 impl Filesystem {
-    /// An empty filesystem.
+    /// Creates an empty filesystem.
     ///
     /// # Panics
-    /// Without pages or groups, or with more groups than pages.
+    /// If there are no pages, no groups, or more groups than pages.
     pub fn new(settings: Settings) -> Self {
         assert!(settings.pages > 0 && (1..=settings.pages).contains(&settings.groups));
         let mut held = Bits::new(settings.pages);
@@ -228,12 +232,12 @@ impl Filesystem {
         }
     }
 
-    /// How it was made.
+    /// The settings it was created with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Where the pages are.
+    /// Page counts by state.
     pub fn space(&self) -> Space {
         Space {
             live_pages: self.live_pages,
@@ -244,27 +248,27 @@ impl Filesystem {
         }
     }
 
-    /// Whether a page is in a file.
+    /// Whether a page belongs to a file.
     pub fn is_live(&self, page: u32) -> bool {
         page < self.settings.pages && !self.free.contains(page)
     }
 
-    /// The length of a file; `None` if there is none.
+    /// The length of a file, or `None` if there is no such file.
     pub fn file_pages(&self, file: u32) -> Option<u32> {
         Some(self.files.get(file as usize)?.as_ref()?.pages)
     }
 
-    /// Where a file lies, in its order; empty if there is none.
+    /// The extents of a file in file order; empty if there is no such file.
     pub fn extents(&self, file: u32) -> impl Iterator<Item = Extent> {
         let file = self.files.get(file as usize).and_then(Option::as_ref);
         file.into_iter()
             .flat_map(|file| file.extents.iter().map(|&(_, extent)| extent))
     }
 
-    /// Does what a workload asks for. Pages written, read or freed.
+    /// Performs a workload's operation.
     ///
     /// # Errors
-    /// As the single operations.
+    /// Same as the individual operations.
     pub fn apply(
         &mut self,
         operation: Operation,
@@ -287,10 +291,10 @@ impl Filesystem {
         }
     }
 
-    /// Makes an empty file whose data is written to `stream`.
+    /// Creates an empty file whose data is written on `stream`.
     ///
     /// # Errors
-    /// There is one already.
+    /// If the file exists.
     pub fn create(&mut self, file: u32, stream: u8) -> Result<(), FilesystemError> {
         let index = file as usize;
         if index >= self.files.len() {
@@ -308,13 +312,13 @@ impl Filesystem {
         Ok(())
     }
 
-    /// Writes pages behind the end of a file.
+    /// Appends pages to a file.
     ///
     /// # Errors
-    /// No such file; not enough free pages (then nothing is written).
+    /// If there is no such file, or not enough free pages; nothing is written.
     ///
     /// # Panics
-    /// Never: as many pages as are free can be found.
+    /// Never: the number of free pages has been checked.
     pub fn append(
         &mut self,
         file: u32,
@@ -352,10 +356,10 @@ impl Filesystem {
         Ok(())
     }
 
-    /// Writes over pages of a file, in place.
+    /// Overwrites pages of a file in place.
     ///
     /// # Errors
-    /// No such file; beyond its end (then nothing is written).
+    /// If there is no such file, or the range is beyond its end; nothing is written.
     pub fn overwrite(
         &mut self,
         file: u32,
@@ -373,7 +377,7 @@ impl Filesystem {
     /// Reads pages of a file.
     ///
     /// # Errors
-    /// No such file; beyond its end.
+    /// If there is no such file, or the range is beyond its end.
     pub fn read(
         &mut self,
         file: u32,
@@ -386,10 +390,10 @@ impl Filesystem {
         })
     }
 
-    /// Deletes a file. Returns the pages freed.
+    /// Deletes a file, and returns the number of pages freed.
     ///
     /// # Errors
-    /// No such file.
+    /// If there is no such file.
     pub fn delete(&mut self, file: u32, disk: &mut impl Disk) -> Result<u32, FilesystemError> {
         let entry = (self.files.get_mut(file as usize).and_then(Option::take))
             .ok_or(FilesystemError::Missing(file))?;
@@ -406,8 +410,8 @@ impl Filesystem {
         Ok(entry.pages)
     }
 
-    /// Discards the free extents in `range` (clipped to it) of at least `minimum_pages`, as `fstrim
-    /// --offset --length --minimum`.
+    /// Discards the free extents in `range` (clipped to it) of at least `minimum_pages`, like
+    /// `fstrim --offset --length --minimum`.
     pub fn trim(&mut self, range: Range<u32>, minimum_pages: u32, disk: &mut impl Disk) -> Trimmed {
         let mut done = Trimmed::default();
         for extent in self.trim_plan(range, minimum_pages) {
@@ -418,7 +422,7 @@ impl Filesystem {
         done
     }
 
-    /// The discards that [`Filesystem::trim`] would send, for those who send them over time by
+    /// The discards that [`Filesystem::trim`] would send, for sending them gradually with
     /// [`Filesystem::discard_free`].
     pub fn trim_plan(&self, range: Range<u32>, minimum_pages: u32) -> Vec<Extent> {
         (self.free.within(range))
@@ -430,8 +434,8 @@ impl Filesystem {
             .collect()
     }
 
-    /// Discards those parts of an extent that are still free: a file may have taken the others since
-    /// the trim was planned.
+    /// Discards the parts of an extent that are still free: files may have allocated other parts
+    /// since the trim was planned.
     pub fn discard_free(&mut self, extent: Extent, disk: &mut impl Disk) -> Trimmed {
         let mut done = Trimmed::default();
         let parts: Vec<Extent> = self
@@ -446,14 +450,14 @@ impl Filesystem {
         done
     }
 
-    /// A free extent is discarded: returns the pages that the drive held.
+    /// Discards a free extent, and returns the number of pages for which the drive held data.
     fn discard(&mut self, extent: Extent, disk: &mut impl Disk) -> u32 {
         self.believed_untrimmed -= self.stale.count(extent.first_page, extent.pages);
         self.stale.clear(extent.first_page, extent.pages);
         if self.settings.reach != Reach::Swallowed {
             disk.discard(extent.first_page, extent.pages);
         }
-        if self.settings.reach != Reach::Heard {
+        if self.settings.reach != Reach::Executed {
             return 0;
         }
         let released = self.held.count(extent.first_page, extent.pages);
@@ -462,10 +466,10 @@ impl Filesystem {
         released
     }
 
-    /// Whether every page is in exactly one file or free, and all counts agree with what they count.
+    /// Verifies that every page is free or in exactly one file, and that all counts are correct.
     ///
     /// # Errors
-    /// The first disagreement, in words.
+    /// If an invariant is violated, with a description of the first violation.
     pub fn check(&self) -> Result<(), String> {
         let mut used = Bits::new(self.settings.pages);
         let mut live = 0u64;
@@ -521,7 +525,7 @@ impl Filesystem {
 }
 
 impl File {
-    /// Hands the places of a range of the file to `each`.
+    /// Calls `each` with the extents that hold a range of the file.
     fn within(
         &self,
         file: u32,

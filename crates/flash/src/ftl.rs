@@ -1,11 +1,11 @@
 //! The page-mapped translation layer.
 //!
-//! A host write goes to the next page of its stream's frontier; the page that held the data before
-//! becomes invalid. When free blocks run out, a victim is chosen, its valid pages are moved to the
-//! frontier of moved pages, and it is erased.
+//! A host write goes to the next page of its stream's frontier, and the page that held the data
+//! before becomes invalid. When free blocks run out, garbage collection picks a victim, moves its
+//! valid pages to the frontier for moved pages, and erases it.
 //!
-//! Memory: 4 bytes by logical page (logical to physical), 4 bytes and one bit by physical page (back,
-//! and valid), some bytes by block.
+//! Memory: 4 bytes per logical page (logical to physical), 4 bytes and one bit per physical page
+//! (physical to logical, and the valid bit), and some bytes per block.
 //!
 //! ```
 //! use flash::ftl::{Collection, Ftl, PowerOn, Settings, Timeless};
@@ -22,11 +22,11 @@
 //! ```
 
 mod block;
-mod books;
 mod candidates;
 mod check;
 mod collect;
 mod medium;
+mod physical;
 mod prefetch;
 mod settings;
 mod tables;
@@ -39,27 +39,27 @@ pub use settings::{Collection, Settings};
 
 use crate::geometry::{Geometry, GeometryError};
 use crate::random::Random;
-use books::NONE;
+use physical::NONE;
 use std::fmt;
 use std::str::FromStr;
 use tables::Tables;
 use units::ValueError;
 
-/// What the drive was before the first request.
+/// The state of the drive before the first request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PowerOn {
     /// Erased: nothing is mapped.
     Empty,
-    /// Every logical page was written once, in order.
+    /// Every logical page has been written once, in order.
     Filled,
-    /// Filled, then each page overwritten so many times on average, at random.
+    /// Filled, then every page overwritten `passes` times on average, at random.
     Aged {
-        /// Overwrites of the whole drive.
+        /// Overwrites per page, on average.
         passes: u32,
     },
 }
 
-/// `empty`, `filled`, `aged:3`.
+/// Writes `empty`, `filled` or `aged:3`.
 impl fmt::Display for PowerOn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -70,7 +70,7 @@ impl fmt::Display for PowerOn {
     }
 }
 
-/// Reads what [`Display`](fmt::Display) writes.
+/// Parses the format that [`Display`](fmt::Display) writes.
 impl FromStr for PowerOn {
     type Err = ValueError;
 
@@ -99,14 +99,15 @@ pub struct Ftl<M: Medium = Timeless> {
 }
 
 impl<M: Medium> Ftl<M> {
-    /// A drive as it stands after `power_on`, of which the medium hears nothing and the counters know
-    /// nothing; only the erase counts of the blocks show it.
+    /// Creates a drive in the state described by `power_on`. Reaching that state is not reported to
+    /// the medium and not counted; only the erase counts of the blocks show it.
     ///
     /// # Errors
-    /// Streams, free reserve, choices or the number of blocks out of bounds.
+    /// If the number of streams, the free reserve, the number of choices or the number of blocks is
+    /// out of bounds.
     pub fn new(settings: Settings, power_on: PowerOn, medium: M) -> Result<Self, GeometryError> {
         let mut tables = Tables::new(&settings)?;
-        #[allow(clippy::cast_possible_truncation)] // Geometry::new saw to it
+        #[allow(clippy::cast_possible_truncation)] // checked by Geometry::new
         let pages = settings.geometry.logical_pages as u32;
         let passes = match power_on {
             PowerOn::Empty => None,
@@ -125,20 +126,20 @@ impl<M: Medium> Ftl<M> {
         })
     }
 
-    /// Overwrites pages in the order given, as `stream`. Batches of some hundreds are fastest: what
-    /// they will touch is fetched ahead.
+    /// Overwrites pages in the order given, on stream `stream`. Batches of a few hundred pages are
+    /// fastest, because table entries are prefetched.
     ///
     /// # Panics
-    /// A page beyond the end of the drive, a stream beyond the number of streams.
+    /// If a page is beyond the end of the drive, or `stream` is not below the number of streams.
     pub fn write(&mut self, pages: &[u32], stream: u8) {
         let stream = self.host_frontier(stream);
         self.tables.write(pages, stream, &mut self.medium);
     }
 
-    /// Overwrites `pages` consecutive pages, as `stream`.
+    /// Overwrites `pages` consecutive pages, on stream `stream`.
     ///
     /// # Panics
-    /// As [`Ftl::write`].
+    /// Same as [`Ftl::write`].
     pub fn write_run(&mut self, first: u32, pages: u32, stream: u8) {
         let stream = self.host_frontier(stream);
         self.within(first, pages);
@@ -146,29 +147,29 @@ impl<M: Medium> Ftl<M> {
             .write_run(first, pages, stream, &mut self.medium);
     }
 
-    /// Unmaps pages, and says how many of them were mapped.
+    /// Unmaps pages, and returns how many of them were mapped.
     ///
     /// # Panics
-    /// A page beyond the end of the drive.
+    /// If a page is beyond the end of the drive.
     pub fn discard(&mut self, pages: &[u32]) -> u64 {
         self.tables.discard(pages)
     }
 
-    /// Unmaps `pages` consecutive pages, and says how many of them were mapped.
+    /// Unmaps `pages` consecutive pages, and returns how many of them were mapped.
     ///
     /// # Panics
-    /// A page beyond the end of the drive.
+    /// If a page is beyond the end of the drive.
     pub fn discard_run(&mut self, first: u32, pages: u32) -> u64 {
         self.within(first, pages);
         self.tables.discard_run(first, pages)
     }
 
-    /// What was done since [`Ftl::reset_counters`], or since power-on.
+    /// Work done since power-on or the last [`Ftl::reset_counters`].
     pub fn counters(&self) -> Counters {
         self.tables.counters
     }
 
-    /// Counts from here on.
+    /// Resets the counters to zero.
     pub fn reset_counters(&mut self) {
         self.tables.counters = Counters::default();
     }
@@ -176,15 +177,15 @@ impl<M: Medium> Ftl<M> {
     /// Whether the drive holds data for a page.
     ///
     /// # Panics
-    /// A page beyond the end of the drive.
+    /// If the page is beyond the end of the drive.
     pub fn is_mapped(&self, page: u32) -> bool {
         self.tables.l2p[page as usize] != NONE
     }
 
-    /// The place on the flash of what the drive holds for a page: says on which die a read is.
+    /// The physical location of a logical page, which determines the die that a read goes to.
     ///
     /// # Panics
-    /// A page beyond the end of the drive.
+    /// If the page is beyond the end of the drive.
     pub fn place(&self, page: u32) -> Option<u32> {
         let entry = self.tables.l2p[page as usize];
         let (block, next) = (
@@ -194,27 +195,27 @@ impl<M: Medium> Ftl<M> {
         (entry != NONE).then(|| self.tables.place(block, next))
     }
 
-    /// Pages that the drive holds data for.
+    /// Number of mapped logical pages.
     pub fn mapped_pages(&self) -> u64 {
         self.tables.mapped
     }
 
-    /// Its shape.
+    /// The drive's geometry.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
-    /// What hears of programs and collections.
+    /// The medium that programs and collections are reported to.
     pub fn medium(&self) -> &M {
         &self.medium
     }
 
-    /// What hears of programs and collections.
+    /// The medium that programs and collections are reported to.
     pub fn medium_mut(&mut self) -> &mut M {
         &mut self.medium
     }
 
-    /// Every block, those of frontiers and the free reserve too.
+    /// Every block, including frontiers and the free reserve.
     pub fn blocks(&self) -> impl ExactSizeIterator<Item = BlockView> {
         (0..self.tables.count.len()).map(|index| {
             #[allow(clippy::cast_possible_truncation)] // an index of a block
@@ -231,7 +232,7 @@ impl<M: Medium> Ftl<M> {
     /// The pages of a block, in order.
     ///
     /// # Panics
-    /// No such block.
+    /// If there is no such block.
     pub fn page_states(&self, block: u32) -> impl ExactSizeIterator<Item = PageState> {
         let tables = &self.tables;
         let programmed = tables.programmed(block);
@@ -250,21 +251,21 @@ impl<M: Medium> Ftl<M> {
         })
     }
 
-    /// Whether all that must hold of the tables does: logical to physical and back is one to one, no
-    /// page is lost, counts and lists agree. Walks everything.
+    /// Verifies the invariants of the tables: the mapping between logical and physical pages is one
+    /// to one, no page is lost, counts and lists agree. Walks all tables.
     ///
     /// # Errors
-    /// What does not hold, in words.
+    /// If an invariant is violated, with a description of it.
     pub fn check(&self) -> Result<(), String> {
         self.tables.check()
     }
 
-    /// A number for all that the drive is: the same requests after the same seed give the same.
+    /// A hash of the whole state: the same requests with the same seed give the same digest.
     pub fn digest(&self) -> u64 {
         self.tables.digest()
     }
 
-    /// Bytes of the tables, all of them.
+    /// Memory of all tables, in bytes.
     pub fn table_bytes(&self) -> u64 {
         self.tables.bytes()
     }
@@ -289,10 +290,10 @@ impl<M: Medium> Ftl<M> {
     }
 }
 
-/// Sets what is drawn here apart from a workload of the same seed: a drive that is aged by the very
-/// overwrites that follow amplifies less.
+/// Makes these random numbers differ from a workload's with the same seed: a drive aged by exactly
+/// the overwrites that follow amplifies less.
 const AGE: u64 = u64::from_be_bytes(*b"ftl::age");
-/// Overwrites pages at random, `passes` times as many as there are.
+/// Overwrites pages at random, `passes` times their number.
 fn age(tables: &mut Tables, pages: u32, passes: u32, seed: u64) {
     let mut random = Random::new(seed ^ AGE);
     let mut batch = [0; 1024];

@@ -1,45 +1,44 @@
-//! Pages, blocks, and what counts as spare.
+//! Page and block counts, and over-provisioning.
 
 use thiserror::Error;
 
 /// The shape of a drive.
 ///
 /// Over-provisioning is `(physical - logical) / logical`, where *physical* counts the pages of data
-/// blocks only: neither the frontiers that are being written nor the blocks that are kept free for
-/// collection belong to it (the convention of Desnoyers 2012). A vendor who says "7 %" or "28 %" counts
-/// everything, so that a drive has a little less than it says; at real sizes the difference is below
-/// 0.1 %.
+/// blocks only: it excludes open frontiers and the blocks kept free for garbage collection (the
+/// convention of Desnoyers 2012). Vendors who advertise "7 %" or "28 %" count everything, so a real
+/// drive has slightly less than advertised; at real sizes the difference is below 0.1 %.
 ///
-/// A block here is what is erased at once: on real drives a superblock, one erase block of each die.
+/// A block is the unit of erasure: on real drives a superblock, one erase block of each die.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Geometry {
-    /// Pages that the host can address; at most 2^32 - 2.
+    /// Pages the host can address; at most 2^32 - 2.
     pub logical_pages: u64,
-    /// Bytes of a page.
+    /// Bytes per page.
     pub page_bytes: u32,
-    /// Pages of a block; at most 65,535, the counts of valid pages are 16 bits wide.
+    /// Pages per block; at most 65,535, because counts of valid pages are 16 bits wide.
     pub pages_per_block: u32,
-    /// Blocks that hold data. Frontiers and the free reserve come on top.
+    /// Blocks that hold data. Frontiers and the free reserve are extra.
     pub data_blocks: u32,
 }
 
-/// Why there is no such drive.
+/// An invalid drive geometry.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum GeometryError {
-    /// A number out of its bounds: what, what it was, what it may be.
+    /// A number out of bounds.
     #[error("{what} is {found}, expected {expected}")]
     OutOfBounds {
-        /// `pages per block`.
+        /// The quantity, such as `pages per block`.
         what: &'static str,
-        /// As given.
+        /// The value given.
         found: String,
-        /// In words.
+        /// The allowed range, in words.
         expected: String,
     },
 }
 
 impl GeometryError {
-    /// `what` is `found`, and should have been as `expected` says.
+    /// An [`Self::OutOfBounds`] error for `what`, given as `found`.
     pub(crate) fn out_of_bounds(what: &'static str, found: &dyn ToString, expected: &str) -> Self {
         Self::OutOfBounds {
             what,
@@ -50,17 +49,18 @@ impl GeometryError {
 }
 
 /// The largest number of pages the host can address: page numbers are 32 bits wide, and two of them
-/// are kept.
+/// are reserved.
 const LOGICAL_PAGES_MAX: u64 = u32::MAX as u64 - 1;
-/// The counts of valid pages are 16 bits wide.
+/// Counts of valid pages are 16 bits wide.
 const PAGES_PER_BLOCK_MAX: u32 = u16::MAX as u32;
 
 impl Geometry {
-    /// A drive of so many logical pages with at least `over_provisioning` (0.07 is 7 %) spare: data
-    /// blocks are rounded up to whole ones, [`Geometry::over_provisioning`] says what came of it.
+    /// Creates a drive of `logical_pages` with at least `over_provisioning` (0.07 is 7 %) spare
+    /// area. The number of data blocks is rounded up; [`Geometry::over_provisioning`] returns the
+    /// resulting value.
     ///
     /// # Errors
-    /// No pages, no spare, or more than the tables can hold.
+    /// If there are no pages or no spare area, or more pages than the tables can hold.
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -93,7 +93,8 @@ impl Geometry {
                 "a share above 0, such as 0.07",
             ));
         }
-        // 0.07 is no binary fraction: what is a millionth of a page above a whole block is that block.
+        // 0.07 has no exact binary form: ignore an excess of a millionth of a page over a whole
+        // block.
         let physical = logical_pages as f64 * (1.0 + over_provisioning) - 1e-6;
         let blocks = (physical / f64::from(pages_per_block)).ceil();
         let blocks_max = 1u64 << (u32::BITS - page_bits(pages_per_block));
@@ -123,32 +124,32 @@ impl Geometry {
         Ok(geometry)
     }
 
-    /// Pages of the data blocks, without frontiers and the free reserve.
+    /// Pages in data blocks, without frontiers and the free reserve.
     pub fn physical_pages(&self) -> u64 {
         u64::from(self.data_blocks) * u64::from(self.pages_per_block)
     }
 
-    /// `(physical - logical) / logical`, exactly as built.
+    /// The exact over-provisioning, `(physical - logical) / logical`.
     #[allow(clippy::cast_precision_loss)] // below 2^53
     pub fn over_provisioning(&self) -> f64 {
         (self.physical_pages() as f64 - self.logical_pages as f64) / self.logical_pages as f64
     }
 
-    /// Bytes that the tables of a drive of this shape take, more or less: four by logical page, four and a
-    /// bit by physical page, some by block.
+    /// Approximate memory of the tables for a drive of this shape: 4 bytes per logical page, 4
+    /// bytes and one bit per physical page, and some bytes per block.
     pub fn table_bytes(&self) -> u64 {
         let physical = self.physical_pages();
         self.logical_pages * 4 + physical * 4 + physical / 8 + u64::from(self.data_blocks) * 16
     }
 
-    /// Bytes that the host can address.
+    /// Bytes the host can address.
     pub fn logical_bytes(&self) -> u64 {
         self.logical_pages * u64::from(self.page_bytes)
     }
 }
 
-/// Low bits of a physical page number that say the place within the block: blocks begin at a power of
-/// two, and at whole words of the bitmap.
+/// Number of low bits of a physical page number that hold the page within its block. Blocks start
+/// at a power of two, and at whole words of the bitmap.
 pub(crate) fn page_bits(pages_per_block: u32) -> u32 {
     pages_per_block.next_power_of_two().trailing_zeros().max(6)
 }
@@ -158,20 +159,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_blocks_are_the_smallest_whole_number_that_gives_the_spare() {
+    fn data_blocks_are_rounded_up() {
         let geometry = Geometry::new(1 << 20, 0.25, 256, 4096).unwrap();
         assert_eq!(geometry.data_blocks, 5120);
         assert!((geometry.over_provisioning() - 0.25).abs() < 1e-12);
-        // 100 pages and 7 are 107, in blocks of ten 11.
+        // 107 pages need 11 blocks of ten.
         let geometry = Geometry::new(100, 0.07, 10, 4096).unwrap();
         assert_eq!(geometry.data_blocks, 11);
         assert!((geometry.over_provisioning() - 0.10).abs() < 1e-12);
-        // 0.07 * 100 is 7.000000000000001: no block more for the last digit.
+        // 0.07 * 100 is 7.000000000000001, which must not add a block.
         assert_eq!(Geometry::new(100, 0.07, 107, 1).unwrap().data_blocks, 1);
     }
 
     #[test]
-    fn a_limit_is_named() {
+    fn errors_name_the_limit() {
         let error = Geometry::new(u64::from(u32::MAX) - 1, 0.07, 256, 4096).unwrap_err();
         assert!(
             error
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_built_is_refused() {
+    fn impossible_geometries_are_rejected() {
         for (logical, spare, per_block, bytes) in [
             (0, 0.1, 256, 4096),
             (u64::from(u32::MAX), 0.1, 256, 4096),

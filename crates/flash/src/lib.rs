@@ -1,27 +1,28 @@
-//! An SSD as its owner meets it: pages are programmed once and erased by the block, so that what is
-//! overwritten or deleted has to be collected, and what the drive does not know to be deleted has to
-//! be moved again and again.
+//! Simulation of an SSD: flash pages are programmed once and erased in blocks, so overwritten or
+//! deleted data has to be garbage-collected, and data the drive does not know is deleted is copied
+//! again and again.
 //!
-//! Pure: seeds and bytes are handed in, the same seed gives the same bytes out.
+//! No I/O and no clock: seeds and input bytes are passed in, and the same seed produces the same
+//! output.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`geometry`] | pages, blocks, and what counts as spare |
-//! | [`random`] | the seeded generator, and numbers below a bound |
-//! | [`ftl`] | the page-mapped translation layer: mapping, frontiers, collection, TRIM |
-//! | [`block_mapped`] | the drive of five pages a block and no reserve, of which the articles tell |
-//! | [`theory`] | write amplification in closed form, by paper |
-//! | [`time`] | channels, dies, program, read and erase; latencies and throughput |
-//! | [`drive`] | a translation layer with its time; RAID-0 of them |
+//! | [`geometry`] | page and block counts, and over-provisioning |
+//! | [`random`] | the seeded random number generator |
+//! | [`ftl`] | page-mapped translation layer: mapping, frontiers, garbage collection, TRIM |
+//! | [`block_mapped`] | the block-mapped drive of the articles: five pages per block, no spare area |
+//! | [`theory`] | closed-form write amplification, by paper |
+//! | [`time`] | channels, dies, program, read and erase times; latencies and throughput |
+//! | [`drive`] | a translation layer with timing, and RAID-0 of several |
 //! | [`drive_file`] | a drive described in TOML |
-//! | [`filesystem`] | files above a drive: deleted is not trimmed |
-//! | [`workload`] | who writes what, and when |
-//! | [`trace`] | recorded requests, streamed |
+//! | [`filesystem`] | files on a drive: deleting is not trimming |
+//! | [`workload`] | generators of file operations: who writes what, and when |
+//! | [`trace`] | readers and replay of recorded block traces, streamed |
 //! | [`scenario`] | a workload on a filesystem on a drive for days: write amplification over time |
-//! | [`setup`] | a scenario as people describe it, beside what a change would bring |
-//! | [`bare`] | a drive by itself under a pattern of page writes, beside theory |
-//! | [`examples`] | the articles' stories as scenarios |
-//! | [`calibrate`] | spare area and timing that explain a measured decay |
+//! | [`setup`] | a scenario in everyday terms, compared with a changed setup |
+//! | [`bare`] | a drive under a pattern of page writes, compared with theory |
+//! | [`examples`] | the articles' examples as scenarios |
+//! | [`calibrate`] | fits spare area and timing to a measured slowdown |
 
 pub mod bare;
 pub mod block_mapped;

@@ -1,17 +1,17 @@
-//! The seeded generator.
+//! The seeded random number generator.
 //!
-//! xoshiro256++ (Blackman, Vigna 2019): fast enough not to be seen beside a table of 256 MB, and the
-//! same on every machine.
+//! xoshiro256++ (Blackman, Vigna 2019): negligible cost next to random access to a table of 256 MB,
+//! and the same numbers on every machine.
 
 use rand_core::{Rng as _, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A stream of random numbers that depends on its seed only.
+/// A random number generator whose output depends only on its seed.
 #[derive(Debug, Clone)]
 pub struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    /// The stream of a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
@@ -22,22 +22,22 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// A number below `bound` (above 0), by multiplication (Lemire 2019); the bias is below
-    /// `bound / 2^64`, and not corrected.
+    /// Returns a number below `bound` (which must be above 0), by multiplication (Lemire 2019). The
+    /// bias is below `bound / 2^64` and is not corrected.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // the high half of a product
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number below `bound` (above 0), as [`Random::below`].
+    /// Returns a number below `bound` (which must be above 0), like [`Random::below`].
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // below `bound`
     pub fn below_u32(&mut self, bound: u32) -> u32 {
         self.below(u64::from(bound)) as u32
     }
 
-    /// Uniform in [0, 1).
+    /// Returns a number uniformly distributed in [0, 1).
     #[inline]
     #[allow(clippy::cast_precision_loss)] // 53 bits are what an f64 holds
     pub fn unit(&mut self) -> f64 {

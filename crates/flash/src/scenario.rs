@@ -1,16 +1,18 @@
-//! A workload on a filesystem on a drive for days: what trims, spare area and fill level make of write
-//! amplification, throughput and latency over time.
+//! A workload on a filesystem on a drive for days: how trims, spare area and fill level affect
+//! write amplification, throughput and latency over time.
 //!
-//! [`Scenario::run`] makes the drives and the filesystem, loads the workload's data, and then lets days
-//! pass. Each hour has the load that the [rhythm](crate::workload::rhythm) gives it; requests arrive at
-//! random in it (a Poisson process of operations), at most [`Scenario::queue_depth`] are under way, and
-//! what lags by more than an hour is given up. Trims run beside the load at their time.
+//! [`Scenario::run`] creates the drives and the filesystem, loads the workload's data, and then
+//! simulates days. The load of each hour follows the [rhythm](crate::workload::rhythm); requests
+//! arrive at random (a Poisson process of operations), at most [`Scenario::queue_depth`] are in
+//! flight, and load that lags by more than an hour is dropped. Trims run concurrently with the load
+//! at their scheduled time.
 //!
-//! Drives of terabytes are [scaled](Scale) down: fewer pages, and as much shorter hours.
+//! Drives of terabytes are [scaled](Scale) down: fewer pages, and proportionally shorter hours.
 //!
-//! [`runs`] is the benchmark that is run ten times.
+//! [`runs`] is a benchmark run several times in a row.
 
 mod error;
+mod host_io;
 mod load;
 mod outcome;
 mod part;
@@ -20,7 +22,6 @@ mod simulation;
 mod spec;
 #[cfg(test)]
 mod tests;
-mod wire;
 
 pub use self::error::ScenarioError;
 pub use self::outcome::{Cycle, Interval, Latency, Outcome, Point, TrimPass, sustained_mb_s};
@@ -32,18 +33,18 @@ pub use self::spec::{DriveSpec, History, Pieces, Progress, Scenario, Schedule, T
 use self::error::out_of_bounds;
 
 impl Scenario {
-    /// Lets the days pass.
+    /// Simulates the scenario.
     ///
     /// # Errors
-    /// What cannot be simulated; cancelled by `watch`.
+    /// If the scenario cannot be simulated, or `watch` cancels it.
     pub fn run(&self, watch: &mut Watch<'_>) -> Result<Outcome, ScenarioError> {
         simulation::run(self, watch)
     }
 
-    /// How it is scaled.
+    /// The scale of the simulation.
     ///
     /// # Errors
-    /// Numbers of which there is no drive.
+    /// If the drive is invalid.
     pub fn scale(&self) -> Result<Scale, ScenarioError> {
         Scale::new(&self.drive, self.pages_max)
     }

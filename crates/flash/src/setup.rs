@@ -1,61 +1,62 @@
-//! A drive below a filesystem over days, as people describe it, beside what a change would bring.
+//! A scenario in everyday terms: a drive below a filesystem for days, compared with a changed
+//! setup.
 
 mod mix;
-mod trim_when;
+mod trim_schedule;
 
-pub use mix::{Mix, MixPart, What};
-pub use trim_when::TrimWhen;
+pub use mix::{Mix, MixPart, WorkloadKind};
+pub use trim_schedule::TrimSchedule;
 
 use crate::scenario::{Cycle, DriveSpec, Outcome, Point, Progress, Scenario, ScenarioError, Trims};
 use crate::time::Timing;
 use std::ops::ControlFlow;
 
-/// Blocks of a drive at least, where nothing says how large they are.
+/// Minimum number of blocks of a drive, if the block size is not given.
 const BLOCKS_MIN: u64 = 256;
 /// Drive writes before the series begins.
 const WARM_UP_DRIVE_WRITES: f64 = 3.0;
-/// But no more than a year.
+/// Maximum warm-up: a year.
 const WARM_UP_WEEKS_MAX: u32 = 52;
-/// Share of the series, at its end, that stands for the long run.
+/// The last part of the series, which represents the long run.
 const LONG_RUN: f64 = 0.25;
-/// Spare area of drives for servers, and of those for clients: each is compared with the other.
+/// Over-provisioning of server drives and of client drives; each is compared with the other.
 const SERVER_SPARE: f64 = 0.28;
 const CLIENT_SPARE: f64 = 0.07;
-/// Steps in which progress is told.
+/// Progress is reported in this many steps.
 const STEPS: u64 = 1000;
 
-/// A scenario with the words for it.
+/// A scenario, with names for display.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// What is simulated.
+    /// The simulated scenario.
     pub scenario: Scenario,
-    /// When it is trimmed; the scenario has it as well.
-    pub when: TrimWhen,
-    /// Who writes.
+    /// When the filesystem is trimmed; also part of the scenario.
+    pub when: TrimSchedule,
+    /// The workloads.
     pub workload: Mix,
-    /// The drive's name, where it has one.
+    /// The drive's name, if it has one.
     pub drive_name: Option<String>,
-    /// The name of its timing: `tlc`.
+    /// Name of the timing preset: `tlc`.
     pub preset: String,
 }
 
-/// What differs from a setup, and the setup changed so.
+/// A changed setup for comparison.
 #[derive(Debug, Clone)]
 pub struct Variant {
-    /// `trimmed daily`, `at 28 % spare`.
+    /// Description, such as `trimmed daily` or `at 28 % spare`.
     pub name: String,
     /// The changed setup.
     pub setup: Setup,
 }
 
-/// An outcome and what is told of it.
+/// An outcome and values derived from it.
 #[derive(Debug, Clone)]
 pub struct Simulated {
-    /// All of it.
+    /// The full outcome.
     pub outcome: Outcome,
-    /// From trim to trim; `None` where there are no trims, or fewer than two in the series.
+    /// The average trim cycle; `None` if there are fewer than two trims in the series.
     pub cycle: Option<Cycle>,
-    /// The last quarter of the series.
+    /// Averages over the last quarter of the series.
     pub long_run: Point,
 }
 
@@ -65,21 +66,21 @@ impl Setup {
         matches!(self.when.trims, Trims::Periodic(schedule) if schedule.every_days == 1)
     }
 
-    /// Bytes that the tables of its drives take, more or less: ten by page of the drive, and some for the
-    /// filesystem's bits.
+    /// Approximate memory of the drives' tables in bytes: ten per page of the drive, and some for
+    /// the filesystem's bitmaps.
     pub fn table_bytes(&self) -> u64 {
         let scale = self.scenario.scale();
         let pages = scale.map_or(0, |scale| u64::from(scale.pages));
         pages * u64::from(self.scenario.drive.drives) * 11
     }
 
-    /// What is compared with it: another trim schedule, and another spare area.
+    /// Setups to compare with: another trim schedule, and another over-provisioning.
     pub fn variants(&self) -> Vec<Variant> {
         let mut trimmed = self.clone();
-        trimmed.when = if self.when == TrimWhen::DAILY {
-            TrimWhen::WEEKLY
+        trimmed.when = if self.when == TrimSchedule::DAILY {
+            TrimSchedule::WEEKLY
         } else {
-            TrimWhen::DAILY
+            TrimSchedule::DAILY
         };
         trimmed.scenario.trims = trimmed.when.trims;
         trimmed.scenario.reach = trimmed.when.reach;
@@ -102,13 +103,13 @@ impl Setup {
         ]
     }
 
-    /// Simulates it; `watch` hears how far it is, and of how much.
+    /// Simulates the scenario; `watch` is called with the progress and the total.
     ///
     /// # Errors
-    /// What cannot be simulated.
+    /// If the scenario cannot be simulated.
     pub fn simulate(&self, watch: &dyn Fn(u64, u64)) -> Result<Simulated, ScenarioError> {
         let mut watch = |progress: Progress| {
-            // Loading is a drive write; the days are some.
+            // Loading counts as a tenth of the progress, the days as the rest.
             let part = progress.done * STEPS / progress.total.max(1);
             watch(
                 if progress.loading {
@@ -142,14 +143,14 @@ impl Simulated {
         }
     }
 
-    /// Intervals in which the drives were too slow for the load.
+    /// Number of intervals in which the drives were too slow for the load.
     pub fn throttled_intervals(&self) -> usize {
         let intervals = self.outcome.intervals.iter();
         intervals.filter(|interval| interval.throttled).count()
     }
 
-    /// The sustained throughput of the slowest interval, in 10^6 bytes a second; `None` where nothing was
-    /// written.
+    /// Sustained throughput of the slowest interval, in 10^6 bytes per second; `None` if nothing
+    /// was written.
     pub fn worst_mb_s(&self) -> Option<f64> {
         let intervals = self.outcome.intervals.iter();
         intervals
@@ -157,8 +158,8 @@ impl Simulated {
             .reduce(f64::min)
     }
 
-    /// Hours of the series and write amplification from there on, by interval; with `by_day`, the mean of each
-    /// day.
+    /// Write amplification by interval, with the interval's start in hours; with `by_day`, averaged
+    /// per day.
     pub fn write_amplification(&self, by_day: bool) -> Vec<(u32, f64)> {
         self.outcome
             .intervals
@@ -180,9 +181,9 @@ impl Simulated {
     }
 }
 
-/// Pages of a block where nothing says: one erase block of each die, as controllers stripe them, but not
-/// more than can be counted, and not so large that there are few of them. What deleted files leave behind
-/// depends on it.
+/// Default pages per block: one erase block of each die, as controllers stripe them, but limited by
+/// the counters' range and by a minimum number of blocks. The block size determines what deleted
+/// files leave behind.
 pub fn usual_pages_per_block(timing: &Timing, capacity_bytes: u64, page_bytes: u32) -> u32 {
     let page_bytes = u64::from(page_bytes);
     let erased_at_once = u64::from(timing.dies) * u64::from(timing.erase_bytes) / page_bytes;
@@ -190,7 +191,7 @@ pub fn usual_pages_per_block(timing: &Timing, capacity_bytes: u64, page_bytes: u
     u32::try_from(erased_at_once.clamp(1, most)).unwrap_or(1)
 }
 
-/// Days of warm-up where nothing says: whole weeks until the drives were written over some times.
+/// Default warm-up in days: whole weeks until the drives have been overwritten several times.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -210,7 +211,7 @@ mod tests {
     fn the_warm_up_is_whole_weeks() {
         let tb = 1_000_000_000_000;
         assert_eq!(usual_warm_up_days(tb, 1, tb), 7);
-        // 3 x 3.84 TB by 1.9 TB a day are 6.1 days.
+        // 3 x 3.84 TB at 1.9 TB per day take 6.1 days.
         assert_eq!(
             usual_warm_up_days(3_840_000_000_000, 1, 1_900_000_000_000),
             7

@@ -1,14 +1,14 @@
-//! Write amplification in closed form, by paper: what the simulation is measured against, and what
-//! an answer costs that need not be exact.
+//! Write amplification in closed form, by paper: a reference for the simulation, and a quick
+//! estimate where it need not be exact.
 //!
-//! Words: *over-provisioning* (`over_provisioning`, 0.07 is 7 %) as [`crate::geometry`] counts it;
-//! *alpha* = 1 + over-provisioning, physical pages by logical page; *write amplification*, pages
-//! programmed by page that the host wrote, 1 at best. All formulas describe page-mapped drives in
-//! equilibrium, whose host writes single pages at random, except [`over_writes`], which describes the
-//! way there. None knows the time.
+//! Terms: *over-provisioning* (`over_provisioning`, 0.07 is 7 %) is defined in [`crate::geometry`];
+//! *alpha* = 1 + over-provisioning is physical pages per logical page; *write amplification* is
+//! pages programmed per page the host wrote, at best 1. All formulas describe page-mapped drives in
+//! equilibrium under random single-page writes, except [`over_writes`], which describes the
+//! transient before it. None of them models time.
 //!
-//! Without spare area nothing can be collected: over-provisioning of 0 and less gives infinity
-//! everywhere, and what is not a number stays so.
+//! Without spare area nothing can be collected: an over-provisioning of 0 or less gives infinity
+//! everywhere. NaN gives NaN.
 
 mod choices;
 mod lambert;

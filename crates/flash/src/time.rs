@@ -1,21 +1,22 @@
-//! What the flash takes: channels, dies, read, program, erase; latencies and throughput.
+//! Timing of the flash: channels, dies, read, program and erase times; latencies and throughput.
 //!
-//! Busy-until accounting: a die and a channel are each a moment at which they are free again. A page
-//! that is programmed costs two additions, a victim of collection one addition for each die. There are
-//! no events. What this leaves out: a request that arrives later never overtakes one that was submitted
-//! earlier at the same die, except where [`Timing::suspend_us`] lets a read do so.
+//! Busy-until accounting: for each die and each channel only the time at which it becomes free is
+//! kept. Programming a page costs two additions, garbage-collecting a victim one addition per die.
+//! There is no event queue. Limitation: a later request never overtakes an earlier one on the same
+//! die, except for reads if [`Timing::suspend_us`] is set.
 //!
-//! How a page moves:
-//! - **program**: over the channel into the register of its die (the channel takes pages in the order of
-//!   submission, also while the die still programs), then the die programs;
-//! - **read**: the die senses the page, then the channel carries it out. The share of the channel is
-//!   reserved on arrival, so that a read that waits for its die holds no other page up;
-//! - **collection**: the valid pages of a victim are read, carried to the controller and back (it corrects
-//!   errors), and programmed; every die then erases its part of the block. It runs in the foreground, as a
-//!   drive without spare time does it: at once, or bit by bit between the host's pages
-//!   ([`CollectionPace`]).
+//! How pages move:
+//! - **program**: the page crosses the channel into the register of its die (the channel takes
+//!   pages in the order of submission, even while the die is still programming), then the die
+//!   programs;
+//! - **read**: the die senses the page, then the channel transfers it. The transfer is reserved on
+//!   arrival, so a read waiting for its die does not hold up other pages;
+//! - **collection**: the valid pages of a victim are read, transferred to the controller and back
+//!   (for error correction), and programmed; then every die erases its part of the block.
+//!   Collection runs in the foreground, as in a drive without idle time: at once, or in small parts
+//!   between the host's pages ([`CollectionPace`]).
 //!
-//! Places on the flash lie on the dies in turn, place `i` on die `i % dies`; die `d` is on channel
+//! Physical pages are striped: page `i` is on die `i % dies`, and die `d` is on channel
 //! `d % channels`.
 
 mod clock;
@@ -34,143 +35,145 @@ pub use slots::Slots;
 
 use thiserror::Error;
 
-/// The most dies of a drive: a table of free moments of 8 KiB.
+/// Maximum number of dies: a table of busy-until times of 8 KiB.
 pub const MAX_DIES: u32 = 1024;
-/// The largest write cache: no drive has as much RAM, and each page of it takes eight bytes here.
+/// Maximum write cache: more RAM than any drive has, and each page of it takes eight bytes here.
 pub const WRITE_CACHE_BYTES_MAX: u64 = 64 << 30;
-/// The most channels of a drive.
+/// Maximum number of channels.
 pub const MAX_CHANNELS: u32 = 256;
 
-/// Dies of a terabyte in the presets.
+/// Dies per terabyte in the presets.
 const DIES_OF_TB: f64 = 32.0;
-/// Dies of a channel where there are many.
+/// Dies per channel in large drives.
 const DIES_OF_CHANNEL: u32 = 16;
 
-/// What a drive's parts take. All public: a preset is a start, every number may be replaced;
-/// [`Clock::new`] checks them.
+/// Timing parameters of a drive. All fields are public: presets are starting points, and any value
+/// may be replaced; [`Clock::new`] validates them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Timing {
-    /// Channels: buses between controller and dies; 1 to [`MAX_CHANNELS`].
+    /// Number of channels, the buses between controller and dies; 1 to [`MAX_CHANNELS`].
     pub channels: u32,
-    /// Dies of the drive, over all channels; 1 to [`MAX_DIES`].
+    /// Number of dies, over all channels; 1 to [`MAX_DIES`].
     pub dies: u32,
-    /// A die senses a page (tR), in microseconds. A read of the host takes it once a page, whatever the
-    /// size of the page.
+    /// Time for a die to sense a page (tR), in microseconds. A host read pays it once per page,
+    /// regardless of the page size.
     pub read_us: f64,
-    /// A die programs [`Timing::program_bytes`] at once (tPROG), in microseconds.
+    /// Time for a die to program [`Timing::program_bytes`] (tPROG), in microseconds.
     pub program_us: f64,
-    /// A die erases its part of a block (tBERS), in microseconds.
+    /// Time for a die to erase its part of a block (tBERS), in microseconds.
     pub erase_us: f64,
-    /// What a die programs at once: its page times its planes. The pages of a model are often smaller; the
-    /// controller gathers them, so that a page occupies its die for its share of the program only, while
-    /// a write that waits for its program waits for the whole of it. `0`: a page of the model.
+    /// Bytes a die programs at once: its page size times its planes. Model pages are often smaller;
+    /// the controller gathers them, so a page occupies its die only for its share of the program
+    /// time, while a write waiting for its program waits for all of it. `0`: one model page.
     pub program_bytes: u32,
-    /// What a die erases at once: its block times its planes. A block of the model may be smaller, for a
-    /// smaller drive to have enough of them; it then takes its share of an erase only. `0`: every block
-    /// of the model takes an erase on each die.
+    /// Bytes a die erases at once: its block size times its planes. Model blocks may be smaller, to
+    /// give a small drive enough of them; each then takes only its share of an erase. `0`: every
+    /// model block takes one erase on each die.
     pub erase_bytes: u32,
-    /// A channel carries so many megabytes (10^6 bytes) a second.
+    /// Bandwidth of a channel, in megabytes (10^6 bytes) per second.
     pub bus_mb_s: f64,
-    /// The controller needs so long before it starts a request, in microseconds. It works on any
-    /// number of requests at once: this is delay, not a limit on requests a second.
+    /// Controller delay before a request starts, in microseconds. The controller works on any
+    /// number of requests at once, so this adds latency but does not limit the request rate.
     pub command_us: f64,
-    /// The host's link carries so many megabytes (10^6 bytes) a second in each direction; `None`:
-    /// it is never what limits.
+    /// Bandwidth of the host link in each direction, in megabytes (10^6 bytes) per second; `None`
+    /// if it is never the bottleneck.
     pub link_mb_s: Option<f64>,
-    /// A read waits at most so long, in microseconds, for a program or an erase that is under way or
-    /// queued: the die suspends it. `None`: dies finish what they have begun, and reads queue.
+    /// Longest time a read waits for a program or erase that is running or queued, in microseconds,
+    /// because the die suspends it. `None`: dies finish what they have begun, and reads queue.
     pub suspend_us: Option<f64>,
-    /// RAM that holds what is written until it is programmed, in bytes: a write is acknowledged when it
-    /// found room there. `0`: it is acknowledged when it is programmed. Overwrites do not merge there, and
-    /// it answers no reads.
+    /// RAM that holds written data until it is programmed, in bytes: a write is acknowledged when
+    /// it fits into this cache. `0`: writes are acknowledged when programmed. Overwrites are not
+    /// merged in the cache, and reads are not served from it.
     pub write_cache_bytes: u64,
-    /// Blocks that are written with one bit a cell first.
+    /// SLC cache: blocks that are first written with one bit per cell.
     pub slc: Option<SlcCache>,
-    /// When the work of a collection is done.
+    /// When collection work is done.
     pub collection: CollectionPace,
-    /// What a discard takes.
+    /// Timing of discards.
     pub discard: DiscardTiming,
 }
 
-/// When the work of a collection is done.
+/// When collection work is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CollectionPace {
-    /// All of it before what the host submits next: a write in so many waits for a whole block, the longer
-    /// the larger blocks are.
+    /// All of it before the host's next page: an occasional write waits for a whole block, so
+    /// larger blocks mean longer waits.
     AtOnce,
-    /// In equal parts, one before each row of pages that the host then writes (a page on each die), so that
-    /// it is through when the room that it makes is used up: as controllers do that keep latencies even.
+    /// In equal parts, one before each row of host pages (one page per die), so that it finishes
+    /// when the space it frees is used up: like controllers that keep latencies even.
     Even,
 }
 
-/// Part of the flash that is written with one bit a cell, and moved to its place later ("folded").
+/// Part of the flash that is written with one bit per cell, then moved to its final location
+/// ("folded").
 ///
-/// It is time only: the translation layer places a page where it will lie after the fold. A page that is
-/// overwritten or discarded before is folded all the same.
+/// It affects timing only: the translation layer assigns a page the location it will have after the
+/// fold. Pages overwritten or discarded before that are folded all the same.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SlcCache {
-    /// What it holds, in bytes.
+    /// Capacity in bytes.
     pub bytes: u64,
-    /// A die senses a page of it, in microseconds.
+    /// Time for a die to sense a cached page, in microseconds.
     pub read_us: f64,
-    /// A die programs [`Timing::program_bytes`] of it, in microseconds.
+    /// Time for a die to program [`Timing::program_bytes`] of it, in microseconds.
     pub program_us: f64,
-    /// The drive folds when it has had nothing to do for so long, in microseconds.
+    /// Idle time after which the drive starts folding, in microseconds.
     pub idle_us: f64,
-    /// What a write does when the cache is full.
+    /// What a write does if the cache is full.
     pub full: SlcFull,
 }
 
-/// What a write does when the SLC cache is full.
+/// What a write does if the SLC cache is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlcFull {
-    /// A page is folded to make room for it.
+    /// Folds a page first, to make room.
     Fold,
-    /// It goes to its place directly.
+    /// Bypasses the cache.
     Bypass,
 }
 
-/// What a discard takes: `fixed + per range + per byte`.
+/// Cost of a discard: `fixed + per range + per byte`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DiscardTiming {
-    /// Each command, in microseconds.
+    /// Cost per command, in microseconds.
     pub fixed_us: f64,
-    /// Each range of a command, in microseconds.
+    /// Cost per range of a command, in microseconds.
     pub range_us: f64,
-    /// Each byte, in nanoseconds: 0.125 is 8 GB/s.
+    /// Cost per byte, in nanoseconds: 0.125 is 8 GB/s.
     pub byte_ns: f64,
-    /// How the drive takes it.
+    /// How the drive processes discards.
     pub handling: DiscardHandling,
 }
 
-/// How a drive takes a discard.
+/// How a drive processes discards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiscardHandling {
-    /// Beside other requests, one discard after the other (NVMe; SATA with queued TRIM).
+    /// In parallel with other requests, one discard at a time (NVMe; SATA with queued TRIM).
     Queued,
-    /// Only when every request before it is done, and nothing begins until it is done (TRIM of ATA).
+    /// Only when all earlier requests are done; later ones wait until it is done (non-queued ATA
+    /// TRIM).
     NonQueued,
     /// The drive acknowledges after the fixed cost, and does nothing.
     Ignored,
-    /// It never reaches the drive: a layer above says it is done at once.
+    /// It never reaches the drive: a layer above reports success immediately.
     Swallowed,
 }
 
-/// A number of a [`Timing`] that no drive has.
+/// An impossible value in a [`Timing`].
 #[derive(Debug, Clone, PartialEq, Error)]
 #[error("{what} is {found}, expected {expected}")]
 pub struct TimingError {
     /// The field.
     pub what: &'static str,
-    /// As given.
+    /// The value given.
     pub found: String,
-    /// In words.
+    /// The allowed range, in words.
     pub expected: &'static str,
 }
 
 impl DiscardTiming {
-    /// Queued, 8 GB/s (an instance store of AWS was measured at 7.4 to 8.7 GB/s); 20 us a command and
-    /// 1 us a range are guesses.
+    /// Queued at 8 GB/s (an AWS instance store was measured at 7.4 to 8.7 GB/s); 20 us per command
+    /// and 1 us per range are guesses.
     pub const QUEUED: Self = Self {
         fixed_us: 20.0,
         range_us: 1.0,
@@ -179,8 +182,9 @@ impl DiscardTiming {
     };
 }
 
-/// What all presets share: 8 channels of 4 dies, each with two planes of blocks of 256 pages of 16 KiB. It
-/// stands for a drive of 1 TB, and is no source's: [`Timing::dies`] is what scales a drive.
+/// Values shared by all presets: 8 channels of 4 dies, each with two planes of blocks of 256 pages
+/// of 16 KiB. It represents a drive of 1 TB, and is not taken from a source; [`Timing::dies`]
+/// scales a drive.
 const BASE: Timing = Timing {
     channels: 8,
     dies: 32,
@@ -199,27 +203,28 @@ const BASE: Timing = Timing {
     discard: DiscardTiming::QUEUED,
 };
 
-/// Times of cells are the middle of the range that is printed: K. Vatto, "Understanding TLC NAND", `AnandTech`
-/// 2012 (HP prints the same table in "Solid State Drive Technology: Differences between SLC, MLC and TLC
-/// NAND"): SLC 25 us, 200-300 us, 1.5-2 ms; MLC 50 us, 600-900 us, 3 ms; TLC 75 us, 900-1350 us,
-/// 4.5 ms. For MLC the upper ends are those that `MQSim` comes with (75 us, 3.8 ms). Channels, dies, what a
-/// die takes at once, overhead and discards are assumptions that all presets share.
+/// Cell times are the middle of the published range: K. Vatto, "Understanding TLC NAND",
+/// `AnandTech` 2012 (HP prints the same table in "Solid State Drive Technology: Differences between
+/// SLC, MLC and TLC NAND"): SLC 25 us, 200-300 us, 1.5-2 ms; MLC 50 us, 600-900 us, 3 ms; TLC 75
+/// us, 900-1350 us, 4.5 ms. For MLC the upper ends are the defaults of `MQSim` (75 us, 3.8 ms).
+/// Channels, dies, program and erase sizes, overhead and discards are assumptions shared by all
+/// presets.
 impl Timing {
-    /// One bit a cell.
+    /// One bit per cell.
     pub const SLC: Self = Self {
         read_us: 25.0,
         program_us: 250.0,
         erase_us: 1750.0,
         ..BASE
     };
-    /// Two bits a cell.
+    /// Two bits per cell.
     pub const MLC: Self = Self {
         read_us: 62.5,
         program_us: 750.0,
         erase_us: 3400.0,
         ..BASE
     };
-    /// Three bits a cell; channels of ONFI 4.0 (800 MB/s).
+    /// Three bits per cell; ONFI 4.0 channels (800 MB/s).
     pub const TLC: Self = Self {
         read_us: 75.0,
         program_us: 1125.0,
@@ -227,8 +232,8 @@ impl Timing {
         bus_mb_s: 800.0,
         ..BASE
     };
-    /// Three bits a cell behind an SLC cache of 8 GiB, an assumption like the half second that the drive
-    /// waits before it folds; [`SlcCache::bytes`] is what differs most between drives.
+    /// Three bits per cell behind an SLC cache of 8 GiB. Both its size and the half second of idle
+    /// time before folding are assumptions; [`SlcCache::bytes`] varies most between drives.
     pub const TLC_WITH_SLC_CACHE: Self = Self {
         slc: Some(SlcCache {
             bytes: 8 << 30,
@@ -239,7 +244,7 @@ impl Timing {
         }),
         ..Self::TLC
     };
-    /// Four bits a cell. **A guess**: twice TLC, as TLC is 1.5 times MLC. No source was found.
+    /// Four bits per cell. **A guess**: twice TLC, as TLC is 1.5 times MLC. No source was found.
     pub const QLC: Self = Self {
         read_us: 2.0 * Self::TLC.read_us,
         program_us: 2.0 * Self::TLC.program_us,
@@ -247,7 +252,7 @@ impl Timing {
         ..Self::TLC
     };
 
-    /// The presets by name: `slc`, `mlc`, `tlc`, `tlc-slc-cache`, `qlc`, with what they are.
+    /// The presets by name (`slc`, `mlc`, `tlc`, `tlc-slc-cache`, `qlc`), each with a description.
     pub const PRESETS: [(&str, Self, &str); 5] = [
         ("slc", Self::SLC, "one bit a cell"),
         ("mlc", Self::MLC, "two bits a cell"),
@@ -260,7 +265,7 @@ impl Timing {
         ("qlc", Self::QLC, "four bits a cell; a guess"),
     ];
 
-    /// The preset of a name.
+    /// Finds a preset by name.
     pub fn preset(name: &str) -> Option<Self> {
         Self::PRESETS
             .iter()
@@ -268,8 +273,8 @@ impl Timing {
             .map(|(_, timing, _)| *timing)
     }
 
-    /// The same with as many dies as a drive of this size has, more or less: a power of two. Presets stand
-    /// for a terabyte.
+    /// Scales the number of dies to a typical drive of this capacity, as a power of two. The
+    /// presets represent a drive of one terabyte.
     #[must_use]
     #[allow(
         clippy::cast_possible_truncation,
@@ -287,7 +292,7 @@ impl Timing {
         }
     }
 
-    /// The same with so much RAM before the flash.
+    /// Replaces the size of the write cache.
     #[must_use]
     pub const fn with_write_cache(self, bytes: u64) -> Self {
         Self {
@@ -296,7 +301,7 @@ impl Timing {
         }
     }
 
-    /// The same with discards taken otherwise.
+    /// Replaces the handling of discards.
     #[must_use]
     pub const fn with_discards(self, handling: DiscardHandling) -> Self {
         Self {
@@ -308,15 +313,15 @@ impl Timing {
         }
     }
 
-    /// Pages of `page_bytes` that the dies program a second when all of them work and the channels keep up,
-    /// nothing is collected and nothing cached.
+    /// Pages of `page_bytes` that can be programmed per second when all dies are busy and the
+    /// channels keep up, without collection or caching.
     pub fn pages_per_second(&self, page_bytes: u32) -> f64 {
         let die = f64::from(self.dies) / (self.program_us * 1e-6 * self.page_share(page_bytes));
         let bus = f64::from(self.channels) * self.bus_mb_s * 1e6 / f64::from(page_bytes);
         die.min(bus)
     }
 
-    /// Programs that a page takes: below 1 where several are gathered.
+    /// Program operations per page: below 1 if several pages are gathered.
     fn page_share(&self, page_bytes: u32) -> f64 {
         match self.program_bytes {
             0 => 1.0,
@@ -324,7 +329,8 @@ impl Timing {
         }
     }
 
-    /// Erases of each die that a block takes: below 1 where it is less than they erase at once.
+    /// Erase operations per die and block: below 1 if a block is smaller than what the dies erase
+    /// at once.
     fn block_share(&self, page_bytes: u32, pages_per_block: u32) -> f64 {
         let die_bytes = f64::from(page_bytes) * f64::from(pages_per_block) / f64::from(self.dies);
         match self.erase_bytes {
@@ -333,8 +339,10 @@ impl Timing {
         }
     }
 
+    /// Validates all values.
+    ///
     /// # Errors
-    /// The first number that no drive has.
+    /// If a value is impossible, naming the first such field.
     pub fn check(&self) -> Result<(), TimingError> {
         count("channels", self.channels, MAX_CHANNELS, "1 to 256")?;
         count("dies", self.dies, MAX_DIES, "1 to 1024")?;
@@ -384,7 +392,7 @@ fn count(
     })
 }
 
-/// Plainly, or with an exponent where that would take a line.
+/// Formats a number plainly, or with an exponent if it would be very long.
 fn number(found: f64) -> String {
     let plain = found.to_string();
     if plain.len() > 20 {
@@ -394,7 +402,7 @@ fn number(found: f64) -> String {
     }
 }
 
-/// An hour is longer than anything a die does, and far from where nanoseconds overflow.
+/// An hour is longer than anything a die does, and far from overflowing nanoseconds.
 fn duration(what: &'static str, found: f64) -> Result<(), TimingError> {
     (0.0..=3.6e9)
         .contains(&found)

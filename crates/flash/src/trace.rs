@@ -1,8 +1,8 @@
-//! Recorded requests, streamed.
+//! Recorded block traces, streamed.
 //!
-//! A trace is text, a request a line. [`Reader`] turns it into [`Record`]s, one by one and without a
-//! `String`, so that its size does not matter; [`Replay`] sends them to a drive; [`Summary`] says what
-//! is in it; [`Printer`] writes one.
+//! A trace is text with one request per line. [`Reader`] parses it into [`Record`]s one by one,
+//! without allocating, so traces may be arbitrarily large; [`Replay`] sends them to a drive;
+//! [`Summary`] describes their content; [`Printer`] writes a trace.
 //!
 //! | format | columns | source |
 //! |---|---|---|
@@ -14,12 +14,12 @@
 //! | [`Format::FioV2`], [`Format::FioV3`] | (v3: microseconds,) file, action, offset, length | fio, HOWTO, "Trace file format" |
 //! | [`Format::SsdSim`] | nanoseconds, device, first sector, sectors, 0 (write) or 1 (read) | `SSDSim`, `MQSim` |
 //!
-//! A sector is 512 bytes. Only blkparse and fio know discards and flushes, `CloudPhysics` where the
-//! recorder kept `UNMAP` and `SYNCHRONIZE CACHE`.
+//! A sector is 512 bytes. Only blkparse and fio record discards and flushes; `CloudPhysics` does if
+//! the recorder kept `UNMAP` and `SYNCHRONIZE CACHE`.
 //!
-//! Lines that end in CR LF, empty lines, lines that begin with `#`, a byte order mark, and one line of
-//! column names at the top of a CSV are what they are, in every format. Anything else that is not of the format is
-//! an error with its line and column; [`BadLines`] says whether it ends the trace.
+//! All formats accept CR LF line ends, empty lines, lines that begin with `#`, a byte order mark,
+//! and one line of column names at the top of a CSV. Anything else that does not match the format
+//! is an error with its line and column; [`BadLines`] says whether it ends the trace.
 
 mod compressed;
 mod detect;
@@ -40,7 +40,7 @@ pub use detect::detect;
 pub use devices::DEVICES_MAX;
 pub use error::{Problem, TraceError};
 pub use place::Addresses;
-pub use print::{Printer, Unprintable};
+pub use print::{PrintError, Printer};
 pub use reader::{BadLines, ERRORS_KEPT, LINE_BYTES_MAX, Options, Reader, Stats, records};
 pub use replay::{Devices, Pace, Replay, ReplaySettings, Replayed, Tally, replay};
 pub use summary::{DeviceSummary, Summary};
@@ -49,19 +49,19 @@ pub use target::{Drives, Target, TargetError, TargetSpec, interval_ns};
 use std::fmt;
 use std::str::FromStr;
 
-/// Bytes of the sectors in which traces count.
+/// Bytes per sector, the unit in which traces count.
 pub const SECTOR_BYTES: u64 = 512;
 
-/// What was asked of the device.
+/// Type of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Data was read.
+    /// Read.
     Read,
-    /// Data was written.
+    /// Write.
     Write,
-    /// A range was declared unused: TRIM, UNMAP, Dataset Management.
+    /// Discard: TRIM, UNMAP, Dataset Management.
     Discard,
-    /// The cache was to be written to the medium; without data.
+    /// Flush of the cache to the medium; carries no data.
     Flush,
 }
 
@@ -76,35 +76,35 @@ impl fmt::Display for Kind {
     }
 }
 
-/// One request.
+/// One request of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// Nanoseconds since the first request of the trace; never below that of the record before.
+    /// Nanoseconds since the first request of the trace; never less than in the previous record.
     pub at_ns: u64,
-    /// What was asked.
+    /// Type of the request.
     pub kind: Kind,
     /// First byte, from the start of the device.
     pub offset_bytes: u64,
-    /// Bytes; `offset_bytes + len_bytes` fits into 64 bits. 0 for a flush.
+    /// Length in bytes, 0 for a flush; `offset_bytes + len_bytes` fits into 64 bits.
     pub len_bytes: u64,
-    /// Which device: numbered as they appear, [`Reader::device_name`] tells its name.
+    /// Device number, in order of appearance; [`Reader::device_name`] returns its name.
     pub device: u32,
 }
 
-/// Which of the events of a request's life is taken from blkparse's output.
+/// Which event of a request is read from blkparse's output.
 ///
-/// Each request appears several times; to count every event would be to count it several times.
+/// Each request appears several times, so counting every event would count it several times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// `Q`: as the filesystem asked. The only one that devices without a queue of their own (device
-    /// mapper, md) have.
+    /// `Q`: as issued by the filesystem. The only event of devices without their own queue (device
+    /// mapper, md).
     Queued,
-    /// `D`: as it was sent to the drive, after merging.
+    /// `D`: as sent to the drive, after merging.
     Issued,
 }
 
 impl Action {
-    /// As blkparse prints it.
+    /// The letter blkparse prints.
     pub(crate) fn letter(self) -> u8 {
         match self {
             Self::Queued => b'Q',
@@ -113,20 +113,20 @@ impl Action {
     }
 }
 
-/// A text format; the module's table has their columns.
+/// A text format; see the module's table for its columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// MSR Cambridge CSV. A device is host and disk: `usr_0`.
+    /// MSR Cambridge CSV. A device is a host and a disk: `usr_0`.
     Msr,
     /// Alibaba block traces CSV.
     Alibaba,
     /// Tencent CBS CSV.
     Tencent,
-    /// `CloudPhysics` as libCacheSim's CSV. It has one device.
+    /// `CloudPhysics` in libCacheSim's CSV format. It has one device.
     CloudPhysics,
-    /// blkparse's text, one event of each request.
+    /// blkparse's text output, one event per request.
     Blkparse(Action),
-    /// fio iolog version 2: no times, but waits. A device is a file.
+    /// fio iolog version 2, which has waits instead of timestamps. A device is a file.
     FioV2,
     /// fio iolog version 3. A device is a file.
     FioV3,
@@ -135,7 +135,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Every one.
+    /// All formats.
     pub const ALL: [Self; 9] = [
         Self::Msr,
         Self::Alibaba,
@@ -148,8 +148,8 @@ impl Format {
         Self::SsdSim,
     ];
 
-    /// Its name on a command line; [`Format::from_str`] reads it back, and knows `blkparse` (issued)
-    /// and `mqsim` besides.
+    /// The name on the command line. [`Format::from_str`] parses it, and also accepts `blkparse`
+    /// (issued) and `mqsim`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Msr => "msr",
@@ -164,7 +164,7 @@ impl Format {
         }
     }
 
-    /// Nanoseconds of the unit in which the format gives its time.
+    /// Unit of the format's timestamps, in nanoseconds.
     pub fn time_unit_ns(self) -> u64 {
         match self {
             Self::Msr => 100,
@@ -174,8 +174,8 @@ impl Format {
         }
     }
 
-    /// Whether the format can say it.
-    pub fn has(self, kind: Kind) -> bool {
+    /// Whether the format can represent this type of request.
+    pub fn supports(self, kind: Kind) -> bool {
         match self {
             Self::Blkparse(_) | Self::FioV2 | Self::FioV3 | Self::CloudPhysics => true,
             Self::Msr | Self::Alibaba | Self::Tencent | Self::SsdSim => {
@@ -191,7 +191,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// There is no format of this name; the message lists those that there are.
+/// An unknown format name; the message lists the known ones.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no trace format {0:?}: expected msr, alibaba, tencent, cloudphysics, blkparse-d, blkparse-q, fio-v2, fio-v3 or ssdsim"

@@ -1,13 +1,15 @@
-//! Who writes what, and when.
+//! Workloads: who writes what, and when.
 //!
-//! Two kinds:
-//! - [`PageWorkload`] writes pages of a bare drive, in [batches](BATCH) so that the translation layer
-//!   can fetch ahead; [`run`] drives one. [`pages`] has uniform, Zipf, hot and cold, sequential, uniform
-//!   with trims, and mixes.
-//! - [`Workload`] works on files: [`lsm`], [`segments`] (Lucene), [`log`], [`churn`], and [`database`]
-//!   (any of the page patterns within one file); [`mix`] runs several side by side by their shares.
+//! There are two kinds:
+//! - [`PageWorkload`] writes pages of a bare drive, in [batches](BATCH) so that the translation
+//!   layer can prefetch; [`run`] drives one. [`pages`] has uniform, Zipf, hot and cold, sequential,
+//!   uniform with trims, and mixes.
+//! - [`Workload`] operates on files: [`lsm`], [`segments`] (Lucene), [`log`], [`churn`], and
+//!   [`database`] (any of the page patterns within one file); [`mix`] runs several in parallel by
+//!   their shares.
 //!
-//! [`rhythm`] says how the load lies over the day and the week. Everything drawn comes from a seed.
+//! [`rhythm`] describes how the load varies over the day and the week. All random numbers come from
+//! a seed.
 
 pub mod churn;
 pub mod database;
@@ -25,10 +27,10 @@ pub mod zipf;
 
 use crate::ftl::{Ftl, Medium};
 
-/// Pages of a batch: enough that the discards among them, too, are fetched ahead together.
+/// Pages per batch: large enough that its discards can also be prefetched together.
 pub const BATCH: usize = 256;
 
-/// Some writes, then some discards, of one stream.
+/// A batch of writes followed by discards, all on one stream.
 #[derive(Debug, Clone)]
 pub struct Batch {
     writes: [u32; BATCH],
@@ -52,19 +54,19 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// Pages written, in order.
+    /// Pages to be written, in order.
     #[inline]
     pub fn writes(&self) -> &[u32] {
         &self.writes[..self.write_count]
     }
 
-    /// Pages discarded after that.
+    /// Pages to be discarded after the writes.
     #[inline]
     pub fn discards(&self) -> &[u32] {
         &self.discards[..self.discard_count]
     }
 
-    /// Empties it.
+    /// Removes all writes and discards.
     #[inline]
     pub fn clear(&mut self) {
         self.write_count = 0;
@@ -77,7 +79,7 @@ impl Batch {
         self.write_count == BATCH || self.discard_count == BATCH
     }
 
-    /// Fills all writes.
+    /// Fills the batch with writes, and removes all discards.
     #[inline]
     pub fn fill(&mut self, mut page: impl FnMut() -> u32) {
         for slot in &mut self.writes {
@@ -108,9 +110,9 @@ impl Batch {
     }
 }
 
-/// Writes pages of a drive.
+/// A generator of page writes and discards on a drive.
 pub trait PageWorkload {
-    /// Replaces the batch's content by what comes next: at least one write or discard.
+    /// Replaces the batch's content with the next operations: at least one write or discard.
     fn batch(&mut self, batch: &mut Batch);
 }
 
@@ -121,8 +123,8 @@ impl<W: PageWorkload + ?Sized> PageWorkload for Box<W> {
     }
 }
 
-/// Lets a workload write at least so many pages (up to a batch more) to a bare drive. Returns the pages
-/// written.
+/// Runs a workload on a bare drive until it has written at least `pages` pages (at most a batch
+/// more), and returns the number written.
 pub fn run<M: Medium>(
     ftl: &mut Ftl<M>,
     workload: &mut (impl PageWorkload + ?Sized),
@@ -141,51 +143,51 @@ pub fn run<M: Medium>(
     written
 }
 
-/// What is done to a file. Numbers of files are the workload's choice; the filesystem knows them by
-/// these.
+/// A file operation. File numbers are chosen by the workload, and the filesystem uses the same
+/// numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// A new, empty file.
+    /// Creates a new, empty file.
     Create {
-        /// Its number.
+        /// The file's number.
         file: u32,
-        /// Stream that its data is written to.
+        /// The stream its data is written on.
         stream: u8,
     },
-    /// Pages behind its end.
+    /// Appends pages.
     Append {
-        /// Which.
+        /// The file.
         file: u32,
-        /// How many.
+        /// Number of pages.
         pages: u32,
     },
-    /// Pages in its midst, in place.
+    /// Overwrites pages in place.
     Overwrite {
-        /// Which.
+        /// The file.
         file: u32,
-        /// First of them, in the file.
+        /// First page, counted from the start of the file.
         offset: u32,
-        /// How many.
+        /// Number of pages.
         pages: u32,
     },
-    /// Pages are read.
+    /// Reads pages.
     Read {
-        /// Which.
+        /// The file.
         file: u32,
-        /// First of them, in the file.
+        /// First page, counted from the start of the file.
         offset: u32,
-        /// How many.
+        /// Number of pages.
         pages: u32,
     },
-    /// It is gone.
+    /// Deletes the file.
     Delete {
-        /// Which.
+        /// The file.
         file: u32,
     },
 }
 
 impl Operation {
-    /// Pages that it writes.
+    /// Number of pages the operation writes.
     pub fn written_pages(&self) -> u32 {
         match *self {
             Self::Append { pages, .. } | Self::Overwrite { pages, .. } => pages,
@@ -194,15 +196,14 @@ impl Operation {
     }
 }
 
-/// Works on files, without an end.
+/// An endless generator of file operations.
 pub trait Workload {
-    /// What is done next.
+    /// The next operation.
     fn next(&mut self) -> Operation;
 
-    /// Whether the data that it starts with has been written; what comes after that is its steady
-    /// state.
+    /// Whether the initial data has been written; from then on the workload is in its steady state.
     fn is_loaded(&self) -> bool;
 
-    /// Pages of its files at any moment, at most.
+    /// Upper bound of the total size of its files, in pages.
     fn peak_pages(&self) -> u64;
 }

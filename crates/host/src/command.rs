@@ -1,51 +1,52 @@
-//! The questions to a host that no file answers, and the tools that answer them.
+//! Queries to a host that no file answers, and the tools that answer them.
 
 use std::borrow::Cow;
 
-/// A question that is not answered by a file.
+/// A query that is not answered by a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// `systemctl show` of the named units, with a fixed list of properties
-    /// ([`crate::parse::systemctl::PROPERTIES`]); answers one block a unit, blank line between.
+    /// ([`crate::parse::systemctl::PROPERTIES`]); the answer has one block per unit, separated by
+    /// blank lines.
     SystemctlShow {
         /// Unit names, sorted.
         units: Vec<String>,
     },
-    /// The device-mapper tables in the form of `dmsetup table`, keys replaced by `-`.
+    /// Device-mapper tables in the format of `dmsetup table`, with keys replaced by `-`.
     DmTable,
-    /// statfs and geometry of the given mount points: one JSON object a line
+    /// statfs and geometry of the given mount points: one JSON object per line
     /// ([`crate::parse::statfs::Answer`]).
     Statfs {
         /// Absolute mount points.
         mount_points: Vec<String>,
     },
-    /// What a drive counts for itself, in the JSON of the tool that reads it
+    /// A drive's own counters, in the JSON format of the tool that reads them
     /// ([`crate::parse::drive_log`]).
     DriveLog {
-        /// Who reads it.
+        /// The tool to use.
         tool: DriveTool,
         /// Kernel name of the drive: ASCII letters and digits only
         /// ([`crate::parse::drive_log::is_plain_name`]).
         drive: String,
     },
-    /// What systemd's journal tells of runs: `journalctl -o json`, newest first, of cron, anacron,
-    /// run-parts, and of systemd about some units. Never through a [`crate::Reader`]: the text of commands
-    /// may hold passwords, and is not to be recorded.
+    /// Entries about job runs in systemd's journal: `journalctl -o json`, newest first, for cron,
+    /// anacron, run-parts, and systemd's messages about some units. Never to be requested through a
+    /// [`crate::Reader`]: the command text may contain passwords and must not be recorded.
     Journal {
-        /// Unit names: services that timers start.
+        /// Unit names: services that timers activate.
         units: Vec<String>,
-        /// Nothing older.
+        /// Start of the time range.
         since: jiff::Timestamp,
-        /// Nothing younger.
+        /// End of the time range.
         until: jiff::Timestamp,
     },
 }
 
-/// The most entries of the journal that are asked for: the newest.
+/// Maximum number of journal entries requested: the newest.
 pub const JOURNAL_ENTRIES_MAX: usize = 400_000;
 
 impl Command {
-    /// Name of the file below `cmd/` in a bundle.
+    /// Returns the name of the file below `cmd/` in a bundle.
     pub fn name(&self) -> Cow<'static, str> {
         match self {
             Self::SystemctlShow { .. } => "systemctl_show".into(),
@@ -60,21 +61,21 @@ impl Command {
 /// A tool that reads a drive's own counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DriveTool {
-    /// `smartctl --json=c -A`; of ATA drives with the general page of the device statistics, and with
-    /// `-i`, which says how large a sector is.
+    /// `smartctl --json=c -A`; for ATA drives also the general page of the device statistics, and
+    /// `-i`, which reports the sector size.
     Smartctl,
     /// `nvme smart-log -o json`: log page 0x02 of any NVMe drive.
     NvmeSmartLog,
-    /// `nvme ocp smart-add-log -o json`: log page 0xC0 of drives made to the Datacenter NVMe SSD
-    /// specification of the Open Compute Project.
+    /// `nvme ocp smart-add-log -o json`: log page 0xC0 of drives that follow the Datacenter NVMe
+    /// SSD specification of the Open Compute Project.
     NvmeOcp,
 }
 
 impl DriveTool {
-    /// All of them.
+    /// All tools.
     pub const ALL: [Self; 3] = [Self::Smartctl, Self::NvmeSmartLog, Self::NvmeOcp];
 
-    /// What the names of its answers begin with, before `_DRIVE`.
+    /// Returns the prefix of its answers' file names, before `_DRIVE`.
     pub fn file_prefix(self) -> &'static str {
         match self {
             Self::Smartctl => "smartctl",
@@ -83,7 +84,7 @@ impl DriveTool {
         }
     }
 
-    /// As people type it, without the drive.
+    /// Returns the command line as people type it, without the drive.
     pub fn words(self) -> &'static str {
         match self {
             Self::Smartctl => "smartctl -A",
@@ -92,7 +93,7 @@ impl DriveTool {
         }
     }
 
-    /// The package that has it.
+    /// Returns the package that contains it.
     pub fn package(self) -> &'static str {
         match self {
             Self::Smartctl => "smartmontools",

@@ -1,11 +1,11 @@
 //! Reads a Linux host into [`facts::Host`]: live, from a directory tree, or from a bundle.
 //!
-//! Four layers, each of which uses those before it only:
-//! - `parse`: bytes to structs; pure.
+//! There are four layers, each using only the ones before it:
+//! - `parse`: turns bytes into structs; pure.
 //! - `filter`: what of a file or an answer may be kept; no secrets.
-//! - `source`: a live host, a directory, a bundle. A [`Reader`] filters what it reads, and records
-//!   every read, so that a bundle made from the recording repeats the live result.
-//! - `collect`: the facts. Nothing here judges.
+//! - `source`: a live host, a directory, or a bundle. A [`Reader`] filters what it reads and
+//!   records every read, so that a bundle made from the recording reproduces the live result.
+//! - `collect`: builds the facts, without judging them.
 //!
 //! All of them share [`Unread`] and [`Command`].
 

@@ -1,4 +1,4 @@
-//! Why something of a host could not be read: the error of the filter, the sources and the readers.
+//! Why something on a host could not be read: the error type of filters, sources and readers.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Unread {
-    /// Not there.
+    /// It does not exist.
     #[error("not found")]
     NotFound,
     /// Permission denied.
@@ -15,13 +15,13 @@ pub enum Unread {
     /// No answer within the deadline.
     #[error("no answer within {0} ms")]
     Timeout(u64),
-    /// Larger than the limit.
+    /// It exceeds the limit.
     #[error("larger than {0} bytes")]
     TooLarge(usize),
-    /// Not looked at when the bundle was made.
+    /// It was not read when the bundle was made.
     #[error("not in this bundle")]
     NotRecorded,
-    /// There, but not of the form that the filter for secrets can take apart.
+    /// It is not in a format that the secrets filter can parse.
     #[error("{0}")]
     Malformed(String),
     /// Any other failure.
@@ -30,20 +30,20 @@ pub enum Unread {
 }
 
 impl Unread {
-    /// Whether it is known that nothing is there.
+    /// Whether it is known not to exist.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::NotFound)
     }
 }
 
-/// An error of the operating system as the reason why something was not read.
+/// Converts an operating system error to the reason why something was not read.
 impl From<&std::io::Error> for Unread {
     fn from(error: &std::io::Error) -> Self {
         use std::io::ErrorKind;
         match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => Self::NotFound,
             ErrorKind::PermissionDenied => Self::Denied,
-            // A process that ended between the listing of /proc and the reading.
+            // The process ended between listing /proc and reading.
             _ if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
                 Self::NotFound
             }

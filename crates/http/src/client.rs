@@ -1,5 +1,3 @@
-//! The client.
-
 use crate::connection::{Addresses, ConnectionCount, RememberingResolver};
 use crate::credentials::Credentials;
 use crate::endpoint::Endpoint;
@@ -15,27 +13,26 @@ use ureq::http::{HeaderValue, Uri, header};
 use ureq::unversioned::transport::{Connector, DefaultConnector};
 use ureq::{Agent, Timeout};
 
-/// The largest head of an answer, in bytes.
+/// Maximum size of a response head, in bytes.
 const HEAD_BYTES_MAX: usize = 64 << 10;
-/// How long an unused connection is kept. Servers close them themselves, usually later.
+/// How long an idle connection is kept. Servers close idle connections themselves, usually later.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// What a client is made of.
+/// Options of a [`Client`].
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The time for a whole request, from the name to the body's last byte. Default: 10 s.
+    /// Timeout for a whole request, from name lookup to the last byte of the body. Default: 10 s.
     pub deadline: Duration,
-    /// The time for a connection, the TLS handshake included; never longer than the deadline.
-    /// Default: 5 s.
+    /// Timeout for connecting, including the TLS handshake; capped by the deadline. Default: 5 s.
     pub connect_timeout: Duration,
-    /// The longest body, in bytes. Default: 16 MiB.
+    /// Maximum length of a body, in bytes. Default: 16 MiB.
     pub body_bytes_max: u64,
-    /// PEM file of certificate authorities that are trusted besides the system's.
+    /// PEM file with certificate authorities to trust in addition to the system's.
     pub ca_file: Option<PathBuf>,
-    /// Takes any certificate: whoever sits in between can read the credentials and write the
-    /// answers. Only for an explicit word of the user.
+    /// Accepts any certificate: a man in the middle can then read the credentials and forge
+    /// responses. Only at the user's explicit request.
     pub accept_invalid_certificates: bool,
-    /// Sent with every request.
+    /// Credentials sent with every request.
     pub credentials: Credentials,
 }
 
@@ -52,7 +49,7 @@ impl Default for Options {
     }
 }
 
-/// A client with its connections. Clones share them.
+/// An HTTP client with its connection pool, which clones share.
 #[derive(Clone)]
 pub struct Client {
     agent: Agent,
@@ -69,27 +66,28 @@ impl fmt::Debug for Client {
     }
 }
 
-/// A complete answer, whatever its status.
+/// A complete response of any status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// Status.
+    /// Status code.
     pub status: u16,
-    /// Body, complete.
+    /// The complete body.
     pub body: Vec<u8>,
-    /// From asking to the body's last byte, the connection included if it was new.
+    /// Time from sending the request to the last byte of the body, including connecting if the
+    /// connection was new.
     pub elapsed: Duration,
-    /// Whether a connection was made for it.
+    /// Whether a connection was opened for it.
     pub new_connection: bool,
-    /// The `Location` header, its query cut off.
+    /// The `Location` header, without its query string.
     pub location: Option<String>,
-    asked: String,
+    request: String,
 }
 
 impl Response {
-    /// The answer if its status is 2xx.
+    /// Returns the response if its status is 2xx.
     ///
     /// # Errors
-    /// [`ErrorKind::Redirect`] for 3xx, [`ErrorKind::Status`] for the others.
+    /// [`ErrorKind::Redirect`] for 3xx, [`ErrorKind::Status`] for other statuses.
     pub fn success(self) -> Result<Self, HttpError> {
         let kind = match self.status {
             200..=299 => return Ok(self),
@@ -102,23 +100,23 @@ impl Response {
                 body: shown(&self.body),
             },
         };
-        Err(HttpError::new(self.asked, kind))
+        Err(HttpError::new(self.request, kind))
     }
 
-    /// The body as JSON, whatever the status. Nesting is limited.
+    /// Parses the body as JSON, whatever the status. The nesting depth is limited.
     ///
     /// # Errors
-    /// [`ErrorKind::Json`] where it is not that.
+    /// [`ErrorKind::Json`] if the body is not the expected JSON.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, HttpError> {
         serde_json::from_slice(&self.body).map_err(|error| {
             let reason = shown(error.to_string().as_bytes());
-            HttpError::new(self.asked.clone(), ErrorKind::Json(reason))
+            HttpError::new(self.request.clone(), ErrorKind::Json(reason))
         })
     }
 }
 
-/// What errors call a request: without its query.
-fn asked(method: &str, endpoint: &Endpoint, path: &str) -> String {
+/// Describes a request in errors: without its query string.
+fn describe_request(method: &str, endpoint: &Endpoint, path: &str) -> String {
     let page = path.split('?').next().unwrap_or_default();
     let base = endpoint.to_string();
     let base = base.strip_suffix('/').unwrap_or(&base);
@@ -126,10 +124,10 @@ fn asked(method: &str, endpoint: &Endpoint, path: &str) -> String {
 }
 
 impl Client {
-    /// Reads the trusted certificates and prepares everything; connects nowhere.
+    /// Creates a client and loads the trusted certificates; does not connect.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`] when the CA file cannot be used or the credentials cannot be sent.
+    /// [`ErrorKind::Setup`] if the CA file cannot be used or the credentials cannot be sent.
     pub fn new(options: Options) -> Result<Self, HttpError> {
         if let Err(reason) = options.credentials.header() {
             return Err(HttpError::new("credentials", ErrorKind::Setup(reason)));
@@ -165,31 +163,32 @@ impl Client {
         })
     }
 
-    /// What it was made of.
+    /// Returns the options it was created with.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Whether asking this endpoint sends credentials unencrypted over a network: worth a warning.
+    /// Whether requests to this endpoint send credentials unencrypted over a network, which
+    /// deserves a warning.
     pub fn sends_secrets_in_clear(&self, endpoint: &Endpoint) -> bool {
         !self.options.credentials.is_none() && !endpoint.is_tls() && !endpoint.is_loopback()
     }
 
-    /// Asks for `path` below the endpoint; an empty path means the endpoint itself. The path may
-    /// carry a query. Answers with any status are returned.
+    /// Sends a GET request for `path` below the endpoint; an empty path means the endpoint itself.
+    /// The path may include a query string. Responses of any status are returned.
     ///
     /// # Errors
-    /// Where no complete answer came within the limits.
+    /// If no complete response arrives within the limits.
     pub fn get(&self, endpoint: &Endpoint, path: &str) -> Result<Response, HttpError> {
         self.ask("GET", endpoint, path, None)
     }
 
-    /// Asks with a JSON body, otherwise as [`Self::get`]: for questions too long for a URL, such as
-    /// a search. Only for what changes nothing: the request is made again where a kept connection
-    /// turns out to be closed.
+    /// Sends a POST request with a JSON body, otherwise like [`Self::get`]: for queries too long
+    /// for a URL, such as a search. Only for requests without side effects: the request is retried
+    /// if a kept connection turns out to be closed.
     ///
     /// # Errors
-    /// As [`Self::get`].
+    /// Same as [`Self::get`].
     pub fn post_json(
         &self,
         endpoint: &Endpoint,
@@ -198,7 +197,7 @@ impl Client {
     ) -> Result<Response, HttpError> {
         let body = serde_json::to_vec(body).map_err(|error| {
             HttpError::new(
-                asked("POST", endpoint, path),
+                describe_request("POST", endpoint, path),
                 ErrorKind::Json(error.to_string()),
             )
         })?;
@@ -212,14 +211,14 @@ impl Client {
         path: &str,
         body: Option<&[u8]>,
     ) -> Result<Response, HttpError> {
-        let asked = asked(method, endpoint, path);
+        let request = describe_request(method, endpoint, path);
         let Some(uri) = endpoint.uri(path) else {
-            return Err(HttpError::new(asked, ErrorKind::Path));
+            return Err(HttpError::new(request, ErrorKind::Path));
         };
         let start = Instant::now();
         let made = self.connections.get();
         let mut outcome = self.exchange(&uri, body, start);
-        // A kept connection may have been closed by the server just now: that is no answer.
+        // The server may just have closed a kept connection: retry.
         if let Err((ureq::Error::Io(error), _)) = &outcome
             && is_closed(error)
             && self.connections.get() == made
@@ -231,21 +230,22 @@ impl Client {
             Ok(answer) => Ok(Response {
                 elapsed: start.elapsed(),
                 new_connection: self.connections.get() != made,
-                asked,
+                request,
                 ..answer
             }),
             Err((error, stage)) => {
                 self.addresses.forget();
                 let kind = self.kind(error, stage, start);
-                Err(HttpError::new(asked, kind))
+                Err(HttpError::new(request, kind))
             }
         }
     }
 
-    /// Asks for JSON. Unknown members are the type's own matter.
+    /// Sends a GET request and parses the response as JSON. The type decides what happens to
+    /// unknown members.
     ///
     /// # Errors
-    /// As [`Self::get`], for a status other than 2xx, and where the body does not fit the type.
+    /// Same as [`Self::get`], and for a status other than 2xx or a body that does not fit the type.
     pub fn get_json<T: DeserializeOwned>(
         &self,
         endpoint: &Endpoint,
@@ -254,12 +254,12 @@ impl Client {
         self.get(endpoint, path)?.success()?.json()
     }
 
-    /// How long one request takes over a connection that stands already. Where the request had to
-    /// connect, a second one is measured; a server that closes after each answer is measured with
-    /// the connection, as its users feel it.
+    /// Measures the latency of one request over an open connection. If the request had to connect,
+    /// a second one is measured; with a server that closes the connection after each response, the
+    /// connection setup is included, as its users experience it.
     ///
     /// # Errors
-    /// As [`Self::get`], and for a status other than 2xx.
+    /// Same as [`Self::get`], and for a status other than 2xx.
     pub fn ping(&self, endpoint: &Endpoint, path: &str) -> Result<Duration, HttpError> {
         let first = self.get(endpoint, path)?.success()?;
         if !first.new_connection {
@@ -269,13 +269,14 @@ impl Client {
         Ok(second.elapsed)
     }
 
-    /// Ends every request that another thread waits for, and closes all connections; later
+    /// Aborts every request that another thread is waiting for and closes all connections; later
     /// requests of this client and its clones fail.
     pub fn shut_down(&self) {
         self.agent.clone().shutdown();
     }
 
-    /// One exchange, within what is left of the deadline. An error carries how far it came.
+    /// Performs one exchange within what is left of the deadline. Errors include the stage that was
+    /// reached.
     fn exchange(
         &self,
         uri: &Uri,
@@ -283,7 +284,7 @@ impl Client {
         start: Instant,
     ) -> Result<Response, (ureq::Error, Stage)> {
         let left = self.options.deadline.saturating_sub(start.elapsed());
-        // Checked when the client was made.
+        // Validated when the client was created.
         let secret = self.options.credentials.header().ok().flatten();
         let secret = secret.and_then(|text| HeaderValue::from_str(&text).ok());
         let secret = secret.map(|mut value| {
@@ -314,7 +315,7 @@ impl Client {
         let body = response
             .body_mut()
             .with_config()
-            // The library's limit has to stay beyond what is allowed: it fails at it.
+            // The library fails when its limit is reached, so set it just beyond what is allowed.
             .limit(self.options.body_bytes_max.saturating_add(1))
             .read_to_vec()
             .map_err(|error| (error, Stage::Body))?;
@@ -328,7 +329,7 @@ impl Client {
             elapsed: Duration::ZERO,
             new_connection: false,
             location,
-            asked: String::new(),
+            request: String::new(),
         })
     }
 
@@ -377,7 +378,7 @@ impl Client {
                 stage,
             },
             _ if is_closed(error) => ErrorKind::Cut,
-            // getaddrinfo's own errors have no number of the operating system.
+            // Errors of getaddrinfo have no OS error number.
             _ if error.raw_os_error().is_none() && error.to_string().contains("lookup") => {
                 ErrorKind::Resolve(shown(error.to_string().as_bytes()))
             }
@@ -410,7 +411,7 @@ fn tls_fault(error: &rustls::Error) -> TlsFault {
             | CertificateError::NotValidYetContext { .. } => TlsFault::Expired,
             other => TlsFault::Other(shown(other.to_string().as_bytes())),
         },
-        // Not a record of TLS: an unencrypted server's complaint.
+        // Not a TLS record: an error message from an unencrypted server.
         Error::InvalidMessage(_) => TlsFault::NotTls,
         other => TlsFault::Other(shown(other.to_string().as_bytes())),
     }

@@ -1,4 +1,4 @@
-//! The client against a real server that misbehaves.
+//! Tests of the client against a real server that misbehaves.
 
 use crate::testing::{Answer, Authority, Server};
 use crate::{
@@ -12,8 +12,8 @@ fn client() -> Client {
     Client::new(Options::default()).unwrap()
 }
 
-/// One that gives up soon.
-fn hasty() -> Client {
+/// A client with a short deadline.
+fn impatient_client() -> Client {
     Client::new(Options {
         deadline: Duration::from_millis(300),
         ..Options::default()
@@ -28,7 +28,7 @@ fn kind(outcome: Result<crate::Response, HttpError>) -> ErrorKind {
 }
 
 #[test]
-fn an_answer_comes_with_its_status_and_body() {
+fn a_response_has_its_status_and_body() {
     let server = Server::start(|_| Answer::Body(408, b"{\"timed_out\":true}".to_vec()));
     let response = client()
         .get(&server.endpoint(), "/_cluster/health?level=cluster")
@@ -40,12 +40,12 @@ fn an_answer_comes_with_its_status_and_body() {
     );
     let requests = server.requests();
     assert!(requests[0].starts_with("GET /_cluster/health?level=cluster HTTP/1.1\r\n"));
-    // Nothing of it could be unpacked.
+    // Responses are not decompressed.
     assert!(!requests[0].to_ascii_lowercase().contains("accept-encoding"));
 }
 
 #[test]
-fn a_json_body_is_sent_whole() {
+fn a_json_body_is_sent_completely() {
     let server = Server::start(|_| Answer::Body(400, b"{\"took\":1}".to_vec()));
     let client = Client::new(Options {
         credentials: Credentials::Bearer(Secret::new("key".to_owned())),
@@ -71,7 +71,7 @@ fn a_json_body_is_sent_whole() {
     assert!(head.contains("authorization: bearer key"), "{head}");
     let body: serde_json::Value = serde_json::from_str(body).unwrap();
     assert_eq!(body, question);
-    // The connection is in order: it is used again, also after the server closed it.
+    // The connection is intact: it is reused, also after the server has closed it.
     client.post_json(&server.endpoint(), "/x", &1).unwrap();
     assert_eq!(server.connections(), 1);
     server.close_connections();
@@ -80,14 +80,14 @@ fn a_json_body_is_sent_whole() {
 }
 
 #[test]
-fn chunks_are_put_together() {
+fn chunks_are_joined() {
     let server = Server::start(|_| Answer::Chunked(vec![b"[1,".to_vec(), b"2]".to_vec()]));
     let numbers: Vec<u32> = client().get_json(&server.endpoint(), "").unwrap();
     assert_eq!(numbers, [1, 2]);
 }
 
 #[test]
-fn a_status_is_an_error_of_the_json_form_and_its_text_is_tamed() {
+fn get_json_rejects_a_status_and_sanitizes_its_text() {
     let server = Server::start(|_| Answer::Body(503, b"no\r\n\x1b[31mmaster".to_vec()));
     let error = client()
         .get_json::<serde_json::Value>(&server.endpoint(), "/x?key=hunter2")
@@ -101,7 +101,7 @@ fn a_status_is_an_error_of_the_json_form_and_its_text_is_tamed() {
 }
 
 #[test]
-fn a_401_points_to_credentials() {
+fn a_401_hints_at_credentials() {
     let server = Server::start(|_| Answer::Body(401, Vec::new()));
     let error = client()
         .get(&server.endpoint(), "")
@@ -166,7 +166,7 @@ fn credentials_are_sent() {
 }
 
 #[test]
-fn credentials_that_cannot_be_sent_make_no_client() {
+fn credentials_that_cannot_be_sent_are_rejected() {
     let credentials = Credentials::ApiKey(Secret::new("a\nb".to_owned()));
     let options = Options {
         credentials,
@@ -179,11 +179,11 @@ fn credentials_that_cannot_be_sent_make_no_client() {
 }
 
 #[test]
-fn a_deadline_covers_every_part() {
+fn the_deadline_covers_every_stage() {
     let silent = Server::start(|_| Answer::Silence);
     let slow = Server::start(|_| Answer::Slow(Duration::from_secs(5), Box::new(Answer::ok("{}"))));
     let drip = Server::start(|_| Answer::Drip(Duration::from_millis(20)));
-    // Accepts, but never says anything in TLS.
+    // Accepts connections but never answers the TLS handshake.
     let deaf = TcpListener::bind("127.0.0.1:0").unwrap();
     let deaf_url = format!("https://{}", deaf.local_addr().unwrap());
     let limit = Duration::from_millis(300);
@@ -194,15 +194,15 @@ fn a_deadline_covers_every_part() {
         (Endpoint::parse(&deaf_url).unwrap(), Stage::Unknown),
     ] {
         let start = Instant::now();
-        let found = kind(hasty().get(&endpoint, ""));
+        let found = kind(impatient_client().get(&endpoint, ""));
         assert_eq!(found, ErrorKind::Timeout { limit, stage }, "{endpoint}");
-        // Not a measurement: the servers' own ends are seconds away, or never.
+        // Not a measurement: the servers finish only after many seconds, or never.
         assert!(start.elapsed() < Duration::from_secs(4), "{endpoint}");
     }
 }
 
 #[test]
-fn a_body_without_end_meets_the_limit() {
+fn an_endless_body_hits_the_limit() {
     let server = Server::start(|_| Answer::Endless);
     let long = Server::start(|_| Answer::Body(200, vec![b'x'; 1001]));
     let fits = Server::start(|_| Answer::Body(200, vec![b'x'; 1000]));
@@ -219,7 +219,7 @@ fn a_body_without_end_meets_the_limit() {
 }
 
 #[test]
-fn a_head_without_end_meets_a_limit() {
+fn an_endless_head_hits_the_limit() {
     let server = Server::start(|_| {
         let mut head = b"HTTP/1.1 200 OK\r\n".to_vec();
         for _ in 0..20_000 {
@@ -242,7 +242,7 @@ fn garbage_is_not_http() {
 }
 
 #[test]
-fn an_answer_cut_short_is_no_answer() {
+fn a_truncated_response_is_an_error() {
     for raw in [
         &b""[..],
         b"HTTP/1.1 200 OK\r\nConte",
@@ -256,7 +256,7 @@ fn an_answer_cut_short_is_no_answer() {
 }
 
 #[test]
-fn json_that_does_not_fit_is_an_error() {
+fn json_of_another_shape_is_an_error() {
     let deep = "[".repeat(100_000);
     for body in ["<html>", "{\"a\":", "", &deep] {
         let owned = body.to_owned();
@@ -269,7 +269,7 @@ fn json_that_does_not_fit_is_an_error() {
 }
 
 #[test]
-fn nobody_listening_and_no_such_name_differ() {
+fn refused_connections_and_unknown_hosts_are_distinct_errors() {
     // A port that was free a moment ago.
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -278,7 +278,7 @@ fn nobody_listening_and_no_such_name_differ() {
         .port();
     let nobody = Endpoint::parse(&format!("http://127.0.0.1:{port}")).unwrap();
     assert_eq!(kind(client().get(&nobody, "")), ErrorKind::Refused);
-    // RFC 6761: .invalid never exists. Without a name service it fails in the same way.
+    // RFC 6761: .invalid never resolves. Without a name service it fails in the same way.
     let nowhere = Endpoint::parse("http://trimtab.invalid").unwrap();
     let found = kind(client().get(&nowhere, ""));
     assert!(
@@ -295,7 +295,7 @@ fn nobody_listening_and_no_such_name_differ() {
 }
 
 #[test]
-fn a_path_that_does_not_fit_is_refused() {
+fn an_invalid_path_is_rejected() {
     let client = client();
     let page = Endpoint::parse("http://127.0.0.1:1/a?q=1").unwrap();
     assert_eq!(kind(client.get(&page, "/b")), ErrorKind::Path);
@@ -308,14 +308,14 @@ fn a_ping_measures_a_kept_connection() {
     let server = Server::start(|_| Answer::ok("{}"));
     let client = client();
     client.ping(&server.endpoint(), "/").unwrap();
-    // The first one connected, so it was asked twice.
+    // The first request connected, so a second one was sent.
     assert_eq!((server.requests().len(), server.connections()), (2, 1));
     client.ping(&server.endpoint(), "/").unwrap();
     assert_eq!((server.requests().len(), server.connections()), (3, 1));
 }
 
 #[test]
-fn a_ping_feels_a_slow_answer_and_fails_on_a_bad_one() {
+fn a_ping_measures_slow_responses_and_fails_on_errors() {
     let pause = Duration::from_millis(60);
     let slow = Server::start(move |_| Answer::Slow(pause, Box::new(Answer::ok("{}"))));
     assert!(client().ping(&slow.endpoint(), "/").unwrap() >= pause);
@@ -325,14 +325,14 @@ fn a_ping_feels_a_slow_answer_and_fails_on_a_bad_one() {
 }
 
 #[test]
-fn a_kept_connection_that_the_server_closed_is_no_failure() {
+fn a_request_is_retried_if_the_server_closed_a_kept_connection() {
     let server = Server::start(|_| Answer::ok("{}"));
     let client = client();
     for _ in 0..5 {
         client.get(&server.endpoint(), "").unwrap();
         server.close_connections();
     }
-    // Closes when it is asked for the second time: only the request itself can notice.
+    // Closes on the second request: only the request itself can notice.
     let server = Server::start({
         let count = std::sync::atomic::AtomicUsize::new(0);
         move |_| match count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
@@ -347,7 +347,7 @@ fn a_kept_connection_that_the_server_closed_is_no_failure() {
 }
 
 #[test]
-fn a_shut_down_client_ends_what_it_waits_for() {
+fn shutting_down_aborts_pending_requests() {
     let server = Server::start(|_| Answer::Silence);
     let client = Client::new(Options {
         deadline: Duration::from_mins(5),
@@ -367,7 +367,7 @@ fn a_shut_down_client_ends_what_it_waits_for() {
     client.get(&server.endpoint(), "").unwrap_err();
 }
 
-/// A file with the authority's certificate.
+/// Writes the authority's certificate to a file.
 fn pem(text: &str) -> tempfile::NamedTempFile {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
@@ -384,7 +384,7 @@ fn trusting(authority: &Authority) -> Client {
 }
 
 #[test]
-fn tls_takes_the_right_authority_only() {
+fn tls_requires_a_trusted_authority() {
     let authority = Authority::new();
     let server = Server::start_tls(&authority, &["localhost"], |_| Answer::ok("{}"));
     let endpoint = Endpoint::parse(&server.url_by_name()).unwrap();
@@ -397,7 +397,7 @@ fn tls_takes_the_right_authority_only() {
 }
 
 #[test]
-fn tls_takes_the_right_name_and_time_only() {
+fn tls_requires_a_matching_name_and_a_valid_date() {
     let authority = Authority::new();
     let client = trusting(&authority);
     let named = Server::start_tls(&authority, &["es1.example"], |_| Answer::ok("{}"));
@@ -409,13 +409,13 @@ fn tls_takes_the_right_name_and_time_only() {
     let found = kind(client.get(&Endpoint::parse(&expired.url_by_name()).unwrap(), ""));
     assert_eq!(found, ErrorKind::Tls(TlsFault::Expired));
     assert!(named.requests().is_empty() && expired.requests().is_empty());
-    // An address is a name like others.
+    // An address is a name like any other.
     let address = Server::start_tls(&authority, &["127.0.0.1"], |_| Answer::ok("{}"));
     assert_eq!(client.get(&address.endpoint(), "").unwrap().status, 200);
 }
 
 #[test]
-fn an_explicit_word_takes_any_certificate() {
+fn any_certificate_is_accepted_on_request() {
     let server = Server::start_tls(&Authority::new(), &["x.example"], |_| Answer::ok("{}"));
     let options = Options {
         accept_invalid_certificates: true,
@@ -426,11 +426,12 @@ fn an_explicit_word_takes_any_certificate() {
 }
 
 #[test]
-fn encrypted_and_plain_do_not_mix() {
+fn tls_and_plaintext_do_not_mix() {
     let plain = Server::start(|_| Answer::ok("{}"));
     let url = plain.url("").replace("http://", "https://");
-    let found = kind(hasty().get(&Endpoint::parse(&url).unwrap(), ""));
-    // The server waits for a line's end within the handshake's bytes; a real one complains.
+    let found = kind(impatient_client().get(&Endpoint::parse(&url).unwrap(), ""));
+    // The test server waits for a line ending among the handshake's bytes; a real one returns an
+    // error.
     assert!(matches!(found, ErrorKind::Timeout { .. }), "{found}");
     let complaining = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", complaining.local_addr().unwrap());
@@ -446,7 +447,7 @@ fn encrypted_and_plain_do_not_mix() {
 }
 
 #[test]
-fn a_ca_file_that_cannot_be_used_makes_no_client() {
+fn an_unusable_ca_file_is_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let texts = [

@@ -1,8 +1,7 @@
-//! The parts of a connection that the client looks after itself: addresses are remembered, so that
-//! a latency is the server's and not the name service's, and new connections are counted, so that
-//! a latency is known to be without a handshake.
+//! Connection hooks: addresses are cached, so that latencies do not include name lookups, and new
+//! connections are counted, so that a latency is known not to include a handshake.
 //!
-//! The library calls these interfaces unversioned: they may change with its minor versions.
+//! ureq does not version these interfaces: they may change in its minor releases.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -15,28 +14,28 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{ConnectionDetails, Connector, NextTimeout, Transport};
 
-/// How long an address is believed.
+/// How long a resolved address is cached.
 const REMEMBERED: Duration = Duration::from_mins(1);
 
 type Known = HashMap<String, (Instant, Vec<SocketAddr>)>;
 
-/// Addresses by `host:port`.
+/// Cache of addresses by `host:port`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Addresses(Arc<Mutex<Known>>);
 
 impl Addresses {
-    /// Forgets all of them: a connection failed, the host may have moved.
+    /// Clears the cache: a connection failed, so the host may have moved.
     pub(crate) fn forget(&self) {
         self.known().clear();
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        // The map is never left half changed.
+        // Panics cannot leave the map half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Looks names up, at most once a minute each.
+/// Resolves names, each at most once a minute.
 #[derive(Debug)]
 pub(crate) struct RememberingResolver {
     inner: DefaultResolver,
@@ -76,7 +75,7 @@ impl Resolver for RememberingResolver {
     }
 }
 
-/// How many connections were made.
+/// Number of connections opened.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConnectionCount(Arc<AtomicU64>);
 

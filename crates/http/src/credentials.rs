@@ -1,4 +1,4 @@
-//! Who asks. Secrets never appear in arguments, messages or debug output.
+//! Credentials. Secrets never appear in arguments, messages or debug output.
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use rustix::fs::OFlags;
@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-/// A credentials file is a few lines.
+/// A credentials file has only a few lines.
 const FILE_BYTES_MAX: u64 = 16 << 10;
 
 const USER: &str = "TRIMTAB_USER";
@@ -18,16 +18,16 @@ const PASSWORD: &str = "TRIMTAB_PASSWORD";
 const API_KEY: &str = "TRIMTAB_API_KEY";
 const BEARER_TOKEN: &str = "TRIMTAB_BEARER_TOKEN";
 
-/// The environment variables that [`Credentials::from_environment`] reads: to be kept from the
-/// environment of programs that are started.
+/// The environment variables that [`Credentials::from_environment`] reads. Remove them from the
+/// environment of child processes.
 pub const SECRET_VARIABLES: [&str; 4] = [USER, PASSWORD, API_KEY, BEARER_TOKEN];
 
-/// A text that is never shown, and overwritten when dropped.
+/// A string that is never printed, and is zeroed when dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Takes a text over.
+    /// Takes ownership of a text.
     pub fn new(text: String) -> Self {
         Self(Zeroizing::new(text))
     }
@@ -43,10 +43,10 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What is sent with every request of a client.
+/// Credentials that a client sends with every request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Credentials {
-    /// Nothing.
+    /// No credentials.
     #[default]
     None,
     /// HTTP Basic, RFC 7617.
@@ -56,43 +56,43 @@ pub enum Credentials {
         /// Password.
         password: Secret,
     },
-    /// Elasticsearch's `ApiKey`, either `id:key` or its base64 form.
+    /// An Elasticsearch API key, either as `id:key` or in base64 form.
     ApiKey(Secret),
     /// A bearer token, RFC 6750.
     Bearer(Secret),
 }
 
-/// Why there are no credentials. It never repeats a value.
+/// Why credentials could not be loaded. It never contains a secret value.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     /// The file could not be read.
     #[error("credentials file {}: {error}", path.display())]
     Unread {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
-    /// Others may read the file.
+    /// Others can read the file.
     #[error("credentials file {}: mode {mode:04o} lets others read it", path.display())]
     Exposed {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
     },
-    /// Somebody else owns the file, and could put their own credentials in.
+    /// Another user owns the file, and could put their own credentials in it.
     #[error("credentials file {}: it belongs to user {owner}", path.display())]
     Owner {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Its owner's number.
+        /// User ID of its owner.
         owner: u32,
     },
-    /// Something is wrong with what stands there.
+    /// The contents are invalid.
     #[error("{origin}: {problem}")]
     Malformed {
-        /// File and line, or variables.
+        /// The file and line, or the variables.
         origin: String,
         /// What is wrong.
         problem: String,
@@ -100,7 +100,7 @@ pub enum CredentialsError {
 }
 
 impl CredentialsError {
-    /// The way out.
+    /// Returns how to fix it.
     pub fn hint(&self) -> String {
         match self {
             Self::Unread { .. } => {
@@ -123,7 +123,7 @@ impl CredentialsError {
     }
 }
 
-/// The parts as they are found, before it is known whether they fit together.
+/// The values read, before checking that they fit together.
 #[derive(Default)]
 struct Parts {
     user: Option<String>,
@@ -148,11 +148,11 @@ impl Parts {
 }
 
 impl Credentials {
-    /// Those of the environment, read through `variable` (in a program: [`std::env::var_os`]). An
-    /// empty variable counts as unset.
+    /// Reads credentials from the environment through `variable` (in a program:
+    /// [`std::env::var_os`]). An empty variable counts as unset.
     ///
     /// # Errors
-    /// When the variables do not fit together, or hold what HTTP cannot carry.
+    /// If the variables do not fit together, or contain characters that HTTP cannot carry.
     pub fn from_environment(
         variable: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, CredentialsError> {
@@ -174,18 +174,20 @@ impl Credentials {
         parts.credentials().map_err(malformed)
     }
 
-    /// Reads a file of lines `KEY = VALUE` with the keys `user`, `password`, `api_key`,
-    /// `bearer_token`; `#` begins a comment line. Blanks around a value do not belong to it.
+    /// Reads a file of `KEY = VALUE` lines with the keys `user`, `password`, `api_key` and
+    /// `bearer_token`; lines that start with `#` are comments. Whitespace around values is ignored.
     ///
     /// # Errors
-    /// When the file cannot be read, is not a regular file, is readable for group or others,
-    /// belongs to somebody else than the caller and root, or does not hold one kind of credentials.
+    /// If the file cannot be read, is not a regular file, is readable by group or others, is owned
+    /// by anyone other than the caller or root, or does not contain exactly one kind of
+    /// credentials.
     pub fn from_file(path: &Path) -> Result<Self, CredentialsError> {
         let unread = |error| CredentialsError::Unread {
             path: path.to_owned(),
             error,
         };
-        // A FIFO must not block; what was opened is checked, not what the path means later.
+        // Opening a FIFO must not block. The checks apply to the opened file, not to the path,
+        // which may change.
         let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
         let file = OpenOptions::new()
             .read(true)
@@ -210,7 +212,7 @@ impl Credentials {
                 owner,
             });
         }
-        // One allocation, so that growing leaves no copies behind.
+        // Allocated once, so that growing leaves no copies behind.
         let mut text = Zeroizing::new(String::with_capacity(
             usize::try_from(FILE_BYTES_MAX).unwrap_or_default() + 1,
         ));
@@ -223,10 +225,10 @@ impl Credentials {
         Self::parse(&path.display().to_string(), &text)
     }
 
-    /// What [`Self::from_file`] does with the text. `name` is the file's name for errors.
+    /// Parses the text of a credentials file. `name` is the file name used in errors.
     ///
     /// # Errors
-    /// When a line is not understood, or the keys do not fit together.
+    /// If a line cannot be parsed, or the keys do not fit together.
     pub fn parse(name: &str, text: &str) -> Result<Self, CredentialsError> {
         let mut parts = Parts::default();
         for (index, line) in text.lines().enumerate() {
@@ -269,12 +271,12 @@ impl Credentials {
         }
     }
 
-    /// Whether there is something to send.
+    /// Whether there are no credentials to send.
     pub fn is_none(&self) -> bool {
         matches!(self, Self::None)
     }
 
-    /// The value of the `Authorization` header. An error says what cannot be sent.
+    /// Returns the value of the `Authorization` header. The error says what cannot be sent.
     pub(crate) fn header(&self) -> Result<Option<Zeroizing<String>>, String> {
         let encoded = |text: &str| Zeroizing::new(BASE64_STANDARD.encode(text));
         let visible = |what: &str, secret: &Secret| {
@@ -333,13 +335,13 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_gives_one_kind() {
+    fn the_environment_selects_one_kind() {
         assert!(environment(&[]).unwrap().is_none());
         assert!(environment(&[(API_KEY, "")]).unwrap().is_none());
-        // The example of RFC 7617, section 2.
+        // The example from RFC 7617, section 2.
         let basic = environment(&[(USER, "Aladdin"), (PASSWORD, "open sesame")]).unwrap();
         assert_eq!(header(&basic), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
-        // The example of Elasticsearch's reference: id and api_key, and their "encoded".
+        // The example from the Elasticsearch reference: id and api_key, and their "encoded" form.
         let encoded = "VnVhQ2ZHY0JDZGJrUW0tZTVhT3g6dWkybHAyYXhUTm1zeWFrdzl0dk5udw==";
         let pair = environment(&[(API_KEY, "VuaCfGcBCdbkQm-e5aOx:ui2lp2axTNmsyakw9tvNnw")]);
         assert_eq!(header(&pair.unwrap()), format!("ApiKey {encoded}"));
@@ -350,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_do_not_fit_are_refused_without_their_values() {
+    fn conflicting_variables_are_rejected_without_their_values() {
         for pairs in [
             &[(USER, "hunter2")][..],
             &[(PASSWORD, "hunter2")],
@@ -366,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_is_no_text_is_not_skipped() {
+    fn a_variable_that_is_not_utf_8_is_not_ignored() {
         use std::os::unix::ffi::OsStringExt;
         let variable =
             |name: &str| (name == PASSWORD).then(|| OsString::from_vec(b"hunter2\xff".to_vec()));
@@ -401,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_owner_is_read() {
+    fn a_private_file_is_read() {
         for mode in [0o600, 0o400] {
             let file = file("# cluster\nuser = elastic\n\npassword=a = b \n", mode);
             assert_eq!(
@@ -415,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_can_read_is_refused() {
+    fn a_file_that_others_can_read_is_rejected() {
         for mode in [0o640, 0o604, 0o660, 0o620, 0o777] {
             let file = file("api_key = x\n", mode);
             let error = Credentials::from_file(file.path()).unwrap_err();
@@ -427,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_small_regular_file_is_refused() {
+    fn large_and_special_files_are_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let fifo = directory.path().join("fifo");
         rustix::fs::mknodat(
@@ -450,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_lines_are_named_and_not_repeated() {
+    fn malformed_lines_are_located_but_not_quoted() {
         for (text, place) in [
             ("user = a\nhunter2\n", "f:2: not of the form"),
             ("hunter2 = 1\n", "f:1: an unknown key"),

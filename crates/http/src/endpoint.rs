@@ -1,19 +1,19 @@
-//! Where a server is: `http://host:port/base?query`.
+//! Server URLs: `http://host:port/base?query`.
 
 use facts::InputError;
 use std::fmt;
 use ureq::http::Uri;
 
-/// The source that errors name.
+/// The source name used in errors.
 const SOURCE: &str = "URL";
-/// Longer than any URL that a person writes.
+/// Longer than any URL that a person types.
 const URL_BYTES_MAX: usize = 4096;
-/// The longest name that DNS has.
+/// Maximum length of a DNS name.
 const HOST_BYTES_MAX: usize = 253;
 
-/// A server, or one page of it.
+/// The URL of a server or of one page on it.
 ///
-/// Its text form leaves the query out, since queries carry keys.
+/// Its text form omits the query string, which may contain keys.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
     tls: bool,
@@ -27,10 +27,10 @@ impl Endpoint {
     /// Parses `http://` and `https://` URLs: host or address, optional port, path and query.
     ///
     /// # Errors
-    /// For everything else. A URL with a user or password in it is refused, and the error does not
-    /// repeat it.
+    /// If `text` is anything else. A URL with a user name or password is rejected, and the error
+    /// does not repeat it.
     pub fn parse(text: &str) -> Result<Self, InputError> {
-        // A password may hold any character: where an @ stands nothing is repeated.
+        // A password may contain any character, so nothing is repeated if there is an @.
         let error = |expected: &str| {
             let found = match text {
                 _ if text.contains('@') => "text with an @, not shown: it may hold a password",
@@ -69,7 +69,7 @@ impl Endpoint {
         let port = match port {
             None if tls => 443,
             None => 80,
-            // parse() would take a sign.
+            // parse() would accept a sign.
             Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits
                 .parse()
                 .ok()
@@ -94,22 +94,22 @@ impl Endpoint {
         }
     }
 
-    /// Whether the connection is encrypted.
+    /// Whether it uses TLS.
     pub(crate) fn is_tls(&self) -> bool {
         self.tls
     }
 
-    /// Host name or address, in lower case; an IPv6 address in brackets.
+    /// Returns the host name or address in lower case; an IPv6 address in brackets.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// TCP port; 80 or 443 where the URL names none.
+    /// Returns the TCP port; 80 or 443 if the URL has none.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Whether the named host is this one: `localhost` or a loopback address.
+    /// Whether the host is the local machine: `localhost` or a loopback address.
     pub fn is_loopback(&self) -> bool {
         let bare = self.host.trim_matches(['[', ']']);
         bare == "localhost"
@@ -118,9 +118,9 @@ impl Endpoint {
                 .is_ok_and(|address| address.is_loopback())
     }
 
-    /// The address of a page below this one; an empty path means this one. `None` where the two
-    /// do not fit: a path that does not begin with `/`, a path behind a query, or characters
-    /// that a URL cannot hold.
+    /// Returns the URL of a page below this one; an empty path means this one. `None` if they
+    /// cannot be combined: the path does not start with `/`, there is a path after a query string,
+    /// or it has characters that are not allowed in a URL.
     pub(crate) fn uri(&self, path: &str) -> Option<Uri> {
         let mut text = format!("{}{}", self.origin(), self.path);
         if path.is_empty() {
@@ -147,7 +147,7 @@ impl Endpoint {
     }
 }
 
-/// Host and port. An error is what was expected.
+/// Splits off the port. The error says what was expected.
 fn split_authority(authority: &str) -> Result<(&str, Option<&str>), &'static str> {
     let (host, rest) = if authority.starts_with('[') {
         let end = authority.find(']').ok_or("a ] behind the IPv6 address")?;
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_and_case_have_one_form() {
+    fn ports_and_case_are_normalized() {
         assert_eq!(shown("http://Es1.Example"), "http://es1.example:80");
         assert_eq!(shown("HTTPS://es1:9200/"), "https://es1:9200/");
         assert_eq!(shown("https://[::1]/a/b"), "https://[::1]:443/a/b");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_refused_with_what_was_expected() {
+    fn other_texts_are_rejected_with_what_was_expected() {
         for (text, expected) in [
             ("", "http://"),
             ("es1:9200", "http://"),
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_refused_and_not_repeated() {
+    fn a_password_is_rejected_and_not_repeated() {
         for text in [
             "https://elastic:hunter2@es1:9200/",
             "https://elastic:hunt/er2@es1:9200/",
@@ -256,13 +256,13 @@ mod tests {
         }
         let error = Endpoint::parse("https://u:hunter2@es1").unwrap_err();
         assert!(error.expected.contains("TRIMTAB_PASSWORD"), "{error}");
-        // Nor is a key in a query.
+        // Nor is a key in a query string.
         let error = Endpoint::parse("https://es1:x/?api_key=hunter2").unwrap_err();
         assert!(!error.to_string().contains("hunter2"), "{error}");
     }
 
     #[test]
-    fn paths_go_below_the_base() {
+    fn paths_are_appended_to_the_base() {
         let base = Endpoint::parse("http://es1:9200/proxy/").unwrap();
         let uri = |endpoint: &Endpoint, path| endpoint.uri(path).map(|uri| uri.to_string());
         assert_eq!(
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_is_recognised() {
+    fn loopback_is_recognized() {
         for (text, loopback) in [
             ("http://localhost", true),
             ("http://127.1.2.3", true),
@@ -299,7 +299,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_parses_is_a_url_and_parses_again(text in "https?://[ -~]{0,40}") {
+        fn parsed_urls_round_trip(text in "https?://[ -~]{0,40}") {
             if let Ok(endpoint) = Endpoint::parse(&text) {
                 let uri = endpoint.uri("").expect("a URL").to_string();
                 prop_assert_eq!(Endpoint::parse(&uri).expect("its own text").uri(""), endpoint.uri(""));

@@ -1,109 +1,109 @@
-//! What went wrong with a request.
+//! Errors of requests.
 
 use std::fmt;
 use std::time::Duration;
 
-/// The longest piece of a server's text that an error repeats, in characters.
+/// Maximum length of server text quoted in an error, in characters.
 const SHOWN_CHARS_MAX: usize = 200;
 
-/// A request that brought no usable answer: what was asked, what was found.
+/// A request that failed or returned no usable response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{asked}: {kind}")]
+#[error("{request}: {kind}")]
 pub struct HttpError {
-    /// `GET https://es1:9200/_cluster/health`; queries are left out.
-    pub asked: String,
-    /// What was found.
+    /// The request: `GET https://es1:9200/_cluster/health`; query strings are omitted.
+    pub request: String,
+    /// What went wrong.
     pub kind: ErrorKind,
 }
 
-/// How far a request had come when its time was over.
+/// The stage a request had reached when it timed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Looking the host's name up.
+    /// Resolving the host name.
     Name,
-    /// Connecting, the TLS handshake included.
+    /// Connecting, including the TLS handshake.
     Connect,
-    /// Sending, or waiting for the answer's head.
+    /// Sending the request, or waiting for the response head.
     Answer,
-    /// Reading the answer's body.
+    /// Reading the response body.
     Body,
-    /// Somewhere.
+    /// Unknown stage.
     Unknown,
 }
 
-/// Why a TLS connection was not made.
+/// Why a TLS connection failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsFault {
     /// The certificate's issuer is not trusted.
     UnknownIssuer,
     /// The certificate is for other names.
     WrongName,
-    /// The certificate's time is over or has not begun.
+    /// The certificate has expired or is not yet valid.
     Expired,
     /// The server does not speak TLS.
     NotTls,
-    /// Anything else, in the TLS library's words.
+    /// Any other error, in the TLS library's words.
     Other(String),
 }
 
-/// What was found instead of an answer.
+/// What went wrong with a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The client cannot be made: a certificate file, say.
+    /// The client cannot be created, for example because of a certificate file.
     Setup(String),
-    /// The path does not fit the endpoint.
+    /// The path cannot be combined with the endpoint.
     Path,
-    /// The host's name has no address, or the name service no answer.
+    /// The host name has no address, or the name service did not respond.
     Resolve(String),
-    /// Nobody listens there.
+    /// Connection refused.
     Refused,
-    /// The network leads nowhere, or another trouble of the connection.
+    /// The network is unreachable, or another connection error.
     Connection(String),
-    /// No TLS connection.
+    /// TLS failed.
     Tls(TlsFault),
-    /// The time was over.
+    /// The request timed out.
     Timeout {
-        /// The limit that was met.
+        /// The timeout that was hit.
         limit: Duration,
-        /// How far it had come.
+        /// The stage it had reached.
         stage: Stage,
     },
-    /// The server closed the connection before its answer was complete.
+    /// The server closed the connection before the response was complete.
     Cut,
-    /// The answer is not HTTP.
+    /// The response is not HTTP.
     NotHttp(String),
-    /// The answer is longer than the limit.
+    /// The response exceeds the limit.
     TooLarge {
         /// The limit.
         limit_bytes: u64,
     },
     /// A status other than 2xx.
     Status {
-        /// The status.
+        /// The status code.
         code: u16,
-        /// The beginning of the body, on one line.
+        /// The start of the body, on one line.
         body: String,
     },
-    /// The server points elsewhere; redirects are not followed.
+    /// The server redirects; redirects are not followed.
     Redirect {
-        /// The status.
+        /// The status code.
         code: u16,
-        /// Where to, without its query.
+        /// The target, without its query string.
         location: String,
     },
-    /// The body is not the JSON that was expected.
+    /// The body is not the expected JSON.
     Json(String),
 }
 
 impl HttpError {
-    pub(crate) fn new(asked: impl Into<String>, kind: ErrorKind) -> Self {
+    pub(crate) fn new(request: impl Into<String>, kind: ErrorKind) -> Self {
         Self {
-            asked: asked.into(),
+            request: request.into(),
             kind,
         }
     }
 
-    /// The way out, in one sentence.
+    /// Returns how to fix it, in one sentence.
     pub fn hint(&self) -> String {
         let text = match &self.kind {
             ErrorKind::Setup(_) => "name a readable PEM file with certificates",
@@ -201,10 +201,10 @@ impl fmt::Display for TlsFault {
     }
 }
 
-/// A server's text for people: one line, cut to 200 characters, without control characters and those
-/// that hide or reorder text ("Trojan source", CVE-2021-42574).
+/// Formats server text for display: one line, cut to 200 characters, without control characters and
+/// without characters that hide or reorder text ("Trojan source", CVE-2021-42574).
 pub fn shown(text: &[u8]) -> String {
-    // Four bytes a character at most: no need to look at more.
+    // A character has at most four bytes, so there is no need to look further.
     let head = &text[..text.len().min(4 * SHOWN_CHARS_MAX)];
     let line = String::from_utf8_lossy(head);
     let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -222,7 +222,7 @@ pub fn shown(text: &[u8]) -> String {
     out
 }
 
-/// Format characters (Cf) of Unicode that terminals obey.
+/// Whether `c` is a Unicode format character (Cf) that terminals obey.
 fn is_format(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}'
@@ -238,7 +238,7 @@ mod tests {
     use super::shown;
 
     #[test]
-    fn a_servers_text_cannot_steer_a_terminal() {
+    fn server_text_cannot_control_a_terminal() {
         let text = "\u{1b}]0;x\u{7} a\u{202e}b\u{9b}31m\u{e9}";
         assert_eq!(
             shown(text.as_bytes()),

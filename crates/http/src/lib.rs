@@ -1,4 +1,4 @@
-//! Asks HTTP servers, synchronously, with a limit on everything: time, size, redirects.
+//! A synchronous HTTP client with limits on everything: time, size, redirects.
 //!
 //! ```no_run
 //! use http::{Client, Credentials, Endpoint, Options};
@@ -14,25 +14,27 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! - **Time.** [`Options::deadline`] covers a whole request: name, connection, TLS, answer, body. A
-//!   server that sends one byte a second meets it all the same.
-//! - **Size.** A body longer than [`Options::body_bytes_max`] is an error, never a cut answer.
-//! - **Redirects** are never followed, so that credentials go to the named host only.
-//! - **Proxies** of the environment (`HTTP_PROXY`) are not used: what is measured and believed is
-//!   the named host's own answer.
+//! - **Time.** [`Options::deadline`] covers a whole request: name lookup, connection, TLS,
+//!   response, body. A server that sends one byte a second hits it just the same.
+//! - **Size.** A body longer than [`Options::body_bytes_max`] is an error, never a truncated
+//!   response.
+//! - **Redirects** are never followed, so that credentials go only to the host that was named.
+//! - **Proxies** from the environment (`HTTP_PROXY`) are not used: responses and latencies are
+//!   those of the named host itself.
 //! - **Credentials** come from the environment or from a file that only its owner can read, never
-//!   from a URL or an argument, where every process on the host could see them. A client sends its
-//!   credentials to every endpoint that it is asked for: make one client per trust.
-//! - **TLS** is rustls. The system's certificate authorities are trusted (`SSL_CERT_FILE` and
-//!   `SSL_CERT_DIR` change where they are looked for), and those of [`Options::ca_file`] besides.
-//! - **Connections** are kept and used again; addresses are remembered for a minute, so that
+//!   from a URL or an argument, which every process on the host can see. A client sends its
+//!   credentials to every endpoint it is used with: create one client per trust domain.
+//! - **TLS** uses rustls. The system's certificate authorities are trusted (`SSL_CERT_FILE` and
+//!   `SSL_CERT_DIR` change where they are loaded from), plus those in [`Options::ca_file`].
+//! - **Connections** are kept and reused; addresses are cached for a minute, so that
 //!   [`Client::ping`] measures the server and not the name service.
-//! - **Errors** ([`HttpError`]) say what was asked and what was found; [`HttpError::hint`] says the
-//!   way out. Text of the server in them is cut and its control characters are escaped.
+//! - **Errors** ([`HttpError`]) say what was requested and what went wrong; [`HttpError::hint`]
+//!   says how to fix it. Server text in them is truncated and its control characters are escaped.
 //!
 //! The feature `testing` adds [`testing`](crate), a small server that misbehaves on demand.
 //!
-//! A package of the same name is in the dependency tree: `cargo test -p http@0.1.0` means this one.
+//! A package of the same name is in the dependency tree: use `cargo test -p http@0.1.0` for this
+//! one.
 
 mod client;
 mod connection;

@@ -1,5 +1,5 @@
-//! A small server that misbehaves on demand, for tests. It listens on a loopback address and
-//! answers until it is dropped. It panics where a test's machine gives it no port or no key.
+//! A small server that misbehaves on demand, for tests. It listens on a loopback address until it
+//! is dropped. It panics if it gets no port or cannot create a key.
 #![allow(clippy::missing_panics_doc)]
 
 use crate::Endpoint;
@@ -13,44 +13,44 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What the server does with a request.
+/// How the server responds to a request.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// This status and this body, with its length; the connection is kept.
+    /// This status and body, with a content length; the connection is kept.
     Body(u16, Vec<u8>),
     /// 200 and this body in chunks.
     Chunked(Vec<Vec<u8>>),
-    /// A redirect to this place.
+    /// A redirect to this location.
     Redirect(String),
-    /// Waits before it answers.
+    /// The response after a delay.
     Slow(Duration, Box<Answer>),
-    /// 200, then one byte after each pause, for ever.
+    /// 200, then one byte after each pause, forever.
     Drip(Duration),
-    /// 200, then bytes without end, as fast as they are taken.
+    /// 200, then endless bytes as fast as they are read.
     Endless,
-    /// These bytes, then the connection is closed.
+    /// These bytes, then closes the connection.
     Raw(Vec<u8>),
-    /// Nothing at all; the connection stays open.
+    /// Nothing; the connection stays open.
     Silence,
-    /// The answer, and the connection is closed although nothing said so.
+    /// The response, after which the connection is closed without notice.
     ThenClose(Box<Answer>),
 }
 
 impl Answer {
-    /// 200 with a text.
+    /// 200 with a text body.
     pub fn ok(text: &str) -> Self {
         Self::Body(200, text.as_bytes().to_vec())
     }
 }
 
-/// A certificate authority of a test.
+/// A certificate authority for tests.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
 }
 
 impl Authority {
-    /// A new one; nobody trusts it.
+    /// Creates an authority that nobody trusts.
     pub fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).expect("parameters");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -62,13 +62,13 @@ impl Authority {
         }
     }
 
-    /// Its certificate in PEM form.
+    /// Returns its certificate in PEM form.
     pub fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// A server's certificate for these names, in DER form, with its key. `valid` is the first
-    /// and the last year (January 1st).
+    /// Issues a server certificate for these names, in DER form, with its key. `valid` is the first
+    /// and the last year (January 1).
     fn certify(&self, names: &[&str], valid: (i32, i32)) -> ServerConfig {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).expect("parameters");
@@ -109,13 +109,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers every request, told by its head (request line and headers) and its body, without
-    /// encryption.
+    /// Starts a server without encryption. `answer` is called with the head (request line and
+    /// headers) and body of each request.
     pub fn start(answer: impl Fn(&str) -> Answer + Send + Sync + 'static) -> Self {
         Self::listen(answer, None)
     }
 
-    /// The same with TLS and a certificate of `authority` for `names`.
+    /// Starts a TLS server with a certificate for `names` issued by `authority`.
     pub fn start_tls(
         authority: &Authority,
         names: &[&str],
@@ -127,7 +127,7 @@ impl Server {
         )
     }
 
-    /// The same with a certificate whose time is over.
+    /// Starts a TLS server with an expired certificate.
     pub fn start_expired(
         authority: &Authority,
         names: &[&str],
@@ -160,28 +160,28 @@ impl Server {
         server
     }
 
-    /// Its URL with a path, by address.
+    /// Returns its URL by IP address, with a path.
     pub fn url(&self, path: &str) -> String {
         let scheme = if self.tls { "https" } else { "http" };
         format!("{scheme}://{}{path}", self.address)
     }
 
-    /// Its URL by the name `localhost`.
+    /// Returns its URL with the host name `localhost`.
     pub fn url_by_name(&self) -> String {
         self.url("").replace("127.0.0.1", "localhost")
     }
 
-    /// It as an endpoint.
+    /// Returns its URL as an endpoint.
     pub fn endpoint(&self) -> Endpoint {
         Endpoint::parse(&self.url("")).expect("a URL")
     }
 
-    /// Heads of the requests so far, each with its body.
+    /// Returns the heads of the requests so far, each with its body.
     pub fn requests(&self) -> Vec<String> {
         self.state.requests.lock().expect("no panic").clone()
     }
 
-    /// How many connections were made to it so far.
+    /// Returns how many connections it has accepted so far.
     pub fn connections(&self) -> usize {
         self.state.connections.lock().expect("no panic").len()
     }
@@ -197,7 +197,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.state.stop.store(true, Ordering::Relaxed);
-        // Wakes the listener, which then ends and frees its port.
+        // Wakes the listener, which then ends and releases its port.
         let _ = TcpStream::connect(self.address);
         if let Ok(connections) = self.state.connections.lock() {
             for stream in connections.iter() {
@@ -219,7 +219,7 @@ fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, state: &Arc<S
         let tls = tls.cloned();
         thread::spawn(move || {
             let handle = stream.try_clone();
-            // A client that goes away is the test's own business.
+            // A test may drop its client at any time.
             let _ = match tls {
                 None => serve(stream, &state),
                 Some(config) => ServerConnection::new(config)
@@ -246,7 +246,7 @@ fn serve(mut stream: impl Read + Write, state: &State) -> io::Result<()> {
     Ok(())
 }
 
-/// A request's head, and the body behind it.
+/// Reads a request's head and the body that follows.
 fn read_head(stream: &mut impl Read) -> io::Result<Option<String>> {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -267,14 +267,14 @@ fn read_head(stream: &mut impl Read) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&head).into_owned()))
 }
 
-/// Whether the connection is kept.
+/// Sends the response. Returns whether the connection is kept.
 fn respond(stream: &mut impl Write, answer: Answer, state: &State) -> io::Result<bool> {
     const UNBOUNDED: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
     match answer {
         Answer::Body(status, body) => {
             let length = body.len();
             let head = format!("HTTP/1.1 {status} x\r\nContent-Length: {length}\r\n\r\n");
-            // In one piece: two would wait for each other's acknowledgement.
+            // In a single write: two would wait for each other's acknowledgement.
             stream.write_all(&[head.into_bytes(), body].concat())?;
         }
         Answer::Chunked(chunks) => {

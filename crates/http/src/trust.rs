@@ -1,4 +1,4 @@
-//! Which certificate authorities are trusted.
+//! Trusted certificate authorities.
 
 use crate::error::{ErrorKind, HttpError};
 use std::io::Read;
@@ -6,16 +6,16 @@ use std::path::Path;
 use std::sync::Arc;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
 
-/// A bundle of all public authorities has 250 KiB.
+/// A bundle of all public authorities is about 250 KiB.
 const CA_FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// The configuration of TLS: the system's authorities and those of `ca_file`.
+/// Builds the TLS configuration from the system's authorities and those in `ca_file`.
 pub(crate) fn tls_config(
     ca_file: Option<&Path>,
     accept_invalid_certificates: bool,
 ) -> Result<TlsConfig, HttpError> {
-    // A system without certificates is no error here: the server may be unencrypted, or its
-    // authority named by `ca_file`. Otherwise its certificate will be refused.
+    // A system without certificates is not an error here: the server may be unencrypted, or its
+    // authority may be in `ca_file`. Otherwise its certificate will be rejected.
     let system = rustls_native_certs::load_native_certs();
     let mut roots: Vec<Certificate<'static>> = system
         .certs
@@ -52,13 +52,13 @@ fn read_ca_file(path: &Path) -> Result<Vec<Certificate<'static>>, HttpError> {
     for item in parse_pem(&text) {
         match item {
             Ok(PemItem::Certificate(certificate)) => {
-                // One that the library cannot use must not be skipped silently.
+                // Certificates that the library cannot use must not be skipped silently.
                 check
                     .add(certificate.der().into())
                     .map_err(|error| failed(format!("not a usable certificate: {error}")))?;
                 certificates.push(certificate);
             }
-            // A private key that stands beside them is none of our business.
+            // Ignore a private key stored in the same file.
             Ok(_) => {}
             Err(error) => return Err(failed(format!("not PEM: {error}"))),
         }

@@ -1,7 +1,8 @@
-//! Files that are there whole or not at all: written under another name beside it, fsynced, renamed.
+//! Atomic file writes: a file appears complete or not at all, because it is written under a
+//! temporary name in the same directory, fsynced and renamed.
 //!
-//! Not the crate `tempfile`: it works with paths, and a state directory that was opened and found to
-//! be our own must be written to through its descriptor.
+//! This does not use the crate `tempfile`, which works with paths: a state directory that was
+//! opened and verified to be ours must be written to through its file descriptor.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, RenameFlags, Uid};
@@ -12,31 +13,31 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// How many names for a temporary file are tried.
+/// How many temporary names are tried.
 const NAMES_MAX: u32 = 100;
-/// Of a file's name, what its temporary one begins with: both fit into 255 bytes.
+/// How much of a file's name its temporary name starts with: both fit into 255 bytes.
 const NAME_CHARS_MAX: usize = 40;
 
-/// What becomes of a file that has the name.
+/// What to do with an existing file of that name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Existing {
-    /// It is replaced.
-    Replaced,
-    /// It stays, and writing fails with [`ErrorKind::AlreadyExists`].
-    Kept,
+pub enum IfExists {
+    /// Replaces it.
+    Replace,
+    /// Keeps it; writing fails with [`ErrorKind::AlreadyExists`].
+    Keep,
 }
 
 /// Who may read a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Its owner (0600).
+    /// Only its owner (0600).
     Owner,
-    /// Whoever the umask lets, as for any file that a program makes (0666); a file that replaces
-    /// another has that one's mode and, where this process may give it away, its owner.
-    AsUsual,
+    /// As for any newly created file (0666 less the umask); when replacing a file, the new one gets
+    /// the old one's mode and, if this process may change it, its owner.
+    Default,
 }
 
-/// A file under a temporary name; removed when dropped, unless it got its name.
+/// A file under a temporary name; removed when dropped unless it was persisted.
 #[derive(Debug)]
 pub struct Temporary<'d> {
     directory: BorrowedFd<'d>,
@@ -46,10 +47,10 @@ pub struct Temporary<'d> {
 }
 
 impl<'d> Temporary<'d> {
-    /// Makes it. Nothing that is there is opened or followed.
+    /// Creates a temporary file. Existing files are never opened and links never followed.
     ///
     /// # Errors
-    /// As open(2); [`ErrorKind::AlreadyExists`] where the name is taken.
+    /// Those of open(2); [`ErrorKind::AlreadyExists`] if the name is taken.
     pub fn create(
         directory: BorrowedFd<'d>,
         temporary_name: String,
@@ -59,7 +60,7 @@ impl<'d> Temporary<'d> {
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(match access {
             Access::Owner => 0o600,
-            Access::AsUsual => 0o666,
+            Access::Default => 0o666,
         });
         let file = rustix::fs::openat(directory, &temporary_name, flags, mode)?;
         Ok(Self {
@@ -70,26 +71,27 @@ impl<'d> Temporary<'d> {
         })
     }
 
-    /// For its content.
+    /// Returns the file to write to.
     pub fn file(&mut self) -> &mut File {
         &mut self.file
     }
 
-    /// Fsyncs it and gives it its name. The name itself is safe once the directory is fsynced, too.
+    /// Fsyncs the file and renames it. The name itself is durable only once the directory is
+    /// fsynced, too.
     ///
     /// # Errors
-    /// As fsync(2) and rename(2); [`ErrorKind::AlreadyExists`].
-    pub fn persist(mut self, name: &OsStr, existing: Existing) -> io::Result<()> {
+    /// Those of fsync(2) and rename(2); [`ErrorKind::AlreadyExists`].
+    pub fn persist(mut self, name: &OsStr, if_exists: IfExists) -> io::Result<()> {
         self.file.sync_all()?;
         let (directory, temporary) = (self.directory, self.name.as_str());
-        match existing {
-            Existing::Replaced => rustix::fs::renameat(directory, temporary, directory, name)?,
-            Existing::Kept => {
+        match if_exists {
+            IfExists::Replace => rustix::fs::renameat(directory, temporary, directory, name)?,
+            IfExists::Keep => {
                 let flags = RenameFlags::NOREPLACE;
                 match rustix::fs::renameat_with(directory, temporary, directory, name, flags) {
                     Ok(()) => {}
-                    // Before kernel 3.15, and on filesystems that cannot: a second link fails as
-                    // well where the name is taken, and the first one goes with `self`.
+                    // Before kernel 3.15, and on filesystems without it: link(2) also fails if the
+                    // name is taken, and dropping `self` removes the temporary name.
                     Err(Errno::NOSYS | Errno::INVAL) => {
                         let flags = AtFlags::empty();
                         return Ok(rustix::fs::linkat(
@@ -107,7 +109,7 @@ impl<'d> Temporary<'d> {
     /// Removes it.
     ///
     /// # Errors
-    /// As unlink(2).
+    /// Those of unlink(2).
     pub fn remove(mut self) -> io::Result<()> {
         self.is_named = true;
         let name = self.name.as_str();
@@ -123,21 +125,22 @@ impl Drop for Temporary<'_> {
     fn drop(&mut self) {
         if !self.is_named {
             let name = self.name.as_str();
-            // Nothing more can be done about it here.
+            // Nothing more can be done about a failure here.
             let _ = rustix::fs::unlinkat(self.directory, name, AtFlags::empty());
         }
     }
 }
 
-/// Writes a file so that it is there whole or not at all.
+/// Writes a file so that it appears complete or not at all.
 ///
 /// # Errors
-/// [`ErrorKind::AlreadyExists`] where a file is to be kept; [`ErrorKind::InvalidInput`] where `path`
-/// names no file, or anything but a regular one (a device, a symbolic link); else what `contents` or
-/// the system says. What was there is as it was, and nothing is left behind.
+/// [`ErrorKind::AlreadyExists`] if an existing file is to be kept; [`ErrorKind::InvalidInput`] if
+/// `path` has no file name, or is anything but a regular file (a device, a symbolic link);
+/// otherwise the error of `contents` or of the system. On failure an existing file is unchanged and
+/// nothing is left behind.
 pub fn write(
     path: &Path,
-    existing: Existing,
+    if_exists: IfExists,
     access: Access,
     contents: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -153,36 +156,37 @@ pub fn write(
                 path.display()
             )));
         }
-        Ok(_) if existing == Existing::Kept => return Err(already_there(path)),
+        Ok(_) if if_exists == IfExists::Keep => return Err(already_there(path)),
         Ok(found) => Some(found),
     };
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    // PATH: whoever may write to a directory need not be allowed to list it.
+    // PATH: write permission to a directory does not imply permission to list it.
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::openat(CWD, parent, flags, Mode::empty())?;
     let mut temporary = temporary(&directory, parent, &name.to_string_lossy(), access)?;
     let mut out = BufWriter::new(temporary.file());
     contents(&mut out)?;
     out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    if let Some(replaced) = replaced.filter(|_| access == Access::AsUsual) {
+    if let Some(replaced) = replaced.filter(|_| access == Access::Default) {
         let (owner, group) = (Uid::from_raw(replaced.uid()), Gid::from_raw(replaced.gid()));
         let file = temporary.file();
-        // Only root may; another owner is no reason to lose what was to be written.
+        // Only root may do this; failing to keep the owner must not lose the data.
         let _ = rustix::fs::fchown(&*file, Some(owner), Some(group));
         rustix::fs::fchmod(&*file, Mode::from_raw_mode(replaced.mode() & 0o777))?;
     }
-    // Looked at once more by the kernel: somebody may have made the file meanwhile.
-    temporary.persist(name, existing).map_err(|error| {
+    // Checked again by the kernel: the file may have been created meanwhile.
+    temporary.persist(name, if_exists).map_err(|error| {
         if error.kind() == ErrorKind::AlreadyExists {
             already_there(path)
         } else {
             error
         }
     })?;
-    // The name is in the directory, so that needs its own sync. Some filesystems know none.
+    // The name is stored in the directory, which needs its own fsync. Some filesystems do not
+    // support it.
     if let Ok(directory) = File::open(parent) {
         let _ = directory.sync_all();
     }

@@ -1,5 +1,5 @@
-//! Child processes that can be ended: each leads a process group of its own, and every wait for one
-//! has an end. A child that hangs in the kernel (state D) dies of no signal; it is left behind.
+//! Child processes that can be killed: each leads its own process group, and every wait has a
+//! deadline. A child stuck in the kernel (state D) cannot be killed by any signal; it is abandoned.
 
 use crate::poll::wait_ready;
 use rustix::event::{PollFd, PollFlags};
@@ -14,15 +14,15 @@ use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, St
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a killed child may take to vanish before it is left behind.
-const VANISH: Duration = Duration::from_millis(20);
-/// Between looks at a child whose end the kernel does not tell (before 5.3).
-const LOOK_AGAIN_FIRST: Duration = Duration::from_micros(200);
-const LOOK_AGAIN_MAX: Duration = Duration::from_millis(5);
+/// How long a killed child may take to exit before it is abandoned.
+const REAP_TIMEOUT: Duration = Duration::from_millis(20);
+/// Polling interval if the kernel cannot report the exit of a child (before 5.3).
+const POLL_INTERVAL_MIN: Duration = Duration::from_micros(200);
+const POLL_INTERVAL_MAX: Duration = Duration::from_millis(5);
 
-/// A program that inherits nothing: an empty environment (passwords may stand in ours), `/` as its
-/// directory (so that it keeps no mount busy), and no input or output. It is started as it is named,
-/// without a shell, and not looked for in `PATH` if the name has a slash in it.
+/// Returns a command that inherits nothing: an empty environment (ours may contain passwords), `/`
+/// as its working directory (so that it keeps no mount busy), and no input or output. It runs
+/// without a shell, and a name with a slash is not looked up in `PATH`.
 pub fn isolated(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command
@@ -34,26 +34,27 @@ pub fn isolated(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Kills the child of another thread. One switch serves one child at a time.
+/// Kills a child from another thread. A switch serves one child at a time.
 #[derive(Debug, Clone, Default)]
 pub struct KillSwitch(Arc<Mutex<Switch>>);
 
 #[derive(Debug, Default)]
 struct Switch {
     is_pulled: bool,
-    /// The group of a child that was not collected yet: its number is its own until then.
+    /// The process group of a child that has not been reaped: its number cannot be reused until
+    /// then.
     group: Option<Pid>,
 }
 
 impl KillSwitch {
-    /// Kills the child and its group; none is started under this switch any more.
+    /// Kills the child and its group; no further child can be started under this switch.
     pub fn pull(&self) {
         let mut switch = self.lock();
         switch.is_pulled = true;
         switch.signal(Signal::KILL);
     }
 
-    /// A thread that panicked took no invariant with it.
+    /// A panic in another thread cannot have broken an invariant.
     fn lock(&self) -> MutexGuard<'_, Switch> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -62,36 +63,36 @@ impl KillSwitch {
 impl Switch {
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.group {
-            // Fails only where the whole group is gone already.
+            // Fails only if the whole group is already gone.
             let _ = kill_process_group(group, signal);
         }
     }
 }
 
-/// A child process and its group. Dropping it leaves it as it is.
+/// A child process and its group. Dropping it does not kill it.
 #[derive(Debug)]
 pub struct Child {
     process: std::process::Child,
     switch: KillSwitch,
-    /// Readable once it has ended; kernels from 5.3 on.
-    end: Option<OwnedFd>,
+    /// Pidfd, readable once the child has exited; kernel 5.3 or later.
+    pidfd: Option<OwnedFd>,
 }
 
 impl Child {
-    /// Starts a program in a process group of its own.
+    /// Starts a program in its own process group.
     ///
     /// # Errors
-    /// Where it cannot be started.
+    /// If it cannot be started.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
         Self::spawn_under(command, &KillSwitch::default())
     }
 
-    /// As [`Self::spawn`], under a switch.
+    /// Starts a program like [`Self::spawn`], under a kill switch.
     ///
     /// # Errors
-    /// Where it cannot be started, or the switch was pulled before.
+    /// If it cannot be started, or the switch has already been pulled.
     pub fn spawn_under(command: &mut Command, switch: &KillSwitch) -> io::Result<Self> {
-        // Under the lock: it is killed even if the switch is pulled this moment.
+        // Holding the lock ensures that it is killed even if the switch is pulled right now.
         let mut locked = switch.lock();
         if locked.is_pulled {
             return Err(io::Error::other("no program is started any more"));
@@ -102,36 +103,36 @@ impl Child {
         Ok(Self {
             process,
             switch: switch.clone(),
-            end: pidfd_open(pid, PidfdFlags::empty()).ok(),
+            pidfd: pidfd_open(pid, PidfdFlags::empty()).ok(),
         })
     }
 
-    /// Its process id.
+    /// Returns its process id.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
 
-    /// Its standard input, where that is a pipe; once.
+    /// Takes its standard input, if that is a pipe; works once.
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.process.stdin.take()
     }
 
-    /// Its standard output, where that is a pipe; once.
+    /// Takes its standard output, if that is a pipe; works once.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.process.stdout.take()
     }
 
-    /// Its standard error, where that is a pipe; once.
+    /// Takes its standard error, if that is a pipe; works once.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.process.stderr.take()
     }
 
-    /// How it ended; `None` while it runs.
+    /// Returns its exit status; `None` while it is running.
     ///
     /// # Errors
-    /// Where somebody else collected it.
+    /// If it has been reaped by someone else.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
-        // Under the lock: once it is collected, another process can get its number.
+        // Under the lock: once it is reaped, its process id can be reused.
         let mut switch = self.switch.lock();
         let status = self.process.try_wait()?;
         if status.is_some() {
@@ -140,12 +141,12 @@ impl Child {
         Ok(status)
     }
 
-    /// Waits for its end until a moment; `None` where it still runs then.
+    /// Waits until it exits or the deadline passes; `None` if it is still running then.
     ///
     /// # Errors
-    /// As [`Self::try_wait`].
+    /// Same as [`Self::try_wait`].
     pub fn wait_until(&mut self, until: Instant) -> io::Result<Option<ExitStatus>> {
-        let mut pause = LOOK_AGAIN_FIRST;
+        let mut pause = POLL_INTERVAL_MIN;
         loop {
             if let Some(status) = self.try_wait()? {
                 return Ok(Some(status));
@@ -154,21 +155,21 @@ impl Child {
             if now >= until {
                 return Ok(None);
             }
-            if let Some(end) = &self.end {
-                wait_ready(&mut [PollFd::new(end, PollFlags::IN)], until)?;
+            if let Some(pidfd) = &self.pidfd {
+                wait_ready(&mut [PollFd::new(pidfd, PollFlags::IN)], until)?;
             } else {
                 std::thread::sleep(pause.min(until - now));
-                pause = (pause * 2).min(LOOK_AGAIN_MAX);
+                pause = (pause * 2).min(POLL_INTERVAL_MAX);
             }
         }
     }
 
-    /// Waits for its end, for ever where it does not come.
+    /// Waits until it exits, without a deadline.
     ///
     /// # Errors
-    /// As [`Self::try_wait`].
+    /// Same as [`Self::try_wait`].
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
-        // Without collecting it, which is done under the lock.
+        // Without reaping it, which is done under the lock.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         let pid = Pid::from_child(&self.process);
         loop {
@@ -182,20 +183,21 @@ impl Child {
         }
     }
 
-    /// Sends a signal to its whole group. Does nothing once it was collected.
+    /// Sends a signal to its whole group. Does nothing once it has been reaped.
     pub fn signal(&self, signal: Signal) {
         self.switch.lock().signal(signal);
     }
 
-    /// Kills its group and collects it if it goes at once; one that does not is left behind.
+    /// Kills its group and reaps it if it exits at once; otherwise it is abandoned.
     pub fn kill_or_abandon(&mut self) {
         self.signal(Signal::KILL);
-        let _ = self.wait_until(Instant::now() + VANISH);
+        let _ = self.wait_until(Instant::now() + REAP_TIMEOUT);
     }
 
-    /// For poll(2): readable once it has ended. `None` where the kernel does not tell.
-    pub(crate) fn end(&self) -> Option<&OwnedFd> {
-        self.end.as_ref()
+    /// Returns a descriptor for poll(2) that is readable once it has exited. `None` if the kernel
+    /// does not support it.
+    pub(crate) fn pidfd(&self) -> Option<&OwnedFd> {
+        self.pidfd.as_ref()
     }
 }
 
@@ -215,38 +217,38 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_waited_for_with_and_without_the_kernels_word() {
+    fn exit_is_awaited_with_and_without_a_pidfd() {
         for tells in [true, false] {
             let mut child = Child::spawn(&mut shell("sleep 0.1; exit 3")).unwrap();
             if !tells {
-                child.end = None;
+                child.pidfd = None;
             }
             let soon = Instant::now() + Duration::from_millis(10);
             assert_eq!(child.wait_until(soon).unwrap(), None);
             let status = child.wait_until(late()).unwrap().unwrap();
             assert_eq!(status.code(), Some(3));
-            // Known from now on, and its number is not signalled any more.
+            // The status is cached, and the process id is no longer signalled.
             assert_eq!(child.wait().unwrap().code(), Some(3));
             child.signal(Signal::KILL);
         }
     }
 
     #[test]
-    fn what_it_started_is_killed_with_it() {
+    fn descendants_are_killed_with_the_child() {
         let mut command = shell("sleep 30 & echo; wait");
         let mut child = Child::spawn(command.stdout(Stdio::piped())).unwrap();
         let mut stdout = child.take_stdout().unwrap();
         let mut line = [0];
         stdout.read_exact(&mut line).unwrap();
         child.kill_or_abandon();
-        // The end of the pipe: nobody is left who holds it.
+        // The pipe is at its end: no process holds it any more.
         let begun = Instant::now();
         assert_eq!(stdout.read(&mut line).unwrap(), 0);
         assert!(begun.elapsed() < Duration::from_secs(20));
     }
 
     #[test]
-    fn a_switch_kills_from_another_thread_and_for_good() {
+    fn a_kill_switch_works_from_another_thread_and_stays_pulled() {
         let switch = KillSwitch::default();
         let mut child = Child::spawn_under(&mut shell("exec sleep 30"), &switch).unwrap();
         let begun = Instant::now();
@@ -261,8 +263,8 @@ mod tests {
     }
 
     #[test]
-    fn an_isolated_program_gets_no_environment_and_no_directory_of_ours() {
-        // Cargo sets it for tests: there is something that could leak.
+    fn an_isolated_program_inherits_neither_environment_nor_directory() {
+        // Cargo sets this for tests, so there is something that could leak.
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
         let mut command = isolated("/usr/bin/env");
         let mut child = Child::spawn(command.stdout(Stdio::piped())).unwrap();

@@ -1,8 +1,8 @@
-//! Device numbers as sysfs, mountinfo and device-mapper tables print them.
+//! Device numbers as formatted in sysfs, mountinfo and device-mapper tables.
 
 use facts::host::DeviceNumber;
 
-/// Reads `MAJOR:MINOR` in decimal; `None` for anything else, signs included.
+/// Parses decimal `MAJOR:MINOR`; `None` for anything else, including signs.
 pub fn parse(text: &str) -> Option<DeviceNumber> {
     let digits = |part: &str| {
         let plain = !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_decimal_numbers_are_a_device_number() {
+    fn device_numbers_are_two_decimal_numbers() {
         let number = DeviceNumber {
             major: 259,
             minor: 4_294_967_295,

@@ -1,4 +1,4 @@
-//! A child process that is given its input at once and answers line by line.
+//! A child process that gets all its input up front and answers line by line.
 
 use crate::child::Child;
 use crate::poll::{read_some, wait_ready};
@@ -8,26 +8,26 @@ use std::os::fd::AsFd;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
-/// The longest line.
+/// Maximum length of a line.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// What a helper did until the deadline.
+/// What a helper produced before the deadline.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
-    /// A line, without its end.
+    /// A line, without its line ending.
     Text(Vec<u8>),
     /// It closed its output.
-    Ended,
-    /// Nothing came.
-    Late,
-    /// A line of more than 64 KiB.
+    Closed,
+    /// Nothing arrived in time.
+    TimedOut,
+    /// A line longer than 64 KiB.
     TooLong,
 }
 
 /// A child process that answers line by line.
 ///
-/// One that hangs in the kernel for good must not hold a terminal, a pipe or a mount point that
-/// others wait for: make its command with [`crate::child::isolated`].
+/// One that hangs in the kernel must not hold a terminal, pipe or mount point that others wait for:
+/// create its command with [`crate::child::isolated`].
 #[derive(Debug)]
 pub struct Helper {
     child: Child,
@@ -40,10 +40,10 @@ pub struct Helper {
 }
 
 impl Helper {
-    /// Starts it.
+    /// Starts the process.
     ///
     /// # Errors
-    /// Where it cannot be started.
+    /// If it cannot be started.
     pub fn start(command: &mut Command, input: Vec<u8>) -> io::Result<Self> {
         command
             .stdin(Stdio::piped())
@@ -53,7 +53,7 @@ impl Helper {
         let (Some(stdin), Some(stdout)) = (child.take_stdin(), child.take_stdout()) else {
             return Err(io::Error::other("no pipe to the child process"));
         };
-        // A child that does not read must not block the writing.
+        // A child that does not read must not block our writes.
         let flags = rustix::fs::fcntl_getfl(&stdin)?;
         rustix::fs::fcntl_setfl(&stdin, flags | rustix::fs::OFlags::NONBLOCK)?;
         Ok(Self {
@@ -67,7 +67,7 @@ impl Helper {
         })
     }
 
-    /// The next line.
+    /// Returns the next line.
     pub fn next_line(&mut self, until: Instant) -> Line {
         loop {
             if let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
@@ -76,7 +76,7 @@ impl Helper {
                 return Line::Text(line);
             }
             if self.ended {
-                return Line::Ended;
+                return Line::Closed;
             }
             if self.pending.len() > LINE_BYTES_MAX {
                 return Line::TooLong;
@@ -87,8 +87,8 @@ impl Helper {
             }
             match wait_ready(&mut fds, until) {
                 Ok(true) => {}
-                Ok(false) => return Line::Late,
-                Err(_) => return Line::Ended,
+                Ok(false) => return Line::TimedOut,
+                Err(_) => return Line::Closed,
             }
             let ready = |index: usize| fds.get(index).is_some_and(|fd| !fd.revents().is_empty());
             let (readable, writable) = (ready(0), ready(1));
@@ -105,7 +105,7 @@ impl Helper {
         }
     }
 
-    /// Writes as much input as the pipe takes; closes it at the end.
+    /// Writes as much input as the pipe accepts; closes the pipe at the end.
     fn feed(&mut self) {
         let Some(stdin) = &mut self.stdin else {
             return;
@@ -114,7 +114,7 @@ impl Helper {
             Ok(written) => self.written += written,
             Err(error)
                 if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-            // It has closed its input: its output says how far it got.
+            // It closed its input: its output shows how far it got.
             Err(_) => self.written = self.input.len(),
         }
         if self.written >= self.input.len() {
@@ -122,7 +122,7 @@ impl Helper {
         }
     }
 
-    /// Ends it, without waiting for one that cannot end.
+    /// Kills it, without waiting for a process that cannot be killed.
     pub fn abandon(mut self) {
         self.child.kill_or_abandon();
     }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_given_up() {
+    fn an_endless_line_is_rejected() {
         let mut helper = start("exec tr '\\000' x </dev/zero", Vec::new());
         let line = helper.next_line(Instant::now() + Duration::from_secs(20));
         assert_eq!(line, Line::TooLong);

@@ -1,5 +1,5 @@
-//! What several rooms ask of the Linux kernel. Each question is asked in one place, and nothing here
-//! knows what the answer is for.
+//! Linux interfaces shared by several crates. Each is implemented once, and nothing here knows what
+//! the result is used for.
 
 pub mod atomic_file;
 pub mod child;

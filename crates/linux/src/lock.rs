@@ -1,5 +1,5 @@
-//! flock(2): locks that belong to an open file, are inherited with its descriptor, and end with the
-//! last one of these.
+//! flock(2): locks belong to an open file description, are inherited with its descriptors, and end
+//! when the last of these is closed.
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -7,29 +7,29 @@ use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Between attempts.
+/// Pause between attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Takes a lock that nobody else may have at the same time; `false` where somebody has it.
+/// Tries to take an exclusive lock; `false` if another holder has one.
 ///
 /// # Errors
-/// As flock(2).
+/// Those of flock(2).
 pub fn try_exclusive(file: &File) -> io::Result<bool> {
     attempt(file, FlockOperation::NonBlockingLockExclusive)
 }
 
-/// Takes a lock beside others that are shared; `false` where somebody has it alone.
+/// Tries to take a shared lock; `false` if another holder has an exclusive one.
 ///
 /// # Errors
-/// As flock(2).
+/// Those of flock(2).
 pub fn try_shared(file: &File) -> io::Result<bool> {
     attempt(file, FlockOperation::NonBlockingLockShared)
 }
 
-/// As [`try_exclusive`], again and again for a while: for those who hold it for a moment.
+/// Retries [`try_exclusive`] until `patience` is over, for locks that are only held briefly.
 ///
 /// # Errors
-/// As flock(2).
+/// Those of flock(2).
 pub fn exclusive_within(file: &File, patience: Duration) -> io::Result<bool> {
     let until = Instant::now() + patience;
     loop {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_is_the_open_files_and_ends_with_it() {
+    fn a_lock_belongs_to_the_open_file_and_ends_with_it() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let open = || File::open(file.path()).unwrap();
         let (first, second) = (open(), open());

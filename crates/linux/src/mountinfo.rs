@@ -6,39 +6,39 @@ use crate::octal::unescape;
 use facts::host::DeviceNumber;
 use std::borrow::Cow;
 
-/// The fields of a line, for messages.
+/// The format of a line, for messages.
 pub const FORM: &str =
     "`ID PARENT MAJOR:MINOR ROOT MOUNTPOINT OPTIONS [TAG]... - TYPE SOURCE OPTIONS`";
 
-/// One mount. Octal escapes are undone, but not in the options: a comma in one of them may be
+/// One mount. Octal escapes are decoded, except in the options, where a comma within one may be
 /// escaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MountLine<'l> {
-    /// Number of the mount.
+    /// Mount id.
     pub id: u64,
-    /// Number of the mount that it lies on.
+    /// Id of the parent mount.
     pub parent_id: u64,
     /// `st_dev` of files on it.
     pub device_number: DeviceNumber,
-    /// The directory of the filesystem that is the mount's root.
+    /// The directory of the filesystem that forms the root of the mount.
     pub root: Cow<'l, [u8]>,
-    /// Where it is mounted, below the root of the process. Begins with `/`.
+    /// Mount point, relative to the root of the process. Starts with `/`.
     pub mount_point: Cow<'l, [u8]>,
-    /// Options of this mount, comma-separated, as they stand in the file.
+    /// Per-mount options, comma-separated, as in the file.
     pub mount_options: &'l [u8],
-    /// `xfs`; never empty.
+    /// Filesystem type such as `xfs`; never empty.
     pub fs_type: Cow<'l, [u8]>,
-    /// Device, server or word; may be empty.
+    /// A device, a server or a plain word; may be empty.
     pub source: Cow<'l, [u8]>,
-    /// Options of the filesystem, comma-separated, as they stand in the file; empty where the line
-    /// ends before them.
+    /// Per-superblock options, comma-separated, as in the file; empty if the line ends before them.
     pub super_options: &'l [u8],
 }
 
 impl<'l> MountLine<'l> {
-    /// Reads a line without its end; `None` where it does not have the [`FORM`].
+    /// Parses a line without its line ending; `None` if it does not match [`FORM`].
     pub fn parse(line: &'l [u8]) -> Option<Self> {
-        // One space between fields: a source may be empty, and blanks inside a field are escaped.
+        // Exactly one space between fields: a source may be empty, and spaces within a field are
+        // escaped.
         let mut fields = line.split(|&byte| byte == b' ');
         let id = number(fields.next()?)?;
         let parent_id = number(fields.next()?)?;
@@ -67,8 +67,9 @@ fn number(field: &[u8]) -> Option<u64> {
     std::str::from_utf8(field).ok()?.parse().ok()
 }
 
-/// The mount at a path, as `/proc/self/mountinfo` of `text` has it: of several mounts at one path the
-/// last, which covers the others. Lines without the [`FORM`] are passed over: the kernel writes none.
+/// Finds the mount at a path in `text`, the contents of `/proc/self/mountinfo`: of several mounts
+/// at one path the last, which covers the others. Lines that do not match [`FORM`] are skipped; the
+/// kernel writes none.
 pub fn mount_at<'t>(text: &'t [u8], path: &[u8]) -> Option<MountLine<'t>> {
     text.split(|&byte| byte == b'\n')
         .filter_map(MountLine::parse)
@@ -81,8 +82,8 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_field_of_a_line_is_read() {
-        // `proc_pid_mountinfo(5)`, with an escaped blank.
+    fn every_field_of_a_line_is_parsed() {
+        // From `proc_pid_mountinfo(5)`, with an escaped space.
         let line = br"36 35 98:0 /mnt1 /mnt\0402 rw,noatime master:1 propagate_from:2 - ext3 /dev/root rw,errors=continue";
         let mount = MountLine::parse(line).unwrap();
         let expected = MountLine {
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_source_and_missing_super_options_are_no_error() {
+    fn an_empty_source_and_missing_super_options_are_allowed() {
         let mount = MountLine::parse(b"9 1 0:9 / /a rw - tmpfs  rw").unwrap();
         assert_eq!(
             (&*mount.source, mount.super_options),
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_are_none() {
+    fn other_lines_are_rejected() {
         for line in [
             &b""[..],
             b"28 1 9:0 / /mnt/x rw xfs /dev/md0 rw",
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_several_mounts_counts_and_blanks_are_escaped() {
+    fn the_last_of_several_mounts_wins_and_spaces_are_escaped() {
         let text = b"28 1 7:0 / /mnt/a\\040b rw - ext4 /dev/loop0 rw\n\
                      29 1 7:1 / /mnt rw - ext4 /dev/loop1 rw\n\
                      30 1 7:2 / /mnt/a\\040b rw - xfs /dev/loop2 rw\n\
@@ -140,9 +141,9 @@ mod tests {
     }
 
     proptest! {
-        /// What the kernel writes for any path is found, and nonsense around it does no harm.
+        /// Any path is found in the kernel's escaping, and garbage around it does no harm.
         #[test]
-        fn any_path_is_found_as_the_kernel_escapes_it(
+        fn any_path_is_found_in_kernel_escaping(
             below_root in prop::collection::vec(1u8.., 0..60),
             noise in prop::collection::vec(any::<u8>(), 0..80),
         ) {

@@ -1,9 +1,9 @@
-//! Octal escapes (`\040` is a space), as the kernel's `mangle_path` (`fs/seq_file.c`) writes them in
-//! mountinfo, and mount(8) in fstab.
+//! Octal escapes (`\040` is a space), as written to mountinfo by the kernel's `mangle_path`
+//! (`fs/seq_file.c`), and to fstab by mount(8).
 
 use std::borrow::Cow;
 
-/// Undoes octal escapes. A backslash that no octal number below 256 follows stands for itself.
+/// Decodes octal escapes. A backslash that is not followed by an octal number below 256 is kept.
 pub fn unescape(field: &[u8]) -> Cow<'_, [u8]> {
     if !field.contains(&b'\\') {
         return Cow::Borrowed(field);
@@ -29,7 +29,7 @@ pub fn unescape(field: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(plain)
 }
 
-/// [`unescape`] for text. Bytes that are not UTF-8 become U+FFFD.
+/// Decodes octal escapes in text like [`unescape`]. Bytes that are not UTF-8 become U+FFFD.
 pub fn unescape_text(field: &str) -> String {
     String::from_utf8_lossy(&unescape(field.as_bytes())).into_owned()
 }
@@ -40,17 +40,17 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn escapes_are_undone_and_other_backslashes_stay() {
+    fn escapes_are_decoded_and_other_backslashes_kept() {
         assert_eq!(unescape_text(r"/mnt/my\040disk"), "/mnt/my disk");
         assert_eq!(unescape_text(r"a\134b\011c\012"), "a\\b\tc\n");
         assert_eq!(unescape_text(r"\303\244"), "ä");
-        // 0o777 is no byte, and an escape needs three digits.
+        // 0o777 does not fit a byte, and an escape needs three digits.
         assert_eq!(unescape_text(r"\777 \04 \"), r"\777 \04 \");
         assert_eq!(&*unescape(b"\\134\\04\\999\\"), b"\\\\04\\999\\");
         assert_eq!(&*unescape(b"\\377"), [0xff]);
     }
 
-    /// What the kernel's `mangle_path` writes, escaping every byte of `" \t\n\\#"`.
+    /// Mimics the kernel's `mangle_path`, escaping every byte of `" \t\n\\#"`.
     fn escape(plain: &[u8]) -> Vec<u8> {
         plain
             .iter()
@@ -69,13 +69,13 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_come_back(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        fn any_bytes_round_trip(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
             let escaped = escape(&bytes);
             prop_assert_eq!(&*unescape(&escaped), bytes.as_slice());
         }
 
         #[test]
-        fn anything_is_unescaped(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        fn unescape_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
             prop_assert!(unescape(&bytes).len() <= bytes.len());
         }
     }

@@ -1,14 +1,14 @@
-//! Waiting for descriptors until a moment.
+//! Waiting for file descriptors with a deadline.
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-/// Waits until one of the descriptors is ready. `false` when `until` has passed.
+/// Waits until one of the descriptors is ready. `false` if `until` has passed.
 ///
 /// # Errors
-/// As poll(2); a signal is none.
+/// Those of poll(2), except interruption by a signal.
 pub fn wait_ready(fds: &mut [PollFd<'_>], until: Instant) -> io::Result<bool> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -25,10 +25,10 @@ pub fn wait_ready(fds: &mut [PollFd<'_>], until: Instant) -> io::Result<bool> {
     }
 }
 
-/// Reads what is there, again after a signal. 0 at the end.
+/// Reads what is available, retrying after a signal. Returns 0 at the end of file.
 ///
 /// # Errors
-/// As the reader.
+/// Those of the reader.
 pub fn read_some(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match from.read(buffer) {
@@ -38,10 +38,10 @@ pub fn read_some(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// Reads up to the end, or to a length. `None` when `until` has passed before.
+/// Reads up to the end of file or to a maximum length. `None` if `until` passes first.
 ///
 /// # Errors
-/// As the reader, or poll(2).
+/// Those of the reader or of poll(2).
 pub fn read_until(
     from: &mut (impl Read + AsFd),
     until: Instant,
@@ -70,7 +70,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_reader_is_waited_for_until_the_moment_and_no_longer() {
+    fn reading_stops_at_the_deadline() {
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
         let soon = || Instant::now() + Duration::from_millis(30);
         let late = || Instant::now() + Duration::from_secs(20);
@@ -79,7 +79,7 @@ mod tests {
             read_until(&mut ours, late(), 6).unwrap().unwrap(),
             b"ready\n"
         );
-        // The rest has no end yet.
+        // The pipe has not been closed yet.
         assert_eq!(read_until(&mut ours, soon(), 100).unwrap(), None);
         theirs.write_all(b"end").unwrap();
         drop(theirs);

@@ -1,4 +1,4 @@
-//! Runs a program to its end: within a deadline, with as much of its output as is wanted.
+//! Runs a program to completion within a deadline and captures a limited amount of output.
 
 use crate::child::{Child, KillSwitch};
 use crate::poll::{read_some, wait_ready};
@@ -9,87 +9,88 @@ use std::os::fd::AsFd;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How much of a program's complaints is kept.
+/// How much of a program's standard error is kept.
 const STDERR_BYTES_MAX: usize = 4096;
-/// As much as a pipe holds: what a program wrote before it ended, and no flood of what it left behind.
+/// A full pipe: what a program wrote before it exited, but no flood from processes it left behind.
 const STDERR_LAST_BYTES_MAX: usize = 64 << 10;
-/// Between looks at a program whose end nothing tells.
-const LOOK_AGAIN: Duration = Duration::from_millis(1);
+/// Polling interval if the exit of a program cannot be waited for.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Which complaints of a program are kept, of those on its standard error.
+/// Which part of a program's standard error is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Complaints {
-    /// None.
-    Discarded,
-    /// The first ones.
+pub enum KeepStderr {
+    /// Nothing.
+    Nothing,
+    /// The first 4096 bytes.
     First,
-    /// The last ones.
+    /// The last 4096 bytes.
     Last,
 }
 
-/// What becomes of a program that was killed and does not go.
+/// What to do with a program that was killed but does not exit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stuck {
-    /// It is left behind, since it hangs in the kernel.
-    Abandoned,
-    /// It is waited for, so that there is never a second one.
-    WaitedFor,
+pub enum IfStuck {
+    /// Abandon it, since it is stuck in the kernel.
+    Abandon,
+    /// Wait for it, so that there is never a second instance.
+    Wait,
 }
 
-/// Limits of a program.
+/// Limits for a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// How long it may take.
+    /// How long it may run.
     pub deadline: Duration,
-    /// The longest answer on its standard output; `None` where that is discarded.
-    pub answer_bytes_max: Option<usize>,
-    /// What is kept of its standard error.
-    pub complaints: Complaints,
-    /// What follows on the deadline where even SIGKILL does not help.
-    pub stuck: Stuck,
+    /// Maximum length of its standard output; `None` to discard it.
+    pub stdout_bytes_max: Option<usize>,
+    /// Which part of its standard error is kept.
+    pub keep_stderr: KeepStderr,
+    /// What to do at the deadline if even SIGKILL does not help.
+    pub if_stuck: IfStuck,
 }
 
-/// How a program ended.
+/// Outcome of a program that exited.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its status, whatever that is.
+    /// Its exit status, success or not.
     pub status: ExitStatus,
     /// Its standard output.
-    pub answer: Vec<u8>,
-    /// Of its standard error, 4096 bytes at most.
-    pub complaints: Vec<u8>,
+    pub stdout: Vec<u8>,
+    /// Its standard error, at most 4096 bytes.
+    pub stderr: Vec<u8>,
 }
 
-/// Why a program gave no answer.
+/// Why a program returned no output.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// It could not be started.
     #[error("cannot be started: {0}")]
     Start(#[source] io::Error),
-    /// It could not be listened to or waited for.
+    /// It could not be read from or waited for.
     #[error("cannot be waited for: {0}")]
     Wait(#[from] io::Error),
     /// It was killed at its deadline.
     #[error("killed: not done within {0:?}")]
     Deadline(Duration),
-    /// It was killed because its answer was longer than so many bytes.
+    /// It was killed because its output exceeded this many bytes.
     #[error("killed: it wrote more than {0} bytes")]
     TooLarge(usize),
 }
 
-/// Runs a program without input. Its standard output and error are set here; all else is as the
-/// command says, so make it with [`crate::child::isolated`] unless it needs more.
+/// Runs a program without input. Standard output and error are set here; everything else is as
+/// configured in `command`, so create that with [`crate::child::isolated`] unless the program needs
+/// more.
 ///
 /// # Errors
-/// See [`RunError`]. A program that fails has an end like any other.
+/// See [`RunError`]. A program that exits with a failure status is not an error.
 pub fn run(command: &mut Command, limits: &Limits) -> Result<Ended, RunError> {
     run_under(command, limits, &KillSwitch::default())
 }
 
-/// As [`run`], under a switch with which another thread can kill it.
+/// Like [`run`], with a switch by which another thread can kill the program.
 ///
 /// # Errors
-/// As [`run`].
+/// Same as [`run`].
 pub fn run_under(
     command: &mut Command,
     limits: &Limits,
@@ -105,14 +106,14 @@ pub fn run_under(
     };
     command
         .stdin(Stdio::null())
-        .stdout(pipe(limits.answer_bytes_max.is_some()))
-        .stderr(pipe(limits.complaints != Complaints::Discarded));
+        .stdout(pipe(limits.stdout_bytes_max.is_some()))
+        .stderr(pipe(limits.keep_stderr != KeepStderr::Nothing));
     let mut child = Child::spawn_under(command, switch).map_err(RunError::Start)?;
     let outcome = follow(&mut child, limits, until);
     if outcome.is_err() {
-        match limits.stuck {
-            Stuck::Abandoned => child.kill_or_abandon(),
-            Stuck::WaitedFor => {
+        match limits.if_stuck {
+            IfStuck::Abandon => child.kill_or_abandon(),
+            IfStuck::Wait => {
                 child.signal(Signal::KILL);
                 child.wait()?;
             }
@@ -122,11 +123,11 @@ pub fn run_under(
 }
 
 fn follow(child: &mut Child, limits: &Limits, until: Instant) -> Result<Ended, RunError> {
-    let answer_bytes_max = limits.answer_bytes_max.unwrap_or_default();
+    let stdout_bytes_max = limits.stdout_bytes_max.unwrap_or_default();
     let mut stdout = child.take_stdout();
     let mut stderr = child.take_stderr();
-    let mut answer = Vec::new();
-    let mut complaints = Tail::new(limits.complaints);
+    let mut output = Vec::new();
+    let mut kept_stderr = StderrBuffer::new(limits.keep_stderr);
     let mut status = None;
     let mut buffer = vec![0; 32 << 10];
     while status.is_none() || stdout.is_some() {
@@ -137,20 +138,20 @@ fn follow(child: &mut Child, limits: &Limits, until: Instant) -> Result<Ended, R
                 fds.len() - 1
             })
         };
-        let answer_at = add(stdout.as_ref().map(AsFd::as_fd));
-        let complaints_at = add(stderr.as_ref().map(AsFd::as_fd));
-        // Not before: what it left behind may hold its output open for long.
+        let stdout_at = add(stdout.as_ref().map(AsFd::as_fd));
+        let stderr_at = add(stderr.as_ref().map(AsFd::as_fd));
+        // Not earlier: processes it left behind may hold its output open for a long time.
         let is_silent = stdout.is_none() && status.is_none();
-        let end = if is_silent { child.end() } else { None };
-        let end_at = add(end.map(AsFd::as_fd));
-        // Nothing wakes us at its end.
-        let is_blind = is_silent && end_at.is_none();
+        let pidfd = if is_silent { child.pidfd() } else { None };
+        let pidfd_at = add(pidfd.map(AsFd::as_fd));
+        // No descriptor wakes us when it exits.
+        let is_blind = is_silent && pidfd_at.is_none();
         let now = Instant::now();
         if now >= until {
             return Err(RunError::Deadline(limits.deadline));
         }
         let wake = if is_blind {
-            until.min(now + LOOK_AGAIN)
+            until.min(now + POLL_INTERVAL)
         } else {
             until
         };
@@ -159,21 +160,21 @@ fn follow(child: &mut Child, limits: &Limits, until: Instant) -> Result<Ended, R
             at.and_then(|at| fds.get(at))
                 .is_some_and(|fd| !fd.revents().is_empty())
         };
-        let (answer_ready, complaints_ready) = (ready(answer_at), ready(complaints_at));
+        let (stdout_ready, stderr_ready) = (ready(stdout_at), ready(stderr_at));
         drop(fds);
-        if complaints_ready && let Some(pipe) = &mut stderr {
+        if stderr_ready && let Some(pipe) = &mut stderr {
             match read_some(pipe, &mut buffer)? {
                 0 => stderr = None,
-                read => complaints.add(&buffer[..read]),
+                read => kept_stderr.add(&buffer[..read]),
             }
         }
-        if answer_ready && let Some(pipe) = &mut stdout {
+        if stdout_ready && let Some(pipe) = &mut stdout {
             match read_some(pipe, &mut buffer)? {
                 0 => stdout = None,
-                read if answer.len() + read > answer_bytes_max => {
-                    return Err(RunError::TooLarge(answer_bytes_max));
+                read if output.len() + read > stdout_bytes_max => {
+                    return Err(RunError::TooLarge(stdout_bytes_max));
                 }
-                read => answer.extend_from_slice(&buffer[..read]),
+                read => output.extend_from_slice(&buffer[..read]),
             }
         }
         if stdout.is_none() && status.is_none() {
@@ -184,23 +185,23 @@ fn follow(child: &mut Child, limits: &Limits, until: Instant) -> Result<Ended, R
         return Err(RunError::Deadline(limits.deadline));
     };
     if let Some(pipe) = &mut stderr {
-        complaints.add_last(pipe, &mut buffer)?;
+        kept_stderr.add_last(pipe, &mut buffer)?;
     }
     Ok(Ended {
         status,
-        answer,
-        complaints: complaints.bytes,
+        stdout: output,
+        stderr: kept_stderr.bytes,
     })
 }
 
-/// The part of the complaints that is kept.
-struct Tail {
-    which: Complaints,
+/// The part of standard error that is kept.
+struct StderrBuffer {
+    which: KeepStderr,
     bytes: Vec<u8>,
 }
 
-impl Tail {
-    fn new(which: Complaints) -> Self {
+impl StderrBuffer {
+    fn new(which: KeepStderr) -> Self {
         Self {
             which,
             bytes: Vec::new(),
@@ -209,9 +210,9 @@ impl Tail {
 
     fn add(&mut self, bytes: &[u8]) {
         let room = match self.which {
-            Complaints::Discarded => 0,
-            Complaints::First => STDERR_BYTES_MAX - self.bytes.len(),
-            Complaints::Last => bytes.len(),
+            KeepStderr::Nothing => 0,
+            KeepStderr::First => STDERR_BYTES_MAX - self.bytes.len(),
+            KeepStderr::Last => bytes.len(),
         };
         self.bytes
             .extend_from_slice(&bytes[..room.min(bytes.len())]);
@@ -219,7 +220,7 @@ impl Tail {
         self.bytes.drain(..surplus);
     }
 
-    /// What it wrote last, after it ended: nothing is waited for.
+    /// Reads what it wrote last, after it exited, without waiting.
     fn add_last(&mut self, pipe: &mut (impl Read + AsFd), buffer: &mut [u8]) -> io::Result<()> {
         let mut total = 0;
         while total < STDERR_LAST_BYTES_MAX
@@ -244,12 +245,12 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(20);
 
-    fn limits(deadline: Duration, answer_bytes_max: usize) -> Limits {
+    fn limits(deadline: Duration, stdout_bytes_max: usize) -> Limits {
         Limits {
             deadline,
-            answer_bytes_max: Some(answer_bytes_max),
-            complaints: Complaints::First,
-            stuck: Stuck::Abandoned,
+            stdout_bytes_max: Some(stdout_bytes_max),
+            keep_stderr: KeepStderr::First,
+            if_stuck: IfStuck::Abandon,
         }
     }
 
@@ -258,25 +259,26 @@ mod tests {
     }
 
     #[test]
-    fn status_answer_and_complaint_come_back() {
+    fn status_stdout_and_stderr_are_returned() {
         let script = "echo out; echo 'no such unit' >&2; exit 3";
         let ended = run_shell(script, &limits(LONG, 100)).unwrap();
         assert_eq!(ended.status.code(), Some(3));
-        assert_eq!(ended.answer, b"out\n");
-        assert_eq!(ended.complaints, b"no such unit\n");
+        assert_eq!(ended.stdout, b"out\n");
+        assert_eq!(ended.stderr, b"no such unit\n");
     }
 
     #[test]
-    fn a_program_that_does_not_end_is_killed_at_the_deadline() {
+    fn a_program_that_keeps_running_is_killed_at_the_deadline() {
         let begun = Instant::now();
         let short = Duration::from_millis(80);
-        // With a grandchild that keeps the pipe open; and one that closes its output and stays.
+        // With a grandchild that keeps the pipe open; and a program that closes its output and
+        // keeps running.
         for script in ["sleep 30; true", "exec >&- 2>&-; exec sleep 30"] {
-            for complaints in [Complaints::First, Complaints::Discarded] {
-                for answer_bytes_max in [Some(100), None] {
+            for keep_stderr in [KeepStderr::First, KeepStderr::Nothing] {
+                for stdout_bytes_max in [Some(100), None] {
                     let limits = Limits {
-                        answer_bytes_max,
-                        complaints,
+                        stdout_bytes_max,
+                        keep_stderr,
                         ..limits(short, 0)
                     };
                     let outcome = run_shell(script, &limits);
@@ -291,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_answer_is_cut() {
+    fn endless_output_is_an_error() {
         let outcome = run_shell("exec yes", &limits(LONG, 1 << 20));
         assert!(
             matches!(outcome, Err(RunError::TooLarge(len)) if len == 1 << 20),
@@ -300,32 +302,32 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_complaints_does_not_block_the_program() {
+    fn a_flood_on_stderr_does_not_block_the_program() {
         let script = "i=0; while [ $i -lt 3000 ]; do echo \"complaint number $i of many, over and over again\" >&2; i=$((i+1)); done; echo done";
         let first = run_shell(script, &limits(LONG, 100)).unwrap();
-        assert_eq!(first.answer, b"done\n");
-        assert_eq!(first.complaints.len(), STDERR_BYTES_MAX);
-        assert!(first.complaints.starts_with(b"complaint number 0 "));
+        assert_eq!(first.stdout, b"done\n");
+        assert_eq!(first.stderr.len(), STDERR_BYTES_MAX);
+        assert!(first.stderr.starts_with(b"complaint number 0 "));
         let last = Limits {
-            complaints: Complaints::Last,
+            keep_stderr: KeepStderr::Last,
             ..limits(LONG, 100)
         };
         let last = run_shell(script, &last).unwrap();
-        assert_eq!(last.complaints.len(), STDERR_BYTES_MAX);
-        let text = String::from_utf8(last.complaints).unwrap();
+        assert_eq!(last.stderr.len(), STDERR_BYTES_MAX);
+        let text = String::from_utf8(last.stderr).unwrap();
         assert!(text.ends_with("complaint number 2999 of many, over and over again\n"));
     }
 
     #[test]
-    fn what_is_left_behind_is_not_waited_for_if_it_has_no_say() {
+    fn a_process_left_behind_is_not_awaited_if_stdout_is_discarded() {
         let begun = Instant::now();
         let limits = Limits {
-            answer_bytes_max: None,
-            complaints: Complaints::Last,
+            stdout_bytes_max: None,
+            keep_stderr: KeepStderr::Last,
             ..limits(LONG, 0)
         };
         let ended = run_shell("sleep 30 & echo why >&2; exit 1", &limits).unwrap();
-        assert_eq!(ended.complaints, b"why\n");
+        assert_eq!(ended.stderr, b"why\n");
         assert!(begun.elapsed() < LONG);
     }
 
@@ -339,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_ends_a_run() {
+    fn a_kill_switch_ends_a_run() {
         let switch = KillSwitch::default();
         let begun = Instant::now();
         let puller = std::thread::spawn({
@@ -352,12 +354,12 @@ mod tests {
         let mut command = isolated("/bin/sh");
         command.args(["-c", "sleep 30; true"]);
         let limits = Limits {
-            stuck: Stuck::WaitedFor,
+            if_stuck: IfStuck::Wait,
             ..limits(LONG, 100)
         };
         let ended = run_under(&mut command, &limits, &switch);
         puller.join().unwrap();
-        // It may have been too late to start it.
+        // The switch may have been pulled before the program was started.
         assert!(!ended.is_ok_and(|ended| ended.status.success()));
         assert!(begun.elapsed() < LONG);
     }

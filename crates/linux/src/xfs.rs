@@ -1,13 +1,13 @@
-//! The geometry of a mounted XFS. An ioctl hands memory to the kernel, and no safe interface exists
-//! for this one: all of this crate's unsafe code.
+//! The geometry of a mounted XFS. The ioctl passes memory to the kernel and has no safe interface,
+//! so this module contains all of the crate's unsafe code.
 #![allow(unsafe_code)]
 
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
 
-/// `struct xfs_fsop_geom_v1` (`xfs_fs.h`), which every kernel answers; lengths in filesystem blocks
-/// unless said otherwise.
+/// `struct xfs_fsop_geom_v1` (`xfs_fs.h`), which every kernel supports; lengths in filesystem
+/// blocks unless stated otherwise.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)] // named as in the kernel, with units
@@ -37,12 +37,12 @@ pub struct XfsGeometry {
 /// `XFS_IOC_FSGEOMETRY_V1`: `_IOR('X', 100, struct xfs_fsop_geom_v1)`.
 const XFS_IOC_FSGEOMETRY_V1: Opcode = opcode::read::<XfsGeometry>(b'X', 100);
 
-/// Asks a file or directory on XFS for the filesystem's geometry.
+/// Queries the geometry of the filesystem that contains a file or directory.
 ///
 /// # Errors
-/// `ENOTTY` on any other filesystem.
+/// `ENOTTY` if the filesystem is not XFS.
 pub fn geometry(file: BorrowedFd<'_>) -> Result<XfsGeometry, Errno> {
-    // SAFETY: the opcode and the layout of what it writes belong together.
+    // SAFETY: the opcode matches the layout of the struct that the kernel writes.
     unsafe { ioctl(file, Getter::<XFS_IOC_FSGEOMETRY_V1, XfsGeometry>::new()) }
 }
 
@@ -53,14 +53,14 @@ mod tests {
 
     #[test]
     #[cfg(target_arch = "x86_64")]
-    fn the_request_number_is_that_of_the_header() {
+    fn the_request_number_matches_the_header() {
         // asm-generic/ioctl.h: direction << 30 | size << 16 | type << 8 | number, with read = 2; the
         // size is 112.
         assert_eq!(XFS_IOC_FSGEOMETRY_V1, 0x8070_5864);
     }
 
     #[test]
-    fn the_layout_is_that_of_the_header() {
+    fn the_layout_matches_the_header() {
         assert_eq!(size_of::<XfsGeometry>(), 112);
         assert_eq!(std::mem::offset_of!(XfsGeometry, data_blocks), 32);
         assert_eq!(std::mem::offset_of!(XfsGeometry, uuid), 64);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_refuse() {
+    fn other_filesystems_are_rejected() {
         for path in ["/dev/null", "/proc/self/maps"] {
             let file = std::fs::File::open(path).unwrap();
             assert!(geometry(file.as_fd()).is_err(), "{path}");

@@ -9,57 +9,57 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 use units::{count, list};
 
-/// Stands in where no host was checked: it has no mounts, and so nothing is shown of it.
+/// Used if no host was checked: it has no mounts, so nothing of it is shown.
 static NO_HOST: LazyLock<Host> = LazyLock::new(Host::default);
 
-/// Everything that a rendering of `trimtab check` is made of.
+/// Input of every rendering of `trimtab check`.
 #[derive(Debug, Clone)]
 pub struct CheckReport<'a> {
-    /// The host that was checked; `None` where a cluster alone was.
+    /// The host that was checked; `None` if only a cluster was.
     pub host: Option<&'a Host>,
     /// The cluster that was checked, if one was.
     pub cluster: Option<&'a Cluster>,
-    /// What was found, without what is suppressed.
+    /// Findings, without suppressed ones.
     pub findings: &'a [Finding],
-    /// What was found and is accepted, with the reason given.
+    /// Findings that the configuration accepts, with the reason given.
     pub suppressed: &'a [Suppressed],
-    /// What was not looked at: the host's and the rules' together.
+    /// Checks that were skipped, by the host's collection and by the rules.
     pub skipped: &'a [Skipped],
-    /// Ids of the rules that ran.
+    /// IDs of the rules that ran.
     pub rules_run: &'a [&'a str],
-    /// Documentation of the rules; SARIF carries it along.
+    /// Documentation of the rules, which SARIF includes.
     pub rule_docs: &'a [RuleInfo],
-    /// Where the facts came from: `live`, `bundle host.tar.zst`, `directory /mnt/root`.
+    /// Source of the facts: `live`, `bundle host.tar.zst`, `directory /mnt/root`.
     pub source: String,
     /// Version of trimtab.
     pub tool_version: String,
     /// When the report was made.
     pub generated_at: Timestamp,
-    /// What the user should know of this run: an old bundle, an unknown suppression.
+    /// Warnings about this run: an old bundle, an unknown suppression.
     pub warnings: &'a [String],
 }
 
-/// What a report says of a rule itself.
+/// Description of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleInfo {
-    /// Stable id.
+    /// Stable ID.
     pub id: String,
     /// What it finds, in one line.
     pub title: String,
-    /// Its documentation in Markdown.
+    /// Documentation in Markdown.
     pub help_markdown: String,
 }
 
 /// A finding that the configuration accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suppressed {
-    /// What was found.
+    /// The finding.
     pub finding: Finding,
-    /// Why that is accepted here.
+    /// Why it is accepted here.
     pub reason: String,
 }
 
-/// Findings by severity.
+/// Number of findings by severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Counts {
     /// Findings of severity `error`.
@@ -71,12 +71,12 @@ pub struct Counts {
 }
 
 impl<'a> CheckReport<'a> {
-    /// The host; an empty one where none was checked.
+    /// Returns the host; an empty one if none was checked.
     pub(crate) fn host_or_none(&self) -> &'a Host {
         self.host.unwrap_or(&NO_HOST)
     }
 
-    /// Findings by severity; suppressed ones do not count.
+    /// Counts findings by severity; suppressed ones do not count.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for finding in self.findings {
@@ -89,8 +89,9 @@ impl<'a> CheckReport<'a> {
         counts
     }
 
-    /// Whether the answer is empty because no rule could decide anything: none ran, or each one
-    /// that ran was skipped, and nothing was found. Silence then does not mean health.
+    /// Returns whether the report is empty because no rule could decide anything: none ran, or
+    /// every one that ran was skipped, and nothing was found. An empty report does not mean a
+    /// healthy host then.
     pub fn nothing_checked(&self) -> bool {
         let skipped: HashSet<&str> = self.skipped.iter().map(|skip| skip.what.as_str()).collect();
         self.findings.is_empty()
@@ -98,8 +99,8 @@ impl<'a> CheckReport<'a> {
             && self.rules_run.iter().all(|rule| skipped.contains(rule))
     }
 
-    /// `1 error, 2 notes`.
-    pub(crate) fn found(&self) -> String {
+    /// Summarises the counts: `1 error, 2 notes`.
+    pub(crate) fn describe_counts(&self) -> String {
         let counts = self.counts();
         let found: Vec<String> = [
             (counts.error, "error"),
@@ -119,12 +120,13 @@ impl<'a> CheckReport<'a> {
         }
     }
 
-    /// The answer in one line: `2 errors, 1 note on db1 (Debian 12, 4 drives); 3 checks skipped`.
+    /// Summarises the report in one line:
+    /// `2 errors, 1 note on db1 (Debian 12, 4 drives); 3 checks skipped`.
     pub(crate) fn verdict(&self) -> String {
-        let found = self.found();
+        let found = self.describe_counts();
         let on: Vec<String> = self
             .host
-            .map(|host| self.host_words(host))
+            .map(|host| self.describe_host(host))
             .into_iter()
             .chain(self.cluster.map(cluster::words))
             .collect();
@@ -146,7 +148,7 @@ impl<'a> CheckReport<'a> {
         verdict
     }
 
-    /// What was checked, for a heading: the host's name, else the cluster's.
+    /// Returns what was checked, for a heading: the host's name, else the cluster's.
     pub(crate) fn name(&self) -> String {
         match (self.host, self.cluster) {
             (None, Some(cluster)) => format!("cluster {}", cluster::name(cluster)),
@@ -156,8 +158,8 @@ impl<'a> CheckReport<'a> {
         }
     }
 
-    /// `db1 (Debian 12, kernel 6.1.0-13-amd64, 4 drives)`.
-    fn host_words(&self, host: &Host) -> String {
+    /// Describes the host: `db1 (Debian 12, kernel 6.1.0-13-amd64, 4 drives)`.
+    fn describe_host(&self, host: &Host) -> String {
         let platform = &host.platform;
         let mut words = Vec::new();
         words.extend(distribution(platform));
@@ -170,7 +172,7 @@ impl<'a> CheckReport<'a> {
         format!("{name} ({})", words.join(", "))
     }
 
-    /// What was looked at: `27 rules on 4 drives, 6 mounts, 1 store and 12 jobs`.
+    /// Describes what was examined: `27 rules on 4 drives, 6 mounts, 1 store and 12 jobs`.
     pub(crate) fn scope(&self) -> String {
         let mut seen = Vec::new();
         if let Some(host) = self.host {
@@ -184,7 +186,7 @@ impl<'a> CheckReport<'a> {
         if let Some(cluster) = self.cluster {
             seen.extend(cluster::scope(cluster));
         }
-        let mut scope = self.rules_words();
+        let mut scope = self.describe_rules();
         if !seen.is_empty() {
             scope.push_str(" on ");
             scope.push_str(&list(&seen));
@@ -195,8 +197,8 @@ impl<'a> CheckReport<'a> {
         scope
     }
 
-    /// `20 rules`, or `3 of 20 rules` where the others were skipped altogether.
-    fn rules_words(&self) -> String {
+    /// Returns `20 rules`, or `3 of 20 rules` if the others were skipped entirely.
+    fn describe_rules(&self) -> String {
         let skipped: HashSet<&str> = self.skipped.iter().map(|skip| skip.what.as_str()).collect();
         let all = self.rules_run.len();
         let decided = self
@@ -211,7 +213,7 @@ impl<'a> CheckReport<'a> {
         }
     }
 
-    /// Number of drives that this kernel sees; loop devices and zram are none.
+    /// Returns the number of drives that this kernel sees, without loop devices and zram.
     fn drives(&self) -> usize {
         let drives = self.host_or_none().devices.iter().filter(|device| {
             matches!(
@@ -227,7 +229,8 @@ impl<'a> CheckReport<'a> {
         drives.count()
     }
 
-    /// When and from what this was made: `live, 2026-11-03 07:12:00 UTC, trimtab 0.1.0`.
+    /// Describes when and from what the report was made:
+    /// `live; checked 2026-11-03 07:12:00 UTC by trimtab 0.1.0`.
     pub(crate) fn origin(&self) -> String {
         format!(
             "{}; checked {} by trimtab {}",
@@ -238,8 +241,8 @@ impl<'a> CheckReport<'a> {
     }
 }
 
-/// `Debian 12`: the name people use, for the distributions whose id does not tell it; else
-/// `PRETTY_NAME`, without the code name in parentheses.
+/// Returns the distribution's common name, such as `Debian 12`, if its ID is a known one; else
+/// `PRETTY_NAME` without the code name in parentheses.
 fn distribution(platform: &Platform) -> Option<String> {
     let known = match platform.distribution.as_deref() {
         Some("debian") => Some("Debian"),
@@ -271,12 +274,12 @@ fn distribution(platform: &Platform) -> Option<String> {
     }
 }
 
-/// The order of findings in every format: most severe first, then by rule and subject.
+/// Order of findings in every format: most severe first, then by rule and subject.
 pub(crate) fn by_severity(a: &Finding, b: &Finding) -> Ordering {
     (b.severity, &a.rule, &a.subject).cmp(&(a.severity, &b.rule, &b.subject))
 }
 
-/// The word for a severity in the formats for people: an `info` is a note.
+/// Returns the word for a severity in human-readable formats: an `info` is a note.
 pub(crate) fn severity_word(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
@@ -285,8 +288,8 @@ pub(crate) fn severity_word(severity: Severity) -> &'static str {
     }
 }
 
-/// Whether an undo is a bare command, of one line or several, which must not be broken: prose starts
-/// with a capital letter or ends with a full stop.
+/// Returns whether an undo is a bare command of one or more lines, which must not be wrapped. Prose
+/// starts with a capital letter or ends with a full stop.
 pub(crate) fn is_command(undo: &str) -> bool {
     !undo.ends_with('.') && !undo.starts_with(char::is_uppercase)
 }
@@ -316,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_health_only_if_a_rule_was_decided() {
+    fn empty_report_means_healthy_only_if_a_rule_was_decided() {
         let host = Host::default();
         let skipped = [
             Skipped::new("TRIM001", "no sysfs", None),
@@ -333,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn distributions_have_their_names() {
+    fn distributions_have_common_names() {
         let named = |id: &str, version: Option<&str>, pretty: Option<&str>| {
             distribution(&Platform {
                 distribution: Some(id.to_owned()),
@@ -353,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_and_commands_are_told_apart() {
+    fn prose_and_commands_are_distinguished() {
         assert!(is_command("cryptsetup refresh --persistent c0"));
         assert!(is_command("/sbin/fstrim -v /"));
         assert!(is_command("mv a b &&\nmv c d"));

@@ -1,4 +1,4 @@
-//! What `trimtab check --format json` prints, schema `trimtab.check/1`.
+//! JSON document of `trimtab check --format json`, schema `trimtab.check/1`.
 
 use crate::check::{CheckReport, Counts, by_severity};
 use crate::envelope::{Answer, Envelope};
@@ -12,58 +12,58 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
-/// Layers in one document; a hostile bundle may mount a deep stack thousands of times. Mounts
-/// beyond it have an unknown stack, and a warning says so.
+/// Maximum number of layers in one document; a hostile bundle may mount a deep stack thousands of
+/// times. Mounts beyond it have an unknown stack, and a warning says so.
 const LAYERS_MAX: usize = 65_536;
 
-/// The answer of a check.
+/// Result of a check.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CheckResult<'a> {
-    /// What was found, most severe first.
+    /// Findings, most severe first.
     pub findings: Vec<&'a Finding>,
-    /// What was found and is accepted by the configuration.
+    /// Findings that the configuration accepts.
     pub suppressed: Vec<SuppressedRow<'a>>,
-    /// Findings by severity; suppressed ones do not count.
+    /// Number of findings by severity; suppressed ones do not count.
     pub counts: Counts,
-    /// Ids of the rules that ran.
+    /// IDs of the rules that ran.
     pub rules_run: &'a [&'a str],
-    /// What the host runs on; null where a cluster alone was checked.
+    /// Platform of the host; null if only a cluster was checked.
     pub platform: Option<&'a Platform>,
-    /// When the facts were read, RFC 3339 in UTC: the host's, or the cluster's where it alone was
-    /// checked.
+    /// When the facts were read, RFC 3339 in UTC: the host's, or the cluster's if only a cluster
+    /// was checked.
     pub read_at: Timestamp,
-    /// The cluster; left out where none was checked.
+    /// The cluster; left out if none was checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterRow<'a>>,
     /// Stores found on the host, and data paths given by hand.
     pub stores: Vec<StoreRow<'a>>,
-    /// Mounts, pseudo filesystems left out, each with its stack.
+    /// Mounts with their stacks, without pseudo filesystems.
     pub mounts: Vec<MountRow<'a>>,
 }
 
 /// A finding that the configuration accepts.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SuppressedRow<'a> {
-    /// What was found.
+    /// The finding.
     pub finding: &'a Finding,
-    /// Why that is accepted.
+    /// Why it is accepted.
     pub reason: &'a str,
 }
 
 /// A cluster.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ClusterRow<'a> {
-    /// Its name; null where it did not tell one.
+    /// Its name; null if unknown.
     pub name: Option<&'a str>,
-    /// The URL that was asked.
+    /// The URL that was queried.
     pub endpoint: &'a str,
     /// `elasticsearch` or `opensearch`.
     pub engine: &'static str,
     /// Version of the master.
     pub version: String,
-    /// When it was asked, RFC 3339 in UTC.
+    /// When it was queried, RFC 3339 in UTC.
     pub read_at: Timestamp,
-    /// Number of nodes; null where they were not told, as all counts below.
+    /// Number of nodes; null if unknown, like all counts below.
     pub nodes: Option<u64>,
     /// Nodes that hold shards.
     pub data_nodes: Option<u64>,
@@ -75,11 +75,11 @@ pub struct ClusterRow<'a> {
     pub indices_open: Option<u64>,
     /// Closed indices.
     pub indices_closed: Option<u64>,
-    /// Copies of shards in the routing table.
+    /// Shard copies in the routing table.
     pub shards: Option<u64>,
-    /// Copies of them on no node.
+    /// Unassigned shard copies.
     pub shards_unassigned: Option<u64>,
-    /// Copies of them that belong to closed indices.
+    /// Shard copies that belong to closed indices.
     pub shards_of_closed_indices: Option<u64>,
 }
 
@@ -88,42 +88,42 @@ pub struct ClusterRow<'a> {
 pub struct StoreRow<'a> {
     /// `elasticsearch`, `opensearch`, `mongodb`, `data_path`, or `other`.
     pub engine: &'static str,
-    /// Its name for people.
+    /// Display name of the engine.
     pub name: &'a str,
-    /// Version, where files tell it.
+    /// Version, if files reveal it.
     pub version: Option<&'a str>,
-    /// Whether it runs.
+    /// Whether it is running.
     pub state: StoreState,
-    /// Process id, if running.
+    /// Process ID, if running.
     pub pid: Option<u32>,
     /// Absolute paths of its data.
     pub data_paths: &'a [String],
-    /// Where the data paths were read.
+    /// Where the data paths were found.
     pub paths_from: &'a str,
-    /// Settings that rules look at, as written.
+    /// Settings that rules use, as written.
     pub settings: BTreeMap<&'a str, &'a str>,
 }
 
-/// A mount and what is below it.
+/// A mount and its stack.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct MountRow<'a> {
-    /// Where it is mounted.
+    /// Mount point.
     pub mount_point: &'a str,
     /// Filesystem type.
     pub fs_type: &'a str,
     /// Source as mounted.
     pub source: &'a str,
-    /// Size in bytes; null where statfs was not asked or did not answer.
+    /// Size in bytes; null if statfs was not called or did not answer.
     pub size_bytes: Option<u64>,
-    /// Free bytes, root's reserve included.
+    /// Free bytes, including root's reserve.
     pub free_bytes: Option<u64>,
-    /// Bytes free for anybody, without root's reserve.
+    /// Bytes free for everyone, without root's reserve.
     pub available_bytes: Option<u64>,
-    /// Options of mount and superblock.
+    /// Mount and superblock options.
     pub options: &'a [String],
-    /// Stores whose data lies on it: 0-based indices into `result.stores`.
+    /// Stores whose data is on it: 0-based indices into `result.stores`.
     pub stores: Vec<usize>,
-    /// Its layers in the order in which a tree is drawn; null where no block device is known.
+    /// Its layers in the order in which a tree is drawn; null if no block device is known.
     pub stack: Option<Vec<LayerRow<'a>>>,
 }
 
@@ -132,23 +132,23 @@ pub struct MountRow<'a> {
 pub struct LayerRow<'a> {
     /// Kernel name.
     pub device: &'a str,
-    /// The path that people type.
+    /// Usual path of the device node.
     pub dev_path: String,
     /// `partition`, `nvme`, `scsi`, `virtio_blk`, `xen`, `mmc`, `network`, `loop`, `md`,
     /// `device_mapper`, `zram`, `bcache`, or `other`.
     pub kind: &'static str,
-    /// What the kind leaves open: a RAID level, target types of device-mapper, a driver, a loop
+    /// Details that the kind leaves open: RAID level, device-mapper target types, driver, or a loop
     /// device's file.
     pub detail: Option<String>,
-    /// 0 for the device that is mounted.
+    /// 0 for the mounted device.
     pub depth: usize,
-    /// The layer was listed before in this stack; what is below it stands there.
+    /// Whether the layer was listed before in this stack; the layers below it are listed there.
     pub repeated: bool,
-    /// Model as the drive states it.
+    /// Model as reported by the drive.
     pub model: Option<&'a str>,
     /// Size in bytes.
     pub size_bytes: Option<u64>,
-    /// `queue/rotational`; says 1 on loop, virtio and SCSI disks whatever they are made of.
+    /// `queue/rotational`; always 1 on loop, virtio and SCSI disks, whatever they are made of.
     pub rotational: Option<bool>,
     /// Discard limits of its queue; null for a partition, which has its disk's.
     pub discard: Option<DiscardRow>,
@@ -156,10 +156,10 @@ pub struct LayerRow<'a> {
     pub at_fault: Vec<&'a str>,
 }
 
-/// What a request queue takes for discards.
+/// Discard limits of a request queue.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub struct DiscardRow {
-    /// `discard_granularity`; no evidence of support.
+    /// `discard_granularity`; not evidence of support.
     pub granularity_bytes: Option<u64>,
     /// `discard_max_bytes`; 0 means that discards are refused.
     pub max_bytes: Option<u64>,
@@ -167,7 +167,7 @@ pub struct DiscardRow {
     pub max_hw_bytes: Option<u64>,
 }
 
-/// Renders a report as an indented JSON document with a line break at its end.
+/// Renders a report as an indented JSON document with a trailing newline.
 pub fn json(report: &CheckReport<'_>) -> String {
     CheckResult::envelope(report).json()
 }
@@ -178,7 +178,7 @@ impl Answer for CheckResult<'_> {
 }
 
 impl<'a> CheckResult<'a> {
-    /// Arranges a report as a document.
+    /// Builds the document of a report.
     pub fn envelope(report: &'a CheckReport<'a>) -> Envelope<Self> {
         let host = report.host_or_none();
         let mut findings: Vec<&Finding> = report.findings.iter().collect();
@@ -278,7 +278,7 @@ impl<'a> StoreRow<'a> {
     }
 }
 
-/// Every mount, and the number of those whose stack found no place.
+/// Returns every mount, and the number of mounts whose stack exceeded [`LAYERS_MAX`].
 fn mounts<'a>(host: &'a Host, findings: &[&'a Finding]) -> (Vec<MountRow<'a>>, usize) {
     let filesystems = Filesystems::of(host);
     let mut stores = host.stores_by_mount();
@@ -332,7 +332,7 @@ fn mount_row<'a>(
     }
 }
 
-/// The rules that blame a device: below one filesystem, or, with `None`, wherever it stands.
+/// The rules that blame a device: below one filesystem, or, with `None`, anywhere.
 #[derive(Default)]
 struct Blame<'a>(HashMap<(Option<Key<'a>>, &'a str), Vec<&'a str>>);
 
@@ -373,7 +373,7 @@ impl<'a> Blame<'a> {
     }
 }
 
-/// The word for a kind, and what it leaves open.
+/// Returns the name of a kind, and the details that it leaves open.
 fn kind(device: &BlockDevice) -> (&'static str, Option<String>) {
     match &device.kind {
         DeviceKind::Partition { .. } => ("partition", None),

@@ -1,5 +1,5 @@
-//! The one JSON form of every answer. Fields may be added without a new version of a schema; what is
-//! unknown is null, never 0.
+//! The JSON form shared by all results. Fields may be added without a new schema version; unknown
+//! values are null, never 0.
 
 use facts::Skipped;
 use jiff::Timestamp;
@@ -8,36 +8,36 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use units::escape::escape_json;
 
-/// What a command found out.
+/// The result of a command.
 pub trait Answer: Serialize + JsonSchema {
     /// Name and version of its schema: `trimtab.check/1`.
     const SCHEMA: &'static str;
-    /// The title of its schema: `trimtab check`.
+    /// Title of its schema: `trimtab check`.
     const TITLE: &'static str;
 }
 
-/// What `--format json` prints of every command.
+/// Output of `--format json` of every command.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Envelope<T> {
     /// Name and version of the schema. Fields may be added under the same version.
     pub schema: &'static str,
     /// Version of trimtab.
     pub tool_version: String,
-    /// When the document was made, RFC 3339 in UTC.
+    /// When the document was created, RFC 3339 in UTC.
     pub generated_at: Timestamp,
-    /// Where the facts came from: `live`, `bundle FILE`, `directory DIR`, a file, a URL without
+    /// Source of the facts: `live`, `bundle FILE`, `directory DIR`, a file, a URL without
     /// credentials, `arguments`.
     pub source: String,
-    /// The answer.
+    /// The result.
     pub result: T,
-    /// What was not looked at. Skipped is not passed.
+    /// Skipped checks. Skipped does not mean passed.
     pub skipped: Vec<Skipped>,
-    /// What the user should know of this run.
+    /// Warnings about this run.
     pub warnings: Vec<String>,
 }
 
 impl<T: Answer> Envelope<T> {
-    /// An answer about `source`, with nothing skipped and no warning.
+    /// Creates a result about `source` without skipped checks or warnings.
     pub fn new(
         tool_version: impl Into<String>,
         generated_at: Timestamp,
@@ -55,18 +55,19 @@ impl<T: Answer> Envelope<T> {
         }
     }
 
-    /// As indented JSON, with a line break at its end.
+    /// Returns indented JSON with a trailing newline.
     ///
     /// # Panics
-    /// If the answer has a map whose keys are no strings.
+    /// If the result contains a map with non-string keys.
     pub fn json(&self) -> String {
         to_json(self)
     }
 }
 
-/// Indented JSON without control characters in the text (see [`escape_json`]), with a line break at its end.
+/// Returns indented JSON with a trailing newline, without control characters in the text (see
+/// [`escape_json`]).
 pub(crate) fn to_json(document: &impl Serialize) -> String {
-    // Only maps with keys that are no strings and failing writers make serde_json fail; these documents
+    // serde_json only fails on maps with non-string keys and on failing writers; these documents
     // have neither.
     let text = serde_json::to_string_pretty(document).expect("string keys, written to memory");
     let mut text = escape_json(&text);
@@ -74,11 +75,11 @@ pub(crate) fn to_json(document: &impl Serialize) -> String {
     text
 }
 
-/// The JSON Schema (2020-12) of an answer in its envelope as it is serialised, indented, with a line break
-/// at its end.
+/// Returns the JSON Schema (2020-12) of a result in its envelope as it is serialised, indented,
+/// with a trailing newline.
 ///
 /// # Panics
-/// Never: a schema is a JSON value already.
+/// Never: a schema is already a JSON value.
 pub fn schema_of<T: Answer>() -> String {
     let generator = SchemaSettings::draft2020_12()
         .for_serialize()

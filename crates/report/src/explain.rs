@@ -1,4 +1,4 @@
-//! What `trimtab explain` answers: an [`Analysis`], the series that it is about, and the runs of jobs.
+//! The result of `trimtab explain`: an [`Analysis`], its input series, and the runs of jobs.
 
 mod document;
 
@@ -12,21 +12,21 @@ use facts::series::Series;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// An analysis with what it was made of.
+/// An analysis and its input.
 #[derive(Debug, Clone)]
 pub struct ExplainReport<'a> {
-    /// The answers.
+    /// The analysis.
     pub analysis: &'a Analysis,
-    /// The series that were analysed, in any order.
+    /// The analysed series, in any order.
     pub series: &'a [Series],
-    /// What short logs of disks show by themselves.
+    /// Jumps found in short disk logs.
     pub disk_logs: &'a [DiskLog],
-    /// The jobs that were weighed, and events given by hand.
+    /// The jobs that were considered, and events given by hand.
     pub jobs: &'a [JobRuns],
-    /// Where the jobs were read: `live`, `bundle host.tar.zst`, `crontab /etc/crontab`; `None`
-    /// where no host's jobs were asked for.
+    /// Where the jobs were read: `live`, `bundle host.tar.zst`, `crontab /etc/crontab`; `None` if
+    /// no host's jobs were requested.
     pub jobs_from: Option<String>,
-    /// The zone that times are told in.
+    /// Time zone for displaying times.
     pub zone: &'a TimeZone,
     /// Where the zone was taken from: `--tz`, `the host's`, `nobody named one`.
     pub zone_from: String,
@@ -36,14 +36,14 @@ pub struct ExplainReport<'a> {
     pub tool_version: String,
     /// When the report was made.
     pub generated_at: Timestamp,
-    /// What was not looked at.
+    /// What was skipped.
     pub skipped: &'a [Skipped],
-    /// What the user should know of this run.
+    /// Warnings about this run.
     pub warnings: &'a [String],
 }
 
 impl ExplainReport<'_> {
-    /// Whether something was found: a series recurs or changed, or the disks of a log jumped.
+    /// Returns whether something was found: a recurring or changed series, or a jump in a disk log.
     pub fn is_trouble(&self) -> bool {
         let is_found = |series: &SeriesVerdict| {
             matches!(

@@ -1,12 +1,14 @@
-//! Renders what `trimtab check` found: text for a terminal, a JSON document, Markdown for a ticket,
-//! SARIF 2.1.0 and Nagios' plugin output. And what `trimtab explain` answers: text with charts, a JSON
-//! document, and a page; see [`explain`]. And what `trimtab trim` answers; see [`trim`](crate::trim).
+//! Renders the results of all commands. `trimtab check` is rendered as text for a terminal, JSON,
+//! Markdown for a ticket, HTML, SARIF 2.1.0 and Nagios plugin output; `trimtab explain` as text
+//! with charts, JSON and a page (see [`explain`]); `trimtab trim` as pages and a stream of JSON
+//! lines (see [`trim`](crate::trim)).
 //!
-//! Everything here is a pure function of a [`CheckReport`] or an [`ExplainReport`]: no file, clock, environment or terminal
-//! is looked at. Width, colour and the choice of tree characters are handed in.
+//! Everything here is a pure function of a result such as [`CheckReport`] or [`ExplainReport`]: no
+//! file, clock, environment or terminal is accessed. Width, colour and the choice of tree
+//! characters are passed in.
 //!
-//! Names, models and paths come from the host that was checked, or from a bundle that anybody may
-//! have written. The formats for people show control characters and bidirectional overrides as
+//! Names, models and paths come from the checked host, or from a bundle that anybody may have
+//! written. The human-readable formats show control characters and bidirectional overrides as
 //! `\u{1b}`, so that no output can steer a terminal or disguise a command; the JSON formats write
 //! them as `\u001b`, which means the same string.
 

@@ -1,5 +1,5 @@
-//! Nagios' plugin output: one line with performance data, then long output. The format:
-//! Monitoring Plugins Development Guidelines, "Plugin Output for Nagios".
+//! Nagios plugin output: one line with performance data, then long output. Format: Monitoring
+//! Plugins Development Guidelines, "Plugin Output for Nagios".
 
 use crate::check::{CheckReport, by_severity, severity_word};
 use facts::{Finding, Severity};
@@ -7,14 +7,14 @@ use std::fmt::Write as _;
 use units::count;
 use units::escape::{cut, escape};
 
-/// Findings named in the first line.
+/// Maximum number of findings named in the first line.
 const NAMED_MAX: usize = 4;
-/// Lines of long output; Nagios Core keeps 8 KiB in all.
+/// Maximum number of lines of long output; Nagios Core keeps 8 KiB in all.
 const LINES_MAX: usize = 40;
-/// Characters of a line.
+/// Maximum number of characters per line.
 const LINE_CHARS_MAX: usize = 160;
 
-/// A plugin's state; its number is the exit code.
+/// State of a plugin; its number is the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum NagiosStatus {
@@ -29,7 +29,7 @@ pub enum NagiosStatus {
 }
 
 impl NagiosStatus {
-    /// The exit code: 0 to 3.
+    /// Returns the exit code: 0 to 3.
     pub fn exit_code(self) -> u8 {
         self as u8
     }
@@ -44,7 +44,7 @@ impl NagiosStatus {
     }
 }
 
-/// The state that a report means for Nagios.
+/// Returns the Nagios state of a report.
 pub fn nagios_status(report: &CheckReport<'_>) -> NagiosStatus {
     let worst = report.findings.iter().map(|finding| finding.severity).max();
     match worst {
@@ -55,7 +55,7 @@ pub fn nagios_status(report: &CheckReport<'_>) -> NagiosStatus {
     }
 }
 
-/// Renders a report as plugin output; the exit code is [`nagios_status`]'s.
+/// Renders a report as plugin output; the exit code is that of [`nagios_status`].
 pub fn nagios(report: &CheckReport<'_>) -> String {
     let status = nagios_status(report);
     let counts = report.counts();
@@ -75,7 +75,7 @@ pub fn nagios(report: &CheckReport<'_>) -> String {
         });
     }
     let mut out = format!("TRIMTAB {} - {}", status.word(), said.join(", "));
-    // Notes do not make an alarm, so they do not fill its line.
+    // Notes do not raise an alarm, so leave them out of its line.
     let mut named: Vec<String> = findings
         .iter()
         .filter(|finding| finding.severity > Severity::Info)
@@ -126,7 +126,7 @@ pub fn nagios(report: &CheckReport<'_>) -> String {
     out
 }
 
-/// One line without the bar, which would start performance data.
+/// Formats one line without the bar, which would start performance data.
 fn shown(text: &str) -> String {
     cut(&escape(text).replace('|', "\\u{7c}"), LINE_CHARS_MAX).into_owned()
 }

@@ -1,20 +1,21 @@
-//! The forms of `check`'s answer for people.
+//! Human-readable renderings of a check.
 
 use crate::check::CheckReport;
 use crate::views::check::{Detail, page};
 use page::Terminal;
 
-/// How the text is drawn.
+/// Options of the text format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextOptions {
-    /// Columns to fill; less than 40 counts as 40. Commands and the paths of evidence are never
-    /// broken and may exceed it.
+    /// Line width in columns, at least 40. Commands and paths of evidence are never wrapped and may
+    /// exceed it.
     pub width: usize,
-    /// Colours, by ANSI SGR sequences.
+    /// Whether to use colours (ANSI SGR sequences).
     pub color: bool,
-    /// Every mount with its stack, every skipped check by itself, the rules that ran.
+    /// Whether to show every mount with its stack, every skipped check on its own, and the rules
+    /// that ran.
     pub verbose: bool,
-    /// Box-drawing characters; otherwise trees and rules are ASCII.
+    /// Whether to use box-drawing characters; otherwise trees and rules are ASCII.
     pub unicode: bool,
 }
 
@@ -43,18 +44,18 @@ pub fn text(report: &CheckReport<'_>, options: &TextOptions) -> String {
     page::terminal(&page(report, detail), &terminal)
 }
 
-/// What is shown where nothing scrolls by.
+/// Detail for formats that do not scroll by.
 const IN_FULL: Detail = Detail {
     verbose: false,
     brief: false,
 };
 
-/// Renders a report for a ticket.
+/// Renders a report as Markdown, for a ticket.
 pub fn markdown(report: &CheckReport<'_>) -> String {
     page::markdown(&page(report, IN_FULL))
 }
 
-/// Renders a report for a browser: a page that loads nothing.
+/// Renders a report as a self-contained HTML page.
 pub fn html(report: &CheckReport<'_>) -> String {
     page::html(&page(report, IN_FULL))
 }

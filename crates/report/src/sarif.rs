@@ -1,4 +1,4 @@
-//! SARIF 2.1.0 (OASIS Standard, with Errata 01): for code-scanning services and ticket systems.
+//! SARIF 2.1.0 (OASIS Standard, with Errata 01), for code-scanning services and ticket systems.
 
 use crate::check::{CheckReport, RuleInfo, by_severity};
 use crate::envelope::to_json;
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 const SCHEMA_URI: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
-/// Base of all artifact URIs: the root directory of the host that was checked.
+/// Base of all artifact URIs: the root directory of the checked host.
 const HOST_ROOT: &str = "HOSTROOT";
 /// Name and version of the fingerprint, see [`fingerprint`].
 const FINGERPRINT: &str = "trimtabRuleSubject/v1";
@@ -54,14 +54,14 @@ pub fn sarif(report: &CheckReport<'_>) -> String {
     to_json(&log)
 }
 
-/// The rules of the run, and where each stands.
+/// The rules of the run, and the index of each.
 struct Rules {
     descriptors: Vec<Value>,
     index: HashMap<String, usize>,
 }
 
 impl Rules {
-    /// The rules that ran or found something, each once, by id.
+    /// Collects the rules that ran or found something, each once, sorted by ID.
     fn of<'a>(report: &'a CheckReport<'_>, findings: impl Iterator<Item = &'a Finding>) -> Self {
         let found = findings.map(|finding| finding.rule.as_str());
         let mut ids: Vec<&str> = report.rules_run.iter().copied().chain(found).collect();
@@ -78,7 +78,8 @@ impl Rules {
                 Some(info) => json!({
                     "id": id,
                     "shortDescription": {"text": literal(&info.title)},
-                    // The text is for viewers without Markdown, which is readable as it is.
+                    // The text is for viewers without Markdown support; Markdown is readable as it
+                    // is.
                     "help": {
                         "text": literal(&info.help_markdown),
                         "markdown": info.help_markdown.replace('{', "{{").replace('}', "}}"),
@@ -153,15 +154,15 @@ fn result(finding: &Finding, accepted: Option<&str>, rules: &Rules) -> Value {
     result
 }
 
-/// A plain-text message in which nothing is a placeholder or a link: braces doubled (section 3.11.5),
-/// and no closing bracket directly before a parenthesis (section 3.11.6).
+/// Returns a plain-text message in which nothing is a placeholder or a link: braces doubled
+/// (section 3.11.5), and no closing bracket directly before a parenthesis (section 3.11.6).
 fn literal(text: &str) -> String {
     text.replace('{', "{{")
         .replace('}', "}}")
         .replace("](", "] (")
 }
 
-/// The subject, and the mount point, device and cluster where they are something else.
+/// Returns the subject, and the mount point, device and cluster if they differ from it.
 fn logical_locations(finding: &Finding) -> Value {
     let mut names = vec![(finding.subject.clone(), "subject")];
     if let Some(mount_point) = &finding.mount_point
@@ -184,7 +185,8 @@ fn logical_locations(finding: &Finding) -> Value {
         .collect()
 }
 
-/// The file that an evidence names, relative to the host's root; `None` where it names a command.
+/// Returns the file that an evidence names, relative to the host's root; `None` if it names a
+/// command.
 fn physical_location(source: &str) -> Option<Value> {
     let (path, line) = file_of(source)?;
     let mut physical = json!({
@@ -196,8 +198,9 @@ fn physical_location(source: &str) -> Option<Value> {
     Some(physical)
 }
 
-/// Path and line of an evidence that names a file: `etc/crontab:18`, `proc/mounts: options`.
-/// Commands (`systemctl show x: Field`) have a blank before their first slash, or no slash.
+/// Returns path and line of an evidence that names a file: `etc/crontab:18`,
+/// `proc/mounts: options`. Commands (`systemctl show x: Field`) have a blank before their first
+/// slash, or no slash.
 fn file_of(source: &str) -> Option<(&str, Option<u64>)> {
     let path = source.split(": ").next().unwrap_or(source);
     let path = path.strip_prefix('/').unwrap_or(path);
@@ -212,13 +215,13 @@ fn file_of(source: &str) -> Option<(&str, Option<u64>)> {
     };
     let (top, _) = path.split_once('/')?;
     let is_file = !top.contains(char::is_whitespace)
-        // Dot segments would lead out of the host's root.
+        // Dot segments could lead out of the host's root.
         && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
     is_file.then_some((path, line))
 }
 
-/// A path as a relative URI reference: all but unreserved characters and slashes encoded (RFC 3986,
-/// sections 2.1 and 2.3).
+/// Encodes a path as a relative URI reference: all but unreserved characters and slashes are
+/// percent-encoded (RFC 3986, sections 2.1 and 2.3).
 fn percent_encoded(path: &str) -> String {
     let mut uri = String::with_capacity(path.len());
     for byte in path.bytes() {
@@ -231,9 +234,10 @@ fn percent_encoded(path: &str) -> String {
     uri
 }
 
-/// The same for the same rule and subject in every run and every version: FNV-1a, 64 bits, of the
-/// rule's id, a NUL, and the subject, in 16 hexadecimal digits (Fowler, Noll, Vo; RFC 9923). Nodes
-/// of two clusters may have the same name: there a NUL and the cluster's name follow.
+/// Returns a fingerprint that is the same for the same rule and subject in every run and version:
+/// FNV-1a, 64 bits, of the rule's ID, a NUL, and the subject, in 16 hexadecimal digits (Fowler,
+/// Noll, Vo; RFC 9923). Nodes of two clusters may have the same name, so for those a NUL and the
+/// cluster's name follow.
 fn fingerprint(finding: &Finding) -> String {
     let cluster = finding.cluster.iter();
     let bytes = finding
@@ -253,7 +257,7 @@ fn fnv1a_64(bytes: impl Iterator<Item = u8>) -> u64 {
     })
 }
 
-/// What was skipped and what the run warned of, as notifications of the tool.
+/// Returns skipped checks and warnings as tool notifications.
 fn invocation(report: &CheckReport<'_>) -> Value {
     let skipped = report.skipped.iter().map(|skip| {
         let mut text = format!("skipped {}: {}", skip.what, skip.why);
@@ -284,7 +288,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn files_are_told_from_commands() {
+    fn files_are_distinguished_from_commands() {
         for (source, file) in [
             (
                 "sys/block/dm-0/queue/discard_max_bytes",
@@ -312,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_hold_no_placeholders_and_links() {
+    fn messages_contain_no_placeholders_or_links() {
         assert_eq!(
             literal("{0} [x](http://y) a[1]"),
             "{{0}} [x] (http://y) a[1]"
@@ -329,7 +333,7 @@ mod tests {
 
     #[test]
     fn hash_is_fnv_1a() {
-        // Test vectors of the authors: the empty string, "a", "foobar".
+        // The authors' test vectors: the empty string, "a", "foobar".
         assert_eq!(fnv1a_64("".bytes()), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv1a_64("a".bytes()), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(fnv1a_64("foobar".bytes()), 0x8594_4171_f739_67e8);
@@ -337,7 +341,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn encoding_loses_nothing(path in "\\PC*|.*") {
+        fn percent_encoding_is_lossless(path in "\\PC*|.*") {
             let uri = percent_encoded(&path);
             prop_assert!(uri.is_ascii());
             let mut bytes = Vec::new();

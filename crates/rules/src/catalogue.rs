@@ -3,7 +3,7 @@
 use crate::rule::Rule;
 use crate::rules;
 
-/// Every rule, sorted by id.
+/// All rules, sorted by id.
 static RULES: &[Rule] = &[
     rules::es001::RULE,
     rules::es002::RULE,
@@ -37,12 +37,12 @@ static RULES: &[Rule] = &[
     rules::trim013::RULE,
 ];
 
-/// Every rule, sorted by id.
+/// Returns all rules, sorted by id.
 pub fn all() -> &'static [Rule] {
     RULES
 }
 
-/// The rule with this id, in any case.
+/// Returns the rule with this id, ignoring case.
 pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id.eq_ignore_ascii_case(id))
 }
@@ -70,8 +70,8 @@ mod tests {
         for rule in all() {
             let documentation = rule.documentation();
             assert!(
-                documentation.starts_with(&format!("# {}: ", rule.id)),
-                "{}",
+                documentation.starts_with(&format!("# {}: {}\n", rule.id, rule.title)),
+                "{}: its heading and its title differ",
                 rule.id
             );
             let headings: Vec<&str> = documentation

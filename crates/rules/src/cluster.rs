@@ -1,4 +1,4 @@
-//! Facts and pieces of findings that rules about clusters share.
+//! Facts and building blocks of findings shared by rules about clusters.
 
 mod context;
 pub(crate) mod cost;
@@ -18,7 +18,7 @@ use facts::cluster::{
 use facts::{Evidence, Finding, Severity, Skipped};
 
 impl<'a> ClusterContext<'a> {
-    /// `Elasticsearch 7.4.0`.
+    /// Returns the server name and version: `Elasticsearch 7.4.0`.
     pub(crate) fn server(&self) -> String {
         format!(
             "{} {}",
@@ -27,21 +27,21 @@ impl<'a> ClusterContext<'a> {
         )
     }
 
-    /// The version of the master, if this is Elasticsearch.
+    /// Returns the master's version, if this is Elasticsearch.
     pub(crate) fn elasticsearch(&self) -> Option<&'a ServerVersion> {
         (self.cluster.flavour == Flavour::Elasticsearch).then_some(&self.cluster.version)
     }
 
-    /// Whether this is Elasticsearch at this version or later. Builds before a release count as
-    /// the release.
+    /// Whether this is Elasticsearch at this version or later. Pre-release builds count as the
+    /// release.
     pub(crate) fn is_elasticsearch_from(&self, major: u32, minor: u32) -> bool {
         self.elasticsearch()
             .is_some_and(|version| (version.major, version.minor) >= (major, minor))
     }
 
-    /// Whether the disk decider says yes to everything because there is one data node only: always
-    /// before Elasticsearch 8.0, and in OpenSearch, unless it is told otherwise.
-    pub(crate) fn one_data_node_is_free(&self) -> bool {
+    /// Whether the disk decider always says yes because there is only one data node: always before
+    /// Elasticsearch 8.0 and in OpenSearch, unless configured otherwise.
+    pub(crate) fn is_single_data_node_exempt(&self) -> bool {
         const KEY: &str = "cluster.routing.allocation.disk.watermark.enable_for_single_data_node";
         let settings = self.cluster.settings.as_ref();
         let is_enabled =
@@ -52,7 +52,7 @@ impl<'a> ClusterContext<'a> {
             && !is_enabled
     }
 
-    /// The nodes, or an entry that says why the rule cannot decide.
+    /// Returns the nodes, or records that the rule was skipped.
     pub(crate) fn nodes_or_skip(
         &self,
         rule: &Rule,
@@ -62,7 +62,7 @@ impl<'a> ClusterContext<'a> {
         self.or_skip(nodes, rule, "the nodes", "/_nodes", out)
     }
 
-    /// The settings of the cluster, or an entry that says why the rule cannot decide.
+    /// Returns the cluster settings, or records that the rule was skipped.
     pub(crate) fn settings_or_skip(
         &self,
         rule: &Rule,
@@ -72,7 +72,7 @@ impl<'a> ClusterContext<'a> {
         self.or_skip(settings, rule, "the settings", "/_cluster/settings", out)
     }
 
-    /// The settings of the indices, or an entry that says why the rule cannot decide.
+    /// Returns the index settings, or records that the rule was skipped.
     pub(crate) fn index_settings_or_skip(
         &self,
         rule: &Rule,
@@ -88,7 +88,7 @@ impl<'a> ClusterContext<'a> {
         )
     }
 
-    /// A fact, or an entry that says that the cluster did not tell it.
+    /// Returns a fact, or records that the rule was skipped because the cluster did not report it.
     #[allow(clippy::unused_self)] // Reads as a question to the cluster.
     pub(crate) fn or_skip<T>(
         &self,
@@ -109,7 +109,7 @@ impl<'a> ClusterContext<'a> {
         fact
     }
 
-    /// A finding about the whole cluster, without its reasons yet.
+    /// Creates a finding about the whole cluster, without its explanation.
     pub(crate) fn about_cluster(
         &self,
         rule: &Rule,
@@ -123,8 +123,8 @@ impl<'a> ClusterContext<'a> {
         finding
     }
 
-    /// A finding about a setting, without its reasons yet. Several findings of one rule differ in
-    /// their subjects, so that one of them can be suppressed and all can be told apart.
+    /// Creates a finding about a setting, without its explanation. Findings of the same rule have
+    /// different subjects, so that each can be distinguished and suppressed individually.
     pub(crate) fn about_setting(
         &self,
         rule: &Rule,
@@ -137,7 +137,7 @@ impl<'a> ClusterContext<'a> {
         finding
     }
 
-    /// A finding about one node, without its reasons yet.
+    /// Creates a finding about one node, without its explanation.
     pub(crate) fn about_node(
         &self,
         rule: &Rule,
@@ -151,7 +151,7 @@ impl<'a> ClusterContext<'a> {
         finding
     }
 
-    /// The name of the cluster; its address where it did not tell one.
+    /// Returns the cluster's name, or its address if it did not report a name.
     fn name(&self) -> String {
         printable(
             self.cluster
@@ -165,7 +165,8 @@ impl<'a> ClusterContext<'a> {
         Evidence::new("GET /: version.number", self.cluster.version.to_string())
     }
 
-    /// The value of a cluster setting with its origin; `default_value` where it is not set.
+    /// Describes the value of a cluster setting and its origin; `default_value` applies if it is
+    /// not set.
     pub(crate) fn setting_evidence(&self, key: &str, default_value: &str) -> Evidence {
         let setting = self.cluster.settings.as_ref().and_then(|s| s.get(key));
         let value = match setting {
@@ -179,7 +180,7 @@ impl<'a> ClusterContext<'a> {
         Evidence::new(format!("GET /_cluster/settings: {}", printable(key)), value)
     }
 
-    /// The command that changes a cluster setting where it is in force now: `value` is JSON.
+    /// Returns the command that changes a cluster setting at its current origin; `value` is JSON.
     pub(crate) fn put_setting(&self, key: &str, value: &str) -> String {
         let origin = self
             .cluster
@@ -197,7 +198,7 @@ impl<'a> ClusterContext<'a> {
         )
     }
 
-    /// The command that sends a body: JSON of the rule's own making, in which a line may break.
+    /// Returns the command that sends a request body: JSON built by the rule, which may be wrapped.
     pub(crate) fn put(&self, path: &str, body: &str) -> String {
         let url = format!("{}{path}", self.cluster.endpoint.trim_end_matches('/'));
         let body = if body.contains('\'') {

@@ -4,49 +4,50 @@ use facts::{Finding, Host, Skipped, Stack};
 use jiff::Timestamp;
 use std::collections::{BTreeSet, HashMap};
 
-/// What a rule may look at: the facts, and views of them that several rules share.
+/// The input of a rule: the facts, and views of them shared by several rules.
 pub struct Context<'a> {
     /// The host.
     pub host: &'a Host,
-    /// "Now": the moment at which the facts were read.
+    /// The time at which the facts were read.
     pub now: Timestamp,
-    /// Mounts that sit on a block device, with their stack; bind mounts and subvolumes of the same
-    /// filesystem stand once, at their first mount (or at the one a store's data lies on).
+    /// Mounts on a block device, with their stacks. Bind mounts and subvolumes of one filesystem
+    /// are listed once, at the first mount (or at the one that holds a store's data).
     pub volumes: Vec<Volume<'a>>,
-    /// Indices (of the host's stores) by mount id.
+    /// Indices into the host's stores, by mount id.
     stores_by_mount: HashMap<u64, BTreeSet<usize>>,
 }
 
 /// A mounted filesystem on a block device.
 pub struct Volume<'a> {
-    /// The mount.
+    /// The mounted filesystem.
     pub mount: &'a Mount,
-    /// The layers below.
+    /// The layers below it.
     pub stack: Stack<'a>,
-    /// Stores whose data lies on this filesystem, through any of its mounts.
+    /// Stores whose data is on this filesystem, through any of its mounts.
     pub stores: Vec<&'a Store>,
-    /// How far a discard gets below it.
+    /// How far discards get below it.
     pub(crate) discards: DiscardPath<'a>,
 }
 
-/// What the rules say.
+/// The result of running rules.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outcome {
     /// Findings.
     pub findings: Vec<Finding>,
-    /// Rules, or parts of them, that could not be decided.
+    /// Rules, or parts of rules, that could not be evaluated.
     pub skipped: Vec<Skipped>,
     /// Ids of the rules that ran.
     pub rules_run: Vec<&'static str>,
 }
 
 impl<'a> Context<'a> {
-    /// Prepares the shared views.
+    /// Builds the shared views.
     pub fn new(host: &'a Host) -> Self {
         Self::of_mounts(host, |_| true)
     }
 
-    /// The same for one filesystem alone: [`Self::volumes`] has at most the one below `mount`.
+    /// Builds the views for a single filesystem: [`Self::volumes`] has at most the one mounted at
+    /// `mount`.
     pub(crate) fn of_filesystem(host: &'a Host, mount: &Mount) -> Self {
         Self::of_mounts(host, |other| other.device_number == mount.device_number)
     }
@@ -88,7 +89,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Stores whose data is reached through this very mount, not another of the same filesystem.
+    /// Returns the stores whose data is reached through this mount, not another mount of the same
+    /// filesystem.
     pub fn stores_on(&self, mount: &Mount) -> Vec<&'a Store> {
         stores_of(self.host, &self.stores_by_mount, mount)
     }

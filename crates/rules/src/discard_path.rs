@@ -1,12 +1,13 @@
-//! Where in a stack discards are lost.
+//! Finds where discards are lost in a device stack.
 //!
-//! A layer takes discards if its queue's `discard_max_bytes` is above 0; the granularity says
-//! nothing. From the mounted device downwards every layer must take them. A layer that refuses
-//! although all below it take them is at fault; so is a drive that refuses. Some layers take
-//! discards and keep them: a thin pool without passdown, a RAID with one member that refuses.
+//! A layer takes discards if its queue's `discard_max_bytes` is above 0; the granularity is
+//! irrelevant. Every layer from the mounted device downward must take them. A layer that refuses
+//! although all layers below take them is at fault, and so is a drive that refuses. Some layers
+//! accept discards without passing them on: a thin pool without passdown, a RAID with one member
+//! that refuses.
 //!
-//! That every layer takes discards does not prove that they reach the medium: sysfs ends at the
-//! drive.
+//! Even if every layer takes discards, that does not prove that they reach the medium: sysfs ends
+//! at the drive.
 
 mod cause;
 mod evidence;
@@ -24,41 +25,42 @@ use std::collections::{HashMap, HashSet};
 pub(crate) struct Fault<'a> {
     /// The layer.
     pub(crate) device: &'a BlockDevice,
-    /// Nothing is below it.
+    /// Whether nothing is below it.
     pub(crate) is_drive: bool,
-    /// A layer above takes discards, so that `fstrim` reports success and they end here.
+    /// Whether a layer above takes discards, so that `fstrim` reports success although they end
+    /// here.
     pub(crate) swallows: bool,
-    /// Why.
+    /// Why it loses them.
     pub(crate) cause: Cause,
 }
 
-/// The way of a discard from a mount down.
+/// The path of a discard from a mount down to the drives.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DiscardPath<'a> {
-    /// Whether the mounted device takes discards, so that `fstrim` reports success; `None` where
-    /// its limits are unknown.
-    pub(crate) top_takes: Option<bool>,
-    /// Layers at fault, each once, from the top down.
+    /// Whether the mounted device takes discards, so that `fstrim` reports success; `None` if its
+    /// limits are unknown.
+    pub(crate) top_accepts: Option<bool>,
+    /// Layers at fault, each listed once, from the top down.
     pub(crate) faults: Vec<Fault<'a>>,
-    /// Layers above a fault that would refuse for a reason of their own once it is mended.
-    pub(crate) also: Vec<Fault<'a>>,
+    /// Layers above a fault that would refuse for a reason of their own once the fault is fixed.
+    pub(crate) masked_faults: Vec<Fault<'a>>,
     /// Layers that could not be judged.
     pub(crate) unknown: Vec<&'a BlockDevice>,
 }
 
 impl DiscardPath<'_> {
-    /// Whether a discard gets as far as the drives, as far as sysfs tells.
+    /// Whether discards reach the drives, as far as sysfs shows.
     pub(crate) fn reaches_drives(&self) -> Option<bool> {
-        if !self.faults.is_empty() || self.top_takes == Some(false) {
+        if !self.faults.is_empty() || self.top_accepts == Some(false) {
             Some(false)
-        } else if self.top_takes.is_none() || !self.unknown.is_empty() {
+        } else if self.top_accepts.is_none() || !self.unknown.is_empty() {
             None
         } else {
             Some(true)
         }
     }
 
-    /// What a rule could not decide here; `None` where nothing was missing.
+    /// Describes what a rule could not determine here; `None` if nothing was missing.
     pub(crate) fn skipped(&self, rule: &str, mount_point: &str) -> Option<Skipped> {
         let first = self.unknown.first()?;
         let mount_point = crate::shell::printable(mount_point);
@@ -73,12 +75,12 @@ impl DiscardPath<'_> {
     }
 }
 
-/// Follows a discard down a stack.
+/// Traces a discard down a stack.
 pub(crate) fn trace<'a>(stack: &Stack<'a>) -> DiscardPath<'a> {
     let mut tracer = Tracer::new(stack);
     let tops = tracer.queues_at(0);
     let takes: Vec<Option<bool>> = tops.iter().map(|&index| tracer.takes(index)).collect();
-    tracer.path.top_takes = match takes.as_slice() {
+    tracer.path.top_accepts = match takes.as_slice() {
         [] => None,
         answers if answers.contains(&Some(false)) => Some(false),
         answers if answers.contains(&None) => None,
@@ -93,13 +95,14 @@ pub(crate) fn trace<'a>(stack: &Stack<'a>) -> DiscardPath<'a> {
 
 struct Tracer<'s, 'a> {
     stack: &'s Stack<'a>,
-    /// Of each layer, those directly below, at their first places, where theirs are listed.
+    /// For each layer, the indices of the layers directly below it, at their first occurrence in the
+    /// stack.
     below: Vec<Vec<usize>>,
-    /// Layers to visit, the next one last, and whether a layer above took the discard.
+    /// Layers to visit (the next one last), and whether a layer above took the discard.
     todo: Vec<(usize, bool)>,
     visited: HashSet<usize>,
-    /// Pools whose volume shows a hardware limit of 0 (before Linux 6.10 the mark of a pool that
-    /// passes nothing down), at fault if nothing else is.
+    /// Pools whose volume shows a hardware limit of 0 (before Linux 6.10 the sign of a pool without
+    /// passdown); at fault if nothing else is.
     pools_in_doubt: Vec<usize>,
     path: DiscardPath<'a>,
 }
@@ -126,9 +129,9 @@ impl<'s, 'a> Tracer<'s, 'a> {
             visited: HashSet::new(),
             pools_in_doubt: Vec::new(),
             path: DiscardPath {
-                top_takes: None,
+                top_accepts: None,
                 faults: Vec::new(),
-                also: Vec::new(),
+                masked_faults: Vec::new(),
                 unknown: Vec::new(),
             },
         }
@@ -138,7 +141,8 @@ impl<'s, 'a> Tracer<'s, 'a> {
         self.stack.layers[index]
     }
 
-    /// The layer at `index`, or the disks below it where it is a partition, which has no queue.
+    /// Returns the layer at `index`, or the disks below it if it is a partition, which has no
+    /// queue.
     fn queues_at(&self, index: usize) -> Vec<usize> {
         let mut found = Vec::new();
         let mut todo = vec![index];
@@ -160,13 +164,13 @@ impl<'s, 'a> Tracer<'s, 'a> {
         found
     }
 
-    /// The layers to which a discard of data goes on.
+    /// Returns the layers to which discards of data are passed on.
     fn legs(&self, index: usize) -> Vec<usize> {
         let device = self.layer(index).device;
         if is_vdo(device) {
             return Vec::new();
         }
-        // `thin-pool` and `cache` name their metadata device first.
+        // `thin-pool` and `cache` list their metadata device first.
         let metadata = device.dm_targets().and_then(|targets| match targets {
             [
                 DmTarget {
@@ -200,12 +204,12 @@ impl<'s, 'a> Tracer<'s, 'a> {
             .and_then(facts::host::DiscardLimits::accepts)
     }
 
-    /// Visits every layer that a discard can get to. A list of what is still to be visited instead
-    /// of recursion: a hostile bundle could make the latter thousands of calls deep.
+    /// Visits every layer that a discard can reach. Uses a work list instead of recursion, which a
+    /// hostile bundle could make thousands of calls deep.
     fn visit_all(&mut self, tops: &[usize]) {
         self.push_todo(tops, false);
         while let Some((index, under_taking)) = self.todo.pop() {
-            // A bundle may hold a loop of `slaves`.
+            // A bundle may contain a loop of `slaves`.
             if !self.visited.insert(index) {
                 continue;
             }
@@ -225,7 +229,7 @@ impl<'s, 'a> Tracer<'s, 'a> {
         }
     }
 
-    /// The first of `indices` is visited next.
+    /// Pushes layers so that the first of `indices` is visited next.
     fn push_todo(&mut self, indices: &[usize], under_taking: bool) {
         let later = indices.iter().rev().map(|&index| (index, under_taking));
         self.todo.extend(later);
@@ -243,8 +247,8 @@ impl<'s, 'a> Tracer<'s, 'a> {
             .discard
             .is_some_and(|limits| limits.max_hw_bytes == Some(0));
         if hw_is_zero {
-            // The volume keeps its limits when the pool is told to pass discards down; then only
-            // the pool's own show that it does (measured on 6.1, where the drives got them).
+            // The volume keeps its limits when passdown is enabled on the pool; then only the
+            // pool's own limits show it (measured on 6.1, where the drives got the discards).
             let is_in_doubt = |&leg: &usize| {
                 is_thin_pool(self.layer(leg).device) && self.takes(leg) != Some(true)
             };
@@ -264,9 +268,9 @@ impl<'s, 'a> Tracer<'s, 'a> {
             .filter(|&leg| self.takes(leg) == Some(false))
             .collect();
         if !refusing.is_empty() {
-            // Without the table a dm-crypt volume may just show what is below it.
+            // Without the table, a dm-crypt volume may merely reflect what is below it.
             if let Some(cause) = own.filter(|cause| *cause != Cause::Crypt { table_read: false }) {
-                self.path.also.push(Fault {
+                self.path.masked_faults.push(Fault {
                     device: layer.device,
                     is_drive: false,
                     swallows: under_taking,
@@ -276,7 +280,7 @@ impl<'s, 'a> Tracer<'s, 'a> {
             self.push_todo(&refusing, under_taking);
             return;
         }
-        // Legs that are not to be seen, or whose limits are unknown, may be the ones at fault.
+        // Legs that are missing or whose limits are unknown may be the ones at fault.
         let unknown_leg = legs.iter().copied().find(|&leg| self.takes(leg).is_none());
         let hidden_below = !layer.is_leaf && legs.is_empty() && !is_vdo(layer.device);
         let guess = || {
@@ -294,7 +298,7 @@ impl<'s, 'a> Tracer<'s, 'a> {
         } else {
             self.push_fault(index, under_taking, guess().unwrap_or(Cause::Unexplained));
         }
-        // What is lost further down matters once this layer is mended.
+        // Discards lost further down matter once this layer is fixed.
         self.push_todo(&legs, false);
     }
 
@@ -331,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_stack_reaches_its_drives() {
+    fn discards_reach_the_drives_of_a_healthy_stack() {
         let host = TestHost::new()
             .devices([nvme("nvme0n1"), nvme("nvme1n1")])
             .device(partition("nvme0n1p1", "nvme0n1"))
@@ -341,14 +345,14 @@ mod tests {
         let path = path_of(&host, "dm-0");
         assert_eq!(path.reaches_drives(), Some(true));
         assert_eq!(path.faults, []);
-        // A partition has no queue; its disk counts.
-        assert_eq!(path_of(&host, "nvme0n1p1").top_takes, Some(true));
+        // A partition has no queue; its disk's queue is used.
+        assert_eq!(path_of(&host, "nvme0n1p1").top_accepts, Some(true));
     }
 
     #[test]
     fn the_deepest_refusing_layer_above_taking_ones_is_at_fault() {
-        // A thin volume and its pool both refuse; the pool ignores discards, metadata and data
-        // take them.
+        // A thin volume and its pool both refuse; the pool ignores discards, while its metadata and
+        // data devices take them.
         let host = TestHost::new()
             .device(nvme("nvme0n1"))
             .device(lvm_linear("dm-1", "vg-pool_tmeta", &["nvme0n1"]))
@@ -367,7 +371,7 @@ mod tests {
             faults(&path),
             [("dm-3", &Cause::ThinIgnore { table_read: true })]
         );
-        assert_eq!(path.top_takes, Some(false));
+        assert_eq!(path.top_accepts, Some(false));
         assert!(!path.faults[0].swallows);
     }
 
@@ -400,15 +404,15 @@ mod tests {
                 [("dm-3", &Cause::ThinNoPassdown { table_read })]
             );
             assert!(path.faults[0].swallows);
-            assert_eq!(path.top_takes, Some(true));
+            assert_eq!(path.top_accepts, Some(true));
             assert_eq!(path.reaches_drives(), Some(false));
         }
     }
 
     #[test]
     fn a_volume_keeps_its_zero_when_its_pool_begins_to_pass_discards() {
-        // As left behind by `lvchange --discards passdown` on an active pool (Linux 6.1); the
-        // pool's table is unknown, its own limits are sound.
+        // The state after `lvchange --discards passdown` on an active pool (Linux 6.1); the pool's
+        // table is unknown, its own limits are fine.
         let host = TestHost::new()
             .device(nvme("nvme0n1"))
             .device(without_table(thin_pool(
@@ -440,11 +444,11 @@ mod tests {
         let path = path_of(&host, "md5");
         let crypt = Cause::Crypt { table_read: true };
         assert_eq!(faults(&path), [("dm-0", &crypt), ("dm-2", &crypt)]);
-        assert_eq!(path.also[0].cause, Cause::ParityRaid);
+        assert_eq!(path.masked_faults[0].cause, Cause::ParityRaid);
     }
 
     #[test]
-    fn allow_discards_in_the_table_puts_the_blame_below() {
+    fn allow_discards_moves_the_fault_below() {
         let refusing = with_discard(crypt("dm-0", "c0", "vda", true), no_discards());
         let host = TestHost::new()
             .device(with_discard(virtio("vda"), no_discards()))
@@ -453,7 +457,7 @@ mod tests {
         let path = path_of(&host, "dm-0");
         assert_eq!(faults(&path), [("vda", &Cause::VirtioBlk)]);
         assert!(path.faults[0].is_drive);
-        assert_eq!(path.also, []);
+        assert_eq!(path.masked_faults, []);
     }
 
     #[test]
@@ -468,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_limits_are_no_verdict() {
+    fn unknown_limits_give_no_result() {
         let mut blind = nvme("nvme0n1");
         blind.discard = Some(DiscardLimits::default());
         let host = TestHost::new()
@@ -487,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn vdo_ends_the_way() {
+    fn vdo_ends_the_path() {
         let table = vec![target("vdo", &["sda"], &[])];
         let host = TestHost::new()
             .device(hard_disk("sda"))
@@ -497,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_of_slaves_ends() {
+    fn a_loop_of_slaves_terminates() {
         let refusing = |name, below: &[&str]| {
             with_discard(device(name, DeviceKind::Other, below), no_discards())
         };
@@ -509,8 +513,8 @@ mod tests {
 
     #[test]
     fn thousands_of_layers_are_followed_without_recursion() {
-        // Each device above the one before it, and all of them below the first: whoever visits a
-        // layer by its later place has to go through all earlier ones.
+        // Each device is above the previous one, and all of them are below the first: code that
+        // visits a layer by a later occurrence has to go through all earlier ones.
         let count = 4000;
         let name = |n: usize| format!("x{n:04}");
         let all: Vec<String> = (1..count).map(name).collect();

@@ -1,13 +1,13 @@
-//! What each layer that loses discards is called, why it does, and how it is made to pass them.
+//! Describes each layer that loses discards, why it does, and how to make it pass them.
 
+mod description;
 mod dm;
 mod drive;
 mod site;
-mod words;
 
+pub(crate) use description::{headline, name_of, reason};
 pub(crate) use drive::switch_on;
 pub(crate) use site::Site;
-pub(crate) use words::{headline, name_of, reason};
 
 use crate::discard_path::{Cause, Fault};
 use crate::shell::operand;
@@ -16,7 +16,7 @@ use drive::{ask_the_host, drive_or_adapter, is_made_by_a_host, scsi_unmap};
 use facts::host::{BlockDevice, DeviceKind};
 use facts::{Layer, Remedy, Stack};
 
-/// Ways to make the layer pass discards, the recommended one first.
+/// Returns ways to make the layer pass discards, the recommended one first.
 pub(crate) fn remedies(site: &Site<'_, '_>, fault: &Fault<'_>) -> Vec<Remedy> {
     let mut remedies = match &fault.cause {
         Cause::Crypt { .. } => crypt(site.host, fault.device),
@@ -53,10 +53,10 @@ pub(crate) fn remedies(site: &Site<'_, '_>, fault: &Fault<'_>) -> Vec<Remedy> {
     remedies
 }
 
-/// Layers above compute their limits when they are set up: those between the fault and the mount
-/// have to be loaded again.
+/// Returns the remedy that reloads the layers between the fault and the mount, because layers
+/// compute their limits when they are set up.
 fn reload_above(site: &Site<'_, '_>, fault: &Fault<'_>) -> Option<Remedy> {
-    // A pool switched through LVM comes up with its volumes.
+    // A pool that is switched through LVM is reactivated together with its volumes.
     let comes_up_with_it = matches!(
         fault.cause,
         Cause::ThinIgnore { .. } | Cause::ThinNoPassdown { .. } | Cause::Blocklisted
@@ -91,7 +91,7 @@ fn reload_above(site: &Site<'_, '_>, fault: &Fault<'_>) -> Option<Remedy> {
     })
 }
 
-/// The layers above a device up to the mount, the lowest first.
+/// Returns the layers between a device and the mount, the lowest first.
 fn layers_above<'s, 'a>(
     stack: &'s Stack<'a>,
     name: &str,
@@ -117,8 +117,8 @@ mod tests {
     use facts::{Host, Remedy};
     use std::process::Command;
 
-    /// Remedies for the first fault below the first mount. Every command has to be one that bash
-    /// can parse.
+    /// Returns the remedies for the first fault below the first mount. Checks that bash can parse
+    /// every command.
     fn remedies_of(host: &Host) -> Vec<Remedy> {
         let mount = &host.mounts[0];
         let stack = host.stack_of(mount).expect("a stack");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn lvm_above_a_mended_layer_is_refreshed() {
+    fn lvm_above_a_fixed_layer_is_refreshed() {
         let host = TestHost::new()
             .device(nvme("nvme0n1"))
             .device(crypt("dm-0", "c0", "nvme0n1", false))
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ignoring_pool_goes_down_and_up_with_its_volumes() {
+    fn an_ignoring_pool_is_reactivated_with_its_volumes() {
         let host = TestHost::new()
             .device(nvme("nvme1n1"))
             .device(lvm_linear("dm-1", "vg-pool_tmeta", &["nvme1n1"]))
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parity_array_asks_its_drives_first() {
+    fn a_parity_array_checks_its_drives_first() {
         let host = TestHost::new()
             .devices([nvme("nvme0n1"), nvme("nvme1n1"), sata("sda")])
             .device(md("md5", "raid5", &["nvme0n1", "nvme1n1", "sda"]))
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn usb_is_told_to_unmap_only_after_asking() {
+    fn usb_unmap_is_enabled_only_after_a_check() {
         let disk = provisioning(
             scsi("sdb", "Samsung", "Portable SSD T5", ScsiTransport::Usb),
             ProvisioningMode::Full,
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_that_lvm_hides_are_not_named_to_it() {
+    fn hidden_lvm_layers_are_not_passed_to_lvm() {
         let lv =
             |name, dm_name, below| with_discard(lvm_linear(name, dm_name, &[below]), no_discards());
         let host = TestHost::new()

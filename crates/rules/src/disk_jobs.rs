@@ -1,4 +1,4 @@
-//! Jobs that touch every disk, or much of it.
+//! Jobs that access every disk, or much of it.
 
 use crate::context::Context;
 use crate::trim_jobs::{Reach, TrimJobs};
@@ -11,20 +11,20 @@ use facts::host::{BlockDevice, DeviceKind, Job, JobCommand, Trigger};
 pub(crate) enum DiskWork {
     /// Discards free space.
     Trim,
-    /// Reads every copy and parity of a software RAID.
+    /// Reads all copies and parity of a software RAID.
     RaidCheck,
     /// Reads all of a filesystem's data or metadata.
     Scrub,
-    /// Copies data away.
+    /// Copies data elsewhere.
     Backup,
-    /// Lets a drive read itself.
+    /// Runs a drive's self-test.
     SelfTest,
     /// Walks all directories (updatedb, mandb).
     Index,
 }
 
 impl DiskWork {
-    /// The word for people.
+    /// Returns the label for messages.
     pub fn label(self) -> &'static str {
         match self {
             Self::Trim => "trim",
@@ -36,25 +36,26 @@ impl DiskWork {
         }
     }
 
-    /// Whether one such job alone keeps drives busy for long.
+    /// Whether a single job of this kind keeps drives busy for a long time.
     pub fn is_heavy(self) -> bool {
         self != Self::Index
     }
 }
 
-/// A job that touches every disk.
+/// A job that accesses every disk.
 #[derive(Clone, Copy)]
 pub(crate) struct DiskJob<'a> {
     /// The job.
     pub job: &'a Job,
-    /// The heaviest thing that it does.
+    /// The heaviest work it does.
     pub work: DiskWork,
-    /// The program that does it.
+    /// The program that does this work.
     pub program: &'a str,
 }
 
-/// Active jobs that touch disks of this host; `None` where its jobs are not known. A trim of nothing
-/// that takes discards, a check without a RAID and the like are left out.
+/// Returns the active jobs that access disks of this host; `None` if its jobs are not known. Jobs
+/// without anything to work on are left out, such as a trim where nothing takes discards, or a RAID
+/// check without a RAID.
 pub(crate) fn active<'a>(cx: &Context<'a>) -> Option<Vec<DiskJob<'a>>> {
     let trims = TrimJobs::of(cx)?;
     let mut found = Vec::new();
@@ -76,7 +77,7 @@ pub(crate) fn active<'a>(cx: &Context<'a>) -> Option<Vec<DiskJob<'a>>> {
             .commands
             .iter()
             .filter_map(|command| Some((work_of(command)?, command.program.as_str())))
-            .filter(|(work, program)| has_use_for(cx.host, *work, program))
+            .filter(|(work, program)| has_target_for(cx.host, *work, program))
             .min();
         let trim = trims_something.then_some((DiskWork::Trim, "fstrim"));
         if let Some((work, program)) = trim.into_iter().chain(work).min() {
@@ -86,14 +87,14 @@ pub(crate) fn active<'a>(cx: &Context<'a>) -> Option<Vec<DiskJob<'a>>> {
     Some(found)
 }
 
-/// Whether the host has something that this work could be done on.
-fn has_use_for(host: &Host, work: DiskWork, program: &str) -> bool {
+/// Whether the host has something for this work to act on.
+fn has_target_for(host: &Host, work: DiskWork, program: &str) -> bool {
     let mounted = |fs_type: &str| host.mounts.iter().any(|mount| mount.fs_type == fs_type);
     match (work, program) {
-        // Judged by what it reaches instead.
+        // Decided by which mounts it reaches instead.
         (DiskWork::Trim, _) => false,
         (DiskWork::RaidCheck, _) => host.devices.iter().any(is_redundant_md),
-        // e2scrub works on LVM snapshots only.
+        // e2scrub only works on LVM snapshots.
         (DiskWork::Scrub, "e2scrub_all" | "e2scrub_all_cron") => {
             host.devices.iter().any(|device| {
                 device
@@ -115,14 +116,14 @@ fn is_redundant_md(device: &BlockDevice) -> bool {
     )
 }
 
-/// What a command does to the disks; `None` for all that does not touch every disk.
+/// Returns what a command does to the disks; `None` if it does not access every disk.
 fn work_of(command: &JobCommand) -> Option<DiskWork> {
     let has = |word: &str| command.arguments.iter().any(|argument| argument == word);
     Some(match command.program.as_str() {
         "fstrim" | "fstrim-all" => DiskWork::Trim,
         "checkarray" | "raid-check" | "mdcheck" => DiskWork::RaidCheck,
         "mdadm" if has("--action=check") || has("check") => DiskWork::RaidCheck,
-        // -r only removes what a broken scrub left behind.
+        // -r only removes what an interrupted scrub left behind.
         "e2scrub_all" if has("-r") => return None,
         // The last four are openSUSE's btrfsmaintenance.
         "e2scrub_all" | "e2scrub_all_cron" | "xfs_scrub" | "xfs_scrub_all" | "btrfs-scrub"
@@ -139,8 +140,8 @@ fn work_of(command: &JobCommand) -> Option<DiskWork> {
     })
 }
 
-/// The run-parts directory that a job is a script of: `cron.weekly`. Its scripts run one after the
-/// other, in one go.
+/// Returns the run-parts directory that contains the job's script: `cron.weekly`. Its scripts run
+/// one after another in a single run.
 pub(crate) fn run_parts_directory(job: &Job) -> Option<&str> {
     let (directory, _) = job.defined_in.rsplit_once('/')?;
     let name = directory.strip_prefix("etc/")?;
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_nothing_to_work_on_is_left_out() {
+    fn jobs_without_a_target_are_left_out() {
         let all = || {
             vec![
                 cron_job("/etc/cron.d/mdadm:1", "57 0 * * 0", "checkarray --all"),
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_of_a_directory_are_told_from_other_jobs() {
+    fn scripts_of_a_directory_are_recognized() {
         let script = cron_weekly("fstrim", "fstrim -a");
         assert_eq!(run_parts_directory(&script), Some("cron.weekly"));
         let line = cron_job("/etc/cron.d/x:1", "0 0 * * 0", "fstrim -a");

@@ -1,36 +1,36 @@
-//! What a host's facts say of the drives below a mount and of their load, for those who simulate both.
+//! Derives the drives below a mount and their load from a host's facts, as input for simulations.
 //!
-//! It stands beside the rules because it needs what they know: how a filesystem is trimmed, and whether
-//! its discards get as far as the drives.
+//! This lives in the rules crate because it needs to know how a filesystem is trimmed and whether
+//! its discards reach the drives.
 
 use crate::trimming::{TrimSchedule, Trimming, trimming};
 use facts::host::{BlockDevice, DeviceKind, DriveWrites, Mount, StoreEngine, StoreState};
 use facts::{Evidence, Host, Skipped, Stack};
 
 const DAY_S: f64 = 86_400.0;
-/// The name of what a drive counts for itself.
+/// Name of the drives' own write counters in skipped entries.
 const MEDIA_WRITES: &str = "media writes";
-/// What to do where it does not tell.
+/// Flags to pass if the drives do not report them.
 const MEDIA_FLAGS: &str = "--host-written and --media-written";
-/// Known mounts that an error names.
+/// Maximum number of known mounts named in an error.
 const MOUNTS_MAX: usize = 12;
-/// An empty or a full filesystem still has to be simulated.
+/// Bounds on the fill, since an empty or full filesystem still has to be simulated.
 const FILL: (f64, f64) = (0.01, 0.97);
 
-/// What a host may be asked for.
+/// Facts about a drive's load that a host can provide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadFact {
     /// The size of the drives.
     Capacity,
     /// Bytes written per day.
     Writes,
-    /// Live data.
+    /// The share of live data.
     Fill,
     /// The trim schedule.
     Trims,
-    /// What the store does.
+    /// The kind of workload.
     Workload,
-    /// What the drives wrote to their flash.
+    /// The bytes that the drives wrote to their flash.
     Media,
 }
 
@@ -45,52 +45,53 @@ pub enum TrimTimes {
     Periodic {
         /// Days between two runs.
         every_days: u32,
-        /// Days from Monday to the first run; 0 where it runs every day.
+        /// Days from Monday to the first run; 0 if it runs every day.
         first_day: u32,
         /// The hour at which it runs.
         hour: u32,
     },
 }
 
-/// The drives below a mount and their load. What is unknown is `None`, and its reason stands in
+/// The drives below a mount and their load. Unknown values are `None`, with the reason in
 /// [`DriveLoad::skipped`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DriveLoad {
-    /// Bytes of one drive.
+    /// Capacity of one drive in bytes.
     pub capacity_bytes: Option<u64>,
-    /// Drives of a RAID-0; 1 where there is none.
+    /// Number of drives in a RAID 0; 1 if there is none.
     pub drives: Option<u32>,
-    /// Chunk of the RAID-0.
+    /// Chunk size of the RAID 0.
     pub chunk_bytes: Option<u64>,
-    /// Live data by size of the filesystem.
+    /// Live data as a share of the filesystem's size.
     pub fill: Option<f64>,
-    /// Bytes written on a mean day since boot, to all drives together.
+    /// Average bytes written per day since boot, to all drives together.
     pub writes_per_day_bytes: Option<u64>,
     /// When it is trimmed.
     pub trims: Option<TrimTimes>,
-    /// A layer below is known to lose the discards.
+    /// Whether a layer below is known to lose the discards.
     pub loses_discards: bool,
-    /// The workload that stands for the store on the mount: `elasticsearch`, `opensearch`, `mongodb`,
-    /// `files`.
+    /// The workload that represents the store on the mount: `elasticsearch`, `opensearch`,
+    /// `mongodb`, `files`.
     pub workload: Option<&'static str>,
-    /// Bytes that hosts wrote to the drives and bytes that these wrote to their flash, since they
-    /// were new, by their own account.
+    /// Lifetime bytes that hosts wrote to the drives, and that the drives wrote to their flash,
+    /// according to their own counters.
     pub media: Option<(u64, u64)>,
     evidence: Vec<(LoadFact, Evidence)>,
     skipped: Vec<(LoadFact, Skipped)>,
 }
 
-/// Why there is no mount to look at.
+/// The error if there is no mount to examine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoMount {
-    /// Mount points on block devices, the first dozen.
+    /// The first dozen mount points on block devices.
     pub known: Vec<String>,
 }
 
-/// The mount at a mount point; without one, that of the data of the host's store, a running one first.
+/// Returns the mount at a mount point or, without one, the mount that holds the data of the host's
+/// store, preferring a running one.
 ///
 /// # Errors
-/// When nothing is mounted there, or no store has its data on a block device.
+/// If nothing is mounted there, or no store has its data on a block device.
 pub fn loaded_mount<'a>(host: &'a Host, mount_point: Option<&str>) -> Result<&'a Mount, NoMount> {
     let none = || {
         let mounts = host.mounts.iter();
@@ -120,18 +121,18 @@ pub fn loaded_mount<'a>(host: &'a Host, mount_point: Option<&str>) -> Result<&'a
         .ok_or_else(none)
 }
 
-fn without<T: Clone>(all: &[(LoadFact, T)], given: &[LoadFact]) -> Vec<T> {
+fn excluding<T: Clone>(all: &[(LoadFact, T)], given: &[LoadFact]) -> Vec<T> {
     let others = all.iter().filter(|(fact, _)| !given.contains(fact));
     others.map(|(_, one)| one.clone()).collect()
 }
 
 impl DriveLoad {
-    /// What the facts say of a mount; `drives_were_asked` if the drives were asked what they wrote to
-    /// their flash.
+    /// Derives the load of a mount from the facts. `drives_were_asked` is whether the drives were
+    /// queried for their flash writes.
     pub fn of(host: &Host, mount: &Mount, drives_were_asked: bool) -> Self {
         let mut load = Self::default();
         let drives = if let Some(stack) = host.stack_of(mount) {
-            load.drives_below(host, &stack)
+            load.add_drives(host, &stack)
         } else {
             load.skip(
                 LoadFact::Capacity,
@@ -141,23 +142,23 @@ impl DriveLoad {
             );
             Vec::new()
         };
-        load.filled(mount);
-        load.trimmed(host, mount);
-        load.stored(host, mount);
+        load.add_fill(mount);
+        load.add_trims(host, mount);
+        load.add_workload(host, mount);
         if drives_were_asked {
-            load.measured(host, &drives);
+            load.add_media_writes(host, &drives);
         }
         load
     }
 
-    /// Where the facts stand, but for those that somebody gave otherwise.
+    /// Returns the evidence, except for values that the user supplied.
     pub fn evidence(&self, given: &[LoadFact]) -> Vec<Evidence> {
-        without(&self.evidence, given)
+        excluding(&self.evidence, given)
     }
 
-    /// What is unknown, and was not given otherwise.
+    /// Returns what is unknown and was not supplied by the user.
     pub fn skipped(&self, given: &[LoadFact]) -> Vec<Skipped> {
-        without(&self.skipped, given)
+        excluding(&self.skipped, given)
     }
 
     fn skip(&mut self, fact: LoadFact, what: &str, why: impl Into<String>, needs: &str) {
@@ -165,8 +166,8 @@ impl DriveLoad {
         self.skipped.push((fact, skipped));
     }
 
-    /// What is found out of the drives that are looked at, which are returned.
-    fn drives_below<'a>(&mut self, host: &Host, stack: &Stack<'a>) -> Vec<&'a BlockDevice> {
+    /// Selects the drives to examine, records their properties and returns them.
+    fn add_drives<'a>(&mut self, host: &Host, stack: &Stack<'a>) -> Vec<&'a BlockDevice> {
         let leaves: Vec<&BlockDevice> = stack.leaves().collect();
         let level = stack
             .layers
@@ -179,7 +180,7 @@ impl DriveLoad {
             });
         let written =
             |drive: &&BlockDevice| drive.counters.map_or(0, |counters| counters.written_bytes);
-        // Striped drives share the load; of others, mirrored or joined, the busiest is looked at.
+        // Striped drives share the load; of mirrored or concatenated ones, the busiest is used.
         let striped = matches!(&level, Some((Some(level), _)) if level == "raid0");
         let drives: Vec<&BlockDevice> = if striped {
             leaves
@@ -210,19 +211,19 @@ impl DriveLoad {
                 "sys/block/*/size",
             ),
         }
-        self.written(host, &drives);
+        self.add_write_rate(host, &drives);
         drives
     }
 
-    /// What the drives wrote to their flash: of striped ones, together.
-    fn measured(&mut self, host: &Host, drives: &[&BlockDevice]) {
+    /// Records the bytes that the drives wrote to their flash, summed over striped drives.
+    fn add_media_writes(&mut self, host: &Host, drives: &[&BlockDevice]) {
         let mut accounts = Vec::new();
         for drive in drives {
             let of_drive = |writes: &&DriveWrites| writes.drive == drive.name;
             let writes = host.drive_writes.iter().find(of_drive);
             match writes.map(|writes| (writes, writes.bytes())) {
                 Some((writes, Some(bytes))) => accounts.push((writes, bytes)),
-                Some((writes, None)) => self.unmeasured(writes),
+                Some((writes, None)) => self.skip_media_writes(writes),
                 None => self.skip(
                     LoadFact::Media,
                     MEDIA_WRITES,
@@ -234,7 +235,7 @@ impl DriveLoad {
                 ),
             }
         }
-        // A part of the drives says nothing of the whole.
+        // Some of the drives are not representative of all.
         if accounts.is_empty() || accounts.len() < drives.len() {
             return;
         }
@@ -250,8 +251,8 @@ impl DriveLoad {
         }
     }
 
-    /// Why a drive's account cannot be used.
-    fn unmeasured(&mut self, writes: &DriveWrites) {
+    /// Records why a drive's counters cannot be used.
+    fn skip_media_writes(&mut self, writes: &DriveWrites) {
         for skipped in &writes.skipped {
             let needs = match &skipped.needs {
                 Some(needs) => format!("{needs}; or {MEDIA_FLAGS}"),
@@ -274,7 +275,7 @@ impl DriveLoad {
         clippy::cast_sign_loss,
         clippy::cast_precision_loss
     )] // an estimate
-    fn written(&mut self, host: &Host, drives: &[&BlockDevice]) {
+    fn add_write_rate(&mut self, host: &Host, drives: &[&BlockDevice]) {
         let what = "writes per day";
         let Some(uptime_s) = host.platform.uptime_s else {
             self.skip(
@@ -339,7 +340,7 @@ impl DriveLoad {
     }
 
     #[allow(clippy::cast_precision_loss)] // a share
-    fn filled(&mut self, mount: &Mount) {
+    fn add_fill(&mut self, mount: &Mount) {
         match mount.usage {
             Some(usage) if usage.size_bytes > 0 => {
                 let used = usage.size_bytes.saturating_sub(usage.free_bytes);
@@ -362,11 +363,11 @@ impl DriveLoad {
         }
     }
 
-    fn trimmed(&mut self, host: &Host, mount: &Mount) {
+    fn add_trims(&mut self, host: &Host, mount: &Mount) {
         let Some(trimming) = trimming(host, mount) else {
             return;
         };
-        self.trims = self.times_of(&trimming);
+        self.trims = self.trim_times(&trimming);
         self.loses_discards = trimming.reaches_drives == Some(false);
         if self.loses_discards {
             self.evidence.push((
@@ -379,7 +380,7 @@ impl DriveLoad {
         }
     }
 
-    fn times_of(&mut self, trimming: &Trimming) -> Option<TrimTimes> {
+    fn trim_times(&mut self, trimming: &Trimming) -> Option<TrimTimes> {
         if trimming.online {
             self.evidence.push((
                 LoadFact::Trims,
@@ -403,7 +404,7 @@ impl DriveLoad {
             ));
             return Some(TrimTimes::Never);
         };
-        // The most frequent one counts.
+        // The most frequent job counts.
         let known = jobs.iter().filter(|job| job.period_s.is_some());
         let Some(job) = known.min_by(|a, b| {
             let period = |job: &TrimSchedule| job.period_s.unwrap_or(f64::INFINITY);
@@ -438,7 +439,7 @@ impl DriveLoad {
         })
     }
 
-    fn stored(&mut self, host: &Host, mount: &Mount) {
+    fn add_workload(&mut self, host: &Host, mount: &Mount) {
         let stores = host.stores_on(mount);
         let Some(store) = stores.first() else {
             return;
@@ -469,7 +470,7 @@ mod tests {
 
     const GB: u64 = 1_000_000_000;
 
-    /// A drive that was written to since boot.
+    /// A drive with this many bytes written since boot.
     fn written(name: &str, written_bytes: u64) -> BlockDevice {
         let mut drive = nvme(name);
         drive.counters = Some(IoCounters {
@@ -513,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counters_cannot_tell_is_skipped() {
+    fn unusable_counters_are_skipped() {
         let host = |drive: BlockDevice| {
             TestHost::new()
                 .device(drive)
@@ -547,7 +548,7 @@ mod tests {
         let idle = load(host(written("nvme0n1", 0)));
         assert_eq!(idle.writes_per_day_bytes, None);
         assert!(why(&idle).contains("nothing was written"), "{}", why(&idle));
-        // What was given otherwise is neither evidence nor missing.
+        // User-supplied values are neither evidence nor missing.
         assert!(
             idle.skipped(&[LoadFact::Fill, LoadFact::Trims, LoadFact::Writes])
                 .is_empty()
@@ -590,7 +591,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_that_is_not_there_is_answered_with_those_that_are() {
+    fn an_unknown_mount_lists_the_known_ones() {
         let host = TestHost::new()
             .device(nvme("nvme0n1"))
             .mount("/data", "nvme0n1", "xfs", "rw")

@@ -1,9 +1,9 @@
-//! Commands that change one line of /etc/fstab, and take the change back.
+//! Commands that edit one line of /etc/fstab, and undo the edit.
 
 use facts::Host;
 use facts::host::{FstabEntry, Mount};
 
-/// fstab's last line for a mount, which is the one in force.
+/// Returns the last fstab line for a mount, which is the effective one.
 pub(crate) fn entry_of<'h>(host: &'h Host, mount: &Mount) -> Option<&'h FstabEntry> {
     let wanted = mount.mount_point.trim_end_matches('/');
     host.fstab
@@ -13,8 +13,9 @@ pub(crate) fn entry_of<'h>(host: &'h Host, mount: &Mount) -> Option<&'h FstabEnt
         .find(|entry| entry.mount_point.trim_end_matches('/') == wanted)
 }
 
-/// Takes an option out of a line; `option` is an extended regular expression without slashes and
-/// groups. A line may end with its options, and what would be left empty becomes `defaults`.
+/// Returns the command that removes an option from a line; `option` is an extended regular
+/// expression without slashes and groups. The options may be the last field of the line; an empty
+/// list becomes `defaults`.
 pub(crate) fn remove_option(host: &Host, line: u64, option: &str) -> String {
     edit(
         host,
@@ -26,7 +27,7 @@ pub(crate) fn remove_option(host: &Host, line: u64, option: &str) -> String {
     )
 }
 
-/// Puts one option in the place of another; `old` as for [`remove_option`].
+/// Returns the command that replaces an option by another; see [`remove_option`] for `old`.
 pub(crate) fn replace_option(host: &Host, line: u64, old: &str, new: &str) -> String {
     edit(
         host,
@@ -35,7 +36,7 @@ pub(crate) fn replace_option(host: &Host, line: u64, old: &str, new: &str) -> St
     )
 }
 
-/// Adds an option behind those of a line.
+/// Returns the command that appends an option to those of a line.
 pub(crate) fn append_option(host: &Host, line: u64, option: &str) -> String {
     edit(
         host,
@@ -46,7 +47,7 @@ pub(crate) fn append_option(host: &Host, line: u64, option: &str) -> String {
     )
 }
 
-/// Puts fstab back as it was before the line was edited.
+/// Returns the command that restores fstab from before the edit of a line.
 pub(crate) fn undo(host: &Host, line: u64) -> String {
     format!(
         "mv /etc/fstab.before-line-{line} /etc/fstab{}",
@@ -54,7 +55,7 @@ pub(crate) fn undo(host: &Host, line: u64) -> String {
     )
 }
 
-/// The copy is named after the line, so that two edits do not overwrite each other's.
+/// The backup is named after the line, so that two edits do not overwrite each other's backup.
 fn edit(host: &Host, line: u64, expressions: &str) -> String {
     format!(
         "sed -i.before-line-{line} -E '{expressions}' /etc/fstab{}",
@@ -62,7 +63,7 @@ fn edit(host: &Host, line: u64, expressions: &str) -> String {
     )
 }
 
-/// systemd makes mount units of fstab and has to be told.
+/// systemd generates mount units from fstab and has to be told to reload it.
 fn reload(host: &Host) -> &'static str {
     if host.platform.systemd == Some(false) {
         ""
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// fstab after the `sed` of a command; `None` where this machine has no GNU sed.
+    /// Applies a command's `sed` to fstab; `None` if this machine has no GNU sed.
     fn edited(command: &str, fstab: &str) -> Option<String> {
         let expressions = command.split('\'').nth(1).expect("expressions");
         let output = Command::new("sh")
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_is_taken_out_wherever_it_stands() {
+    fn an_option_is_removed_at_any_position() {
         let command = remove_option(&Host::default(), 2, "discard[=a-z]*");
         let cases = [
             (
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_is_replaced_where_it_stands() {
+    fn an_option_is_replaced_in_place() {
         let command = replace_option(&Host::default(), 1, "strictatime", "noatime");
         if let Some(result) = edited(&command, "UUID=1 /a ext4 ro,strictatime\n") {
             assert_eq!(result, "UUID=1 /a ext4 ro,noatime\n");

@@ -1,5 +1,5 @@
-//! Property test: whatever a cluster says, no rule panics, and no control character reaches a title,
-//! a command or an evidence.
+//! Property test: whatever a cluster reports, no rule panics, and no control character reaches a
+//! title, a command or evidence.
 
 use crate::test_cluster::{TestCluster, node};
 use crate::test_host::{TestHost, nvme};

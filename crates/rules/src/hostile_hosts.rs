@@ -1,5 +1,5 @@
-//! Property test: whatever a bundle says, no rule panics, and no control character reaches a command
-//! or a title.
+//! Property test: whatever a bundle contains, no rule panics, and no control character reaches a
+//! command or a title.
 
 use crate::test_host::*;
 use crate::{Selection, run};
@@ -10,7 +10,7 @@ use facts::host::{
 };
 use proptest::prelude::*;
 
-/// Names with everything that could do harm, and plain ones, so that devices refer to each other.
+/// Generates hostile names, and plain ones so that devices refer to each other.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-d]",

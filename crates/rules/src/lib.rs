@@ -1,4 +1,4 @@
-//! Facts in, findings out; one file per rule. A rule never reads the host.
+//! Turns facts into findings; one file per rule. Rules only look at facts and never read the host.
 
 mod catalogue;
 mod cluster;
@@ -46,17 +46,17 @@ pub use trim_verdict::{
 
 use facts::{Cluster, Host, Skipped};
 
-/// Which rules run.
+/// Selects the rules to run.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     /// Rule ids or prefixes (`TRIM`); empty selects all.
     pub select: Vec<String>,
-    /// Rule ids or prefixes left out.
+    /// Rule ids or prefixes to leave out.
     pub ignore: Vec<String>,
 }
 
 impl Selection {
-    /// Whether a rule runs.
+    /// Whether a rule is selected.
     pub fn includes(&self, id: &str) -> bool {
         let named = |patterns: &[String]| {
             patterns
@@ -67,21 +67,22 @@ impl Selection {
     }
 }
 
-/// What a check looks at: a host, a cluster, or both.
+/// What to check: a host, a cluster, or both.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Subject<'a> {
     /// The host.
     pub host: Option<&'a Host>,
     /// The cluster.
     pub cluster: Option<&'a Cluster>,
-    /// Hosts of the cluster's nodes, each read on its own (from its bundle); rules that compare
+    /// Hosts of the cluster's nodes, each read separately (from its bundle). Rules that compare
     /// nodes need several.
     pub node_hosts: &'a [&'a Host],
 }
 
-/// Runs the selected rules over a host. Findings come most severe first, then by rule and subject.
+/// Runs the selected rules on a host. Findings are sorted by descending severity, then by rule and
+/// subject.
 ///
-/// Rules about clusters run, and are skipped, where the selection names them.
+/// Rules about clusters do not run; they are reported as skipped if the selection names them.
 pub fn run(host: &Host, selection: &Selection) -> Outcome {
     run_on(
         Subject {
@@ -92,8 +93,8 @@ pub fn run(host: &Host, selection: &Selection) -> Outcome {
     )
 }
 
-/// Runs the selected rules over a host, a cluster, or both, as [`run`]. Rules about what was not
-/// handed in do not run, unless the selection names them: then they are skipped.
+/// Runs the selected rules on a host, a cluster, or both; see [`run`]. Rules about a missing
+/// subject do not run; they are reported as skipped if the selection names them.
 pub fn run_on(subject: Subject<'_>, selection: &Selection) -> Outcome {
     let host = subject.host.map(Context::new);
     let cluster = subject
@@ -109,7 +110,7 @@ pub fn run_on(subject: Subject<'_>, selection: &Selection) -> Outcome {
         };
         match (rule.check, &host, &cluster) {
             (Check::Host(check), Some(context), _) => {
-                // Without mounts, silence of a rule about mounts would look like health.
+                // Without mounts, a rule about mounts finds nothing, which would look like health.
                 if context.host.mounts.is_empty() && !rule.id.starts_with("SCHED") {
                     skip("no mounts are known", "proc/self/mountinfo and sys/block");
                 } else {
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_run_on_what_is_handed_in() {
+    fn rules_run_on_the_given_subjects() {
         let cluster = TestCluster::new().build();
         let host = host();
         let ids = |host: Option<&Host>, cluster: Option<&Cluster>| {
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_by_name_and_not_there_is_skipped() {
+    fn selected_rules_without_a_subject_are_skipped() {
         let outcome = run(&host(), &selection(&["ES"]));
         assert_eq!(outcome.rules_run.len(), 10);
         assert_eq!(outcome.skipped.len(), 10);

@@ -1,36 +1,36 @@
-//! What the drives below a filesystem are made of, and how sure that is.
+//! Determines the storage medium of the drives below a filesystem, and how certain that is.
 //!
-//! `queue/rotational` alone decides nothing: loop, virtio and SCSI disks say 1 whatever they are
-//! made of. What counts is the kind of the drive, its model, and then the flag where its driver is
-//! known to ask the drive (libata: IDENTIFY word 217; SAS: VPD page B1).
+//! `queue/rotational` alone is not conclusive: loop, virtio and SCSI disks report 1 regardless of
+//! their medium. The kind of the drive counts first, then its model, then the flag if its driver is
+//! known to query the drive (libata: IDENTIFY word 217; SAS: VPD page B1).
 
 use facts::host::{
     AtaTrim, BlockDevice, Cloud, DeviceKind, Platform, ProvisioningMode, ScsiTransport,
 };
 use facts::{Evidence, Severity, Stack};
 
-/// What a drive stores on.
+/// The storage medium of a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Medium {
-    /// Flash: decays if it is not told what is free.
+    /// Flash, which slows down if it is not told what is free.
     Flash,
     /// A hard disk.
     Rotating,
     /// Memory (zram).
     Memory,
-    /// Cannot be told from here.
+    /// Cannot be determined from here.
     Unknown,
 }
 
-/// Where a drive is, as seen from this kernel.
+/// Where a drive is located, as seen from this kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In this machine, or passed through to it whole.
+    /// In this machine, or passed through to it as a whole.
     Local,
-    /// A cloud's local drive, lent with the instance: real flash, and the customer's to trim.
+    /// A cloud's local drive that comes with the instance: real flash, and the customer's to trim.
     InstanceStore,
-    /// Made by a hypervisor, or a file behind a loop device: whether a discard gets further is the
-    /// host's decision.
+    /// Emulated by a hypervisor, or a file behind a loop device: the host decides whether discards
+    /// go any further.
     Virtual,
     /// A disk of a storage service or another machine (EBS, iSCSI, NVMe over Fabrics).
     Network,
@@ -38,14 +38,14 @@ pub(crate) enum Place {
     Usb,
 }
 
-/// One drive judged.
+/// The classification of one drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Drive {
-    /// What it stores on.
+    /// The medium.
     pub(crate) medium: Medium,
     /// Whether the medium is certain.
     pub(crate) sure: bool,
-    /// Where it is.
+    /// The location.
     pub(crate) place: Place,
 }
 
@@ -70,37 +70,37 @@ impl Drive {
         Self::likely(Medium::Unknown, place)
     }
 
-    /// Flash, surely or probably.
+    /// Whether it is certainly or probably flash.
     pub(crate) fn is_flash(self) -> bool {
         self.medium == Medium::Flash
     }
 }
 
-/// The drives of a stack together.
+/// The medium of all drives of a stack combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StackMedium {
     /// Every drive is flash, and that is certain.
     Flash,
-    /// At least one drive is flash, probably.
+    /// At least one drive is probably flash.
     LikelyFlash,
     /// Hard disks only.
     Rotating,
-    /// Disks of a hypervisor, a storage service or a USB bridge, or memory: nothing here is known
-    /// to be flash.
+    /// Disks of a hypervisor, a storage service or a USB bridge, or memory: nothing is known to be
+    /// flash.
     Remote,
-    /// Cannot be told.
+    /// Cannot be determined.
     Unknown,
 }
 
 impl StackMedium {
-    /// Flash, surely or probably.
+    /// Whether it is certainly or probably flash.
     pub(crate) fn is_flash(self) -> bool {
         matches!(self, Self::Flash | Self::LikelyFlash)
     }
 }
 
-/// NVMe models that are disks of a storage service. Amazon, Google and Microsoft document these
-/// names; `nvme_card-pd` is Google's Persistent Disk.
+/// NVMe models that are disks of a storage service. The names are documented by Amazon, Google and
+/// Microsoft; `nvme_card-pd` is Google's Persistent Disk.
 const NVME_NETWORK: &[&str] = &[
     "Amazon Elastic Block Store",
     "nvme_card-pd",
@@ -108,17 +108,17 @@ const NVME_NETWORK: &[&str] = &[
     "Alibaba Cloud Elastic Block Storage",
 ];
 
-/// NVMe models that are drives of the host lent with the instance.
+/// NVMe models that are local drives of the cloud host, which come with the instance.
 const NVME_INSTANCE_STORE: &[&str] = &[
     "Amazon EC2 NVMe Instance Storage",
     "nvme_card",
     "Microsoft NVMe Direct Disk",
 ];
 
-/// NVMe controllers made by a hypervisor.
+/// NVMe controllers emulated by a hypervisor.
 const NVME_VIRTUAL: &[&str] = &["QEMU NVMe", "VMware Virtual NVMe", "ORCL-VBOX-NVME"];
 
-/// SCSI vendor and beginning of the model of disks made by a hypervisor.
+/// SCSI vendors and model prefixes of disks emulated by a hypervisor.
 const SCSI_VIRTUAL: &[(&str, &str)] = &[
     ("QEMU", "QEMU HARDDISK"),
     ("ATA", "QEMU HARDDISK"),
@@ -130,7 +130,7 @@ const SCSI_VIRTUAL: &[(&str, &str)] = &[
     ("Nutanix", ""),
 ];
 
-/// SCSI vendors and models behind which a RAID adapter stands: the flag is the adapter's opinion.
+/// SCSI vendors and models of RAID adapters, which determine the flag themselves.
 const RAID_ADAPTERS: &[&str] = &[
     "PERC",
     "MR9",
@@ -145,7 +145,7 @@ const RAID_ADAPTERS: &[&str] = &[
     "3ware",
 ];
 
-/// Judges one drive (a layer with nothing below it).
+/// Classifies one drive (a layer with nothing below it).
 pub(crate) fn of_drive(platform: &Platform, drive: &BlockDevice) -> Drive {
     let rotational = drive.rotational;
     match &drive.kind {
@@ -162,7 +162,7 @@ pub(crate) fn of_drive(platform: &Platform, drive: &BlockDevice) -> Drive {
         DeviceKind::Mmc => Drive::sure(Medium::Flash, Place::Local),
         DeviceKind::Network { .. } => Drive::unknown(Place::Network),
         DeviceKind::Zram => Drive::sure(Medium::Memory, Place::Local),
-        // bcache, dm or md whose lower devices are not to be seen.
+        // bcache, dm or md whose lower devices are not visible.
         DeviceKind::Bcache | DeviceKind::Md { .. } | DeviceKind::DeviceMapper { .. } => {
             match rotational {
                 Some(false) => Drive::likely(Medium::Flash, Place::Local),
@@ -175,18 +175,18 @@ pub(crate) fn of_drive(platform: &Platform, drive: &BlockDevice) -> Drive {
 
 fn judge_nvme(model: &str, transport: Option<&str>) -> Drive {
     let begins_with = |names: &[&str]| names.iter().any(|name| model.starts_with(name));
-    // Persistent Disk before the local SSD, whose name it begins with.
+    // Check Persistent Disk before the local SSD, whose name is a prefix of it.
     if begins_with(NVME_NETWORK) {
         Drive::unknown(Place::Network)
     } else if begins_with(NVME_INSTANCE_STORE) {
         Drive::sure(Medium::Flash, Place::InstanceStore)
     } else if begins_with(NVME_VIRTUAL) {
-        // An NVMe controller says "flash" also where a hypervisor made it: what stands behind
-        // cannot be seen, and the store is set up as if it were flash.
+        // An NVMe controller reports flash even if it is emulated by a hypervisor: the real medium
+        // is not visible, and the store is configured as if it were flash.
         Drive::sure(Medium::Flash, Place::Virtual)
     } else {
         match transport {
-            // An array's namespace may lie on anything, and is the array's to care for.
+            // A namespace of a storage array may be on any medium, which the array manages itself.
             Some("tcp" | "rdma" | "fc") => Drive::unknown(Place::Network),
             Some("loop") => Drive::unknown(Place::Virtual),
             _ => Drive::sure(Medium::Flash, Place::Local),
@@ -218,7 +218,7 @@ fn judge_scsi(platform: &Platform, drive: &BlockDevice) -> Drive {
         .iter()
         .any(|(v, m)| vendor == *v && model.starts_with(m));
     if is_virtual || matches!(transport, ScsiTransport::Virtio | ScsiTransport::Hypervisor) {
-        // Managed disks of Azure are Hyper-V disks.
+        // Azure's managed disks are Hyper-V disks.
         return Drive::unknown(match platform.cloud {
             Some(Cloud::Azure | Cloud::Alibaba) => Place::Network,
             _ => Place::Virtual,
@@ -235,7 +235,8 @@ fn judge_scsi(platform: &Platform, drive: &BlockDevice) -> Drive {
         ScsiTransport::Ata => match drive.rotational {
             Some(false) => Drive::sure(Medium::Flash, Place::Local),
             _ if calls_itself_ssd => Drive::likely(Medium::Flash, Place::Local),
-            // Early SSDs do not state their rotation rate; a drive without TRIM is none of them.
+            // Early SSDs do not report their rotation rate, but a drive without TRIM is not one of
+            // them.
             Some(true) if *ata_trim == Some(AtaTrim::Unsupported) => {
                 Drive::sure(Medium::Rotating, Place::Local)
             }
@@ -252,7 +253,7 @@ fn judge_scsi(platform: &Platform, drive: &BlockDevice) -> Drive {
     }
 }
 
-/// SAS drives and volumes of RAID adapters.
+/// Classifies SAS drives and volumes of RAID adapters.
 fn judge_other_scsi(
     platform: &Platform,
     rotational: Option<bool>,
@@ -268,7 +269,7 @@ fn judge_other_scsi(
         Some(false) if !behind_raid => Drive::sure(Medium::Flash, Place::Local),
         Some(false) => Drive::likely(Medium::Flash, Place::Local),
         _ if calls_itself_ssd => Drive::likely(Medium::Flash, Place::Local),
-        // A thin-provisioned LUN says that it rotates and takes UNMAP.
+        // A thin-provisioned LUN reports that it is rotational and takes UNMAP.
         Some(true) if !behind_raid && mode == Some(ProvisioningMode::Full) => {
             Drive::likely(Medium::Rotating, Place::Local)
         }
@@ -276,7 +277,7 @@ fn judge_other_scsi(
     }
 }
 
-/// Judges the drives of a stack together.
+/// Classifies the drives of a stack combined.
 pub(crate) fn of_stack(platform: &Platform, stack: &Stack<'_>) -> StackMedium {
     let drives: Vec<Drive> = stack
         .leaves()
@@ -296,8 +297,8 @@ pub(crate) fn of_stack(platform: &Platform, stack: &Stack<'_>) -> StackMedium {
     }
 }
 
-/// How much it hurts that discards are lost: an error where a store's data certainly lies on flash,
-/// an information where nothing says that flash is below.
+/// Returns the severity of lost discards: an error if a store's data is certainly on flash, an
+/// information if nothing indicates flash.
 pub(crate) fn severity_of_lost_discards(medium: StackMedium, has_store: bool) -> Severity {
     match (has_store, medium) {
         (true, StackMedium::Flash) => Severity::Error,
@@ -306,7 +307,7 @@ pub(crate) fn severity_of_lost_discards(medium: StackMedium, has_store: bool) ->
     }
 }
 
-/// What the judgement of a drive rests on.
+/// Returns the evidence for the classification of a drive.
 pub(crate) fn evidence(drive: &BlockDevice) -> Evidence {
     if let Some(model) = drive.model() {
         return Evidence::new(format!("{}/device/model", drive.sysfs_path), model);
@@ -344,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn rotational_alone_decides_nothing() {
+    fn rotational_alone_is_not_conclusive() {
         let disk = scsi("sda", "QEMU", "QEMU HARDDISK", ScsiTransport::Virtio);
         assert_eq!(disk.rotational, Some(true));
         assert_eq!(judge(&disk), Drive::unknown(Place::Virtual));
@@ -355,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn drives_that_say_what_they_are() {
+    fn drives_that_report_their_medium() {
         assert_eq!(
             judge(&nvme("nvme0n1")),
             Drive::sure(Medium::Flash, Place::Local)
@@ -371,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn models_of_the_clouds() {
+    fn cloud_drive_models() {
         let place = |model| judge(&nvme_model("nvme0n1", model)).place;
         assert_eq!(place("Amazon Elastic Block Store"), Place::Network);
         assert_eq!(
@@ -396,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raid_adapters_word_is_not_certain() {
+    fn a_raid_adapters_flag_is_not_certain() {
         let mut volume = scsi("sda", "DELL", "PERC H740P Mini", ScsiTransport::Other);
         volume.rotational = Some(false);
         assert_eq!(judge(&volume), Drive::likely(Medium::Flash, Place::Local));

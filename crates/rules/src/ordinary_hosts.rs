@@ -1,4 +1,4 @@
-//! Ordinary hosts without a store, under every rule at once: exactly what is to be said of each.
+//! Runs all rules on ordinary hosts without a store and checks the exact findings.
 
 use crate::test_host::*;
 use crate::test_jobs::{cron_job, fstab, fstrim_timer, jobs};
@@ -23,7 +23,7 @@ fn expect(host: TestHost, expected: &[(&str, Severity)]) {
     assert_eq!(findings(host), expected);
 }
 
-/// A mount that no block device stands behind, or another mount of the same filesystem.
+/// Adds a mount without a block device, or another mount of the same filesystem.
 fn also_mounted(host: &mut Host, mount_point: String, change: impl FnOnce(&mut Mount)) {
     let mut mount = host.mounts[0].clone();
     mount.id = 1000 + host.mounts.len() as u64;

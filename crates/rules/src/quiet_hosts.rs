@@ -1,5 +1,5 @@
-//! Hosts as distributions set them up, under every rule at once: few false alarms matter more than
-//! many findings.
+//! Runs all rules on hosts as set up by distributions: avoiding false alarms matters more than the
+//! number of findings.
 
 use crate::test_host::{TestHost, nvme, partition, virtio};
 use crate::test_jobs::{cron_job, cron_weekly, fstab, fstrim_timer, jobs, timer};
@@ -11,7 +11,7 @@ fn outcome(host: TestHost) -> Outcome {
     run(&host.build(), &Selection::default())
 }
 
-/// The jobs of Debian 12 as installed, with mdadm and man-db.
+/// Returns the jobs of a Debian 12 installation with mdadm and man-db.
 fn debian_12_jobs() -> Vec<Job> {
     let mut weekly = cron_weekly("man-db", "mandb --quiet");
     weekly.held_back_by = vec!["test -x /usr/sbin/anacron".to_owned()];
@@ -73,7 +73,7 @@ fn a_debian_12_vm_has_nothing_above_an_information() {
 
 #[test]
 fn a_cloud_image_mounted_with_discard_gets_informations() {
-    // Debian's cloud images mount their root with `discard`, and fstrim.timer is enabled.
+    // Debian's cloud images mount the root filesystem with `discard`, and fstrim.timer is enabled.
     let outcome = outcome(
         TestHost::new()
             .device(virtio("vda"))
@@ -145,7 +145,8 @@ fn hostile_names_do_no_harm() {
             for script in [&remedy.command, &remedy.undo].into_iter().flatten() {
                 let script = script.replace('\n', " ");
                 assert!(!script.chars().any(char::is_control), "{script:?}");
-                // A quote in a name is always escaped, so the word behind it stays in the name.
+                // A quote in a name is always escaped, so the text after it remains part of the
+                // name.
                 for (at, _) in script.match_indices("; reboot") {
                     let before = &script[..at];
                     assert!(

@@ -1,36 +1,36 @@
-//! What a rule is.
+//! The definition of a rule.
 
 use crate::cluster::ClusterContext;
 use crate::context::{Context, Outcome};
 
-/// One rule. Its documentation is the doc comment of its file.
+/// A rule. Its documentation is the module comment of its file.
 pub struct Rule {
-    /// Stable id, never reused.
+    /// Stable id; ids are never reused.
     pub id: &'static str,
-    /// What it finds, in one line.
+    /// One-line description of what it finds.
     pub title: &'static str,
-    /// The text of its own source file, for [`Rule::documentation`].
+    /// The text of its source file, for [`Rule::documentation`].
     pub source: &'static str,
-    /// What it looks at, and how.
+    /// The check itself.
     pub check: Check,
 }
 
-/// Looks at the facts and adds to the outcome.
+/// Examines the facts and adds findings to the outcome.
 #[derive(Clone, Copy)]
 pub enum Check {
     /// A rule about a host.
     Host(fn(&Context<'_>, &mut Outcome)),
-    /// A rule about a cluster, and the hosts of its nodes as far as they are known.
+    /// A rule about a cluster and the hosts of its nodes, as far as they are known.
     Cluster(fn(&ClusterContext<'_>, &mut Outcome)),
 }
 
 impl Rule {
-    /// Whether it is about a cluster, not a host.
+    /// Whether the rule is about a cluster rather than a host.
     pub fn is_about_cluster(&self) -> bool {
         matches!(self.check, Check::Cluster(_))
     }
 
-    /// The rule's documentation in Markdown: the `//!` lines at the top of its file.
+    /// Returns the rule's documentation in Markdown: the `//!` lines at the top of its file.
     pub fn documentation(&self) -> String {
         let lines = self
             .source

@@ -1,15 +1,15 @@
-//! Names of the host in commands that people paste into a root shell.
+//! Quotes names from the host for commands that users paste into a root shell.
 //!
-//! Names come from bundles, which nobody vouches for: a mount point may hold quotes, blanks, escape
-//! sequences or characters that turn the reading direction. None of them may end a command early or
-//! reach a terminal as it is.
+//! Names come from bundles, which are not trusted: a mount point may contain quotes, blanks, escape
+//! sequences or characters that change the text direction. None of them may terminate a command
+//! early or reach a terminal unescaped.
 
 use std::fmt::Write as _;
 
-/// One word of a bash command line that stands for exactly this text.
+/// Quotes a text as one word of a bash command line.
 ///
-/// Plain names stay as they are; names with blanks or quotes come in single quotes; names with
-/// control or other invisible characters in bash's `$'...'` form, in which those are escaped.
+/// Plain names are left as they are; names with blanks or quotes get single quotes; names with
+/// control or other invisible characters use bash's `$'...'` form, in which those are escaped.
 pub fn quote(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
@@ -33,7 +33,7 @@ pub fn quote(text: &str) -> String {
     quoted
 }
 
-/// An operand after the options: quoted, and guarded by `--` where it begins with a hyphen.
+/// Quotes an operand, with a preceding `--` if it begins with a hyphen.
 pub(crate) fn operand(text: &str) -> String {
     let quoted = quote(text);
     if text.starts_with('-') {
@@ -43,7 +43,8 @@ pub(crate) fn operand(text: &str) -> String {
     }
 }
 
-/// Text for a sentence: control and invisible characters escaped, long text cut.
+/// Escapes a text for use in a sentence: control and invisible characters are escaped, long text is
+/// truncated.
 pub(crate) fn printable(text: &str) -> String {
     const CHARS_MAX: usize = 200;
     let mut shown = String::new();
@@ -60,14 +61,14 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// Printable ASCII, and of other characters those that the standard library's Debug form shows as
-/// they are: no control characters, no marks that change the direction, no blanks of other scripts.
+/// Whether a character is printable ASCII or shown unescaped by the standard library's Debug
+/// format: no control characters, no direction marks, no blanks of other scripts.
 fn is_visible(c: char) -> bool {
     c == ' ' || c.is_ascii_graphic() || (!c.is_ascii() && c.escape_debug().count() == 1)
 }
 
-/// `\xHH` for ASCII, `\UHHHHHHHH` beyond: both have a fixed length, so that a following digit
-/// cannot be taken for a part of them.
+/// Appends `\xHH` for ASCII, `\UHHHHHHHH` otherwise: both have a fixed length, so that a following
+/// digit cannot be read as part of them.
 fn push_escape(to: &mut String, c: char) {
     let code = u32::from(c);
     // Writing to a String cannot fail.
@@ -119,7 +120,7 @@ mod tests {
             prop_assert!(!printable(&text).chars().any(char::is_control));
         }
 
-        /// bash itself reads the word back. NUL cannot stand in an argument.
+        /// bash itself reads the word back. NUL cannot occur in an argument.
         #[test]
         fn bash_reads_back_what_was_quoted(text in "[\\x01-\\x7f]{0,12}") {
             let script = format!("printf %s {}", quote(&text));

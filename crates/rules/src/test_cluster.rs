@@ -1,4 +1,4 @@
-//! Clusters built in memory, for the tests of the rules.
+//! Clusters built in memory for the tests of the rules.
 
 use crate::{Check, ClusterContext, Outcome, Rule};
 use facts::cluster::{
@@ -9,7 +9,7 @@ use facts::{Cluster, Host};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A node with these roles: 16 GiB of heap, 100 copies, a disk of 1 TiB that is half full.
+/// Returns a node with these roles: 16 GiB of heap, 100 copies, and a half-full disk of 1 TiB.
 pub fn node(name: &str, roles: &[&str]) -> ClusterNode {
     let data = roles.iter().any(|role| role.starts_with("data"));
     ClusterNode {
@@ -40,12 +40,12 @@ pub fn node(name: &str, roles: &[&str]) -> ClusterNode {
     }
 }
 
-/// A node that holds data and may be master, as nodes are by default.
+/// Returns a node that holds data and is master-eligible, which is the default.
 pub fn data_node(name: &str) -> ClusterNode {
     node(name, &["data", "ingest", "master"])
 }
 
-/// The same node with a disk of this size and this much left, in bytes.
+/// Returns the node with a disk of this size and free space, in bytes.
 pub fn disk(mut node: ClusterNode, total_bytes: u64, available_bytes: u64) -> ClusterNode {
     node.disk_total_bytes = Some(total_bytes);
     node.disk_available_bytes = Some(available_bytes);
@@ -62,8 +62,8 @@ pub struct TestCluster {
 }
 
 impl TestCluster {
-    /// Elasticsearch 7.17.28 named `logs` with three nodes of every role, 300 shards, nothing
-    /// pending, no busy thread and no setting.
+    /// Creates Elasticsearch 7.17.28 named `logs` with three nodes of all roles, 300 shards, no
+    /// pending tasks, no busy threads and no settings.
     pub fn new() -> Self {
         let cluster = Cluster {
             // 2026-11-18T12:00:00Z, a Wednesday.
@@ -103,12 +103,12 @@ impl TestCluster {
             .shards(300)
     }
 
-    /// Elasticsearch of this version.
+    /// Sets Elasticsearch with this version.
     pub fn version(self, version: &str) -> Self {
         self.server(Flavour::Elasticsearch, version)
     }
 
-    /// OpenSearch of this version.
+    /// Sets OpenSearch with this version.
     pub fn opensearch(self, version: &str) -> Self {
         self.server(Flavour::Opensearch, version)
     }
@@ -121,18 +121,18 @@ impl TestCluster {
         })
     }
 
-    /// Exactly these nodes.
+    /// Sets exactly these nodes.
     pub fn nodes(self, nodes: impl IntoIterator<Item = ClusterNode>) -> Self {
         let nodes = nodes.into_iter().collect();
         self.with(|cluster| cluster.nodes = Some(nodes))
     }
 
-    /// So many nodes of every role.
+    /// Sets this many nodes of all roles.
     pub fn data_nodes(self, number: usize) -> Self {
         self.nodes((1..=number).map(|n| data_node(&format!("es-{n}"))))
     }
 
-    /// So many copies of shards, all started, none of a closed index.
+    /// Sets this many shard copies, all started, none of a closed index.
     pub fn shards(self, total: u64) -> Self {
         self.with(|cluster| {
             cluster.shards = Some(ShardCounts {
@@ -148,7 +148,7 @@ impl TestCluster {
         })
     }
 
-    /// So many of the copies belong to closed indices, one each.
+    /// Makes this many of the copies belong to closed indices, one each.
     pub fn closed(self, copies: u64) -> Self {
         self.with(|cluster| {
             if let Some(shards) = &mut cluster.shards {
@@ -163,7 +163,7 @@ impl TestCluster {
         })
     }
 
-    /// A setting of the cluster.
+    /// Adds a cluster setting.
     pub fn setting(self, origin: SettingOrigin, key: &str, value: &str) -> Self {
         let setting = Setting {
             value: SettingValue::One(value.to_owned()),
@@ -175,7 +175,7 @@ impl TestCluster {
         })
     }
 
-    /// A setting of so many open indices, of 100 that there are.
+    /// Adds a setting that this many of the 100 open indices have.
     pub fn index_setting(self, key: &str, value: &str, open: u64) -> Self {
         let setting = IndexSetting {
             key: key.to_owned(),
@@ -190,23 +190,23 @@ impl TestCluster {
         })
     }
 
-    /// Changes anything else.
+    /// Applies any other change.
     pub fn with(mut self, change: impl FnOnce(&mut Cluster)) -> Self {
         change(&mut self.cluster);
         self
     }
 
-    /// The cluster.
+    /// Returns the cluster.
     pub fn build(self) -> Cluster {
         self.cluster
     }
 
-    /// What one rule says of this cluster, without any host.
+    /// Runs one rule on this cluster, without any host.
     pub fn check(self, rule: &Rule) -> Outcome {
         self.check_with(rule, &[])
     }
 
-    /// What one rule says of this cluster and these hosts.
+    /// Runs one rule on this cluster and these hosts.
     pub fn check_with(self, rule: &Rule, hosts: &[&Host]) -> Outcome {
         let Check::Cluster(check) = rule.check else {
             panic!("{} is about a host", rule.id);
@@ -217,9 +217,9 @@ impl TestCluster {
     }
 }
 
-/// What every finding must be, whatever its rule: complete, fit for every report, and of a
-/// subject of its own.
-pub fn sound(outcome: &Outcome) {
+/// Asserts what must hold for all findings: that they are complete, fit for every report format,
+/// and have unique subjects.
+pub fn assert_well_formed(outcome: &Outcome) {
     let subjects: BTreeSet<&str> = outcome
         .findings
         .iter()
@@ -244,7 +244,7 @@ pub fn sound(outcome: &Outcome) {
         assert!(!finding.remedy.is_empty(), "{words}");
         for remedy in &finding.remedy {
             assert!(remedy.text.ends_with('.'), "{words}");
-            // Those of timers are long, and never broken.
+            // Commands that edit timers are long, and never wrapped.
             let commands = remedy
                 .command
                 .iter()

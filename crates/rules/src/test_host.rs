@@ -1,7 +1,7 @@
-//! Hosts built in memory, for the tests of the rules.
+//! Hosts built in memory for the tests of the rules.
 //!
-//! Devices come with the limits that a 6.1 kernel shows for them when all is well; a test changes
-//! what it is about. Device numbers follow from the name, so that dm tables can refer to them.
+//! Devices have the limits that a healthy setup shows on a 6.1 kernel; tests change what they are
+//! about. Device numbers are derived from the names, so that dm tables can refer to them.
 
 use crate::{Check, Context, Outcome, Rule};
 use facts::host::{
@@ -11,10 +11,10 @@ use facts::host::{
 use facts::{Finding, Host};
 use jiff::Timestamp;
 
-/// Discard limits of an NVMe drive as Linux 6.1 shows them.
+/// Discard limit of an NVMe drive on Linux 6.1.
 pub const NVME_MAX_BYTES: u64 = 2_147_483_136;
 
-/// A device number that follows from the kernel name.
+/// Derives a device number from the kernel name.
 pub fn number_of(name: &str) -> DeviceNumber {
     if let Some(minor) = name.strip_prefix("dm-").and_then(|n| n.parse().ok()) {
         return DeviceNumber { major: 253, minor };
@@ -25,17 +25,17 @@ pub fn number_of(name: &str) -> DeviceNumber {
     DeviceNumber { major: 259, minor }
 }
 
-/// Limits with the same maximum for the queue and the hardware.
+/// Returns limits with the same maximum for the queue and the hardware.
 pub fn takes_discards(granularity_bytes: u64, max_bytes: u64) -> DiscardLimits {
     limits(granularity_bytes, max_bytes, max_bytes)
 }
 
-/// Limits of a queue that refuses discards.
+/// Returns the limits of a queue that refuses discards.
 pub fn no_discards() -> DiscardLimits {
     limits(0, 0, 0)
 }
 
-/// Discard limits as granularity, maximum, hardware maximum, in bytes.
+/// Returns discard limits from granularity, maximum and hardware maximum, in bytes.
 pub fn limits(granularity_bytes: u64, max_bytes: u64, max_hw_bytes: u64) -> DiscardLimits {
     DiscardLimits {
         granularity_bytes: Some(granularity_bytes),
@@ -44,7 +44,7 @@ pub fn limits(granularity_bytes: u64, max_bytes: u64, max_hw_bytes: u64) -> Disc
     }
 }
 
-/// A device of this kind above others, 1 TiB, flash, taking discards.
+/// Returns a device of this kind above others: 1 TiB, flash, takes discards.
 pub fn device(name: &str, kind: DeviceKind, below: &[&str]) -> BlockDevice {
     BlockDevice {
         name: name.to_owned(),
@@ -65,7 +65,7 @@ pub fn device(name: &str, kind: DeviceKind, below: &[&str]) -> BlockDevice {
     }
 }
 
-/// An NVMe drive that takes discards.
+/// Returns an NVMe drive that takes discards.
 pub fn nvme(name: &str) -> BlockDevice {
     let kind = DeviceKind::Nvme {
         model: Some("SAMSUNG MZQL21T9HCJR-00A07".to_owned()),
@@ -76,7 +76,7 @@ pub fn nvme(name: &str) -> BlockDevice {
     device(name, kind, &[])
 }
 
-/// An NVMe drive of another model.
+/// Returns an NVMe drive of another model.
 pub fn nvme_model(name: &str, model_name: &str) -> BlockDevice {
     let mut drive = nvme(name);
     if let DeviceKind::Nvme { model, .. } = &mut drive.kind {
@@ -85,7 +85,7 @@ pub fn nvme_model(name: &str, model_name: &str) -> BlockDevice {
     drive
 }
 
-/// A SATA SSD that takes queued TRIM.
+/// Returns a SATA SSD that supports queued TRIM.
 pub fn sata(name: &str) -> BlockDevice {
     let kind = DeviceKind::Scsi {
         vendor: Some("ATA".to_owned()),
@@ -101,7 +101,7 @@ pub fn sata(name: &str) -> BlockDevice {
     drive
 }
 
-/// A SATA hard disk: rotating, no TRIM.
+/// Returns a SATA hard disk: rotational, without TRIM.
 pub fn hard_disk(name: &str) -> BlockDevice {
     let kind = DeviceKind::Scsi {
         vendor: Some("ATA".to_owned()),
@@ -118,7 +118,8 @@ pub fn hard_disk(name: &str) -> BlockDevice {
     drive
 }
 
-/// A SCSI disk on some transport, rotational as the SCSI layer says of most, with UNMAP.
+/// Returns a SCSI disk on some transport with UNMAP; rotational, as the SCSI layer reports for
+/// most.
 pub fn scsi(name: &str, vendor: &str, model: &str, transport: ScsiTransport) -> BlockDevice {
     let kind = DeviceKind::Scsi {
         vendor: Some(vendor.to_owned()),
@@ -149,14 +150,14 @@ pub fn provisioning(mut drive: BlockDevice, mode: ProvisioningMode) -> BlockDevi
     drive
 }
 
-/// A virtio-blk disk that takes discards; it says that it rotates.
+/// Returns a virtio-blk disk that takes discards and reports that it is rotational.
 pub fn virtio(name: &str) -> BlockDevice {
     let mut disk = device(name, DeviceKind::VirtioBlk { serial: None }, &[]);
     disk.rotational = Some(true);
     disk
 }
 
-/// A partition, 1 MiB into its disk.
+/// Returns a partition that starts 1 MiB into its disk.
 pub fn partition(name: &str, disk: &str) -> BlockDevice {
     let kind = DeviceKind::Partition {
         start_bytes: Some(1 << 20),
@@ -169,7 +170,7 @@ pub fn partition(name: &str, disk: &str) -> BlockDevice {
     partition
 }
 
-/// A software RAID with 512 KiB chunks; RAID 4/5/6 refuse discards as they do by default.
+/// Returns a software RAID with 512 KiB chunks; RAID 4/5/6 refuse discards, which is the default.
 pub fn md(name: &str, level: &str, members: &[&str]) -> BlockDevice {
     let striped = level != "raid1";
     let disks = u32::try_from(members.len()).expect("few members");
@@ -199,7 +200,7 @@ pub fn md(name: &str, level: &str, members: &[&str]) -> BlockDevice {
     array
 }
 
-/// One line of a dm table over these devices, with optional words.
+/// Returns one line of a dm table over these devices, with optional flags.
 pub fn target(target_type: &str, devices: &[&str], options: &[&str]) -> DmTarget {
     DmTarget {
         start_sectors: 0,
@@ -213,7 +214,7 @@ pub fn target(target_type: &str, devices: &[&str], options: &[&str]) -> DmTarget
     }
 }
 
-/// A device-mapper device with its table.
+/// Returns a device-mapper device with its table.
 pub fn dm(
     name: &str,
     dm_name: &str,
@@ -231,7 +232,7 @@ pub fn dm(
     device(name, kind, &below)
 }
 
-/// A LUKS2 volume named `dm_name`; without `allow_discards` it refuses discards.
+/// Returns a LUKS2 volume named `dm_name`; it refuses discards without `allow_discards`.
 pub fn crypt(name: &str, dm_name: &str, below: &str, allow_discards: bool) -> BlockDevice {
     let options: &[&str] = if allow_discards {
         &["allow_discards"]
@@ -248,7 +249,7 @@ pub fn crypt(name: &str, dm_name: &str, below: &str, allow_discards: bool) -> Bl
     volume
 }
 
-/// A linear logical volume with one segment on each device below.
+/// Returns a linear logical volume with one segment on each device below.
 pub fn lvm_linear(name: &str, dm_name: &str, below: &[&str]) -> BlockDevice {
     let segments = below
         .iter()
@@ -258,8 +259,9 @@ pub fn lvm_linear(name: &str, dm_name: &str, below: &[&str]) -> BlockDevice {
     dm(name, dm_name, &uuid, below, segments)
 }
 
-/// A thin pool over its metadata and data devices. `ignore_discard` and `no_discard_passdown` make
-/// it refuse discards, as the pool's own queue does under both.
+/// Returns a thin pool over its metadata and data devices. `ignore_discard` and
+/// `no_discard_passdown` make it refuse discards, because the pool's own queue does so with either
+/// flag.
 pub fn thin_pool(
     name: &str,
     dm_name: &str,
@@ -276,7 +278,7 @@ pub fn thin_pool(
     pool
 }
 
-/// A thin volume of a pool that passes discards down.
+/// Returns a thin volume of a pool that passes discards down.
 pub fn thin(name: &str, dm_name: &str, pool: &str) -> BlockDevice {
     let uuid = format!("LVM-q942Fsz2IxFqNwO9e6cdWTrTeP3O7ISd{dm_name}");
     let table = target("thin", &[pool], &[]);
@@ -285,13 +287,13 @@ pub fn thin(name: &str, dm_name: &str, pool: &str) -> BlockDevice {
     volume
 }
 
-/// The same device with other discard limits.
+/// Returns the device with other discard limits.
 pub fn with_discard(mut device: BlockDevice, limits: DiscardLimits) -> BlockDevice {
     device.discard = Some(limits);
     device
 }
 
-/// The same dm device with a table that could not be read, as without root.
+/// Returns the dm device with a table that could not be read, as without root.
 pub fn without_table(mut device: BlockDevice) -> BlockDevice {
     if let DeviceKind::DeviceMapper { targets, .. } = &mut device.kind {
         *targets = None;
@@ -305,7 +307,8 @@ pub struct TestHost {
 }
 
 impl TestHost {
-    /// A bare-metal Debian 12 with kernel 6.1, without devices, mounts, stores and jobs.
+    /// Creates a bare-metal Debian 12 host with kernel 6.1, without devices, mounts, stores and
+    /// jobs.
     pub fn new() -> Self {
         let mut host = Host {
             // 2026-11-18T12:00:00Z, a Wednesday.
@@ -335,7 +338,7 @@ impl TestHost {
         devices.into_iter().fold(self, Self::device)
     }
 
-    /// Mounts a device that was added; options separated by commas. 1 TiB, a quarter free.
+    /// Mounts a previously added device; options are separated by commas. 1 TiB, a quarter free.
     pub fn mount(mut self, mount_point: &str, device: &str, fs_type: &str, options: &str) -> Self {
         let source = self
             .host
@@ -361,7 +364,7 @@ impl TestHost {
         self
     }
 
-    /// Adds a running store whose data lies at `path`.
+    /// Adds a running store with its data at `path`.
     pub fn store(self, engine: StoreEngine, version: &str, path: &str) -> Self {
         let version = Some(version.to_owned());
         self.with(|host| {
@@ -377,23 +380,23 @@ impl TestHost {
         })
     }
 
-    /// Adds a running Elasticsearch 8.11.0 whose data lies at `path`.
+    /// Adds a running Elasticsearch 8.11.0 with its data at `path`.
     pub fn elasticsearch(self, path: &str) -> Self {
         self.store(StoreEngine::Elasticsearch, "8.11.0", path)
     }
 
-    /// Changes anything else.
+    /// Applies any other change.
     pub fn with(mut self, change: impl FnOnce(&mut Host)) -> Self {
         change(&mut self.host);
         self
     }
 
-    /// The host.
+    /// Returns the host.
     pub fn build(self) -> Host {
         self.host
     }
 
-    /// What one rule says of this host.
+    /// Runs one rule on this host.
     pub fn check(self, rule: &Rule) -> Outcome {
         let mut outcome = Outcome::default();
         let Check::Host(check) = rule.check else {
@@ -404,7 +407,7 @@ impl TestHost {
     }
 }
 
-/// The only finding of an outcome.
+/// Returns the only finding of an outcome.
 ///
 /// # Panics
 /// If there is none, or more than one.

@@ -1,14 +1,14 @@
-//! Jobs built in memory, for the tests of the rules.
+//! Jobs built in memory for the tests of the rules.
 
 use facts::host::{
     Calendars, EnabledState, FstabEntry, Host, Job, JobCommand, TimerState, Trigger,
 };
 
-/// What fstrim.service of util-linux 2.36 and later runs.
+/// The command of fstrim.service in util-linux 2.36 and later.
 pub const LISTED_IN: &str =
     "fstrim --listed-in /etc/fstab:/proc/self/mountinfo --verbose --quiet-unsupported";
 
-/// A command from its words.
+/// Splits a line into a command.
 pub fn command(line: &str, source: &str) -> JobCommand {
     let mut words = line.split_whitespace().map(str::to_owned);
     JobCommand {
@@ -19,7 +19,7 @@ pub fn command(line: &str, source: &str) -> JobCommand {
     }
 }
 
-/// A timer that starts the service of the same name at calendar times.
+/// Returns a timer that starts the service of the same name at calendar times.
 pub fn timer(unit: &str, on_calendar: &str, line: &str) -> Job {
     let service = unit.replace(".timer", ".service");
     let source = format!("lib/systemd/system/{unit}");
@@ -49,7 +49,7 @@ pub fn timer(unit: &str, on_calendar: &str, line: &str) -> Job {
     }
 }
 
-/// Debian 12's fstrim.timer, enabled and active.
+/// Returns Debian 12's fstrim.timer, enabled and active.
 pub fn fstrim_timer() -> Job {
     let mut job = timer("fstrim.timer", "weekly", LISTED_IN);
     if let Trigger::Calendar(calendars) = &mut job.triggers[0] {
@@ -59,7 +59,7 @@ pub fn fstrim_timer() -> Job {
     job
 }
 
-/// The same timer with another state.
+/// Returns the timer with another state.
 pub fn with_state(mut job: Job, enabled: EnabledState, active: Option<bool>) -> Job {
     let timer = job.timer.as_mut().expect("a timer");
     timer.enabled = Some(enabled);
@@ -67,7 +67,7 @@ pub fn with_state(mut job: Job, enabled: EnabledState, active: Option<bool>) -> 
     job
 }
 
-/// A crontab line's trigger.
+/// Returns the trigger of a crontab line.
 pub fn cron(spec: &str, source: &str) -> Trigger {
     Trigger::Cron {
         spec: spec.to_owned(),
@@ -76,7 +76,7 @@ pub fn cron(spec: &str, source: &str) -> Trigger {
     }
 }
 
-/// A line of anacrontab.
+/// Returns an anacrontab line.
 pub fn anacron(period: &str, identifier: &str) -> Trigger {
     Trigger::Anacron {
         period: period.to_owned(),
@@ -88,7 +88,7 @@ pub fn anacron(period: &str, identifier: &str) -> Trigger {
     }
 }
 
-/// A job of cron with its own time.
+/// Returns a cron job with its own schedule.
 pub fn cron_job(name: &str, spec: &str, line: &str) -> Job {
     Job {
         name: name.to_owned(),
@@ -103,7 +103,7 @@ pub fn cron_job(name: &str, spec: &str, line: &str) -> Job {
     }
 }
 
-/// A script of cron.weekly, started by Ubuntu 16.04's crontab on Sundays at 06:47.
+/// Returns a script in cron.weekly, started by Ubuntu 16.04's crontab on Sundays at 06:47.
 pub fn cron_weekly(script: &str, line: &str) -> Job {
     let path = format!("etc/cron.weekly/{script}");
     Job {
@@ -119,7 +119,7 @@ pub fn cron_weekly(script: &str, line: &str) -> Job {
     }
 }
 
-/// Gives a host these jobs.
+/// Gives these jobs to a host.
 pub fn jobs(list: Vec<Job>) -> impl FnOnce(&mut Host) {
     move |host| host.jobs = Some(list)
 }

@@ -1,31 +1,31 @@
-//! When jobs run, in the host's own time and in words.
+//! Run times of jobs in the host's time zone, and their descriptions.
 
 use crate::{disk_jobs, shell, wording};
 use facts::host::{Calendars, Job, Trigger};
 use facts::{Evidence, Host, InputError};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
-use schedule::{Calendar, Conditions, CronSense, Forecast};
+use schedule::{Calendar, Conditions, CronFlavor, Forecast};
 
-/// The wall clock of the host.
+/// The wall clock of a host.
 pub(crate) struct HostClock {
     zone: TimeZone,
     label: String,
-    /// How its cron takes changes of the clock.
-    cron: CronSense,
+    /// How its cron handles clock changes.
+    cron: CronFlavor,
 }
 
-/// A start that is known to this is one moment.
+/// A start known to within this duration is shown as a single time.
 const EXACT: SignedDuration = SignedDuration::from_mins(2);
 
-/// How far it is looked for the next runs: a yearly job and a bit.
+/// How far ahead to search for the next runs: enough for a yearly job.
 const AHEAD: SignedDuration = SignedDuration::from_hours(400 * 24);
 
 impl HostClock {
-    /// The clock of a host; UTC, and the label says so, where its zone is unknown.
+    /// Creates the clock of a host; UTC if its zone is unknown, in which case the label says so.
     pub fn of(host: &Host) -> Self {
         let named = host.time_zone.as_deref();
-        let (cron, _) = CronSense::of_host(host);
+        let (cron, _) = CronFlavor::of_host(host);
         match named.and_then(|name| schedule::parse_zone(name).ok()) {
             Some(zone) => Self {
                 zone,
@@ -40,15 +40,15 @@ impl HostClock {
         }
     }
 
-    /// The name of the zone, for a heading.
+    /// Returns the name of the zone, for a heading.
     pub fn label(&self) -> &str {
         &self.label
     }
 
-    /// When a job runs between two moments.
+    /// Returns the runs of a job between two times.
     ///
     /// # Errors
-    /// When its schedule cannot be understood.
+    /// If its schedule cannot be parsed.
     pub fn runs(
         &self,
         job: &Job,
@@ -62,7 +62,7 @@ impl HostClock {
         schedule::runs(job, from, until, &conditions)
     }
 
-    /// The next runs in words; empty where they cannot be told.
+    /// Describes the next runs; empty if they cannot be computed.
     pub fn next_runs(&self, job: &Job, now: Timestamp, count: usize) -> Vec<String> {
         let until = now.checked_add(AHEAD).unwrap_or(now);
         let runs = self.runs(job, now, until).unwrap_or_default().runs;
@@ -72,7 +72,8 @@ impl HostClock {
             .collect()
     }
 
-    /// The typical time between two runs, in seconds; of several triggers the most frequent counts.
+    /// Returns the typical time between two runs in seconds; the most frequent of several triggers
+    /// counts.
     pub fn period_s(&self, job: &Job, near: Timestamp) -> Option<f64> {
         job.triggers
             .iter()
@@ -80,18 +81,18 @@ impl HostClock {
             .min_by(f64::total_cmp)
     }
 
-    /// A moment on the host's wall clock.
+    /// Converts an instant to the host's wall clock.
     pub fn local(&self, at: Timestamp) -> Zoned {
         at.to_zoned(self.zone.clone())
     }
 
-    /// `Mon 2026-11-23 00:00`.
+    /// Formats `Mon 2026-11-23 00:00`.
     pub fn show(&self, at: Timestamp) -> String {
         let zoned = at.to_zoned(self.zone.clone());
         zoned.strftime("%a %Y-%m-%d %H:%M").to_string()
     }
 
-    /// `Mon 2026-11-23 00:00 to 01:40`.
+    /// Formats `Mon 2026-11-23 00:00 to 01:40`.
     pub fn show_window(&self, earliest: Timestamp, latest: Timestamp) -> String {
         let from = self.show(earliest);
         if latest.duration_since(earliest) <= EXACT {
@@ -109,8 +110,8 @@ impl HostClock {
     }
 }
 
-/// The random delay that keeps nodes with the same schedule apart, in seconds; `None` where no
-/// calendar or crontab line starts the job.
+/// Returns the random delay that staggers nodes with the same schedule, in seconds; `None` if no
+/// calendar event or crontab line starts the job.
 pub(crate) fn random_delay_s(job: &Job) -> Option<f64> {
     job.triggers
         .iter()
@@ -125,8 +126,8 @@ pub(crate) fn random_delay_s(job: &Job) -> Option<f64> {
         .reduce(f64::max)
 }
 
-/// The schedule in words, if it is the one that the distribution ships and nobody chose: the weekly
-/// fstrim.timer, and scripts of a cron directory.
+/// Describes the schedule if it is the distribution's default that nobody chose: the weekly
+/// fstrim.timer, and scripts in a cron directory.
 pub(crate) fn default_schedule(job: &Job) -> Option<String> {
     if let Some(directory) = disk_jobs::run_parts_directory(job) {
         let starts: Vec<String> = job
@@ -168,7 +169,7 @@ pub(crate) fn default_schedule(job: &Job) -> Option<String> {
     })
 }
 
-/// Each trigger where it is written.
+/// Returns each trigger and where it is defined.
 pub(crate) fn trigger_evidence(job: &Job) -> Vec<Evidence> {
     job.triggers
         .iter()
@@ -195,7 +196,7 @@ pub(crate) fn trigger_evidence(job: &Job) -> Vec<Evidence> {
                 ..
             } => Evidence::new(source, format!("{period} {delay_min} {identifier}")),
             Trigger::Calendar(calendars) => {
-                Evidence::new(&calendars.source, calendar_words(calendars))
+                Evidence::new(&calendars.source, describe_calendar(calendars))
             }
             Trigger::Monotonic {
                 base,
@@ -208,7 +209,7 @@ pub(crate) fn trigger_evidence(job: &Job) -> Vec<Evidence> {
         .collect()
 }
 
-fn calendar_words(calendars: &Calendars) -> String {
+fn describe_calendar(calendars: &Calendars) -> String {
     let mut words: Vec<String> = calendars
         .expressions
         .iter()
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_the_hosts_own() {
+    fn times_are_in_the_hosts_zone() {
         // 23:00 UTC is midnight in Berlin in winter.
         let moment = at("2026-11-22T23:00:00Z");
         assert_eq!(
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_in_words() {
+    fn windows_are_formatted() {
         let clock = clock(Some("UTC"));
         let show = |from: &str, until: &str| clock.show_window(at(from), at(until));
         assert_eq!(
@@ -273,17 +274,17 @@ mod tests {
     }
 
     #[test]
-    fn systemds_own_next_run_comes_first_and_once() {
+    fn the_next_run_from_systemd_comes_first_and_once() {
         let mut job = fstrim_timer();
         job.next_run = Some(at("2026-11-23T00:04:50Z"));
         let runs = clock(Some("UTC")).next_runs(&job, at("2026-11-21T03:00:00Z"), 2);
-        // AccuracySec=1h counts from the moment that systemd has drawn.
+        // AccuracySec=1h applies on top of the time that systemd has drawn.
         assert_eq!(runs[0], "Mon 2026-11-23 00:04 to 01:04");
         assert!(runs[1].starts_with("Mon 2026-11-30 00:00"), "{runs:?}");
     }
 
     #[test]
-    fn defaults_are_told_from_choices() {
+    fn default_schedules_are_recognized() {
         assert_eq!(
             default_schedule(&fstrim_timer()).as_deref(),
             Some("weekly on Monday at 00:00 with up to 1 h 40 min of random delay")
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn evidence_is_what_is_written() {
+    fn evidence_quotes_the_trigger() {
         assert_eq!(
             trigger_evidence(&fstrim_timer()),
             [Evidence::new(

@@ -1,9 +1,9 @@
-//! Which jobs trim, which mounts each of them reaches, and when.
+//! Determines which jobs trim, which mounts each of them reaches, and when.
 //!
-//! What fstrim does with its arguments follows util-linux's `sys-utils/fstrim.c`: `--all` reads
-//! `/proc/self/mountinfo`, `--fstab` reads `/etc/fstab`, `--listed-in` takes the first file that is
-//! not empty, and anything else is one mount point. Filesystems that are read-only, and since 2.38
-//! those with `X-fstrim.notrim` in fstab, are skipped; entries that are not mounted are, too.
+//! How fstrim interprets its arguments follows util-linux's `sys-utils/fstrim.c`: `--all` reads
+//! `/proc/self/mountinfo`, `--fstab` reads `/etc/fstab`, `--listed-in` uses the first file that is
+//! not empty, and anything else is a single mount point. Filesystems that are read-only, that have
+//! `X-fstrim.notrim` in fstab (since 2.38), or that are not mounted are skipped.
 
 mod arguments;
 
@@ -14,67 +14,67 @@ use facts::host::{FstabEntry, Job, JobCommand, Mount, MountIndex, Platform};
 use facts::{Evidence, Host, Skipped};
 use std::collections::HashMap;
 
-/// What a rule that needs jobs says when nothing tells what is scheduled.
+/// Reason given by rules that need jobs if none are known.
 pub(crate) const JOBS_UNKNOWN: &str = "the jobs of this host are not known";
-/// What would make them known.
+/// What is needed to know the jobs.
 pub(crate) const JOBS_NEED: &str =
     "/etc/crontab, /etc/cron.*, /etc/anacrontab, and systemd's units or `systemctl show`";
 
-/// Every job that trims, active or not.
+/// All trim jobs, active or not.
 pub(crate) struct TrimJobs<'a> {
     host: &'a Host,
     mount_index: MountIndex<'a>,
     /// In the order of the facts.
     pub jobs: Vec<TrimJob<'a>>,
-    /// All mounts of a filesystem by the kernel name of the device that is mounted.
+    /// All mounts of each filesystem, by the kernel name of the mounted device.
     mounts: HashMap<&'a str, Vec<&'a Mount>>,
 }
 
-/// A job that trims.
+/// A trim job.
 pub(crate) struct TrimJob<'a> {
     /// The job.
     pub job: &'a Job,
     commands: Vec<TrimCommand<'a>>,
 }
 
-/// Whether a job's trim gets to a filesystem.
+/// Whether a job's trim reaches a filesystem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// It is trimmed.
+    /// The filesystem is trimmed.
     Reached,
-    /// It is not.
+    /// The filesystem is not trimmed, with the reason.
     Missed(Miss),
-    /// That cannot be told, and why.
+    /// Unknown, with the reason.
     Unknown(String),
 }
 
-/// Why a trim job does not get to a filesystem.
+/// Why a trim job does not reach a filesystem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Miss {
-    /// The job goes by fstab, and fstab does not have it.
+    /// The job uses fstab, which does not list the filesystem.
     NotInFstab,
-    /// fstab's line has `X-fstrim.notrim`.
+    /// The fstab line has `X-fstrim.notrim`.
     NoTrim {
         /// 1-based line of fstab.
         line: u64,
     },
-    /// fstab's line says `ro`, so fstrim skips it however it is mounted.
+    /// The fstab line has `ro`, so fstrim skips it however it is mounted.
     FstabReadOnly {
         /// 1-based line of fstab.
         line: u64,
     },
     /// It is mounted read-only.
     ReadOnly,
-    /// `--types` leaves its type out.
+    /// `--types` excludes its type.
     TypeLeftOut,
-    /// The job names other mount points only.
+    /// The job only names other mount points.
     NotNamed,
-    /// fstrim does nothing at all with these arguments, and why.
+    /// fstrim does nothing at all with these arguments, with the reason.
     Refused(&'static str),
 }
 
 impl Miss {
-    /// The reason in words, as the end of "the job does not trim it: ...".
+    /// Describes the reason, to follow "the job does not trim it: ...".
     pub fn reason(&self) -> String {
         match self {
             Self::NotInFstab => "it goes by fstab, which has no line for this mount".to_owned(),
@@ -89,7 +89,8 @@ impl Miss {
 }
 
 impl<'a> TrimJobs<'a> {
-    /// The trim jobs of a host; where its jobs are not known, the rule that asks is skipped.
+    /// Returns the trim jobs of a host, or records that the rule was skipped if the jobs are not
+    /// known.
     pub fn or_skip(cx: &Context<'a>, rule: &str, out: &mut Outcome) -> Option<Self> {
         let trims = Self::of(cx);
         if trims.is_none() {
@@ -99,7 +100,7 @@ impl<'a> TrimJobs<'a> {
         trims
     }
 
-    /// The trim jobs of a host; `None` where its jobs are not known.
+    /// Returns the trim jobs of a host; `None` if its jobs are not known.
     pub fn of(cx: &Context<'a>) -> Option<Self> {
         let host = cx.host;
         let all = host.jobs.as_deref()?;
@@ -109,7 +110,7 @@ impl<'a> TrimJobs<'a> {
             for command in &job.commands {
                 commands.extend(TrimCommand::parse(command));
                 if let Some(service) = started_service(command) {
-                    // A cron line may start fstrim.service instead of calling fstrim.
+                    // A cron line may start fstrim.service instead of running fstrim.
                     let started = all.iter().filter(|other| {
                         other
                             .timer
@@ -141,7 +142,7 @@ impl<'a> TrimJobs<'a> {
         })
     }
 
-    /// The jobs that run by themselves.
+    /// Returns the jobs that are active.
     pub fn active(&self) -> impl Iterator<Item = &TrimJob<'a>> {
         self.jobs.iter().filter(|trim| trim.job.is_active())
     }
@@ -151,20 +152,21 @@ impl<'a> TrimJobs<'a> {
         self.reach(trim, volume) == Reach::Reached
     }
 
-    /// The active jobs that trim a volume.
+    /// Returns the active jobs that trim a volume.
     pub fn reaching(&self, volume: &Volume<'_>) -> Vec<&TrimJob<'a>> {
         self.active()
             .filter(|trim| self.reaches(trim, volume))
             .collect()
     }
 
-    /// Whether an active job trims a volume, or may: what is unknown counts as "may".
+    /// Whether an active job trims a volume or may do so: unknown counts as "may".
     pub fn may_be_trimmed(&self, volume: &Volume<'_>) -> bool {
         self.active()
             .any(|trim| !matches!(self.reach(trim, volume), Reach::Missed(_)))
     }
 
-    /// Whether an active job may trim a volume, which its text does not tell: what a rule skips then.
+    /// Returns what a rule reports as skipped if the text of an active job does not show whether it
+    /// trims a volume.
     pub fn undecided(&self, rule: &str, volume: &Volume<'_>) -> Option<Skipped> {
         self.active()
             .find_map(|trim| match self.reach(trim, volume) {
@@ -177,7 +179,7 @@ impl<'a> TrimJobs<'a> {
             })
     }
 
-    /// Whether a job's trim gets to a volume, through any mount of its filesystem.
+    /// Determines whether a job's trim reaches a volume through any mount of its filesystem.
     pub fn reach(&self, trim: &TrimJob<'_>, volume: &Volume<'_>) -> Reach {
         let own = [volume.mount];
         let mounts = self
@@ -200,7 +202,7 @@ impl<'a> TrimJobs<'a> {
             Targets::Listed(files) => self.reach_by_list(command, files, mounts),
             Targets::Paths(paths) => {
                 // An explicit mount point may be any directory of the filesystem, and is trimmed
-                // even when mounted read-only.
+                // even if mounted read-only.
                 let named = paths.iter().any(|path| {
                     self.mount_index
                         .of(path)
@@ -241,7 +243,7 @@ impl<'a> TrimJobs<'a> {
                 .filter(|entry| same_path(&entry.mount_point, &mount.mount_point))
                 .peekable();
             if entries.peek().is_none() {
-                // The root filesystem is taken from the kernel's command line then (2.34).
+                // fstrim then uses the kernel's command line for the root filesystem (2.34).
                 outcomes.push(match (mount.mount_point.as_str(), mount.is_read_only()) {
                     ("/", false) => Reach::Reached,
                     ("/", true) => Reach::Missed(Miss::ReadOnly),
@@ -262,7 +264,7 @@ impl<'a> TrimJobs<'a> {
         let line = entry.line;
         if has_option(entry, "ro") {
             Reach::Missed(Miss::FstabReadOnly { line })
-        } else if has_option(entry, NOTRIM) && honours_notrim(&self.host.platform) {
+        } else if has_option(entry, NOTRIM) && supports_notrim(&self.host.platform) {
             Reach::Missed(Miss::NoTrim { line })
         } else if mount.is_read_only() {
             Reach::Missed(Miss::ReadOnly)
@@ -307,8 +309,7 @@ impl<'a> TrimJobs<'a> {
             .any(|skipped| skipped.what.trim_start_matches('/') == "etc/fstab")
     }
 
-    /// Whether a mount can be got at by its mount point: fstrim leaves out those that a later mount
-    /// hides.
+    /// Whether a mount is reachable by its mount point: fstrim skips mounts hidden by a later one.
     fn is_on_top(&self, mount: &Mount) -> bool {
         self.mount_index
             .of(&mount.mount_point)
@@ -317,7 +318,7 @@ impl<'a> TrimJobs<'a> {
 }
 
 impl TrimJob<'_> {
-    /// Whether it is meant for every filesystem, rather than for mount points that it names.
+    /// Whether it is meant for every filesystem, rather than for the mount points it names.
     pub fn is_for_all(&self) -> bool {
         self.commands.iter().any(|command| {
             matches!(
@@ -327,7 +328,7 @@ impl TrimJob<'_> {
         })
     }
 
-    /// Whether it goes by fstab before anything else.
+    /// Whether it uses fstab before anything else.
     pub fn goes_by_fstab(&self) -> bool {
         self.commands.iter().any(|command| match &command.targets {
             Targets::Fstab => true,
@@ -336,19 +337,19 @@ impl TrimJob<'_> {
         })
     }
 
-    /// Whether it trims this mount point and nothing else.
+    /// Whether it trims only this mount point.
     pub fn names_only(&self, mount_point: &str) -> bool {
         self.commands.iter().all(|command| {
             matches!(&command.targets, Targets::Paths(paths) if paths.as_slice() == [mount_point])
         })
     }
 
-    /// Whether it hands a whole filesystem to the kernel in one call, at the drive's own speed.
+    /// Whether it trims a whole filesystem in a single call, at the drive's own speed.
     pub fn is_unpaced(&self) -> bool {
         self.commands.iter().any(|command| !command.in_pieces)
     }
 
-    /// The commands as they were read.
+    /// Returns the commands as found.
     pub fn evidence(&self) -> impl Iterator<Item = Evidence> {
         self.commands
             .iter()
@@ -356,12 +357,12 @@ impl TrimJob<'_> {
     }
 }
 
-/// fstab's option that tells fstrim to leave a filesystem out.
+/// The fstab option that tells fstrim to skip a filesystem.
 pub(crate) const NOTRIM: &str = "X-fstrim.notrim";
 
-/// Whether this host's fstrim knows [`NOTRIM`]. It came with util-linux 2.38; SUSE's 2.37.2 has it,
-/// too. Where the release does not tell, it is taken as known.
-pub(crate) fn honours_notrim(platform: &Platform) -> bool {
+/// Whether this host's fstrim supports [`NOTRIM`], which was introduced in util-linux 2.38; SUSE's
+/// 2.37.2 has it, too. Assumed to be supported if the release is not conclusive.
+pub(crate) fn supports_notrim(platform: &Platform) -> bool {
     let version = platform.distribution_version.as_deref().unwrap_or_default();
     let mut numbers = version.split('.').map(|part| part.parse::<u32>().ok());
     let release = (
@@ -390,7 +391,7 @@ pub(crate) fn has_option(entry: &FstabEntry, name: &str) -> bool {
         .any(|option| option.split('=').next() == Some(name))
 }
 
-/// A command as one would type it.
+/// Formats a command as one would type it.
 pub(crate) fn command_line(command: &JobCommand) -> String {
     let mut line = command.program.clone();
     for argument in &command.arguments {
@@ -400,7 +401,7 @@ pub(crate) fn command_line(command: &JobCommand) -> String {
     line
 }
 
-/// The service that `systemctl start X` starts.
+/// Returns the service that `systemctl start X` starts.
 fn started_service(command: &JobCommand) -> Option<String> {
     if command.program != "systemctl" {
         return None;
@@ -425,7 +426,8 @@ fn same_path(a: &str, b: &str) -> bool {
     bare(a) == bare(b)
 }
 
-/// Of several ways to a filesystem one is enough; of several reasons for a miss the first counts.
+/// Combines outcomes: a single way to reach a filesystem is enough; otherwise the first reason for
+/// a miss counts.
 fn best(outcomes: impl IntoIterator<Item = Reach>) -> Reach {
     let mut unknown = None;
     let mut missed = None;

@@ -1,45 +1,46 @@
-//! Ways to move a trim to a quiet time, to start one, and to stop one: the same commands in every
-//! rule that recommends them.
+//! The fixes that rules print about trims, with their wording and commands: replace a job by a paced
+//! trim, move it to a quiet time, start one, stop one.
 
 use crate::context::Volume;
-use crate::trim_jobs::{Miss, NOTRIM, TrimJob, honours_notrim};
+use crate::trim_jobs::{Miss, NOTRIM, TrimJob, supports_notrim};
 use crate::{fstab_edit, shell};
 use facts::host::{Job, Mount};
 use facts::{Host, Remedy};
 use std::fmt::Write as _;
 
-/// When the commands below trim: a placeholder for the quiet period, which nobody but the operator
+/// When the recommended commands trim: a placeholder for the quiet period, which only the operator
 /// knows.
 pub(crate) const QUIET_CALENDAR: &str = "Sun *-*-* 03:00:00";
-/// The same for cron.
+/// The same in crontab syntax.
 const QUIET_CRON: &str = "0 3 * * 0";
-/// The same in words.
+/// The same for a sentence.
 pub(crate) const QUIET_WORDS: &str = "Sunday 03:00 to 04:00";
 
-/// What a first pass in a long time does.
+/// Describes the first trim after a long time.
 pub(crate) const FIRST_PASS: &str = "The first pass after a long time has all free space to \
     discard. It takes long, and reads and writes stall meanwhile: start it in a quiet period, one \
     node after the other.";
 
-/// When a paced trim may work.
+/// When a paced trim may run.
 const WINDOW: &str = "03:00-05:00";
 const WINDOW_WORDS: &str = "Sunday 03:00 to 05:00";
-/// What a paced trim does, as the end of a sentence.
+/// Describes a paced trim, to end a sentence.
 const PACED: &str = "which discards in small steps and waits while the drives are busy";
-/// What a first paced pass does.
+/// Describes the first paced trim.
 const PACED_FIRST_PASS: &str = "trimtab has to be installed as /usr/bin/trimtab. The first pass \
 has all \
     free space to discard: what does not fit into one window is resumed in the next.";
 
-/// Drop-in of a timer. It sorts after `override.conf`, which `systemctl edit` writes, so it wins.
+/// Returns the drop-in directory of a timer. The file sorts after `override.conf`, which
+/// `systemctl edit` writes, so it takes precedence.
 fn drop_in_dir(unit: &str) -> String {
     format!("/etc/systemd/system/{unit}.d")
 }
 
-/// Writes the drop-in that gives a timer another calendar.
+/// Returns the command that writes the drop-in with another calendar for a timer.
 ///
-/// `Persistent=false`: else a run that was missed starts in the minutes after boot, when caches are
-/// cold and shards recover.
+/// It sets `Persistent=false`, because otherwise a missed run starts minutes after boot, when
+/// caches are cold and shards recover.
 fn write_drop_in(unit: &str, calendar: &str, random_delay: &str) -> String {
     let dir = shell::quote(&drop_in_dir(unit));
     let file = shell::quote(&format!("{}/quiet-time.conf", drop_in_dir(unit)));
@@ -55,7 +56,7 @@ fn remove_drop_in(unit: &str) -> String {
     format!("rm {file} && systemctl daemon-reload")
 }
 
-/// Enables a timer that is there, at a quiet time.
+/// Enables an existing timer at a quiet time.
 pub(crate) fn enable_timer(unit: &str) -> Remedy {
     let timer = shell::quote(unit);
     Remedy::command(
@@ -93,7 +94,7 @@ pub(crate) fn reschedule_timer(unit: &str, calendar: &str, text: impl Into<Strin
     ))
 }
 
-/// Moves a trim job to a quiet time, by whatever starts it.
+/// Moves a trim job to a quiet time, depending on what starts it.
 pub(crate) fn move_to_quiet_time(job: &Job) -> Remedy {
     if let Some(timer) = &job.timer {
         return reschedule_timer(
@@ -131,7 +132,7 @@ pub(crate) fn move_to_quiet_time(job: &Job) -> Remedy {
     ))
 }
 
-/// Moves one of several jobs that meet to a night of its own.
+/// Moves one of several jobs that meet to a different night.
 pub(crate) fn move_apart(job: &Job) -> Remedy {
     let name = shell::printable(&job.name);
     match &job.timer {
@@ -178,7 +179,7 @@ pub(crate) fn stop(job: &Job, text: &str) -> Remedy {
     .risk(RISK)
 }
 
-/// Stops one of two jobs that do the same.
+/// Stops one of two jobs that do the same work.
 pub(crate) fn stop_second(job: &Job) -> Remedy {
     let text = format!(
         "Keep one of the two. This stops {}.",
@@ -190,14 +191,14 @@ pub(crate) fn stop_second(job: &Job) -> Remedy {
     }
 }
 
-/// Trims one mount point weekly by a job of its own, paced.
+/// Trims one mount point weekly by a separate, paced job.
 pub(crate) fn trim_mount(mount_point: &str, systemd: bool) -> Remedy {
     let text = format!(
         "Trim it with `trimtab trim`, {PACED}. {WINDOW_WORDS} stands for this host's quiet period: \
          put in \
          yours, and another night on each node."
     );
-    // A unit file and a crontab each have quoting rules of their own; names that need them are left
+    // Unit files and crontabs each have their own quoting rules; names that need quoting are left
     // to the operator.
     if !is_plain(mount_point) {
         return Remedy::advice(text).risk(PACED_FIRST_PASS);
@@ -224,7 +225,7 @@ pub(crate) fn trim_paced(volume: &Volume<'_>) -> Remedy {
     .risk("What does not fit into one window is resumed in the next.")
 }
 
-/// Puts a paced trim in place of a job that trims at once all that is free.
+/// Replaces a job that trims all free space at once by a paced trim.
 pub(crate) fn replace_by_paced(trim: &TrimJob<'_>, mount_point: &str, systemd: bool) -> Remedy {
     let mut text = format!(
         "Let `trimtab trim` do it, {PACED}. {WINDOW_WORDS} stands for this host's quiet period: put in \
@@ -237,7 +238,7 @@ pub(crate) fn replace_by_paced(trim: &TrimJob<'_>, mount_point: &str, systemd: b
     let (name, what) = if is_alone {
         (job_name(mount_point), mount_point)
     } else {
-        // The job trims other mounts too.
+        // The job also trims other mounts.
         ("trim-all".to_owned(), "--all --yes")
     };
     let (mut command, mut undo) = paced_job(&name, what, systemd);
@@ -254,7 +255,7 @@ pub(crate) fn replace_by_paced(trim: &TrimJob<'_>, mount_point: &str, systemd: b
         .undo(undo)
 }
 
-/// Commands that make a weekly job of `trimtab trim`, and remove it.
+/// Returns commands that create a weekly job for `trimtab trim`, and that remove it.
 fn paced_job(name: &str, what: &str, systemd: bool) -> (String, String) {
     let trim = format!("/usr/bin/trimtab trim --window {WINDOW} {what}");
     if systemd {
@@ -279,15 +280,15 @@ fn paced_job(name: &str, what: &str, systemd: bool) -> (String, String) {
     }
 }
 
-/// Whether a mount point means only itself in unit files and crontabs.
+/// Whether a mount point needs no quoting in unit files and crontabs.
 fn is_plain(mount_point: &str) -> bool {
     mount_point
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || "/_.-".contains(c))
 }
 
-/// `trim-data-es` for `/data/es`, so that the jobs of two mounts do not overwrite each other. cron
-/// passes over files with a dot in their name.
+/// Returns `trim-data-es` for `/data/es`, so that the jobs of two mounts do not overwrite each
+/// other. cron ignores files with a dot in their name.
 fn job_name(mount_point: &str) -> String {
     let words: Vec<&str> = mount_point
         .split(['/', '.'])
@@ -299,12 +300,12 @@ fn job_name(mount_point: &str) -> String {
     format!("trim-{}", words.join("-"))
 }
 
-/// Lets the filesystem discard online: for hosts without a quiet period.
+/// Enables online discard for the filesystem, for hosts without a quiet period.
 pub(crate) fn mount_with_discard(mount: &Mount) -> Remedy {
     let mount_point = shell::quote(&mount.mount_point);
     let text = "If there is no quiet period, mount it with `discard` instead, after a test under \
                 load, and do not trim it periodically as well.";
-    // XFS takes the option at mount time only.
+    // XFS only accepts the option at mount time.
     let remedy = if mount.fs_type == "xfs" {
         Remedy::advice(format!(
             "{text} XFS does not take the option by a remount: put it into fstab, stop the store, \
@@ -323,7 +324,7 @@ pub(crate) fn mount_with_discard(mount: &Mount) -> Remedy {
     )
 }
 
-/// Takes `discard` out of the options of a mount, in fstab and where it is mounted.
+/// Removes `discard` from the options of a mount, in fstab and on the mounted filesystem.
 pub(crate) fn mount_without_discard(host: &Host, mount: &Mount) -> Remedy {
     const RISK: &str = "From then on only a periodic trim tells the drive what is free: make sure \
                         that one reaches this mount.";
@@ -338,7 +339,7 @@ pub(crate) fn mount_without_discard(host: &Host, mount: &Mount) -> Remedy {
                 fstab_edit::undo(host, entry.line),
             )
         });
-    // xfs_fs_reconfigure() leaves the option as it was.
+    // xfs_fs_reconfigure() leaves the option unchanged.
     if mount.fs_type == "xfs" {
         let again = if mount.mount_point == "/" {
             "reboot".to_owned()
@@ -376,14 +377,14 @@ pub(crate) fn mount_without_discard(host: &Host, mount: &Mount) -> Remedy {
 const ELSEWHERE: &str = "look in the unit, the kernel's command line (`rootflags=`) or the \
                          filesystem's default options (`tune2fs -l`).";
 
-/// Leaves a mount out of the periodic trim and keeps online discard.
+/// Excludes a mount from the periodic trim and keeps online discard.
 pub(crate) fn leave_out_of_trim(host: &Host, mount: &Mount, reaching: &[&TrimJob<'_>]) -> Remedy {
     let text = "Without a quiet period, keep `discard` and leave the mount out of the periodic \
                 trim.";
     let by_fstab = reaching.iter().all(|trim| trim.goes_by_fstab());
     let entry = fstab_edit::entry_of(host, mount).filter(|_| by_fstab);
     match entry {
-        Some(entry) if honours_notrim(&host.platform) => {
+        Some(entry) if supports_notrim(&host.platform) => {
             Remedy::command(text, fstab_edit::append_option(host, entry.line, NOTRIM))
                 .risk("fstrim knows the option since util-linux 2.38.")
                 .undo(fstab_edit::undo(host, entry.line))
@@ -400,7 +401,7 @@ pub(crate) fn leave_out_of_trim(host: &Host, mount: &Mount, reaching: &[&TrimJob
     }
 }
 
-/// Makes the job for all mounts reach one that it misses.
+/// Makes the job for all mounts include one that it misses.
 pub(crate) fn add_to_trim(host: &Host, mount: &Mount, trim: &TrimJob<'_>, miss: &Miss) -> Remedy {
     match miss {
         Miss::NotInFstab => {}
@@ -462,7 +463,7 @@ pub(crate) fn add_to_trim(host: &Host, mount: &Mount, trim: &TrimJob<'_>, miss: 
     }
 }
 
-/// `etc/cron.weekly/fstrim`, if that is what defines the job.
+/// Returns `etc/cron.weekly/fstrim` if that defines the job.
 fn cron_directory_script(job: &Job) -> Option<&str> {
     let (directory, script) = job.defined_in.rsplit_once('/')?;
     let is_cron_directory = matches!(
@@ -481,7 +482,7 @@ mod tests {
     use crate::trim_jobs::TrimJobs;
     use std::process::Command;
 
-    /// Every command and undo must be one that bash can parse.
+    /// Asserts that bash can parse every command and undo.
     fn assert_parses(remedy: &Remedy) {
         for script in [&remedy.command, &remedy.undo].into_iter().flatten() {
             let Ok(status) = Command::new("bash").args(["-n", "-c", script]).status() else {
@@ -550,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crontab_line_is_edited_where_it_stands() {
+    fn a_crontab_line_is_edited_in_place() {
         let job = cron_job("/etc/crontab:9", "0 0 * * *", "fstrim -a");
         let remedy = move_to_quiet_time(&job);
         assert_eq!(remedy.command, None);

@@ -1,23 +1,23 @@
-//! What several rules ask of a volume and of a trim job before they look closer.
+//! Checks on volumes and trim jobs shared by several rules.
 
 use crate::context::{Context, Volume};
 use crate::volumes::TRIMMABLE;
 use crate::{discard_path, medium};
 use facts::host::{EnabledState, Job, Mount};
 
-/// How a filesystem discards what it frees, as mounted.
+/// How a mounted filesystem discards the space it frees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnlineDiscard {
     /// Not at all.
     Off,
-    /// At once, as part of freeing.
+    /// Immediately, as part of freeing.
     On,
-    /// In the background, gathered and at a limited rate: Btrfs' `discard=async`, the default since
-    /// 6.2 where a device takes discards; F2FS, whose default it is, too.
+    /// In the background, batched and rate-limited: Btrfs' `discard=async`, the default since 6.2
+    /// if a device takes discards, and F2FS, for which it is the default, too.
     Background,
 }
 
-/// How a mount discards online.
+/// Returns how a mount discards online.
 pub(crate) fn online_discard(mount: &Mount) -> OnlineDiscard {
     let last = mount.options.iter().rev().find_map(|option| {
         match option.split_once('=').unwrap_or((option, "")) {
@@ -33,8 +33,8 @@ pub(crate) fn online_discard(mount: &Mount) -> OnlineDiscard {
     }
 }
 
-/// Whether a filesystem is read-only on purpose: by fstab, or because nothing says that it should be
-/// writable.
+/// Whether a filesystem is read-only on purpose: according to fstab, or because nothing indicates
+/// that it should be writable.
 fn is_read_only_on_purpose(cx: &Context<'_>, mount: &Mount) -> bool {
     if !mount.is_read_only() {
         return false;
@@ -48,28 +48,28 @@ fn is_read_only_on_purpose(cx: &Context<'_>, mount: &Mount) -> bool {
         .all(|entry| crate::trim_jobs::has_option(entry, "ro"))
 }
 
-/// Whether a trim of this volume does something: `Some(false)` where discards are lost on the way,
-/// `None` where that is unknown.
+/// Whether trimming this volume has an effect: `Some(false)` if discards are lost on the way,
+/// `None` if that is unknown.
 pub(crate) fn trim_has_effect(volume: &Volume<'_>) -> Option<bool> {
     volume.discards.reaches_drives()
 }
 
-/// Whether the mounted device takes what fstrim sends, whatever becomes of it below.
+/// Whether the mounted device takes what fstrim sends, regardless of what happens below it.
 pub(crate) fn fstrim_works_here(volume: &Volume<'_>) -> bool {
-    volume.discards.top_takes != Some(false)
+    volume.discards.top_accepts != Some(false)
 }
 
-/// Whether drives below are flash, surely or probably.
+/// Whether the drives below are certainly or probably flash.
 pub(crate) fn is_on_flash(cx: &Context<'_>, volume: &Volume<'_>) -> bool {
     medium::of_stack(&cx.host.platform, &volume.stack).is_flash()
 }
 
-/// Flash that gets slower without a trim, and that one may recommend to trim: written to, reached by
-/// discards as far as is known, not trimmed online.
+/// Whether this is flash that slows down without a trim and that may be recommended for trimming:
+/// writable, reached by discards as far as known, not discarded online.
 pub(crate) fn decays_without_trim(cx: &Context<'_>, volume: &Volume<'_>) -> bool {
     is_on_flash(cx, volume)
         && is_worth_a_trim(cx, volume)
-        // VDO keeps discards for its own map.
+        // VDO uses discards for its own map.
         && !volume
             .stack
             .layers
@@ -77,9 +77,9 @@ pub(crate) fn decays_without_trim(cx: &Context<'_>, volume: &Volume<'_>) -> bool
             .any(|layer| discard_path::is_vdo(layer.device))
 }
 
-/// A filesystem that a periodic trim should reach: written to, reached by discards as far as is
-/// known, not trimmed online, on a host where trimming may be recommended, on flash or on a device
-/// that certainly takes discards.
+/// Whether a periodic trim should reach this filesystem: writable, reached by discards as far as
+/// known, not discarded online, on a host where trimming may be recommended, and on flash or a
+/// device that certainly takes discards.
 pub(crate) fn is_worth_a_trim(cx: &Context<'_>, volume: &Volume<'_>) -> bool {
     let mount = volume.mount;
     if cx.host.platform.elastic_cloud_enterprise.is_some()
@@ -95,8 +95,8 @@ pub(crate) fn is_worth_a_trim(cx: &Context<'_>, volume: &Volume<'_>) -> bool {
     }
 }
 
-/// Whether a timer would run its job and is only switched off: not started, whether enabled or not,
-/// but not masked on purpose and not held back by a condition. TRIM003 reports it.
+/// Whether a timer would run its job and is merely switched off: not started, enabled or not, but
+/// neither masked on purpose nor held back by a condition. TRIM003 reports it.
 pub(crate) fn is_switched_off(cx: &Context<'_>, job: &Job) -> bool {
     let Some(timer) = &job.timer else {
         return false;
@@ -107,7 +107,7 @@ pub(crate) fn is_switched_off(cx: &Context<'_>, job: &Job) -> bool {
         && !timer.is_running()
 }
 
-/// Why an inactive job does not run, in words.
+/// Explains why an inactive job does not run.
 pub(crate) fn why_inactive(cx: &Context<'_>, job: &Job) -> String {
     if let Some(guard) = job.held_back_by.first() {
         return guard.clone();

@@ -1,5 +1,5 @@
-//! The one judge of whether the filesystem of a mount may be trimmed. `check`'s rules and this
-//! verdict read the same way of discards ([`crate::Context::volumes`]), so they cannot disagree.
+//! Decides whether the filesystem of a mount may be trimmed. The rules of `check` and this verdict
+//! use the same discard paths ([`crate::Context::volumes`]), so they cannot disagree.
 
 use crate::context::{Context, Outcome, Volume};
 use crate::discard_path::DiscardPath;
@@ -8,7 +8,7 @@ use crate::shell::{printable, quote};
 use facts::host::{BlockDevice, DiscardLimits, Mount};
 use facts::{Finding, Host, Severity, Skipped, Stack};
 
-/// Filesystems that know no FITRIM, with the way out.
+/// Filesystems without FITRIM, and the alternative.
 const WITHOUT_FITRIM: &[(&str, &str)] = &[
     ("zfs", "ZFS trims its pool itself: `zpool trim POOL`"),
     ("zfs_member", "ZFS trims its pool itself: `zpool trim POOL`"),
@@ -30,21 +30,22 @@ const WITHOUT_FITRIM: &[(&str, &str)] = &[
     ("hfsplus", "nothing can be done"),
 ];
 
-/// What the caller knows and wants beside the facts.
+/// What the caller knows and requests in addition to the facts.
 #[derive(Clone, Copy)]
 pub struct TrimRequest<'a> {
-    /// Trim although TRIM010 advises against it (`--force`).
+    /// Whether to trim although TRIM010 advises against it (`--force`).
     pub force: bool,
-    /// Whether a mount point is a directory. FITRIM needs one; this crate reads no host.
+    /// Whether a mount point is a directory, which FITRIM requires; this crate does not read the
+    /// host.
     pub is_directory: &'a dyn Fn(&str) -> bool,
 }
 
 /// Whether a filesystem may be trimmed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TrimVerdict {
-    /// Why not; `None`: it may be trimmed.
+    /// The reason to refuse; `None` if the filesystem may be trimmed.
     pub refusal: Option<TrimRefusal>,
-    /// What is worth knowing and no reason to refuse.
+    /// Notes that are not a reason to refuse.
     pub notes: Vec<String>,
 }
 
@@ -55,38 +56,38 @@ pub struct TrimRefusal {
     pub kind: RefusalKind,
     /// One sentence.
     pub reason: String,
-    /// The finding that explains it.
+    /// The finding that explains the refusal.
     pub finding: Option<Finding>,
-    /// Ways out, one sentence each.
+    /// Alternatives, one sentence each.
     pub hints: Vec<String>,
 }
 
-/// Kinds of reasons not to trim.
+/// Kinds of reasons to refuse a trim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalKind {
-    /// The filesystem has no FITRIM.
+    /// The filesystem does not support FITRIM.
     NoFitrim,
-    /// No block device of this host is below it.
+    /// There is no block device of this host below it.
     NoDevice,
     /// It is mounted read-only.
     ReadOnly,
     /// A single file is mounted there, not a directory.
     NotADirectory,
-    /// The device takes no discards, and that is no fault of this host's.
+    /// The device takes no discards, which is not a fault of this host.
     NothingToTrim,
     /// A layer of the stack refuses discards (TRIM001).
     DiscardsRefused,
-    /// Discards are switched off by hand (TRIM009).
+    /// Discards were switched off by hand (TRIM009).
     SwitchedOff,
-    /// A layer takes discards and passes none on to any drive (TRIM008).
+    /// A layer takes discards and does not pass them to any drive (TRIM008).
     DiscardsSwallowed,
-    /// It must not be trimmed by hand (TRIM010); [`TrimRequest::force`] overrides this where the
+    /// It must not be trimmed by hand (TRIM010); [`TrimRequest::force`] overrides this if the
     /// device takes discards.
     NotByHand,
 }
 
 impl TrimVerdict {
-    /// Whether it may be trimmed.
+    /// Whether the filesystem may be trimmed.
     pub fn may_trim(&self) -> bool {
         self.refusal.is_none()
     }
@@ -117,7 +118,7 @@ impl TrimRefusal {
     }
 }
 
-/// Judges whether the filesystem of `mount` may be trimmed.
+/// Decides whether the filesystem of `mount` may be trimmed.
 pub fn trim_verdict(host: &Host, mount: &Mount, request: &TrimRequest<'_>) -> TrimVerdict {
     let mut verdict = TrimVerdict::default();
     verdict.refusal = match judge_mount(host, mount, request) {
@@ -127,8 +128,8 @@ pub fn trim_verdict(host: &Host, mount: &Mount, request: &TrimRequest<'_>) -> Tr
     verdict
 }
 
-/// Why the discards of a filesystem are lost (TRIM001, TRIM008, TRIM009): the explanation for a stack
-/// that swallowed them in a pass. Most severe first.
+/// Returns why the discards of a filesystem are lost (TRIM001, TRIM008, TRIM009), to explain a
+/// stack that swallowed them during a trim. Sorted by descending severity.
 pub fn lost_discards(host: &Host, mount: &Mount) -> Vec<Finding> {
     let context = Context::of_filesystem(host, mount);
     let mut found = Outcome::default();
@@ -138,7 +139,7 @@ pub fn lost_discards(host: &Host, mount: &Mount) -> Vec<Finding> {
     sorted(found.findings)
 }
 
-/// What the mount itself says, before any rule is asked.
+/// Checks the mount itself, before any rule.
 fn judge_mount<'a>(
     host: &'a Host,
     mount: &Mount,
@@ -193,7 +194,7 @@ fn judge_mount<'a>(
     Ok(stack)
 }
 
-/// What the rules about discards say of the stack.
+/// Applies the rules about discards to the stack.
 fn judge_discards(
     host: &Host,
     mount: &Mount,
@@ -213,7 +214,7 @@ fn judge_discards(
     let swallowed = ask(trim008::check);
     let switched_off = ask(trim009::check);
     let not_by_hand = ask(trim010::check);
-    if discards_of(&context, stack).is_some_and(|path| path.top_takes == Some(false)) {
+    if discards_of(&context, stack).is_some_and(|path| path.top_accepts == Some(false)) {
         let explained = [
             (RefusalKind::DiscardsRefused, refused),
             (RefusalKind::SwitchedOff, switched_off),
@@ -258,7 +259,7 @@ fn discards_of<'c, 'a>(context: &'c Context<'a>, stack: &Stack<'_>) -> Option<&'
     Some(&volume.discards)
 }
 
-/// Most severe first, as [`crate::run`] does.
+/// Sorts by descending severity, like [`crate::run`].
 fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings
         .sort_by(|a, b| (b.severity, &a.rule, &a.subject).cmp(&(a.severity, &b.rule, &b.subject)));
@@ -287,7 +288,7 @@ fn nothing_to_trim(stack: &Stack<'_>) -> TrimRefusal {
     )
 }
 
-/// Whether no drive at all gets discards: each refuses them, or lies below the layer at fault.
+/// Whether no drive at all gets discards: each one refuses them or is below the layer at fault.
 fn is_lost_everywhere(stack: &Stack<'_>, finding: &Finding) -> bool {
     let fault = finding.device.as_deref();
     let is_below_fault = |mut index: usize| {
@@ -320,7 +321,7 @@ mod tests {
     use crate::{Selection, run};
     use facts::host::Cloud;
 
-    /// The verdict on the first mount; every mount point is a directory.
+    /// Returns the verdict on the first mount; every mount point is a directory.
     fn verdict(host: &Host, force: bool) -> TrimVerdict {
         let request = TrimRequest {
             force,
@@ -333,7 +334,7 @@ mod tests {
         verdict(host, true).refusal.expect("a refusal")
     }
 
-    /// The finding of `check` on the same host.
+    /// Returns the finding of `check` on the same host.
     fn checked(host: &Host, rule: &str) -> Finding {
         let selection = Selection {
             select: vec![rule.to_owned()],
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_stack_may_be_trimmed() {
+    fn a_healthy_stack_may_be_trimmed() {
         let host = TestHost::new()
             .device(nvme("nvme0n1"))
             .mount("/data", "nvme0n1", "xfs", "rw")
@@ -398,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_takes_nothing_is_refused_with_a_rule_where_one_speaks() {
+    fn a_device_without_discards_is_refused() {
         let host = TestHost::new()
             .device(nvme("nvme0n1"))
             .device(crypt("dm-0", "c0", "nvme0n1", false))
@@ -408,7 +409,7 @@ mod tests {
         assert_eq!(found.kind, RefusalKind::DiscardsRefused);
         assert!(found.reason.starts_with("TRIM001: "), "{found:?}");
         assert_eq!(found.finding, Some(checked(&host, "TRIM001")));
-        // No rule speaks of a hard disk.
+        // No rule covers hard disks.
         let host = TestHost::new()
             .device(hard_disk("sda"))
             .mount("/data", "sda", "ext4", "rw")
@@ -420,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn discards_that_were_switched_off_are_told_with_the_way_back() {
+    fn switched_off_discards_are_refused_with_a_remedy() {
         let host = TestHost::new()
             .device(with_discard(
                 nvme("nvme0n1"),
@@ -434,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_that_swallows_is_refused_and_one_that_swallows_in_part_is_noted() {
+    fn swallowed_discards_are_refused_or_noted_if_partial() {
         let pool = thin_pool(
             "dm-3",
             "vg-pool-tpool",

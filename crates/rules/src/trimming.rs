@@ -1,4 +1,4 @@
-//! How a filesystem is trimmed, as far as the facts tell: for those who simulate what that does.
+//! Determines how a filesystem is trimmed, as far as the facts show, as input for simulations.
 
 use crate::context::Context;
 use crate::times::HostClock;
@@ -8,34 +8,35 @@ use facts::Host;
 use facts::host::{Job, Mount};
 use jiff::{SignedDuration, Timestamp};
 
-/// How far it is looked for the next run: a monthly one is found.
+/// How far ahead to search for the next run: enough for a monthly one.
 const AHEAD: SignedDuration = SignedDuration::from_hours(40 * 24);
 
 /// How a filesystem is trimmed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trimming {
-    /// Its deletes are discarded as they happen, at once or in the background.
+    /// Whether it discards deleted data online, immediately or in the background.
     pub online: bool,
-    /// Active jobs that certainly trim it; `None` where the host's jobs are not known.
+    /// Active jobs that certainly trim it; `None` if the host's jobs are not known.
     pub jobs: Option<Vec<TrimSchedule>>,
-    /// Whether discards get as far as the drives, as far as sysfs tells.
+    /// Whether discards reach the drives, as far as sysfs shows.
     pub reaches_drives: Option<bool>,
 }
 
-/// A job that trims, and when.
+/// A trim job and its schedule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrimSchedule {
     /// The job's name.
     pub job: String,
     /// The file that defines it.
     pub defined_in: String,
-    /// Typical time between two runs, in seconds; `None` where it cannot be told.
+    /// Typical time between two runs in seconds; `None` if it cannot be determined.
     pub period_s: Option<f64>,
     /// The next run on the host's wall clock: days since Monday, and the hour.
     pub next: Option<(u32, u32)>,
 }
 
-/// How the filesystem below a mount is trimmed; `None` where no block device is known below it.
+/// Returns how the filesystem below a mount is trimmed; `None` if no block device is known below
+/// it.
 pub fn trimming(host: &Host, mount: &Mount) -> Option<Trimming> {
     let device = host.device_of(mount)?;
     let context = Context::new(host);
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weekly_timer_has_its_period_and_its_moment() {
+    fn a_weekly_timer_has_a_period_and_a_next_run() {
         let found = found(host("rw").with(jobs(vec![fstrim_timer()])));
         assert!(!found.online);
         assert_eq!(found.reaches_drives, Some(true));
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_trims_or_nobody_knows() {
+    fn no_trim_jobs_or_unknown_jobs() {
         assert_eq!(
             found(host("rw").with(jobs(Vec::new()))).jobs,
             Some(Vec::new())

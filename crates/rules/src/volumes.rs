@@ -1,17 +1,18 @@
-//! Which mounted filesystems a rule about discards looks at, and which of several to name.
+//! Selects the mounted filesystems that rules about discards examine, and groups those with the
+//! same result.
 
 use crate::Context;
 use crate::context::Volume;
 use facts::Evidence;
 use facts::host::Mount;
 
-/// Filesystems of servers that FITRIM works on. Left out on purpose: vfat (the EFI partition does
-/// not decay), and squashfs, iso9660 and their like, which never free anything.
+/// Server filesystems that support FITRIM. vfat is excluded on purpose (the EFI partition does not
+/// degrade), and so are squashfs, iso9660 and the like, which never free anything.
 pub(crate) const TRIMMABLE: &[&str] = &[
     "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "nilfs2", "ocfs2", "gfs2",
 ];
 
-/// Writable filesystems that can be trimmed.
+/// Returns the writable filesystems that can be trimmed.
 pub(crate) fn trimmable<'c, 'a>(
     cx: &'c Context<'a>,
 ) -> impl Iterator<Item = &'c Volume<'a>> + use<'c, 'a> {
@@ -24,24 +25,24 @@ fn is_trimmable(mount: &Mount) -> bool {
     TRIMMABLE.contains(&mount.fs_type.as_str()) && !mount.is_filesystem_read_only()
 }
 
-/// Volumes about which the same thing is to be said.
+/// Volumes with the same result.
 pub(crate) struct Group<'c, 'a, T> {
-    /// The one to name: one with a store, else the first mounted.
+    /// The one to report: one with a store, otherwise the first mounted.
     pub(crate) volume: &'c Volume<'a>,
-    /// What was found out about it.
+    /// The result for it.
     pub(crate) item: T,
-    /// The others.
+    /// The other volumes.
     pub(crate) others: Vec<&'c Volume<'a>>,
 }
 
 impl<T> Group<'_, '_, T> {
-    /// Whether a store's data lies on any of the volumes.
+    /// Whether a store's data is on any of the volumes.
     pub(crate) fn has_store(&self) -> bool {
-        // One with a store comes first.
+        // A volume with a store comes first.
         !self.volume.stores.is_empty()
     }
 
-    /// The other mounts as evidence.
+    /// Returns the other mounts as evidence.
     pub(crate) fn others_as_evidence(&self) -> Option<Evidence> {
         if self.others.is_empty() {
             return None;
@@ -58,7 +59,7 @@ impl<T> Group<'_, '_, T> {
     }
 }
 
-/// Groups volumes whose key is the same, so that a faulty layer below ten mounts is one finding.
+/// Groups volumes by key, so that a faulty layer below ten mounts is one finding.
 pub(crate) fn grouped<'c, 'a, K: PartialEq, T>(
     volumes: impl IntoIterator<Item = (&'c Volume<'a>, K, T)>,
 ) -> Vec<Group<'c, 'a, T>> {

@@ -1,4 +1,4 @@
-//! Pieces of sentences and evidence that the rules on trimming and schedules share.
+//! Parts of sentences and evidence shared by the rules about trimming and schedules.
 
 use crate::context::Volume;
 use crate::rule::Rule;
@@ -6,14 +6,14 @@ use crate::shell;
 use facts::host::{BlockDevice, Job};
 use facts::{Evidence, Finding, Severity};
 
-/// More names than this are counted instead of listed: reports stay readable, and a hostile bundle
-/// cannot make them long.
+/// Maximum number of names listed; further ones are counted. This keeps reports readable, even for
+/// a hostile bundle.
 const NAMES_MAX: usize = 6;
 
-/// More pieces of evidence of one kind than this do not make a finding clearer.
+/// Maximum number of pieces of evidence of one kind.
 pub(crate) const EVIDENCE_MAX: usize = 8;
 
-/// A finding about a volume, without its reasons yet.
+/// Creates a finding about a volume, without its explanation.
 pub(crate) fn about_volume(
     rule: &Rule,
     severity: Severity,
@@ -34,7 +34,7 @@ pub(crate) fn about_volume(
     }
 }
 
-/// A finding about a job or a unit of the host.
+/// Creates a finding about a job or unit of the host.
 pub(crate) fn about_host(
     rule: &Rule,
     severity: Severity,
@@ -55,18 +55,18 @@ pub(crate) fn about_host(
     }
 }
 
-/// A job's name, fit for a sentence.
+/// Returns a job's name, escaped for use in a sentence.
 pub(crate) fn job_name(job: &Job) -> String {
     shell::printable(&job.name)
 }
 
-/// The mount point, fit for a sentence.
+/// Returns the mount point, escaped for use in a sentence.
 pub(crate) fn mount_point(volume: &Volume<'_>) -> String {
     shell::printable(&volume.mount.mount_point)
 }
 
-/// "Elasticsearch's data", "the data of Elasticsearch and MongoDB", "the given data path", or "this
-/// filesystem".
+/// Returns "Elasticsearch's data", "the data of Elasticsearch and MongoDB", "the given data path",
+/// or "this filesystem".
 pub(crate) fn data_of(volume: &Volume<'_>) -> String {
     let mut names: Vec<String> = Vec::new();
     for store in &volume.stores {
@@ -86,12 +86,12 @@ pub(crate) fn data_of(volume: &Volume<'_>) -> String {
     }
 }
 
-/// "a", "a and b", "a, b and 7 more".
+/// Formats "a", "a and b", "a, b and 7 more".
 pub(crate) fn list<S: AsRef<str>>(names: &[S]) -> String {
     units::list::list_up_to(names, NAMES_MAX)
 }
 
-/// Where the mount stands, with its options.
+/// Returns the mount and its options as evidence.
 pub(crate) fn mount_evidence(volume: &Volume<'_>) -> Evidence {
     let mount = volume.mount;
     Evidence::new(
@@ -105,7 +105,7 @@ pub(crate) fn mount_evidence(volume: &Volume<'_>) -> Evidence {
     )
 }
 
-/// What the judgement of the medium rests on: the drives, the first few of them.
+/// Returns the first few drives as evidence for the medium.
 pub(crate) fn medium_evidence(volume: &Volume<'_>) -> Vec<Evidence> {
     const DRIVES_MAX: usize = 4;
     let drives: Vec<&BlockDevice> = volume.stack.leaves().collect();

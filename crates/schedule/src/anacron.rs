@@ -1,14 +1,14 @@
 //! When anacron starts a job.
 //!
-//! anacron itself is started once an hour and looks at the date of each job's last run. Who starts
-//! it differs, and so does what it heeds:
+//! anacron itself is started once an hour and looks at the date of each job's last run.
+//! Distributions differ in what starts it and in which settings it honors:
 //!
 //! - Debian: `anacron.timer` at half past every hour from 07:30, with up to 5 minutes of random
-//!   delay (without systemd `/etc/cron.d/anacron`, at the same minutes), and at boot.
+//!   delay (without systemd, `/etc/cron.d/anacron` at the same minutes), and at boot.
 //! - cronie (Fedora, RHEL, SUSE): `/etc/cron.hourly/0anacron`, at one minute past every hour, and
 //!   only within `START_HOURS_RANGE`.
 //!
-//! An anacrontab with `START_HOURS_RANGE` is taken as cronie's, one without as Debian's.
+//! An anacrontab with `START_HOURS_RANGE` is treated as cronie's, one without as Debian's.
 
 use crate::civil::{DAY_S, date_of_days, days_of_date, month_len};
 use crate::conditions::Uptimes;
@@ -18,23 +18,23 @@ use facts::InputError;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// Minutes of a day.
+/// Minutes per day.
 const DAY_MIN: i64 = 1_440;
 
-/// Debian starts anacron at 07:30 first.
+/// Debian first starts anacron at 07:30.
 const DEBIAN_START_MIN: i64 = 7 * 60 + 30;
 /// Random delay and accuracy of Debian's anacron.timer, in minutes.
 const DEBIAN_LATE_MIN: i64 = 5 + 1;
-/// cronie starts it at this minute of every hour.
+/// Minute of every hour at which cronie starts anacron.
 const CRONIE_MINUTE: i64 = 1;
 
-/// A last run that lies further back than this tells nothing of a named period; in days.
+/// Maximum age in days of a last run that is used for a named period.
 const STAMP_AGE_MAX_DAYS: i64 = 3_660;
 
-/// Microseconds of a second.
+/// Microseconds per second.
 const SECOND_US: i64 = 1_000_000;
 
-/// A line of anacrontab.
+/// A line of an anacrontab.
 pub(crate) struct Line<'a> {
     pub period: &'a str,
     pub delay_min: u32,
@@ -54,7 +54,7 @@ enum Period {
 
 impl Period {
     fn parse(text: &str) -> Option<Self> {
-        // anacron compares the first letters only: `@monthly.` passes.
+        // anacron compares only the first letters: `@monthly.` is accepted.
         let named = |name: &str| text.starts_with(name);
         if named("@monthly") {
             Some(Self::Month)
@@ -72,8 +72,8 @@ impl Period {
     }
 }
 
-/// The period of a line of anacrontab in seconds, months and years at their mean length; `None`
-/// where it cannot be read or is 0.
+/// Returns the period of an anacrontab line in seconds, with months and years at their mean length;
+/// `None` if it is invalid or 0.
 pub(crate) fn period_text_s(text: &str) -> Option<f64> {
     const YEAR_DAYS: f64 = 365.2425;
     let days = match Period::parse(text)? {
@@ -86,7 +86,7 @@ pub(crate) fn period_text_s(text: &str) -> Option<f64> {
 }
 
 impl Line<'_> {
-    /// Where it is written and what is assumed.
+    /// Describes where the line is written and what is assumed.
     pub fn evidence(&self) -> String {
         let started = match self.start_hours {
             Some((from, to)) => format!("anacron started hourly by cronie, hours {from}-{to}"),
@@ -98,10 +98,10 @@ impl Line<'_> {
         )
     }
 
-    /// The runs from `from_us` on, or why they cannot be told.
+    /// Returns the runs from `from_us` on, or why they cannot be computed.
     ///
     /// # Errors
-    /// When the period cannot be read.
+    /// If the period cannot be parsed.
     pub fn windows(
         &self,
         last_run: Option<Timestamp>,
@@ -130,8 +130,8 @@ impl Line<'_> {
         };
         let mut clock = Clock::new(zone.clone());
         let last_day = last_run.map(|at| day_of(&mut clock, at.as_microsecond()));
-        // A job that is delayed past midnight belongs to the day before, one that was missed to the
-        // day on which the host went down.
+        // A job delayed past midnight belongs to the previous day, and a missed job to the day on
+        // which the host went down.
         let first_us = if uptimes.is_known() {
             uptimes.down_since(from_us)
         } else {
@@ -168,12 +168,12 @@ impl Line<'_> {
         Ok(Ok(std::iter::from_fn(move || days.next_window())))
     }
 
-    /// The first and the last minute of the due day at which the job starts on a host that is up
-    /// and has no other job to wait for; `None` where it never does.
+    /// Returns the first and last minute of the due day at which the job starts on a host that is
+    /// up and has no other job to wait for; `None` if it never starts.
     fn start_minutes(&self) -> Option<(i64, i64)> {
         let delay = i64::from(self.delay_min);
         let delay_max = delay + i64::from(self.random_delay_min);
-        // anacron takes a longer one for a clock that was changed.
+        // anacron attributes a longer delay to a changed clock.
         if delay_max > DAY_MIN {
             return None;
         }
@@ -185,7 +185,7 @@ impl Line<'_> {
         };
         let (open, close) = (i64::from(from) * 60, i64::from(to) * 60);
         let starts = || (0..24).map(|hour| hour * 60 + CRONIE_MINUTE);
-        // anacron looks at the hour in which the job would start after its delay, and draws the
+        // anacron checks the hour in which the job would start after its delay, and draws the
         // random part anew each time.
         let may = starts().find(|start| start + delay_max >= open)?;
         let must = starts().find(|start| start + delay >= open)?;
@@ -195,21 +195,21 @@ impl Line<'_> {
     }
 }
 
-/// The local day of a moment.
+/// Returns the local day of an instant.
 fn day_of(clock: &mut Clock, at_us: i64) -> i64 {
     let second = at_us.div_euclid(SECOND_US);
     (second + clock.offset_at(second)).div_euclid(DAY_S)
 }
 
-/// The days on which a job is due, one after the other.
+/// Iterates over the days on which a job is due.
 struct DueDays {
     period: Period,
     delay_min: i64,
     delay_max_min: i64,
     start_hours: Option<(u8, u8)>,
-    /// First and last minute of a due day at which it starts on a host that is up.
+    /// First and last minute of a due day at which the job starts on a host that is up.
     minutes: (i64, i64),
-    /// The day on which it is due next.
+    /// The next day on which it is due.
     day: i64,
     clock: Clock,
     uptimes: Uptimes,
@@ -239,8 +239,8 @@ impl DueDays {
         self.clock.instant_of(wall_s).checked_mul(SECOND_US)
     }
 
-    /// The window of a due day, or where the host is down then, the one after its next start; on
-    /// Debian a start on the due day before anacron's hour counts as well.
+    /// Returns the window of a due day or, if the host is down then, the one after its next boot.
+    /// On Debian, a boot on the due day before anacron's first hour counts as well.
     fn while_up(&mut self, due: i64, window: Window) -> Option<Window> {
         let midnight_us = self.instant_us(due, 0)?;
         let mut start = match self.uptimes.start_after(midnight_us.saturating_sub(1)) {
@@ -256,12 +256,12 @@ impl DueDays {
             if window.earliest_us < start.until_us {
                 return Some(window);
             }
-            // It went down again before.
+            // The host went down again before that.
             start = self.uptimes.start_after(start.from_us)?;
         }
     }
 
-    /// When a job that is due runs after a start of the host.
+    /// Returns when an overdue job runs after a boot of the host.
     fn after_start(&mut self, start_us: i64) -> Option<Window> {
         const MINUTE_US: i64 = 60 * SECOND_US;
         let Some((from, to)) = self.start_hours else {
@@ -273,7 +273,7 @@ impl DueDays {
                     .checked_add((self.delay_max_min + DEBIAN_LATE_MIN) * MINUTE_US)?,
             });
         };
-        // cronie's crond starts it at the next minute past an hour, within the hours allowed.
+        // cronie's crond starts anacron at the next minute past an hour, within the allowed hours.
         let (open, close) = (i64::from(from) * 60, i64::from(to) * 60);
         let today = day_of(&mut self.clock, start_us);
         for day in today..=today + 2 {
@@ -285,7 +285,7 @@ impl DueDays {
                 if at_us < start_us || !is_allowed {
                     continue;
                 }
-                // Each of the two, the start and the draw of the delay, may miss the first hour.
+                // Both the start of anacron and the random delay may miss the first hour.
                 let first = (minute + self.delay_min).max(open);
                 let last = (minute + 60 + self.delay_max_min).min(close - 1).max(first);
                 return Some(Window {
@@ -298,10 +298,10 @@ impl DueDays {
     }
 }
 
-/// The day on which a job is due again after a run, on a host that is always up.
+/// Returns the day on which a job is due again after a run, on a host that is always up.
 ///
-/// For months and years as `consider_job` of anacron's lock.c: due as soon as as many days have
-/// passed as the last month (year) had, and when exactly as many have passed as this one has.
+/// Months and years follow `consider_job` in anacron's lock.c: a job is due once as many days have
+/// passed as the previous month (year) had, or exactly as many as the current one has.
 fn next_due_day(period: Period, last: i64) -> i64 {
     let due = |len_of: fn(i64, i64) -> (i64, i64)| {
         // No month has more than 31 days and no year more than 366.
@@ -403,7 +403,7 @@ mod tests {
             ),
             ["Wed 2024-05-08 07:40 07:46"]
         );
-        // The stamp is a date: 23:30 in Berlin is the 5th although UTC has 21:30.
+        // The stamp is a local date: 23:30 on the 5th in Berlin is 21:30 UTC.
         assert_eq!(
             windows(
                 &weekly,
@@ -413,7 +413,7 @@ mod tests {
             ),
             ["Wed 2024-06-12 07:40 07:46"]
         );
-        // Winter time: the clock of the wall stays.
+        // Winter time: the wall-clock time stays the same.
         assert_eq!(
             windows(
                 &weekly,
@@ -449,9 +449,9 @@ mod tests {
     }
 
     #[test]
-    fn months_are_counted_as_anacron_counts_them() {
-        // 31 January: 28 days later it is 28 February, which has as many. From there 28 days (as
-        // many as February had) lead to 28 March, 30 (as many as April has) to 27 April.
+    fn months_follow_anacron() {
+        // 31 January: 28 days later it is 28 February, which has 28 days. From there, 28 days (the
+        // length of February) lead to 28 March, and 30 days (the length of April) to 27 April.
         assert_eq!(
             windows(
                 &line("@monthly", None),
@@ -478,17 +478,17 @@ mod tests {
     }
 
     #[test]
-    fn cronie_keeps_to_its_hours() {
-        // RHEL: START_HOURS_RANGE=3-22, RANDOM_DELAY=45. Daily, delay 5: 02:01 + 50 is before 3,
-        // so 03:01 it is: 03:06 to 03:51.
+    fn cronie_respects_start_hours() {
+        // RHEL: START_HOURS_RANGE=3-22, RANDOM_DELAY=45. Daily, delay 5: 02:01 + 50 minutes is
+        // before 3:00, so anacron starts it at 03:01: 03:06 to 03:51.
         let mut rhel = line("1", Some((3, 22)));
         (rhel.delay_min, rhel.random_delay_min) = (5, 45);
         assert_eq!(rhel.start_minutes(), Some((3 * 60 + 6, 3 * 60 + 51)));
-        // Weekly, delay 25: 02:01 + 70 is 03:11, so it may start at 03:00 already; if not, 03:01 +
-        // 25 to 70: 04:11 at the latest.
+        // Weekly, delay 25: 02:01 + 70 minutes is 03:11, so it may start as early as 03:00; if not,
+        // 03:01 + 25 to 70 minutes: 04:11 at the latest.
         rhel.delay_min = 25;
         assert_eq!(rhel.start_minutes(), Some((3 * 60, 4 * 60 + 11)));
-        // An hour that is over before the delay is.
+        // The allowed range ends before the delay elapses.
         rhel.start_hours = Some((3, 3));
         assert_eq!(rhel.start_minutes(), None);
         rhel.start_hours = None;

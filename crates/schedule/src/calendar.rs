@@ -1,4 +1,4 @@
-//! Calendar events of systemd timers, `OnCalendar=` (systemd.time(7)).
+//! Calendar event expressions of systemd timers, `OnCalendar=` (systemd.time(7)).
 
 mod next;
 mod parse;
@@ -9,12 +9,12 @@ use std::fmt;
 
 /// A calendar event expression.
 ///
-/// Read and printed as systemd 252 does it (`calendarspec.c`), within the grammar of
-/// systemd.time(7). A trailing abbreviation of the host's own zone (`CEST`) is refused, because
-/// what it means depends on the host.
+/// Parsed and printed as systemd 252 does (`calendarspec.c`), within the grammar of
+/// systemd.time(7). A trailing abbreviation of the host's own zone (`CEST`) is rejected, because
+/// its meaning depends on the host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calendar {
-    /// Bit n is day n of the week, 0 for Monday; 0 for every day.
+    /// Bit n is day n of the week, 0 for Monday; no bits set means every day.
     weekdays: u8,
     year: Vec<Part>,
     month: Vec<Part>,
@@ -25,28 +25,29 @@ pub struct Calendar {
     minute: Vec<Part>,
     /// In microseconds.
     second: Vec<Part>,
-    /// The zone that it is read in; the host's where it names none.
+    /// The time zone in the expression; the host's zone if it has none.
     zone: Option<TimeZone>,
 }
 
-/// One element of a list; an empty list matches everything.
+/// One element of a list. An empty list matches everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Part {
     start: i64,
-    /// Last value of the range; `None` where the repetition is open.
+    /// Last value of the range; `None` if the repetition is open-ended.
     stop: Option<i64>,
     /// 0 for a single value.
     repeat: i64,
 }
 
-/// Microseconds of a second.
+/// Microseconds per second.
 const SECOND_US: i64 = 1_000_000;
 
-/// Monday first, as the bits of `weekdays`.
+/// Monday first, matching the bits of `weekdays`.
 const WEEKDAY_NAMES: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 impl Calendar {
-    /// The events of a crontab line: one, or two where either the day or the weekday has to match.
+    /// Converts a crontab line to events: one, or two if either the day or the weekday has to
+    /// match.
     pub(crate) fn of_crontab(spec: &CronSpec) -> Vec<Self> {
         let [minutes, hours, days, months, weekdays] = spec.bits();
         let list = |bits: u64, unit: i64| {
@@ -59,7 +60,7 @@ impl Calendar {
                 })
                 .collect::<Vec<Part>>()
         };
-        // Sunday comes last here; all seven days are every day.
+        // Sunday comes last here; all seven days set means every day.
         let from_monday = u8::try_from((weekdays & 0x7f) >> 1 | (weekdays & 1) << 6).unwrap_or(0);
         let both = Self {
             weekdays: if from_monday == 0x7f { 0 } else { from_monday },
@@ -86,13 +87,13 @@ impl Calendar {
         vec![by_day, by_weekday]
     }
 
-    /// The time zone that the expression names itself.
+    /// The time zone named in the expression itself.
     pub fn zone(&self) -> Option<&TimeZone> {
         self.zone.as_ref()
     }
 }
 
-/// The normalised form, as `systemd-analyze calendar` prints it.
+/// Formats the normalized form, as printed by `systemd-analyze calendar`.
 impl fmt::Display for Calendar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.weekdays != 0 {
@@ -117,7 +118,7 @@ impl fmt::Display for Calendar {
     }
 }
 
-/// Runs of three days and more as `Mon..Wed`, others as a list.
+/// Writes three or more consecutive days as `Mon..Wed`, others as a list.
 fn write_weekdays(f: &mut fmt::Formatter<'_>, bits: u8) -> fmt::Result {
     let is_set = |day: usize| day < WEEKDAY_NAMES.len() && bits & (1 << day) != 0;
     let mut comma = "";
@@ -152,7 +153,7 @@ fn write_numbers(f: &mut fmt::Formatter<'_>, parts: &[Part], width: usize) -> fm
         if let Some(stop) = part.stop {
             write!(f, "..{stop:0width$}")?;
         }
-        // A range counts by ones unless it says otherwise.
+        // The default step of a range is 1.
         if part.repeat > 0 && !(part.stop.is_some() && part.repeat == 1) {
             write!(f, "/{}", part.repeat)?;
         }

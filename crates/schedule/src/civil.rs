@@ -1,13 +1,13 @@
 //! Day numbers of the proleptic Gregorian calendar.
 //!
-//! The formulas are Howard Hinnant's ("chrono-Compatible Low-Level Date Algorithms"): they count
-//! from 1 March in eras of 400 years, so that a leap day is the last day of its year.
+//! The formulas are Howard Hinnant's ("chrono-Compatible Low-Level Date Algorithms"). Years start
+//! on 1 March in eras of 400 years, so that a leap day is the last day of its year.
 
-/// Seconds of a day without clock changes.
+/// Seconds per day, ignoring clock changes.
 pub(crate) const DAY_S: i64 = 86_400;
 
-/// Days from 1970-01-01 to a date. `month` may lie outside 1 to 12 and `day` outside the month: they
-/// count on, as mktime(3) does.
+/// Returns the days from 1970-01-01 to a date. `month` may lie outside 1 to 12 and `day` outside
+/// the month: they overflow into adjacent years and months, as in mktime(3).
 pub(crate) fn days_of_date(year: i64, month: i64, day: i64) -> i64 {
     let year = year + (month - 1).div_euclid(12);
     let month = (month - 1).rem_euclid(12) + 1;
@@ -19,7 +19,7 @@ pub(crate) fn days_of_date(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468 + day - 1
 }
 
-/// Year, month and day of a day number.
+/// Returns the year, month and day of a day number.
 pub(crate) fn date_of_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
@@ -38,7 +38,7 @@ pub(crate) fn date_of_days(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// How many days a month has; `month` from 1 to 12.
+/// Returns the number of days in a month; `month` is 1 to 12.
 pub(crate) fn month_len(year: i64, month: i64) -> i64 {
     days_of_date(year, month + 1, 1) - days_of_date(year, month, 1)
 }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn months_and_days_count_on() {
+    fn months_and_days_overflow() {
         assert_eq!(days_of_date(2024, 13, 1), days_of_date(2025, 1, 1));
         assert_eq!(days_of_date(2024, 0, 1), days_of_date(2023, 12, 1));
         assert_eq!(days_of_date(2023, 2, 30), days_of_date(2023, 3, 2));

@@ -1,76 +1,76 @@
-//! Jobs that start at the same moment.
+//! Jobs that start at the same time.
 
 use crate::run::Run;
 use facts::host::Job;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The most groups of jobs that are told apart.
+/// Maximum number of distinct groups of jobs.
 pub const GROUPS_MAX: usize = 1_000;
 
-/// The most runs that are looked at in all, each time that a group meets; keeps hostile input from
-/// taking more than a moment.
+/// Maximum number of runs examined in total, counting each time a group meets. Bounds the time
+/// spent on hostile input.
 const COMPARED_MAX: usize = 5_000_000;
 
-/// Jobs of which all may start within the slack of each other, again and again.
+/// A group of jobs that may repeatedly all start within the slack of each other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Collision {
-    /// Indices into the jobs that were asked about, rising; two at least.
+    /// Indices into the given jobs, ascending; at least two.
     pub jobs: Vec<usize>,
-    /// How often within the runs given.
+    /// How often they meet within the given runs.
     pub times: usize,
-    /// How often it is certain: whatever is left to chance, they start within the slack.
+    /// How often they certainly meet, regardless of random delays.
     pub times_certain: usize,
-    /// The first time: no run of it starts earlier.
+    /// Start of the first meeting: none of its runs starts earlier.
     pub earliest: Timestamp,
-    /// The first time: no run of it starts later.
+    /// End of the first meeting: none of its runs starts later.
     pub latest: Timestamp,
 }
 
 impl Collision {
-    /// Whether they are bound to meet at least once.
+    /// Whether they certainly meet at least once.
     pub fn is_certain(&self) -> bool {
         self.times_certain > 0
     }
 }
 
-/// Whether two runs may get in each other's way: the one may start while the other runs (where its
-/// length is known) or within `slack_s` seconds of its start or end.
+/// Whether two runs may interfere: one may start while the other is running (if its duration is
+/// known) or within `slack_s` seconds of its start or end.
 pub fn overlaps(a: &Run, b: &Run, slack_s: f64) -> bool {
-    let (a, b) = (Reach::of(a, slack_s), Reach::of(b, slack_s));
+    let (a, b) = (ActiveSpan::of(a, slack_s), ActiveSpan::of(b, slack_s));
     a.earliest_us <= b.end_us && b.earliest_us <= a.end_us
 }
 
-/// What [`collisions`] finds.
+/// The result of [`collisions`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Collisions {
     /// Each group once, the largest and most frequent first.
     pub groups: Vec<Collision>,
-    /// Runs that start later were not compared: there would have been more than [`GROUPS_MAX`]
-    /// groups, or too many runs at a time.
+    /// Runs starting later were not compared, because there would have been more than
+    /// [`GROUPS_MAX`] groups or too many concurrent runs.
     pub truncated_at: Option<Timestamp>,
 }
 
-/// The groups of jobs whose runs [`overlaps`] tells to meet at one moment.
+/// Finds the groups of jobs whose runs meet, as defined by [`overlaps`].
 ///
-/// A group is as large as it can be: jobs that meet in threes are not listed in pairs besides,
-/// unless two of them also meet without the third. Runs of one and the same job do not collide.
-/// Sorts the runs and goes through them once; besides that it takes time in proportion to the
-/// sizes of the groups each time that they meet, which is bounded.
+/// Groups are maximal: jobs that meet in threes are not also listed in pairs, unless two of them
+/// also meet without the third. Runs of the same job do not collide. Sorts the runs and sweeps over
+/// them once; in addition, each meeting takes time proportional to the size of the group, which is
+/// bounded.
 pub fn collisions(jobs: &[(&Job, Vec<Run>)], slack_s: f64) -> Collisions {
-    let mut reaches: Vec<Reach> = jobs
+    let mut spans: Vec<ActiveSpan> = jobs
         .iter()
         .enumerate()
         .flat_map(|(job, (_, runs))| {
-            runs.iter().map(move |run| Reach {
+            runs.iter().map(move |run| ActiveSpan {
                 job,
-                ..Reach::of(run, slack_s)
+                ..ActiveSpan::of(run, slack_s)
             })
         })
         .collect();
-    reaches.sort_unstable_by_key(|reach| (reach.earliest_us, reach.end_us, reach.job));
+    spans.sort_unstable_by_key(|span| (span.earliest_us, span.end_us, span.job));
     let mut sweep = Sweep {
-        reaches: &reaches,
+        spans: &spans,
         slack_us: micros(slack_s),
         by_end: BTreeSet::new(),
         runs_per_job: BTreeMap::new(),
@@ -78,7 +78,7 @@ pub fn collisions(jobs: &[(&Job, Vec<Run>)], slack_s: f64) -> Collisions {
         groups: HashMap::new(),
         compared: 0,
     };
-    let stopped_at = (0..reaches.len()).find(|&index| !sweep.start(index));
+    let stopped_at = (0..spans.len()).find(|&index| !sweep.start(index));
     if stopped_at.is_none() {
         sweep.close_group();
     }
@@ -91,21 +91,21 @@ pub fn collisions(jobs: &[(&Job, Vec<Run>)], slack_s: f64) -> Collisions {
     Collisions {
         groups,
         truncated_at: stopped_at
-            .and_then(|index| Timestamp::from_microsecond(reaches[index].earliest_us).ok()),
+            .and_then(|index| Timestamp::from_microsecond(spans[index].earliest_us).ok()),
     }
 }
 
-/// A run, and how far it reaches.
+/// A run and the time span in which it can meet others.
 #[derive(Debug, Clone, Copy)]
-struct Reach {
+struct ActiveSpan {
     job: usize,
     earliest_us: i64,
     latest_us: i64,
-    /// The latest start, the length and the slack.
+    /// The latest start plus duration and slack.
     end_us: i64,
 }
 
-impl Reach {
+impl ActiveSpan {
     fn of(run: &Run, slack_s: f64) -> Self {
         let latest_us = run.latest.as_microsecond();
         let after_us = micros(run.len_s.unwrap_or(0.0)).saturating_add(micros(slack_s));
@@ -118,7 +118,7 @@ impl Reach {
     }
 }
 
-/// Seconds in microseconds; what is negative or no number counts as 0.
+/// Converts seconds to microseconds; negative values and NaN become 0.
 fn micros(span_s: f64) -> i64 {
     #[expect(
         clippy::cast_possible_truncation,
@@ -128,36 +128,37 @@ fn micros(span_s: f64) -> i64 {
     micros
 }
 
-/// Goes through the runs by their earliest start.
+/// Sweeps over the runs by earliest start.
 struct Sweep<'a> {
-    reaches: &'a [Reach],
+    spans: &'a [ActiveSpan],
     slack_us: i64,
-    /// Runs that reach the current moment, by their end.
+    /// Runs active at the current time, sorted by end.
     by_end: BTreeSet<(i64, usize)>,
-    /// The same, counted for each job.
+    /// Number of active runs per job.
     runs_per_job: BTreeMap<usize, usize>,
-    /// A run was added since the last group was closed.
+    /// Whether a run was added since the last group was closed.
     grew: bool,
-    /// Each with the index of the latest run when it was counted last.
+    /// Each group with the index of the latest run when it was last counted.
     groups: HashMap<Vec<usize>, (Collision, usize)>,
-    /// Runs that were looked at to close groups.
+    /// Number of runs examined to close groups.
     compared: usize,
 }
 
 impl Sweep<'_> {
-    /// Takes a run in; `false` where that would be too much.
+    /// Adds a run; returns `false` if that would exceed a limit.
     fn start(&mut self, index: usize) -> bool {
-        let reach = self.reaches[index];
-        // What ends before this one starts meets no more runs. The first to go closes a group.
+        let span = self.spans[index];
+        // Runs that end before this one starts meet no more runs. The first one removed closes a
+        // group.
         while let Some(&(end_us, ended)) = self.by_end.first() {
-            if end_us >= reach.earliest_us {
+            if end_us >= span.earliest_us {
                 break;
             }
             if self.grew && !self.close_group() {
                 return false;
             }
             self.by_end.remove(&(end_us, ended));
-            let job = self.reaches[ended].job;
+            let job = self.spans[ended].job;
             if let Some(runs) = self.runs_per_job.get_mut(&job) {
                 *runs -= 1;
                 if *runs == 0 {
@@ -165,14 +166,14 @@ impl Sweep<'_> {
                 }
             }
         }
-        self.by_end.insert((reach.end_us, index));
-        *self.runs_per_job.entry(reach.job).or_insert(0) += 1;
+        self.by_end.insert((span.end_us, index));
+        *self.runs_per_job.entry(span.job).or_insert(0) += 1;
         self.grew = true;
         true
     }
 
-    /// Records the runs that reach the current moment, if they are of different jobs; `false` where
-    /// that would be too much.
+    /// Records the active runs if they belong to different jobs; returns `false` if that would
+    /// exceed a limit.
     fn close_group(&mut self) -> bool {
         self.grew = false;
         if self.runs_per_job.len() < 2 {
@@ -185,17 +186,17 @@ impl Sweep<'_> {
         let (mut earliest_us, mut latest_us) = (i64::MAX, i64::MIN);
         let mut last_runs: BTreeMap<usize, usize> = BTreeMap::new();
         for &(_, index) in &self.by_end {
-            let reach = self.reaches[index];
-            earliest_us = earliest_us.min(reach.earliest_us);
-            latest_us = latest_us.max(reach.latest_us);
-            let last = last_runs.entry(reach.job).or_insert(index);
+            let span = self.spans[index];
+            earliest_us = earliest_us.min(span.earliest_us);
+            latest_us = latest_us.max(span.latest_us);
+            let last = last_runs.entry(span.job).or_insert(index);
             *last = index.max(*last);
         }
         let certain = usize::from(latest_us.saturating_sub(earliest_us) <= self.slack_us);
         let last_index = last_runs.values().copied().max().unwrap_or(0);
         let jobs: Vec<usize> = last_runs.keys().copied().collect();
         if let Some((known, counted_at)) = self.groups.get_mut(&jobs) {
-            // They meet anew when each of them has started anew.
+            // They meet again only once each of them has started again.
             if last_runs.values().all(|index| *index > *counted_at) {
                 known.times += 1;
                 known.times_certain += certain;
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn threes_are_not_listed_in_pairs_unless_they_meet_as_pairs() {
+    fn groups_of_three_are_not_also_listed_as_pairs() {
         // Daily, on Sundays, and on the 2nd, which is a Sunday in June and a Tuesday in July.
         let jobs = [
             cron_job("daily", "0 3 * * *"),
@@ -304,12 +305,15 @@ mod tests {
             cron_job("monthly", "0 3 2 * *"),
         ];
         let found = collisions(&five_weeks(&jobs), 0.0);
-        let told: Vec<_> = found
+        let reported: Vec<_> = found
             .groups
             .iter()
             .map(|g| (g.jobs.clone(), g.times))
             .collect();
-        assert_eq!(told, [(vec![0, 1, 2], 1), (vec![0, 1], 4), (vec![0, 2], 1)]);
+        assert_eq!(
+            reported,
+            [(vec![0, 1, 2], 1), (vec![0, 1], 4), (vec![0, 2], 1)]
+        );
         assert_eq!(found.truncated_at, None);
     }
 
@@ -345,8 +349,8 @@ mod tests {
     }
 
     #[test]
-    fn too_many_groups_are_cut_and_told() {
-        // Two jobs a minute, never the same two.
+    fn too_many_groups_are_truncated() {
+        // Two jobs every minute, never the same pair.
         let name = |index: i64| index.to_string();
         let jobs: Vec<Job> = (0..2_200)
             .map(|index| cron_job(&name(index), "@daily"))
@@ -357,14 +361,14 @@ mod tests {
             .collect();
         let found = collisions(&pairs, 0.0);
         assert_eq!(found.groups.len(), GROUPS_MAX);
-        // Pair number 1000 is one too many; it is noticed when the next one starts.
+        // Pair number 1000 exceeds the limit; this is noticed when the next one starts.
         assert_eq!(found.truncated_at, Timestamp::from_second(1_001 * 600).ok());
     }
 
     proptest! {
-        /// Every two jobs that meet stand in a group together, and no others do.
+        /// Any two jobs that meet are in a group together, and no others are.
         #[test]
-        fn groups_are_the_pairs_that_overlap(
+        fn groups_match_pairwise_overlaps(
             starts in proptest::collection::vec(
                 proptest::collection::vec((0i64..500, 0i64..20), 0..6), 2..7),
             slack_s in 0u8..30,
@@ -381,8 +385,8 @@ mod tests {
             for a in 0..jobs.len() {
                 for b in a + 1..jobs.len() {
                     let meet = pairs[a].1.iter().any(|x| pairs[b].1.iter().any(|y| overlaps(x, y, slack_s)));
-                    let told = found.groups.iter().any(|g| g.jobs.contains(&a) && g.jobs.contains(&b));
-                    prop_assert_eq!(meet, told, "{} and {}", a, b);
+                    let reported = found.groups.iter().any(|g| g.jobs.contains(&a) && g.jobs.contains(&b));
+                    prop_assert_eq!(meet, reported, "{} and {}", a, b);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What runs depend on beside the schedule: the host's zone, its cron, and when it was up.
+//! What runs depend on besides the schedule: the host's time zone, its cron, and when it was up.
 
 use crate::Run;
 use facts::host::{EnabledState, Host, Job};
@@ -6,36 +6,35 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::cmp::Ordering;
 
-/// The most runs that one forecast lists, unless more are asked for: a job that runs hourly for a
-/// year has 8,760.
+/// Default maximum number of runs in a forecast: an hourly job has 8,760 a year.
 pub const RUNS_MAX: usize = 10_000;
 
-/// Every minute of two leap years. A run takes some 200 bytes.
+/// Every minute of two leap years. A run takes about 200 bytes.
 pub const RUNS_OF_MINUTES_MAX: usize = 2 * 366 * 1_440;
 
-/// What is known of the host that jobs run on.
+/// What is known about the host that the jobs run on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conditions {
     /// Its time zone.
     pub zone: TimeZone,
-    /// How its cron takes changes of the clock.
-    pub cron: CronSense,
+    /// How its cron handles clock changes.
+    pub cron: CronFlavor,
     /// When it was up.
     pub uptimes: Uptimes,
-    /// How long runs of the job take, shortest and longest, in seconds, where that is known. Timers
-    /// that count from the end of a run need it.
+    /// Shortest and longest duration of the job's runs in seconds, if known. Needed for timers that
+    /// count from the end of a run.
     pub run_len_s: Option<(f64, f64)>,
-    /// The most runs that are listed.
+    /// Maximum number of runs listed.
     pub runs_max: usize,
 }
 
 impl Conditions {
-    /// A host in a zone of which nothing else is known: Debian's cron, up throughout,
-    /// [`RUNS_MAX`].
+    /// Creates the conditions for a host of which only the time zone is known: Debian's cron,
+    /// always up, [`RUNS_MAX`].
     pub fn in_zone(zone: &TimeZone) -> Self {
         Self {
             zone: zone.clone(),
-            cron: CronSense::Vixie,
+            cron: CronFlavor::Vixie,
             uptimes: Uptimes::default(),
             run_len_s: None,
             runs_max: RUNS_MAX,
@@ -43,36 +42,37 @@ impl Conditions {
     }
 }
 
-/// How a cron takes changes of the wall clock: daylight saving time, and zones that move.
+/// How a cron handles changes of the wall clock: daylight saving time, and changes of a zone's
+/// offset.
 ///
-/// Fixed-time jobs are those whose minute and hour do not start with `*`
+/// Fixed-time jobs are those whose minute and hour fields do not start with `*`
 /// ([`CronSpec::is_wildcard`](crate::CronSpec::is_wildcard)); all others follow the wall clock in
-/// every sense but systemd's.
+/// every flavor but systemd's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CronSense {
-    /// Vixie's cron 3.0pl1 as Debian has it (`Better-timeskip-handling.patch`, after OpenBSD;
+pub enum CronFlavor {
+    /// Vixie cron 3.0pl1 as shipped by Debian (`Better-timeskip-handling.patch`, after OpenBSD;
     /// cron(8), NOTES): a fixed-time job whose time is skipped runs right after the gap; one whose
-    /// time is repeated runs the first time only. A change of more than three hours forwards, or of
-    /// three hours or more back, is a correction: every job follows the new time. Since 3.0pl1-152
-    /// every change of the offset is noticed.
+    /// time is repeated runs the first time only. A change of more than three hours forward, or of
+    /// three hours or more backward, is treated as a clock correction: every job follows the new
+    /// time. Since 3.0pl1-152, every change of the offset is noticed.
     Vixie,
-    /// cronie (`cron.c`), and Debian's cron before 3.0pl1-152: as [`Self::Vixie`], but three hours
-    /// back are still no correction, and the offset is looked up again only when daylight saving
-    /// time begins or ends. Where a zone moves without that, crond goes on with the old time until
-    /// it is started again; here it is taken as started again at that moment, after which every
-    /// job follows the new time. Jobs with a `CRON_TZ` of their own follow the wall clock of that
-    /// zone in every respect.
+    /// cronie (`cron.c`), and Debian's cron before 3.0pl1-152: as [`Self::Vixie`], except that
+    /// three hours backward is not yet a correction, and the offset is only looked up again when
+    /// daylight saving time begins or ends. If a zone changes its offset otherwise, crond keeps the
+    /// old time until it is restarted; here it is assumed to restart at that moment, after which
+    /// every job follows the new time. Jobs with their own `CRON_TZ` follow that zone's wall clock
+    /// in every respect.
     Cronie,
-    /// Timers made of crontabs (systemd-cron): what systemd makes of the same `OnCalendar=`. A time
-    /// that is skipped does not come; one that is repeated comes once.
+    /// Timers generated from crontabs (systemd-cron): they behave like the equivalent
+    /// `OnCalendar=`. A skipped time does not occur; a repeated time occurs once.
     Systemd,
-    /// Wall time alone: what is skipped does not run, what is repeated runs twice. Vixie's cron
-    /// without Debian's change, and busybox's crond.
+    /// Wall time only: skipped times do not run, repeated times run twice. Vixie cron without
+    /// Debian's change, and busybox crond.
     WallClock,
 }
 
-impl CronSense {
-    /// The sense of a host's cron, and what speaks for it in plain words.
+impl CronFlavor {
+    /// Returns the flavor of a host's cron and a plain-language reason for the choice.
     pub fn of_host(host: &Host) -> (Self, String) {
         let by_timers = host
             .jobs
@@ -130,48 +130,48 @@ impl CronSense {
     }
 }
 
-/// systemd-cron names its timers `cron-NAME-USER-N.timer`, and a generator makes them.
+/// systemd-cron names its timers `cron-NAME-USER-N.timer` and creates them with a generator.
 fn is_made_of_crontab(job: &Job) -> bool {
     job.timer.as_ref().is_some_and(|timer| {
         timer.unit.starts_with("cron-") && timer.enabled == Some(EnabledState::Generated)
     })
 }
 
-/// A stretch of time during which the host was up.
+/// A period during which the host was up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Uptime {
-    /// When it was started; [`Timestamp::MIN`] where that is not known.
+    /// When the host booted; [`Timestamp::MIN`] if unknown.
     pub from: Timestamp,
-    /// When it went down; `None` where it did not, or where that is not known: then it is taken as
-    /// up until it was started next.
+    /// When the host went down; `None` if it did not or if that is unknown, in which case it counts
+    /// as up until the next boot.
     pub until: Option<Timestamp>,
 }
 
-/// When a host was up. Before the first known start nothing is known, and it is taken as up.
+/// When a host was up. It counts as up before the first known boot.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Uptimes {
-    /// In their order, apart from each other.
+    /// Sorted and disjoint.
     spans: Vec<Up>,
 }
 
-/// A stretch in microseconds, without its end.
+/// An uptime in microseconds, without its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Up {
-    /// The start; `i64::MIN` for the time before the first known one.
+    /// The boot; `i64::MIN` for the time before the first known one.
     pub from_us: i64,
     pub until_us: i64,
 }
 
 impl Up {
-    /// Whether it begins with a start that is known.
+    /// Whether it begins with a known boot.
     pub fn is_start(self) -> bool {
         self.from_us != i64::MIN
     }
 }
 
 impl Uptimes {
-    /// From stretches in any order. Where two overlap, the earlier one ends when the later one
-    /// begins.
+    /// Builds the uptimes from periods in any order. If two overlap, the earlier one ends when the
+    /// later one begins.
     pub fn new(mut known: Vec<Uptime>) -> Self {
         known.sort_by_key(|up| up.from);
         known.dedup_by_key(|up| up.from);
@@ -201,23 +201,23 @@ impl Uptimes {
         Self { spans }
     }
 
-    /// From the moments at which the host was started.
+    /// Builds the uptimes from boot times.
     pub fn from_starts(starts: &[Timestamp]) -> Self {
         let up = |&from| Uptime { from, until: None };
         Self::new(starts.iter().map(up).collect())
     }
 
-    /// Whether anything is known.
+    /// Whether any boot is known.
     pub fn is_known(&self) -> bool {
         !self.spans.is_empty()
     }
 
-    /// The stretches that begin with a known start.
+    /// Returns the uptimes that begin with a known boot.
     pub(crate) fn starts(&self) -> impl Iterator<Item = Up> + '_ {
         self.spans.iter().copied().filter(|up| up.is_start())
     }
 
-    /// The stretch that a moment lies in, or `None` where the host was down.
+    /// Returns the uptime that contains an instant, or `None` if the host was down.
     pub(crate) fn at(&self, at_us: i64) -> Option<Up> {
         if self.spans.is_empty() {
             return Some(Up {
@@ -230,14 +230,14 @@ impl Uptimes {
         (at_us < up.until_us).then_some(up)
     }
 
-    /// The first start after a moment.
+    /// Returns the first boot after an instant.
     pub(crate) fn start_after(&self, at_us: i64) -> Option<Up> {
         let index = self.spans.partition_point(|up| up.from_us <= at_us);
         self.spans.get(index).copied()
     }
 
-    /// The beginning of the time for which the host had been down at a moment; the moment itself
-    /// where it was up.
+    /// Returns the time since which the host had been down at an instant; the instant itself if it
+    /// was up.
     pub(crate) fn down_since(&self, at_us: i64) -> i64 {
         if self.at(at_us).is_some() {
             return at_us;
@@ -249,28 +249,28 @@ impl Uptimes {
     }
 }
 
-/// Where runs change their rhythm for good: from weekly to daily, for example.
+/// A lasting change of a job's interval: from weekly to daily, for example.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RhythmChange {
-    /// The last run in the old rhythm.
+    /// The last run at the old interval.
     pub last_before: Timestamp,
-    /// The first run in the new one.
+    /// The first run at the new interval.
     pub first_after: Timestamp,
-    /// The typical distance of two runs before, in seconds.
+    /// The typical interval before the change, in seconds.
     pub before_s: f64,
-    /// The same after it.
+    /// The typical interval after the change, in seconds.
     pub after_s: f64,
 }
 
-/// Distances that make a rhythm.
+/// Minimum number of consecutive intervals that make a rhythm.
 const RHYTHM_DISTANCES_MIN: usize = 3;
-/// Distances within this part of each other are of one rhythm.
+/// Intervals belong to the same rhythm if they differ by at most this fraction.
 const RHYTHM_TOLERANCE: f64 = 0.25;
 
-/// The changes of rhythm among runs, which are in the order of their earliest start.
+/// Finds the rhythm changes in runs that are sorted by earliest start.
 ///
-/// A rhythm is three distances in a row, or more, that differ from their median by a quarter of it
-/// at most; a run that was left out makes one distance longer and no new rhythm.
+/// A rhythm is three or more consecutive intervals that differ from their median by at most a
+/// quarter of it. A skipped run lengthens one interval and does not start a new rhythm.
 pub fn rhythm_changes(runs: &[Run]) -> Vec<RhythmChange> {
     let moments: Vec<Timestamp> = runs.iter().map(|run| run.earliest).collect();
     let distances: Vec<f64> = moments

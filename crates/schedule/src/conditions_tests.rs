@@ -18,7 +18,7 @@ fn up(from: &str, until: &str) -> Uptime {
     }
 }
 
-/// June 2024 in UTC, with these stretches of the host being up.
+/// Returns the runs in June 2024 (UTC) with these uptimes.
 fn june(job: &Job, uptimes: &[Uptime]) -> Vec<String> {
     june_with(job, uptimes, None)
 }
@@ -80,7 +80,7 @@ fn cron_does_not_run_while_the_host_is_down() {
         up("2024-06-29T04:00:00Z", ""),
     ];
     assert_eq!(june(&daily, &down_on_the_29th), ["28 03:00", "30 03:00"]);
-    // When it went down is not known: it was up until it was started again.
+    // If it is not known when it went down, it was up until the next boot.
     let starts = [
         up("2024-05-01T00:00:00Z", ""),
         up("2024-06-29T04:00:00Z", ""),
@@ -106,7 +106,7 @@ fn reboot_jobs_run_after_each_start() {
 }
 
 #[test]
-fn persistent_timers_make_up_for_what_was_missed_and_others_do_not() {
+fn only_persistent_timers_catch_up() {
     // Mondays: 3, 10, 17 and 24 June. Down over the 10th, and from the 16th to the 26th.
     let uptimes = [
         up("2024-05-01T00:00:00Z", "2024-06-09T20:00:00Z"),
@@ -121,7 +121,7 @@ fn persistent_timers_make_up_for_what_was_missed_and_others_do_not() {
     );
     let forgetful = job_of(vec![Trigger::Calendar(calendar("weekly", 0.0, false))]);
     assert_eq!(june(&forgetful, &uptimes), ["03 00:00"]);
-    // The random delay applies to what is made up for as well.
+    // The random delay also applies to runs that are made up.
     let delayed = job_of(vec![Trigger::Calendar(calendar("weekly", 3_600.0, true))]);
     assert_eq!(
         june(&delayed, &uptimes),
@@ -134,7 +134,7 @@ fn persistent_timers_make_up_for_what_was_missed_and_others_do_not() {
 }
 
 #[test]
-fn a_run_missed_before_the_time_that_is_asked_for_is_made_up_for_in_it() {
+fn a_run_missed_before_the_range_is_caught_up_within_it() {
     let persistent = job_of(vec![Trigger::Calendar(calendar("Mon 03:00", 0.0, true))]);
     let uptimes = [
         up("2024-05-01T00:00:00Z", "2024-05-20T00:00:00Z"),
@@ -144,7 +144,7 @@ fn a_run_missed_before_the_time_that_is_asked_for_is_made_up_for_in_it() {
 }
 
 #[test]
-fn a_delay_that_outlasts_the_host_is_cut_or_made_up_for() {
+fn a_delay_past_shutdown_is_cut_or_caught_up() {
     let uptimes = [
         up("2024-05-01T00:00:00Z", "2024-06-03T00:30:00Z"),
         up("2024-06-03T06:00:00Z", "2024-06-05T00:00:00Z"),
@@ -164,10 +164,10 @@ fn a_fixed_delay_is_known_from_one_run() {
     };
     let mut job = job_of(vec![Trigger::Calendar(fixed)]);
     assert_eq!(june(&job, &[])[0], "03 03:00 - 03 05:01");
-    // It ran 45 minutes after its time, one of which may be the accuracy.
+    // It ran 45 minutes after its time, one of which may be due to the accuracy.
     job.last_run = Some(at("2024-05-27T03:45:00Z"));
     assert_eq!(june(&job, &[])[0], "03 03:44 - 03 03:46");
-    // Drawn anew each time, it tells nothing of the others.
+    // If the delay is drawn anew each time, it says nothing about other runs.
     if let Trigger::Calendar(calendars) = &mut job.triggers[0] {
         calendars.fixed_random_delay = false;
     }
@@ -182,7 +182,7 @@ fn spans_count_from_the_start_of_the_host() {
     ];
     let boot = job_of(vec![relative("OnBootSec", 900.0)]);
     assert_eq!(june(&boot, &uptimes), ["03 10:15", "20 11:15"]);
-    // The kernel may have run for longer than that when timers come up.
+    // The kernel may have been up for longer than that when timers start.
     let boot = job_of(vec![relative("OnBootSec", 60.0)]);
     assert_eq!(
         june(&boot, &uptimes),
@@ -195,7 +195,7 @@ fn spans_count_from_the_start_of_the_host() {
             ["03 10:15 - 03 10:25", "20 11:15 - 20 11:25"]
         );
     }
-    // Down before its time.
+    // The host goes down too early.
     let short = [up("2024-06-03T10:00:00Z", "2024-06-03T10:05:00Z")];
     let job = job_of(vec![relative("OnBootSec", 900.0)]);
     assert_eq!(june(&job, &short), [""; 0]);
@@ -216,7 +216,7 @@ fn repetitions_count_from_the_first_run_after_each_start() {
         june(&job, &uptimes),
         ["03 10:15", "04 10:15", "28 11:15", "29 11:15", "30 11:15"]
     );
-    // What systemd tells of the last run takes over.
+    // The last run reported by systemd takes precedence.
     job.last_run = Some(at("2024-06-29T20:00:00Z"));
     let known = june(&job, &uptimes);
     assert_eq!(known.last().map(String::as_str), Some("30 20:00"));
@@ -253,7 +253,7 @@ fn anacron_catches_up() {
         up("2024-05-01T00:00:00Z", "2024-06-12T18:00:00Z"),
         up("2024-06-15T09:00:00Z", ""),
     ];
-    // Due on the 6th, and on the 13th, when the host is down; then a week after it was made up for.
+    // Due on the 6th, and on the 13th when the host is down; then a week after the run was made up.
     assert_eq!(
         june(&job, &uptimes),
         [
@@ -263,21 +263,21 @@ fn anacron_catches_up() {
             "29 07:40 - 29 07:46"
         ]
     );
-    // cronie starts it at one past the next hour, 09:01, or one later where it is not up by then;
-    // without a delay drawn at random, 03:01 is the first that leads past 03:00.
+    // cronie starts anacron at one past the next hour, 09:01, or an hour later if it is not up by
+    // then. Without a random delay, 03:01 is the first start that ends up past 03:00.
     job.triggers = vec![trigger(Some((3, 22)))];
     assert_eq!(
         june(&job, &uptimes)[1..3],
         ["15 09:11 - 15 10:11", "22 03:11"]
     );
-    // A start early on the day that it is due does not wait for Debian's 07:30.
+    // A boot early on the due day does not wait for Debian's 07:30.
     job.triggers = vec![trigger(None)];
     let early = [up("2024-06-06T05:00:00Z", "")];
     assert_eq!(june(&job, &early)[0], "06 05:10 - 06 05:26");
 }
 
 #[test]
-fn stretches_are_put_in_order() {
+fn uptimes_are_sorted_and_disjoint() {
     let uptimes = Uptimes::new(vec![
         up("2024-06-10T00:00:00Z", ""),
         up("2024-06-01T00:00:00Z", "2024-06-20T00:00:00Z"),
@@ -293,7 +293,7 @@ fn stretches_are_put_in_order() {
 }
 
 #[test]
-fn as_many_runs_as_are_asked_for() {
+fn runs_max_is_respected() {
     let conditions = Conditions {
         runs_max: RUNS_OF_MINUTES_MAX,
         ..Conditions::in_zone(&parse_zone("Europe/Berlin").expect("known"))
@@ -311,7 +311,7 @@ fn as_many_runs_as_are_asked_for() {
 }
 
 #[test]
-fn the_sense_of_cron_comes_from_the_host() {
+fn cron_flavor_is_detected_from_the_host() {
     let of = |id: &str, version: &str| {
         let host = Host {
             platform: Platform {
@@ -321,27 +321,27 @@ fn the_sense_of_cron_comes_from_the_host() {
             },
             ..Host::default()
         };
-        CronSense::of_host(&host)
+        CronFlavor::of_host(&host)
     };
     assert_eq!(
         of("debian", "12"),
-        (CronSense::Vixie, "debian 12 has Debian's cron".to_owned())
+        (CronFlavor::Vixie, "debian 12 has Debian's cron".to_owned())
     );
-    assert_eq!(of("debian", "11").0, CronSense::Cronie);
+    assert_eq!(of("debian", "11").0, CronFlavor::Cronie);
     assert_eq!(
         of("debian", "").0,
-        CronSense::Vixie,
+        CronFlavor::Vixie,
         "testing has no version"
     );
-    assert_eq!(of("ubuntu", "22.04").0, CronSense::Cronie);
-    assert_eq!(of("ubuntu", "24.04").0, CronSense::Vixie);
+    assert_eq!(of("ubuntu", "22.04").0, CronFlavor::Cronie);
+    assert_eq!(of("ubuntu", "24.04").0, CronFlavor::Vixie);
     for id in ["centos", "rhel", "fedora", "arch", "opensuse-leap", "sles"] {
         assert_eq!(
             of(id, "7"),
-            (CronSense::Cronie, format!("{id} 7 has cronie"))
+            (CronFlavor::Cronie, format!("{id} 7 has cronie"))
         );
     }
-    assert_eq!(of("alpine", "3.20.1").0, CronSense::WallClock);
+    assert_eq!(of("alpine", "3.20.1").0, CronFlavor::WallClock);
     assert!(of("", "").1.contains("not known"));
     assert!(of("plan9", "").1.contains("not known"));
     let mut timer = timer_job("cron-root-root-0.timer", "daily", 0.0);
@@ -356,7 +356,7 @@ fn the_sense_of_cron_comes_from_the_host() {
         jobs: Some(vec![timer]),
         ..Host::default()
     };
-    assert_eq!(CronSense::of_host(&host).0, CronSense::Systemd);
+    assert_eq!(CronFlavor::of_host(&host).0, CronFlavor::Systemd);
 }
 
 fn given(moments_s: &[i64]) -> Vec<Run> {
@@ -387,7 +387,7 @@ fn weekly_until_a_day_and_daily_from_then_on() {
     assert_eq!(changes[0].first_after.as_second(), 29 * DAY);
     assert!((changes[0].before_s - 604_800.0).abs() < 1.0);
     assert!((changes[0].after_s - 86_400.0).abs() < 1.0);
-    // One that was left out is no change.
+    // A skipped run is not a change.
     let moments: Vec<i64> = (0..40)
         .filter(|day| *day != 20)
         .map(|day| day * DAY)
@@ -398,8 +398,8 @@ fn weekly_until_a_day_and_daily_from_then_on() {
 }
 
 proptest! {
-    /// Whatever is known of a host, its runs stay in order, start while it is up or right after it
-    /// was started, and a persistent timer has no fewer than a forgetful one.
+    /// Whatever the uptimes, runs stay sorted and start while the host is up or right after it
+    /// booted, and a persistent timer has at least as many runs as a non-persistent one.
     #[test]
     fn runs_fit_the_uptimes(
         spans in proptest::collection::vec((0i64..3_000_000, 0i64..400_000), 1..12),

@@ -1,17 +1,17 @@
-//! Crontab schedules, as Debian's cron (vixie's, with the changes of OpenBSD) and cronie read them.
+//! Crontab schedules, as read by Debian's cron (Vixie cron with changes from OpenBSD) and cronie.
 
 mod next;
 mod parse;
 
 use std::fmt;
 
-/// When a crontab line runs: the five fields, or `@weekly` and its kind.
+/// When a crontab line runs: the five fields, or a nickname such as `@weekly`.
 ///
-/// Two crons are in use on Linux, Debian's and cronie; where they differ from each other or from
+/// Two crons are in use on Linux, Debian's and cronie. Where they differ from each other or from
 /// their manuals, this follows their sources (`entry.c`, `cron.c`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CronSpec {
-    /// As written, fields separated by one blank.
+    /// As written, with fields separated by a single space.
     text: String,
     /// Bit n is minute n.
     minutes: u64,
@@ -23,16 +23,16 @@ pub struct CronSpec {
     months: u64,
     /// Bit n is day n of the week, 0 for Sunday.
     weekdays: u64,
-    /// A day matches when its number *or* its weekday does: neither of the two fields starts with
-    /// `*`.
+    /// A day matches when its day of the month *or* its weekday does: neither of the two fields
+    /// starts with `*`.
     either_day: bool,
-    /// The minute or the hour starts with `*`: the job follows the wall clock through clock
-    /// changes, and nothing is made up for.
+    /// The minute or hour field starts with `*`: the job follows the wall clock through clock
+    /// changes, and skipped runs are not made up.
     wildcard: bool,
 }
 
 impl CronSpec {
-    /// The bits of the five fields: minutes, hours, days, months, weekdays from Sunday.
+    /// Returns the bits of the five fields: minutes, hours, days, months, weekdays from Sunday.
     pub(crate) fn bits(&self) -> [u64; 5] {
         [
             self.minutes,
@@ -43,20 +43,20 @@ impl CronSpec {
         ]
     }
 
-    /// Whether a day matches when its number or its weekday does.
+    /// Whether a day matches when its day of the month or its weekday does.
     pub(crate) fn is_either_day(&self) -> bool {
         self.either_day
     }
 
-    /// Whether the job follows the wall clock through clock changes: the minute or hour starts
-    /// with `*`, `@hourly` included. Others ("fixed-time jobs") run once, even when their time is
-    /// skipped or repeated.
+    /// Whether the job follows the wall clock through clock changes: the minute or hour field
+    /// starts with `*`, `@hourly` included. Other jobs ("fixed-time jobs") run once even when their
+    /// time is skipped or repeated.
     pub fn is_wildcard(&self) -> bool {
         self.wildcard
     }
 }
 
-/// As written, fields separated by one blank.
+/// Formats the schedule as written, with fields separated by a single space.
 impl fmt::Display for CronSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

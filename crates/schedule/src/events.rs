@@ -1,38 +1,38 @@
-//! Lists of moments that somebody hands in: deployments, backups, whatever happened.
+//! User-supplied lists of events: deployments, backups and the like.
 
 use crate::run::{Run, Seen};
-use crate::zone::wall_moments;
+use crate::zone::wall_instants;
 use facts::InputError;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::HashMap;
 
-/// The most events that are read.
+/// Maximum number of events read.
 pub const EVENTS_MAX: usize = 1_000_000;
 
-/// The most names among them.
+/// Maximum number of different names.
 const NAMES_MAX: usize = 10_000;
 
-/// The longest line, in bytes.
+/// Maximum line length, in bytes.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// The longest event that is believed, in seconds: a year.
+/// Maximum duration of an event, in seconds: a year.
 const LEN_MAX_S: f64 = 366.0 * 86_400.0;
 
-/// Events of one name.
+/// Events with the same name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Events {
-    /// The name: what the list says, else that of the list.
+    /// The name from the list, or that of the list itself.
     pub name: String,
-    /// Each event as a run, in the order of their earliest start.
+    /// Each event as a run, sorted by earliest start.
     pub runs: Vec<Run>,
 }
 
 const EXPECTED_TIME: &str =
     "a time: 2024-06-09T06:47:01+02:00, 2024-06-09 06:47, 2024-06-09, or seconds since 1970";
 
-/// Words that head the column of times.
+/// Headings of the time column.
 const HEADS: &[&str] = &[
     "at",
     "date",
@@ -45,18 +45,18 @@ const HEADS: &[&str] = &[
     "when",
 ];
 
-/// Reads a list: a line holds a time, and after a comma a name and a length in seconds if wanted
-/// (`2024-06-09 06:47,release 41,90`). Empty lines and those that begin with `#` are left out, and so
-/// is a first line of headings. `source` is the name of the list; events without a name go by its
-/// file name. Fields may stand in double quotes, as RFC 4180 has it.
+/// Parses a list of events. A line holds a time, optionally followed by a name and a duration in
+/// seconds, separated by commas (`2024-06-09 06:47,release 41,90`). Empty lines, lines starting
+/// with `#` and a heading in the first line are skipped. `source` is the name of the list; events
+/// without a name get its file name. Fields may be enclosed in double quotes, as in RFC 4180.
 ///
-/// A time without offset is read in `zone`; one that the clock showed twice is an event at either
-/// moment, one that it skipped an error. A day without a time is an event at some moment of that
-/// day. Numbers count from 1970: seconds, or by their size milliseconds, microseconds or
-/// nanoseconds.
+/// A time without an offset is interpreted in `zone`. If the clock showed it twice, the event is at
+/// either instant; if the clock skipped it, that is an error. A date without a time is an event at
+/// some time during that day. Numbers are Unix times in seconds or, depending on their magnitude,
+/// milliseconds, microseconds or nanoseconds.
 ///
 /// # Errors
-/// At the first line that cannot be read, and where there is no event at all.
+/// If a line cannot be parsed (the first such line is reported), or if there are no events at all.
 pub fn parse_events(source: &str, text: &str, zone: &TimeZone) -> Result<Vec<Events>, InputError> {
     let default_name = default_name(source);
     let mut lists: Vec<Events> = Vec::new();
@@ -140,7 +140,7 @@ pub fn parse_events(source: &str, text: &str, zone: &TimeZone) -> Result<Vec<Eve
     Ok(lists)
 }
 
-/// The file name of a source without its ending.
+/// Returns the file name of a source without its extension.
 fn default_name(source: &str) -> String {
     let file = source.rsplit('/').next().unwrap_or(source);
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
@@ -148,7 +148,7 @@ fn default_name(source: &str) -> String {
     if name.is_empty() { "events" } else { name }.to_owned()
 }
 
-/// The fields of a line, quotes undone; the field whose quote does not end.
+/// Splits a line into its unquoted fields; the error is the field with an unterminated quote.
 fn fields(line: &str) -> Result<Vec<String>, &str> {
     let mut fields = Vec::new();
     let mut rest = line;
@@ -183,7 +183,7 @@ fn fields(line: &str) -> Result<Vec<String>, &str> {
     }
 }
 
-/// A time as an interval: the same moment twice, or what is left open.
+/// Parses a time as an interval: a single instant twice, or the range of an imprecise time.
 fn moment(text: &str, zone: &TimeZone) -> Option<(Timestamp, Timestamp)> {
     let digits = text.strip_prefix('@').unwrap_or(text);
     if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
@@ -193,7 +193,7 @@ fn moment(text: &str, zone: &TimeZone) -> Option<(Timestamp, Timestamp)> {
     if let Ok(at) = text.parse::<Timestamp>() {
         return Some((at, at));
     }
-    // jiff takes a time for optional; here a day is a day.
+    // jiff treats the time as optional; a date alone means the whole day here.
     if text.len() == 10 {
         let day: Date = text.parse().ok()?;
         let begin = zone.to_zoned(day.at(0, 0, 0, 0)).ok()?.timestamp();
@@ -208,11 +208,11 @@ fn moment(text: &str, zone: &TimeZone) -> Option<(Timestamp, Timestamp)> {
         .parse::<DateTime>()
         .or_else(|_| text.replace('/', "-").parse::<DateTime>())
         .ok()?;
-    wall_moments(wall, zone)
+    wall_instants(wall, zone)
 }
 
-/// A number of seconds, milliseconds, microseconds or nanoseconds: each is a thousand times as large
-/// as any of the one before it can be from 1973 to the year 5138.
+/// Parses a number of seconds, milliseconds, microseconds or nanoseconds. Each unit's values are a
+/// thousand times those of the one before, so the ranges do not overlap from 1973 to the year 5138.
 fn since_epoch(digits: &str) -> Option<Timestamp> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     if fraction.contains('.') || whole.is_empty() {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_lines_go_by_the_name_of_the_list() {
+    fn unnamed_events_get_the_list_name() {
         let lists = read(
             "# when we deployed\n2024-06-10 06:47\n\n2024-06-09T06:47:01+02:00\r\n1717909621\n",
         );
@@ -287,8 +287,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_time_leaves_open_is_an_interval() {
-        // A day of 23 hours, and 02:30 on the day on which it comes twice.
+    fn imprecise_times_become_intervals() {
+        // A day of 23 hours, and 02:30 on the day on which it occurs twice.
         let lists = read("2024-03-31\n2024-10-27 02:30\n");
         let times: Vec<String> = lists[0].runs.iter().map(shown).collect();
         assert_eq!(
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_tell_their_unit_by_their_size() {
+    fn unix_time_unit_follows_from_magnitude() {
         for text in [
             "1717909621",
             "@1717909621",
@@ -352,7 +352,7 @@ mod tests {
         }
 
         #[test]
-        fn every_moment_is_read_as_it_was_written(
+        fn times_are_parsed_as_written(
             moments in proptest::collection::vec((0i64..4_000_000_000, "[a-z\", ]{0,6}[a-z]"), 1..20),
         ) {
             let lines: Vec<String> = moments

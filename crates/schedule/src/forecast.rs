@@ -1,7 +1,7 @@
 //! Forecasts the runs of a job from its triggers.
 
 use crate::anacron;
-use crate::conditions::{Conditions, CronSense, Uptimes};
+use crate::conditions::{Conditions, CronFlavor, Uptimes};
 use crate::cron::CronSpec;
 use crate::run::{Forecast, Run, Seen};
 use crate::timer;
@@ -14,16 +14,16 @@ use jiff::tz::TimeZone;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A window, the source it came from, and how it is known.
+/// A window, the index of its source, and how it is known.
 type Planned = (Window, usize, Seen);
 
-/// The runs of a job that start, or may start, from `from` until before `until`.
+/// Computes the runs of a job that start, or may start, from `from` until before `until`.
 ///
-/// All triggers count as in force; the caller checks whether the job is active
-/// ([`Job::is_active`]). If the uptimes of the host are known, runs that fall into a downtime are
-/// dropped, or moved to the next start if anacron or `Persistent=` catches up on them. The known last
-/// and next runs of a timer replace the computed ones. A randomised delay longer than the period
-/// makes systemd drop runs; the forecast has them all.
+/// All triggers are assumed to be in effect; the caller checks whether the job is active
+/// ([`Job::is_active`]). If the host's uptimes are known, runs that fall into downtime are dropped,
+/// or moved to the next boot if anacron or `Persistent=` catches up on them. The reported last and
+/// next runs of a timer replace the computed ones. A random delay longer than the period makes
+/// systemd drop runs; the forecast still includes all of them.
 ///
 /// # Errors
 /// If a trigger cannot be parsed; the error names its source.
@@ -76,11 +76,11 @@ pub fn runs(
     Ok(forecast)
 }
 
-/// The typical distance between two runs of a trigger in seconds: the median over the next sixteen
-/// distances after `near`; for anacron the configured period.
+/// Returns the typical time between two runs of a trigger in seconds: the median of the next
+/// sixteen intervals after `near`; for anacron, the configured period.
 ///
-/// `None` if there is no period: `@reboot`, timers that fire once after boot, a schedule that ends or
-/// that cannot be read.
+/// Returns `None` if there is no period: `@reboot`, timers that fire once after boot, and schedules
+/// that end or cannot be parsed.
 pub fn period_s(trigger: &Trigger, near: Timestamp, zone: &TimeZone) -> Option<f64> {
     const DISTANCES: usize = 16;
     let near_us = near.as_microsecond();
@@ -95,7 +95,7 @@ pub fn period_s(trigger: &Trigger, near: Timestamp, zone: &TimeZone) -> Option<f
             spec,
             time_zone,
             source,
-        } => cron_moments(
+        } => cron_times(
             spec,
             time_zone.as_deref(),
             source,
@@ -106,7 +106,7 @@ pub fn period_s(trigger: &Trigger, near: Timestamp, zone: &TimeZone) -> Option<f
         .take(DISTANCES + 1)
         .collect(),
         Trigger::Calendar(calendars) => {
-            let mut sources = timer::calendar_moments(calendars, near_us, zone).ok()?;
+            let mut sources = timer::calendar_times(calendars, near_us, zone).ok()?;
             let mut merged = Merge::new(&mut sources);
             let mut starts: Vec<i64> = Vec::new();
             while starts.len() <= DISTANCES {
@@ -157,8 +157,7 @@ fn trigger_sources(
             let named = time_zone
                 .as_ref()
                 .map_or(String::new(), |name| format!(" in {name}"));
-            let moments =
-                cron_moments(spec, time_zone.as_deref(), source, from_us - 1, conditions)?;
+            let moments = cron_times(spec, time_zone.as_deref(), source, from_us - 1, conditions)?;
             Ok(vec![Source {
                 windows: Box::new(while_up(moments, conditions.uptimes.clone())),
                 evidence: format!("{source}: {spec}{named}"),
@@ -224,8 +223,8 @@ fn trigger_sources(
     }
 }
 
-/// The moments of a crontab line after `after_us`.
-fn cron_moments(
+/// Returns the run times of a crontab line after `after_us`.
+fn cron_times(
     spec: &str,
     time_zone: Option<&str>,
     source: &str,
@@ -233,27 +232,27 @@ fn cron_moments(
     conditions: &Conditions,
 ) -> Result<Box<dyn Iterator<Item = i64>>, InputError> {
     let spec = CronSpec::parse(source, spec)?;
-    let (zone, sense) = match time_zone {
+    let (zone, flavor) = match time_zone {
         Some(name) => {
             let named = parse_zone(name).map_err(|error| InputError {
                 source_name: source.to_owned(),
                 ..error
             })?;
-            // Only cronie reads CRON_TZ, and it does not watch the clock changes of that zone.
-            let sense = match conditions.cron {
-                CronSense::Systemd => CronSense::Systemd,
-                sense if named == conditions.zone => sense,
-                _ => CronSense::WallClock,
+            // Only cronie supports CRON_TZ, and it does not track clock changes in that zone.
+            let flavor = match conditions.cron {
+                CronFlavor::Systemd => CronFlavor::Systemd,
+                flavor if named == conditions.zone => flavor,
+                _ => CronFlavor::WallClock,
             };
-            (named, sense)
+            (named, flavor)
         }
         None => (conditions.zone.clone(), conditions.cron),
     };
-    Ok(spec.moments_us(after_us, Clock::new(zone), sense))
+    Ok(spec.moments_us(after_us, Clock::new(zone), flavor))
 }
 
-/// The moments at which the host is up. Skipping downtimes one moment at a time is fast enough,
-/// because the moments of cron are at least a minute apart.
+/// Keeps only the run times at which the host is up. Skipping downtimes one run at a time is fast
+/// enough, because cron's run times are at least a minute apart.
 fn while_up(moments: impl Iterator<Item = i64>, uptimes: Uptimes) -> impl Iterator<Item = Window> {
     moments
         .filter(move |&at_us| uptimes.at(at_us).is_some())
@@ -263,7 +262,7 @@ fn while_up(moments: impl Iterator<Item = i64>, uptimes: Uptimes) -> impl Iterat
         })
 }
 
-/// Takes windows from several sources in the order of their earliest start.
+/// Merges windows from several sources in the order of their earliest start.
 struct Merge {
     heads: BinaryHeap<Reverse<(Window, usize)>>,
 }
@@ -287,8 +286,8 @@ impl Merge {
     }
 }
 
-/// The windows that touch the time from `from_us` until before `until_us`, each once, one more than
-/// `runs_max` at most.
+/// Returns the distinct windows that overlap the time from `from_us` until before `until_us`, at
+/// most `runs_max` plus one.
 fn merge(sources: &mut [Source], from_us: i64, until_us: i64, runs_max: usize) -> Vec<Planned> {
     let mut merged = Merge::new(sources);
     let mut planned: Vec<Planned> = Vec::new();
@@ -307,7 +306,7 @@ fn merge(sources: &mut [Source], from_us: i64, until_us: i64, runs_max: usize) -
     planned
 }
 
-/// Applies the last and the next run that systemd reports for a timer, and the stamp of anacron.
+/// Applies the last and next runs that systemd reports for a timer, and anacron's time stamp.
 fn narrow_to_known(
     planned: &mut Vec<Planned>,
     sources: &[Source],
@@ -315,7 +314,7 @@ fn narrow_to_known(
     from_us: i64,
     until_us: i64,
 ) {
-    // The stamp is written when the job ends, on the day on which it was due.
+    // The stamp is written when the job ends and dated with the day it was due.
     for (window, source, seen) in planned.iter_mut() {
         if let Some(ended_us) = sources[*source].stamp_us
             && window.earliest_us <= ended_us
@@ -342,7 +341,7 @@ fn narrow_to_known(
             earliest_us: at_us,
             latest_us: at_us.saturating_add(late_us),
         };
-        // The latest window that contains it.
+        // Take the latest window that contains it.
         let of_timer = planned.iter().rposition(|(window, source, _)| {
             sources[*source].accuracy_us.is_some()
                 && window.earliest_us <= at_us

@@ -74,7 +74,7 @@ fn forecast(job: &Job, from: &str, until: &str, zone: &str) -> Forecast {
     runs(job, at(from), at(until), &conditions).expect("readable")
 }
 
-/// Earliest and latest start.
+/// Returns the earliest and latest starts.
 fn starts(forecast: &Forecast) -> Vec<(String, String)> {
     let pair = |run: &Run| (run.earliest.to_string(), run.latest.to_string());
     forecast.runs.iter().map(pair).collect()
@@ -88,7 +88,7 @@ fn exactly(moments: &[&str]) -> Vec<(String, String)> {
 #[test]
 fn a_crontab_line_starts_at_the_minute() {
     let job = cron_job("/etc/crontab:18", "47 6 * * 7");
-    // 06:47 in Berlin in summer is 04:47 UTC. The first moment counts, the last one does not.
+    // 06:47 in Berlin in summer is 04:47 UTC. `from` is inclusive, `until` is exclusive.
     let found = forecast(
         &job,
         "2024-06-02T04:47:00Z",
@@ -111,8 +111,8 @@ fn a_crontab_line_starts_at_the_minute() {
 
 #[test]
 fn cron_tz_follows_its_own_wall_clock() {
-    // cronie looks at the job's zone minute by minute: 02:30 in Berlin does not come on 31 March,
-    // and comes twice on 27 October.
+    // cronie checks the job's zone minute by minute: 02:30 in Berlin does not occur on 31 March,
+    // and occurs twice on 27 October.
     let tokyo = job("x", vec![cron("30 2 * * *", Some("Europe/Berlin"))]);
     let found = forecast(
         &tokyo,
@@ -135,7 +135,7 @@ fn cron_tz_follows_its_own_wall_clock() {
         starts(&found),
         exactly(&["2024-10-27T00:30:00Z", "2024-10-27T01:30:00Z"])
     );
-    // Named, but the one that cron runs in anyway.
+    // CRON_TZ names the zone that cron runs in anyway.
     let found = forecast(
         &tokyo,
         "2024-03-30T12:00:00Z",
@@ -161,12 +161,12 @@ fn a_timer_may_be_late_by_delay_and_accuracy() {
         found.runs[0].evidence,
         "lib/systemd/system/fstrim.timer: OnCalendar=weekly, up to 1h 41min later"
     );
-    // A run that was due before may still start.
+    // A run that was due earlier may still start.
     let found = forecast(&job, "2024-06-03T01:41:00Z", "2024-06-04T00:00:00Z", "UTC");
     assert_eq!(starts(&found), [window("03")]);
     let found = forecast(&job, "2024-06-03T01:42:00Z", "2024-06-04T00:00:00Z", "UTC");
     assert!(found.runs.is_empty());
-    // What systemd has told is taken over; accuracy remains for what is to come.
+    // Runs reported by systemd replace computed ones; the accuracy still applies to later runs.
     job.last_run = Some(at("2024-06-03T00:20:30Z"));
     job.next_run = Some(at("2024-06-10T01:10:00Z"));
     let found = forecast(&job, "2024-06-01T00:00:00Z", "2024-06-18T00:00:00Z", "UTC");
@@ -184,7 +184,7 @@ fn a_timer_may_be_late_by_delay_and_accuracy() {
             window("17"),
         ]
     );
-    // A missed run that is made up for fits no window and still counts.
+    // A missed run that is made up fits no window and still counts.
     job.next_run = Some(at("2024-06-05T08:00:00Z"));
     let found = forecast(&job, "2024-06-04T00:00:00Z", "2024-06-11T00:00:00Z", "UTC");
     assert_eq!(starts(&found)[0].0, "2024-06-05T08:00:00Z");
@@ -222,7 +222,7 @@ fn monotonic_timers_count_from_what_is_known() {
     assert!(found.runs.is_empty());
     assert_eq!(found.unknown.len(), 2, "{:?}", found.unknown);
     assert!(found.unknown[0].contains("OnBootSec=15min, counted from an event"));
-    // A day after the last run, a minute later at most each time.
+    // A day after the last run, at most a minute later each time.
     job.triggers.remove(0);
     job.last_run = Some(at("2024-06-01T10:00:00Z"));
     let found = forecast(&job, "2024-06-02T00:00:00Z", "2024-06-04T00:00:00Z", "UTC");
@@ -239,7 +239,7 @@ fn monotonic_timers_count_from_what_is_known() {
             ),
         ]
     );
-    // 1,440 minutes of drift make a day: four years on, nothing is known.
+    // 1,440 minutes of drift make a day: four years later, nothing is known.
     let found = forecast(&job, "2030-06-02T00:00:00Z", "2030-06-04T00:00:00Z", "UTC");
     assert!(found.runs.is_empty());
     assert!(found.unknown[0].contains("drifted by a whole period"));
@@ -290,7 +290,7 @@ fn anacron_and_reboot() {
 }
 
 #[test]
-fn a_long_list_is_cut_and_says_so() {
+fn long_forecasts_are_truncated() {
     let job = cron_job("x", "* * * * *");
     let found = forecast(&job, "2024-06-01T00:00:00Z", "2024-07-06T00:00:00Z", "UTC");
     assert_eq!(found.runs.len(), RUNS_MAX);
@@ -338,7 +338,7 @@ fn errors_name_the_trigger() {
 }
 
 #[test]
-fn hostile_spans_and_times_end() {
+fn hostile_spans_and_times_terminate() {
     let zone = parse_zone("Europe/Berlin").expect("known");
     let mut all = job(
         "x",
@@ -369,7 +369,7 @@ fn hostile_spans_and_times_end() {
 const DAY: f64 = 86_400.0;
 
 #[test]
-fn periods_are_the_typical_distance() {
+fn periods_are_median_intervals() {
     let zone = parse_zone("Europe/Berlin").expect("known");
     let period = |trigger: &Trigger| period_s(trigger, at("2024-06-01T00:00:00Z"), &zone);
     assert_eq!(period(&cron("47 6 * * 7", None)), Some(7.0 * DAY));
@@ -380,7 +380,7 @@ fn periods_are_the_typical_distance() {
     );
     assert_eq!(period(&cron("*/10 * * * *", None)), Some(600.0));
     // From July to October of the next year: one month of 28 days, five of 30, ten of 31, of which
-    // one is an hour short and two an hour long. The eighth and ninth have 31.
+    // one is an hour short and two an hour long. The eighth and ninth shortest have 31.
     assert_eq!(period(&cron("@monthly", None)), Some(31.0 * DAY));
     assert_eq!(period(&calendars(&["weekly"], 6_000.0)), Some(7.0 * DAY));
     assert_eq!(

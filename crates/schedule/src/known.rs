@@ -1,31 +1,31 @@
-//! Runs that were seen, and computed ones where nobody looked.
+//! Observed runs, completed by computed ones where no log covers the time.
 
 use crate::conditions::{Conditions, RUNS_OF_MINUTES_MAX, Uptime, Uptimes};
 use crate::forecast::runs;
-use crate::observed::{Log, Sighting, drop_doubles};
+use crate::observed::{Log, Sighting, drop_duplicates};
 use crate::run::{Forecast, Run, earlier_of};
 use facts::InputError;
 use facts::host::Job;
 use jiff::{SignedDuration, Timestamp};
 
-/// cron notes a command in the minute for which it is scheduled, or a little later under load.
+/// cron logs a command in the minute for which it is scheduled, or a little later under load.
 const CRON_LATE: SignedDuration = SignedDuration::from_secs(120);
 
-/// A run that was due right before the first line of a log may be that line: less than the shortest
-/// distance of two runs.
+/// A run that was due right before the first line of a log may be that line. Less than the shortest
+/// interval between two runs.
 const AT_BORDER: SignedDuration = SignedDuration::from_secs(59);
 
-/// The runs of a job from `from` until before `until`: those that logs tell of, and computed ones
-/// where no log covers the time. Each run says how it is known.
+/// Returns the runs of a job from `from` until before `until`: those recorded in logs, and computed
+/// ones where no log covers the time. Each run states how it is known.
 ///
-/// A log counts as covering the time from its first to its last line if it tells of the job at all:
-/// one that does not may have been filtered, or be of another host. A job whose schedule was changed
-/// while the log was written thus has the runs that it had ([`rhythm_changes`] finds the change),
-/// where computing would know the schedule of today alone. Where cron's lines about two of `jobs`
-/// cannot be told apart by their programs, each goes to the one that was scheduled then.
+/// A log covers the time from its first to its last line if it records the job at all; one that
+/// does not may have been filtered or belong to another host. A job whose schedule was changed
+/// while the log was written thus gets its actual runs ([`rhythm_changes`] finds the change),
+/// whereas a computation would only know the current schedule. If the programs in cron's lines do
+/// not distinguish two of `jobs`, each run goes to the job that was scheduled then.
 ///
-/// Without `conditions.run_len_s` the lengths that were seen take its place; what logs tell of the
-/// host's starts is used where `conditions` does not know of any.
+/// If `conditions.run_len_s` is not set, the observed durations are used; boots recorded in the
+/// logs are used if `conditions` has none.
 ///
 /// [`rhythm_changes`]: crate::rhythm_changes
 ///
@@ -44,7 +44,7 @@ pub fn known_runs(
     let mut silent: Vec<&str> = Vec::new();
     for (index, log) in logs.iter().enumerate() {
         let mut sightings = log.sightings(job);
-        leave_to_rivals(&mut sightings, job, jobs, log, conditions);
+        drop_runs_of_rivals(&mut sightings, job, jobs, log, conditions);
         if sightings.is_empty() {
             silent.push(&log.source);
             continue;
@@ -65,11 +65,11 @@ pub fn known_runs(
                 });
     }
     if !conditions.uptimes.is_known() {
-        let told: Vec<Uptime> = logs.iter().flat_map(|log| log.uptimes.clone()).collect();
-        conditions.uptimes = Uptimes::new(told);
+        let recorded: Vec<Uptime> = logs.iter().flat_map(|log| log.uptimes.clone()).collect();
+        conditions.uptimes = Uptimes::new(recorded);
     }
     seen.retain(|(_, run)| from <= run.start && run.start < until);
-    drop_doubles(&mut seen);
+    drop_duplicates(&mut seen);
     let mut seen: Vec<Run> = seen.iter().map(|(_, run)| run.run(&job.name)).collect();
     let mut forecast = Forecast::default();
     if covered.is_empty() && !logs.is_empty() {
@@ -89,13 +89,13 @@ pub fn known_runs(
         forecast.truncated_at = earlier_of(forecast.truncated_at, found.truncated_at);
         let last = Timestamp::from_microsecond(gap_until.as_microsecond() - 1).unwrap_or(gap_until);
         for mut run in found.runs {
-            // It may have started where a log looked: then it is the one that was seen there.
+            // It may have started while a log covered the time: then it is the run observed there.
             let index = seen.partition_point(|seen| seen.earliest < run.earliest);
             let latest = run.latest.checked_add(AT_BORDER).unwrap_or(run.latest);
             if seen.get(index).is_some_and(|seen| seen.earliest <= latest) {
                 continue;
             }
-            // Nobody saw it on the other side of the border.
+            // Nothing was observed on the other side of the border.
             if gap_from > from {
                 run.earliest = run.earliest.max(gap_from);
             }
@@ -117,7 +117,8 @@ pub fn known_runs(
     Ok(forecast)
 }
 
-/// The times between `from` and `until` that are not covered; a log covers its last line too.
+/// Returns the times between `from` and `until` that are not covered. A log covers its last line
+/// too.
 fn gaps(
     mut covered: Vec<(Timestamp, Timestamp)>,
     from: Timestamp,
@@ -143,28 +144,31 @@ fn gaps(
     gaps
 }
 
-/// Takes out what is rather a run of another of the jobs: one that runs the same programs, by cron's
-/// words alone, and was scheduled then, where this one was not.
-fn leave_to_rivals(
+/// Drops runs that more likely belong to another of the jobs: one that runs the same programs,
+/// according to cron's lines, and that was scheduled then when this one was not.
+fn drop_runs_of_rivals(
     sightings: &mut Vec<Sighting<'_>>,
     job: &Job,
     jobs: &[Job],
     log: &Log,
     conditions: &Conditions,
 ) {
-    let by_words: Vec<Sighting<'_>> = {
-        let mut told: Vec<Sighting<'_>> = Vec::new();
-        for sighting in sightings.iter().filter(|sighting| sighting.is_by_words()) {
-            if !told.iter().any(|known| known.is_same_subject(sighting)) {
-                told.push(*sighting);
+    let by_program: Vec<Sighting<'_>> = {
+        let mut subjects: Vec<Sighting<'_>> = Vec::new();
+        for sighting in sightings
+            .iter()
+            .filter(|sighting| sighting.is_matched_by_program_only())
+        {
+            if !subjects.iter().any(|known| known.is_same_subject(sighting)) {
+                subjects.push(*sighting);
             }
         }
-        told
+        subjects
     };
     let rivals: Vec<&Job> = jobs
         .iter()
         .filter(|other| other.name != job.name)
-        .filter(|other| by_words.iter().any(|sighting| sighting.is_of(other)))
+        .filter(|other| by_program.iter().any(|sighting| sighting.is_of(other)))
         .collect();
     if rivals.is_empty() {
         return;
@@ -191,7 +195,7 @@ fn leave_to_rivals(
         .map(|rival| (rival, scheduled(rival)))
         .collect();
     sightings.retain(|sighting| {
-        !sighting.is_by_words()
+        !sighting.is_matched_by_program_only()
             || is_due(&own, sighting.start)
             || !theirs
                 .iter()

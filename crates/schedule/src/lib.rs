@@ -1,18 +1,20 @@
-//! When jobs run: crontab lines, anacron, and systemd's calendar events, to [runs](Run).
+//! Computes when jobs run: turns crontab lines, anacron jobs and systemd calendar events into
+//! [runs](Run).
 //!
-//! A run is an interval, because schedules leave things open: systemd delays timers at random,
-//! anacron starts when the host has been up for a while. Nothing here reads a file, a clock or the
-//! environment; time zones come from the database that is compiled in.
+//! A run is an interval because schedules are imprecise: systemd adds a random delay to timers, and
+//! anacron starts some time after boot. Nothing in this crate reads a file, the clock or the
+//! environment; time zones come from the compiled-in database.
 //!
 //! - [`CronSpec`]: the five fields of a crontab line, as Debian's cron and cronie read them.
-//! - [`Calendar`]: `OnCalendar=`, as systemd.time(7) has it.
-//! - [`runs`]: a [job](facts::host::Job)'s runs between two moments; [`period_s`]: how often.
-//! - [`Conditions`]: what runs depend on beside: how cron takes changes of the clock, when the host
+//! - [`Calendar`]: an `OnCalendar=` expression, as defined in systemd.time(7).
+//! - [`runs`]: the runs of a [job](facts::host::Job) between two times; [`period_s`]: how far apart
+//!   they are.
+//! - [`Conditions`]: what else runs depend on: how cron handles clock changes, and when the host
 //!   was up.
-//! - [`Log`]: runs that a journal or a file of syslog tells of; [`known_runs`]: these, and computed
-//!   ones where no log looked.
-//! - [`parse_events`]: lists of moments that somebody hands in.
-//! - [`collisions`]: jobs that start at the same moment.
+//! - [`Log`]: runs recorded in the systemd journal or a syslog file; [`known_runs`]: these, plus
+//!   computed runs where no log covers the time.
+//! - [`parse_events`]: user-supplied lists of events.
+//! - [`collisions`]: jobs that start at the same time.
 
 mod anacron;
 mod calendar;
@@ -32,13 +34,13 @@ mod zone;
 pub use calendar::Calendar;
 pub use collision::{Collision, Collisions, GROUPS_MAX, collisions, overlaps};
 pub use conditions::{
-    Conditions, CronSense, RUNS_MAX, RUNS_OF_MINUTES_MAX, RhythmChange, Uptime, Uptimes,
+    Conditions, CronFlavor, RUNS_MAX, RUNS_OF_MINUTES_MAX, RhythmChange, Uptime, Uptimes,
     rhythm_changes,
 };
 pub use cron::CronSpec;
 pub use events::{EVENTS_MAX, Events, parse_events};
 pub use forecast::{period_s, runs};
 pub use known::known_runs;
-pub use observed::{Commands, Log, OBSERVED_MAX, RUNS_OF_ALL_MAX, Whose, observed_runs};
+pub use observed::{Commands, HostIdentity, Log, OBSERVED_MAX, RUNS_OF_ALL_MAX, observed_runs};
 pub use run::{Forecast, Run, Seen};
 pub use zone::parse_zone;

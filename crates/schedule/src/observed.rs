@@ -1,8 +1,8 @@
-//! Runs that a log records: the systemd journal, or the files of syslog.
+//! Runs recorded in a log: the systemd journal or syslog files.
 //!
-//! From a log we read who started what and when. The text of a command may hold a password. We keep
-//! only the programs that it runs, as the parser of crontab commands ([`Commands`]) returns them, and
-//! a hash that distinguishes commands.
+//! A log shows who started what and when. Since the text of a command may contain a password, only
+//! the programs it runs are kept, as returned by the crontab command parser ([`Commands`]), and a
+//! hash that distinguishes commands.
 
 mod host_lines;
 mod hosts;
@@ -14,8 +14,8 @@ mod pair;
 mod subject;
 mod syslog;
 
-pub use hosts::Whose;
-pub(crate) use join::drop_doubles;
+pub use hosts::HostIdentity;
+pub(crate) use join::drop_duplicates;
 pub use join::{RUNS_OF_ALL_MAX, observed_runs};
 pub use log::{Log, OBSERVED_MAX};
 pub use subject::Commands;
@@ -26,11 +26,11 @@ use facts::host::Job;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use log::Observed;
-use message::Lines;
+use message::MessageParser;
 use std::collections::HashSet;
 use subject::Subject;
 
-/// A run of a job that a log records.
+/// A recorded run of a job.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sighting<'a> {
     pub start: Timestamp,
@@ -52,12 +52,12 @@ impl Sighting<'_> {
             evidence: format!(
                 "{}: {}",
                 self.place(),
-                self.log.subjects[self.subject].told()
+                self.log.subjects[self.subject].evidence()
             ),
         }
     }
 
-    /// File and line.
+    /// Returns the file and line.
     fn place(&self) -> String {
         let part = &self.log.parts[self.part];
         if part.has_lines {
@@ -67,7 +67,7 @@ impl Sighting<'_> {
         }
     }
 
-    /// Whether it may be a run of another job, too.
+    /// Whether it may also be a run of another job.
     pub fn is_of(&self, job: &Job) -> bool {
         self.log.subjects[self.subject].is_of(job)
     }
@@ -78,24 +78,24 @@ impl Sighting<'_> {
     }
 
     /// Whether only the programs of a cron command identify the job.
-    pub fn is_by_words(&self) -> bool {
+    pub fn is_matched_by_program_only(&self) -> bool {
         let subject = &self.log.subjects[self.subject];
         matches!(subject, Subject::Cron(_)) && subject.directory().is_none()
     }
 }
 
 impl Log {
-    /// Reads a log: the output of `journalctl -o json`, or a file of syslog in its traditional
-    /// form, with RFC 3339 times, or as RFC 5424 has it. Traditional lines have neither year nor
-    /// zone: `ended` is when the file was written last, and `zone` that of the host. `commands` parses
-    /// the commands of crontabs.
+    /// Parses a log: the output of `journalctl -o json`, or a syslog file in the traditional
+    /// format, with RFC 3339 times, or in the RFC 5424 format. Traditional lines have neither year
+    /// nor zone: `ended` is when the file was last written, and `zone` is the host's. `commands`
+    /// parses the commands of crontabs.
     ///
-    /// Lines of other programs only extend the time that the log covers. The notes count the lines
-    /// that cannot be parsed. The log has the runs of all hosts; [`Log::lines_of`] selects one.
+    /// MessageParser of other programs only extend the time that the log covers. The notes count the lines
+    /// that cannot be parsed. The log has the runs of all hosts; [`Log::restrict_to`] selects one.
     ///
     /// # Errors
-    /// If no line can be parsed; the error names the first one without its text, which may hold a
-    /// password.
+    /// If no line can be parsed; the error names the first one without its text, which may contain
+    /// a password.
     pub fn parse(
         source: &str,
         text: &str,
@@ -103,20 +103,21 @@ impl Log {
         ended: Timestamp,
         commands: &Commands<'_>,
     ) -> Result<Self, InputError> {
-        let lines = Lines::new(commands);
+        let parser = MessageParser::new(commands);
         if text.trim_start().starts_with('{') {
-            journal::parse(source, text, lines)
+            journal::parse(source, text, parser)
         } else {
-            syslog::parse(source, text, zone, ended, lines)
+            syslog::parse(source, text, zone, ended, parser)
         }
     }
 
-    /// Number of runs.
+    /// Returns the number of runs.
     pub fn count(&self) -> usize {
         self.observed.len()
     }
 
-    /// The runs of a job. If the log records the script itself, starts of its directory are ignored.
+    /// Returns the runs of a job. If the log records the script itself, starts of its directory are
+    /// ignored.
     pub(crate) fn sightings<'a>(&'a self, job: &Job) -> Vec<Sighting<'a>> {
         let matching: HashSet<usize> = (0..self.subjects.len())
             .filter(|&index| self.subjects[index].is_of(job))

@@ -11,42 +11,42 @@ pub enum Seen {
     Syslog,
     /// The time stamp that anacron or systemd keeps of the last run.
     Stamp,
-    /// A list that the user supplied, of deployments for example.
+    /// A list supplied by the user, of deployments for example.
     Given,
     /// Computed from the schedule, not observed.
     Computed,
 }
 
-/// One execution of a job. Its start lies between two moments, which are equal if the start is exact.
+/// One execution of a job. Its start lies between two times, which are equal if the start is exact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// The job's name.
     pub job: String,
     /// The earliest possible start.
     pub earliest: Timestamp,
-    /// The latest possible start, with random delay, the accuracy of systemd, and the slack of anacron.
+    /// The latest possible start, including random delay, systemd's accuracy and anacron's slack.
     pub latest: Timestamp,
-    /// Duration in seconds, if a log tells it.
+    /// Duration in seconds, if a log records it.
     pub len_s: Option<f64>,
     /// The source.
     pub seen: Seen,
-    /// The place and the text of the source: `etc/crontab:18: 47 6 * * 7`.
+    /// Where the run is recorded, with the text: `etc/crontab:18: 47 6 * * 7`.
     pub evidence: String,
 }
 
-/// The runs of a job between two moments, as far as they can be computed.
+/// The runs of a job between two times, as far as they can be computed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Forecast {
     /// Sorted by earliest start.
     pub runs: Vec<Run>,
     /// Triggers whose runs cannot be computed, each with the reason.
     pub unknown: Vec<String>,
-    /// The list ends here, because it would have been longer than
+    /// Where the list was cut off because it would have exceeded
     /// [`Conditions::runs_max`](crate::Conditions::runs_max).
     pub truncated_at: Option<Timestamp>,
 }
 
-/// The earlier of two moments; `None` counts as unknown.
+/// Returns the earlier of two times; `None` counts as unknown.
 pub(crate) fn earlier_of(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

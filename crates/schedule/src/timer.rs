@@ -1,6 +1,6 @@
-//! Timers of systemd: calendar events, and spans that are counted from an event.
+//! systemd timers: calendar events, and time spans relative to an event.
 //!
-//! What happens at a start, to what was missed, and to delays is that of systemd 252 (`timer.c`,
+//! Behavior at boot, for missed runs and for delays follows systemd 252 (`timer.c`,
 //! `timer_enter_waiting`; systemd.timer(5)).
 
 use crate::calendar::Calendar;
@@ -15,11 +15,11 @@ use jiff::tz::TimeZone;
 /// systemd's default for `AccuracySec=`.
 const ACCURACY_DEFAULT_S: f64 = 60.0;
 
-/// The longest span that is believed, in seconds: ten years.
+/// The longest time span accepted, in seconds: ten years.
 const SPAN_MAX_S: f64 = 10.0 * 366.0 * 86_400.0;
 
-/// The moments of each expression from `from_us` on, without what makes them late.
-pub(crate) fn calendar_moments(
+/// Returns the times of each expression from `from_us` on, without random delay and accuracy.
+pub(crate) fn calendar_times(
     calendars: &Calendars,
     from_us: i64,
     zone: &TimeZone,
@@ -33,7 +33,8 @@ pub(crate) fn calendar_moments(
     expression_sources(&on_time, (0, 0), from_us, &Conditions::in_zone(zone))
 }
 
-/// One source for each expression; runs that may be late are looked for from as much earlier.
+/// Returns one source per expression. The search starts earlier than `from_us` by the longest
+/// possible delay.
 pub(crate) fn calendar_sources(
     calendars: &Calendars,
     job: &Job,
@@ -58,8 +59,8 @@ pub(crate) fn calendar_sources(
     )
 }
 
-/// With `FixedRandomDelay=`, the shortest and longest delay that fit a run that is known, in
-/// microseconds; `None` where none does, or where the delay may be as long as the period.
+/// With `FixedRandomDelay=`, returns the shortest and longest delay that fit a known run, in
+/// microseconds; `None` if no delay fits, or if the delay may be as long as the period.
 fn known_delay(
     calendars: &Calendars,
     job: &Job,
@@ -67,7 +68,7 @@ fn known_delay(
     conditions: &Conditions,
 ) -> Result<Option<(i64, i64)>, InputError> {
     let accuracy_us = accuracy_us(calendars.accuracy_s, &calendars.source)?;
-    // systemd tells the next run before it adds what accuracy allows; the last one has it.
+    // The next run that systemd reports does not include the accuracy delay yet; the last one does.
     let known = [(job.next_run, 0), (job.last_run, accuracy_us)];
     for (at, late_us) in known {
         let Some(at_us) = at.map(Timestamp::as_microsecond) else {
@@ -133,7 +134,7 @@ fn expression_sources(
                 at_us: start_us.saturating_sub(1),
                 delay_min_us,
                 late_us,
-                is_made_up_for: calendars.persistent,
+                is_persistent: calendars.persistent,
                 uptimes,
             };
             Ok(Source {
@@ -150,12 +151,12 @@ fn expression_sources(
 struct Events {
     calendar: Calendar,
     clock: Clock,
-    /// The event before.
+    /// The previous event.
     at_us: i64,
     delay_min_us: i64,
     late_us: i64,
-    /// `Persistent=`: a run that was missed happens at the next start, after the random delay.
-    is_made_up_for: bool,
+    /// `Persistent=`: a missed run happens at the next boot, after the random delay.
+    is_persistent: bool,
     uptimes: Uptimes,
 }
 
@@ -164,7 +165,7 @@ impl Iterator for Events {
 
     fn next(&mut self) -> Option<Window> {
         loop {
-            // Strictly ahead, so that whoever takes all of them comes to an end.
+            // Strictly increasing, so that collecting all events terminates.
             let at_us = self
                 .calendar
                 .next_after_us(self.at_us, &mut self.clock)
@@ -174,10 +175,10 @@ impl Iterator for Events {
                 latest_us: at_us.checked_add(self.late_us)?,
             };
             let Some(up) = self.uptimes.at(at_us) else {
-                // Nothing else happens before the next start.
+                // Nothing else happens before the next boot.
                 let start_us = self.uptimes.start_after(at_us)?.from_us;
                 self.at_us = start_us - 1;
-                if self.is_made_up_for {
+                if self.is_persistent {
                     return Some(Window {
                         earliest_us: start_us.checked_add(self.delay_min_us)?,
                         latest_us: start_us.checked_add(STARTUP_US + self.late_us)?,
@@ -189,13 +190,13 @@ impl Iterator for Events {
             if window.latest_us < up.until_us {
                 return Some(window);
             }
-            // The host goes down before the delay is surely over.
+            // The host may go down before the delay has elapsed.
             let start_us = self
                 .uptimes
                 .start_after(up.until_us - 1)
                 .map(|up| up.from_us);
             let latest_us = match start_us {
-                Some(start_us) if self.is_made_up_for => {
+                Some(start_us) if self.is_persistent => {
                     start_us.checked_add(STARTUP_US + self.late_us)?
                 }
                 _ => up.until_us - 1,
@@ -214,7 +215,7 @@ fn accuracy_us(accuracy_s: Option<f64>, source: &str) -> Result<i64, InputError>
     span_us(accuracy_s.unwrap_or(ACCURACY_DEFAULT_S), source)
 }
 
-/// A span of a unit file in microseconds; longer ones than ten years are cut to that.
+/// Converts a time span from a unit file to microseconds, capped at ten years.
 fn span_us(span_s: f64, source: &str) -> Result<i64, InputError> {
     if span_s.is_nan() || span_s < 0.0 {
         return Err(InputError::new(
@@ -250,7 +251,7 @@ fn span_text(span_us: i64) -> String {
     }
 }
 
-/// Whether a timer fires again and again, counted from the unit that it starts.
+/// Whether a timer fires repeatedly, relative to the unit it starts.
 pub(crate) fn is_repeating(base: &str) -> bool {
     matches!(
         base.trim_end_matches('='),
@@ -262,18 +263,18 @@ pub(crate) fn is_repeating(base: &str) -> bool {
 struct Relative<'a> {
     base: &'a str,
     step_us: i64,
-    /// Random delay and accuracy: by as much it may be late each time.
+    /// Maximum lateness of each run: random delay plus accuracy.
     late_us: i64,
     accuracy_us: i64,
-    /// What a repetition adds beside the step, at least and at most: the length of a run.
+    /// What a repetition adds to the step, minimum and maximum: the duration of a run.
     len_us: (i64, i64),
     evidence: String,
 }
 
-/// What can be told of a timer that counts from an event. Where it is known when the host was up,
-/// `OnBootSec=`, `OnStartupSec=` and `OnActiveSec=` count from its starts; `OnUnitActiveSec=` and
-/// `OnUnitInactiveSec=` count from the run before, the first of which one of those three began or
-/// which is known.
+/// Returns the sources of timers that count from an event. If the host's uptimes are known,
+/// `OnBootSec=`, `OnStartupSec=` and `OnActiveSec=` count from its boots. `OnUnitActiveSec=` and
+/// `OnUnitInactiveSec=` count from the previous run, so they need a known run or a first run
+/// triggered by one of the other three.
 pub(crate) fn monotonic_sources(
     trigger: &Trigger,
     job: &Job,
@@ -328,27 +329,27 @@ pub(crate) fn monotonic_sources(
     Ok(sources)
 }
 
-/// Nobody reads more reasons of one job.
+/// Maximum number of reasons per job; nobody reads more.
 const UNKNOWN_MAX: usize = 20;
 
-/// Runs that follow from each other.
+/// Runs that follow from one another.
 #[derive(Debug, Clone, Copy)]
 struct Chain {
-    /// The first one that the repetition brings.
+    /// The first run produced by the repetition.
     first: Window,
-    /// The host goes down then.
+    /// When the host goes down.
     until_us: i64,
 }
 
 impl Chain {
-    /// How often it repeats until nothing is known any more.
+    /// Returns the number of repetitions until the windows have grown to a whole period.
     fn count(&self, relative: &Relative<'_>) -> i64 {
         let wide_us = self.first.latest_us - self.first.earliest_us;
         let grows_us = relative.late_us + relative.len_us.1 - relative.len_us.0;
         (relative.step_us - wide_us).max(0) / grows_us.max(1) + 1
     }
 
-    /// Where its windows have grown to a whole period.
+    /// Returns the time at which the windows have grown to a whole period.
     fn drifts_at_us(&self, relative: &Relative<'_>) -> Option<i64> {
         let step_us = relative.step_us.checked_add(relative.len_us.0)?;
         let span_us = step_us.checked_mul(self.count(relative))?;
@@ -367,7 +368,7 @@ impl Chain {
                 .saturating_add(relative.len_us.1)
                 .saturating_add(relative.late_us),
         );
-        // Runs that are over by `from_us` need not be gone through.
+        // Skip the runs that are over by `from_us`.
         let behind_us = from_us.saturating_sub(self.first.latest_us);
         let start = behind_us.max(0) / longest_us.max(1);
         (start..self.count(relative)).map_while(move |index| {
@@ -437,9 +438,9 @@ impl<'a> Relative<'a> {
         }
     }
 
-    /// The next run that systemd tells, and no more.
+    /// Returns only the next run that systemd reports.
     fn next_only(&self, job: &Job, unknown: &mut Vec<String>) -> Option<Source> {
-        // With a calendar in the same timer, the next run may be that one's.
+        // If the timer also has a calendar event, the next run may belong to that.
         let has_calendar = job
             .triggers
             .iter()
@@ -465,11 +466,11 @@ impl<'a> Relative<'a> {
         Some(self.source(Box::new(std::iter::once(only))))
     }
 
-    /// The run that a start of the host brings, unless it goes down before.
+    /// Returns the run triggered by a boot of the host, unless it goes down first.
     fn after_start(&self, start_us: i64, until_us: i64) -> Option<Window> {
         let earliest_us = start_us.checked_add(self.step_us)?;
-        // The kernel's start counts for OnBootSec=, which elapses at once where it has passed
-        // already; the others count from a moment soon after.
+        // OnBootSec= counts from the kernel start and elapses at once if that time has already
+        // passed; the others count from shortly after it.
         let latest_us = match self.base {
             "OnBootSec" => earliest_us.max(start_us.checked_add(STARTUP_US)?),
             _ => earliest_us.checked_add(STARTUP_US)?,
@@ -480,7 +481,7 @@ impl<'a> Relative<'a> {
         })
     }
 
-    /// What repeats from a run that is known, or from the starts of the host.
+    /// Returns the chains that repeat from a known run or from the host's boots.
     fn chains(
         &self,
         job: &Job,
@@ -508,16 +509,16 @@ impl<'a> Relative<'a> {
             Some(Chain { first, until_us })
         };
         let mut chains = Vec::new();
-        // The next run as systemd tells it, else the one after the last.
-        let told = job.next_run.filter(|_| !has_calendar);
-        let known = told.or(job.last_run).map(Timestamp::as_microsecond);
+        // Prefer the next run that systemd reports, otherwise the one after the last run.
+        let reported = job.next_run.filter(|_| !has_calendar);
+        let known = reported.or(job.last_run).map(Timestamp::as_microsecond);
         let known_chain = known.and_then(|at_us| {
             let up = conditions.uptimes.at(at_us)?;
             let exact = Window {
                 earliest_us: at_us,
                 latest_us: at_us,
             };
-            let chain = match told {
+            let chain = match reported {
                 Some(_) => Chain {
                     first: Window {
                         latest_us: at_us.saturating_add(self.accuracy_us),
@@ -549,7 +550,7 @@ impl<'a> Relative<'a> {
                     let Some(mut chain) = next(run, up.until_us) else {
                         continue;
                     };
-                    // What is known takes over from there.
+                    // From here on, the known run takes over.
                     if let Some((known_up, known)) = &known_chain
                         && *known_up == up
                     {

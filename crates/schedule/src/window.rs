@@ -1,13 +1,13 @@
-//! Windows in which runs start, and the sources that produce them.
+//! Time windows in which runs start, and the sources that produce them.
 
-/// Microseconds of a second.
+/// Microseconds per second.
 pub(crate) const SECOND_US: i64 = 1_000_000;
 
-/// Upper bound of the time from the start of the kernel until cron, anacron and systemd timers run,
-/// in microseconds: ten minutes, which a large server takes.
+/// Upper bound of the time from kernel start until cron, anacron and systemd timers run, in
+/// microseconds: ten minutes, which a large server can take.
 pub(crate) const STARTUP_US: i64 = 600 * SECOND_US;
 
-/// Bounds of the start of a run, in microseconds since the epoch.
+/// Bounds on the start of a run, in microseconds since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Window {
     pub earliest_us: i64,
@@ -21,8 +21,8 @@ pub(crate) type Windows = Box<dyn Iterator<Item = Window>>;
 pub(crate) struct Source {
     pub windows: Windows,
     pub evidence: String,
-    /// For timers, how late systemd may be after the moment that it announced.
+    /// For timers, how late systemd may run after the time it announced.
     pub accuracy_us: Option<i64>,
-    /// For anacron, the last run according to its stamp.
+    /// For anacron, the last run according to its time stamp file.
     pub stamp_us: Option<i64>,
 }

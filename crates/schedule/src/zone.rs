@@ -1,4 +1,4 @@
-//! Time zones, and the wall clock that schedules are read against.
+//! Time zones, and the wall clock that schedules follow.
 
 use crate::civil::{DAY_S, date_of_days};
 use facts::InputError;
@@ -7,15 +7,15 @@ use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
 use std::sync::LazyLock;
 
-/// The time zone database compiled into this program, so that the answer does not depend on the
-/// machine it is asked on.
+/// The time zone database compiled into this program, so that results do not depend on the machine
+/// running it.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
-/// The time zone of an IANA name, such as `Europe/Berlin` or `UTC`.
+/// Returns the time zone with an IANA name, such as `Europe/Berlin` or `UTC`.
 ///
-/// Names are case-sensitive, as the files under /usr/share/zoneinfo are. A leading colon, as in
-/// `TZ=:Europe/Berlin`, is taken off. Abbreviations (`CEST`) and POSIX rules
-/// (`CET-1CEST,M3.5.0,M10.5.0/3`) are no names.
+/// Names are case-sensitive, like the files under /usr/share/zoneinfo. A leading colon, as in
+/// `TZ=:Europe/Berlin`, is stripped. Abbreviations (`CEST`) and POSIX rules
+/// (`CET-1CEST,M3.5.0,M10.5.0/3`) are not accepted.
 ///
 /// # Errors
 /// If the bundled database has no zone with that name.
@@ -37,9 +37,9 @@ pub fn parse_zone(name: &str) -> Result<TimeZone, InputError> {
     }
 }
 
-/// The moments at which a wall clock shows a time: equal unless the time is repeated; `None` if it is
-/// skipped.
-pub(crate) fn wall_moments(wall: DateTime, zone: &TimeZone) -> Option<(Timestamp, Timestamp)> {
+/// Returns the first and last instants at which a wall clock shows a time: equal unless the time is
+/// repeated; `None` if it is skipped.
+pub(crate) fn wall_instants(wall: DateTime, zone: &TimeZone) -> Option<(Timestamp, Timestamp)> {
     let moments = zone.to_ambiguous_timestamp(wall);
     match moments.offset() {
         AmbiguousOffset::Gap { .. } => None,
@@ -54,7 +54,7 @@ pub(crate) fn wall_moments(wall: DateTime, zone: &TimeZone) -> Option<(Timestamp
     }
 }
 
-/// A stretch of time during which the zone's offset from UTC does not change.
+/// A period during which the zone's UTC offset is constant.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_field_names, reason = "the postfix is the unit")]
 pub(crate) struct Span {
@@ -68,7 +68,7 @@ pub(crate) struct Span {
     pub offset_before_s: i64,
 }
 
-/// No clock change moves a wall clock further than this: offsets lie within 26 hours of UTC.
+/// No clock change shifts a wall clock further than this: UTC offsets are below 26 hours.
 const CHANGE_MAX_S: i64 = 2 * 26 * 3_600;
 
 /// The instants at which a clock shows a wall time.
@@ -82,7 +82,7 @@ pub(crate) enum WallTime {
 
 /// A zone's wall clock: wall times to instants and back.
 ///
-/// It caches the last span, because callers ask for one run after another.
+/// It caches the last span, because callers usually ask for consecutive runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
     zone: TimeZone,
@@ -94,7 +94,7 @@ impl Clock {
         Self { zone, span: None }
     }
 
-    /// The span that an instant lies in.
+    /// Returns the span containing an instant.
     pub fn span_at(&mut self, instant_s: i64) -> Span {
         match self.span {
             Some(span) if span.from_s <= instant_s && instant_s < span.until_s => span,
@@ -132,7 +132,8 @@ impl Clock {
         self.span_at(instant_s).offset_s
     }
 
-    /// The instants of a wall time (seconds since 1970-01-01 00:00 on that wall).
+    /// Returns the instants of a wall time, given in seconds since 1970-01-01 00:00 on that wall
+    /// clock.
     pub fn instants_of(&mut self, wall_s: i64) -> WallTime {
         let (first_s, last_s) = match self.steady_instant_of(wall_s) {
             Some(instant_s) => (instant_s, instant_s),
@@ -156,8 +157,8 @@ impl Clock {
         WallTime::Exists { first_s, last_s }
     }
 
-    /// The instant of a wall time: the first one if it is repeated; if it is skipped, the instant
-    /// with the offset before the gap.
+    /// Returns the instant of a wall time: the first one if it is repeated. If it is skipped, the
+    /// UTC offset before the gap is used.
     pub fn instant_of(&mut self, wall_s: i64) -> i64 {
         self.steady_instant_of(wall_s).unwrap_or_else(|| {
             let offset = match self.offset_of_wall(wall_s) {
@@ -170,7 +171,7 @@ impl Clock {
         })
     }
 
-    /// The instant, if no clock change is near.
+    /// Returns the instant if no clock change is near.
     fn steady_instant_of(&self, wall_s: i64) -> Option<i64> {
         let span = self.span?;
         let instant_s = wall_s - span.offset_s;
@@ -197,7 +198,7 @@ fn seconds(offset: jiff::tz::Offset) -> i64 {
     i64::from(offset.seconds())
 }
 
-/// The instant, or the end of what can be represented (the years -9999 to 9999).
+/// Returns the instant, clamped to what jiff can represent (the years -9999 to 9999).
 fn clamped_timestamp(instant_s: i64) -> Timestamp {
     Timestamp::from_second(instant_s).unwrap_or(if instant_s < 0 {
         Timestamp::MIN
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn zones_go_by_their_exact_name() {
+    fn zone_names_must_match_exactly() {
         for name in [
             "UTC",
             "Etc/UTC",
@@ -321,7 +322,7 @@ mod tests {
         };
         assert_eq!(clock.instants_of(shown), once);
         assert_eq!(clock.offset_at(noon), 7_200);
-        // The span is known now.
+        // The span is cached now.
         assert_eq!(clock.instants_of(shown), once);
         assert_eq!(clock.instant_of(shown), noon);
     }

@@ -1,23 +1,24 @@
-//! Calendar events against the real `systemd-analyze calendar`: what it accepts, how it normalises
-//! it, and when it says the event comes, over several time zones and around their clock changes.
+//! Compares calendar events with the real `systemd-analyze calendar`: what it accepts, how it
+//! normalizes it, and when the event occurs, in several time zones and around their clock changes.
 //!
-//! Skipped, with a line that says so, where systemd-analyze is not installed. Expressions are
-//! generated from a seed. `make test-schedules` compares 10,000 valid ones, `COUNT=` as many as asked
-//! for, `SEED=` others; those that systemd refuses come on top, and have to be refused here.
+//! Skipped, with a message, if systemd-analyze is not installed. Expressions are generated from a
+//! seed. `make test-schedules` compares 10,000 valid ones; `COUNT=` and `SEED=` override the number
+//! and the seed. Expressions that systemd rejects come in addition and must be rejected here.
 //!
-//! Three things that systemd 252 does lie beyond the grammar of systemd.time(7). They are not
-//! imitated; each has a check of its own here, and is counted:
+//! Three behaviors of systemd 252 are outside the grammar of systemd.time(7). They are not
+//! imitated; each has its own check here, and is counted:
 //!
-//! - **A repetition without an end** (`3/9`) stands for "the value and all multiples of the
-//!   repetition" added to it. systemd counts on beyond the unit (minute 66), lets the C library
-//!   make the next hour or day of that, and goes on behind it, so that it leaves out moments at the
-//!   start of the next unit, or runs in a circle and gives up. All that it prints must be moments
-//!   here; what it leaves out is not compared.
-//! - **A wall time that a clock change skips** does not happen. Where the C library moves it
-//!   backwards (winter time that counts as daylight saving), systemd drops the rest of the day, or
-//!   of the month where midnight is skipped. All that it prints must be moments here, and the
-//!   others must come after such a change.
-//! - **Days from the end of the month** go up to 28. systemd lowers that limit by 3 with each
+//! - **An open-ended repetition** (`3/9`) stands for "the value and all multiples of the
+//!   repetition" added to it. systemd counts past the end of the unit (minute 66), lets the C
+//!   library turn that into the next hour or day, and continues from there, so it omits occurrences
+//!   at the start of the next unit, or loops and gives up. Everything it prints must be an
+//!   occurrence here; what it omits is not compared.
+//! - **A wall time skipped by a clock change** does not occur. If the C library moves it backward
+//!   (winter time that counts as daylight saving), systemd drops the rest of the day, or of the
+//!   month if midnight is skipped. Everything it prints must be an occurrence here, and the others
+//!   must come after such a change.
+//! - **Days from the end of the month** go up to 28. systemd mistakenly lowers that limit by 3 with
+//!   each element of a list: `*~1,28` is rejected, `*~28` is not.
 //!   element of a list, by mistake: `*~1,28` is refused, `*~28` is not.
 
 use jiff::Timestamp;
@@ -29,10 +30,10 @@ use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use schedule::{Calendar, parse_zone};
 use std::process::Command;
 
-/// Northern and southern daylight saving time, half an hour of it (Lord Howe), two hours (Troll),
-/// offsets of half and three quarters of an hour, a day that was left out (Apia), a change at
-/// midnight (Sao Paulo, Beirut), winter time that counts as the saving (Dublin), a pause for
-/// Ramadan (Casablanca), and none of it.
+/// Northern and southern daylight saving time, including by half an hour (Lord Howe) and two hours
+/// (Troll), offsets of half and three quarters of an hour, a skipped day (Apia), a change at
+/// midnight (Sao Paulo, Beirut), winter time that counts as daylight saving (Dublin), a pause for
+/// Ramadan (Casablanca), and no daylight saving time.
 const ZONES: [&str; 16] = [
     "UTC",
     "Europe/Berlin",
@@ -52,24 +53,24 @@ const ZONES: [&str; 16] = [
     "Africa/Casablanca",
 ];
 
-/// Moments asked for per expression.
+/// Occurrences requested per expression.
 const ITERATIONS: usize = 6;
 /// Expressions per call of the tool.
 const BATCH_LEN: usize = 25;
-/// Valid expressions that `cargo test` has time for.
+/// Number of valid expressions in a plain `cargo test`.
 const COUNT_QUICK: usize = 500;
-/// Valid expressions that it is compared on otherwise.
+/// Default number of valid expressions in `make test-schedules`.
 const COUNT: usize = 10_000;
 
-/// What the tool says of one expression.
+/// The tool's output for one expression.
 #[derive(Debug, PartialEq)]
 enum Answer {
     Refused,
-    /// It turned in a circle after some moments, and then prints none of them.
+    /// It went in a circle after some occurrences, and then prints none of them.
     GaveUp,
     Accepted {
         normalised: String,
-        /// Seconds since the epoch; fewer than asked for where the event ends.
+        /// Seconds since the epoch; fewer than requested if the event ends.
         moments_s: Vec<i64>,
     },
 }
@@ -141,12 +142,12 @@ fn agree(count: usize, seed: u64) {
         beyond * 20 < accepted,
         "nearly all expressions are compared in full"
     );
-    // The comparison means nothing when the generator drew nothing but nonsense.
+    // The comparison is meaningless if the generator produced mostly invalid expressions.
     assert!(moments > accepted && accepted > refused && refused > 0);
 }
 
-/// The zones as systemd-analyze knows them, which may be older or newer than those compiled in: the
-/// rules of calendars are compared here, not the decrees of governments.
+/// The zones known to systemd-analyze, which may be older or newer than the compiled-in ones: this
+/// test compares calendar rules, not zone data.
 struct Zones(TimeZoneDatabase);
 
 impl Zones {
@@ -181,7 +182,7 @@ fn draw(runner: &mut TestRunner, zone: &TimeZone) -> (i64, Vec<String>) {
     (base_s, texts)
 }
 
-/// Compares the answers; true where they differ in what lies beyond the grammar.
+/// Compares the answers; returns true if they differ only in behavior outside the grammar.
 fn compare(
     text: &str,
     host_zone_name: &str,
@@ -244,7 +245,7 @@ fn compare(
     true
 }
 
-/// Whether a list has a repetition without an end, such as `3/9`. Seconds `*` are `0/1` in systemd.
+/// Whether a list has an open-ended repetition, such as `3/9`. Seconds `*` are `0/1` in systemd.
 fn has_open_repetition(calendar: &Calendar) -> bool {
     let text = calendar.to_string();
     let date_and_time = text.trim_start_matches(char::is_alphabetic);
@@ -255,8 +256,8 @@ fn has_open_repetition(calendar: &Calendar) -> bool {
             .any(|element| element.contains('/') && !element.contains(".."))
 }
 
-/// Whether an element of a list of days from the end is above the limit that systemd lowers by 3
-/// with each element before it.
+/// Whether an element in a list of days from the end is above the limit that systemd lowers by 3
+/// with each preceding element.
 fn is_beyond_lowered_limit(calendar: &Calendar) -> bool {
     let text = calendar.to_string();
     let Some((_, days)) = text.split_once('~') else {
@@ -271,7 +272,7 @@ fn is_beyond_lowered_limit(calendar: &Calendar) -> bool {
     })
 }
 
-/// Whether the clock was put forward in the month before, and not for daylight saving time.
+/// Whether the clock was set forward in the previous month, and not for daylight saving time.
 fn is_after_gap(at_s: i64, zone: &TimeZone) -> bool {
     const MONTH_S: i64 = 31 * 86_400;
     let at = Timestamp::from_second(at_s).expect("in range");
@@ -294,7 +295,7 @@ fn moments_after(calendar: &Calendar, zone: &TimeZone, base_s: i64) -> Vec<Times
     .collect()
 }
 
-/// Runs the tool on a batch.
+/// Runs the tool on a batch of expressions.
 fn ask(zone_name: &str, base_s: i64, texts: &[String]) -> Vec<Answer> {
     let output = Command::new("systemd-analyze")
         .arg("calendar")
@@ -352,7 +353,7 @@ fn read_block(block: &str) -> Answer {
     }
 }
 
-/// `Sat 2024-03-30 01:30:00 UTC`, which stands in a line of its own in other zones.
+/// Parses `Sat 2024-03-30 01:30:00 UTC`, which has its own line in other zones.
 fn utc(value: &str) -> Option<i64> {
     let (_, stamp) = value.strip_suffix(" UTC")?.split_once(' ')?;
     let stamp: Timestamp = format!("{}Z", stamp.replace(' ', "T"))
@@ -369,13 +370,13 @@ fn expression() -> impl Strategy<Value = String> {
             "yearly", "Annually", "anually", "bi-annually", "weekly UTC", "daily Asia/Tokyo",
         ]).prop_map(str::to_owned),
         2 => "[MTWFSaonuedri]{0,3}[-.,* ]{0,2}[-*/,.:~0-9]{1,8}[ :][-*/,.:~0-9]{1,8}"
-            // Blanks around it are cut off before systemd reads a unit file's value.
+            // systemd trims whitespace around a value before parsing it.
             .prop_map(|text| text.trim().to_owned()),
         1 => (0i64..4_000_000_000).prop_map(|second| format!("@{second}")),
     ]
 }
 
-/// Mostly valid expressions, in every part of the grammar.
+/// Generates mostly valid expressions that cover the whole grammar.
 fn well_formed() -> impl Strategy<Value = String> {
     let weekday = select(vec![
         "",
@@ -450,7 +451,7 @@ fn well_formed() -> impl Strategy<Value = String> {
     })
 }
 
-/// Values, ranges and repetitions within bounds, now and then a wrong one.
+/// Generates values, ranges and repetitions within bounds, occasionally an invalid one.
 fn list(low: u32, high: u32) -> impl Strategy<Value = String> {
     let element = prop_oneof![
         6 => (low..=high).prop_map(|value| value.to_string()),

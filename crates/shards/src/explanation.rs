@@ -134,7 +134,7 @@ impl RerouteExplanation {
     /// What the explanation had to assume.
     pub fn warnings(&self) -> Vec<String> {
         let from_disk = self.from_disk.then(|| {
-            "What nodes have on disk is not told: it is taken to be what their active shards have."
+            "What the nodes hold on disk is unknown; assuming the data of their active shards."
                 .to_owned()
         });
         from_disk.into_iter().collect()
@@ -331,12 +331,12 @@ impl<'c> Asking<'c> {
             (Some((true, _)), _) => "it waits for its node to come back",
             (Some((_, AllocationStatus::NoValidShardCopy)), _) => {
                 row.nodes.clear();
-                "no node has data that is fit to be the primary"
+                "no node holds a copy that can become the primary"
             }
             (Some((_, AllocationStatus::FetchingShardData)), _) => {
-                "nodes have not yet said what they have"
+                "nodes have not yet reported what they hold"
             }
-            (_, Some(AllocationStatus::DecidersThrottled)) => "too much recovers already",
+            (_, Some(AllocationStatus::DecidersThrottled)) => "too many recoveries are running already",
             (_, Some(_)) => "no node may take it",
             (_, None) => "it could go to a node in the next round",
         };
@@ -358,7 +358,7 @@ impl<'c> Asking<'c> {
             row.nodes = self.nodes_of(copy, &decided);
         }
         row.why = if throttled {
-            "it cannot stay there, and moves once less recovers".to_owned()
+            "it cannot stay there, and moves once fewer recoveries run".to_owned()
         } else {
             "it cannot stay there, and no other node may take it".to_owned()
         };

@@ -172,7 +172,7 @@ impl Forecast {
         let after_row = standing(cluster, &after, to_server.unwrap_or(server), now_nanos)?;
         if course.of_unknown_size > 0 {
             warnings.push(format!(
-                "The size of {} is not known: bytes are of the others.",
+                "The size of {} is unknown; byte counts leave them out.",
                 units::count(course.of_unknown_size, "shard")
             ));
         }
@@ -217,7 +217,7 @@ fn make(
     let cluster = &mut state.cluster;
     for node in &changes.added {
         what_if::add_node(cluster, node, server.version)?;
-        told.push(format!("node {} is added", node.name));
+        told.push(format!("node {} added", node.name));
     }
     for (key, value) in &changes.settings {
         if matches_no_node(cluster, key, value) {
@@ -226,7 +226,7 @@ fn make(
     }
     for node in &changes.removed {
         what_if::remove_node(cluster, node)?;
-        told.push(format!("node {node} is taken away"));
+        told.push(format!("node {node} removed"));
     }
     for pattern in &changes.closed {
         let closed = what_if::close(cluster, pattern, now_nanos)?;
@@ -234,7 +234,7 @@ fn make(
         told.push(format!("{indices} closed ({pattern})"));
     }
     if let Some(to_server) = &changes.to_server {
-        told.push(format!("{to_server} in place of {server}"));
+        told.push(format!("version {server} replaced by {to_server}"));
     }
     Ok(told)
 }

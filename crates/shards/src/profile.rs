@@ -177,8 +177,8 @@ impl Server {
             (Product::OpenSearch, 1..=3, _) => (
                 &V7_6,
                 Some(format!(
-                    "OpenSearch {version} was not measured: it is taken for Elasticsearch 7.10, from \
-                     which it came"
+                    "OpenSearch {version} was not measured; its times are those of Elasticsearch 7.10, \
+                     from which it was forked"
                 )),
             ),
             (Product::OpenSearch, ..) => return refused("OpenSearch 1 to 3"),
@@ -191,14 +191,14 @@ impl Server {
             (_, 8, 0..=5) => (
                 &V7_17,
                 Some(format!(
-                    "Elasticsearch {version} was not measured: it is taken for 7.17"
+                    "Elasticsearch {version} was not measured; its times are those of 7.17"
                 )),
             ),
             (_, 8 | 9, _) => (
                 &V7_17,
                 Some(format!(
                     "Elasticsearch {version} computes a desired balance beside the reroute (from 8.6 \
-                     on), which is not modelled: it is taken for 7.17"
+                     on), which is not modelled; its times are those of 7.17"
                 )),
             ),
             _ => return refused("Elasticsearch 6.8 to 9"),

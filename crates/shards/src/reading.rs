@@ -20,8 +20,8 @@ pub fn settle_server(
         (Some(server), told) => {
             if let Some(told) = told.filter(|&told| told != (server.version, server.version)) {
                 warnings.push(format!(
-                    "--version says {server}, but {}: what a reroute takes is told for {server}; for \
-                     decisions, nodes keep the versions they tell.",
+                    "--version is {server}, but {}: times are predicted for {server}, decisions use \
+                     the nodes' own versions.",
                     nodes_run(told)
                 ));
             }
@@ -37,8 +37,8 @@ pub fn settle_server(
             };
             if told.0 != told.1 {
                 warnings.push(format!(
-                    "{}: the cluster is taken for one of {}, the lowest, whatever its master runs \
-                     (--version says otherwise).",
+                    "{}: the cluster is modelled as {}, the lowest of them, whatever its master runs \
+                     (override with --version).",
                     units::list::capitalised(&nodes_run(told)),
                     told.0
                 ));
@@ -47,8 +47,8 @@ pub fn settle_server(
         }
         (None, None) => asked.unwrap_or_else(|| {
             warnings.push(
-                "The version of the server was not told: it is taken for 7.4.0 (--nodes takes the answer \
-                 of _nodes, and --version says it)."
+                "The server's version is unknown; assuming 7.4.0 (pass --version, or the answer of _nodes \
+                 with --nodes)."
                     .to_owned(),
             );
             Server::default()
@@ -84,22 +84,22 @@ pub fn assumptions(state: &mut State) -> Vec<String> {
     let unknown = state.nodes_of_unknown_role() as u64;
     if unknown > 0 {
         warnings.push(format!(
-            "The state does not tell the roles of {}: they are taken for data nodes \
-             (--nodes takes the answer of _nodes).",
+            "The roles of {} are unknown; assuming data nodes (pass the answer of _nodes with \
+             --nodes).",
             units::count(unknown, "node")
         ));
     }
     if info.is_none_or(crate::model::ClusterInfo::is_empty) {
         warnings.push(
-            "Disks were not told, so the disk decider allows everything (--nodes takes the answer of \
-             _nodes/stats)."
+            "Disk usage is unknown, so the disk decider allows everything (pass the answer of \
+             _nodes/stats with --nodes)."
                 .to_owned(),
         );
     }
     if without_path > 0 {
         warnings.push(format!(
-            "On which of its node's disks a shard lies was not told of {}: they stay where \
-             they are, however full it is (--sizes takes the answer of _stats?level=shards).",
+            "The data path of {} is unknown; they stay where they are, however full that disk is \
+             (pass the answer of _stats?level=shards with --sizes).",
             units::count(without_path, "shard")
         ));
     }
@@ -109,8 +109,8 @@ pub fn assumptions(state: &mut State) -> Vec<String> {
         });
     if !is_sized {
         warnings.push(
-            "Sizes of shards were not told: they count as unknown (--sizes takes the answer of \
-             _stats?level=shards or _cat/shards?bytes=b&format=json)."
+            "Shard sizes are unknown (pass the answer of _stats?level=shards or \
+             _cat/shards?bytes=b&format=json with --sizes)."
                 .to_owned(),
         );
     }
@@ -144,7 +144,7 @@ mod tests {
         let silent = || read([None; 3]);
         let (server, said) = settled(silent(), None, None);
         assert_eq!(server, "Elasticsearch 7.4.0");
-        assert!(said.contains("taken for 7.4.0"), "{said}");
+        assert!(said.contains("assuming 7.4.0"), "{said}");
         let (server, said) = settled(silent(), None, Some("opensearch-2.19.1"));
         assert_eq!((server.as_str(), said.as_str()), ("OpenSearch 2.19.1", ""));
         let (server, said) = settled(read([Some("7.6.0"); 3]), Some("7.17.28"), None);
@@ -179,7 +179,7 @@ mod tests {
     fn what_was_told_is_not_assumed() {
         let mut bare = read([None; 3]);
         let said = assumptions(&mut bare).join(" ");
-        for part in ["roles of 3 nodes", "Disks were not told", "Sizes of shards"] {
+        for part in ["roles of 3 nodes", "Disk usage is unknown", "Shard sizes"] {
             assert!(said.contains(part), "{part:?} is not in {said}");
         }
         let mut full = small_cluster::full(40);

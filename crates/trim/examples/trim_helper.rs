@@ -1,13 +1,13 @@
-//! The processes that the tests of this crate start, and kill.
+//! The processes that the tests of this crate start and kill.
 //!
 //! - `fitrim`: the child that calls FITRIM ([`trim::child::serve`]);
 //! - `guard STATE SYSFS`: the guardian of lowered limits ([`trim::limits::guard`]);
-//! - `lower STATE SYSFS DEVICE BYTES`: a pass that lowers a limit, says so, and waits to be killed;
-//!   at end of input it restores and says what came of it;
-//! - `hold STATE RUN UUID`: a pass that holds a lock, says so, and at SIGTERM says whether it was
-//!   cancelled;
-//! - `trim STATE RUN MOUNT DEVICE`: a pass of one step that holds the filesystem's lock, says so when
-//!   the step is made, and makes it again for each line of input.
+//! - `lower STATE SYSFS DEVICE BYTES`: a pass that lowers a limit, reports it, and waits to be
+//!   killed; at end of input it restores the limit and reports the result;
+//! - `hold STATE RUN UUID`: a pass that holds a lock, reports it, and on SIGTERM reports whether it
+//!   was cancelled;
+//! - `trim STATE RUN MOUNT DEVICE`: a pass of one step that holds the filesystem's lock, reports
+//!   when the step is made, and repeats it for each line of input.
 
 use facts::host::DeviceNumber;
 use std::ffi::OsString;

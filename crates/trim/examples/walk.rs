@@ -1,8 +1,8 @@
-//! Walks a mounted filesystem as a pass would, without pacing: one line a step.
+//! Walks a mounted filesystem as a pass would, but without pacing, printing one line per step.
 //!
 //! `walk MOUNT FS_TYPE DEVICE [--survey | --whole | --chunks BYTES] [FREE_BYTES [FREE_EXTENTS]]`
-//! trims (root). `--whole` makes the one call that fstrim makes; `--chunks` makes fixed ranges.
-//! It waits after each step until the device's discard counters are stable.
+//! trims (root). `--whole` makes the one call that fstrim makes; `--chunks` makes fixed ranges. It
+//! waits after each step until the device's discard counters are stable.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use trim::{ByteRange, Cursor, StepBudget, geometry};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Discards completed and bytes discarded, from the `stat` file of a device.
+/// Returns discards completed and bytes discarded, from the `stat` file of a device.
 fn discards(device: &str) -> Result<(u64, u64), Failure> {
     let name = device.rsplit('/').next().unwrap_or(device);
     let text = std::fs::read_to_string(format!("/sys/class/block/{name}/stat"))?;

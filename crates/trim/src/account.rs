@@ -1,42 +1,42 @@
-//! What reached each layer, by the devices' own counters.
+//! Discarded bytes per device layer, from the devices' own counters.
 
 use crate::counters::Sample;
 use std::collections::BTreeMap;
 
-/// The layers below a mount, as counters see them.
+/// The block devices below a mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layers {
-    /// Kernel name, depth and role of each device, from the mount down, each once. Partitions
-    /// included: they have counters of their own.
+    /// Kernel name, depth and role of each device, top down, each listed once. Includes partitions,
+    /// which have counters of their own.
     pub layers: Vec<LayerName>,
 }
 
-/// One layer.
+/// One block device of the stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerName {
-    /// Kernel name: `dm-0`.
+    /// Kernel name, such as `dm-0`.
     pub device: String,
-    /// 0 for what is mounted (several for a Btrfs of several devices).
+    /// 0 for the mounted device; several devices have depth 0 on a multi-device Btrfs.
     pub depth: usize,
-    /// A drive, as far as this kernel can see.
+    /// Whether this is a drive, as far as this kernel can see.
     pub is_leaf: bool,
-    /// It gives space back to a pool and passes on only what was mapped (thin volumes and pools,
-    /// VDO): of space that was never written nothing goes further down, and that is as it should be.
+    /// Whether the device frees space in a pool and passes down only what was mapped (thin volumes,
+    /// thin pools, VDO). Discards of space that was never written rightly stop here.
     pub is_mapped: bool,
 }
 
 impl Layers {
-    /// What is mounted.
+    /// Returns the mounted devices.
     pub fn top(&self) -> Vec<String> {
         self.names(|layer| layer.depth == 0)
     }
 
-    /// The drives.
+    /// Returns the drives.
     pub fn leaves(&self) -> Vec<String> {
         self.names(|layer| layer.is_leaf)
     }
 
-    /// All of them.
+    /// Returns all devices.
     pub fn all(&self) -> Vec<String> {
         self.names(|_| true)
     }
@@ -50,12 +50,12 @@ impl Layers {
     }
 }
 
-/// Bytes discarded by device since some sample. A device without discard counters is absent.
+/// Bytes discarded per device since a given sample. Devices without discard counters are absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Discarded(pub BTreeMap<String, u64>);
 
 impl Discarded {
-    /// What happened between two samples.
+    /// Computes the discards between two samples.
     pub fn between(before: &Sample, after: &Sample) -> Self {
         let mut bytes = BTreeMap::new();
         for (name, now) in &after.devices {
@@ -69,7 +69,7 @@ impl Discarded {
         Self(bytes)
     }
 
-    /// Adds what another session or step discarded.
+    /// Adds the discards of another session or step.
     pub fn add(&mut self, other: &Self) {
         for (name, bytes) in &other.0 {
             let sum = self.0.entry(name.clone()).or_default();
@@ -77,7 +77,7 @@ impl Discarded {
         }
     }
 
-    /// Sum over devices; `None` where none of them counts discards.
+    /// Sums over `devices`; `None` if none of them counts discards.
     pub fn sum(&self, devices: &[String]) -> Option<u64> {
         let counted: Vec<u64> = devices
             .iter()
@@ -87,26 +87,26 @@ impl Discarded {
     }
 }
 
-/// A layer that takes discards and gives none to the layer below.
+/// A layer that accepts discards but passes none to the layer below.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Swallowed {
-    /// The layer; `None` where not even the mounted device saw a discard although the filesystem
-    /// said that it trimmed.
+    /// The layer; `None` if not even the mounted device saw a discard although the filesystem
+    /// reported trimming.
     pub device: Option<String>,
-    /// What it took.
+    /// Bytes discarded on that layer.
     pub taken_bytes: u64,
-    /// What the drives below saw.
+    /// Bytes discarded on the drives below it.
     pub passed_bytes: u64,
 }
 
-/// Less than this proves nothing: thin pools pass whole chunks only, RAIDs whole stripes.
+/// Less than this proves nothing: thin pools pass on whole chunks only, RAID arrays whole stripes.
 const EVIDENCE_BYTES_MIN: u64 = 64 << 20;
 
-/// Recognises a stack that swallows discards: the mounted device took plenty, the drives saw none.
+/// Detects a stack that swallows discards: the mounted device received plenty, the drives none.
 pub fn swallowed(layers: &Layers, discarded: &Discarded) -> Option<Swallowed> {
     let taken_bytes = discarded.sum(&layers.top())?;
     let leaves = layers.leaves();
-    // One that does not count may have seen it all.
+    // A drive without counters may have received all of it.
     if !leaves.iter().all(|leaf| discarded.0.contains_key(leaf)) {
         return None;
     }
@@ -114,7 +114,7 @@ pub fn swallowed(layers: &Layers, discarded: &Discarded) -> Option<Swallowed> {
     if taken_bytes < EVIDENCE_BYTES_MIN || passed_bytes >= taken_bytes / 64 {
         return None;
     }
-    // The lowest layer that still took some.
+    // The lowest layer that still received discards.
     let device = layers
         .layers
         .iter()
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_layer_that_took_discards_last_is_named() {
+    fn lowest_layer_that_received_discards_is_named() {
         let seen = discarded(&[("dm-4", 400), ("dm-2", 400), ("dm-1", 0), ("nvme0n1", 0)]);
         let found = swallowed(&thin(), &seen).unwrap();
         assert_eq!(found.device.as_deref(), Some("dm-2"));
@@ -179,20 +179,20 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_that_passes_whole_chunks_only_is_believed() {
+    fn pool_that_passes_whole_chunks_only_does_not_swallow() {
         let seen = discarded(&[("dm-4", 400), ("dm-2", 400), ("dm-1", 90), ("nvme0n1", 90)]);
         assert_eq!(swallowed(&thin(), &seen), None);
     }
 
-    /// A thin volume that is trimmed for the first time, or the second: nothing of its free space is
-    /// mapped, so the pool has nothing to pass on (`dm_thin_find_mapped_range`, drivers/md/dm-thin.c).
+    /// A thin volume trimmed for the first or second time: none of its free space is mapped, so the
+    /// pool has nothing to pass on (`dm_thin_find_mapped_range`, drivers/md/dm-thin.c).
     #[test]
-    fn space_that_a_pool_never_mapped_is_not_swallowed() {
+    fn never_mapped_pool_space_is_not_swallowed() {
         let seen = discarded(&[("dm-4", 4000), ("dm-2", 4000), ("dm-1", 0), ("nvme0n1", 0)]);
         let mut layers = thin();
         layers.layers[1].is_mapped = true;
         assert_eq!(swallowed(&layers, &seen), None);
-        // What ends at a layer above or below of it is swallowed all the same.
+        // Discards lost above or below the thin layer still count as swallowed.
         let above = discarded(&[("dm-4", 4000), ("dm-2", 0), ("dm-1", 0), ("nvme0n1", 0)]);
         assert_eq!(
             swallowed(&layers, &above).unwrap().device.as_deref(),
@@ -211,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn drives_that_do_not_count_prove_nothing() {
+    fn uncounted_drives_prove_nothing() {
         let stripes = layers(&[("dm-0", 0, false), ("sda", 1, true), ("sdb", 1, true)]);
         let seen = discarded(&[("dm-0", 400), ("sda", 0)]);
         assert_eq!(swallowed(&stripes, &seen), None);
     }
 
     #[test]
-    fn little_proves_nothing() {
+    fn small_amounts_prove_nothing() {
         let seen = discarded(&[("dm-4", 63), ("nvme0n1", 0)]);
         assert_eq!(swallowed(&thin(), &seen), None);
     }
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_drive_never_swallows_as_far_as_counters_tell() {
+    fn plain_drive_never_counts_as_swallowing() {
         let plain = layers(&[("sda", 0, true)]);
         assert_eq!(swallowed(&plain, &discarded(&[("sda", 4000)])), None);
     }
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_counts_discards_is_compared() {
+    fn only_devices_with_discard_counters_are_compared() {
         let counters = |bytes: Option<u64>| DeviceCounters {
             discarded_bytes: bytes,
             ..DeviceCounters::default()
@@ -254,7 +254,7 @@ mod tests {
         };
         let between = Discarded::between(&sample(Some(5), None), &sample(Some(9), None));
         assert_eq!(between.0, [("a".to_owned(), 4)].into());
-        // A device that came back with its counters at zero has discarded nothing that we know of.
+        // A device whose counters restarted at zero has no known discards.
         let restarted = Discarded::between(&sample(Some(9), None), &sample(Some(1), None));
         assert_eq!(restarted.0, [("a".to_owned(), 0)].into());
     }

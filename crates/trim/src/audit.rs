@@ -1,5 +1,5 @@
-//! The audit log: one line for each pass, written when it ends, and read for what passes before it
-//! reached.
+//! The audit log: one line per pass, written when the pass ends and read back for the results of
+//! earlier passes.
 
 use crate::layers::LayerCount;
 use crate::request::Request;
@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 const SCHEMA: &str = "trimtab.audit/1";
-/// More of the log than this is not looked at.
+/// Only this much of the end of the log is read.
 const TAIL_BYTES: u64 = 1 << 20;
 
-/// The line of a pass. Bytes visited, steps and times are of this session; what begins with
-/// `resumed_` is of those before. What was discarded is of all. `tool_version` is that of the program.
+/// Builds the audit log line of a pass. Visited bytes, steps and times cover this session; fields
+/// starting with `resumed_` cover earlier sessions; discarded bytes cover all of them.
+/// `tool_version` is the version of the running program.
 pub fn entry(summary: &PassSummary, request: &Request, tool_version: &str) -> Value {
     let (target, outcome, earlier) = (&summary.target, &summary.outcome, &summary.earlier);
     let progress = &outcome.progress;
@@ -53,7 +54,7 @@ pub fn entry(summary: &PassSummary, request: &Request, tool_version: &str) -> Va
     })
 }
 
-/// Bytes discarded by device; null for one that does not count.
+/// Returns discarded bytes by device; null for devices that do not count discards.
 pub fn by_device(layers: &[LayerCount]) -> Value {
     let each = layers.iter();
     each.map(|layer| (layer.device.clone(), layer.discarded_bytes.into()))
@@ -61,12 +62,13 @@ pub fn by_device(layers: &[LayerCount]) -> Value {
         .into()
 }
 
-/// What an earlier pass reached.
+/// Results of an earlier pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Earlier {
-    /// When it was complete.
+    /// When the pass completed.
     pub ended_at: Timestamp,
-    /// Bytes visited a second, pauses included; `None` for one too short to tell.
+    /// Average bytes visited per second, including pauses; `None` if the pass was too short to
+    /// tell.
     pub visited_bytes_per_s: Option<f64>,
 }
 
@@ -83,11 +85,11 @@ struct Line {
     measuring_s: f64,
 }
 
-/// The last complete pass of a filesystem. A log that is not there, or cannot be read, tells of none.
+/// Returns the last complete pass of a filesystem. A missing or unreadable log yields `None`.
 pub fn last_complete(state_dir: &Path, key: &str) -> Option<Earlier> {
     use rustix::fs::{Mode, OFlags};
     use std::io::{Read, Seek, SeekFrom};
-    // A link or a FIFO that somebody put there is no log; opening the latter would never end.
+    // Refuse links and FIFOs; opening a FIFO could block forever.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(state_dir.join("audit.jsonl"), flags, Mode::empty()).ok()?;
     let mut file = std::fs::File::from(file);
@@ -126,7 +128,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_is_no_log_tells_of_nothing_and_holds_nobody_up() {
+    fn missing_or_special_file_yields_no_pass_and_does_not_block() {
         let directory = tempfile::tempdir().unwrap();
         let log = directory.path().join("audit.jsonl");
         assert!(last_complete(directory.path(), "k").is_none());
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_complete_pass_of_this_filesystem_counts() {
+    fn last_complete_pass_of_this_filesystem_is_used() {
         let line = |key: &str, outcome: &str, day: u8, bytes: u64| {
             format!(
                 "{{\"key\":\"{key}\",\"outcome\":\"{outcome}\",\"ended_at\":\"2026-01-0{day}T00:00:00Z\",\
@@ -214,16 +216,16 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_that_does_not_count_is_null() {
-        let told = summary(&[("md0", None), ("nvme0n1", Some(5))], None);
-        let entry = entry(&told, &plain(None), "1.0");
+    fn uncounted_layer_is_null() {
+        let pass = summary(&[("md0", None), ("nvme0n1", Some(5))], None);
+        let entry = entry(&pass, &plain(None), "1.0");
         assert_eq!(entry["discarded_bytes"], json!({"md0": null, "nvme0n1": 5}));
         assert_eq!(entry["schema"], SCHEMA);
         assert_eq!(entry["outcome"], "complete");
     }
 
     #[test]
-    fn sessions_are_told_apart() {
+    fn sessions_are_reported_separately() {
         let earlier = EarlierSessions {
             steps: 600,
             visited_bytes: 2 << 30,

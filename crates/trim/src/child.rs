@@ -1,10 +1,10 @@
-//! FITRIM in a child process of its own group with default signal dispositions: the kernel ends the
-//! call only for a process that is about to die.
+//! FITRIM in a child process with its own process group and default signal dispositions: the kernel
+//! interrupts the call only for a process that is about to die.
 //!
-//! The two speak over a pair of sockets, which is the child's stdin: JSON, one object a line. The
-//! locks travel over it as well (`SCM_RIGHTS`), so that no other process that happens to be started
-//! at the same moment inherits them, as it would if their close-on-exec flags were lifted for a
-//! while. The child opens the mount for each range, and only for its length.
+//! Parent and child communicate over a socket pair that serves as the child's stdin, using one JSON
+//! object per line. Lock descriptors are passed over it as well (`SCM_RIGHTS`). Lifting their
+//! close-on-exec flags instead would leak them into any other process started at the same moment.
+//! The child opens the mount for each range and closes it right after.
 
 mod dispositions;
 mod protocol;
@@ -28,71 +28,72 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// What one call said. `reported_len_bytes` is not what was discarded: XFS counts what it looked
-/// at, ext4 what it had not trimmed before.
+/// Result of one FITRIM call. `reported_len_bytes` is not the amount discarded: XFS counts what it
+/// examined, ext4 what it had not trimmed before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trimmed {
-    /// `len` as FITRIM returned it. Never shown as bytes trimmed.
+    /// `len` as returned by FITRIM. Never shown as bytes trimmed.
     pub reported_len_bytes: u64,
-    /// How long the call took.
+    /// Duration of the call.
     pub took: Duration,
 }
 
 /// Why a range was not trimmed.
 #[derive(Debug, thiserror::Error)]
 pub enum TrimError {
-    /// A stop was asked for; the call was ended.
+    /// A stop was requested and the call was interrupted.
     #[error("the call was ended")]
     Stopped,
-    /// The child does not die: it waits for the drive. It keeps the locks until it is gone.
+    /// The child does not die because it is waiting for the drive. It keeps the locks until it
+    /// exits.
     #[error("process {pid} is still waiting for the drive")]
     Stuck {
-        /// The child.
+        /// Process ID of the child.
         pid: u32,
     },
     /// FITRIM failed.
     #[error("FITRIM: {0}")]
     Kernel(std::io::Error),
-    /// Another filesystem is mounted there now.
+    /// A different filesystem is mounted there now.
     #[error(transparent)]
     Target(#[from] crate::target::TargetError),
-    /// The child was killed by somebody else, or died.
+    /// The child died or was killed by another process.
     #[error("the process that trims ended: {0}")]
     Died(String),
-    /// The child could not be started or spoken to.
+    /// The child could not be started, or communication with it failed.
     #[error("the process that trims: {0}")]
     Process(std::io::Error),
 }
 
-/// Hands ranges to the kernel.
+/// Trims ranges.
 pub trait Trimmer {
-    /// Trims one range; blocks until the kernel answers or a stop is asked for.
+    /// Trims one range; blocks until the kernel returns or a stop is requested.
     ///
     /// # Errors
     /// See [`TrimError`].
     fn trim(&mut self, range: ByteRange, minlen_bytes: u64) -> Result<Trimmed, TrimError>;
 }
 
-/// How long the child may take to say that it is ready. A host that is busy enough to need more
-/// should not be trimmed now.
+/// Time limit for the child to report that it is ready. A host too busy to meet it should not be
+/// trimmed now.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often a stop is looked for while the kernel is at work.
+/// Interval at which stop requests are checked while the kernel is working.
 const STOP_CHECK: Duration = Duration::from_millis(25);
 
-/// How long the child may take to die of SIGTERM, then of SIGKILL.
+/// Time limits for the child to die after SIGTERM, then after SIGKILL.
 const TERM_TIMEOUT: Duration = Duration::from_secs(2);
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a dropped child is waited for. One that takes longer is left to itself.
+/// Time to wait for a child on drop. A child that takes longer is left behind.
 const DROP_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Descriptors that one message carries; the kernel allows 253 (`SCM_MAX_FD`).
+/// Descriptors sent per message; the kernel allows 253 (`SCM_MAX_FD`).
 const LOCKS_PER_MESSAGE: usize = 64;
 
-/// The child process: started at the first range, and anew after it died.
+/// The child process: started for the first range, and restarted after it died.
 ///
-/// It is killed when the thread that started it ends (`PR_SET_PDEATHSIG` looks at the thread, not at
+/// It is killed when the thread that started it ends (`PR_SET_PDEATHSIG` watches the thread, not
 /// the process), so use it from a thread that lives as long as the pass.
 #[derive(Debug)]
 pub struct Child {
@@ -109,15 +110,15 @@ struct Running {
     process: linux::child::Child,
     socket: UnixStream,
     lines: Lines,
-    /// It is being ended: no more requests.
+    /// The child is being terminated: send no more requests.
     is_ending: bool,
-    /// SIGTERM does not end it.
-    is_deaf: bool,
+    /// SIGTERM does not terminate it.
+    ignores_sigterm: bool,
 }
 
 impl Child {
-    /// Prepares a child: `helper` is the command that ends up in [`serve`]. The locks are inherited
-    /// by it, so that a child that is stuck in the kernel keeps them.
+    /// Creates a child without starting it. `helper` is the command that ends up in [`serve`]. The
+    /// child inherits the locks, so that one stuck in the kernel keeps holding them.
     pub fn new(helper: Vec<OsString>, target: Target, locks: Vec<OwnedFd>, stop: Stop) -> Self {
         Self {
             helper,
@@ -129,7 +130,7 @@ impl Child {
         }
     }
 
-    /// The child's process id, while there is one.
+    /// Returns the child's process ID while it is running.
     pub fn pid(&self) -> Option<u32> {
         self.running.as_ref().map(|running| running.process.pid())
     }
@@ -143,18 +144,19 @@ impl Child {
         };
         let (socket, theirs) = UnixStream::pair().map_err(TrimError::Process)?;
         socket.set_nonblocking(true).map_err(TrimError::Process)?;
-        // A stuck child outlives its parent: it must not keep a pipe of the caller's open.
+        // A stuck child outlives its parent, so it must not hold a pipe of the caller open.
         let mut command = isolated(program);
         command.args(arguments).stdin(OwnedFd::from(theirs));
         let process = linux::child::Child::spawn(&mut command).map_err(TrimError::Process)?;
-        // Its end of the socket is its own now: that it ends is told by the end of ours.
+        // Close our copy of the child's end, so that the child's exit shows up as end of file on
+        // ours.
         drop(command);
         let mut running = Running {
             process,
             socket,
             lines: Lines::default(),
             is_ending: false,
-            is_deaf: false,
+            ignores_sigterm: false,
         };
         match self.introduce(&mut running) {
             Ok(()) => Ok(running),
@@ -165,7 +167,7 @@ impl Child {
         }
     }
 
-    /// Hands target and locks over and waits until the child is ready.
+    /// Sends target and locks, then waits until the child is ready.
     fn introduce(&self, running: &mut Running) -> Result<(), TrimError> {
         let hello = Request::hello(&self.target, self.locks.len());
         running.send(&hello, &[])?;
@@ -174,7 +176,7 @@ impl Child {
         }
         match running.answer(&self.stop, Some(START_TIMEOUT))? {
             Answer::Ready { is_deaf } => {
-                running.is_deaf = is_deaf;
+                running.ignores_sigterm = is_deaf;
                 Ok(())
             }
             Answer::Refused { message } => Err(TrimError::Process(io::Error::other(message))),
@@ -188,7 +190,7 @@ impl Trimmer for Child {
         if let Some(running) = &mut self.running
             && running.is_ending
         {
-            // It was stuck when it was last heard of.
+            // It was stuck at the previous call.
             match running.process.try_wait() {
                 Ok(Some(_)) => self.running = None,
                 _ => {
@@ -219,12 +221,12 @@ impl Trimmer for Child {
             .send(&request, &[])
             .and_then(|()| running.answer(&self.stop, None));
         let result = match answer {
-            Ok(answer) if answer.id() == Some(id) => understand(answer),
+            Ok(answer) if answer.id() == Some(id) => trim_result(answer),
             Ok(other) => Err(unexpected(&other)),
             Err(error) => Err(error),
         };
         match &result {
-            // A stuck one is still there: its end is looked for at the next call.
+            // A stuck child is still running; the next call checks whether it has exited.
             Ok(_) | Err(TrimError::Kernel(_) | TrimError::Target(_) | TrimError::Stuck { .. }) => {}
             Err(_) => {
                 if let Some(running) = self.running.take() {
@@ -244,7 +246,7 @@ impl Drop for Child {
     }
 }
 
-fn understand(answer: Answer) -> Result<Trimmed, TrimError> {
+fn trim_result(answer: Answer) -> Result<Trimmed, TrimError> {
     match answer {
         Answer::Trimmed {
             reported_len_bytes,
@@ -297,7 +299,7 @@ impl Running {
         }
     }
 
-    /// Waits for one answer, for a stop, or for the child's end.
+    /// Waits for an answer, a stop request or the child's exit.
     fn answer(&mut self, stop: &Stop, timeout: Option<Duration>) -> Result<Answer, TrimError> {
         let start = Instant::now();
         loop {
@@ -332,14 +334,14 @@ impl Running {
 
     fn wait_readable(&self, timeout: Duration) {
         let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
-        // What fails, fails at the reading again.
+        // An error here will show up again when reading.
         let _ = linux::wait_ready(&mut fds, Instant::now() + timeout);
     }
 
-    /// Ends it because a stop was asked for.
+    /// Terminates the child because a stop was requested.
     fn end(&mut self) -> TrimError {
         self.is_ending = true;
-        if !self.is_deaf {
+        if !self.ignores_sigterm {
             self.process.signal(Signal::TERM);
             if self.wait(TERM_TIMEOUT).is_some() {
                 return TrimError::Stopped;
@@ -354,7 +356,7 @@ impl Running {
         }
     }
 
-    /// It has closed its end of the socket: it is dying, or has died, or is out of order.
+    /// Handles a closed socket: the child is dying, has died, or is broken.
     fn ended(&mut self) -> TrimError {
         if let Some(status) = self.wait(TERM_TIMEOUT) {
             return TrimError::Died(describe(status));
@@ -369,8 +371,9 @@ impl Running {
         }
     }
 
-    /// Leaves without blocking. A child that waits for the drive stays behind: it has been sent
-    /// SIGKILL, holds its own copies of the locks, and is gone as soon as the drive answers.
+    /// Gives up on the child without blocking. If it is waiting for the drive it stays behind: it
+    /// has been sent SIGKILL, holds its own copies of the locks, and exits as soon as the drive
+    /// answers.
     fn abandon(mut self) {
         self.process.signal(Signal::KILL);
         let _ = self.wait(DROP_TIMEOUT);

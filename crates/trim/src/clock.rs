@@ -1,26 +1,26 @@
-//! Time, handed in: tests run passes of hours in milliseconds.
+//! Clock abstraction, so that tests can run hours-long passes in milliseconds.
 
 use jiff::Timestamp;
 use std::time::{Duration, Instant};
 
-/// A clock that can be waited on.
+/// A clock that can sleep.
 pub trait Clock {
-    /// Monotonic time since some fixed moment. Pacing, rates and deadlines use this one only.
+    /// Monotonic time since a fixed moment. The only clock used for pacing, rates and deadlines.
     fn elapsed(&self) -> Duration;
-    /// Wall-clock time: for windows and for what people read. It may jump.
+    /// Wall-clock time, for windows and for display. It may jump.
     fn wall(&self) -> Timestamp;
-    /// Waits; may return early when a stop is asked for.
+    /// Sleeps; may return early when a stop is requested.
     fn sleep(&self, duration: Duration);
 }
 
-/// The machine's own clock.
+/// The system clock.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
     start: Instant,
 }
 
 impl SystemClock {
-    /// Starts at zero.
+    /// Creates a clock whose elapsed time starts at zero.
     pub fn start() -> Self {
         Self {
             start: Instant::now(),

@@ -1,10 +1,10 @@
-//! What block devices and the kernel's pressure files count.
+//! Counters of block devices and of the kernel's pressure files.
 //!
-//! /proc/diskstats has one line a device: major, minor, name, and 11 counters; since kernel 4.18
+//! /proc/diskstats has one line per device: major, minor, name, and 11 counters; since kernel 4.18
 //! four more for discards, since 5.5 two for flushes (Documentation/admin-guide/iostats.rst). A
-//! sector is 512 bytes there, whatever the device's own blocks are. Times are printed as unsigned
-//! 32-bit milliseconds (block/genhd.c), so they wrap after 49 days of busy time: differences are
-//! taken with [`ms_between`].
+//! sector is 512 bytes there, whatever the device's own block size. Times are printed as unsigned
+//! 32-bit milliseconds (block/genhd.c), so they wrap after 49 days of busy time: take differences
+//! with [`ms_between`].
 
 use crate::clock::Clock;
 use std::collections::BTreeMap;
@@ -12,20 +12,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Counters of one device, since boot.
+/// Counters of one device since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceCounters {
     /// Reads completed.
     pub reads: u64,
-    /// Milliseconds spent on them, summed over requests.
+    /// Milliseconds spent on reads, summed over requests.
     pub read_ms: u64,
-    /// Bytes written. Before kernel 4.18 discards are counted here.
+    /// Bytes written. Before kernel 4.18 this includes discards.
     pub written_bytes: u64,
     /// Writes completed.
     pub writes: u64,
-    /// Milliseconds spent on them.
+    /// Milliseconds spent on writes.
     pub write_ms: u64,
-    /// Requests in flight now.
+    /// Requests currently in flight.
     pub in_flight: u64,
     /// Discards completed; `None` before kernel 4.18.
     pub discards: Option<u64>,
@@ -35,46 +35,46 @@ pub struct DeviceCounters {
     pub discard_ms: Option<u64>,
 }
 
-/// One look at all counters.
+/// One reading of all counters.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Sample {
-    /// When, on the monotonic clock.
+    /// When the sample was taken, on the monotonic clock.
     pub at: Duration,
-    /// By kernel name, for the devices that were asked for.
+    /// Counters by kernel name, for the requested devices.
     pub devices: BTreeMap<String, DeviceCounters>,
-    /// `some` total of /proc/pressure/io in microseconds; `None` before kernel 4.20.
+    /// Total of the `some` line of /proc/pressure/io in microseconds; `None` before kernel 4.20.
     pub io_pressure_us: Option<u64>,
 }
 
-/// Why there is no sample.
+/// Why no sample could be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum CounterError {
-    /// A device is no longer there.
+    /// A device no longer exists.
     #[error("{device} is gone: it is no longer in /proc/diskstats")]
     Gone {
-        /// Its kernel name.
+        /// Kernel name of the device.
         device: String,
     },
-    /// A file could not be read or understood.
+    /// A file could not be read or parsed.
     #[error("{path}: {message}")]
     Unreadable {
-        /// Which.
+        /// Path of the file.
         path: String,
-        /// What was wrong.
+        /// What went wrong.
         message: String,
     },
 }
 
-/// Looks at counters.
-pub trait Watch {
-    /// Reads them all.
+/// A source of counter samples.
+pub trait CounterSource {
+    /// Reads all counters.
     ///
     /// # Errors
     /// See [`CounterError`].
     fn sample(&mut self) -> Result<Sample, CounterError>;
 }
 
-/// Milliseconds that passed between two values of a time counter, which wraps at 32 bits.
+/// Returns the milliseconds between two values of a time counter, which wraps at 32 bits.
 pub fn ms_between(before: u64, after: u64) -> u64 {
     if after >= before {
         after - before
@@ -85,21 +85,21 @@ pub fn ms_between(before: u64, after: u64) -> u64 {
     }
 }
 
-/// Counters before the discards: kernel 2.6.25 and later, partitions included.
+/// Columns without discard counters: kernel 2.6.25 and later, including partitions.
 const COLUMNS_MIN: usize = 14;
-/// With discards.
+/// Columns with discard counters.
 const COLUMNS_DISCARD: usize = 18;
 const SECTOR_BYTES: u64 = 512;
 
-/// Reads the lines of /proc/diskstats that belong to `devices`; a device that is not listed is
-/// absent from the result. Lines of other devices are not looked at, whatever they hold.
+/// Parses the lines of /proc/diskstats that belong to `devices`; a device that is not listed is
+/// absent from the result. Lines of other devices are ignored, whatever they contain.
 ///
-/// Kernel names are compared as sysfs writes them: `cciss!c0d0` is `cciss/c0d0` in this file. Of
-/// two lines of the same name the later one counts (the list may change while it is read).
+/// Kernel names are compared as sysfs writes them: `cciss!c0d0` is `cciss/c0d0` in this file. If a
+/// name appears twice the later line wins (the list may change while it is read).
 ///
 /// # Errors
-/// [`CounterError::Unreadable`] where a line that is wanted has too few columns (partitions before
-/// kernel 2.6.25) or one that is no number.
+/// [`CounterError::Unreadable`] if a requested line has too few columns (partitions before kernel
+/// 2.6.25) or a column is not a number.
 pub fn parse_diskstats(
     text: &str,
     devices: &[String],
@@ -140,7 +140,7 @@ fn parse_columns(columns: &[&str]) -> Result<DeviceCounters, String> {
     let number = |column: usize| {
         let text = columns[column];
         text.parse::<u64>().map_err(|_| {
-            // Foreign text: not to be repeated at any length.
+            // Untrusted text: show only the beginning.
             let shown: String = text.chars().take(32).collect();
             format!("column {}: {shown:?} is no count", column + 1)
         })
@@ -156,7 +156,7 @@ fn parse_columns(columns: &[&str]) -> Result<DeviceCounters, String> {
         writes: number(7)?,
         written_bytes: bytes(9)?,
         write_ms: number(10)?,
-        // Some kernels let it drop below zero and print it without a sign.
+        // Some kernels let it drop below zero and print it as unsigned.
         in_flight: number(11).map(|count| if count > 1 << 30 { 0 } else { count })?,
         discards: discard(&number, 14)?,
         discarded_bytes: discard(&bytes, 16)?,
@@ -164,10 +164,10 @@ fn parse_columns(columns: &[&str]) -> Result<DeviceCounters, String> {
     })
 }
 
-/// Reads the `some` total of a pressure file, in microseconds.
+/// Parses the `some` total of a pressure file, in microseconds.
 ///
 /// # Errors
-/// [`CounterError::Unreadable`] where there is none.
+/// [`CounterError::Unreadable`] if there is none.
 pub fn parse_pressure(text: &str) -> Result<u64, CounterError> {
     text.lines()
         .find_map(|line| line.strip_prefix("some "))
@@ -182,7 +182,7 @@ pub fn parse_pressure(text: &str) -> Result<u64, CounterError> {
         })
 }
 
-/// The counters of this host.
+/// Counters of this host.
 #[derive(Debug)]
 pub struct HostCounters<C> {
     proc_dir: PathBuf,
@@ -190,12 +190,12 @@ pub struct HostCounters<C> {
     clock: C,
 }
 
-/// Looks before a device is called gone: the kernel hands the list out page by page, and a device
-/// that comes or goes between two pages shifts the rest.
-const LOOKS: usize = 3;
+/// Attempts before a device is reported gone: the kernel produces the list page by page, and a
+/// device that appears or disappears between two pages shifts the rest.
+const READ_ATTEMPTS: usize = 3;
 
 impl<C: Clock> HostCounters<C> {
-    /// Watches the named devices (kernel names, as in /sys/class/block) through `proc_dir`, usually
+    /// Watches the given devices (kernel names, as in /sys/class/block) through `proc_dir`, usually
     /// `/proc`.
     pub fn new(proc_dir: PathBuf, devices: Vec<String>, clock: C) -> Self {
         Self {
@@ -208,7 +208,7 @@ impl<C: Clock> HostCounters<C> {
     fn devices(&self) -> Result<BTreeMap<String, DeviceCounters>, CounterError> {
         let path = self.proc_dir.join("diskstats");
         let mut missing = None;
-        for _ in 0..LOOKS {
+        for _ in 0..READ_ATTEMPTS {
             let text = read(&path).map_err(|error| unreadable(&path, &error))?;
             let devices = parse_diskstats(&text, &self.devices).map_err(|e| at(&path, e))?;
             missing = self
@@ -228,7 +228,7 @@ impl<C: Clock> HostCounters<C> {
         let path = self.proc_dir.join("pressure/io");
         match read(&path) {
             Ok(text) => parse_pressure(&text).map(Some).map_err(|e| at(&path, e)),
-            // No such file before 4.20; not supported where booted with psi=0.
+            // The file does not exist before 4.20 and is unsupported when booted with psi=0.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -242,7 +242,7 @@ impl<C: Clock> HostCounters<C> {
     }
 }
 
-impl<C: Clock> Watch for HostCounters<C> {
+impl<C: Clock> CounterSource for HostCounters<C> {
     fn sample(&mut self) -> Result<Sample, CounterError> {
         let devices = self.devices()?;
         Ok(Sample {
@@ -264,7 +264,7 @@ fn unreadable(path: &Path, error: &io::Error) -> CounterError {
     }
 }
 
-/// The parsers do not know where their text came from.
+/// Adds the path, which the parsers do not know.
 fn at(path: &Path, error: CounterError) -> CounterError {
     match error {
         CounterError::Unreadable { message, .. } => CounterError::Unreadable {

@@ -1,50 +1,50 @@
-//! What a session tells while it runs.
+//! Events emitted while a session runs.
 
 use crate::layers::LayerCounters;
 use crate::pass::Event;
 use crate::summary::PassSummary;
 use std::time::Duration;
 
-/// Something that happened in a session.
+/// An event of a session.
 #[derive(Debug, Clone, Copy)]
 pub enum SessionEvent<'a> {
-    /// Worth a line.
+    /// A message for the user.
     Note {
-        /// The mount it is about; `None`: the whole call.
+        /// The mount it is about; `None` for the whole run.
         mount_point: Option<&'a str>,
         /// One sentence.
         text: &'a str,
     },
-    /// A pass waits for its window before it begins.
+    /// A pass is waiting for its window before it begins.
     Waiting {
         /// The mount.
         mount_point: &'a str,
-        /// Why, and until when.
+        /// Why it waits, and until when.
         reason: &'a str,
-        /// How long.
+        /// How long it waits.
         pause: Duration,
     },
-    /// A pass tells how far it is.
+    /// Progress of a pass.
     Pass {
         /// The mount.
         mount_point: &'a str,
-        /// The drives below.
+        /// The drives below the mount.
         drives: &'a [String],
-        /// What the layers' counters are worth.
+        /// What the layers' counters can measure.
         counters: &'a LayerCounters,
         /// What happened.
         event: &'a Event,
     },
-    /// A pass is over.
+    /// A pass has ended.
     Ended(&'a PassSummary),
 }
 
-/// Hears what a session tells.
+/// Receives the events of a session.
 pub trait EventSink {
-    /// Takes one event.
+    /// Handles one event.
     fn event(&mut self, event: SessionEvent<'_>);
 
-    /// Takes a sentence about a mount.
+    /// Emits a message about a mount.
     fn note(&mut self, mount_point: &str, text: &str) {
         self.event(SessionEvent::Note {
             mount_point: Some(mount_point),
@@ -52,7 +52,7 @@ pub trait EventSink {
         });
     }
 
-    /// Takes a sentence about the whole call.
+    /// Emits a message about the whole run.
     fn remark(&mut self, text: &str) {
         self.event(SessionEvent::Note {
             mount_point: None,

@@ -1,4 +1,4 @@
-//! Which filesystems are meant, each once: by the paths that were named, or all of the host's.
+//! Selects the filesystems to trim, each once: those at the given paths, or all of the host's.
 
 use crate::layers;
 use crate::target::{Target, TargetError};
@@ -8,68 +8,68 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Filesystems that `--all` takes: local ones of servers that support FITRIM. By name others can be
-/// trimmed too, if the kernel agrees.
+/// Filesystem types selected by `--all`: local server filesystems that support FITRIM. Others can
+/// be trimmed by name if the kernel allows it.
 const LOCAL_TYPES: &[&str] = &["ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "nilfs2"];
 
 /// One mounted filesystem.
 #[derive(Debug, Clone)]
 pub struct Filesystem<'a> {
-    /// The mount through which it is trimmed.
+    /// The mount used to trim it.
     pub mount: &'a Mount,
     /// Its other mount points.
     pub other_mount_points: Vec<&'a str>,
-    /// The layers below; `None` where there is no block device.
+    /// The layers below; `None` if there is no block device.
     pub stack: Option<Stack<'a>>,
-    /// Stores that run on it.
+    /// Stores whose data is on it.
     pub stores: Vec<&'a Store>,
 }
 
-/// Why a path names no filesystem that could be trimmed.
+/// Why a path does not name a filesystem that can be trimmed.
 #[derive(Debug, thiserror::Error)]
 pub enum MountPathError {
-    /// It cannot be looked up.
+    /// The path cannot be looked up.
     #[error("{path}: {source}")]
     Unreadable {
-        /// Which.
+        /// The path.
         path: String,
-        /// What the kernel said.
+        /// Error from the kernel.
         source: io::Error,
     },
-    /// Its name is not UTF-8.
+    /// The path is not valid UTF-8.
     #[error("{path}: the name is not valid UTF-8")]
     NotUtf8 {
-        /// Which.
+        /// The path.
         path: String,
     },
-    /// A filesystem of the kernel's own, such as tmpfs, is mounted there.
+    /// A virtual filesystem such as tmpfs is mounted there.
     #[error("{path}: {fs_type} has no drive below: nothing to trim")]
     NoDrive {
-        /// Which.
+        /// The path.
         path: String,
-        /// Its type.
+        /// Type of the filesystem.
         fs_type: String,
     },
-    /// It is a block device.
+    /// The path is a block device.
     #[error("{path} is a device: a trim works on a mounted filesystem")]
     Device {
-        /// Which.
+        /// The path.
         path: String,
-        /// Where it is mounted.
+        /// Where the device is mounted.
         mounted_on: Option<String>,
     },
-    /// It is a directory or file within a filesystem.
+    /// The path is a directory or file within a filesystem.
     #[error("{path} is no mount point")]
     NotAMountPoint {
-        /// Which.
+        /// The path.
         path: String,
-        /// The mount point above it.
+        /// The mount point of the filesystem that contains it.
         lies_on: Option<String>,
     },
 }
 
 impl<'a> Filesystem<'a> {
-    /// The filesystem of a mount.
+    /// Returns the filesystem of a mount.
     pub fn of(host: &'a Host, mount: &'a Mount) -> Self {
         let same = host
             .mounts
@@ -90,12 +90,12 @@ impl<'a> Filesystem<'a> {
         }
     }
 
-    /// The mount point.
+    /// Returns the mount point.
     pub fn mount_point(&self) -> &'a str {
         &self.mount.mount_point
     }
 
-    /// Kinds of stores on it, each once: `Elasticsearch`.
+    /// Returns the engine names of its stores without duplicates, such as `Elasticsearch`.
     pub fn store_labels(&self) -> Vec<&'a str> {
         let mut labels: Vec<&str> = Vec::new();
         for store in &self.stores {
@@ -107,10 +107,10 @@ impl<'a> Filesystem<'a> {
         labels
     }
 
-    /// Identifies what is mounted there now.
+    /// Identifies what is currently mounted there.
     ///
     /// # Errors
-    /// Where it cannot be opened or is no mount point.
+    /// If it cannot be opened or is not a mount point.
     pub fn identify(&self) -> Result<Target, TargetError> {
         let device = self
             .stack
@@ -121,10 +121,10 @@ impl<'a> Filesystem<'a> {
     }
 }
 
-/// The filesystems that are mounted at some paths, in their order, each once.
+/// Returns the filesystems mounted at `paths`, in the same order, each once.
 ///
 /// # Errors
-/// Where a path is no mount point.
+/// If a path is not a mount point.
 pub fn named<'a>(host: &'a Host, paths: &[PathBuf]) -> Result<Vec<Filesystem<'a>>, MountPathError> {
     let mut named: Vec<Filesystem<'a>> = Vec::new();
     for path in paths {
@@ -137,7 +137,7 @@ pub fn named<'a>(host: &'a Host, paths: &[PathBuf]) -> Result<Vec<Filesystem<'a>
     Ok(named)
 }
 
-/// Every writable local filesystem on a block device.
+/// Returns every writable local filesystem on a block device.
 pub fn all(host: &Host) -> Vec<Filesystem<'_>> {
     let mut all: Vec<Filesystem<'_>> = Vec::new();
     for mount in &host.mounts {
@@ -151,7 +151,7 @@ pub fn all(host: &Host) -> Vec<Filesystem<'_>> {
         {
             continue;
         }
-        // The whole filesystem rather than a part of it that is bound elsewhere.
+        // Prefer the mount of the whole filesystem over a bind mount of a part of it.
         let whole = host
             .mounts
             .iter()
@@ -161,7 +161,7 @@ pub fn all(host: &Host) -> Vec<Filesystem<'_>> {
     all
 }
 
-/// The mount whose mount point a path is.
+/// Finds the mount whose mount point is `path`.
 fn mount_at<'a>(host: &'a Host, path: &Path) -> Result<&'a Mount, MountPathError> {
     let named = path.display().to_string();
     let absolute = std::fs::canonicalize(path).map_err(|source| MountPathError::Unreadable {
@@ -171,7 +171,7 @@ fn mount_at<'a>(host: &'a Host, path: &Path) -> Result<&'a Mount, MountPathError
     let Some(text) = absolute.to_str() else {
         return Err(MountPathError::NotUtf8 { path: named });
     };
-    // Of several mounts over one point the last hides the others.
+    // If several mounts share a mount point, the last one hides the others.
     if let Some(mount) = host.mounts.iter().rfind(|mount| mount.mount_point == text) {
         return Ok(mount);
     }
@@ -199,14 +199,15 @@ fn mount_at<'a>(host: &'a Host, path: &Path) -> Result<&'a Mount, MountPathError
     })
 }
 
-/// Type of what is mounted at a path, of the filesystems that are no facts (tmpfs, proc).
+/// Returns the type of what is mounted at a path, for filesystems that are not in the facts (tmpfs,
+/// proc).
 fn fs_type_at(mount_point: &str) -> Option<String> {
     let text = std::fs::read("/proc/self/mountinfo").ok()?;
     let mount = linux::mountinfo::mount_at(&text, mount_point.as_bytes())?;
     Some(String::from_utf8_lossy(&mount.fs_type).into_owned())
 }
 
-/// Stores whose data lies on a filesystem, through any of its mounts.
+/// Returns the stores whose data is on a filesystem, through any of its mounts.
 fn stores_on<'a>(host: &'a Host, mount: &Mount) -> Vec<&'a Store> {
     let by_mount = host.stores_by_mount();
     let indices: BTreeSet<usize> = host
@@ -256,7 +257,7 @@ mod tests {
         }
     }
 
-    /// Mount points that are directories everywhere.
+    /// A host whose mount points are directories that exist everywhere.
     fn host(mounts: Vec<Mount>, devices: Vec<BlockDevice>) -> Host {
         Host {
             mounts,
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn bind_mounts_are_one_filesystem_and_the_whole_of_it_is_taken() {
+    fn bind_mounts_are_one_filesystem_and_its_root_mount_is_used() {
         let mut gone = mount(4, 9, "/etc", "/", "rw");
         gone.source = "/dev/vdz".to_owned();
         let host = host(
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_are_no_mount_points_are_refused_with_what_they_are() {
+    fn error_for_a_non_mount_point_says_what_it_is() {
         let host = host(vec![mount(1, 1, "/", "/", "rw")], vec![device("vda", 1)]);
         let refused = |path: &str| named(&host, &[path.into()]).unwrap_err();
         let error = refused("/usr");

@@ -1,4 +1,4 @@
-//! What a pass would do, without doing it: the figures behind the dry run.
+//! Forecast of a pass without running it: the figures shown by a dry run.
 
 use crate::account::Layers;
 use crate::audit;
@@ -7,7 +7,7 @@ use crate::geometry::{self, Survey};
 use crate::layers;
 use crate::limits::lowered_to;
 use crate::pace::Controller;
-use crate::pass::{ASSUMED_BYTES_PER_S, STALL_UNASKED};
+use crate::pass::{ASSUMED_BYTES_PER_S, STALL_MAX_DEFAULT};
 use crate::privilege;
 use crate::range::Cursor;
 use crate::request::Request;
@@ -20,123 +20,123 @@ use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What a paced pass visits a second where nothing was measured on this host: a middling drive, its
-/// pauses included. Said to be assumed wherever it is used.
+/// Assumed bytes visited per second for a paced pass when nothing was measured on this host: an
+/// average drive, including pauses. Always reported as an assumption.
 const ASSUMED_VISITED_BYTES_PER_S: u64 = 500 << 20;
 
-/// What is known of a filesystem before a pass.
+/// What is known about a filesystem before a pass.
 #[derive(Debug, Clone)]
 pub struct Forecast<'a> {
-    /// What is mounted there; `None` where it could not be identified.
+    /// What is mounted there; `None` if it could not be identified.
     pub target: Option<Target>,
-    /// The stacks below it: one, or one for each device of a Btrfs.
+    /// The device stacks below it: one, or one per device of a Btrfs.
     pub stacks: Vec<Stack<'a>>,
-    /// Their layers, each device once.
+    /// The layers of all stacks, each device once.
     pub layers: Layers,
-    /// Its own structures, where they were looked at.
+    /// Survey of the filesystem's own structures, if one was made.
     pub survey: Option<Survey>,
-    /// Parts of the survey that cannot be split, with what they may cost.
+    /// Parts of the survey that cannot be split, with the stall each may cause.
     pub stalls: Vec<Stall>,
     /// Why there is no survey.
     pub unknown: Option<String>,
-    /// Size of the filesystem for its users, as `df` shows it, or from the survey.
+    /// Size of the filesystem as shown by `df`, or from the survey.
     pub size_bytes: Option<u64>,
     /// Free bytes, from the survey or from statfs.
     pub free_bytes: Option<u64>,
-    /// What each layer will see, from the mount down.
+    /// Discards expected at each layer, from the mount down.
     pub expected: Vec<ExpectedDiscards>,
-    /// How long it may take.
+    /// Estimated duration.
     pub estimate: Option<Estimate>,
-    /// The last trim that this host tells of, and by what.
+    /// When the last trim recorded on this host ran, and what ran it.
     pub last_trim: Option<(Timestamp, String)>,
-    /// A pass that was stopped, and is resumed.
+    /// Checkpoint of a stopped pass that would be resumed.
     pub checkpoint: Option<Checkpoint>,
-    /// Limits that `--max-request` lowers for the length of the pass.
+    /// Limits that `--max-request` lowers for the duration of the pass.
     pub limit_changes: Vec<LimitChange>,
 }
 
-/// What a layer will see.
+/// Discards expected at one layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedDiscards {
     /// Kernel name.
     pub device: String,
-    /// Layers above it.
+    /// Number of layers above it.
     pub depth: usize,
-    /// Nothing is below it.
+    /// Whether there is no layer below it.
     pub is_leaf: bool,
-    /// Its queue's limits.
+    /// Discard limits of its queue.
     pub limits: Option<DiscardLimits>,
-    /// Bytes of discards at most; `None` where that cannot be told.
+    /// Upper bound of the discarded bytes; `None` if unknown.
     pub bytes_max: Option<u64>,
-    /// What `--max-request` lowers its limit to; `None`: it is left alone, or not known.
+    /// Limit that `--max-request` sets; `None` if it is left alone or unknown.
     pub lowered_to_bytes: Option<u64>,
 }
 
-/// A limit that is lowered for the length of the pass.
+/// A limit that is lowered for the duration of the pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitChange {
     /// The drive.
     pub device: String,
-    /// `discard_max_bytes` now; `None` where it is not known.
+    /// Current `discard_max_bytes`; `None` if unknown.
     pub now_bytes: Option<u64>,
-    /// What is written.
+    /// Value that is written.
     pub new_bytes: u64,
 }
 
-/// A part of the free space that is trimmed in one call, with what that may cost before anything is
-/// measured: the figures are those by which the pass itself decides.
+/// A part of the free space that is trimmed in one call, with the stall it may cause according to
+/// the same defaults by which the pass decides before it has measured anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stall {
-    /// What it is.
+    /// Description of the part.
     pub what: String,
     /// Free bytes that one call discards.
     pub bytes: u64,
-    /// For how long an allocation may have to wait; `None` where one free extent at a time is locked.
+    /// How long an allocation may have to wait; `None` if one free extent at a time is locked.
     pub stall: Option<Duration>,
-    /// For how long it may.
+    /// The longest stall allowed.
     pub allowed: Duration,
 }
 
 impl Stall {
-    /// The pass would stop before it.
+    /// Returns whether the pass would stop before this part.
     pub fn is_beyond_allowed(&self) -> bool {
         self.stall.is_some_and(|stall| stall > self.allowed)
     }
 }
 
-/// How long it may take.
+/// Estimated duration of a pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// Time.
+    /// Duration.
     pub takes: Duration,
-    /// Bytes visited a second.
+    /// Bytes visited per second.
     pub bytes_per_s: u64,
-    /// Where that rate is from.
+    /// Source of that rate.
     pub basis: Basis,
 }
 
-/// Where a rate is from.
+/// Source of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// Nothing was measured on this host.
+    /// Default; nothing was measured on this host.
     Assumed,
     /// The last complete pass of this filesystem.
     LastPass,
-    /// `--rate`, which is lower.
+    /// `--rate`, which is lower than the measured or assumed rate.
     RateLimit,
 }
 
-/// How closely to look.
+/// How much of a filesystem to examine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// With the filesystem's own structures, which takes a while where it is large.
+    /// Read the filesystem's own structures, which takes a while on a large filesystem.
     Survey,
-    /// What the facts tell: the pass itself will look closer.
+    /// Use the collected facts only; the pass itself will look closer.
     Facts,
 }
 
-/// Looks at one filesystem. Nothing is changed; the state directory need not be there. One that may
-/// not be trimmed is not surveyed.
+/// Forecasts a pass over one filesystem. Nothing is changed, and the state directory need not
+/// exist. A filesystem that may not be trimmed is not surveyed.
 pub fn forecast<'a>(
     host: &'a Host,
     filesystem: &Filesystem<'a>,
@@ -187,8 +187,8 @@ pub fn forecast<'a>(
     forecast
 }
 
-/// Filesystems of several forecasts that share a drive: the drive with the mount points over it.
-/// They are trimmed one after another.
+/// Finds drives shared by several forecasts, each with the mount points over it. Filesystems that
+/// share a drive are trimmed one after another.
 pub fn shared_drives<'f>(
     forecasts: impl IntoIterator<Item = (&'f str, &'f Forecast<'f>)>,
 ) -> Vec<(String, Vec<String>)> {
@@ -205,7 +205,7 @@ pub fn shared_drives<'f>(
     on_drive.into_iter().collect()
 }
 
-/// Why a checkpoint of this filesystem is not resumed; `None` where it is.
+/// Returns why a checkpoint of this filesystem cannot be resumed; `None` if it can.
 pub(crate) fn outdated(
     checkpoint: &Checkpoint,
     filesystem: &Filesystem<'_>,
@@ -224,7 +224,7 @@ fn survey(
     request: &Request,
 ) {
     if !request.restart {
-        // One that cannot be read is told when the pass is to be resumed from it.
+        // An unreadable checkpoint is reported when the pass is about to resume from it.
         let found = request.state().checkpoint(&target.identity.key());
         let found = found.ok().flatten();
         forecast.checkpoint = found.filter(|found| outdated(found, filesystem, target).is_none());
@@ -260,7 +260,7 @@ fn survey(
 fn stalls(survey: &Survey, locks_one_extent: bool, request: &Request) -> Vec<Stall> {
     let allowed = request
         .accept_stall
-        .unwrap_or(STALL_UNASKED)
+        .unwrap_or(STALL_MAX_DEFAULT)
         .max(request.settings.stall);
     let each = survey.unsplittable.iter();
     each.map(|part| {
@@ -301,7 +301,7 @@ fn expected(forecast: &Forecast<'_>, request: &Request) -> Vec<ExpectedDiscards>
     .collect()
 }
 
-/// What `--max-request` writes, drive by drive.
+/// Returns the limits that `--max-request` changes, drive by drive.
 fn limit_changes(stacks: &[Stack<'_>], max_bytes: u64) -> Vec<LimitChange> {
     let mut changes: Vec<LimitChange> = Vec::new();
     for drive in stacks.iter().flat_map(Stack::leaves) {
@@ -330,7 +330,7 @@ fn last_trim(host: &Host, earlier: Option<&audit::Earlier>) -> Option<(Timestamp
             .iter()
             .any(|command| command.program == "fstrim")
     });
-    // A stamp is no proof of a run, but the best that there is.
+    // A stamp file does not prove a run, but nothing better is available.
     let by_job = jobs.filter_map(|job| Some((job.last_run?, job.name.clone())));
     let by_pass = earlier.map(|pass| (pass.ended_at, "trimtab".to_owned()));
     by_job.chain(by_pass).max_by_key(|(at, _)| *at)
@@ -350,7 +350,7 @@ fn estimate(
         .checkpoint
         .as_ref()
         .map(|found| found.visited_bytes);
-    // What is free may have become less than what was visited.
+    // Free space may have shrunk below what was visited.
     let left_bytes = forecast
         .free_bytes?
         .saturating_sub(visited_bytes.unwrap_or(0));
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_visited_takes_no_time() {
+    fn visited_bytes_are_not_in_the_estimate() {
         let mut forecast = Forecast {
             free_bytes: Some(10 * ASSUMED_VISITED_BYTES_PER_S),
             ..empty()
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_judges_stalls_as_the_pass_does() {
+    fn forecast_judges_stalls_like_the_pass() {
         let survey = |bytes: u64, is_unallocated: bool| Survey {
             description: String::new(),
             free_bytes: bytes,
@@ -451,7 +451,7 @@ mod tests {
             let request = plain(accepted.map(Duration::from_secs));
             stalls(survey, locks_one, &request).remove(0)
         };
-        // 2 GiB/s are assumed, a quarter of a second is allowed unasked.
+        // By default 2 GiB/s is assumed and a quarter of a second is allowed.
         let large = survey(8 << 30, true);
         let found = stall(&large, true, None);
         assert_eq!(found.stall, Some(Duration::from_secs(4)));
@@ -459,7 +459,7 @@ mod tests {
         assert!(found.is_beyond_allowed());
         assert!(!stall(&survey(400 << 20, true), true, None).is_beyond_allowed());
         assert!(!stall(&large, true, Some(5)).is_beyond_allowed());
-        // What the pass makes without asking needs no advice.
+        // The pass makes such steps without asking, so no advice is needed.
         let groups = stall(&survey(8 << 30, false), true, None);
         assert_eq!(groups.stall, None);
         assert!(!groups.is_beyond_allowed());
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn filesystems_that_share_a_drive_are_named_once_each_drive() {
+    fn shared_drives_list_each_filesystem_once() {
         let layer = |device: &str| crate::account::LayerName {
             device: device.to_owned(),
             depth: 0,

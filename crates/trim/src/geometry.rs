@@ -1,4 +1,4 @@
-//! How a filesystem is cut into steps.
+//! Splits a filesystem into steps.
 
 pub mod btrfs;
 pub mod ext4;
@@ -25,16 +25,16 @@ use std::path::Path;
 use whole::Whole;
 use xfs::{Shape, Xfs};
 
-/// Opens the walk that suits the target's filesystem, from a cursor on. A stop ends its surveys and
-/// its search for the next step.
+/// Opens a walk for the target's filesystem type, starting at a cursor. A stop request ends its
+/// surveys and its search for the next step.
 ///
 /// # Errors
-/// Where the structures cannot be read. A filesystem of unknown type is no error: it is trimmed
-/// whole, and the survey says so.
+/// If the filesystem's structures cannot be read. An unknown filesystem type is not an error: it is
+/// trimmed as a whole, and the survey says so.
 pub fn open(target: &Target, from: Cursor, stop: &Stop) -> Result<Box<dyn Walk>, GeometryError> {
     let live = Live::new(target, stop);
     let identity = &target.identity;
-    // Without a release nothing is taken for granted.
+    // If the release is unknown, assume the oldest kernel.
     let release = KernelRelease::running().unwrap_or(KernelRelease::new(0, 0));
     let whole = |live, reason: String| -> Result<Box<dyn Walk>, GeometryError> {
         Ok(Box::new(Whole::new(live, &identity.fs_type, reason, from)))
@@ -59,9 +59,9 @@ pub fn open(target: &Target, from: Cursor, stop: &Stop) -> Result<Box<dyn Walk>,
             Ok(Box::new(Xfs::open(live, shape, release, device, from)?))
         }
         "btrfs" if release.btrfs_remembers_unallocated() => {
-            // The kernel forgets at umount which unallocated space it has trimmed: in a later
-            // session any step might trim all of it again, unannounced. Asking once more costs
-            // nothing where it has not forgotten.
+            // At umount the kernel forgets which unallocated space it has trimmed: in a later
+            // session any step might trim all of it again, unannounced. Trimming it again costs
+            // nothing if the kernel still remembers.
             let from = Cursor {
                 unallocated_done: false,
                 ..from
@@ -82,11 +82,11 @@ pub fn open(target: &Target, from: Cursor, stop: &Stop) -> Result<Box<dyn Walk>,
     }
 }
 
-/// The uuid in the superblock of ext2, ext3 or ext4 on a device, for kernels that have no question
-/// for it (before 5.19). `None` where it has none.
+/// Reads the UUID from the superblock of ext2, ext3 or ext4 on a device, for kernels without an
+/// ioctl for it (before 5.19). `None` if it has none.
 ///
 /// # Errors
-/// Where the device cannot be read or holds no such filesystem.
+/// If the device cannot be read or holds no such filesystem.
 pub fn ext4_uuid(device_path: &Path) -> Result<Option<[u8; 16]>, GeometryError> {
     let unreadable = |source: io::Error| GeometryError::Unreadable {
         what: device_path.display().to_string(),
@@ -101,7 +101,8 @@ pub fn ext4_uuid(device_path: &Path) -> Result<Option<[u8; 16]>, GeometryError> 
     Ok((superblock.uuid != [0; 16]).then_some(superblock.uuid))
 }
 
-/// The device at hand must hold what is mounted: its path may have been given to another since.
+/// Verifies that the opened device holds the mounted filesystem: its path may have been reassigned
+/// since.
 fn verify_uuid(walk: &Ext4<Live>, expected: Option<&str>) -> Result<(), GeometryError> {
     let digits = |text: &str| -> String { text.chars().filter(|c| *c != '-').collect() };
     let found = format!("{:032x}", u128::from_be_bytes(walk.uuid()));
@@ -135,7 +136,7 @@ fn xfs_shape(asked: &XfsGeometry, granularity_bytes: u64) -> Shape {
     }
 }
 
-/// A device number as GETFSMAP has it (`new_encode_dev`, `linux/kdev_t.h`).
+/// Encodes a device number for GETFSMAP (`new_encode_dev`, `linux/kdev_t.h`).
 fn fsmap_device(device: DeviceNumber) -> u32 {
     (device.minor & 0xff) | (device.major << 8) | ((device.minor & !0xff) << 12)
 }

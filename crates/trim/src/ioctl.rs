@@ -1,5 +1,5 @@
-//! The ioctls of this crate, and nearly all of its unsafe code (see also `child/signal_mask.rs`): an
-//! ioctl hands memory to the kernel.
+//! The ioctls of this crate. Nearly all of its unsafe code is here (see also
+//! `child/signal_mask.rs`), because an ioctl passes memory to the kernel.
 #![allow(unsafe_code)]
 
 use crate::range::ByteRange;
@@ -19,11 +19,11 @@ struct FstrimRange {
 /// `FITRIM`: `_IOWR('X', 121, struct fstrim_range)`.
 const FITRIM: Opcode = opcode::read_write::<FstrimRange>(b'X', 121);
 
-/// Trims a range; gives `len` as the kernel returned it, which is not what was discarded.
+/// Trims a range and returns `len` as the kernel set it, which is not the amount discarded.
 ///
 /// # Errors
-/// As the filesystem gives them: `EOPNOTSUPP` where the device takes no discards, `EPERM` without
-/// `CAP_SYS_ADMIN`, `EINVAL` where the range begins beyond the filesystem or is too short.
+/// As returned by the filesystem: `EOPNOTSUPP` if the device does not support discards, `EPERM`
+/// without `CAP_SYS_ADMIN`, `EINVAL` if the range begins beyond the filesystem or is too short.
 pub(crate) fn fitrim(
     mount: BorrowedFd<'_>,
     range: ByteRange,
@@ -34,7 +34,7 @@ pub(crate) fn fitrim(
         len: range.len_bytes,
         minlen: minlen_bytes,
     };
-    // SAFETY: the opcode and the layout of what it reads and writes belong together.
+    // SAFETY: the opcode matches the layout of the struct that it reads and writes.
     unsafe { ioctl(mount, Updater::<FITRIM, _>::new(&mut request)) }?;
     Ok(request.len)
 }
@@ -46,10 +46,10 @@ struct FsUuid {
     uuid: [u8; 16],
 }
 
-/// `FS_IOC_GETFSUUID`: `_IOR(0x15, 0, struct fsuuid2)`, kernels from 6.9 on.
+/// `FS_IOC_GETFSUUID`: `_IOR(0x15, 0, struct fsuuid2)`, since kernel 6.9.
 const FS_IOC_GETFSUUID: Opcode = opcode::read::<FsUuid>(0x15, 0);
 
-/// `struct fsuuid` of ext4, with room for the uuid behind it.
+/// `struct fsuuid` of ext4, followed by room for the UUID.
 #[repr(C)]
 struct Ext4FsUuid {
     len: u32,
@@ -57,17 +57,17 @@ struct Ext4FsUuid {
     uuid: [u8; 16],
 }
 
-/// `EXT4_IOC_GETFSUUID`: `_IOR('f', 44, struct fsuuid)`, kernels from 5.19 on. The size that the
-/// number holds is that of the header alone.
+/// `EXT4_IOC_GETFSUUID`: `_IOR('f', 44, struct fsuuid)`, since kernel 5.19. The size encoded in the
+/// opcode is that of the header alone.
 const EXT4_IOC_GETFSUUID: Opcode = opcode::read::<[u32; 2]>(b'f', 44);
 
-/// The filesystem's uuid, asked of the filesystem itself. `None` where it has none, or where this
-/// kernel offers no way to ask (ext4 before 5.19: read its superblock instead).
+/// Queries the filesystem for its UUID. `None` if it has none, or if this kernel offers no such
+/// query (ext4 before 5.19: read its superblock instead).
 ///
 /// # Errors
-/// Where the filesystem knows the question and fails to answer.
+/// If the filesystem supports the query but fails to answer.
 pub(crate) fn fs_uuid(mount: BorrowedFd<'_>, fs_type: &str) -> io::Result<Option<[u8; 16]>> {
-    // SAFETY: the opcode and the layout of what it writes belong together.
+    // SAFETY: the opcode matches the layout of the struct that it writes.
     let general = unsafe { ioctl(mount, Getter::<FS_IOC_GETFSUUID, FsUuid>::new()) };
     match general {
         Ok(found) if found.len == 16 => return Ok(some_uuid(found.uuid)),
@@ -90,12 +90,12 @@ pub(crate) fn fs_uuid(mount: BorrowedFd<'_>, fs_type: &str) -> io::Result<Option
     }
 }
 
-/// A uuid of zeros is none.
+/// Returns `None` for a UUID of zeros.
 fn some_uuid(uuid: [u8; 16]) -> Option<[u8; 16]> {
     (uuid != [0; 16]).then_some(uuid)
 }
 
-/// The kernel or the filesystem does not know this question.
+/// Returns whether the kernel or the filesystem does not support the ioctl.
 fn is_unknown(error: Errno) -> bool {
     matches!(error, Errno::NOTTY | Errno::OPNOTSUPP | Errno::NOSYS)
 }
@@ -106,7 +106,7 @@ fn ext4_uuid(mount: BorrowedFd<'_>) -> io::Result<[u8; 16]> {
         flags: 0,
         uuid: [0; 16],
     };
-    // SAFETY: the kernel reads the header and writes at most `len` bytes behind it.
+    // SAFETY: the kernel reads the header and writes at most `len` bytes after it.
     unsafe { ioctl(mount, Updater::<EXT4_IOC_GETFSUUID, _>::new(&mut request)) }?;
     Ok(request.uuid)
 }
@@ -115,7 +115,7 @@ fn ext4_uuid(mount: BorrowedFd<'_>) -> io::Result<[u8; 16]> {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct FsMap {
-    /// `dev_t` in the kernel's 32-bit form, or a cookie.
+    /// `dev_t` in the kernel's 32-bit encoding, or a cookie.
     pub(crate) device: u32,
     pub(crate) flags: u32,
     pub(crate) physical: u64,
@@ -133,7 +133,7 @@ pub(crate) const FSMAP_FLAG_SPECIAL_OWNER: u32 = 0x10;
 pub(crate) const FSMAP_FLAG_LAST: u32 = 0x20;
 
 impl FsMap {
-    /// A key for the lower or the upper bound of a query.
+    /// Returns a key for the lower or upper bound of a query.
     pub(crate) fn key(device: u32, physical: u64) -> Self {
         Self {
             device,
@@ -142,7 +142,7 @@ impl FsMap {
         }
     }
 
-    /// Above everything on a device up to a byte.
+    /// Returns the upper bound that covers everything on a device up to `physical`.
     pub(crate) fn upper(device: u32, physical: u64) -> Self {
         Self {
             device,
@@ -154,13 +154,13 @@ impl FsMap {
         }
     }
 
-    /// Nobody uses it.
+    /// Returns whether the space is free.
     pub(crate) fn is_free(&self) -> bool {
         self.flags & FSMAP_FLAG_SPECIAL_OWNER != 0 && self.owner == FSMAP_OWNER_FREE
     }
 }
 
-/// Records of one call: 64 KiB.
+/// Records per call: 64 KiB.
 pub(crate) const FSMAP_RECORDS: usize = 1024;
 
 /// `struct fsmap_head` with room for the records.
@@ -178,10 +178,11 @@ struct FsMapQuery {
 /// `FS_IOC_GETFSMAP`: `_IOWR('X', 59, struct fsmap_head)`; the size is that of the head alone.
 const FS_IOC_GETFSMAP: Opcode = opcode::read_write::<[u64; 24]>(b'X', 59);
 
-/// The filesystem's map between two keys, in ascending order; at most [`FSMAP_RECORDS`] records.
+/// Returns the filesystem's map between two keys in ascending order, at most [`FSMAP_RECORDS`]
+/// records.
 ///
 /// # Errors
-/// `ENOTTY` or `EOPNOTSUPP` where the filesystem or the kernel does not offer it.
+/// `ENOTTY` or `EOPNOTSUPP` if the filesystem or the kernel does not support it.
 #[allow(clippy::large_stack_arrays)] // 64 KiB; there is no safe way to begin on the heap
 pub(crate) fn getfsmap(mount: BorrowedFd<'_>, low: FsMap, high: FsMap) -> io::Result<Vec<FsMap>> {
     let mut query = Box::new(FsMapQuery {
@@ -193,7 +194,7 @@ pub(crate) fn getfsmap(mount: BorrowedFd<'_>, low: FsMap, high: FsMap) -> io::Re
         keys: [low, high],
         records: [FsMap::default(); FSMAP_RECORDS],
     });
-    // SAFETY: the kernel writes at most `count` records behind the head.
+    // SAFETY: the kernel writes at most `count` records after the head.
     unsafe { ioctl(mount, Updater::<FS_IOC_GETFSMAP, _>::new(&mut *query)) }?;
     let entries = usize::try_from(query.entries)
         .unwrap_or(FSMAP_RECORDS)
@@ -226,7 +227,7 @@ pub(crate) struct BtrfsFsInfo {
 /// `BTRFS_IOC_FS_INFO`: `_IOR(0x94, 31, struct btrfs_ioctl_fs_info_args)`.
 const BTRFS_IOC_FS_INFO: Opcode = opcode::read::<BtrfsFsInfo>(BTRFS, 31);
 
-/// What a Btrfs says of itself.
+/// Queries general information about a Btrfs.
 ///
 /// # Errors
 /// `ENOTTY` on any other filesystem.
@@ -245,7 +246,7 @@ pub(crate) fn btrfs_fs_info(mount: BorrowedFd<'_>) -> io::Result<BtrfsFsInfo> {
         metadata_uuid: [0; 16],
         reserved: [0; 944],
     };
-    // SAFETY: the opcode and the layout of what it reads and writes belong together.
+    // SAFETY: the opcode matches the layout of the struct that it reads and writes.
     unsafe { ioctl(mount, Updater::<BTRFS_IOC_FS_INFO, _>::new(&mut info)) }?;
     Ok(info)
 }
@@ -267,10 +268,10 @@ pub(crate) struct BtrfsDevInfo {
 /// `BTRFS_IOC_DEV_INFO`: `_IOWR(0x94, 30, struct btrfs_ioctl_dev_info_args)`.
 const BTRFS_IOC_DEV_INFO: Opcode = opcode::read_write::<BtrfsDevInfo>(BTRFS, 30);
 
-/// Size of one of a Btrfs' devices and what of it belongs to block groups.
+/// Queries the size of one device of a Btrfs and how much of it is allocated to block groups.
 ///
 /// # Errors
-/// `ENODEV` where there is no such device.
+/// `ENODEV` if there is no such device.
 pub(crate) fn btrfs_dev_info(mount: BorrowedFd<'_>, device_id: u64) -> io::Result<BtrfsDevInfo> {
     let mut info = Box::new(BtrfsDevInfo {
         device_id,
@@ -281,7 +282,7 @@ pub(crate) fn btrfs_dev_info(mount: BorrowedFd<'_>, device_id: u64) -> io::Resul
         unused: [0; 377],
         path: [0; 1024],
     });
-    // SAFETY: the opcode and the layout of what it reads and writes belong together.
+    // SAFETY: the opcode matches the layout of the struct that it reads and writes.
     unsafe { ioctl(mount, Updater::<BTRFS_IOC_DEV_INFO, _>::new(&mut *info)) }?;
     Ok(*info)
 }
@@ -299,13 +300,13 @@ pub(crate) struct BtrfsSearchKey {
     pub(crate) transaction_max: u64,
     pub(crate) type_min: u32,
     pub(crate) type_max: u32,
-    /// Items wanted at most; found, on return.
+    /// Maximum number of items to return; on return, the number found.
     pub(crate) items: u32,
     unused: u32,
     unused_more: [u64; 4],
 }
 
-/// Bytes of items that one search may give.
+/// Maximum number of item bytes that one search returns.
 const BTRFS_SEARCH_BYTES: usize = 64 << 10;
 
 /// `struct btrfs_ioctl_search_args_v2` with its buffer.
@@ -317,14 +318,13 @@ struct BtrfsSearch {
 }
 
 /// `BTRFS_IOC_TREE_SEARCH_V2`: `_IOWR(0x94, 17, struct btrfs_ioctl_search_args_v2)`; the size is
-/// that of the head alone. Kernels from 3.16 on.
+/// that of the head alone. Since kernel 3.16.
 const BTRFS_IOC_TREE_SEARCH_V2: Opcode = opcode::read_write::<[u64; 14]>(BTRFS, 17);
 
-/// Searches a tree: the number of items found and their bytes, headers included.
+/// Searches a tree; returns the number of items found and their bytes, including headers.
 ///
 /// # Errors
-/// `EPERM` without root, `ENOENT` where there is no such tree, `EOVERFLOW` where not even one item
-/// fits.
+/// `EPERM` without root, `ENOENT` if there is no such tree, `EOVERFLOW` if not even one item fits.
 #[allow(clippy::large_stack_arrays)] // as above
 pub(crate) fn btrfs_tree_search(
     mount: BorrowedFd<'_>,
@@ -335,7 +335,7 @@ pub(crate) fn btrfs_tree_search(
         buffer_bytes: BTRFS_SEARCH_BYTES as u64,
         buffer: [0; BTRFS_SEARCH_BYTES],
     });
-    // SAFETY: the kernel writes at most `buffer_bytes` bytes behind the head.
+    // SAFETY: the kernel writes at most `buffer_bytes` bytes after the head.
     unsafe {
         ioctl(
             mount,
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     #[cfg(target_arch = "x86_64")]
-    fn request_numbers_are_those_of_the_headers() {
+    fn ioctl_numbers_match_the_headers() {
         // asm-generic/ioctl.h: direction << 30 | size << 16 | type << 8 | number, with read = 2 and
         // write = 1.
         assert_eq!(FITRIM, 0xc018_5879);
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn layouts_are_those_of_the_headers() {
+    fn struct_layouts_match_the_headers() {
         assert_eq!(size_of::<FsMap>(), 64);
         assert_eq!(std::mem::offset_of!(FsMapQuery, keys), 64);
         assert_eq!(std::mem::offset_of!(FsMapQuery, records), 192);
@@ -377,8 +377,8 @@ mod tests {
     }
 
     #[test]
-    fn other_files_refuse() {
-        // procfs: no filesystem of ours, and without a uuid.
+    fn ioctls_fail_on_other_files() {
+        // procfs supports none of these ioctls and has no UUID.
         let file = std::fs::File::open("/proc/self/maps").unwrap();
         let file = file.as_fd();
         assert!(fitrim(file, ByteRange::WHOLE, 0).is_err());

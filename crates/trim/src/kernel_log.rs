@@ -1,32 +1,33 @@
-//! Discards that the drive refused, as the kernel's log tells.
+//! Failed discards, from the kernel's log.
 //!
-//! Nothing else does. The kernel counts a failed discard as discarded bytes in /proc/diskstats; ext4
-//! answers FITRIM without an error (`ext4_try_to_trim_range`, fs/ext4/mballoc.c, keeps the errors of
-//! single extents to itself), XFS has answered long before its discards fail; only Btrfs says EIO
-//! (seen on kernel 6.18 with a drive that began to refuse writes and discards).
+//! No other source reports them. The kernel counts a failed discard as discarded bytes in
+//! /proc/diskstats; ext4 returns from FITRIM without an error (`ext4_try_to_trim_range`,
+//! fs/ext4/mballoc.c, drops the errors of single extents), and XFS returns long before its discards
+//! fail. Only Btrfs returns EIO (seen on kernel 6.18 with a drive that began to refuse writes and
+//! discards).
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// More than this is not looked at in one go: a drive that fails fills the log.
+/// Maximum number of records read per call: a failing drive floods the log.
 const RECORDS_MAX: usize = 10_000;
 
-/// A record is never longer (`PRINTK_MESSAGE_MAX`, kernel/printk/internal.h: 2048).
+/// Maximum size of a record (`PRINTK_MESSAGE_MAX`, kernel/printk/internal.h: 2048).
 const RECORD_BYTES: usize = 8192;
 
-/// The log from now on.
+/// Reader of the kernel log from the time it was opened.
 #[derive(Debug)]
 pub struct KernelLog {
-    /// `None` where it may not be read (some containers): then nothing is known.
+    /// `None` if it may not be read (some containers); failed discards then go unnoticed.
     file: Option<File>,
     devices: Vec<String>,
 }
 
 impl KernelLog {
-    /// Watches for messages about the named devices (kernel names) that come from now on.
-    /// `path` is `/dev/kmsg` but in tests.
+    /// Watches for new messages about the given devices (kernel names). `path` is `/dev/kmsg`
+    /// except in tests.
     pub fn open(path: &Path, devices: Vec<String>) -> Self {
         let file = File::options()
             .read(true)
@@ -39,7 +40,7 @@ impl KernelLog {
         }
     }
 
-    /// The first message about a failed discard since the last call.
+    /// Returns the first message about a failed discard since the last call.
     pub fn failed_discard(&mut self) -> Option<String> {
         let file = self.file.as_mut()?;
         let mut record = vec![0; RECORD_BYTES];
@@ -50,12 +51,12 @@ impl KernelLog {
                     let text = String::from_utf8_lossy(record.get(..len).unwrap_or_default());
                     if let Some(message) = text.lines().find_map(|line| {
                         let message = line.split_once(';').map_or(line, |(_, message)| message);
-                        tells_failed_discard(message, &self.devices).then(|| message.to_owned())
+                        is_failed_discard(message, &self.devices).then(|| message.to_owned())
                     }) {
                         return Some(message);
                     }
                 }
-                // Records were overwritten before they were read: the next one is read next.
+                // Records were overwritten before they were read; continue with the next one.
                 Err(error)
                     if error.raw_os_error() == Some(rustix::io::Errno::PIPE.raw_os_error()) => {}
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -66,10 +67,10 @@ impl KernelLog {
     }
 }
 
-/// `I/O error, dev sda, sector 2048 op 0x3:(DISCARD) flags 0x800 ...` (`blk_print_req_error`,
-/// block/blk-mq.c; with `blk_update_request: ` before it until 5.15). Kernels before 5.3 do not say
-/// what the request was: their messages are passed over.
-fn tells_failed_discard(message: &str, devices: &[String]) -> bool {
+/// Matches `I/O error, dev sda, sector 2048 op 0x3:(DISCARD) flags 0x800 ...`
+/// (`blk_print_req_error`, block/blk-mq.c; prefixed with `blk_update_request: ` until 5.15).
+/// Kernels before 5.3 do not log the type of request; their messages are ignored.
+fn is_failed_discard(message: &str, devices: &[String]) -> bool {
     let Some((_, rest)) = message.split_once(" error, dev ") else {
         return false;
     };
@@ -112,7 +113,7 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(
-                tells_failed_discard(message, &devices()),
+                is_failed_discard(message, &devices()),
                 expected,
                 "{message}"
             );
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_before_is_not_looked_at() {
+    fn earlier_messages_are_ignored() {
         let mut log = tempfile::NamedTempFile::new().unwrap();
         let line = |sector: u32| {
             format!("3,1,2,-;I/O error, dev sda, sector {sector} op 0x3:(DISCARD) flags 0x800\n")
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_cannot_be_read_says_nothing() {
+    fn unreadable_log_reports_nothing() {
         let mut watch = KernelLog::open(Path::new("/nowhere"), devices());
         assert_eq!(watch.failed_discard(), None);
     }

@@ -1,4 +1,4 @@
-//! The layers below a mount, as the pass counts them, and what each may come to see.
+//! The device layers below a mount, which of their counters count, and how much each layer may see.
 
 use crate::account::{Discarded, LayerName, Layers};
 use facts::host::{BlockDevice, DeviceKind, DeviceNumber};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Where the kernel lists the devices of a mounted Btrfs.
 const BTRFS_DIR: &str = "/sys/fs/btrfs";
 
-/// The stacks below a filesystem: one, or one for each device of a Btrfs.
+/// Returns the stacks below a filesystem: one, or one per device of a Btrfs.
 pub fn stacks<'a>(host: &'a Host, stack: &Stack<'a>, btrfs_uuid: Option<&str>) -> Vec<Stack<'a>> {
     let devices = btrfs_uuid.map_or_else(Vec::new, |uuid| devices_of(Path::new(BTRFS_DIR), uuid));
     let below: Vec<Stack<'a>> = devices
@@ -24,7 +24,7 @@ pub fn stacks<'a>(host: &'a Host, stack: &Stack<'a>, btrfs_uuid: Option<&str>) -
     }
 }
 
-/// Kernel names of the devices of a Btrfs; none where the kernel does not tell.
+/// Returns the kernel names of the devices of a Btrfs; empty if the kernel does not list them.
 fn devices_of(btrfs_dir: &Path, uuid: &str) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(btrfs_dir.join(uuid).join("devices")) else {
         return Vec::new();
@@ -36,7 +36,7 @@ fn devices_of(btrfs_dir: &Path, uuid: &str) -> Vec<String> {
     names
 }
 
-/// The layers of some stacks, each device once.
+/// Returns the layers of all stacks, each device once.
 pub fn layers(stacks: &[Stack<'_>]) -> Layers {
     let mut layers: Vec<LayerName> = Vec::new();
     for layer in stacks.iter().flat_map(|stack| &stack.layers) {
@@ -52,7 +52,7 @@ pub fn layers(stacks: &[Stack<'_>]) -> Layers {
     Layers { layers }
 }
 
-/// Device-mapper targets that pass on only what they had mapped.
+/// Device-mapper targets that pass down only what they had mapped.
 const MAPPED_TARGETS: &[&str] = &["thin", "thin-pool", "vdo"];
 
 fn is_mapped(device: &BlockDevice) -> bool {
@@ -65,7 +65,7 @@ fn is_mapped(device: &BlockDevice) -> bool {
         .any(|target| MAPPED_TARGETS.contains(&target.target_type.as_str()))
 }
 
-/// The drives with their numbers, for locks.
+/// Returns the drives with their device numbers, for locks.
 pub fn drives(stacks: &[Stack<'_>]) -> Vec<(String, DeviceNumber)> {
     let mut drives: Vec<(String, DeviceNumber)> = Vec::new();
     for drive in stacks.iter().flat_map(Stack::leaves) {
@@ -76,16 +76,17 @@ pub fn drives(stacks: &[Stack<'_>]) -> Vec<(String, DeviceNumber)> {
     drives
 }
 
-/// The node of a device by its kernel name: names below /dev/mapper need udev.
+/// Returns the device node for a kernel name: names below /dev/mapper need udev.
 pub fn node(device: &str) -> PathBuf {
     Path::new("/dev").join(device.replace('!', "/"))
 }
 
-/// Bytes of discards that each layer sees at most when `free_bytes` are discarded above. Known where
-/// the way is: one device below, mirrors (each sees all), stripes (each sees its part).
+/// Returns the maximum bytes of discards that each layer sees when `free_bytes` are discarded at
+/// the top. Known for layers with one device below, for mirrors (each member sees all) and for
+/// stripes (each member sees its share).
 pub fn expected(stacks: &[Stack<'_>], free_bytes: u64) -> BTreeMap<String, u64> {
     let mut expected = BTreeMap::new();
-    // Of several devices of a Btrfs nobody knows which holds how much.
+    // It is unknown how data is spread over several devices of a Btrfs.
     let [stack] = stacks else {
         return expected;
     };
@@ -105,7 +106,7 @@ pub fn expected(stacks: &[Stack<'_>], free_bytes: u64) -> BTreeMap<String, u64> 
             expected.insert(layer.device.name.clone(), bytes);
         }
     }
-    // A device that is reached twice sees both.
+    // A device that is reached by two paths sees the discards of both.
     for layer in stack.layers.iter().filter(|layer| layer.repeated) {
         expected.remove(&layer.device.name);
     }
@@ -126,8 +127,8 @@ fn passed_on(device: &BlockDevice, bytes: u64, below: usize) -> Option<u64> {
     }
 }
 
-/// What the layers' counters are worth. md RAID0, RAID5 and RAID10 hand discards to their members
-/// and count none (drivers/md/raid0.c, since 5.14); a drive whose `queue/iostats` is 0 counts
+/// Which layers' counters can be trusted. md RAID0, RAID5 and RAID10 pass discards to their members
+/// without counting any (drivers/md/raid0.c, since 5.14); a drive whose `queue/iostats` is 0 counts
 /// nothing at all. Their zero means unknown, not "nothing discarded".
 #[derive(Debug, Clone, Default)]
 pub struct LayerCounters {
@@ -137,29 +138,29 @@ pub struct LayerCounters {
 #[derive(Debug, Clone)]
 struct CountedLayer {
     name: LayerName,
-    /// Everything below it.
+    /// All devices below it.
     below: BTreeSet<String>,
-    /// Of a partition. The kernel counts for both at once.
+    /// Disk of a partition. The kernel counts for both at once.
     disk: Option<String>,
-    /// Device-mapper counts whatever is sent to it.
+    /// Whether it is a device-mapper device, which counts everything sent to it.
     is_mapper: bool,
 }
 
-/// What a layer saw.
+/// Bytes discarded at one layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerCount {
     /// Kernel name.
     pub device: String,
-    /// Layers above it.
+    /// Number of layers above it.
     pub depth: usize,
-    /// Nothing is below it.
+    /// Whether there is no layer below it.
     pub is_leaf: bool,
-    /// Bytes discarded; `None` where it does not count.
+    /// Bytes discarded; `None` if the layer does not count discards.
     pub discarded_bytes: Option<u64>,
 }
 
 impl LayerCounters {
-    /// For the layers of some stacks.
+    /// Builds the table for the layers of `stacks`.
     pub fn new(stacks: &[Stack<'_>], layers: &Layers) -> Self {
         let counted = |name: &LayerName| {
             let mut layer = CountedLayer {
@@ -191,13 +192,13 @@ impl LayerCounters {
         }
     }
 
-    /// What is mounted.
+    /// Returns the mounted devices.
     pub fn top(&self) -> Vec<String> {
         let top = self.layers.iter().filter(|layer| layer.name.depth == 0);
         top.map(|layer| layer.name.device.clone()).collect()
     }
 
-    /// What each layer saw, from the mount down.
+    /// Returns what each layer discarded, from the mount down.
     pub fn read(&self, discarded: &Discarded) -> Vec<LayerCount> {
         self.layers
             .iter()
@@ -228,8 +229,8 @@ impl LayerCounters {
     }
 }
 
-/// Names of all that is below the layer at `index`. What was listed before, at another place, is not
-/// listed again with what is below it.
+/// Returns the names of all devices below the layer at `index`. A device already listed elsewhere
+/// is not repeated here, and neither is anything below it.
 fn all_below(stack: &Stack<'_>, index: usize) -> Vec<String> {
     let is_below = |mut at: usize| {
         while let Some(above) = stack.layers[at].above {
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_known_is_not_said() {
+    fn unknown_expectations_are_left_out() {
         let host = host(vec![
             device("dm-0", DeviceKind::Other, &["a", "b"]),
             md("md0", "raid5", &["a", "b"]),
@@ -354,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stripe_that_counts_nothing_itself_is_not_at_zero() {
+    fn uncounted_stripe_is_not_at_zero() {
         let host = host(vec![
             partition("md0p1", "md0"),
             md("md0", "raid0", &["a", "b"]),
@@ -368,20 +369,20 @@ mod tests {
         );
         let bytes: Vec<Option<u64>> = seen.iter().map(|(_, bytes)| *bytes).collect();
         assert_eq!(bytes, [None, None, Some(5), Some(0)]);
-        // Nothing anywhere is nothing.
+        // If no layer counted anything, zero is zero.
         let seen = counted(&host, "md0", &[("md0", 0), ("a", 0), ("b", 0)]);
         assert!(seen.iter().all(|(_, bytes)| *bytes == Some(0)), "{seen:?}");
     }
 
     #[test]
-    fn a_drive_that_counts_nothing_makes_a_zero_above_it_worthless() {
+    fn zero_above_an_uncounted_drive_is_unknown() {
         let host = host(vec![
             partition("a1", "a"),
             device("a", DeviceKind::Other, &[]),
         ]);
         let seen = counted(&host, "a1", &[("a1", 0)]);
         assert_eq!(seen, [("a1".to_owned(), None), ("a".to_owned(), None)]);
-        // What others discard on the same disk says nothing of this partition's counters.
+        // Discards of others on the same disk say nothing about this partition's counters.
         let seen = counted(&host, "a1", &[("a1", 0), ("a", 7)]);
         assert_eq!(
             seen,
@@ -390,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_half_of_a_mirror_does_not_speak_for_a_layer_at_zero() {
+    fn other_half_of_a_mirror_does_not_validate_a_zero() {
         let host = host(vec![
             md("md0", "raid1", &["dm-0", "dm-1"]),
             device("dm-0", DeviceKind::Other, &["a"]),

@@ -1,18 +1,18 @@
-//! Frees, at the device, what a filesystem no longer uses, without anybody noticing.
+//! Paced TRIM: discards a filesystem's unused space in small steps without disturbing the workload.
 //!
 //! A **pass** is one complete trim of a filesystem. It is cut into **steps**, ranges that suit the
-//! filesystem's own geometry ([`geometry`]); each is handed to the kernel by a child process
-//! ([`child`]); the pass then waits until the drives have settled ([`settle`]) and until their
-//! latency is back within the budget ([`pace`]), and writes a checkpoint ([`state`]). What reached
-//! each layer is told by the devices' own counters ([`account`]), never by the `len` that FITRIM
-//! returns.
+//! filesystem's own geometry ([`geometry`]). Each step is handed to the kernel by a child process
+//! ([`child`]). The pass then waits until the drives have settled ([`settle`]) and until their
+//! latency is back within the budget ([`pace`]), and writes a checkpoint ([`state`]). How much
+//! reached each layer is taken from the devices' own counters ([`account`]), never from the `len`
+//! that FITRIM returns.
 //!
-//! A **session** is what one call does for a pass: it takes the locks, finds the checkpoint of an
-//! earlier session, waits for a window, lowers limits, makes the pass ([`session`]) and writes the
-//! audit log ([`audit`]). What a pass would do is told beforehand ([`forecast`]), and how far it is by
-//! [`status`]. Nothing here prints: sessions tell [`events`], and end in a [`summary`].
+//! A **session** is one run of the program for a pass: it takes the locks, finds the checkpoint of
+//! an earlier session, waits for a window, lowers limits, runs the pass ([`session`]) and writes
+//! the audit log ([`audit`]). [`forecast`] predicts what a pass would do, and [`status`] reports
+//! how far it is. Nothing here prints: sessions emit [`events`] and end in a [`summary`].
 //!
-//! Whether a filesystem may be trimmed at all is decided above this crate.
+//! Whether a filesystem may be trimmed at all is decided by the callers of this crate.
 
 pub mod account;
 pub mod audit;
@@ -37,6 +37,7 @@ pub mod settle;
 pub mod signals;
 pub mod state;
 pub mod status;
+mod step;
 pub mod stop;
 pub mod summary;
 pub mod target;
@@ -45,6 +46,5 @@ pub mod window;
 
 mod ioctl;
 mod process;
-mod range;
 
-pub use range::{ByteRange, Cursor, Step, StepBudget};
+pub use step::{ByteRange, Cursor, Step, StepBudget};

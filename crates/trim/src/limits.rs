@@ -1,15 +1,15 @@
-//! `--max-request`: `queue/discard_max_bytes` lowered on the drives for the length of a pass.
+//! `--max-request`: lowers `queue/discard_max_bytes` on the drives for the duration of a pass.
 //!
-//! What was there is journaled first; it is put back at the end by the pass itself, by a guardian
-//! process when the pass dies, by the unit's `ExecStopPost` and at the next start, and only where the
+//! The old value is journaled first. It is restored at the end by the pass itself, by a guardian
+//! process if the pass dies, by the unit's `ExecStopPost` and at the next start, and only if the
 //! value is still the one that was written.
 //!
-//! **Not every value can be put back.** The kernel starts a drive with the limit of its hardware,
-//! and takes back only multiples of the granularity below 4 GiB (`queue_discard_max_store` and
-//! `queue_var_store`, `block/blk-sysfs.c`, 4.3 to 6.18): an NVMe drive that began with 2 TiB
-//! stays just below 4 GiB until it is attached anew or the host is booted. [`Lowered::restorable_bytes`]
-//! tells beforehand. 0 is never written: from 6.9 on the granularity becomes 0 with it and
-//! every other value is refused from then on.
+//! **Not every value can be restored.** The kernel starts a drive with the limit of its hardware,
+//! and accepts only multiples of the granularity below 4 GiB (`queue_discard_max_store` and
+//! `queue_var_store`, `block/blk-sysfs.c`, 4.3 to 6.18): an NVMe drive that began with 2 TiB stays
+//! just below 4 GiB until it is reattached or the host reboots. [`Lowered::restorable_bytes`] tells
+//! in advance. 0 is never written: from 6.9 on it sets the granularity to 0 as well, and every
+//! other value is refused from then on.
 
 mod guardian;
 mod journal;
@@ -30,24 +30,25 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long the values may take to be put back at the end of a pass. Before Linux 6.9 a limit is
-/// changed at once. Since then the queue is frozen for it (`queue_discard_max_store`,
-/// `block/blk-sysfs.c`): the write waits for every request in flight on the drive, and requests that
-/// come meanwhile wait for the write. A pass that ends by itself has ended its child before, and no
-/// guardian waits for the child of a pass that was killed: the kernel kills it with its parent. What
-/// either leaves in flight is a part of one step, so others wait no longer than that step would have
-/// locked its space. A drive that does not answer at all holds up the guardian; the pass only where
-/// the guardian has died, and it writes itself.
+/// Time limit for restoring the values at the end of a pass. Before Linux 6.9 a limit is changed at
+/// once. Since then the queue is frozen for it (`queue_discard_max_store`, `block/blk-sysfs.c`):
+/// the write waits for every request in flight on the drive, and requests that arrive meanwhile
+/// wait for the write. A pass that ends by itself has already ended its child, and a guardian does
+/// not have to wait for the child of a killed pass, because the kernel kills the child with its
+/// parent. Either leaves at most a part of one step in flight, so others wait no longer than that
+/// step would have locked its space. A drive that does not answer at all blocks the guardian; it
+/// blocks the pass only if the guardian has died and the pass writes the values itself.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Limits that are lowered now. Dropping it restores them too; [`Guard::restore`] tells how it went.
+/// Limits that are currently lowered. Dropping it restores them too; [`Guard::restore`] reports the
+/// result.
 #[derive(Debug)]
 pub struct Guard {
     state_dir: PathBuf,
     sysfs: PathBuf,
     lowered: Vec<Lowered>,
     command: Vec<OsString>,
-    /// `None` where nothing was lowered, or all was restored.
+    /// `None` if nothing was lowered, or everything was restored.
     active: Option<Active>,
 }
 
@@ -58,13 +59,13 @@ struct Active {
 }
 
 impl Guard {
-    /// Journals, starts the guardian (`guardian` is the command that ends up in [`guard`]), lowers
-    /// the limits. Drives whose limit is already as low are left alone, as are those that take no
-    /// discards. The name of a partition stands for its drive.
-    /// `sysfs` is `/sys` but in tests.
+    /// Journals the limits, starts the guardian (`guardian` is the command that ends up in
+    /// [`guard`]) and lowers the limits. Drives whose limit is already as low are left alone, as
+    /// are those without discard support. A partition's name refers to its drive. `sysfs` is `/sys`
+    /// except in tests.
     ///
     /// # Errors
-    /// Where a step fails; what was lowered by then is restored.
+    /// If a step fails; whatever was lowered by then is restored.
     pub fn lower(
         state_dir: &Path,
         sysfs: &Path,
@@ -75,7 +76,7 @@ impl Guard {
         restore_leftovers(state_dir, sysfs)?;
         let directory = journal::create_directory(state_dir)?;
         let lowered = plan(sysfs, devices, max_bytes)?;
-        refuse_what_others_lowered(&directory, &lowered)?;
+        refuse_limits_of_running_passes(&directory, &lowered)?;
         let mut guard = Self {
             state_dir: state_dir.to_owned(),
             sysfs: sysfs.to_owned(),
@@ -104,7 +105,7 @@ impl Guard {
         Ok(guard)
     }
 
-    /// What was lowered.
+    /// Returns the lowered limits.
     pub fn lowered(&self) -> &[Lowered] {
         &self.lowered
     }
@@ -112,7 +113,7 @@ impl Guard {
     /// Starts another guardian if it has died.
     ///
     /// # Errors
-    /// Where it cannot be started.
+    /// If it cannot be started.
     pub fn keep_guarded(&mut self) -> Result<(), LimitError> {
         if let Some(active) = &mut self.active
             && active.guardian.has_died()
@@ -122,10 +123,10 @@ impl Guard {
         Ok(())
     }
 
-    /// Puts the old values back and removes the journal.
+    /// Restores the old values and removes the journal.
     ///
     /// # Errors
-    /// Where a value cannot be written.
+    /// If a value cannot be written.
     pub fn restore(mut self) -> Result<Vec<(Lowered, Restored)>, LimitError> {
         self.finish()
     }
@@ -145,7 +146,7 @@ impl Guard {
                     ),
                 ),
             }),
-            // It died, or failed: the reason shows itself again.
+            // The guardian died or failed; the reason will show up again here.
             guardian::Dismissed::Failed => {
                 let directory = journal::create_directory(&self.state_dir)?;
                 match JournalFile::claim(&directory, &journal)? {
@@ -173,7 +174,7 @@ fn plan(sysfs: &Path, devices: &[String], max_bytes: u64) -> Result<Vec<Lowered>
                 message: format!("there is no drive {device}"),
             });
         };
-        // Partitions of one drive.
+        // Another partition of the same drive.
         if lowered.iter().any(|limit| limit.device == queue.device()) {
             continue;
         }
@@ -192,9 +193,10 @@ fn plan(sysfs: &Path, devices: &[String], max_bytes: u64) -> Result<Vec<Lowered>
     Ok(lowered)
 }
 
-/// What is journaled by a pass that lives is no "old" value. The drives' locks forbid it; this is
-/// for a pass that was started with another run directory.
-fn refuse_what_others_lowered(
+/// Fails if a running pass has journaled a limit of the same drives, because its current value is
+/// not an original one. The drive locks normally prevent this; it matters for a pass that was
+/// started with another run directory.
+fn refuse_limits_of_running_passes(
     directory: &Directory,
     lowered: &[Lowered],
 ) -> Result<(), LimitError> {
@@ -234,7 +236,7 @@ fn write_new(sysfs: &Path, limit: &Lowered) -> Result<(), LimitError> {
     if found_bytes == limit.new_bytes {
         return Ok(());
     }
-    // The journal does not know this value: put it back here.
+    // The journal does not contain this value, so restore it here.
     queue.write(limit.restorable_bytes)?;
     Err(LimitError::Invalid {
         path: queue.max_path(),

@@ -1,47 +1,50 @@
-//! The controller: how large the next step may be, how long to wait before it, when to give up.
+//! The pacing controller: decides how large the next step may be, how long to wait before it, and
+//! when to give up.
 //!
-//! Its goals, in this order: nobody notices (mean and 99th percentile of each probe within their
-//! budgets), space is never locked for long (each step below `stall`), and the pass is as fast as
-//! these two allow. It is pure: readings, counters and finished steps are handed in, with their
-//! times, and it answers [`Action`]s.
+//! Its goals, in this order: do not disturb anyone (mean and 99th percentile of each probe stay
+//! within their budgets), never lock space for long (each step below `stall`), and be as fast as
+//! these two allow. It is pure: readings, counters and finished steps are passed in with their
+//! times, and it returns [`Action`]s.
 //!
 //! # Budgets
 //! Mean: twice the quiet mean, or `--max-latency`. Tail: three times the quiet p99. On an idle NVMe
 //! drive twice nothing is still nothing, so at least 1 ms (mean) and 2 ms (p99) above quiet. A few
-//! seconds see little of a tail: what reads take between steps may widen its budget, twofold at most.
+//! seconds of measuring see little of the tail: latencies measured between steps may widen its
+//! budget, at most twofold.
 //!
 //! # Pauses
-//! A step is felt from the moment at which it is given to the kernel until some time after its last
-//! discard: its *window* (the aftermath is taken to be as long as the step, 5 ms to 2 s). Readings
-//! are taken at random moments, so the part of them that meets windows is the part of time that
-//! windows take (Poisson arrivals see time averages: Wolff 1982). Of the readings that met a window
-//! the controller knows the mean excess `m` over the idle level and the part `q` above the tail's
-//! limit. If a window of length `W` comes every `T`, the pass's mean is `idle + m W / T` and the
-//! part above the limit `idle_q + q W / T`. The pass takes half of what is left of the budgets; the
-//! other half is for what the probe, a sample, does not see:
+//! A step affects latency from the moment it is given to the kernel until some time after its last
+//! discard: its *window* (the aftermath is assumed to be as long as the step, within 5 ms to 2 s).
+//! Readings are taken at random moments, so the fraction of them that falls into windows equals the
+//! fraction of time that windows take (Poisson arrivals see time averages: Wolff 1982). From the
+//! readings that fell into a window the controller knows the mean excess `m` over the idle level
+//! and the fraction `q` above the tail's limit. If a window of length `W` comes every `T`, the
+//! pass's mean is `idle + m W / T` and the fraction above the limit is `idle_q + q W / T`. The pass
+//! uses half of what is left of the budgets; the other half is a reserve for what the probe, being
+//! a sample, does not see:
 //!
 //! ```text
 //! T >= W * max( m / (0.5 * (budget - idle)),  q / (0.5 * (1 % - idle_q)) )
 //! ```
 //!
-//! and the pause is what is left of `T` after the step. A step that puts every read above the limit
-//! thus gets 0.5 % of the time, one that merely slows reads down gets more, one that is not felt
-//! gets all of it. `q` begins with a prior of 5 % worth four readings: about 30 clean readings in
-//! windows are needed for full speed.
+//! and the pause is what remains of `T` after the step. A step that pushes every read above the
+//! limit thus gets 0.5 % of the time, one that merely slows reads down gets more, and one without
+//! any effect gets all of it. `q` starts with a prior of 5 % worth four readings: about 30 clean
+//! readings in windows are needed for full speed.
 //!
-//! A plan may be wrong, so there are brakes: nothing is done while a read has been waiting for
-//! longer than the limit, until three good readings after a step that hurt, while the readings since
-//! the last step are over budget, while the ledger of the last two minutes is over (no credit is
-//! carried further than that), and while diskstats or pressure object. A brake is a pause and does
-//! not change the size of steps.
+//! The plan may be wrong, so there are brakes: no step is made while a read has been waiting for
+//! longer than the limit, until three good readings after a step that hurt, while the readings
+//! since the last step are over budget, while the ledger of the last two minutes is over budget (no
+//! credit is carried further than that), or while diskstats or pressure object. A brake is a pause
+//! and does not change the size of steps.
 //!
 //! # Sizes
 //! See `pace/size.rs` (levels, slow start) and `pace/cost.rs` (the fit).
 //!
 //! # Giving up
-//! When the smallest steps after the longest pauses (30 s) break the budget several times in a row;
-//! or when the brakes have held for [`Settings::patience`] with nothing trimmed: then the store is
-//! busy by itself.
+//! The controller gives up when the smallest steps after the longest pauses (30 s) break the budget
+//! several times in a row, or when the brakes have held for [`Settings::patience`] with nothing
+//! trimmed, because the store itself is busy then.
 
 mod cost;
 mod histogram;
@@ -71,42 +74,43 @@ use units::duration;
 
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// A pause that waits for something to change asks again after this.
-const ASK_AGAIN: Duration = Duration::from_millis(100);
-/// Readings below which there is no quiet level.
+/// Interval after which a pause that waits for a change asks again.
+const RECHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// Minimum number of readings for a quiet level.
 const QUIET_READINGS_MIN: u64 = 8;
-/// Smallest steps with longest pauses that break the budget in a row, before giving up.
-const TRIES: u32 = 2;
-/// Windows that late readings may still have met.
+/// Give up after this many consecutive smallest steps that broke the budget despite the longest
+/// pauses.
+const FAILED_ATTEMPTS_MAX: u32 = 2;
+/// Maximum number of windows kept for late readings.
 const WINDOWS_MAX: usize = 256;
-/// Without any probe a step is followed by a pause of its own length, at least.
-const BLIND_STRETCH: f64 = 1.0;
+/// Without any probe, a step is followed by a pause of at least its own length.
+const NO_PROBE_STRETCH: f64 = 1.0;
 const AFTERMATH_MIN: Duration = Duration::from_millis(5);
 const AFTERMATH_MAX: Duration = Duration::from_secs(2);
-/// For so long a brake is put down to the last step.
-const OWN_FAULT: Duration = Duration::from_secs(10);
-/// A step takes at most what `--rate` allows for this long.
+/// How long after the last step a brake is attributed to it.
+const OWN_EFFECT_MAX: Duration = Duration::from_secs(10);
+/// A step discards at most what `--rate` allows in this time.
 const RATE_SLICE_S: f64 = 0.25;
 
-/// What the user allows.
+/// User-configurable limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// `--max-latency`: mean latency of the drive probe; `None`: twice the quiet level (but see
     /// [`Controller::budgets`]).
     pub max_latency: Option<Duration>,
-    /// Longest time for which a step may keep discards in flight: what an allocation that needs
-    /// just this space would wait.
+    /// Longest time for which a step may keep discards in flight, which is how long an allocation
+    /// that needs exactly this space would wait.
     pub stall: Duration,
-    /// `--rate`, bytes a second of discards.
+    /// `--rate`, discarded bytes per second.
     pub rate_bytes_per_s: Option<u64>,
-    /// Largest step.
+    /// Maximum step size.
     pub step_bytes_max: u64,
-    /// How long to wait for a store that is busy by itself before giving up.
+    /// How long to wait for a busy store before giving up.
     pub patience: Duration,
 }
 
 impl Default for Settings {
-    /// Twice the quiet level, 50 ms of locked space, no limit of rate, steps of at most 1 GiB, ten
+    /// Twice the quiet level, 50 ms of locked space, no rate limit, steps of at most 1 GiB, ten
     /// minutes of patience.
     fn default() -> Self {
         Self {
@@ -119,22 +123,22 @@ impl Default for Settings {
     }
 }
 
-/// What one step did.
+/// Result of one step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepOutcome {
-    /// When FITRIM was called and when the drives had settled.
+    /// When FITRIM was called.
     pub began: Duration,
-    /// See `began`.
+    /// When the drives had settled.
     pub settled: Duration,
     /// Time from the call to the last discard: how long space was locked.
     pub locked: Duration,
-    /// Bytes discarded on the mounted device; `None` where not measurable.
+    /// Bytes discarded on the mounted device; `None` if not measurable.
     pub discarded_bytes: Option<u64>,
-    /// Free bytes visited, where known.
+    /// Free bytes visited, if known.
     pub free_bytes: Option<u64>,
-    /// Free extents visited, where known.
+    /// Free extents visited, if known.
     pub free_extents: Option<u64>,
-    /// The wait for the drives timed out.
+    /// Whether waiting for the drives timed out.
     pub timed_out: bool,
 }
 
@@ -143,16 +147,16 @@ pub struct StepOutcome {
 pub enum Action {
     /// Make a step.
     Go,
-    /// Wait this long, then ask again.
+    /// Wait, then ask again.
     Wait {
-        /// How long.
+        /// How long to wait.
         pause: Duration,
-        /// For people: `reads take 9.1 ms, budget 4.0 ms`.
+        /// Human-readable reason: `reads take 9.1 ms, budget 4.0 ms`.
         reason: String,
     },
-    /// The budget cannot be kept: smallest steps and longest pauses did not help.
+    /// The budget cannot be kept even with the smallest steps and longest pauses.
     GiveUp {
-        /// What was seen, and against what.
+        /// What was observed, and which budget it broke.
         reason: String,
     },
 }
@@ -163,11 +167,11 @@ struct Last {
     began: Duration,
     settled: Duration,
     window: Duration,
-    /// The first question after it was asked.
+    /// Whether [`Controller::account`] has evaluated it.
     accounted: bool,
 }
 
-/// The controller. Pure: everything it knows is handed to it.
+/// The pacing controller. Pure: everything it knows is passed in.
 #[derive(Debug)]
 pub struct Controller {
     settings: Settings,
@@ -178,21 +182,21 @@ pub struct Controller {
     last: Option<Last>,
     /// When the last step was allowed.
     allowed_at: Option<Duration>,
-    /// Bytes that `--rate` allows now; negative: owed.
+    /// Bytes that `--rate` currently allows; negative if overdrawn.
     tokens_bytes: f64,
     tokens_at: Option<Duration>,
-    /// Brakes have held without a step since.
+    /// Start of the current period of braking without a step.
     braked_since: Option<Duration>,
-    /// Smallest steps in a row for which the longest pause was too short.
-    tries: u32,
-    /// Without a probe: lengthened by vetoes.
-    blind: f64,
-    blind_vetoed: bool,
+    /// Consecutive smallest steps for which the longest pause was too short.
+    failed_attempts: u32,
+    /// Pause factor without a probe, doubled by vetoes.
+    no_probe_factor: f64,
+    no_probe_vetoed: bool,
 }
 
 impl Controller {
-    /// `probes` are the probes' labels with their quiet levels; the first is the drive probe.
-    /// `quiet` are samples from before the pass, for await and pressure.
+    /// Creates a controller. `probes` are the probes' labels with their quiet levels; the first is
+    /// the drive probe. `quiet` are samples from before the pass, for await and pressure.
     pub fn new(settings: Settings, probes: Vec<(String, QuietLevel)>, quiet: &[Sample]) -> Self {
         let probes: Vec<Latency> = probes
             .into_iter()
@@ -223,13 +227,13 @@ impl Controller {
             tokens_bytes: 0.0,
             tokens_at: None,
             braked_since: None,
-            tries: 0,
-            blind: 1.0,
-            blind_vetoed: false,
+            failed_attempts: 0,
+            no_probe_factor: 1.0,
+            no_probe_vetoed: false,
         }
     }
 
-    /// Quiet level of readings; `None` where there are too few that were answered, or most failed.
+    /// Computes the quiet level of readings; `None` if too few were answered, or most failed.
     pub fn quiet_level(readings: &[Reading]) -> Option<QuietLevel> {
         let mut histogram = Histogram::new();
         let mut failed = 0u64;
@@ -246,7 +250,7 @@ impl Controller {
         level_of(&histogram)
     }
 
-    /// The budgets in force, one sentence each, for people.
+    /// Returns the budgets in force, one human-readable sentence each.
     pub fn budgets(&self) -> Vec<String> {
         let mut sentences: Vec<String> = self.probes.iter().map(Latency::sentence).collect();
         sentences.push(format!(
@@ -260,35 +264,35 @@ impl Controller {
         sentences
     }
 
-    /// The budget of a probe's mean latency; zero where there is no such probe.
+    /// Returns the budget of a probe's mean latency; zero if there is no such probe.
     pub fn budget(&self, probe: usize) -> Duration {
         self.probes
             .get(probe)
             .map_or(Duration::ZERO, |probe| probe.mean_budget)
     }
 
-    /// Takes readings in: all that a probe handed out at once, pending ones included. `probe` is the
-    /// index given to [`Controller::new`]; others are ignored.
+    /// Adds readings: everything that a probe returned at once, including pending ones. `probe` is
+    /// the index given to [`Controller::new`]; other indices are ignored.
     pub fn read(&mut self, probe: usize, readings: &[Reading]) {
         if let Some(probe) = self.probes.get_mut(probe) {
             probe.read(readings);
         }
     }
 
-    /// Takes a sample of the counters in: await and pressure are vetoes.
+    /// Adds a counter sample, whose await and pressure can veto steps.
     pub fn sample(&mut self, sample: &Sample) {
         self.veto.sample(sample);
-        // With a probe they may only say no; without one they are all there is to learn from.
-        if self.probes.is_empty() && !self.blind_vetoed && self.veto.holds().is_some() {
-            self.blind_vetoed = true;
-            self.blind = (self.blind * 2.0).min(4096.0);
+        // With a probe the counters only veto; without one they are the only source to learn from.
+        if self.probes.is_empty() && !self.no_probe_vetoed && self.veto.reason().is_some() {
+            self.no_probe_vetoed = true;
+            self.no_probe_factor = (self.no_probe_factor * 2.0).min(4096.0);
         }
     }
 
-    /// Takes a finished step in: larger steps while all is well, smaller ones when it is not.
+    /// Adds a finished step. Step sizes grow while latency is fine and shrink when it is not.
     pub fn finished(&mut self, outcome: &StepOutcome) {
         let took = outcome.settled.saturating_sub(outcome.began);
-        // The wait for quiet counters is no work.
+        // Waiting for quiet counters does not count as work.
         let locked = outcome.locked.min(took);
         let aftermath = locked.clamp(AFTERMATH_MIN, AFTERMATH_MAX);
         let window = locked.saturating_add(aftermath);
@@ -307,7 +311,7 @@ impl Controller {
             to: outcome.began.saturating_add(window),
             level: self.sizes.level(),
         });
-        self.veto.own(took);
+        self.veto.add_own_wait(took);
         self.sizes.finished(&Done {
             extents: outcome.free_extents,
             visited_bytes: outcome.free_bytes,
@@ -325,10 +329,10 @@ impl Controller {
             window,
             accounted: false,
         });
-        self.blind_vetoed = false;
+        self.no_probe_vetoed = false;
     }
 
-    /// What to do now.
+    /// Returns what to do now.
     pub fn next(&mut self, now: Duration) -> Action {
         self.account(now);
         if let Some(wait) = self.rate(now) {
@@ -336,7 +340,7 @@ impl Controller {
         }
         let (planned_until, strained) = self.planned();
         if now < planned_until {
-            let reason = self.reason_of_plan();
+            let reason = self.plan_reason();
             return Action::Wait {
                 pause: planned_until.saturating_sub(now).min(PAUSE_MAX),
                 reason,
@@ -348,77 +352,77 @@ impl Controller {
         if strained && self.probes.is_empty() {
             self.sizes.smallest();
         }
-        let owes = self.probes.iter().find_map(Latency::owes);
-        if let Some(reason) = &owes {
+        let overdrawn = self.probes.iter().find_map(Latency::overdrawn_reason);
+        if let Some(reason) = &overdrawn {
             self.sizes.smallest();
             if idle < PAUSE_MAX {
                 return Action::Wait {
-                    pause: ASK_AGAIN,
+                    pause: RECHECK_INTERVAL,
                     reason: reason.clone(),
                 };
             }
         }
-        let unwell = self
+        let distress = self
             .probes
             .iter()
-            .find_map(Latency::unwell)
+            .find_map(Latency::distress_reason)
             .or_else(|| {
-                let late = idle > OWN_FAULT;
-                late.then(|| self.probes.iter().find_map(Latency::busy))?
+                let late = idle > OWN_EFFECT_MAX;
+                late.then(|| self.probes.iter().find_map(Latency::busy_reason))?
             })
-            .or_else(|| self.veto.holds().map(str::to_owned));
-        if let Some(reason) = unwell {
+            .or_else(|| self.veto.reason().map(str::to_owned));
+        if let Some(reason) = distress {
             return self.brake(now, idle, reason);
         }
-        // A try: did the longest pause not suffice for the smallest steps?
-        if self.last.is_some() && self.sizes.is_smallest() && (strained || owes.is_some()) {
-            self.tries += 1;
-            if self.tries > TRIES {
+        // An attempt: the longest pause was not enough for the smallest steps.
+        if self.last.is_some() && self.sizes.is_smallest() && (strained || overdrawn.is_some()) {
+            self.failed_attempts += 1;
+            if self.failed_attempts > FAILED_ATTEMPTS_MAX {
                 return Action::GiveUp {
                     reason: format!(
                         "the smallest steps with pauses of {} s do not keep the budget: {}",
                         PAUSE_MAX.as_secs(),
-                        owes.unwrap_or_else(|| self.reason_of_plan())
+                        overdrawn.unwrap_or_else(|| self.plan_reason())
                     ),
                 };
             }
         } else {
-            self.tries = 0;
+            self.failed_attempts = 0;
         }
         self.braked_since = None;
-        if !self.blind_vetoed {
-            self.blind = (self.blind * 0.9).max(1.0);
+        if !self.no_probe_vetoed {
+            self.no_probe_factor = (self.no_probe_factor * 0.9).max(1.0);
         }
         self.allowed_at = Some(now);
         Action::Go
     }
 
-    /// The pass stood still for reasons of its own (a closed window): whatever held it up before is
-    /// no reason to give up now.
+    /// Tells the controller that the pass was idle for other reasons (a closed window): whatever
+    /// held it up before is no reason to give up now.
     pub fn rested(&mut self) {
         self.braked_since = None;
-        self.tries = 0;
+        self.failed_attempts = 0;
     }
 
-    /// How large the next step may be.
+    /// Returns the budget of the next step.
     pub fn step_budget(&self) -> StepBudget {
         self.sizes.budget()
     }
 
-    /// How long discards of this much would be in flight, from what was measured in this pass, with
-    /// a margin; `None` before anything was.
+    /// Predicts how long discarding this much would take, based on this pass's measurements, with a
+    /// margin; `None` before anything was measured.
     pub fn predicted_stall(&self, bytes: u64, extents: u64) -> Option<Duration> {
         self.sizes.predicted(bytes, extents)
     }
 
-    /// Mean, median and p99 over the whole pass so far, for a probe; what still waits counts with
-    /// the time that it has waited. Requests that failed took no time that would mean anything: they
-    /// are left out here, and hold the pass up.
+    /// Returns mean, median and p99 of a probe over the whole pass so far; pending requests count
+    /// with the time they have waited. Failed requests have no meaningful latency: they are left
+    /// out here, and act as a brake.
     pub fn seen(&self, probe: usize) -> Option<QuietLevel> {
         self.probes.get(probe)?.seen()
     }
 
-    /// Sorts readings, and looks back at the last step at the first question after it.
+    /// Sorts readings, and evaluates the last step on the first call after it.
     fn account(&mut self, now: Duration) {
         for probe in &mut self.probes {
             probe.sort(&self.windows);
@@ -428,7 +432,7 @@ impl Controller {
         };
         last.accounted = true;
         let since = self.allowed_at.unwrap_or(last.began).min(last.began);
-        self.sizes.busy(now.saturating_sub(since));
+        self.sizes.add_busy(now.saturating_sub(since));
         let probes = &self.probes;
         let left = self.sizes.choose(
             now,
@@ -444,13 +448,13 @@ impl Controller {
         }
     }
 
-    /// Until when the last step's pause lasts; and whether it would have to be longer than allowed.
+    /// Returns when the last step's pause ends, and whether it should be longer than the maximum.
     fn planned(&self) -> (Duration, bool) {
         let Some(last) = self.last else {
             return (Duration::ZERO, false);
         };
         let stretch = if self.probes.is_empty() {
-            BLIND_STRETCH * self.blind
+            NO_PROBE_STRETCH * self.no_probe_factor
         } else {
             stretch(&self.probes, self.sizes.level())
         };
@@ -460,7 +464,7 @@ impl Controller {
         (until.min(latest), until > latest)
     }
 
-    fn reason_of_plan(&self) -> String {
+    fn plan_reason(&self) -> String {
         let level = self.sizes.level();
         self.probes
             .iter()
@@ -492,7 +496,7 @@ impl Controller {
     fn brake(&mut self, now: Duration, idle: Duration, reason: String) -> Action {
         let since = *self.braked_since.get_or_insert(now);
         let long = now.saturating_sub(since);
-        let by_itself = idle > OWN_FAULT;
+        let by_itself = idle > OWN_EFFECT_MAX;
         if long >= self.settings.patience && by_itself {
             return Action::GiveUp {
                 reason: format!(
@@ -507,13 +511,13 @@ impl Controller {
             Some(_) => reason,
         };
         Action::Wait {
-            pause: ASK_AGAIN,
+            pause: RECHECK_INTERVAL,
             reason,
         }
     }
 }
 
-/// The largest stretch that any probe asks for.
+/// Returns the largest stretch that any probe requires.
 fn stretch(probes: &[Latency], level: usize) -> f64 {
     probes
         .iter()

@@ -7,12 +7,12 @@ mod tests;
 
 pub use model::{
     ASSUMED_BYTES_PER_S, Closed, DEADLINE_PASSED, Ended, Event, Gate, Options, Outcome, Parts,
-    Progress, Progressed, STALL_UNASKED, asked_to_end, describe_stop,
+    Progress, Progressed, STALL_MAX_DEFAULT, describe_stop, requested_end,
 };
 
-/// Makes a pass: measures the quiet level, then steps and waits until everything was visited or
-/// something ends it. Whatever the end, the checkpoint tells how far it came (none is left by a
-/// complete or cancelled pass).
+/// Runs a pass: measures the quiet level, then makes steps and waits until everything was visited
+/// or something ends it. Whatever the end, the checkpoint records how far it came (a complete or
+/// cancelled pass leaves none).
 pub fn run(parts: Parts<'_>, options: &Options, progress: &mut dyn Progress) -> Outcome {
     engine::run(parts, options, progress)
 }

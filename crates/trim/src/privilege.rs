@@ -1,6 +1,6 @@
-//! What this process may do, as /proc/self/status tells.
+//! Privileges of this process, from /proc/self/status.
 
-/// Whether this process may trim: `CAP_SYS_ADMIN`, which root in a container often lacks.
+/// Returns whether this process may trim: `CAP_SYS_ADMIN`, which root in a container often lacks.
 pub fn may_trim() -> bool {
     const CAP_SYS_ADMIN: u64 = 1 << 21;
     status_mask("CapEff").map_or_else(
@@ -9,7 +9,7 @@ pub fn may_trim() -> bool {
     )
 }
 
-/// A mask of /proc/self/status (proc(5)).
+/// Reads a mask from /proc/self/status (proc(5)).
 pub(crate) fn status_mask(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     mask_in(&status, name)

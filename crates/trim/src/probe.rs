@@ -1,10 +1,10 @@
-//! What others feel: a low-rate probe of small random reads on the drives themselves.
+//! Latency probe of the drives: small random reads at a low rate.
 //!
-//! The probe is an open loop: reads are due at random moments of their own, whatever became of the
-//! earlier ones, so that a drive that stops for a while is seen as often as a store would see it
-//! (with one read at a time a stop of a second would be one reading in place of twenty). The
-//! intervals are drawn at random, so that they cannot keep step with the pass. A drive with nothing
-//! but hung reads costs a few threads, and hides no other drive: each has threads of its own.
+//! The probe is an open loop: reads are due at random times, regardless of earlier ones, so that a
+//! stalled drive is seen as often as a store would see it (with one read at a time, a stall of a
+//! second would be one reading instead of twenty). The random intervals cannot lock into step with
+//! the pass. A drive whose reads all hang ties up a few threads and hides no other drive, because
+//! each has its own threads.
 
 mod readings;
 pub mod store;
@@ -19,25 +19,26 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A source of readings that runs beside the pass.
+/// A source of readings that runs alongside the pass.
 pub trait Probe {
-    /// What it asks: `4 KiB reads of nvme0n1, nvme1n1`, `http://localhost:9200/`.
+    /// Returns what it queries: `4 KiB reads of nvme0n1, nvme1n1`, `http://localhost:9200/`.
     fn label(&self) -> String;
-    /// Readings since the last call, oldest first; a pending one comes last and comes again.
+    /// Returns the readings since the last call, oldest first; pending ones come last and are
+    /// returned again.
     fn drain(&mut self) -> Vec<Reading>;
 }
 
-/// How a [`DriveProbe`] reads.
+/// Options of a [`DriveProbe`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DriveProbeOptions {
-    /// Reads a second, over all drives together.
+    /// Reads per second, over all drives together.
     pub reads_per_s: f64,
     /// Seed of the offsets and of the intervals' jitter.
     pub seed: u64,
 }
 
 impl Default for DriveProbeOptions {
-    /// 20 reads a second: too few for a drive to feel, enough to see what lasts 50 ms.
+    /// 20 reads per second: too few to load a drive, enough to see anything that lasts 50 ms.
     fn default() -> Self {
         Self {
             reads_per_s: 20.0,
@@ -49,27 +50,27 @@ impl Default for DriveProbeOptions {
 /// Why the drives cannot be probed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// A drive could not be opened or asked for its size.
+    /// A drive could not be opened or its size not determined.
     #[error("{path}: {source}")]
     Drive {
-        /// Which.
+        /// Path of the drive.
         path: PathBuf,
-        /// What the kernel said.
+        /// Error from the kernel.
         source: io::Error,
     },
-    /// It holds less than one read.
+    /// The drive is smaller than one read.
     #[error("{path}: {size_bytes} bytes are too few for a read of {read_bytes} bytes")]
     TooSmall {
-        /// Which.
+        /// Path of the drive.
         path: PathBuf,
-        /// Its size.
+        /// Size of the drive.
         size_bytes: u64,
-        /// What would be read.
+        /// Size of one read.
         read_bytes: u64,
     },
 }
 
-/// Small random reads on drives (or files), in threads of their own, past the page cache.
+/// Reads small random blocks of drives (or files) in its own threads, bypassing the page cache.
 pub struct DriveProbe {
     label: String,
     shared: Arc<Shared>,
@@ -82,20 +83,20 @@ impl std::fmt::Debug for DriveProbe {
     }
 }
 
-/// What is read at once: the block size of most stores and filesystems.
+/// Size of one read: the block size of most stores and filesystems.
 const READ_BYTES: u64 = 4096;
-/// Offsets and memory fit the largest logical block size of Linux' drives.
+/// Offsets and memory are aligned for the largest logical block size of Linux drives.
 const LOGICAL_BYTES_MAX: u64 = 64 << 10;
-/// Reads of one drive that may wait at the same time.
+/// Maximum number of pending reads per drive.
 const WORKERS_MAX: u64 = 4;
-/// For so long the drives' descriptors may stay open after the probe was dropped, where the drives
+/// How long dropping the probe waits for the drives' descriptors to be closed, if the drives
 /// answer: a loop device that is in use cannot be detached.
-const GOODBYE: Duration = Duration::from_millis(100);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Somebody wants the threads to end, or a thread has ended.
+    /// Notified when the threads should end, or a thread has ended.
     changed: Condvar,
 }
 
@@ -103,12 +104,12 @@ struct Shared {
 struct State {
     stop: bool,
     threads: usize,
-    /// A slot for each worker.
+    /// One slot per worker.
     readings: Readings,
     drives: Vec<Schedule>,
 }
 
-/// When the next read of a drive is due, and where.
+/// When and where the next read of a drive is due.
 #[derive(Debug)]
 struct Schedule {
     random: SplitMix64,
@@ -118,11 +119,11 @@ struct Schedule {
 }
 
 impl Schedule {
-    /// Takes the next read: its block.
+    /// Takes the next read and returns its block.
     fn take(&mut self, now: Duration) -> u64 {
         let jitter = 0.5 + self.random.unit();
         let interval = Duration::from_secs_f64(self.interval_s * jitter);
-        // What nobody could send, as all workers waited, is not sent later in a burst.
+        // Reads missed while all workers were waiting are not made up for in a burst.
         let late = now.saturating_sub(self.due);
         self.due = if late > interval { now } else { self.due } + interval;
         self.random.below(self.blocks)
@@ -130,7 +131,7 @@ impl Schedule {
 }
 
 impl Shared {
-    /// A thread that panicked took no invariant with it.
+    /// A panicking thread leaves no broken invariant behind.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -177,7 +178,7 @@ impl DriveProbe {
     /// Opens the drives (`/dev/nvme0n1`) read-only and begins to read.
     ///
     /// # Errors
-    /// Where a drive cannot be opened for direct reads, or holds less than one read.
+    /// If a drive cannot be opened for direct reads, or is smaller than one read.
     pub fn start<C: Clock + Clone + Send + 'static>(
         drives: &[PathBuf],
         options: DriveProbeOptions,
@@ -214,7 +215,7 @@ impl DriveProbe {
         });
         for (index, drive) in opened.iter().enumerate() {
             let mut random = SplitMix64(seeds.next());
-            // Drives take turns by chance: each begins somewhere in its first interval.
+            // Drives take turns at random: each begins somewhere in its first interval.
             let due = begun + Duration::from_secs_f64(interval_s * random.unit());
             shared.lock().drives.push(Schedule {
                 random,
@@ -271,7 +272,8 @@ impl Probe for DriveProbe {
 }
 
 impl Drop for DriveProbe {
-    /// Ends the threads. One that waits for a drive ends when the drive answers; nobody waits for it.
+    /// Ends the threads. A thread that is waiting for a drive ends when the drive answers; it is
+    /// not waited for.
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.stop = true;
@@ -279,7 +281,7 @@ impl Drop for DriveProbe {
         let _ = self
             .shared
             .changed
-            .wait_timeout_while(state, GOODBYE, |state| state.threads > 0);
+            .wait_timeout_while(state, CLOSE_TIMEOUT, |state| state.threads > 0);
     }
 }
 
@@ -294,7 +296,7 @@ struct Worker<C> {
 
 impl<C: Clock> Worker<C> {
     fn run(self) {
-        // Direct reads want aligned memory: a vector is not, but holds a place that is.
+        // Direct reads need aligned memory, so read into an aligned part of the vector.
         let length = usize::try_from(self.read_bytes).unwrap_or(4096);
         let mut memory = vec![0u8; length * 2];
         let offset = memory.as_ptr().align_offset(length).min(length);
@@ -309,13 +311,13 @@ impl<C: Clock> Worker<C> {
         let Self {
             shared, descriptor, ..
         } = self;
-        // Closed before anybody hears that this thread is gone.
+        // Close it before announcing that this thread is gone.
         drop(descriptor);
         shared.lock().threads -= 1;
         shared.changed.notify_all();
     }
 
-    /// Waits until a read is due and takes it; `None` where the probe was dropped.
+    /// Waits until a read is due and takes it; `None` if the probe was dropped.
     fn next_read(&self) -> Option<(Duration, u64)> {
         let mut state = self.shared.lock();
         loop {
@@ -326,7 +328,7 @@ impl<C: Clock> Worker<C> {
             let due = state.drives[self.drive].due;
             if due <= now {
                 let block = state.drives[self.drive].take(now);
-                // Asked now: how late this thread was woken is no fault of the drive.
+                // Start counting now: being woken late is not the drive's fault.
                 state.readings.asked(self.slot, now);
                 return Some((now, block));
             }
@@ -340,7 +342,7 @@ impl<C: Clock> Worker<C> {
     }
 }
 
-/// Steele, Lea, Flood: Fast splittable pseudorandom number generators (2014).
+/// SplitMix64 generator (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
 #[derive(Debug, Clone)]
 struct SplitMix64(u64);
 
@@ -353,13 +355,13 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// In `[0, 1)`.
+    /// Returns a number in `[0, 1)`.
     #[allow(clippy::cast_precision_loss)] // 53 bits
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// In `[0, bound)` (Lemire's multiplication).
+    /// Returns a number in `[0, bound)` (Lemire's multiplication).
     fn below(&mut self, bound: u64) -> u64 {
         #[allow(clippy::cast_possible_truncation)] // below `bound`
         let value = ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64;

@@ -1,26 +1,28 @@
-//! A process that is known by more than its number, because numbers are used again.
+//! Process identity that survives reuse of process IDs.
 
 use serde::{Deserialize, Serialize};
 use std::fs;
 
-/// A process: its number and the moment at which it began.
+/// A process, identified by its ID and start time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProcessId {
-    /// Its number.
+    /// Process ID.
     pub(crate) pid: u32,
-    /// When it began, in clock ticks since boot: field 22 of /proc/PID/stat (proc(5)).
+    /// Start time in clock ticks since boot: field 22 of /proc/PID/stat (proc(5)).
     pub(crate) start_ticks: u64,
 }
 
 impl ProcessId {
-    /// This process. Without /proc the start is 0, which no lookup confirms.
+    /// Returns the identity of this process. Without /proc the start time is 0, which never
+    /// matches.
     pub(crate) fn own() -> Self {
         let pid = std::process::id();
         let start_ticks = read_stat(pid).map_or(0, |stat| stat.start_ticks);
         Self { pid, start_ticks }
     }
 
-    /// It still runs. A zombie does not: its descriptors are closed and its locks are gone.
+    /// Returns whether the process is still running. A zombie is not: its descriptors are closed
+    /// and its locks are released.
     pub(crate) fn is_alive(self) -> bool {
         read_stat(self.pid)
             .is_some_and(|stat| stat.start_ticks == self.start_ticks && !stat.is_dead)
@@ -37,8 +39,8 @@ fn read_stat(pid: u32) -> Option<Stat> {
     parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The command in the second field may hold blanks and parentheses: fields are counted from the
-/// last one.
+/// Parses /proc/PID/stat. The command in the second field may contain blanks and parentheses, so
+/// fields are counted from the last parenthesis.
 fn parse_stat(text: &str) -> Option<Stat> {
     let (_, after_command) = text.rsplit_once(')')?;
     let mut fields = after_command.split_ascii_whitespace();
@@ -67,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_lives_until_it_is_dead_even_unreaped() {
+    fn zombie_is_not_alive() {
         assert!(ProcessId::own().is_alive());
         let mut sleeper = Command::new("sleep")
             .arg("600")

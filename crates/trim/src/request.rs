@@ -1,4 +1,4 @@
-//! What a call asks for: how passes are made, when, and what is agreed to.
+//! The options of a trim request: how passes are made, when, and what the user consented to.
 
 use crate::filesystem::Filesystem;
 use crate::pace::Settings;
@@ -8,33 +8,33 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where locks are, whatever `--state` says.
+/// Directory of the locks, regardless of `--state`.
 pub const RUN_DIR: &str = "/run/trimtab";
 /// How long the quiet level is measured.
 pub const QUIET: Duration = Duration::from_secs(8);
 /// How long the drives may take after a step before the pass goes on, slower.
 pub const SETTLE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Everything that passes are made with.
+/// Options of a trim request.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// When they may work.
+    /// When passes may work.
     pub windows: Windows,
-    /// At once, also below a running store.
+    /// Whether to start at once, even below a running store.
     pub now: bool,
-    /// Budgets of latency and rate.
+    /// Latency and rate limits.
     pub settings: Settings,
-    /// For how long a step that cannot be split may lock its space.
+    /// How long a step that cannot be split may lock its space.
     pub accept_stall: Option<Duration>,
-    /// Longest duration of the whole call, waits included.
+    /// Maximum duration of the whole run, including waits.
     pub deadline: Option<Duration>,
-    /// What `discard_max_bytes` of the drives is lowered to.
+    /// Value to which `discard_max_bytes` of the drives is lowered.
     pub max_request_bytes: Option<u64>,
-    /// What is asked beside the drives, without the secrets that arguments and queries may hold.
+    /// Probes besides the drives, without the secrets that arguments and queries may contain.
     pub probes: Vec<String>,
     /// The cluster that has to be green, without secrets.
     pub green_cluster: Option<String>,
-    /// Checkpoints, the journal of limits, the audit log.
+    /// Directory of checkpoints, limit journals and the audit log.
     pub state_dir: PathBuf,
     /// Start over instead of resuming from the checkpoint.
     pub restart: bool,
@@ -43,17 +43,18 @@ pub struct Request {
 }
 
 impl Request {
-    /// Whether a word is missing that allows the trim: below a running store, `--window` or `--now`.
+    /// Returns whether consent for the trim is missing: below a running store, `--window` or
+    /// `--now` is required.
     pub fn lacks_consent(&self, filesystem: &Filesystem<'_>) -> bool {
         !filesystem.stores.is_empty() && !self.now && self.windows.is_empty()
     }
 
-    /// The state, without making its directories.
+    /// Returns the state store, without creating its directories.
     pub fn state(&self) -> State {
         state_at(self.state_dir.clone())
     }
 
-    /// For the audit log: what was asked for, as it was in force.
+    /// Returns the effective options for the audit log.
     pub fn for_audit(&self) -> Value {
         let seconds = |duration: Option<Duration>| duration.map(|duration| duration.as_secs_f64());
         json!({
@@ -64,7 +65,7 @@ impl Request {
             "rate_bytes_per_s": self.settings.rate_bytes_per_s,
             "max_request_bytes": self.max_request_bytes,
             "accept_stall_s": seconds(self.accept_stall),
-            // Commands and URLs may hold secrets.
+            // Commands and URLs may contain secrets.
             "probes": self.probes.len(),
             "require_green": self.green_cluster.is_some(),
             "restart": self.restart,
@@ -73,7 +74,7 @@ impl Request {
     }
 }
 
-/// The state, without making its directories.
+/// Returns the state store, without creating its directories.
 pub fn state_at(state_dir: PathBuf) -> State {
     State {
         state_dir,
@@ -81,7 +82,7 @@ pub fn state_at(state_dir: PathBuf) -> State {
     }
 }
 
-/// A request without any option, for tests.
+/// A request without any options, for tests.
 #[cfg(test)]
 pub(crate) fn plain(accept_stall: Option<Duration>) -> Request {
     Request {

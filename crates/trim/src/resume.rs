@@ -1,33 +1,34 @@
-//! The call that resumes a pass, ends it, or tells how far it is, as words of a command line.
+//! Builds the command lines that resume a pass, cancel it, or show its status.
 
 use std::path::Path;
 
-/// What another call for the same passes has to be given of this one's words. What the configuration
-/// says, or a variable of the environment that is no option of its own, holds for that call as well.
+/// The options of this run that another run for the same passes needs to repeat. Settings from the
+/// configuration file, and environment variables that do not correspond to an option, apply to that
+/// run as well and are left out.
 #[derive(Debug, Clone, Default)]
 pub struct ResumeCommand {
-    /// Where passes are found: `--config`, `--state`.
+    /// Options that locate passes: `--config`, `--state`.
     place: Vec<String>,
-    /// How they are made.
+    /// Options that determine how passes are made.
     options: Vec<String>,
-    /// Options whose values are not repeated: commands and queries may hold secrets.
+    /// Options whose values are not repeated, because commands and queries may contain secrets.
     omitted: Vec<&'static str>,
 }
 
-/// A command of this program.
+/// A command line of this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
-    /// Its words, unquoted: `trimtab`, `trim`, `--now`, `/data`.
+    /// Unquoted words: `trimtab`, `trim`, `--now`, `/data`.
     pub words: Vec<String>,
-    /// Options that it needs as well, whose values are not repeated.
+    /// Further required options whose values are not repeated.
     pub omitted: Vec<&'static str>,
-    /// How the pass was made is not known: it needs the options that it was begun with.
+    /// Whether the original options of the pass are unknown and have to be added.
     pub lacks_options: bool,
 }
 
 impl ResumeCommand {
-    /// Adds an option that says where passes are found, with its path made absolute: the next call
-    /// may come from another directory.
+    /// Adds an option that locates passes. Its path is made absolute, because the next run may
+    /// start in another directory.
     pub fn push_place(&mut self, option: &str, path: Option<&Path>) {
         push_path(&mut self.place, option, path);
     }
@@ -48,8 +49,8 @@ impl ResumeCommand {
         push_path(&mut self.options, option, path);
     }
 
-    /// Adds a URL without a query, or a program without arguments; of others only the option is
-    /// named.
+    /// Adds an option with a URL without a query, or a program without arguments. Any other value
+    /// is left out and only the option is named.
     pub fn push_unless_secret(&mut self, option: &'static str, text: &str) {
         if text.contains(|c: char| c.is_whitespace() || c == '?' || c == '@') {
             if !self.omitted.contains(&option) {
@@ -60,7 +61,7 @@ impl ResumeCommand {
         }
     }
 
-    /// Resumes the pass of a mount.
+    /// Returns the command that resumes the pass of a mount.
     pub fn resume(&self, mount_point: &str) -> CommandLine {
         CommandLine {
             omitted: self.omitted.clone(),
@@ -68,7 +69,7 @@ impl ResumeCommand {
         }
     }
 
-    /// As [`Self::resume`], by somebody who does not know how the pass was made.
+    /// Like [`Self::resume`], but without knowing how the pass was made.
     pub fn resume_unknown(&self, mount_point: &str) -> CommandLine {
         CommandLine {
             lacks_options: true,
@@ -76,17 +77,17 @@ impl ResumeCommand {
         }
     }
 
-    /// Ends the pass of a mount and forgets it.
+    /// Returns the command that cancels the pass of a mount.
     pub fn cancel(&self, mount_point: &str) -> CommandLine {
         self.line(&["--cancel".to_owned()], Some(mount_point))
     }
 
-    /// Tells how far passes are.
+    /// Returns the command that shows the status of passes.
     pub fn status(&self) -> CommandLine {
         self.line(&["--status".to_owned()], None)
     }
 
-    /// Puts back what passes have left lowered.
+    /// Returns the command that restores limits left lowered by passes.
     pub fn restore_limits(&self) -> CommandLine {
         self.line(&["--restore-limits".to_owned()], None)
     }
@@ -116,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_not_repeated_and_what_is_missing_is_named() {
+    fn secrets_are_left_out_and_their_options_named() {
         let mut command = ResumeCommand::default();
         command.push_unless_secret("--probe", "ask hunter2");
         command.push_unless_secret("--probe", "http://es1/?key=hunter2");
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn places_come_first_with_their_whole_path() {
+    fn location_options_come_first_with_absolute_paths() {
         let mut command = ResumeCommand::default();
         command.push_flag("--now");
         command.push_place("--state", Some(Path::new("here")));

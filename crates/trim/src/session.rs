@@ -3,7 +3,7 @@
 use crate::audit;
 use crate::child::Child;
 use crate::clock::{Clock, SystemClock};
-use crate::counters::{HostCounters, Watch};
+use crate::counters::{CounterSource, HostCounters};
 use crate::events::{EventSink, SessionEvent};
 use crate::filesystem::Filesystem;
 use crate::forecast::{self, Forecast};
@@ -29,24 +29,24 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Reads a second that ask the drives how they are: noticed by nobody, and enough to judge by.
+/// Read rate of the drive probe: too low to be noticed, and enough to judge by.
 const PROBE_READS_PER_S: f64 = 20.0;
 
-/// Why a session could not begin, or not end in good order.
+/// Why a session could not begin, or did not end properly.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// What is mounted there could not be identified.
+    /// The mounted filesystem could not be identified.
     #[error("{mount_point}: {reason}")]
     Unidentified {
-        /// Where.
+        /// The mount point.
         mount_point: String,
         /// Why.
         reason: String,
     },
-    /// The state directory, or that of the locks; another pass holds a lock.
+    /// The state or lock directory failed, or another pass holds a lock.
     #[error("{source}")]
     State {
-        /// Where the pass was to be made.
+        /// Mount point of the pass.
         mount_point: String,
         /// What happened.
         source: StateError,
@@ -57,87 +57,87 @@ pub enum SessionError {
     /// The filesystem's structures cannot be read.
     #[error("{mount_point}: {source}")]
     Geometry {
-        /// Where.
+        /// The mount point.
         mount_point: String,
         /// Why.
         source: GeometryError,
     },
-    /// The drives' latency cannot be watched.
+    /// The drives' latency cannot be measured.
     #[error("the drives' latency cannot be watched: {0}")]
     Probe(#[from] ProbeError),
     /// The limits cannot be lowered.
     #[error("--max-request: {0}")]
     Limits(LimitError),
-    /// What an earlier pass had lowered cannot be put back.
+    /// Limits that an earlier pass lowered cannot be restored.
     #[error("limits that an earlier pass had lowered: {0}")]
     Leftovers(LimitError),
-    /// The locks cannot be handed to the child.
+    /// The locks cannot be passed to the child.
     #[error("locks for a child: {0}")]
     Locks(io::Error),
 }
 
-/// What a session needs that this crate cannot do: asking servers, and judging stacks.
+/// Services a session needs from outside this crate: querying servers and judging stacks.
 pub trait Surroundings {
-    /// How that may fail.
+    /// Error of these services.
     type Error: From<SessionError>;
 
-    /// Makes sure that the cluster is green, and gives its name; `None` where nobody asked for it.
+    /// Verifies that the cluster is green and returns its name; `None` if this was not requested.
     ///
     /// # Errors
-    /// Where it is not green, or cannot be asked.
+    /// If it is not green, or cannot be queried.
     fn require_green(&self) -> Result<Option<String>, Self::Error>;
 
     /// Starts the probes of stores.
     ///
     /// # Errors
-    /// Where one fails at once.
+    /// If a probe fails at once.
     fn store_probes(&self, clock: SystemClock) -> Result<Vec<Box<dyn Probe>>, Self::Error>;
 
-    /// Explains a stack that swallowed discards, from facts that are read afresh: it may have been
+    /// Explains a stack that swallowed discards, using freshly collected facts because it may have
     /// changed.
     fn explain_lost_discards(&self, filesystem: &Filesystem<'_>) -> Vec<Finding>;
 }
 
-/// Hidden first arguments that make this program's binary a helper of a pass.
+/// Hidden first arguments that run this program's binary as a helper of a pass.
 #[derive(Debug, Clone, Copy)]
 pub struct HelperNames {
-    /// Ends up in [`crate::child::serve`].
+    /// Calls [`crate::child::serve`].
     pub trimmer: &'static str,
-    /// Ends up in [`crate::limits::guard`]; the state directory follows.
+    /// Calls [`crate::limits::guard`]; followed by the state directory.
     pub guardian: &'static str,
 }
 
-/// What all passes of a call share.
+/// What all passes of a run share.
 pub struct Session<'a, S> {
-    /// The facts.
+    /// The collected facts.
     pub host: &'a Host,
-    /// What is asked for.
+    /// The user's request.
     pub request: &'a Request,
     /// Checkpoints and locks.
     pub state: &'a State,
-    /// Being asked to stop.
+    /// Stop requests.
     pub stop: &'a Stop,
-    /// Began with the call.
+    /// Clock started with the run.
     pub clock: SystemClock,
-    /// Helpers of this program's binary.
+    /// Helpers provided by this program's binary.
     pub helpers: HelperNames,
-    /// For the audit log.
+    /// Version for the audit log.
     pub tool_version: &'static str,
-    /// What is handed in.
+    /// Services from outside this crate.
     pub surroundings: &'a S,
 }
 
 impl<S: Surroundings> Session<'_, S> {
-    /// Until the deadline, which is that of the whole call: all its passes and waits.
+    /// Returns the time until the deadline of the whole run: all its passes and waits.
     pub fn time_left(&self) -> Option<Duration> {
         let deadline = self.request.deadline?;
         Some(deadline.saturating_sub(self.clock.elapsed()))
     }
 
-    /// Makes, or resumes, the pass of one filesystem. `notes` are worth knowing beforehand.
+    /// Runs or resumes the pass of one filesystem. `notes` are reported first.
     ///
     /// # Errors
-    /// Where it could not begin.
+    /// If it could not begin.
     pub fn trim(
         &self,
         filesystem: &Filesystem<'_>,
@@ -185,21 +185,22 @@ impl<S: Surroundings> Session<'_, S> {
         match waited.map_err(state_error) {
             Ok(Waited::Open) => {}
             Ok(Waited::Ended(ended)) => return one.finish_early(ended, sink),
-            Err(error) => return Err(one.undone(error.into(), sink)),
+            Err(error) => return Err(one.undo_after(error.into(), sink)),
         }
         let began_at = Timestamp::now();
         let ready = pending
             .begin()
             .map_err(|error| state_error(error).into())
             .and_then(|()| one.prepare(&locks, sink))
-            .map_err(|error| one.undone(error, sink))?;
+            .map_err(|error| one.undo_after(error, sink))?;
         if let Some(checkpoint) = &one.resume {
             sink.note(point, &describe_resumed(checkpoint));
         }
-        one.make(ready, began_at, sink)
+        one.run(ready, began_at, sink)
     }
 
-    /// The checkpoint that an earlier pass left. With `--restart`, one that cannot be read is none.
+    /// Returns the checkpoint left by an earlier pass. With `--restart`, an unreadable one counts
+    /// as none.
     fn find_checkpoint(&self, key: &str) -> Result<Option<Checkpoint>, SessionError> {
         match self.state.checkpoint(key) {
             Err(_) if self.request.restart => Ok(None),
@@ -207,7 +208,7 @@ impl<S: Surroundings> Session<'_, S> {
         }
     }
 
-    /// The checkpoint to resume from, unless it is too old, or `--restart` was given.
+    /// Returns the checkpoint to resume from, unless it is too old or `--restart` was given.
     fn resumable(
         &self,
         filesystem: &Filesystem<'_>,
@@ -225,10 +226,10 @@ impl<S: Surroundings> Session<'_, S> {
     }
 }
 
-/// Puts back what a pass that died has left lowered; returns how many limits.
+/// Restores limits that a dead pass left lowered; returns how many.
 ///
 /// # Errors
-/// Where the journal cannot be read, or a value not be written.
+/// If the journal cannot be read, or a value cannot be written.
 pub fn restore_leftovers(
     state_dir: &Path,
     sink: &mut dyn EventSink,
@@ -242,20 +243,20 @@ pub fn restore_leftovers(
     Ok(restored.len())
 }
 
-/// What is done for one filesystem.
+/// The session's work for one filesystem.
 struct OnePass<'a, S> {
     session: &'a Session<'a, S>,
     filesystem: &'a Filesystem<'a>,
     forecast: &'a Forecast<'a>,
     target: &'a Target,
     counters: LayerCounters,
-    /// What an earlier pass left: stays until this one has begun to work.
+    /// Checkpoint of an earlier pass: kept until this one has begun to work.
     found: Option<Checkpoint>,
-    /// What this pass is resumed from.
+    /// Checkpoint that this pass resumes from.
     resume: Option<Checkpoint>,
 }
 
-/// All that a pass needs, at hand.
+/// Everything that a pass needs.
 struct Ready {
     walk: Box<dyn Walk>,
     trimmer: Child,
@@ -266,7 +267,7 @@ struct Ready {
 }
 
 impl<S: Surroundings> OnePass<'_, S> {
-    fn point(&self) -> &str {
+    fn mount_point(&self) -> &str {
         self.filesystem.mount_point()
     }
 
@@ -282,7 +283,7 @@ impl<S: Surroundings> OnePass<'_, S> {
 
     fn state_error(&self, source: StateError) -> SessionError {
         SessionError::State {
-            mount_point: self.point().to_owned(),
+            mount_point: self.mount_point().to_owned(),
             source,
         }
     }
@@ -291,20 +292,20 @@ impl<S: Surroundings> OnePass<'_, S> {
         let session = self.session;
         let layers = &self.forecast.layers;
         if let Some(name) = session.surroundings.require_green()? {
-            sink.note(self.point(), &format!("cluster {name} is green"));
+            sink.note(self.mount_point(), &format!("cluster {name} is green"));
         }
         let probes = self.probes(&layers.leaves())?;
         let resume = self.resume.as_ref();
         let cursor = resume.map_or_else(Cursor::default, |checkpoint| checkpoint.cursor);
         let walk = geometry::open(self.target, cursor, session.stop).map_err(|source| {
             SessionError::Geometry {
-                mount_point: self.point().to_owned(),
+                mount_point: self.mount_point().to_owned(),
                 source,
             }
         })?;
         let trimmer = self.child(locks)?;
         let mut watch = HostCounters::new(PathBuf::from("/proc"), layers.all(), session.clock);
-        // Whatever is wrong with the counters, the pass itself will find and say.
+        // Problems with the counters are detected and reported by the pass itself.
         let counters = watch.sample().unwrap_or_default();
         let kernel_counts = counters
             .devices
@@ -315,7 +316,7 @@ impl<S: Surroundings> OnePass<'_, S> {
             trimmer,
             watch,
             probes,
-            // The last: nothing fails after it.
+            // Must come last, so that nothing can fail after it.
             guard: self.lower_limits(&layers.leaves(), sink)?,
             kernel_counts,
         })
@@ -334,7 +335,7 @@ impl<S: Surroundings> OnePass<'_, S> {
         Ok(probes)
     }
 
-    /// The process that trims; it inherits the locks, and keeps them should it be stuck in the
+    /// Creates the trimming process. It inherits the locks and keeps them if it gets stuck in the
     /// kernel.
     fn child(&self, locks: &Locks) -> Result<Child, SessionError> {
         let helper = vec![own_binary(), OsString::from(self.session.helpers.trimmer)];
@@ -343,7 +344,7 @@ impl<S: Surroundings> OnePass<'_, S> {
         Ok(Child::new(helper, self.target.clone(), inherited, stop))
     }
 
-    /// Lowers the limits of drives, where that was asked for. Nothing is left lowered where it fails.
+    /// Lowers the limits of drives if requested. Nothing is left lowered on failure.
     fn lower_limits(
         &self,
         leaves: &[String],
@@ -372,7 +373,7 @@ impl<S: Surroundings> OnePass<'_, S> {
         Ok(Some(guard))
     }
 
-    fn make(
+    fn run(
         &self,
         ready: Ready,
         began_at: Timestamp,
@@ -420,7 +421,7 @@ impl<S: Surroundings> OnePass<'_, S> {
         };
         let mut listener = Listener {
             sink,
-            mount_point: self.point(),
+            mount_point: self.mount_point(),
             drives: layers.leaves(),
             counters: &self.counters,
             warnings: Vec::new(),
@@ -431,7 +432,7 @@ impl<S: Surroundings> OnePass<'_, S> {
             self.restore_limits(guard, &mut warnings, sink);
         }
         if self.resume.is_none() && outcome.survey.is_none() && outcome.progress.steps == 0 {
-            // What was written before it worked is no checkpoint worth keeping.
+            // A checkpoint written before the pass did any work is not worth keeping.
             self.undo(&outcome.ended)?;
         }
         Ok(self.close(began_at, outcome, ready.kernel_counts, warnings, sink))
@@ -454,10 +455,10 @@ impl<S: Surroundings> OnePass<'_, S> {
             earlier: EarlierSessions::default(),
             ..self.summary(Timestamp::now(), outcome, true, Vec::new())
         };
-        Ok(self.tell_end(summary, sink))
+        Ok(self.report_end(summary, sink))
     }
 
-    /// Leaves what was found, unless the pass was cancelled.
+    /// Restores the checkpoint that was found, unless the pass was cancelled.
     fn undo(&self, ended: &Ended) -> Result<(), SessionError> {
         let found = self.found.as_ref();
         let kept = found.filter(|_| *ended != Ended::Cancelled);
@@ -465,16 +466,16 @@ impl<S: Surroundings> OnePass<'_, S> {
             .map_err(|error| self.state_error(error))
     }
 
-    /// Leaves what was found, and hands on why nothing was done.
-    fn undone(&self, error: S::Error, sink: &mut dyn EventSink) -> S::Error {
+    /// Restores the checkpoint that was found, and returns the error that prevented the pass.
+    fn undo_after(&self, error: S::Error, sink: &mut dyn EventSink) -> S::Error {
         let key = self.target.identity.key();
         if let Err(undone) = waiting::undo(self.session.state, &key, self.found.as_ref()) {
-            sink.note(self.point(), &undone.to_string());
+            sink.note(self.mount_point(), &undone.to_string());
         }
         error
     }
 
-    /// Puts the limits back, and says how it went.
+    /// Restores the limits and reports the result.
     fn restore_limits(&self, guard: Guard, warnings: &mut Vec<String>, sink: &mut dyn EventSink) {
         let restored = match guard.restore() {
             Ok(restored) => restored,
@@ -483,7 +484,7 @@ impl<S: Surroundings> OnePass<'_, S> {
                     "the limits could not be put back: {error}; try `trimtab trim \
                      --restore-limits`, with the same --state"
                 );
-                sink.note(self.point(), &text);
+                sink.note(self.mount_point(), &text);
                 warnings.push(text);
                 return;
             }
@@ -493,7 +494,7 @@ impl<S: Surroundings> OnePass<'_, S> {
             if !matches!(outcome, Restored::Restored | Restored::Nearest { .. }) {
                 warnings.push(text.clone());
             }
-            sink.note(self.point(), &text);
+            sink.note(self.mount_point(), &text);
         }
     }
 
@@ -506,7 +507,7 @@ impl<S: Surroundings> OnePass<'_, S> {
     ) -> PassSummary {
         let earlier = self.resume.as_ref().map(EarlierSessions::of);
         PassSummary {
-            mount_point: self.point().to_owned(),
+            mount_point: self.mount_point().to_owned(),
             target: self.target.clone(),
             began_at,
             is_resumed: earlier.is_some(),
@@ -530,16 +531,16 @@ impl<S: Surroundings> OnePass<'_, S> {
         sink: &mut dyn EventSink,
     ) -> Ended {
         let summary = self.summary(began_at, outcome, kernel_counts, warnings);
-        self.tell_end(summary, sink)
+        self.report_end(summary, sink)
     }
 
-    /// The audit line, and the end for whoever listens.
-    fn tell_end(&self, mut summary: PassSummary, sink: &mut dyn EventSink) -> Ended {
+    /// Writes the audit entry and emits the final event.
+    fn report_end(&self, mut summary: PassSummary, sink: &mut dyn EventSink) -> Ended {
         let session = self.session;
         let entry = audit::entry(&summary, session.request, session.tool_version);
         if let Err(error) = session.state.audit(&entry) {
             let text = format!("the audit log could not be written: {error}");
-            sink.note(self.point(), &text);
+            sink.note(self.mount_point(), &text);
         }
         if let Ended::Swallowed(_) = summary.outcome.ended {
             summary.findings = session.surroundings.explain_lost_discards(self.filesystem);
@@ -549,7 +550,7 @@ impl<S: Surroundings> OnePass<'_, S> {
     }
 }
 
-/// Hands on the events of one pass, and keeps its warnings.
+/// Forwards the events of one pass and collects its warnings.
 struct Listener<'a> {
     sink: &'a mut dyn EventSink,
     mount_point: &'a str,
@@ -572,7 +573,7 @@ impl Progress for Listener<'_> {
     }
 }
 
-/// This binary, by a path that is right even where it was replaced or PATH has another.
+/// Path of this binary, which is right even if the file was replaced or PATH contains another.
 fn own_binary() -> OsString {
     OsString::from("/proc/self/exe")
 }
@@ -590,7 +591,7 @@ fn describe_resumed(checkpoint: &Checkpoint) -> String {
     )
 }
 
-/// What became of a limit.
+/// Describes the result of restoring a limit.
 fn describe_restored(lowered: &Lowered, restored: &Restored) -> String {
     let device = &lowered.device;
     match restored {

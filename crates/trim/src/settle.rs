@@ -1,32 +1,33 @@
-//! Waits until the drives have finished what a step gave them: FITRIM of XFS returns before its
-//! discards do (since kernel 6.6), and space is locked until they are done.
+//! Waits until the drives have finished the discards of a step. FITRIM of XFS returns before its
+//! discards complete (since kernel 6.6), and space is locked until they do.
 //!
-//! Nothing in the kernel says "that was the last one". There are three signs, and none is enough:
+//! The kernel does not report the last discard. There are three signs, none of them sufficient:
 //!
-//! - **Bytes.** What the mounted device counts as discarded since before the call is what the step
-//!   was expected to free. Then all is done. But a filesystem may discard less (blocks that were
-//!   trimmed before, busy extents, ends that do not fill the drive's granularity).
+//! - **Bytes.** The bytes that the mounted device counts as discarded since before the call equal
+//!   what the step was expected to free. Then everything is done. But a filesystem may discard less
+//!   (blocks that were trimmed before, busy extents, ends that do not fill the drive's
+//!   granularity).
 //! - **In flight.** Requests at the drives are down to what is usual on this host. But a request
 //!   that cgroup throttling holds back is not counted, nor is one that the filesystem has not sent
 //!   yet.
 //! - **Quiet.** The counters stand still. But behind a slow drive, or a throttle, they stand still
 //!   between any two completions.
 //!
-//! So the wait ends with the bytes, or else after the counters have been still for a multiple of
-//! the longest pause between two completions that was seen in this pass, with nothing unusual in
-//! flight. A completion that arrives after the wait had ended is seen at the next step and makes
-//! the next waits longer.
+//! So the wait ends with the bytes, or else once the counters have been still for a multiple of the
+//! longest pause between two completions seen in this pass, with nothing unusual in flight. A
+//! completion that arrives after the wait ended is noticed at the next step and makes the next
+//! waits longer.
 //!
-//! Some layers never count a discard although they pass it on: md RAID0, RAID5 and RAID10 hand
-//! discards to the members before they get to the accounting (`raid0_make_request`,
-//! drivers/md/raid0.c, since 5.14). Where the drives count and the mounted device does not, the
-//! drives' counters are looked at in its place.
+//! Some layers never count discards although they pass them on: md RAID0, RAID5 and RAID10 hand
+//! discards to the members before they reach the accounting (`raid0_make_request`,
+//! drivers/md/raid0.c, since 5.14). If the drives count and the mounted device does not, the
+//! drives' counters are used instead.
 //!
 //! Before kernel 4.18 discards are counted as writes: then the bytes written must stand still.
 
 use crate::account::Discarded;
 use crate::clock::Clock;
-use crate::counters::{CounterError, DeviceCounters, Sample, Watch};
+use crate::counters::{CounterError, CounterSource, DeviceCounters, Sample};
 use crate::stop::Stop;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -34,30 +35,31 @@ use std::time::Duration;
 /// What to wait for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expect {
-    /// Kernel name of the device that is mounted.
+    /// Kernel names of the mounted devices.
     pub top: Vec<String>,
     /// Kernel names of the drives below.
     pub leaves: Vec<String>,
-    /// Free bytes that the step visited, where known.
+    /// Free bytes that the step visited, if known.
     pub free_bytes: Option<u64>,
-    /// Requests in flight on the leaves that are usual on this host, measured before the pass.
+    /// Number of requests usually in flight on the leaves, measured before the pass.
     pub quiet_in_flight: u64,
-    /// Give up waiting after this long; the pass goes on, and slower.
+    /// Stop waiting after this long; the pass then goes on, slower.
     pub timeout: Duration,
 }
 
-/// How it ended.
+/// Result of a wait.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settled {
-    /// From the call's return (the beginning of the wait) to the last discard seen, not to the end
-    /// of the wait. Zero where none was seen after the return. Space was locked for this long and
+    /// Time from the call's return (the beginning of the wait) to the last discard seen, not to the
+    /// end of the wait. Zero if none was seen after the return. Space was locked for this long plus
     /// the time of the call itself.
     pub took: Duration,
     /// Bytes discarded on the mounted device(s) since the sample before the step; `None` on kernels
-    /// without discard counters. Where the mounted device passes discards on and counts none, what
-    /// the drives counted, at most what was expected (mirrors count each byte more than once).
+    /// without discard counters. If the mounted device passes discards on without counting them:
+    /// what the drives counted, at most the expected bytes (mirrors count each byte more than
+    /// once).
     pub discarded_bytes: Option<u64>,
-    /// Counters were still moving when the time was over.
+    /// Whether the counters were still moving when the time was over.
     pub timed_out: bool,
     /// The last sample.
     pub last: Sample,
@@ -66,40 +68,40 @@ pub struct Settled {
 /// Shortest and longest time without a completion that counts as quiet.
 const QUIET_MIN: Duration = Duration::from_millis(20);
 const QUIET_MAX: Duration = Duration::from_secs(2);
-/// Quiet before anything is known: longer than any completion of a healthy drive, and than cgroup
-/// throttling's slice of 100 ms (block/blk-throttle.c).
+/// Quiet time before anything is known: longer than any completion of a healthy drive, and than
+/// cgroup throttling's slice of 100 ms (block/blk-throttle.c).
 const QUIET_UNKNOWN: Duration = Duration::from_millis(500);
-/// Pauses between completions vary: quiet is a multiple of the longest.
+/// Pauses between completions vary, so quiet is this multiple of the longest.
 const GAPS: u32 = 4;
-/// Time between two looks at the counters: long ones where nothing moves.
+/// Interval between two samples: long while nothing moves.
 const POLL_MIN: Duration = Duration::from_millis(2);
 const POLL_MAX: Duration = Duration::from_millis(20);
 
 /// Waits for the drives, and learns from step to step how long their pauses between two completions
-/// are. One for each pass.
+/// are. One per pass.
 #[derive(Debug, Clone)]
 pub struct Settler {
     /// Longest pause between two completions, forgotten slowly.
     gap: Duration,
-    /// Quiet time asked for while no gap speaks: halved by each step after which nothing came.
+    /// Quiet time required until gaps are known: halved by each step after which nothing came.
     patience: Duration,
-    /// What the last wait ended with: movement since then came late.
+    /// Counters at the end of the last wait: any change since then came late.
     last: Option<Marks>,
-    /// A step discarded more than it was expected to: this kernel takes overlapping extents whole,
-    /// and having reached the expected bytes proves nothing.
+    /// Whether a step discarded more than expected: this kernel discards overlapping extents whole,
+    /// and reaching the expected bytes proves nothing.
     bytes_mislead: bool,
     top: Top,
 }
 
-/// What the mounted device's own counters are worth.
+/// Whether the mounted device's own counters can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Top {
-    /// Nobody has seen a discard yet.
+    /// No discard has been seen yet.
     Unknown,
     /// It counts discards.
     Counts,
     /// The drives have counted discards that it did not count.
-    Blind,
+    DoesNotCount,
 }
 
 impl Default for Settler {
@@ -109,7 +111,7 @@ impl Default for Settler {
 }
 
 impl Settler {
-    /// Knows nothing about the drives yet, and is patient.
+    /// Creates a settler that knows nothing about the drives yet and starts with a long quiet time.
     pub fn new() -> Self {
         Self {
             gap: Duration::ZERO,
@@ -121,19 +123,19 @@ impl Settler {
     }
 
     /// Learns whose counters show the discards of this filesystem.
-    fn look_at_top(&mut self, before: &Sample, now: &Sample, expect: &Expect) {
+    fn learn_top(&mut self, before: &Sample, now: &Sample, expect: &Expect) {
         let seen = Discarded::between(before, now);
         match (seen.sum(&expect.top), seen.sum(&expect.leaves)) {
             (Some(1..), _) => self.top = Top::Counts,
-            (Some(0), Some(1..)) if self.top == Top::Unknown => self.top = Top::Blind,
+            (Some(0), Some(1..)) if self.top == Top::Unknown => self.top = Top::DoesNotCount,
             _ => {}
         }
     }
 
-    /// The devices whose counters show the discards of this filesystem.
+    /// Returns the devices whose counters show the discards of this filesystem.
     fn own<'e>(&self, expect: &'e Expect) -> &'e [String] {
         match self.top {
-            Top::Blind => &expect.leaves,
+            Top::DoesNotCount => &expect.leaves,
             Top::Unknown | Top::Counts => &expect.top,
         }
     }
@@ -141,37 +143,38 @@ impl Settler {
     fn discarded(&self, before: &Sample, after: &Sample, expect: &Expect) -> Option<u64> {
         let bytes = Discarded::between(before, after).sum(self.own(expect));
         match (self.top, expect.free_bytes) {
-            (Top::Blind, Some(expected)) => bytes.map(|bytes| bytes.min(expected)),
+            (Top::DoesNotCount, Some(expected)) => bytes.map(|bytes| bytes.min(expected)),
             _ => bytes,
         }
     }
 
-    /// How long the counters must stand still now.
+    /// Returns how long the counters currently must stand still.
     pub fn quiet(&self) -> Duration {
         (self.gap * GAPS)
             .max(self.patience)
             .clamp(QUIET_MIN, QUIET_MAX)
     }
 
-    /// Waits. `before` is the sample taken right before FITRIM was called. A time-out is no error.
-    /// Returns early when a stop is asked for, with `timed_out` set.
+    /// Waits until the discards of a step are done. `before` is the sample taken right before
+    /// FITRIM was called. A timeout is not an error. Returns early when a stop is requested, with
+    /// `timed_out` set.
     ///
     /// # Errors
-    /// Where the counters can no longer be read (a device is gone).
+    /// If the counters can no longer be read (a device is gone).
     pub fn settle(
         &mut self,
-        watch: &mut dyn Watch,
+        watch: &mut dyn CounterSource,
         clock: &dyn Clock,
         stop: &Stop,
         before: &Sample,
         expect: &Expect,
     ) -> Result<Settled, CounterError> {
         let returned = clock.elapsed();
-        self.look_for_latecomers(before, expect);
+        self.detect_late_completions(before, expect);
         let mut now = watch.sample()?;
-        self.look_at_top(before, &now, expect);
+        self.learn_top(before, &now, expect);
         let mut marks = Marks::of(&now, expect, self.own(expect));
-        // What moved during the call says nothing about gaps: the call may have waited for it.
+        // Movement during the call says nothing about gaps: the call may have waited for it.
         let mut moved_at = returned;
         // Drives may serve others, who write and discard as well: their movement counts for no
         // longer than the longest quiet time after the mounted device's own.
@@ -191,7 +194,8 @@ impl Settler {
             if self.reached(before, &now, expect) {
                 break false;
             }
-            // Unusually much in flight may be others' work: a long quiet overrules it.
+            // Unusually many requests in flight may be others' work: a long quiet time overrules
+            // them.
             let needed = if was_usual { self.quiet() } else { QUIET_MAX };
             if still >= needed || now.at.saturating_sub(top_moved_at) >= QUIET_MAX {
                 break false;
@@ -202,7 +206,7 @@ impl Settler {
             }
             clock.sleep(poll.min(needed.saturating_sub(still)).max(POLL_MIN / 2));
             now = watch.sample()?;
-            self.look_at_top(before, &now, expect);
+            self.learn_top(before, &now, expect);
             let seen = Marks::of(&now, expect, self.own(expect));
             if seen == marks {
                 poll = (poll * 5 / 4).min(POLL_MAX);
@@ -232,7 +236,7 @@ impl Settler {
         })
     }
 
-    /// Whether what was expected has been discarded, by the mounted device's own count.
+    /// Returns whether the expected bytes have been discarded, by the mounted device's own count.
     fn reached(&self, before: &Sample, now: &Sample, expect: &Expect) -> bool {
         let (Some(expected), Some(seen)) = (
             expect.free_bytes.filter(|&bytes| bytes > 0),
@@ -243,42 +247,42 @@ impl Settler {
         let tolerance = tolerance_bytes(expected);
         // Mirrors reach the expected bytes when half of the work is done.
         if self.bytes_mislead
-            || self.top == Top::Blind
+            || self.top == Top::DoesNotCount
             || seen < expected - tolerance
             || seen > expected.saturating_add(tolerance)
         {
             return false;
         }
-        // A drive counts what is complete. Some layers above drives (md before 5.14) count what
-        // they were given: then the drives must be idle, too.
+        // A drive counts completed discards. Some layers above drives (md before 5.14) count
+        // submitted ones: then the drives must be idle, too.
         expect.top.iter().all(|name| expect.leaves.contains(name))
             || in_flight(now, &expect.leaves) <= expect.quiet_in_flight
     }
 
-    /// Completions after the end of the last wait: it was too short.
-    fn look_for_latecomers(&mut self, before: &Sample, expect: &Expect) {
+    /// Detects completions after the end of the last wait, which was too short then.
+    fn detect_late_completions(&mut self, before: &Sample, expect: &Expect) {
         let marks = Marks::of(before, expect, self.own(expect));
-        // On the mounted device only, where it counts: the drives below may serve others.
+        // Only on the mounted device, if it counts: the drives below may serve others.
         let late = self.last.as_ref().is_some_and(|last| {
             marks.top_discards.is_some() && last.top_discards != marks.top_discards
         });
         if late {
-            // As if a gap of twice the quiet time's worth had been seen.
+            // As if a gap corresponding to twice the quiet time had been seen.
             self.gap = (self.quiet() * 2).min(QUIET_MAX) / GAPS;
         }
     }
 
     fn learn(&mut self, discarded_bytes: Option<u64>, moved_after_return: bool, expect: &Expect) {
-        // By a quarter at least: somebody may have deleted a file on a mount with `discard`.
+        // By a quarter at least, because files may have been deleted on a mount with `discard`.
         if let (Some(seen), Some(expected)) = (discarded_bytes, expect.free_bytes)
             && seen > expected.saturating_add(expected / 4)
         {
             self.bytes_mislead = true;
         }
-        // Drives recover: a long gap is believed for some dozens of steps.
+        // Drives recover: a long gap is remembered for some dozens of steps.
         self.gap = self.gap.mul_f64(0.97);
         if moved_after_return {
-            // Gaps were seen: they speak now. The first ones seldom are the longest.
+            // Gaps were seen and take over. The first ones are seldom the longest.
             self.patience = self.patience.mul_f64(0.7);
         } else {
             // Nothing came after the return: this filesystem waits by itself, or had nothing to do.
@@ -287,7 +291,7 @@ impl Settler {
     }
 }
 
-/// Ends that do not fill the drive's granularity.
+/// Tolerance for ends that do not fill the drive's granularity.
 fn tolerance_bytes(expected_bytes: u64) -> u64 {
     (expected_bytes / 1024).min(64 << 10)
 }
@@ -295,10 +299,10 @@ fn tolerance_bytes(expected_bytes: u64) -> u64 {
 /// Counters that move when discards complete.
 #[derive(Debug, Clone, PartialEq)]
 struct Marks {
-    /// Discards and bytes on the mounted device (or those that count for it); `None` where they are
+    /// Discards and bytes on the mounted device (or those that count for it); `None` if they are
     /// not counted.
     top_discards: Option<(u64, u64)>,
-    /// The same, or bytes written where discards are not counted, of all devices below.
+    /// The same for all devices below, or bytes written if discards are not counted.
     all: BTreeMap<String, (u64, u64)>,
 }
 

@@ -1,5 +1,5 @@
-//! SIGINT, SIGTERM and SIGHUP end a pass in good order. Handlers are set in the parent only: a child
-//! that is in FITRIM dies of a signal only while it has the default disposition.
+//! SIGINT, SIGTERM and SIGHUP end a pass in an orderly way. Handlers are set in the parent only: a
+//! child inside FITRIM dies of a signal only while the signal has its default disposition.
 
 use crate::privilege::status_mask;
 use crate::stop::{Stop, StopRequest};
@@ -9,14 +9,15 @@ use signal_hook::low_level::emulate_default_handler;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A second signal that comes this long after the first is meant: somebody does not want to wait.
-const IMPATIENCE: Duration = Duration::from_secs(1);
+/// A second signal at least this long after the first is deliberate: the user does not want to
+/// wait.
+const REPEAT_AFTER_MIN: Duration = Duration::from_secs(1);
 
-/// Lets signals ask for a stop. A signal that the caller ignores (SIGHUP under nohup, SIGINT in a
-/// shell's background) stays ignored; but not SIGTERM, with which `--cancel` wakes a pass.
+/// Makes signals request a stop. A signal that the caller ignores (SIGHUP under nohup, SIGINT in a
+/// shell's background) stays ignored, except SIGTERM, which `--cancel` uses to wake a pass.
 ///
 /// # Errors
-/// Where handlers cannot be set.
+/// If handlers cannot be set.
 pub fn listen(stop: &Stop) -> io::Result<()> {
     let ignored = ignored_signals();
     let wanted: Vec<i32> = [SIGINT, SIGTERM, SIGHUP]
@@ -28,19 +29,19 @@ pub fn listen(stop: &Stop) -> io::Result<()> {
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
-            // A mask comes from the caller too, and is an accident more often than a wish: this
-            // thread hears what all others are deaf to.
+            // The mask is inherited from the caller too, more often by accident than on purpose, so
+            // this thread unblocks the signals that may be blocked for all others.
             let _ = crate::child::unblock_signals();
             let mut first: Option<Instant> = None;
             for number in signals.forever() {
                 if stop.requested().is_none() {
-                    // An earlier one was meant for a pass that has ended.
+                    // An earlier signal was meant for a pass that has ended.
                     first = None;
                 }
                 stop.request(StopRequest::Signal(number));
                 let since = *first.get_or_insert_with(Instant::now);
-                if since.elapsed() >= IMPATIENCE {
-                    // The checkpoint stands, and the guardian puts limits back.
+                if since.elapsed() >= REPEAT_AFTER_MIN {
+                    // The checkpoint is saved, and the guardian restores limits.
                     let _ = emulate_default_handler(number);
                 }
             }
@@ -48,10 +49,10 @@ pub fn listen(stop: &Stop) -> io::Result<()> {
         .map(|_| ())
 }
 
-/// Asks for a stop when the time is over, even in the middle of a call to the kernel.
+/// Requests a stop when the time is over, even in the middle of a system call.
 ///
 /// # Errors
-/// Where no thread can be started.
+/// If no thread can be started.
 pub fn end_after(stop: &Stop, left: Duration) -> io::Result<()> {
     let stop = stop.clone();
     std::thread::Builder::new()
@@ -63,7 +64,7 @@ pub fn end_after(stop: &Stop, left: Duration) -> io::Result<()> {
         .map(|_| ())
 }
 
-/// The mask of ignored signals; none where it cannot be read.
+/// Returns the mask of ignored signals; empty if it cannot be read.
 fn ignored_signals() -> u64 {
     status_mask("SigIgn").unwrap_or(0)
 }

@@ -1,10 +1,10 @@
-//! What outlives the process: checkpoints, locks, the audit log, requests from other terminals.
+//! Persistent state: checkpoints, locks, the audit log, requests from other terminals.
 //!
-//! | file | what it is |
+//! | file | content |
 //! |---|---|
 //! | `STATE/pass-KEY.json` | checkpoint of a pass ([`Checkpoint`]) |
 //! | `STATE/limits/*.json` | journals of lowered limits ([`crate::limits`]) |
-//! | `STATE/audit.jsonl` | one line a pass |
+//! | `STATE/audit.jsonl` | one line per pass |
 //! | `RUN/fs-KEY.lock`, `RUN/drive-MAJOR-MINOR.lock` | locks; never removed |
 //! | `RUN/fs-KEY.cancel` | a request to end the pass, naming the process that it is meant for |
 
@@ -30,53 +30,54 @@ use std::path::{Path, PathBuf};
 /// Schema of a [`Checkpoint`].
 pub const CHECKPOINT_SCHEMA: &str = "trimtab.trim-checkpoint/1";
 
-/// Largest checkpoint that is read. A real one has less than a kilobyte and 40 bytes a device.
+/// Maximum size of a checkpoint that is read. A real one has less than a kilobyte plus 40 bytes per
+/// device.
 const CHECKPOINT_BYTES_MAX: usize = 1 << 20;
 
-/// Longest name of a filesystem in a file name; a uuid has 36.
+/// Maximum length of a filesystem key in a file name; a UUID has 36 bytes.
 const KEY_BYTES_MAX: usize = 100;
 
-/// How far a pass has come; written atomically and fsynced.
+/// Progress of a pass; written atomically and fsynced.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// `trimtab.trim-checkpoint/1`.
     pub schema: String,
     /// The filesystem.
     pub identity: Identity,
-    /// Where it was mounted.
+    /// Mount point at that time.
     pub mount_point: String,
-    /// When the pass began, and when this was written.
+    /// When the pass began.
     pub started_at: Timestamp,
-    /// See `started_at`.
+    /// When this checkpoint was written.
     pub updated_at: Timestamp,
     /// Everything below has been trimmed.
     pub cursor: Cursor,
     /// Steps made.
     pub steps: u64,
-    /// Free bytes at the start of the pass, and those that the steps have visited.
+    /// Free bytes at the start of the pass.
     pub free_bytes: u64,
-    /// See `free_bytes`.
+    /// Free bytes visited by the steps.
     pub visited_bytes: u64,
-    /// Bytes discarded by device, over all sessions of the pass; absent: not measurable.
+    /// Bytes discarded by device, over all sessions of the pass; absent if not measurable.
     pub discarded_bytes: BTreeMap<String, u64>,
-    /// Time spent, pauses included, over all sessions.
+    /// Time spent over all sessions, including pauses.
     pub active_s: f64,
     /// `running`, or why it stopped.
     pub phase: Phase,
-    /// For `--status`: what it waits for, latency, time left.
+    /// For `--status`: what the pass is doing or waiting for.
     pub remark: Option<String>,
-    /// Seconds left, as estimated.
+    /// Estimated number of seconds left.
     pub left_s: Option<f64>,
-    /// Boot in which it was written: device numbers mean something within a boot only.
+    /// Boot in which it was written: device numbers are only meaningful within a boot.
     #[serde(default)]
     pub boot_id: Option<String>,
 }
 
-/// What became of a pass.
+/// Whether a pass is running.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Phase {
-    /// A process is at it (or was killed: no lock is held then).
+    /// A process is working on it (or was killed, in which case no lock is held).
     Running,
     /// It stopped and can be resumed.
     Stopped {
@@ -85,52 +86,52 @@ pub enum Phase {
     },
 }
 
-/// Why the state directory failed.
+/// Why an operation on the state failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// A file could not be read or written: no space, no permission.
     #[error("{path}: {source}")]
     Io {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What the kernel said.
+        /// Error from the kernel.
         source: io::Error,
     },
-    /// A file is not what this program writes.
+    /// A file has content that this program does not write.
     #[error("{path}: {message}")]
     Invalid {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What was wrong.
+        /// What is wrong.
         message: String,
     },
     /// Another pass holds a lock.
     #[error("{what} is being trimmed by process {pid}")]
     Busy {
-        /// The filesystem or the drive that is shared.
+        /// The shared filesystem or drive.
         what: String,
-        /// Who.
+        /// Process that holds the lock.
         pid: u32,
-        /// It is the filesystem itself, not only a drive below it.
+        /// Whether it is the filesystem itself, rather than only a drive below it.
         same_filesystem: bool,
     },
 }
 
-/// The two directories: `/var/lib/trimtab` outlives a boot, `/run/trimtab` holds the locks, which
-/// are the same whatever `--state` says.
+/// The two state directories: `/var/lib/trimtab` survives a reboot, `/run/trimtab` holds the locks
+/// and is the same whatever `--state` says.
 #[derive(Debug, Clone)]
 pub struct State {
-    /// Checkpoints, the journal of limits, the audit log.
+    /// Directory of checkpoints, limit journals and the audit log.
     pub state_dir: PathBuf,
-    /// Locks.
+    /// Directory of the locks.
     pub run_dir: PathBuf,
 }
 
 impl Checkpoint {
-    /// Reads what [`State::save`] wrote.
+    /// Parses what [`State::save`] wrote.
     ///
     /// # Errors
-    /// What is wrong, in words, where it is something else, or of another version.
+    /// A message if the content is something else, or of another version.
     pub fn parse(content: &[u8]) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Envelope {
@@ -152,8 +153,8 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
-    /// Why this checkpoint is no place to go on from, though its uuid fits; `None` where it is.
-    /// `size_bytes` is the filesystem's size.
+    /// Returns why the pass cannot resume from this checkpoint although the UUID matches; `None` if
+    /// it can. `size_bytes` is the filesystem's size.
     pub fn outdated(
         &self,
         identity: &Identity,
@@ -167,13 +168,13 @@ impl Checkpoint {
                 self.identity.fs_type, identity.fs_type
             ));
         }
-        // Btrfs' addresses are no places on a device.
+        // Btrfs' addresses are logical, not positions on a device.
         let beyond = size_bytes.is_some_and(|size_bytes| self.cursor.next_bytes > size_bytes);
         if beyond && identity.fs_type != "btrfs" {
             return Some("it has come further than the filesystem reaches".to_owned());
         }
-        // Drives may come up in another order after a boot, and Btrfs gets an anonymous number with
-        // every mount. Starting over costs time only.
+        // Drives may come up in another order after a reboot, and Btrfs gets a new anonymous number
+        // with every mount. Starting over only costs time.
         let (then, here) = (self.identity.device, identity.device);
         let same_boot = boot_id.is_some() && self.boot_id.as_deref() == boot_id;
         if same_boot && then != here && then.major != 0 && here.major != 0 {
@@ -191,10 +192,11 @@ impl Checkpoint {
     }
 }
 
-/// Where the kernel tells which boot this is.
+/// File in which the kernel provides the boot ID.
 pub(crate) const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// This boot's id, the same for as long as the boot lasts; `None` where /proc does not tell.
+/// Returns the boot ID, which is constant until the next reboot; `None` if /proc does not provide
+/// it.
 pub fn boot_id() -> Option<String> {
     let text = std::fs::read_to_string(BOOT_ID).ok()?;
     Some(text.trim().to_owned()).filter(|id| !id.is_empty())
@@ -210,10 +212,10 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Duplicates, to be inherited by a child.
+    /// Returns duplicates for a child to inherit.
     ///
     /// # Errors
-    /// Where no descriptors are left.
+    /// If no descriptors are left.
     pub fn for_child(&self) -> io::Result<Vec<OwnedFd>> {
         self.files
             .iter()
@@ -223,11 +225,11 @@ impl Locks {
 }
 
 impl State {
-    /// Makes the directories (0700) and proves that the state directory can be written. Relative
-    /// paths are made absolute: the guardian works from `/`.
+    /// Creates the directories (0700) and verifies that the state directory is writable. Relative
+    /// paths are made absolute, because the guardian works from `/`.
     ///
     /// # Errors
-    /// Where it cannot.
+    /// If one of these fails.
     #[allow(clippy::needless_pass_by_value)] // they are replaced by absolute ones
     pub fn open(state_dir: PathBuf, run_dir: PathBuf) -> Result<Self, StateError> {
         let state_dir = std::path::absolute(&state_dir).map_err(io_error(&state_dir))?;
@@ -237,14 +239,14 @@ impl State {
         for (directory, path) in [(&state, &state_dir), (&run, &run_dir)] {
             directory.remove_leftovers().map_err(io_error(path))?;
         }
-        state.prove_writable().map_err(io_error(&state_dir))?;
+        state.verify_writable().map_err(io_error(&state_dir))?;
         Ok(Self { state_dir, run_dir })
     }
 
     /// Locks a filesystem and the drives below it, or nothing at all.
     ///
     /// # Errors
-    /// [`StateError::Busy`] where another pass holds one of them.
+    /// [`StateError::Busy`] if another pass holds one of them.
     pub fn lock(
         &self,
         identity: &Identity,
@@ -252,8 +254,9 @@ impl State {
     ) -> Result<Locks, StateError> {
         let run = self.run()?;
         let key = identity.key();
-        // The order is the same for everybody, so that two that want the same do not each get half.
-        // The filesystem comes first: who asks for it a second time is told so, and not of a drive.
+        // Everyone locks in the same order, so that two passes that want the same locks do not each
+        // get half. The filesystem comes first, so that a second pass on it is reported as such and
+        // not as a conflict over a drive.
         let mut on_drives = BTreeMap::new();
         for (device, number) in drives {
             let name = format!("drive-{}-{}.lock", number.major, number.minor);
@@ -273,17 +276,17 @@ impl State {
                 }
             }
         }
-        // Whatever was asked of an earlier pass is not asked of this one.
+        // Requests to cancel an earlier pass do not apply to this one.
         let request = cancel_name(&key);
         run.remove(&request)
             .map_err(io_error(&run.join(&request)))?;
         Ok(Locks { files })
     }
 
-    /// The process that holds a filesystem's lock now.
+    /// Returns the process that holds a filesystem's lock.
     ///
     /// # Errors
-    /// Where the lock file cannot be read.
+    /// If the lock file cannot be read.
     pub fn holder(&self, key: &str) -> Result<Option<u32>, StateError> {
         Ok(self.find_holder(key)?.map(Holder::pid))
     }
@@ -298,10 +301,10 @@ impl State {
         lock::holder(&run, &name).map_err(io_error(&run.join(&name)))
     }
 
-    /// The checkpoint of a filesystem (by [`Identity::key`]).
+    /// Returns the checkpoint of a filesystem (by [`Identity::key`]).
     ///
     /// # Errors
-    /// Where there is one that cannot be read.
+    /// If there is one that cannot be read.
     pub fn checkpoint(&self, key: &str) -> Result<Option<Checkpoint>, StateError> {
         let name = self.checkpoint_name(key)?;
         let state = match Directory::open(&self.state_dir) {
@@ -312,7 +315,7 @@ impl State {
         read_checkpoint(&state, &name)
     }
 
-    /// All checkpoints; those that cannot be read come as errors.
+    /// Returns all checkpoints; unreadable ones are returned as errors.
     pub fn checkpoints(&self) -> Vec<Result<Checkpoint, StateError>> {
         let names = Directory::open(&self.state_dir)
             .and_then(|state| state.names().map(|names| (state, names)));
@@ -331,11 +334,11 @@ impl State {
     /// Writes a checkpoint: new file, fsync, rename, fsync of the directory.
     ///
     /// # Errors
-    /// Where it cannot be written; the old one stands then.
+    /// If it cannot be written; the old one is kept then.
     pub fn save(&self, checkpoint: &Checkpoint) -> Result<(), StateError> {
         let name = self.checkpoint_name(&checkpoint.identity.key())?;
         let path = self.state_dir.join(&name);
-        // JSON has no such numbers: what is written must be readable again.
+        // JSON cannot represent them, and what is written must be readable again.
         let numbers = [Some(checkpoint.active_s), checkpoint.left_s];
         if numbers.iter().flatten().any(|number| !number.is_finite()) {
             return Err(StateError::Invalid {
@@ -351,10 +354,10 @@ impl State {
             .map_err(io_error(&path))
     }
 
-    /// Forgets a pass.
+    /// Removes the checkpoint of a pass and any request to cancel it.
     ///
     /// # Errors
-    /// Where the file cannot be removed.
+    /// If a file cannot be removed.
     pub fn forget(&self, key: &str) -> Result<(), StateError> {
         let name = self.checkpoint_name(key)?;
         for (directory, name) in [(&self.state_dir, name), (&self.run_dir, cancel_name(key))] {
@@ -371,26 +374,26 @@ impl State {
     /// Appends a JSON line to the audit log (`audit.jsonl`), fsynced.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If it cannot be written.
     pub fn audit(&self, entry: &serde_json::Value) -> Result<(), StateError> {
         Directory::open(&self.state_dir)
             .and_then(|state| audit::append(&state, entry))
             .map_err(io_error(&self.state_dir.join(audit::NAME)))
     }
 
-    /// Asks the running pass of a filesystem to end and drop its checkpoint: leaves a request in
-    /// the run directory and sends SIGTERM to the lock's holder. `false` where none runs (the
-    /// checkpoint, if any, is dropped here and now).
+    /// Tells the running pass of a filesystem to end and drop its checkpoint: leaves a request in
+    /// the run directory and sends SIGTERM to the lock's holder. Returns `false` if none is running
+    /// (the checkpoint, if any, is dropped right away).
     ///
     /// # Errors
-    /// Where the request cannot be left.
+    /// If the request cannot be written.
     pub fn cancel(&self, key: &str) -> Result<bool, StateError> {
         let name = self.lock_name(key)?;
         let request = cancel_name(key);
         let mut asked = BTreeSet::new();
         loop {
             match self.find_holder(key)? {
-                Some(Holder::Taker(holder)) if asked.insert(holder.pid) => {
+                Some(Holder::Owner(holder)) if asked.insert(holder.pid) => {
                     let run = self.run()?;
                     let content = serde_json::to_vec(&holder).unwrap_or_default();
                     run.replace(&request, &content)
@@ -399,8 +402,8 @@ impl State {
                         return Ok(true);
                     }
                 }
-                // It was asked before and did not get the signal, and yet it holds the lock.
-                Some(Holder::Taker(holder)) => {
+                // It was told before and did not get the signal, yet it still holds the lock.
+                Some(Holder::Owner(holder)) => {
                     return Err(StateError::Io {
                         path: self.run_dir.join(&name),
                         source: io::Error::other(format!(
@@ -409,8 +412,8 @@ impl State {
                         )),
                     });
                 }
-                // Whoever wrote the checkpoint is dead.
-                Some(Holder::Heir(_)) => {
+                // The process that wrote the checkpoint is dead.
+                Some(Holder::Inheritor(_)) => {
                     self.forget(key)?;
                     return Ok(false);
                 }
@@ -426,16 +429,16 @@ impl State {
         }
     }
 
-    /// Sends SIGTERM to the process that holds the lock, and to no other that may have got its
-    /// number since.
+    /// Sends SIGTERM to the process that holds the lock, but not to another process that has reused
+    /// its ID since.
     fn terminate(&self, key: &str, holder: ProcessId) -> Result<bool, StateError> {
         let Some(pid) = i32::try_from(holder.pid).ok().and_then(Pid::from_raw) else {
             return Ok(false);
         };
-        // The handle stands for the process that has the number now; that this one is the holder is
-        // verified after it was opened.
+        // The handle refers to the process that has this ID now, so verify after opening it that
+        // this process is the holder.
         let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty());
-        if self.find_holder(key)? != Some(Holder::Taker(holder)) {
+        if self.find_holder(key)? != Some(Holder::Owner(holder)) {
             return Ok(false);
         }
         let sent = match handle {
@@ -457,7 +460,7 @@ impl State {
         }
     }
 
-    /// Whether a cancel was asked for since the lock was taken; consumed by [`State::forget`].
+    /// Returns whether a cancel was requested since the lock was taken; reset by [`State::forget`].
     pub fn cancel_requested(&self, key: &str) -> bool {
         let request = Directory::open(&self.run_dir)
             .and_then(|run| run.read(&cancel_name(key), CHECKPOINT_BYTES_MAX));
@@ -477,7 +480,7 @@ impl State {
         self.checked(key).map(|key| format!("pass-{key}.json"))
     }
 
-    /// A key becomes part of a file name.
+    /// Validates a key before it becomes part of a file name.
     fn checked<'k>(&self, key: &'k str) -> Result<&'k str, StateError> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
         if !key.is_empty() && key.len() <= KEY_BYTES_MAX && key.bytes().all(is_plain) {

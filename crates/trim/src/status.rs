@@ -1,4 +1,4 @@
-//! `--status` and `--cancel`: passes of other processes, as their checkpoints and locks tell.
+//! `--status` and `--cancel`: passes of other processes, according to their checkpoints and locks.
 
 use crate::filesystem::{self, MountPathError};
 use crate::pass::describe_stop;
@@ -11,27 +11,27 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Passes that run or can be resumed.
+/// Passes that are running or can be resumed.
 #[derive(Debug, Default)]
 pub struct Status {
-    /// Those whose checkpoints can be read.
+    /// Passes whose checkpoints can be read.
     pub passes: Vec<PassStatus>,
     /// Checkpoints that cannot be read; they do not hide the others.
     pub unreadable: Vec<StateError>,
 }
 
-/// How far a pass is.
+/// Progress of a pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PassStatus {
-    /// Where its filesystem was mounted.
+    /// Mount point of its filesystem.
     pub mount_point: String,
-    /// The filesystem's uuid.
+    /// UUID of the filesystem.
     pub uuid: Option<String>,
-    /// What became of it.
+    /// Whether it is running.
     pub state: PassState,
     /// When the pass began.
     pub started_at: Timestamp,
-    /// When it last told how far it is.
+    /// When its checkpoint was last written.
     pub updated_at: Timestamp,
     /// Steps made.
     pub steps: u64,
@@ -39,24 +39,24 @@ pub struct PassStatus {
     pub free_bytes: u64,
     /// Free bytes visited.
     pub visited_bytes: u64,
-    /// Bytes discarded by device; absent: not measurable.
+    /// Bytes discarded by device; absent if not measurable.
     pub discarded_bytes: BTreeMap<String, u64>,
-    /// Time spent in all sessions, pauses included.
+    /// Time spent in all sessions, including pauses.
     pub active_s: f64,
-    /// Time left, as estimated.
+    /// Estimated time left.
     pub left_s: Option<f64>,
-    /// What it does or waits for.
+    /// What it is doing or waiting for.
     pub remark: Option<String>,
 }
 
-/// What became of a pass.
+/// Whether a pass is running.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PassState {
-    /// A process is at it.
+    /// A process is working on it.
     Running {
-        /// Which.
+        /// Process ID.
         pid: u32,
-        /// It waits for its window.
+        /// Whether it is waiting for its window.
         waits_for_window: bool,
     },
     /// It was stopped.
@@ -68,45 +68,45 @@ pub enum PassState {
     Interrupted,
 }
 
-/// What became of a request to cancel a pass.
+/// Result of a request to cancel a pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cancelled {
-    /// The path that was named.
+    /// The path that was given.
     pub path: PathBuf,
     /// What was done.
     pub outcome: CancelOutcome,
 }
 
-/// See [`Cancelled`].
+/// What a request to cancel did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelOutcome {
-    /// The process that makes the pass was asked to end.
+    /// The process that runs the pass was told to end.
     Asked {
-        /// Which; `None` where it ended meanwhile.
+        /// Process ID; `None` if it ended meanwhile.
         pid: Option<u32>,
     },
-    /// No pass was running; its checkpoint is gone.
+    /// No pass was running; its checkpoint was removed.
     Forgotten,
     /// No pass was running, and there was no checkpoint.
     NothingThere,
 }
 
-/// Why passes could not be told or ended.
+/// Why passes could not be listed or cancelled.
 #[derive(Debug, thiserror::Error)]
 pub enum StatusError {
-    /// A path names no filesystem, and no pass.
+    /// A path matches neither a filesystem nor a pass.
     #[error(transparent)]
     Path(#[from] MountPathError),
-    /// What is mounted there could not be identified.
+    /// The mounted filesystem could not be identified.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The state directory, or that of the locks.
+    /// The state directory or the lock directory failed.
     #[error(transparent)]
     State(#[from] StateError),
 }
 
 impl PassStatus {
-    /// Of a checkpoint, and the process that holds its filesystem's lock.
+    /// Builds the status from a checkpoint and the process that holds its filesystem's lock.
     pub fn of(checkpoint: &Checkpoint, holder: Option<u32>) -> Self {
         let state = match (holder, &checkpoint.phase) {
             (Some(pid), _) => PassState::Running {
@@ -134,37 +134,37 @@ impl PassStatus {
         }
     }
 
-    /// A process is at it.
+    /// Returns whether a process is working on it.
     pub fn is_running(&self) -> bool {
         matches!(self.state, PassState::Running { .. })
     }
 
-    /// It has not begun to work.
+    /// Returns whether it has not begun to work.
     pub fn is_untouched(&self) -> bool {
         self.steps == 0 && self.free_bytes == 0
     }
 
-    /// Time spent in all sessions.
+    /// Returns the time spent in all sessions.
     pub fn active(&self) -> Duration {
         Duration::try_from_secs_f64(self.active_s).unwrap_or_default()
     }
 
-    /// Time left, as estimated.
+    /// Returns the estimated time left.
     pub fn left(&self) -> Option<Duration> {
         Duration::try_from_secs_f64(self.left_s?).ok()
     }
 
-    /// Bytes visited a second, pauses included.
+    /// Returns the bytes visited per second, including pauses.
     #[allow(clippy::cast_precision_loss)] // a rate for people
     pub fn visited_bytes_per_s(&self) -> Option<f64> {
         (self.active_s > 0.0).then(|| self.visited_bytes as f64 / self.active_s)
     }
 }
 
-/// Passes that run or can be resumed: all, or those with some [`keys`].
+/// Returns passes that are running or can be resumed: all, or those with the given [`keys`].
 ///
 /// # Errors
-/// Where it cannot be told who holds a lock.
+/// If the holder of a lock cannot be determined.
 pub fn status(state: &State, meant: Option<&[String]>) -> Result<Status, StateError> {
     let mut status = Status::default();
     for checkpoint in state.checkpoints() {
@@ -185,10 +185,10 @@ pub fn status(state: &State, meant: Option<&[String]>) -> Result<Status, StateEr
     Ok(status)
 }
 
-/// Ends passes and forgets their checkpoints.
+/// Ends passes and removes their checkpoints.
 ///
 /// # Errors
-/// Where a path is neither a mount point nor that of a pass, or a request cannot be left.
+/// If a path is neither a mount point nor that of a pass, or a request cannot be written.
 pub fn cancel(
     state: &State,
     host: &Host,
@@ -219,10 +219,10 @@ pub fn cancel(
     Ok(cancelled)
 }
 
-/// Keys of the passes that some paths mean.
+/// Returns the keys of the passes that paths refer to.
 ///
 /// # Errors
-/// Where a path is neither a mount point nor that of a pass.
+/// If a path is neither a mount point nor that of a pass.
 pub fn keys(state: &State, host: &Host, paths: &[PathBuf]) -> Result<Vec<String>, StatusError> {
     let mut keys = Vec::new();
     for path in paths {
@@ -231,13 +231,13 @@ pub fn keys(state: &State, host: &Host, paths: &[PathBuf]) -> Result<Vec<String>
     Ok(keys)
 }
 
-/// A path means the pass of the filesystem that is mounted there, through whichever of its mounts.
-/// Where there is none, it means the passes that were made at this path: their filesystems may have
-/// been unmounted, or have another mounted over them.
+/// Returns the keys of the passes that a path refers to: the pass of the filesystem that is mounted
+/// there, whichever of its mounts the path is. If there is none, the passes that were made at this
+/// path: their filesystems may have been unmounted, or have another mounted over them.
 fn keys_of(state: &State, host: &Host, path: &Path) -> Result<Vec<String>, StatusError> {
     let mounted = key_at(host, path);
     if let Ok(Some(key)) = &mounted {
-        // One that cannot be read is there, too.
+        // An unreadable checkpoint counts as well.
         let has_checkpoint = !matches!(state.checkpoint(key), Ok(None));
         if has_checkpoint || state.holder(key).ok().flatten().is_some() {
             return Ok(vec![key.clone()]);
@@ -261,7 +261,7 @@ fn keys_of(state: &State, host: &Host, path: &Path) -> Result<Vec<String>, Statu
     }
 }
 
-/// The key of what is mounted at a path.
+/// Returns the key of the filesystem mounted at a path.
 fn key_at(host: &Host, path: &Path) -> Result<Option<String>, StatusError> {
     let named = filesystem::named(host, &[path.to_path_buf()])?;
     let Some(filesystem) = named.first() else {
@@ -270,8 +270,8 @@ fn key_at(host: &Host, path: &Path) -> Result<Option<String>, StatusError> {
     Ok(Some(filesystem.identify()?.identity.key()))
 }
 
-/// What a pass over this path would have recorded as its mount point, whether or not the directory
-/// is still there.
+/// Returns the mount points that a pass over this path may have recorded, whether or not the
+/// directory still exists.
 fn names_of(path: &Path) -> Vec<PathBuf> {
     let below_parent = || {
         let absolute = std::path::absolute(path).ok()?;
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_known_by_all_its_names() {
+    fn path_is_matched_by_all_its_names() {
         let directory = tempfile::tempdir().unwrap();
         let real = directory.path().canonicalize().unwrap();
         std::fs::create_dir_all(real.join("a/mount")).unwrap();
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_of_a_pass_is_told_by_its_lock_and_its_checkpoint() {
+    fn pass_state_follows_from_lock_and_checkpoint() {
         let state = |phase: Phase, holder| PassStatus::of(&checkpoint(phase), holder).state;
         let running = |waits_for_window| PassState::Running {
             pid: 4711,
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_a_pass() {
+    fn pass_figures() {
         let status = PassStatus::of(&checkpoint(Phase::Running), None);
         assert_eq!(status.visited_bytes_per_s(), Some(1024.0 * 1024.0));
         assert_eq!(status.left(), Some(Duration::from_secs(3072)));

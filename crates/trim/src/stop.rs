@@ -1,20 +1,20 @@
-//! Being asked to stop, from a signal handler, another terminal, or another thread.
+//! Stop requests from a signal handler, another terminal, or another thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Why somebody wants the pass to end.
+/// Why the pass should end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopRequest {
     /// SIGINT, SIGTERM or SIGHUP (the signal's number): the pass can be resumed.
     Signal(i32),
     /// `--cancel` from another terminal: the checkpoint is dropped.
     Cancel,
-    /// The time of `--deadline` is over, perhaps in the middle of a call: the pass can be resumed.
+    /// The `--deadline` has passed, perhaps in the middle of a call: the pass can be resumed.
     Deadline,
 }
 
-/// Set once, read often. Clones share the same flag.
+/// A stop flag: set once, read often. Clones share the same flag.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicI32>);
 
@@ -22,7 +22,7 @@ const CANCEL: i32 = -1;
 const DEADLINE: i32 = -2;
 
 impl Stop {
-    /// Asks to stop; the first request is kept. Safe to call in a signal handler.
+    /// Requests a stop; the first request is kept. Safe to call in a signal handler.
     pub fn request(&self, request: StopRequest) {
         let code = match request {
             StopRequest::Signal(number) => number,
@@ -34,7 +34,7 @@ impl Stop {
             .compare_exchange(0, code, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// What was asked for, if anything.
+    /// Returns the request, if any.
     pub fn requested(&self) -> Option<StopRequest> {
         match self.0.load(Ordering::SeqCst) {
             0 => None,
@@ -44,7 +44,7 @@ impl Stop {
         }
     }
 
-    /// Forgets the request: `--cancel` names one filesystem, and the passes of others go on.
+    /// Clears the request: `--cancel` names one filesystem, and the passes of others go on.
     pub fn clear(&self) {
         self.0.store(0, Ordering::SeqCst);
     }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_request_is_kept_until_it_is_forgotten() {
+    fn first_request_is_kept_until_cleared() {
         let stop = Stop::default();
         assert_eq!(stop.requested(), None);
         stop.request(StopRequest::Signal(15));

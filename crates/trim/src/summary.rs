@@ -1,5 +1,5 @@
-//! What a session did with one filesystem: the figures behind the summary, the stream and the audit
-//! log.
+//! Results of a session for one filesystem: the figures behind the summary, the event stream and
+//! the audit log.
 
 use crate::layers::{LayerCount, LayerCounters};
 use crate::pass::{Ended, Outcome, Progressed};
@@ -12,45 +12,45 @@ use std::time::Duration;
 /// How a pass ended in this session, and what earlier sessions did for it.
 #[derive(Debug, Clone)]
 pub struct PassSummary {
-    /// Where it is mounted.
+    /// The mount point.
     pub mount_point: String,
-    /// What was trimmed.
+    /// The trimmed filesystem.
     pub target: Target,
     /// When this session began to work on it.
     pub began_at: Timestamp,
     /// How it ended.
     pub outcome: Outcome,
-    /// It was resumed from a checkpoint.
+    /// Whether it was resumed from a checkpoint.
     pub is_resumed: bool,
-    /// What earlier sessions did.
+    /// Totals of earlier sessions.
     pub earlier: EarlierSessions,
-    /// What each layer saw in all sessions, from the mount down.
+    /// Discards at each layer in all sessions, from the mount down.
     pub layers: Vec<LayerCount>,
-    /// What is mounted: one device, or those of a Btrfs.
+    /// The mounted devices: one, or several for a Btrfs.
     pub top_devices: Vec<String>,
-    /// This kernel counts discards: what is not measurable is the devices' doing.
+    /// Whether this kernel counts discards: if so, it is the devices that make them unmeasurable.
     pub kernel_counts: bool,
-    /// For how long the quiet level was measured.
+    /// How long the quiet level was measured.
     pub measuring: Duration,
-    /// What was warned of.
+    /// Warnings issued.
     pub warnings: Vec<String>,
     /// Findings that explain why discards are swallowed.
     pub findings: Vec<Finding>,
 }
 
-/// What earlier sessions of a pass did.
+/// Totals of the earlier sessions of a pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct EarlierSessions {
     /// Steps made.
     pub steps: u64,
     /// Free bytes visited.
     pub visited_bytes: u64,
-    /// Time spent, pauses included.
+    /// Time spent, including pauses.
     pub active: Duration,
 }
 
 impl EarlierSessions {
-    /// As the checkpoint has it.
+    /// Takes the totals from a checkpoint.
     pub fn of(checkpoint: &Checkpoint) -> Self {
         Self {
             steps: checkpoint.steps,
@@ -60,7 +60,7 @@ impl EarlierSessions {
     }
 }
 
-/// What each layer saw; unknown everywhere where nothing could be measured.
+/// Returns the discards at each layer; unknown for all layers if nothing could be measured.
 pub(crate) fn layer_counts(counters: &LayerCounters, outcome: &Outcome) -> Vec<LayerCount> {
     let mut counts = counters.read(&outcome.progress.discarded);
     if !outcome.measurable {
@@ -72,33 +72,33 @@ pub(crate) fn layer_counts(counters: &LayerCounters, outcome: &Outcome) -> Vec<L
 }
 
 impl PassSummary {
-    /// Whether the pass got to work at all.
+    /// Returns whether the pass got to work at all.
     pub fn has_figures(&self) -> bool {
         self.outcome.survey.is_some() || self.outcome.progress.steps > 0
     }
 
-    /// How far it came, in all sessions; the time is of this session alone.
+    /// Returns the progress over all sessions; its time covers this session alone.
     pub fn progress(&self) -> &Progressed {
         &self.outcome.progress
     }
 
-    /// Steps of this session.
+    /// Returns the number of steps of this session.
     pub fn session_steps(&self) -> u64 {
         self.progress().steps.saturating_sub(self.earlier.steps)
     }
 
-    /// Free bytes that this session visited.
+    /// Returns the free bytes that this session visited.
     pub fn session_visited_bytes(&self) -> u64 {
         let visited = self.progress().visited_bytes;
         visited.saturating_sub(self.earlier.visited_bytes)
     }
 
-    /// For how long this session measured the quiet level.
+    /// Returns how long this session measured the quiet level.
     pub fn session_measuring(&self) -> Duration {
         self.measuring.min(self.progress().active)
     }
 
-    /// Bytes visited a second in this session, pauses included, measuring excluded.
+    /// Returns the bytes visited per second in this session, including pauses but not measuring.
     #[allow(clippy::cast_precision_loss)] // a rate for people
     pub fn visited_bytes_per_s(&self) -> f64 {
         let measuring = self.session_measuring();
@@ -110,14 +110,15 @@ impl PassSummary {
         }
     }
 
-    /// Time spent in all sessions.
+    /// Returns the time spent in all sessions.
     pub fn active_in_all(&self) -> Duration {
         self.earlier.active.saturating_add(self.progress().active)
     }
 
-    /// Where a complete pass of ext4 discarded less than half of what it visited, the kernel skipped
-    /// block groups: since they were last trimmed nothing was freed in them (`EXT4_MB_GRP_WAS_TRIMMED`,
-    /// fs/ext4/mballoc.c; forgotten when the filesystem is unmounted).
+    /// Returns whether the kernel skipped block groups of ext4 because nothing was freed in them
+    /// since they were last trimmed (`EXT4_MB_GRP_WAS_TRIMMED`, fs/ext4/mballoc.c; forgotten when
+    /// the filesystem is unmounted). Assumed if a complete pass discarded less than half of what it
+    /// visited.
     pub fn was_trimmed_before(&self) -> bool {
         let is_ext4 = matches!(self.target.identity.fs_type.as_str(), "ext3" | "ext4");
         let tops = self.layers.iter().filter(|layer| layer.depth == 0);

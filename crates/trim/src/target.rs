@@ -1,4 +1,4 @@
-//! A mounted filesystem, reopened for each step and verified, so that a pause never blocks umount.
+//! A mounted filesystem, reopened and verified for each step, so that a pause never blocks umount.
 
 mod mount_id;
 
@@ -13,21 +13,21 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// What makes a filesystem this one and no other.
+/// Identity of a filesystem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// `st_dev` of the mount (anonymous for Btrfs).
     pub device: DeviceNumber,
     /// UUID of the filesystem, read through an ioctl of the filesystem (or from its superblock),
-    /// not from /dev/disk; `None` where it has none.
+    /// not from /dev/disk; `None` if it has none.
     pub uuid: Option<String>,
-    /// Type, as mountinfo has it.
+    /// Filesystem type, as in mountinfo.
     pub fs_type: String,
 }
 
 impl Identity {
-    /// A name that is safe as a file name and the same for every mount of the filesystem:
-    /// the uuid, or `dev-MAJOR-MINOR`.
+    /// Returns a key that is safe as a file name and the same for every mount of the filesystem:
+    /// the UUID, or `dev-MAJOR-MINOR`.
     pub fn key(&self) -> String {
         match &self.uuid {
             Some(uuid) => uuid.clone(),
@@ -35,8 +35,8 @@ impl Identity {
         }
     }
 
-    /// For people: `xfs 3c5a.. on 259:1`.
-    fn words(&self) -> String {
+    /// Formats the identity for display: `xfs 3c5a.. on 259:1`.
+    fn describe(&self) -> String {
         match &self.uuid {
             Some(uuid) => format!("{} {uuid} on {}", self.fs_type, self.device),
             None => format!("{} on {}", self.fs_type, self.device),
@@ -44,48 +44,48 @@ impl Identity {
     }
 }
 
-/// A mount that is to be trimmed.
+/// A mount to trim.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// Where it is mounted.
+    /// The mount point.
     pub mount_point: PathBuf,
-    /// Mount id when the pass began (`mnt_id` of mountinfo).
+    /// Mount ID when the pass began (`mnt_id` of mountinfo).
     pub mount_id: u64,
     /// The filesystem.
     pub identity: Identity,
-    /// Path of the device that is mounted, for superblocks.
+    /// Path of the mounted device, for reading superblocks.
     pub device_path: PathBuf,
 }
 
-/// Why a mount could not be opened as what it was.
+/// Why a mount could not be opened and verified.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// Nothing, or something else, is mounted there now.
     #[error("{mount_point}: {found}; the pass began on {expected}")]
     Changed {
-        /// Where.
+        /// The mount point.
         mount_point: String,
-        /// What was there when the pass began.
+        /// What was mounted when the pass began.
         expected: String,
-        /// What is there now.
+        /// What is mounted now.
         found: String,
     },
-    /// It could not be opened.
+    /// The mount point could not be opened.
     #[error("{mount_point}: {source}")]
     Unreadable {
-        /// Where.
+        /// The mount point.
         mount_point: String,
-        /// What the kernel said.
+        /// Error from the kernel.
         source: std::io::Error,
     },
 }
 
 impl Target {
-    /// Identifies what is mounted at a mount point now. Relative paths are made absolute: the
-    /// process that trims works from `/`.
+    /// Identifies what is currently mounted at a mount point. Relative paths are made absolute,
+    /// because the trimming process works from `/`.
     ///
     /// # Errors
-    /// Where it cannot be opened or is no mount point.
+    /// If it cannot be opened or is not a mount point.
     #[allow(clippy::needless_pass_by_value)] // they are replaced by absolute ones
     pub fn identify(
         mount_point: PathBuf,
@@ -121,10 +121,10 @@ impl Target {
     }
 
     /// Opens the mount point (`O_RDONLY|O_DIRECTORY|O_CLOEXEC`) and verifies device, filesystem
-    /// uuid and mount id. As long as the descriptor is open the filesystem cannot be unmounted.
+    /// UUID and mount ID. As long as the descriptor is open the filesystem cannot be unmounted.
     ///
     /// # Errors
-    /// [`TargetError::Changed`] where another filesystem, or none, is there now.
+    /// [`TargetError::Changed`] if another filesystem, or none, is mounted there now.
     pub fn open(&self) -> Result<OwnedFd, TargetError> {
         let directory = match open_directory(&self.mount_point) {
             Ok(directory) => directory,
@@ -169,7 +169,7 @@ impl Target {
     fn changed(&self, found: String) -> TargetError {
         TargetError::Changed {
             mount_point: self.mount_point.display().to_string(),
-            expected: format!("{} (mount {})", self.identity.words(), self.mount_id),
+            expected: format!("{} (mount {})", self.identity.describe(), self.mount_id),
             found,
         }
     }
@@ -195,7 +195,7 @@ fn device_of(directory: &OwnedFd) -> io::Result<DeviceNumber> {
     })
 }
 
-/// In the usual form, 8-4-4-4-12 hexadecimal digits.
+/// Returns the UUID in the usual form, 8-4-4-4-12 hexadecimal digits.
 fn uuid_of(directory: &OwnedFd, fs_type: &str, device_path: &Path) -> io::Result<Option<String>> {
     let uuid = match crate::ioctl::fs_uuid(directory.as_fd(), fs_type)? {
         None if matches!(fs_type, "ext2" | "ext3" | "ext4") => ext4_uuid(directory, device_path)?,
@@ -204,13 +204,13 @@ fn uuid_of(directory: &OwnedFd, fs_type: &str, device_path: &Path) -> io::Result
     Ok(uuid.map(uuid_text))
 }
 
-/// From the superblock, for kernels that cannot be asked.
+/// Reads the UUID from the superblock, for kernels without an ioctl for it.
 fn ext4_uuid(directory: &OwnedFd, device_path: &Path) -> io::Result<Option<[u8; 16]>> {
     let named = |error: io::Error| {
         io::Error::new(error.kind(), format!("{}: {error}", device_path.display()))
     };
     let device = File::open(device_path).map_err(named)?;
-    // Names of devices are handed out anew; the number is the filesystem's own.
+    // Device names are reused; the number is the filesystem's own.
     if rustix::fs::fstat(&device)?.st_rdev != rustix::fs::fstat(directory)?.st_dev {
         return Err(named(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -221,10 +221,10 @@ fn ext4_uuid(directory: &OwnedFd, device_path: &Path) -> io::Result<Option<[u8; 
     device
         .read_exact_at(&mut superblock, SUPERBLOCK_OFFSET_BYTES)
         .map_err(named)?;
-    let superblock = Superblock::parse(&superblock).map_err(|nonsense| {
+    let superblock = Superblock::parse(&superblock).map_err(|invalid| {
         named(io::Error::new(
             io::ErrorKind::InvalidData,
-            nonsense.to_string(),
+            invalid.to_string(),
         ))
     })?;
     Ok(Some(superblock.uuid).filter(|uuid| *uuid != [0; 16]))
@@ -247,13 +247,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uuid_is_written_as_everybody_writes_it() {
+    fn uuid_has_the_usual_form() {
         let uuid: [u8; 16] = std::array::from_fn(|at| u8::try_from(at * 17).unwrap());
         assert_eq!(uuid_text(uuid), "00112233-4455-6677-8899-aabbccddeeff");
     }
 
     #[test]
-    fn a_directory_that_is_no_mount_point_is_refused() {
+    fn directory_that_is_not_a_mount_point_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let error = Target::identify(directory.path().into(), "ext4", "/dev/null".into())
             .unwrap_err()

@@ -1,8 +1,8 @@
-//! Waits for a window, and what `--status` is told meanwhile.
+//! Waits for a window, and keeps `--status` informed meanwhile.
 
 use crate::clock::Clock;
 use crate::events::{EventSink, SessionEvent};
-use crate::pass::{Closed, Ended, Gate, asked_to_end};
+use crate::pass::{Closed, Ended, Gate, requested_end};
 use crate::range::Cursor;
 use crate::state::{CHECKPOINT_SCHEMA, Checkpoint, Phase, State, StateError, boot_id};
 use crate::stop::Stop;
@@ -11,41 +11,41 @@ use crate::window::Windows;
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// How often a closed window is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// Begins the remark of a checkpoint whose pass waits for its window.
+/// How often a closed window is checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
+/// Prefix of the remark in a checkpoint whose pass waits for its window.
 const WAITING: &str = "waiting, ";
 
-/// How a wait for a window went.
+/// Result of a wait for a window.
 #[derive(Debug, PartialEq)]
 pub enum Waited {
-    /// It is open.
+    /// The window is open.
     Open,
     /// The wait was ended.
     Ended(Ended),
 }
 
-/// A pass that has not begun to work, or not been resumed yet.
+/// A pass that has not begun to work or has not been resumed yet.
 #[derive(Clone, Copy)]
 pub(crate) struct Pending<'a> {
-    /// What is to be trimmed.
+    /// The filesystem to trim.
     pub(crate) target: &'a Target,
-    /// What it is resumed from.
+    /// The checkpoint to resume from.
     pub(crate) resume: Option<&'a Checkpoint>,
-    /// Checkpoints.
+    /// Store of checkpoints.
     pub(crate) state: &'a State,
-    /// Being asked to stop.
+    /// Stop requests.
     pub(crate) stop: &'a Stop,
-    /// Time.
+    /// The clock.
     pub(crate) clock: &'a dyn Clock,
 }
 
 impl Pending<'_> {
-    /// Waits until a window opens, the stop flag and the deadline in view. `time_left` is the time
-    /// until the deadline.
+    /// Waits until a window opens, while watching the stop flag and the deadline. `time_left` is
+    /// the time until the deadline.
     ///
     /// # Errors
-    /// Where the checkpoint for `--status` cannot be written.
+    /// If the checkpoint for `--status` cannot be written.
     pub(crate) fn wait_for_window(
         self,
         windows: &Windows,
@@ -57,7 +57,7 @@ impl Pending<'_> {
         let key = self.target.identity.key();
         let mut was_closed = false;
         while let Some(closed) = windows.closed(self.clock.wall()) {
-            if let Some(ended) = asked_to_end(self.stop, self.state, &key) {
+            if let Some(ended) = requested_end(self.stop, self.state, &key) {
                 return Ok(Waited::Ended(ended));
             }
             let reason = reason(&windows, &closed);
@@ -82,21 +82,21 @@ impl Pending<'_> {
                 let text = format!("waiting, {reason} ({})", units::duration(pause));
                 sink.note(&point, &text);
             }
-            self.clock.sleep(LOOK_EVERY);
+            self.clock.sleep(CHECK_INTERVAL);
         }
         Ok(Waited::Open)
     }
 
-    /// Writes for `--status` that the pass is at work, though it has not freed anything yet.
+    /// Records for `--status` that the pass has begun, though it has not freed anything yet.
     ///
     /// # Errors
-    /// Where the checkpoint cannot be written.
+    /// If the checkpoint cannot be written.
     pub(crate) fn begin(self) -> Result<(), StateError> {
         self.save("getting ready")
     }
 
     fn save(self, remark: &str) -> Result<(), StateError> {
-        let checkpoint = untouched(self.target, self.resume, remark, self.clock.wall());
+        let checkpoint = initial_checkpoint(self.target, self.resume, remark, self.clock.wall());
         self.state.save(&checkpoint)
     }
 }
@@ -108,8 +108,8 @@ fn reason(windows: &Windows, closed: &Closed) -> String {
     }
 }
 
-/// For `--status`: a pass that has not begun, or not gone on yet.
-fn untouched(
+/// Builds the checkpoint of a pass that has not begun or not been resumed yet, for `--status`.
+fn initial_checkpoint(
     target: &Target,
     resume: Option<&Checkpoint>,
     remark: &str,
@@ -138,10 +138,10 @@ fn untouched(
     checkpoint
 }
 
-/// Leaves the state as it was found: the checkpoint of an earlier pass, or none at all.
+/// Restores the state as it was found: the checkpoint of an earlier pass, or none at all.
 ///
 /// # Errors
-/// Where it cannot be written or removed.
+/// If it cannot be written or removed.
 pub fn undo(state: &State, key: &str, found: Option<&Checkpoint>) -> Result<(), StateError> {
     match found {
         Some(checkpoint) => state.save(checkpoint),
@@ -149,11 +149,11 @@ pub fn undo(state: &State, key: &str, found: Option<&Checkpoint>) -> Result<(), 
     }
 }
 
-/// In mid-pass: writes into the checkpoint that the window is closed. The pass itself writes
-/// another remark when it goes on.
+/// Records in the checkpoint of a running pass that the window is closed. The pass itself writes
+/// another remark when it continues.
 ///
 /// # Errors
-/// Where the checkpoint cannot be written, in words.
+/// A message if the checkpoint cannot be written.
 pub fn remark(
     state: &State,
     key: &str,
@@ -174,7 +174,7 @@ pub fn remark(
     }
 }
 
-/// Whether the pass of a checkpoint waits for its window.
+/// Returns whether the pass of a checkpoint is waiting for its window.
 pub fn is_waiting(checkpoint: &Checkpoint) -> bool {
     let remark = checkpoint.remark.as_deref();
     checkpoint.phase == Phase::Running && remark.is_some_and(|text| text.starts_with(WAITING))
@@ -221,7 +221,7 @@ mod tests {
     }
 
     fn stopped() -> Checkpoint {
-        let mut checkpoint = untouched(&target(), None, "", at("2026-03-02T00:00:00Z"));
+        let mut checkpoint = initial_checkpoint(&target(), None, "", at("2026-03-02T00:00:00Z"));
         checkpoint.steps = 7;
         checkpoint.phase = Phase::Stopped {
             reason: "budget".to_owned(),
@@ -231,25 +231,25 @@ mod tests {
     }
 
     #[test]
-    fn what_a_wait_wrote_is_taken_back() {
+    fn checkpoint_of_a_wait_is_undone() {
         let Fixture { state, .. } = &fixture();
         let (target, now) = (target(), at("2026-03-02T12:00:00Z"));
         let key = target.identity.key();
         let earlier = stopped();
-        let told = untouched(&target, Some(&earlier), "waiting, outside", now);
-        assert!(is_waiting(&told) && told.steps == 7);
-        state.save(&told).unwrap();
+        let written = initial_checkpoint(&target, Some(&earlier), "waiting, outside", now);
+        assert!(is_waiting(&written) && written.steps == 7);
+        state.save(&written).unwrap();
         undo(state, &key, Some(&earlier)).unwrap();
         assert_eq!(state.checkpoint(&key).unwrap(), Some(earlier));
-        let told = untouched(&target, None, "getting ready", now);
-        assert!(!is_waiting(&told));
-        state.save(&told).unwrap();
+        let written = initial_checkpoint(&target, None, "getting ready", now);
+        assert!(!is_waiting(&written));
+        state.save(&written).unwrap();
         undo(state, &key, None).unwrap();
         assert_eq!(state.checkpoint(&key).unwrap(), None);
     }
 
     #[test]
-    fn a_window_that_closes_in_mid_pass_is_told() {
+    fn window_closing_during_a_pass_is_recorded() {
         let Fixture { state, .. } = &fixture();
         let key = target().identity.key();
         let mut running = stopped();
@@ -259,16 +259,16 @@ mod tests {
         let window = Window::parse("01:00-05:00").unwrap();
         let mut windows = Windows::new(vec![window], TimeZone::UTC);
         remark(state, &key, &mut windows, at("2026-03-02T04:59:59Z")).unwrap();
-        let told = || state.checkpoint(&key).unwrap().unwrap();
-        assert_eq!(told(), running);
+        let written = || state.checkpoint(&key).unwrap().unwrap();
+        assert_eq!(written(), running);
         remark(state, &key, &mut windows, at("2026-03-02T05:00:00Z")).unwrap();
-        assert!(is_waiting(&told()));
+        assert!(is_waiting(&written()));
         assert_eq!(
-            told().remark.unwrap(),
+            written().remark.unwrap(),
             "waiting, outside of --window 01:00-05:00, UTC; it opens at 2026-03-03 01:00 UTC"
         );
-        assert_eq!(told().steps, 7);
-        // A pass that has left no checkpoint gets none.
+        assert_eq!(written().steps, 7);
+        // A pass without a checkpoint does not get one.
         state.forget(&key).unwrap();
         remark(state, &key, &mut windows, at("2026-03-02T05:00:01Z")).unwrap();
         assert_eq!(state.checkpoint(&key).unwrap(), None);

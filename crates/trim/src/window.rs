@@ -1,8 +1,8 @@
 //! `--window`: times of day in which a pass may work.
 //!
-//! A window is open while a clock on the wall of its zone shows a time in it. That holds on the days
-//! on which clocks are put forward or back, and when somebody sets the host's clock: nothing is
-//! remembered from one question to the next.
+//! A window is open while a wall clock in its zone shows a time within it. That also holds on the
+//! days on which clocks go forward or back, and when the host's clock is changed: nothing is
+//! remembered from one query to the next.
 
 use crate::pass::{Closed, Gate};
 use jiff::Timestamp;
@@ -12,11 +12,10 @@ use std::fmt;
 use units::ValueError;
 
 const MINUTES_PER_DAY: u16 = 24 * 60;
-/// Days that are looked ahead for the next opening: on one of them a clock may be put forward over
-/// the whole window.
+/// Days to look ahead for the next opening: on one of them the clocks may skip the whole window.
 const DAYS_AHEAD: i64 = 3;
 
-/// A span of the day, to the minute; across midnight where it ends before it begins.
+/// A span of the day, to the minute; it crosses midnight if it ends before it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// Minute of the day at which it opens, below 1440.
@@ -26,10 +25,10 @@ pub struct Window {
 }
 
 impl Window {
-    /// Reads `01:00-05:00`.
+    /// Parses `01:00-05:00`.
     ///
     /// # Errors
-    /// A sentence that says what was expected.
+    /// If `text` is not a window; the error states the expected form.
     pub fn parse(text: &str) -> Result<Self, ValueError> {
         let expected = || ValueError::new("a window such as 01:00-05:00", text);
         let (from, until) = text.trim().split_once('-').ok_or_else(expected)?;
@@ -80,7 +79,7 @@ impl fmt::Display for Window {
     }
 }
 
-/// `01:00`, `1:00`, `24:00`.
+/// Parses `01:00`, `1:00` or `24:00`.
 fn minute_of_day(text: &str) -> Option<u16> {
     let (hours, minutes) = text.trim().split_once(':')?;
     let number = |text: &str, max: u16| -> Option<u16> {
@@ -95,7 +94,7 @@ fn minute_of_day(text: &str) -> Option<u16> {
     (total <= MINUTES_PER_DAY).then_some(total)
 }
 
-/// Windows in their zone; none at all are always open.
+/// Windows and their time zone; with no windows it is always open.
 #[derive(Debug, Clone)]
 pub struct Windows {
     windows: Vec<Window>,
@@ -103,36 +102,36 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Windows of a zone.
+    /// Creates windows of a zone.
     pub fn new(windows: Vec<Window>, zone: TimeZone) -> Self {
         Self { windows, zone }
     }
 
-    /// Whether there are any.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.windows.is_empty()
     }
 
-    /// `01:00-05:00 and 13:00-14:00, Europe/Berlin`.
+    /// Describes the windows: `01:00-05:00 and 13:00-14:00, Europe/Berlin`.
     pub fn words(&self) -> String {
         let list: Vec<String> = self.windows.iter().map(Window::to_string).collect();
         let zone = self.zone.iana_name().unwrap_or("the host's time zone");
         format!("{}, {zone}", list.join(" and "))
     }
 
-    /// A moment as the zone's clocks show it: `2026-11-21 01:00 Europe/Berlin`.
+    /// Formats a moment in the windows' zone: `2026-11-21 01:00 Europe/Berlin`.
     pub fn local(&self, at: Timestamp) -> String {
         units::date::minute_in_zone(at, &self.zone)
     }
 
-    /// Whether work may be done at this moment.
+    /// Returns whether work is allowed at this moment.
     pub fn is_open(&self, at: Timestamp) -> bool {
         let time = self.zone.to_datetime(at).time();
         self.windows.is_empty() || self.windows.iter().any(|window| window.contains(time))
     }
 
-    /// The next moment from `now` on at which a window opens. Windows open at their first minute,
-    /// or at a change of the zone's clocks that leads into them.
+    /// Returns the next moment from `now` on at which a window opens: at its first minute, or at a
+    /// clock change that leads into it.
     pub fn opens_at(&self, now: Timestamp) -> Option<Timestamp> {
         let today = self.zone.to_datetime(now).date();
         let mut candidates: Vec<Timestamp> = Vec::new();
@@ -144,7 +143,7 @@ impl Windows {
                 let opening = self
                     .zone
                     .to_ambiguous_timestamp(date.to_datetime(window.opening()));
-                // Where clocks are put back, an hour is shown twice.
+                // When clocks go back, an hour occurs twice.
                 candidates.extend(opening.earlier());
                 candidates.extend(opening.later());
             }
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_read_and_shown() {
+    fn windows_are_parsed_and_displayed() {
         for (text, shown) in [
             ("01:00-05:00", "01:00-05:00"),
             (" 1:00 - 5:30 ", "01:00-05:30"),
@@ -231,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn open_from_the_first_minute_to_before_the_last() {
+    fn window_includes_its_first_minute_and_excludes_its_end() {
         let windows = windows(&["01:00-05:00"], "UTC");
         assert!(!windows.is_open(at("2026-03-02T00:59:59Z")));
         assert!(windows.is_open(at("2026-03-02T01:00:00Z")));
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_are_put_forward_lead_into_a_window_or_over_it() {
+    fn clocks_going_forward_open_or_skip_a_window() {
         // Berlin, 2026-03-29: 02:00 becomes 03:00, at 01:00 UTC.
         let into = windows(&["02:30-04:00"], "Europe/Berlin");
         assert_eq!(
@@ -272,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_are_put_back_open_a_window_twice() {
+    fn clocks_going_back_open_a_window_twice() {
         // Berlin, 2026-10-25: 03:00 becomes 02:00, at 01:00 UTC.
         let windows = windows(&["02:10-02:20"], "Europe/Berlin");
         assert_eq!(
@@ -298,19 +297,19 @@ mod tests {
         }
 
         #[test]
-        fn what_is_shown_is_read_again(from in 0_u16..1440, until in 0_u16..=1440) {
+        fn displayed_windows_parse_back(from in 0_u16..1440, until in 0_u16..=1440) {
             prop_assume!(from != until);
             let window = Window { from_min: from, until_min: until };
             prop_assert_eq!(Window::parse(&window.to_string()), Ok(window));
         }
 
-        /// A minute hand that is watched finds the same opening as the calculation. All zones' changes
-        /// of clocks fall on whole minutes in these years.
+        /// Stepping through the minutes finds the same opening as the calculation. All zones' clock
+        /// changes fall on whole minutes in these years.
         #[test]
         fn the_next_opening_is_the_first_open_minute(
             from in 0_u16..1440, until in 0_u16..=1440,
-            // About the spring and autumn changes of Berlin, New York, Lord Howe (half an hour), and
-            // a year around.
+            // Around the spring and autumn changes of Berlin, New York and Lord Howe (half an
+            // hour), and within a year.
             base in prop::sample::select(vec![
                 "2026-03-28T00:00:00Z", "2026-10-24T00:00:00Z", "2026-03-07T12:00:00Z",
                 "2026-10-31T12:00:00Z", "2026-04-04T00:00:00Z", "2026-10-03T00:00:00Z",

@@ -1,7 +1,7 @@
 //! Standard output, and what there is to know of the terminal.
 
 use crate::error::{CommandError, Kind};
-use linux::atomic_file::{self, Access, Existing};
+use linux::atomic_file::{self, Access, IfExists};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
@@ -41,7 +41,7 @@ pub fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
         Ok(_) => path.canonicalize()?,
         Err(_) => path.to_owned(),
     };
-    atomic_file::write(&target, Existing::Replaced, Access::AsUsual, |out| {
+    atomic_file::write(&target, IfExists::Replace, Access::Default, |out| {
         out.write_all(text.as_bytes())
     })
 }

@@ -1,11 +1,11 @@
-//! Measures the crates of a checkout: lines of code, circles between the files of a crate, and files
-//! that render although they do not belong to `page` or `report`. A tool for developers and for the test
-//! `crates/trimtab/tests/it/house.rs`; nothing that ships uses it.
+//! Measures the crates of a checkout: lines of code, dependency cycles between the files of a
+//! crate, and files that render output although they do not belong to `page` or `report`. A tool
+//! for developers and for the test `crates/trimtab/tests/it/house.rs`; not part of the product.
 //!
-//! It reads the source with `syn` and needs no build, so that it can measure any checkout, also one
+//! It parses the source with `syn` and needs no build, so it can measure any checkout, even one
 //! that does not compile.
 
-pub mod circles;
+pub mod cycles;
 mod lines;
 pub mod measure;
 mod names;

@@ -1,4 +1,4 @@
-//! Counts lines of code: lines that hold a token which is no comment.
+//! Counts lines of code: lines with at least one token that is not a comment.
 
 use crate::source::SourceFile;
 use crate::test_code::{
@@ -11,17 +11,17 @@ use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 use syn::{ImplItem, Item, TraitItem};
 
-/// Lines of a file: with code that ships, and with code that only tests build.
+/// Lines of a file, split into shipped code and code that is only built for tests.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Lines {
-    /// Lines of code that ships.
+    /// Lines of shipped code.
     pub code: usize,
-    /// Lines of code that only tests build.
+    /// Lines that are only built for tests.
     pub tests: usize,
 }
 
-/// Counts the lines of a file without blank lines, comments and doc comments. A string that spans
-/// lines counts as all of them.
+/// Counts the lines of a file without blank lines, comments and doc comments. A multi-line string
+/// counts with all its lines.
 pub fn count(file: &SourceFile) -> Lines {
     let text_lines: Vec<&str> = file.text.lines().collect();
     let mut code = BTreeSet::new();
@@ -38,7 +38,7 @@ pub fn count(file: &SourceFile) -> Lines {
     }
 }
 
-/// Puts the lines of all tokens but doc comments into `code`.
+/// Adds the lines of all tokens except doc comments to `code`.
 fn collect(tokens: TokenStream, text_lines: &[&str], code: &mut BTreeSet<usize>) {
     let mut in_doc_comment = false;
     for token in tokens {
@@ -49,7 +49,7 @@ fn collect(tokens: TokenStream, text_lines: &[&str], code: &mut BTreeSet<usize>)
                     add(mark.span(), code);
                 }
             }
-            // Of an inner doc comment, `#![doc = "..."]`; all its tokens have the same span.
+            // Part of an inner doc comment, `#![doc = "..."]`, whose tokens all have the same span.
             TokenTree::Punct(mark) if mark.as_char() == '!' && in_doc_comment => {}
             TokenTree::Group(group) if in_doc_comment => {
                 in_doc_comment = group.delimiter() != Delimiter::Bracket;
@@ -64,8 +64,8 @@ fn collect(tokens: TokenStream, text_lines: &[&str], code: &mut BTreeSet<usize>)
     }
 }
 
-/// Whether a comment starts where the token is said to stand: `///`, `//!`, `/**` and `/*!` arrive as
-/// tokens of an attribute.
+/// Whether a comment starts at the token's position: `///`, `//!`, `/**` and `/*!` are tokenized as
+/// an attribute.
 fn starts_comment(span: Span, text_lines: &[&str]) -> bool {
     let start = span.start();
     text_lines
@@ -80,7 +80,7 @@ fn add(span: Span, code: &mut BTreeSet<usize>) {
     code.extend(span.start().line..=span.end().line);
 }
 
-/// Finds the lines of items that only tests build.
+/// Collects the lines of items that are only built for tests.
 #[derive(Default)]
 struct TestRanges {
     ranges: Vec<RangeInclusive<usize>>,

@@ -1,6 +1,7 @@
-//! `cargo run -p house`: the table of this checkout. `-- PATH`: of another one. `-- BEFORE AFTER`: of two,
-//! beside each other. `-- --circles CRATE [PATH]`: each circle of a crate with the items that cause it.
-//! `-- --rendering CRATE [PATH]`: each place of a crate that renders.
+//! `cargo run -p house`: the table of this checkout. `-- PATH`: that of another checkout.
+//! `-- BEFORE AFTER`: both side by side. `-- --circles CRATE [PATH]`: each dependency cycle of a
+//! crate with the items that cause it. `-- --rendering CRATE [PATH]`: each place in a crate that
+//! renders output.
 
 use anyhow::{Context as _, Result, bail};
 use house::table::{comparison, table};
@@ -24,7 +25,7 @@ fn main() -> Result<()> {
             let name = name.to_str().context("the crate's name is not UTF-8")?;
             let report = measure_crate(&checkout, name)?;
             if what == "--circles" {
-                print_circles(&report);
+                print_cycles(&report);
             } else {
                 print_rendering(&report);
             }
@@ -40,7 +41,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The checkout that this program was built from.
+/// The checkout this program was built from.
 fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -52,20 +53,20 @@ fn measure(checkout: &Path) -> Result<Vec<CrateReport>> {
         .collect()
 }
 
-fn print_circles(report: &CrateReport) {
-    if report.circles.is_empty() {
+fn print_cycles(report: &CrateReport) {
+    if report.cycles.is_empty() {
         println!("{}: no circles between {} files", report.name, report.files);
     }
-    for (number, circle) in report.circles.iter().enumerate() {
+    for (number, cycle) in report.cycles.iter().enumerate() {
         println!(
             "circle {} of {}: {} files",
             number + 1,
             report.name,
-            circle.files.len()
+            cycle.files.len()
         );
-        for file in &circle.files {
+        for file in &cycle.files {
             println!("  {}", file.display());
-            for edge in circle.edges.iter().filter(|edge| edge.from == *file) {
+            for edge in cycle.edges.iter().filter(|edge| edge.from == *file) {
                 println!("    uses {}: {}", edge.to.display(), edge.items.join(", "));
             }
         }

@@ -1,6 +1,6 @@
 //! Measures one crate of a checkout.
 
-use crate::circles::{Circle, circles};
+use crate::cycles::{Cycle, cycles};
 use crate::lines::count;
 use crate::rendering::{FILE_FORMATS, LIVE_LINES, Place, RENDERING_CRATES, places};
 use crate::source::SourceFile;
@@ -10,30 +10,30 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What was measured of a crate.
+/// Measurements of a crate.
 #[derive(Debug)]
 pub struct CrateReport {
     /// The crate's name.
     pub name: String,
     /// Lines of code that ships, without comments and blank lines.
     pub code_lines: usize,
-    /// The same of tests, examples and benchmarks.
+    /// The same for tests, examples and benchmarks.
     pub test_lines: usize,
-    /// Files that ship.
+    /// Number of shipped files.
     pub files: usize,
-    /// Circles between them.
-    pub circles: Vec<Circle>,
-    /// Places that render although the crate may not.
+    /// Dependency cycles between them.
+    pub cycles: Vec<Cycle>,
+    /// Places that render output although the crate may not.
     pub rendering: Vec<Place>,
 }
 
 impl CrateReport {
-    /// Number of files in circles.
-    pub fn files_in_circles(&self) -> usize {
-        self.circles.iter().map(|circle| circle.files.len()).sum()
+    /// Number of files in cycles.
+    pub fn files_in_cycles(&self) -> usize {
+        self.cycles.iter().map(|cycle| cycle.files.len()).sum()
     }
 
-    /// Number of files that render although they may not.
+    /// Number of files that render output although they may not.
     pub fn files_that_render(&self) -> usize {
         let files: BTreeSet<&Path> = self
             .rendering
@@ -44,10 +44,10 @@ impl CrateReport {
     }
 }
 
-/// The crates of a checkout: the directories below `crates/`, sorted.
+/// The crates of a checkout: the directories in `crates/`, sorted.
 ///
 /// # Errors
-/// When `crates/` cannot be read.
+/// If `crates/` cannot be read.
 pub fn crate_names(checkout: &Path) -> Result<Vec<String>> {
     let directory = checkout.join("crates");
     let mut names = Vec::new();
@@ -64,7 +64,7 @@ pub fn crate_names(checkout: &Path) -> Result<Vec<String>> {
 /// Measures the crate `name` of a checkout.
 ///
 /// # Errors
-/// When a file cannot be read or parsed.
+/// If a file cannot be read or parsed.
 pub fn measure_crate(checkout: &Path, name: &str) -> Result<CrateReport> {
     let directory = checkout.join("crates").join(name);
     let tree = Tree::read(&directory, name)?;
@@ -94,12 +94,12 @@ pub fn measure_crate(checkout: &Path, name: &str) -> Result<CrateReport> {
         code_lines,
         test_lines,
         files: tree.files.len(),
-        circles: circles(&tree),
+        cycles: cycles(&tree),
         rendering,
     })
 }
 
-/// All Rust files below a crate's directory, relative to it, sorted.
+/// All Rust files of a crate, relative to its directory, sorted.
 fn rust_files(crate_directory: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut directories = vec![PathBuf::new()];
@@ -108,7 +108,7 @@ fn rust_files(crate_directory: &Path) -> Result<Vec<PathBuf>> {
             let entry = entry?;
             let path = below.join(entry.file_name());
             if entry.file_type()?.is_dir() {
-                // A build directory may lie in a crate that is built by itself.
+                // A crate that is built on its own may contain a build directory.
                 if entry.file_name() != "target" {
                     directories.push(path);
                 }

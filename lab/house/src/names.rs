@@ -1,31 +1,31 @@
-//! Finds where a name is defined, through re-exports and globs.
+//! Name resolution through re-exports and globs.
 
 use crate::tree::{Entry, FileId, ModuleId, Tree};
 
-/// What a path leads to.
+/// What a path resolves to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A module.
     Module(ModuleId),
     /// An item, in the file that defines it.
     Item {
-        /// The file of its definition.
+        /// The file that defines it.
         file: FileId,
-        /// Its name there.
+        /// Its name in that file.
         name: String,
-        /// Whether a path may go on behind it: `Type::new`.
+        /// Whether a path may continue after it, as in `Type::new`.
         is_type: bool,
     },
 }
 
-/// Looks names up; knows which are being looked up already, since globs may go round.
+/// Resolves names. Keeps track of lookups in progress, because globs may form cycles.
 pub struct Names<'tree> {
     tree: &'tree Tree,
     pending: Vec<(ModuleId, String)>,
 }
 
 impl<'tree> Names<'tree> {
-    /// Looks names up in `tree`.
+    /// Creates a resolver for `tree`.
     pub fn new(tree: &'tree Tree) -> Self {
         Self {
             tree,
@@ -33,8 +33,8 @@ impl<'tree> Names<'tree> {
         }
     }
 
-    /// What `path` leads to, seen from `module`: several things where types, values and modules share a
-    /// name; nothing where it leads to another crate.
+    /// Resolves `path` as seen from `module`. Returns several targets if types, values and modules
+    /// share a name, and none if it leads to another crate.
     pub fn resolve(&mut self, module: ModuleId, path: &[String]) -> Vec<Target> {
         let Some((first, rest)) = path.split_first() else {
             return Vec::new();
@@ -75,7 +75,7 @@ impl<'tree> Names<'tree> {
         targets
     }
 
-    /// The root of the module's target, of the library or a program.
+    /// The root of the module's library or program.
     fn root(&self, mut module: ModuleId) -> ModuleId {
         while let Some(parent) = self.tree.modules[module].parent {
             module = parent;
@@ -115,8 +115,8 @@ impl<'tree> Names<'tree> {
         found
     }
 
-    /// What a macro's name stands for: by path, or by the order of the text, in which a macro is
-    /// known in all modules below that of its definition.
+    /// Resolves a macro's name: by path, or by textual scope, in which a macro is known in all
+    /// modules below its definition.
     pub fn resolve_macro(&mut self, module: ModuleId, path: &[String]) -> Vec<Target> {
         let found = self.resolve(module, path);
         let [name] = path else {

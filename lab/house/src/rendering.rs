@@ -1,20 +1,21 @@
-//! Finds code that draws: text in columns, charts, markup, colours. Only `page` and `report` may.
+//! Finds code that renders output: aligned columns, charts, markup, colors. Only `page` and
+//! `report` may.
 //!
-//! Signs, in code that ships:
-//! - **markup**: a string with a tag of HTML or SVG (`<svg`, `<td>`, `</div`);
+//! Signs, in shipped code:
+//! - **markup**: a string with an HTML or SVG tag (`<svg`, `<td>`, `</div`);
 //! - **escape**: a string that starts an ANSI sequence (`ESC [`);
-//! - **drawing**: a string or character of the box, block or Braille ranges of Unicode;
-//! - **columns**: a format string that pads (`{name:<20}`, `{:>width$}`); zeros in front of a number and
-//!   the precision of one are no columns;
-//! - **bar**: a string of marks or blanks repeated (`"#".repeat(n)`);
-//! - **layout**: a call of a function that wraps lines or escapes HTML (`wrap`, `wrapped`, `escape_html`),
-//!   or a path into `textwrap`, `comfy_table` or `anstyle`;
-//! - **envelope**: a struct of its own with the fields `schema` and `result`, as the JSON document of an
-//!   answer has them.
+//! - **drawing**: a string or character in Unicode's box, block or Braille ranges;
+//! - **columns**: a format string with padding (`{name:<20}`, `{:>width$}`); leading zeros and a
+//!   number's precision do not count;
+//! - **bar**: a string of punctuation or blanks repeated (`"#".repeat(n)`);
+//! - **layout**: a call of a function that wraps lines or escapes HTML (`wrap`, `wrapped`,
+//!   `escape_html`), or a path into `textwrap`, `comfy_table` or `anstyle`;
+//! - **envelope**: a separate struct with the fields `schema` and `result`, like the JSON document
+//!   of a result.
 //!
-//! Strings that are only looked for in others (`text.contains("<html")`) do not count: they read. Nor do
-//! attributes, such as help texts. [`FILE_FORMATS`] lists files that write another program's format,
-//! [`LIVE_LINES`] the one that draws progress.
+//! Strings that are only searched for (`text.contains("<html")`) do not count, because they parse.
+//! Neither do attributes, such as help texts. [`FILE_FORMATS`] lists files that write another
+//! program's format, [`LIVE_LINES`] the one that draws progress.
 
 use crate::source::SourceFile;
 use crate::test_code::{
@@ -29,35 +30,34 @@ use syn::{
     Path, TraitItem,
 };
 
-/// Crates that render.
+/// Crates that may render output.
 pub const RENDERING_CRATES: &[&str] = &["page", "report"];
 
-/// Files that pad because the format of another program wants it: crate and path.
+/// Files that pad because another program's format requires it: crate and path.
 pub const FILE_FORMATS: &[(&str, &str)] = &[
-    // The lines of blkparse.
+    // Output in blkparse's format.
     ("flash", "src/trace/print.rs"),
 ];
 
-/// Files that draw while a command works: crate and path. A line that is drawn again and again on the
-/// terminal that it was drawn on has no other form, no place in a page that is rendered once, and is
-/// no part of an answer. One file has all of it, so that there is one kind of progress line; what
-/// the line says is handed to it in plain words.
+/// Files that draw while a command is running: crate and path. A progress line that is redrawn on
+/// the terminal has no other form, is not part of a page rendered once, and is not part of a
+/// result. It is confined to one file, so that there is a single kind of progress line.
 pub const LIVE_LINES: &[(&str, &str)] = &[("trimtab", "src/progress.rs")];
 
-/// A place that renders.
+/// A place that renders output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The file, below the crate's directory.
+    /// The file, relative to the crate's directory.
     pub path: PathBuf,
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// The sign, by its name above.
+    /// Name of the sign, see above.
     pub sign: &'static str,
-    /// What was found, cut to 40 characters.
+    /// What was found, truncated to 40 characters.
     pub text: String,
 }
 
-/// The places of a file that render, in the order of lines.
+/// The places in a file that render output, in order.
 pub(crate) fn places(file: &SourceFile) -> Vec<Place> {
     let mut visitor = Visitor {
         file,
@@ -71,19 +71,20 @@ pub(crate) fn places(file: &SourceFile) -> Vec<Place> {
     visitor.places
 }
 
-/// Tags that no placeholder is called by.
+/// Tags that are unlikely to be names of placeholders.
 const TAGS: &[&str] = &[
     "!doctype", "div", "h1", "h2", "h3", "li", "p", "polyline", "rect", "span", "svg", "tbody",
     "td", "th", "thead", "tr", "ul",
 ];
 
-/// Tags that may also be placeholders (`<path>`): only with an attribute, or where they end.
+/// Tags that may also be placeholders (`<path>`): they count only with an attribute, or as end
+/// tags.
 const AMBIGUOUS_TAGS: &[&str] = &[
     "body", "figure", "head", "html", "line", "main", "path", "script", "section", "style",
     "table", "text", "title",
 ];
 
-/// Methods whose argument, or text, is only looked for.
+/// Methods whose argument or receiver is only searched for.
 const SEARCHES: &[&str] = &[
     "contains",
     "ends_with",
@@ -102,10 +103,10 @@ const SEARCHES: &[&str] = &[
     "trim_start_matches",
 ];
 
-/// Functions that lay text out.
+/// Functions for text layout.
 const LAYOUT_FUNCTIONS: &[&str] = &["escape_html", "wrap", "wrapped"];
 
-/// Crates that lay text out.
+/// Crates for text layout.
 const LAYOUT_CRATES: &[&str] = &["anstyle", "comfy_table", "textwrap"];
 
 struct Visitor<'file> {
@@ -292,7 +293,7 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
     }
 }
 
-/// Whether the argument is what is looked for: a literal, a list of them, or a reference to one.
+/// Whether the argument is a search pattern: a literal, a list of literals, or a reference to one.
 fn is_searched(argument: &Expr) -> bool {
     match argument {
         Expr::Lit(_) => true,
@@ -302,7 +303,7 @@ fn is_searched(argument: &Expr) -> bool {
     }
 }
 
-/// Whether a tag of HTML or SVG stands in the text.
+/// Whether the text contains an HTML or SVG tag.
 fn has_markup(text: &str) -> bool {
     text.match_indices('<').any(|(at, _)| {
         let rest = text[at + 1..].to_ascii_lowercase();
@@ -321,12 +322,12 @@ fn has_markup(text: &str) -> bool {
     })
 }
 
-/// Box drawing, block elements and Braille patterns.
+/// Whether the character is a box drawing character, block element or Braille pattern.
 fn is_drawing(mark: char) -> bool {
     matches!(mark, '\u{2500}'..='\u{259f}' | '\u{2800}'..='\u{28ff}')
 }
 
-/// Whether a format string pads to a width: an alignment, after a fill that is no digit.
+/// Whether a format string pads to a width: it has an alignment whose fill is not a digit.
 fn pads(text: &str) -> bool {
     let text = text.replace("{{", "").replace("}}", "");
     text.split('{').skip(1).any(|piece| {
@@ -359,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_draws_is_found() {
+    fn rendering_code_is_found() {
         for (code, sign) in [
             (r#"const A: &str = "<svg width='3'>";"#, "markup"),
             (r#"fn a() { out.push_str("</table>"); }"#, "markup"),
@@ -390,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_or_tells_is_left_alone() {
+    fn parsing_and_messages_are_ignored() {
         for code in [
             r#"fn a() -> bool { text.contains("<html>") }"#,
             r#"fn a() { text.trim_start_matches(|c: char| " │├└─|`-".contains(c)); }"#,

@@ -5,23 +5,23 @@ use proc_macro2::TokenStream;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A source file: its text, its tokens with their lines, and its syntax.
+/// A source file: its text, tokens with their positions, and syntax tree.
 pub struct SourceFile {
-    /// Where it lies, below the directory of its crate.
+    /// Path relative to the directory of its crate.
     pub path: PathBuf,
-    /// Its text, to tell doc comments from `doc` attributes.
+    /// The text, to distinguish doc comments from `doc` attributes.
     pub text: String,
-    /// Its tokens.
+    /// The tokens.
     pub tokens: TokenStream,
-    /// Its syntax.
+    /// The syntax tree.
     pub syntax: syn::File,
 }
 
 impl SourceFile {
-    /// Reads and parses `path`, below `crate_directory`.
+    /// Reads and parses `path`, relative to `crate_directory`.
     ///
     /// # Errors
-    /// When it cannot be read, or is no Rust.
+    /// If the file cannot be read or is not valid Rust.
     pub fn read(crate_directory: &Path, path: &Path) -> Result<Self> {
         let whole = crate_directory.join(path);
         let text = fs::read_to_string(&whole).with_context(|| whole.display().to_string())?;

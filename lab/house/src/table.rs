@@ -8,14 +8,14 @@ const HEAD: &str = "\
 |---|---:|---:|---:|---:|---:|---:|
 ";
 
-/// The figures of a row.
+/// The numbers in a row.
 fn figures(report: &CrateReport) -> [usize; 6] {
     [
         report.code_lines,
         report.test_lines,
         report.files,
-        report.circles.len(),
-        report.files_in_circles(),
+        report.cycles.len(),
+        report.files_in_cycles(),
         report.files_that_render(),
     ]
 }
@@ -41,7 +41,7 @@ fn grouped(figure: usize) -> String {
     text
 }
 
-/// A row for each crate and one for all.
+/// A row for each crate, and one with the totals.
 pub fn table(reports: &[CrateReport]) -> String {
     let mut text = HEAD.to_owned();
     for (name, figures) in reports
@@ -54,7 +54,7 @@ pub fn table(reports: &[CrateReport]) -> String {
     text
 }
 
-/// The same with `before → after` in each cell whose figure changed.
+/// The same table, with `before → after` in each cell that changed.
 pub fn comparison(before: &[CrateReport], after: &[CrateReport]) -> String {
     let mut names: Vec<&str> = before
         .iter()
@@ -103,7 +103,7 @@ mod tests {
             code_lines,
             test_lines: 20,
             files: 3,
-            circles: Vec::new(),
+            cycles: Vec::new(),
             rendering: Vec::new(),
         }
     }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn crates_that_came_and_went() {
+    fn added_and_removed_crates() {
         let text = comparison(
             &[report("a", 5), report("old", 7)],
             &[report("a", 6), report("new", 7)],

@@ -1,10 +1,10 @@
-//! Tells code that only tests build from code that ships.
+//! Distinguishes code that is only built for tests from shipped code.
 
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, ImplItem, Item, Meta, Token, TraitItem};
 
-/// Whether a `cfg` among the attributes leaves the code out of a build without tests and features.
+/// Whether a `cfg` attribute excludes the code from a build without tests and features.
 pub fn is_test_only(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("test")
@@ -15,7 +15,7 @@ pub fn is_test_only(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Evaluates a `cfg` predicate for a build without tests and features; `None` where it depends on the
+/// Evaluates a `cfg` predicate for a build without tests and features; `None` if it depends on the
 /// target.
 fn holds_without_tests(predicate: &Meta) -> Option<bool> {
     match predicate {
@@ -50,7 +50,7 @@ fn holds_without_tests(predicate: &Meta) -> Option<bool> {
     }
 }
 
-/// The attributes of an item; none for what `syn` does not understand.
+/// The attributes of an item; empty for items `syn` does not understand.
 pub fn item_attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Const(item) => &item.attrs,
@@ -72,7 +72,7 @@ pub fn item_attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// The attributes of a part of an `impl` block.
+/// The attributes of an item in an `impl` block.
 pub fn impl_item_attributes(item: &ImplItem) -> &[Attribute] {
     match item {
         ImplItem::Const(item) => &item.attrs,
@@ -83,7 +83,7 @@ pub fn impl_item_attributes(item: &ImplItem) -> &[Attribute] {
     }
 }
 
-/// The attributes of a part of a trait.
+/// The attributes of an item in a trait.
 pub fn trait_item_attributes(item: &TraitItem) -> &[Attribute] {
     match item {
         TraitItem::Const(item) => &item.attrs,
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn predicates_that_only_tests_fulfil() {
+    fn predicates_that_hold_only_for_tests() {
         for code in [
             "#[cfg(test)] fn a() {}",
             "#[test] fn a() {}",

@@ -1,28 +1,28 @@
-//! Reads names and strings from the tokens of macros, which `syn` leaves unparsed.
+//! Extracts names and literals from the tokens of macros, which `syn` leaves unparsed.
 
 use proc_macro2::{Ident, Literal, Spacing, TokenStream, TokenTree};
 
-/// What the tokens of a macro hold.
+/// An element of a macro's tokens.
 pub enum Found {
-    /// A path, `a::b`, and whether a `!` follows.
+    /// A path, such as `a::b`.
     Path {
         /// Its segments.
         segments: Vec<String>,
-        /// Whether it is the name of a macro.
+        /// Whether a `!` follows, so it names a macro.
         is_macro: bool,
     },
     /// A literal.
     Literal(Literal),
 }
 
-/// An identifier as it is declared: without `r#`.
+/// The name of an identifier, without `r#`.
 pub fn name_of(ident: &Ident) -> String {
     let name = ident.to_string();
     name.strip_prefix("r#").map_or(name.clone(), str::to_owned)
 }
 
-/// Hands out the paths and literals in the order in which they stand. Names of fields, methods,
-/// lifetimes and named arguments are left out.
+/// Calls `found` with the paths and literals in order. Skips the names of fields, methods,
+/// lifetimes and named arguments.
 pub fn scan(tokens: TokenStream, found: &mut dyn FnMut(Found)) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut at = 0;
@@ -61,7 +61,7 @@ fn is_path_separator(tokens: &[TokenTree], at: usize) -> bool {
 }
 
 /// Whether a path of this crate may start here: not a field or method (`a.b`), a lifetime (`'a`), a
-/// path of another crate (`::a`) or the rest of one with generics (`Vec::<u8>::new`).
+/// path of another crate (`::a`) or the rest of a path with generics (`Vec::<u8>::new`).
 fn starts_path(tokens: &[TokenTree], at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else {
         return true;
@@ -73,7 +73,7 @@ fn starts_path(tokens: &[TokenTree], at: usize) -> bool {
     !(is_mark(tokens, before, '\'') || (before > 0 && is_path_separator(tokens, before - 1)))
 }
 
-/// Whether the name stands before a value: `field: value`, `argument = value`.
+/// Whether the name labels a value: `field: value`, `argument = value`.
 fn is_label(tokens: &[TokenTree], at: usize) -> bool {
     (is_mark(tokens, at + 1, ':') && !is_path_separator(tokens, at + 1))
         || (is_mark(tokens, at + 1, '=')

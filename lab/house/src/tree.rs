@@ -1,4 +1,4 @@
-//! The modules of a crate, without those that only tests build.
+//! The modules of a crate, without those that are only built for tests.
 
 use crate::source::SourceFile;
 use crate::test_code::{is_test_only, item_attributes};
@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use syn::{Expr, ExprLit, Item, ItemMod, Lit, Meta, UseTree};
 
-/// A module's place in [`Tree::modules`].
+/// Index of a module in [`Tree::modules`].
 pub type ModuleId = usize;
 
-/// A file's place in [`Tree::files`].
+/// Index of a file in [`Tree::files`].
 pub type FileId = usize;
 
-/// What a name stands for in a module.
+/// What a name refers to in a module.
 #[derive(Debug, Clone)]
 pub enum Entry {
     /// A module.
     Module(ModuleId),
-    /// A type or a trait: a path may go on behind it.
+    /// A type or a trait; a path may continue after it.
     Type,
     /// A function, constant or static.
     Value,
@@ -29,12 +29,12 @@ pub enum Entry {
     Use(Vec<String>),
 }
 
-/// A module: a file, or a `mod x { ... }` within one.
+/// A module: a file, or an inline `mod x { ... }`.
 #[derive(Debug)]
 pub struct Module {
-    /// The file that it stands in.
+    /// The file that contains it.
     pub file: FileId,
-    /// The module around it.
+    /// The enclosing module.
     pub parent: Option<ModuleId>,
     /// Its names; a type, a function and a module may share one.
     pub names: BTreeMap<String, Vec<Entry>>,
@@ -47,11 +47,11 @@ pub struct Module {
 pub struct Tree {
     /// The crate's name in paths.
     pub crate_name: String,
-    /// Files that ship.
+    /// Shipped files.
     pub files: Vec<SourceFile>,
-    /// The module that each file is.
+    /// The module of each file.
     pub file_modules: Vec<ModuleId>,
-    /// Modules that ship.
+    /// Shipped modules.
     pub modules: Vec<Module>,
     /// The root of the library, if there is one.
     pub library: Option<ModuleId>,
@@ -61,7 +61,7 @@ impl Tree {
     /// Reads a crate from its roots: `src/lib.rs`, `src/main.rs` and `src/bin/*.rs`.
     ///
     /// # Errors
-    /// When a file cannot be read, is no Rust, or the file of a module is missing.
+    /// If a file cannot be read or is not valid Rust, or the file of a module is missing.
     pub fn read(crate_directory: &Path, crate_name: &str) -> Result<Self> {
         let mut tree = Self {
             crate_name: crate_name.replace('-', "_"),
@@ -94,7 +94,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Reads a file and the files of its modules, which lie in `children`.
+    /// Reads a file and the files of its modules, which are in `children`.
     fn read_file(
         &mut self,
         crate_directory: &Path,
@@ -169,7 +169,8 @@ impl Tree {
         if let Some(path) = path_attribute(declaration) {
             let here = &self.files[self.modules[parent].file].path;
             let path = here.parent().unwrap_or(Path::new("")).join(path);
-            // A file that is named lies where it likes; its own modules lie beside it.
+            // With a `path` attribute, the modules of that file are in the same directory as the
+            // file.
             let beside = path.parent().unwrap_or(Path::new("")).to_owned();
             return self.read_file(crate_directory, &path, &beside, Some(parent));
         }
@@ -209,7 +210,7 @@ fn path_attribute(declaration: &ItemMod) -> Option<String> {
         })
 }
 
-/// The name that an item declares, and what it stands for; none for modules and `use`.
+/// The name an item declares, and what it refers to; `None` for modules and `use`.
 pub fn declared(item: &Item) -> Option<(String, Entry)> {
     let (ident, entry) = match item {
         Item::Const(item) => (&item.ident, Entry::Value),
@@ -230,13 +231,13 @@ pub fn declared(item: &Item) -> Option<(String, Entry)> {
 /// One path of a `use`.
 #[derive(Debug)]
 pub struct Leaf {
-    /// The whole path; that of the module for a glob.
+    /// The full path; for a glob, that of the module.
     pub path: Vec<String>,
-    /// The name that it brings; none for a glob.
+    /// The name it imports; `None` for a glob.
     pub name: Option<String>,
 }
 
-/// The paths of a `use`, one by one.
+/// Splits a `use` into its individual paths.
 pub fn leaves(tree: &UseTree) -> Vec<Leaf> {
     let mut found = Vec::new();
     collect_leaves(tree, &[], &mut found);
@@ -245,7 +246,7 @@ pub fn leaves(tree: &UseTree) -> Vec<Leaf> {
 
 fn collect_leaves(tree: &UseTree, before: &[String], found: &mut Vec<Leaf>) {
     let with = |name: String| -> Vec<String> {
-        // `use a::{self}` brings `a`.
+        // `use a::{self}` imports `a`.
         if name == "self" && !before.is_empty() {
             before.to_vec()
         } else {

@@ -1,5 +1,5 @@
-//! `GET /_all/_settings`, once for open indices and once for closed ones. A large cluster has tens
-//! of thousands: they are counted while they are parsed.
+//! `GET /_all/_settings`, once for open and once for closed indices. A large cluster has tens of
+//! thousands, so they are counted while parsing.
 
 use super::settings::{ARCHIVED, NOT_KEPT, Value};
 use facts::cluster::SettingValue;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
-/// The keys that are asked for and kept; `*` stands for the rest of a key.
+/// The keys that are requested and kept; `*` matches the rest of a key.
 pub(crate) const KEYS: &[&str] = &[
     "archived.*",
     "index.blocks.*",
@@ -24,49 +24,49 @@ pub(crate) const KEYS: &[&str] = &[
     "index.version.created",
 ];
 
-/// Values of one key that are told apart while counting.
+/// Maximum number of distinct values counted for a key.
 const COUNTED_MAX: usize = 10_000;
-/// Values of one key that are kept, the most frequent.
+/// Maximum number of values kept for a key: the most frequent.
 const VALUES_MAX: usize = 100;
-/// Keys that are kept.
+/// Maximum number of keys kept.
 const KEYS_MAX: usize = 300;
-/// The longest value that is kept, in characters.
+/// Maximum length of a value, in characters.
 const VALUE_CHARS_MAX: usize = 200;
-/// What all other values are together.
+/// Stands for all other values combined.
 pub(crate) const OTHER: &str = "(other)";
 
-/// Indices and what they set.
+/// Index counts and the settings that indices set explicitly.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Indices {
-    /// Open ones.
+    /// Number of open indices.
     pub open: u64,
-    /// Closed ones.
+    /// Number of closed indices.
     pub closed: u64,
-    /// Shards of the closed ones by their settings, replicas included.
+    /// Number of shards of the closed indices according to their settings, replicas included.
     pub closed_shards_configured: u64,
     /// Explicit values by key, then by value.
     pub values: BTreeMap<String, BTreeMap<String, IndexTally>>,
 }
 
-/// Who has one value.
+/// The indices that use one value.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct IndexTally {
-    /// Open indices.
+    /// Number of open indices.
     pub open: u64,
-    /// Closed indices.
+    /// Number of closed indices.
     pub closed: u64,
-    /// The first by name, an open one where there is one.
+    /// The first such index by name, an open one if possible.
     pub example: String,
 }
 
-/// The state of the indices that an answer tells of.
+/// The state of the indices in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IndexState {
     Open,
     Closed,
 }
 
-/// Counts one answer after the other.
+/// Accumulates counts over several responses.
 #[derive(Default)]
 pub(crate) struct Counter {
     indices: Indices,
@@ -76,8 +76,8 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
-    /// Counts an answer in. Closed indices come first: their names are then known. An error leaves
-    /// the counts of no use.
+    /// Adds a response to the counts. Count closed indices first: their names must be known. After
+    /// an error the counts are invalid.
     pub(crate) fn count(
         &mut self,
         body: &[u8],
@@ -92,14 +92,14 @@ impl Counter {
         deserializer.end()
     }
 
-    /// The counts, and the names of closed indices.
+    /// Returns the counts and the names of the closed indices.
     pub(crate) fn finish(mut self) -> (Indices, HashSet<String>) {
         for (key, values) in self.values {
             let mut values: Vec<(String, IndexTally)> = values.into_iter().collect();
             values.sort_by(|(a, x), (b, y)| {
                 (y.open + y.closed, a)
                     .cmp(&(x.open + x.closed, b))
-                    // The most frequent first, the rest of them all at the end.
+                    // Most frequent first; `OTHER` at the end.
                     .then_with(|| a.cmp(b))
             });
             values.sort_by_key(|(value, _)| value == OTHER);
@@ -159,7 +159,7 @@ impl Counter {
     }
 }
 
-/// Adds up, and keeps the better example.
+/// Adds `other` to `into`, keeping the better example.
 fn merge(into: &mut IndexTally, other: IndexTally) {
     let is_better = into.example.is_empty()
         || (into.open == 0, into.example.as_str()) > (other.open == 0, other.example.as_str());
@@ -170,7 +170,7 @@ fn merge(into: &mut IndexTally, other: IndexTally) {
     }
 }
 
-/// Whether a key is one of [`KEYS`]: the server's own filter may be anything.
+/// Whether a key matches [`KEYS`]: the server's own filtering is not relied on.
 fn is_kept(key: &str) -> bool {
     KEYS.iter().any(|pattern| match pattern.strip_suffix('*') {
         Some(start) => key.starts_with(start),
@@ -178,7 +178,7 @@ fn is_kept(key: &str) -> bool {
     })
 }
 
-/// A value as it is kept: of an unknown archived setting only that it is there.
+/// Returns the value to keep: for an unknown archived setting only that it exists.
 fn kept_value(key: &str, value: &SettingValue) -> String {
     match key.strip_prefix(ARCHIVED) {
         Some(key) if !is_kept(key) => NOT_KEPT.to_owned(),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_values_the_frequent_ones_are_kept() {
+    fn the_most_frequent_values_are_kept() {
         let mut counter = Counter::default();
         let mut bodies = Vec::new();
         for n in 0..COUNTED_MAX + 500 {
@@ -333,12 +333,12 @@ mod tests {
         assert_eq!(values["v000777"], tally(4, 0, "i000777"));
         let total: u64 = values.values().map(|tally| tally.open).sum();
         assert_eq!(total, indices.open);
-        // The most frequent one, and 99 of those that stand once, by name.
+        // All but the most frequent one and 99 of those that occur once, by name.
         assert_eq!(values[OTHER].open, indices.open - 4 - 99);
     }
 
     #[test]
-    fn what_is_no_list_of_indices_is_an_error() {
+    fn anything_but_a_list_of_indices_is_an_error() {
         for body in ["[]", "{\"a\":1}", "{\"a\":{}}", "{", "{} x", ""] {
             let mut counter = Counter::default();
             assert!(

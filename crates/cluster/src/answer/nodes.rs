@@ -10,7 +10,8 @@ use std::marker::PhantomData;
 
 /// More nodes than any cluster has.
 const NODES_MAX: usize = 10_000;
-/// Attributes that servers set by themselves: they say what is installed, not where a node is.
+/// Attributes that servers set themselves: they describe the installation, not the location of a
+/// node.
 const OWN_ATTRIBUTES: &[&str] = &[
     "ml.",
     "shard_indexing_pressure_enabled",
@@ -19,13 +20,13 @@ const OWN_ATTRIBUTES: &[&str] = &[
     "remote_store.",
 ];
 
-/// How many nodes answered: the head `_nodes`.
+/// The `_nodes` header: how many nodes responded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Responses {
-    /// Asked.
+    /// Nodes asked.
     #[serde(default)]
     pub total: u64,
-    /// Of them, those that gave no answer.
+    /// Nodes among them that failed to respond.
     #[serde(default)]
     pub failed: u64,
 }
@@ -33,13 +34,13 @@ pub struct Responses {
 /// `_nodes`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nodes {
-    /// How many answered.
+    /// How many nodes responded.
     #[serde(default, rename = "_nodes")]
     pub responses: Responses,
     /// `cluster.name`.
     #[serde(default)]
     pub cluster_name: Option<String>,
-    /// By id.
+    /// Nodes by id.
     #[serde(deserialize_with = "bounded")]
     pub nodes: BTreeMap<String, Node>,
 }
@@ -58,16 +59,16 @@ pub struct Node {
     /// Version.
     #[serde(default)]
     pub version: Option<ServerVersion>,
-    /// Roles.
+    /// Node roles.
     #[serde(default)]
     pub roles: Vec<String>,
-    /// `node.attr.*`, those of the server itself left out.
+    /// `node.attr.*`, without those set by the server itself.
     #[serde(default, deserialize_with = "attributes")]
     pub attributes: BTreeMap<String, String>,
     /// The JVM.
     #[serde(default)]
     pub jvm: Jvm,
-    /// Settings of its configuration file, after the filter.
+    /// Settings from its configuration file, after filtering.
     #[serde(default)]
     pub settings: SettingsByKey,
 }
@@ -78,18 +79,18 @@ pub struct Jvm {
     /// Version.
     #[serde(default)]
     pub version: Option<String>,
-    /// Memory.
+    /// Memory usage.
     #[serde(default)]
     pub mem: JvmMemory,
 }
 
-/// Sizes of a JVM's heap.
+/// Heap sizes of a JVM.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct JvmMemory {
-    /// Its limit.
+    /// Maximum size.
     #[serde(default)]
     pub heap_max_in_bytes: Option<u64>,
-    /// What is in use.
+    /// Size in use.
     #[serde(default)]
     pub heap_used_in_bytes: Option<u64>,
 }
@@ -97,10 +98,10 @@ pub struct JvmMemory {
 /// `_nodes/stats`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodesStats {
-    /// How many answered.
+    /// How many nodes responded.
     #[serde(default, rename = "_nodes")]
     pub responses: Responses,
-    /// By id.
+    /// Statistics by node id.
     #[serde(deserialize_with = "bounded")]
     pub nodes: BTreeMap<String, NodeStats>,
 }
@@ -114,7 +115,7 @@ pub struct NodeStats {
     /// Filesystems.
     #[serde(default)]
     pub fs: FsStats,
-    /// Shards' files.
+    /// Shard statistics.
     #[serde(default)]
     pub indices: IndicesStats,
 }
@@ -122,21 +123,21 @@ pub struct NodeStats {
 /// A node's filesystems.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FsStats {
-    /// All data paths together.
+    /// Totals over all data paths.
     #[serde(default)]
     pub total: FsSizes,
-    /// Each of them.
+    /// The individual data paths.
     #[serde(default)]
     pub data: Vec<FsPath>,
 }
 
-/// Sizes of filesystems. A filesystem that cannot be read has negative ones.
+/// Filesystem sizes. They are negative if the filesystem could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FsSizes {
     /// Size.
     #[serde(default)]
     pub total_in_bytes: Option<i64>,
-    /// What is left for the server.
+    /// Space available to the server.
     #[serde(default)]
     pub available_in_bytes: Option<i64>,
 }
@@ -150,29 +151,29 @@ pub struct FsPath {
     /// Mount and device.
     #[serde(default)]
     pub mount: Option<String>,
-    /// Type of the filesystem.
+    /// Filesystem type.
     #[serde(default, rename = "type")]
     pub fs_type: Option<String>,
     /// Size.
     #[serde(default)]
     pub total_in_bytes: Option<i64>,
-    /// What is left for the server.
+    /// Space available to the server.
     #[serde(default)]
     pub available_in_bytes: Option<i64>,
 }
 
-/// A node's shards.
+/// A node's shard statistics.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct IndicesStats {
-    /// Their files.
+    /// Shard files.
     #[serde(default)]
     pub store: StoreStats,
 }
 
-/// Size of shards' files.
+/// Size of the shard files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StoreStats {
-    /// All files together.
+    /// Total size.
     #[serde(default)]
     pub size_in_bytes: Option<u64>,
 }
@@ -189,7 +190,7 @@ impl NodesStats {
     }
 }
 
-/// A map of at most [`NODES_MAX`] entries.
+/// Deserializes a map of at most [`NODES_MAX`] entries.
 fn bounded<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -232,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_needs_a_name_only() {
+    fn a_node_needs_only_a_name() {
         let nodes = Nodes::parse(br#"{"nodes":{"a":{"name":"n1"}}}"#).unwrap();
         assert_eq!(nodes.nodes["a"].name, "n1");
         assert_eq!(nodes.responses, Responses::default());
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_servers_set_by_themselves_is_no_attribute() {
+    fn attributes_set_by_servers_are_ignored() {
         let nodes = Nodes::parse(
             br#"{"nodes":{"a":{"name":"n1","attributes":
             {"xpack.installed":"true","ml.enabled":"true","rack":"r1"}}}}"#,
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_list_of_nodes_ends() {
+    fn a_hostile_list_of_nodes_is_rejected() {
         let nodes: Vec<String> = (0..=NODES_MAX)
             .map(|n| format!(r#""{n}":{{"name":"n"}}"#))
             .collect();

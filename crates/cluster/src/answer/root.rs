@@ -3,12 +3,12 @@
 use facts::cluster::{Flavour, ServerVersion};
 use serde::{Deserialize, Serialize};
 
-/// What the node that answers says of itself.
+/// Identity of the node that responds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Root {
-    /// Which server.
+    /// The server product.
     pub flavour: Flavour,
-    /// Version of the node that answered.
+    /// Version of the node that responded.
     pub version: ServerVersion,
     /// `cluster.name`.
     pub cluster_name: Option<String>,
@@ -30,8 +30,8 @@ struct RawVersion {
 impl Root {
     pub(crate) fn parse(body: &[u8]) -> Result<Self, serde_json::Error> {
         let raw: Raw = serde_json::from_slice(body)?;
-        // Elasticsearch names no distribution. OpenSearch 1 can be told to give 7.10.2 for its
-        // version (compatibility.override_main_response_version); `_nodes` tells the true one.
+        // Elasticsearch reports no distribution. OpenSearch 1 can be configured to report version
+        // 7.10.2 (compatibility.override_main_response_version); `_nodes` has the true version.
         let is_opensearch = raw
             .version
             .distribution
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_two_servers_are_told_apart() {
+    fn the_two_products_are_distinguished() {
         let root = |text: &str| Root::parse(text.as_bytes());
         let elastic = root(r#"{"cluster_name":"a","version":{"number":"7.4.2"}}"#).unwrap();
         assert_eq!(elastic.flavour, Flavour::Elasticsearch);

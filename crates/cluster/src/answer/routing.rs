@@ -1,5 +1,5 @@
-//! `GET /_cluster/state/master_node,routing_table`, without any mapping. A large cluster has a
-//! hundred thousand copies: they are counted while they are parsed.
+//! `GET /_cluster/state/master_node,routing_table`, without mappings. A large cluster has a hundred
+//! thousand shard copies, so they are counted while parsing.
 
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -7,17 +7,17 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-/// Names that are told apart in the counts: more nodes or reasons than there are.
+/// Maximum number of distinct names counted: more than there are nodes or reasons.
 const NAMES_MAX: usize = 10_000;
 
-/// Master and copies.
+/// The elected master and counts of shard copies.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Routing {
     /// Id of the elected master.
     pub master: Option<String>,
-    /// All copies.
+    /// All shard copies.
     pub total: u64,
-    /// Primaries of them.
+    /// Primaries among them.
     pub primaries: u64,
     /// In state `STARTED`.
     pub started: u64,
@@ -29,23 +29,23 @@ pub struct Routing {
     pub unassigned: u64,
     /// Unassigned copies by reason.
     pub unassigned_reasons: BTreeMap<String, u64>,
-    /// Copies by the id of the node that they lie on.
+    /// Copies by id of the node they are on.
     pub by_node: BTreeMap<String, u64>,
-    /// Those of closed indices, where it was known which are closed.
+    /// Copies of closed indices, if it was known which indices are closed.
     pub closed: Option<ClosedRouting>,
 }
 
-/// What of the routing table belongs to closed indices.
+/// The part of the routing table that belongs to closed indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClosedRouting {
     /// Closed indices in the routing table.
     pub indices: u64,
-    /// Their copies.
+    /// Shard copies of these indices.
     pub copies: u64,
 }
 
 impl Routing {
-    /// Counts an answer. `closed` are the names of the closed indices, where they are known.
+    /// Counts the copies in a response. `closed` holds the names of the closed indices, if known.
     pub(crate) fn parse(
         body: &[u8],
         closed: Option<&HashSet<String>>,
@@ -94,7 +94,7 @@ impl Routing {
     }
 }
 
-/// One copy of a shard.
+/// One shard copy.
 #[derive(Deserialize)]
 struct Copy<'a> {
     #[serde(borrow)]
@@ -112,7 +112,7 @@ struct Info<'a> {
     reason: Cow<'a, str>,
 }
 
-/// The whole answer.
+/// The whole response.
 struct State<'a> {
     routing: &'a mut Routing,
     closed: Option<&'a HashSet<String>>,
@@ -234,7 +234,7 @@ impl<'de> Visitor<'de> for Indices<'_> {
     }
 }
 
-/// Copies at whatever depth below an index: `{"shards": {"0": [{...}]}}`.
+/// Shard copies at any depth below an index: `{"shards": {"0": [{...}]}}`.
 struct Copies<'a>(&'a mut Routing);
 
 impl<'de> DeserializeSeed<'de> for Copies<'_> {
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn half_an_answer_is_no_answer() {
+    fn a_truncated_response_is_an_error() {
         for (at, _) in STATE.char_indices() {
             assert!(
                 Routing::parse(&STATE.as_bytes()[..at], None).is_err(),

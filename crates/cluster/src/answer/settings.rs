@@ -1,5 +1,5 @@
-//! `GET /_cluster/settings`, and the settings that nodes give with `_nodes`: flat keys, of which
-//! those are kept that bear on shards and disks.
+//! `GET /_cluster/settings`, and the node settings in `_nodes`: flat keys, of which only those that
+//! affect shards and disks are kept.
 
 use facts::cluster::SettingValue;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Beginnings of the keys that are kept. Credentials live elsewhere (`xpack.*`, `plugins.*`,
+/// Prefixes of the keys that are kept. Credentials are under other keys (`xpack.*`, `plugins.*`,
 /// `cluster.remote.*`, `s3.*`).
 const KEPT: &[&str] = &[
     "cluster.info.update.",
@@ -19,38 +19,38 @@ const KEPT: &[&str] = &[
     "indices.store.throttle.",
 ];
 
-/// More keys than any server has below [`KEPT`].
+/// More keys than any server has under [`KEPT`].
 const KEYS_MAX: usize = 2000;
-/// The longest value that is kept, in characters.
+/// Maximum length of a value, in characters.
 const VALUE_CHARS_MAX: usize = 4096;
-/// Members of the longest list that is kept.
+/// Maximum number of list members kept.
 const LIST_MAX: usize = 1000;
 
-/// What settings of older versions begin with that this one does not know any more. That they are
-/// there matters; their values are kept only where the rest of the key is a kept one.
+/// Prefix of settings from an older version that this version does not support. Their presence
+/// matters; their values are kept only if the rest of the key matches [`KEPT`].
 pub(crate) const ARCHIVED: &str = "archived.";
-/// Stands for a value that is not kept.
+/// Replaces a value that is not kept.
 pub(crate) const NOT_KEPT: &str = "(not kept)";
 
 fn is_kept(key: &str) -> bool {
     KEPT.iter().any(|start| key.starts_with(start))
 }
 
-/// Settings by their full keys, after the filter.
+/// Settings by full key, after filtering.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(transparent)]
 pub struct SettingsByKey(pub BTreeMap<String, SettingValue>);
 
-/// What the cluster says of its settings.
+/// The cluster's settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Settings {
-    /// Set until the whole cluster restarts.
+    /// Settings that last until the next full cluster restart.
     #[serde(default)]
     pub transient: SettingsByKey,
-    /// Set for good.
+    /// Settings that survive restarts.
     #[serde(default)]
     pub persistent: SettingsByKey,
-    /// Everything else: the configuration file of the node that answered, and defaults.
+    /// All other settings: from the configuration file of the node that responded, and defaults.
     #[serde(default)]
     pub defaults: SettingsByKey,
 }
@@ -95,7 +95,7 @@ impl<'de> Deserialize<'de> for SettingsByKey {
     }
 }
 
-/// A text, a number, a truth value, or a list of texts; anything else is no value of a flat key.
+/// A string, number, boolean, or list of strings; anything else is not the value of a flat key.
 pub(super) struct Value(pub(super) Option<SettingValue>);
 
 impl<'de> Deserialize<'de> for Value {
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_known_keys_pass() {
+    fn only_known_keys_are_kept() {
         let settings = Settings::parse(
             br#"{"persistent":{"xpack.notification.slack.account.a.url":"https://hunter2",
                 "cluster.remote.a.proxy":"hunter2","cluster.routing.allocation.enable":"none"},

@@ -3,10 +3,9 @@
 use facts::cluster::{PendingTask, PendingTasks};
 use serde::Deserialize;
 
-/// Tasks that are kept, beside the oldest.
+/// Maximum number of tasks kept, in addition to the oldest.
 const TASKS_MAX: usize = 1000;
-/// The longest source that is kept, in characters: that of many shards started at once lists them
-/// all.
+/// Maximum length of a task's source, in characters: a task for many started shards lists them all.
 const SOURCE_CHARS_MAX: usize = 300;
 
 #[derive(Deserialize)]
@@ -32,7 +31,7 @@ pub(crate) fn parse(body: &[u8]) -> Result<PendingTasks, serde_json::Error> {
         .map(|task| PendingTask {
             source: cut(&task.source),
             priority: cut(&task.priority),
-            // -1 where the server does not know it.
+            // -1 if the server does not know it.
             in_queue_ms: u64::try_from(task.time_in_queue_millis).unwrap_or(0),
             executing: task.executing,
         })
@@ -66,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_the_first_and_the_oldest_are_kept() {
+    fn the_first_tasks_and_the_oldest_are_kept() {
         let mut tasks: Vec<String> = (0..1500).map(|n| task(&n.to_string(), 10)).collect();
         tasks[1400] = task("oldest", 99);
         let body = format!(r#"{{"tasks":[{}]}}"#, tasks.join(","));
@@ -78,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_lists_every_shard_is_cut() {
+    fn a_long_source_is_truncated() {
         let body = format!(r#"{{"tasks":[{}]}}"#, task(&"shard ".repeat(500), -1));
         let parsed = parse(body.as_bytes()).unwrap();
         assert_eq!(parsed.tasks[0].source.chars().count(), 301);

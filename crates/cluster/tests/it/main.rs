@@ -1,4 +1,4 @@
-//! Clusters over the network: real answers played back, and servers in trouble.
+//! Queries over the network: recorded responses of real clusters, and failing servers.
 
 mod play;
 mod recorded;

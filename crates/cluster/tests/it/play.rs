@@ -1,4 +1,4 @@
-//! A made-up cluster: answers by page, and trouble where it is wanted.
+//! A mock cluster: canned responses by page, and failures on demand.
 
 use cluster::{Answers, AskError, Part};
 use http::testing::{Answer, Authority, Server};
@@ -6,7 +6,7 @@ use http::{Client, Endpoint, Options};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The page that a request's head asks for, without ids and lists of keys.
+/// Returns the page that a request asks for, without ids and lists of keys.
 pub fn page(head: &str) -> &'static str {
     let target = head.split(' ').nth(1).unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -30,7 +30,7 @@ pub fn page(head: &str) -> &'static str {
     }
 }
 
-/// Every page, in the order in which they are asked for.
+/// Every page, in request order.
 pub const PAGES: [&str; 10] = [
     "root",
     "nodes",
@@ -44,7 +44,7 @@ pub const PAGES: [&str; 10] = [
     "hot_threads",
 ];
 
-/// Answers of a healthy cluster of two nodes with one open and one closed index.
+/// Responses of a healthy cluster of two nodes with one open and one closed index.
 pub fn healthy() -> BTreeMap<&'static str, Answer> {
     let text = |page| match page {
         "root" => r#"{"name":"n1","cluster_name":"made-up","version":{"number":"7.4.2"}}"#,
@@ -98,19 +98,19 @@ pub fn healthy() -> BTreeMap<&'static str, Answer> {
         .collect()
 }
 
-/// A server with these answers.
+/// Starts a server with these responses.
 pub fn play(answers: BTreeMap<&'static str, Answer>) -> Server {
     Server::start(move |head| answers[page(head)].clone())
 }
 
-/// The same over TLS.
+/// Starts a TLS server with these responses.
 pub fn play_tls(authority: &Authority, answers: BTreeMap<&'static str, Answer>) -> Server {
     Server::start_tls(authority, &["127.0.0.1"], move |head| {
         answers[page(head)].clone()
     })
 }
 
-/// Limits that tests can wait for.
+/// Timeouts short enough for tests.
 pub fn limits() -> Options {
     Options {
         deadline: Duration::from_secs(5),
@@ -119,18 +119,18 @@ pub fn limits() -> Options {
     }
 }
 
-/// Asks an endpoint with these options.
+/// Queries an endpoint with these options.
 pub fn ask_with(options: Options, endpoint: &Endpoint) -> Result<Answers, AskError> {
     let client = Client::new(options).expect("a client");
     cluster::ask(&client, endpoint, jiff::Timestamp::UNIX_EPOCH)
 }
 
-/// Asks a server within [`limits`].
+/// Queries a server within [`limits`].
 pub fn ask(server: &Server) -> Result<Answers, AskError> {
     ask_with(limits(), &server.endpoint())
 }
 
-/// What was said of each part that is missing.
+/// Returns the reason for each missing part.
 pub fn missing(answers: &Answers) -> Vec<(&'static str, String)> {
     fn of<T>(name: &'static str, part: &Part<T>) -> Option<(&'static str, String)> {
         Some((name, part.unanswered()?.why.clone()))

@@ -1,6 +1,6 @@
-//! Answers of real servers, played back. What each had is told at the top of
+//! Recorded responses of real servers. The setup of each is described at the top of
 //! lab/servers/test-cluster.sh: one node `n1`; `plain`, `dense` (`best_compression`) and `risky`
-//! (`async`), open, of one primary each; `old-1` and `old-2`, closed, of 60 primaries each.
+//! (`async`), open, with one primary each; `old-1` and `old-2`, closed, with 60 primaries each.
 
 use crate::play::{PAGES, ask, missing, play};
 use cluster::Answers;
@@ -52,7 +52,7 @@ fn the_node_is_known() {
         // -Xmx512m
         assert_eq!(node.heap_max_bytes, Some(512 << 20));
         assert_eq!(node.ip.as_deref(), Some("127.0.0.1"));
-        // What the servers set by themselves is no attribute of a place.
+        // Attributes set by the server itself do not describe a location.
         assert!(node.attributes.is_empty(), "{:?}", node.attributes);
         assert_eq!(node.data_paths.len(), 1);
         let path = &node.data_paths[0];
@@ -80,8 +80,8 @@ fn closed_indices_leave_the_routing_table_before_7_2_only() {
         assert_eq!(shards.total, 3 + copies);
         // No replicas.
         assert_eq!(shards.primaries, shards.total);
-        // Asked in the moment after the closing, while the shards of closed indices are recovered
-        // anew to be replicated: what is not there yet makes the cluster red.
+        // Recorded right after closing, while the shards of closed indices are being recovered for
+        // replication: those not active yet make the cluster red.
         assert_eq!(shards.relocating, 0);
         assert_eq!(
             shards.started + shards.initializing + shards.unassigned,
@@ -99,7 +99,7 @@ fn closed_indices_leave_the_routing_table_before_7_2_only() {
         let health = cluster.health.as_ref().expect("health");
         let is_green = health.status == HealthStatus::Green;
         assert_eq!(is_green, waiting == 0, "{server}");
-        // One node has all that are on any.
+        // There is one node, so it has all assigned copies.
         let on_node = cluster.master_node().expect("it").shards;
         assert_eq!(on_node, Some(shards.started + shards.initializing));
     });
@@ -137,7 +137,7 @@ fn settings_are_effective_and_their_origin_is_known() {
             origin("cluster.routing.allocation.node_concurrent_recoveries"),
             Some(SettingOrigin::Default)
         );
-        // Neither names nor anything that may hold a secret.
+        // Neither names nor anything that may contain a secret.
         for key in settings.values.keys() {
             assert!(
                 !key.starts_with("cluster.remote.") && !key.starts_with("xpack"),
@@ -148,7 +148,7 @@ fn settings_are_effective_and_their_origin_is_known() {
 }
 
 #[test]
-fn settings_of_indices_are_counted() {
+fn index_settings_are_counted() {
     each(|server, cluster| {
         let settings = cluster.index_settings.as_ref().expect("settings");
         assert_eq!(settings.indices, 5, "{server}");
@@ -184,7 +184,7 @@ fn settings_of_indices_are_counted() {
 }
 
 #[test]
-fn threads_have_pools_and_frames_without_names() {
+fn threads_have_pools_and_frames_but_no_names() {
     each(|server, cluster| {
         let found = cluster.master_threads.as_ref().expect("threads");
         assert_eq!(found.interval_ms, Some(500), "{server}");
@@ -203,14 +203,14 @@ fn threads_have_pools_and_frames_without_names() {
 }
 
 #[test]
-fn what_is_saved_is_read_back_as_it_was() {
+fn saved_answers_round_trip() {
     for (server, ..) in SERVERS {
         let answers = recorded(server);
         let bytes = answers.to_json().expect("JSON");
         let again = Answers::from_json(&bytes, "cluster.json").expect("the same form");
         assert_eq!(again, answers, "{server}");
         assert_eq!(again.facts(), answers.facts());
-        // Cut anywhere it is an error with a place, and never a panic.
+        // Truncated anywhere, it is an error with a position, never a panic.
         for end in (0..bytes.len() - 1).step_by(97) {
             let error = Answers::from_json(&bytes[..end], "cluster.json").expect_err("cut");
             assert!(error.line.is_some(), "{error}");

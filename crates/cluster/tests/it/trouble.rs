@@ -1,4 +1,4 @@
-//! Servers in trouble, each with its outcome: a failure where nothing can be said, else facts with
+//! Failing servers, each with its outcome: an error if nothing can be learned, otherwise facts with
 //! a gap and a reason.
 
 use crate::play::{PAGES, ask, ask_with, healthy, limits, missing, play, play_tls};
@@ -10,7 +10,7 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::time::Duration;
 
-/// What an error answers, as both servers write it.
+/// An error response in the format of both products.
 fn exception(status: u16, kind: &str) -> Answer {
     let body = format!(
         r#"{{"error":{{"root_cause":[],"type":"{kind}",
@@ -66,7 +66,7 @@ fn only_gets_are_sent() {
 }
 
 #[test]
-fn a_setting_is_known_with_where_it_comes_from() {
+fn settings_have_their_origin() {
     let server = play(healthy());
     let cluster = ask(&server).expect("answers").facts().expect("facts");
     let settings = cluster.settings.expect("settings");
@@ -90,7 +90,7 @@ fn a_setting_is_known_with_where_it_comes_from() {
 }
 
 #[test]
-fn each_part_that_is_forbidden_is_a_gap() {
+fn each_forbidden_part_is_a_gap() {
     for page in PAGES {
         let mut answers = healthy();
         answers.insert(page, exception(403, "security_exception"));
@@ -116,7 +116,7 @@ fn each_part_that_is_forbidden_is_a_gap() {
 }
 
 #[test]
-fn credentials_that_are_not_accepted_end_it() {
+fn rejected_credentials_are_an_error() {
     let mut answers = healthy();
     answers.insert("root", exception(401, "security_exception"));
     let server = play(answers);
@@ -133,7 +133,7 @@ fn credentials_that_are_not_accepted_end_it() {
     );
     assert_eq!(server.requests().len(), 1);
 
-    // Others than the server repeat what they were sent.
+    // Servers other than Elasticsearch may echo what was sent.
     for status in [401, 400, 502] {
         let echo = Answer::Body(status, b"Authorization: ApiKey hunter2".to_vec());
         let server = Server::start(move |_| echo.clone());
@@ -143,7 +143,7 @@ fn credentials_that_are_not_accepted_end_it() {
 }
 
 #[test]
-fn credentials_are_sent_and_never_told() {
+fn credentials_are_sent_but_never_saved() {
     let server = play(healthy());
     let options = http::Options {
         credentials: Credentials::ApiKey(Secret::new("hunter2".to_owned())),
@@ -161,7 +161,7 @@ fn credentials_are_sent_and_never_told() {
 }
 
 #[test]
-fn nothing_that_can_be_said_is_a_failure() {
+fn without_a_usable_response_there_is_an_error() {
     let html = "<!DOCTYPE html><html><body>Welcome</body></html>";
     for (answer, found) in [
         (Answer::ok(html), "HTML or XML"),
@@ -190,15 +190,15 @@ fn nothing_that_can_be_said_is_a_failure() {
         let error = ask(&server).expect_err(found);
         assert!(error.to_string().contains(found), "{error}");
         assert!(!error.hint().is_empty());
-        // It gave up at once, or after the one page that may tell a version as well.
+        // It gave up at once, or after the one other page that may contain a version.
         assert!(server.requests().len() <= 2, "{found}");
     }
 }
 
 #[test]
-fn nobody_listens() {
+fn a_refused_connection_is_an_error() {
     // Not a port that was free a moment ago: another test's server may have it by now. Port 1 is
-    // never given to a server that takes any.
+    // never assigned to a server that asks for any free port.
     let endpoint = Endpoint::parse("http://127.0.0.1:1").expect("a URL");
     let error = ask_with(limits(), &endpoint).expect_err("nobody");
     assert!(error.hint().contains("listens"), "{}", error.hint());
@@ -206,8 +206,8 @@ fn nobody_listens() {
 }
 
 #[test]
-fn a_node_that_does_not_tell_of_itself_is_known_by_its_nodes() {
-    // As Elasticsearch 8.11 built for tests: 405 at `/`.
+fn without_a_root_page_the_version_comes_from_the_nodes() {
+    // Like Elasticsearch 8.11 test builds: 405 at `/`.
     let mut answers = healthy();
     answers.insert("root", Answer::Body(405, Vec::new()));
     let server = play(answers);
@@ -218,7 +218,7 @@ fn a_node_that_does_not_tell_of_itself_is_known_by_its_nodes() {
 }
 
 #[test]
-fn half_answers_html_and_errors_of_parts_are_gaps() {
+fn truncated_responses_html_and_partial_failures_are_gaps() {
     for (answer, found) in [
         (Answer::ok("{\"nodes\":{\"A\":{\"na"), "half an answer"),
         (Answer::ok("<html>"), "HTML or XML"),
@@ -255,7 +255,7 @@ fn half_answers_html_and_errors_of_parts_are_gaps() {
 }
 
 #[test]
-fn closed_indices_are_known_where_open_ones_are_not() {
+fn closed_indices_are_known_without_open_ones() {
     let mut answers = healthy();
     answers.insert("open", exception(503, "circuit_breaking_exception"));
     let server = play(answers);
@@ -272,9 +272,9 @@ fn closed_indices_are_known_where_open_ones_are_not() {
 }
 
 #[test]
-fn a_body_of_a_gigabyte_is_not_taken_in() {
+fn an_endless_body_is_a_gap() {
     let mut answers = healthy();
-    // It says how long it will be, and goes on as long as it is listened to.
+    // The body never ends.
     answers.insert("state", Answer::Endless);
     let server = play(answers);
     let answers = ask(&server).expect("answers");
@@ -287,12 +287,12 @@ fn a_body_of_a_gigabyte_is_not_taken_in() {
 }
 
 #[test]
-fn a_slow_server_is_waited_for_but_not_for_ever() {
+fn a_slow_server_is_awaited_but_not_forever() {
     let quick = http::Options {
         deadline: Duration::from_millis(400),
         ..limits()
     };
-    // Slow, but within its time.
+    // Slow, but within the deadline.
     let mut answers = healthy();
     let slow = Answer::Slow(
         Duration::from_millis(20),
@@ -302,7 +302,7 @@ fn a_slow_server_is_waited_for_but_not_for_ever() {
     let server = play(answers);
     assert_eq!(missing(&ask(&server).expect("answers")), []);
 
-    // One page never comes: a gap.
+    // One page never completes: a gap.
     for answer in [Answer::Silence, Answer::Drip(Duration::from_millis(10))] {
         let mut answers = healthy();
         answers.insert("pending_tasks", answer);
@@ -316,7 +316,7 @@ fn a_slow_server_is_waited_for_but_not_for_ever() {
         );
     }
 
-    // Nothing comes any more after the first two: two waits, not ten.
+    // No response after the first two: two timeouts, not ten.
     let mut answers = healthy();
     for page in &PAGES[2..] {
         answers.insert(page, Answer::Silence);
@@ -335,7 +335,7 @@ fn a_slow_server_is_waited_for_but_not_for_ever() {
     );
     assert_eq!(server.requests().len(), 4);
 
-    // Nothing comes at all.
+    // No response at all.
     let silent = Server::start(|_| Answer::Silence);
     let error = ask_with(quick, &silent.endpoint()).expect_err("nothing");
     assert!(
@@ -345,7 +345,7 @@ fn a_slow_server_is_waited_for_but_not_for_ever() {
 }
 
 #[test]
-fn without_a_master_its_pages_are_not_asked_for() {
+fn without_a_master_its_pages_are_not_requested() {
     for kind in [
         "master_not_discovered_exception",
         "cluster_manager_not_discovered_exception",
@@ -375,7 +375,7 @@ fn without_a_master_its_pages_are_not_asked_for() {
 }
 
 #[test]
-fn nodes_that_do_not_answer_are_counted() {
+fn nodes_that_fail_to_respond_are_counted() {
     let mut answers = healthy();
     let stats = r#"{"_nodes":{"total":3,"successful":1,"failed":2},"nodes":{}}"#;
     answers.insert("node_stats", Answer::ok(stats));
@@ -413,7 +413,7 @@ fn a_hostile_masters_id_stays_out_of_the_path() {
 }
 
 #[test]
-fn names_of_versions_are_used() {
+fn request_parameters_depend_on_the_version() {
     for (number, distribution, hidden, timeout) in [
         ("6.8.23", "", false, "master_timeout="),
         ("7.4.2", "", false, "master_timeout="),
@@ -449,7 +449,7 @@ fn names_of_versions_are_used() {
 }
 
 #[test]
-fn opensearch_has_names_of_its_own() {
+fn opensearch_uses_its_own_names() {
     let mut answers = healthy();
     for (page, text) in [
         (
@@ -467,7 +467,7 @@ fn opensearch_has_names_of_its_own() {
     }
     let server = play(answers);
     let cluster = ask(&server).expect("answers").facts().expect("facts");
-    // Its nodes tell the version that it disguises at `/`.
+    // Its nodes report the version that it disguises at `/`.
     assert_eq!(cluster.flavour.label(), "OpenSearch");
     assert_eq!(cluster.version.to_string(), "2.19.1");
     let master = cluster.master_node().expect("a master");
@@ -504,7 +504,7 @@ fn tls_is_verified() {
     let error = ask_with(trusting.clone(), &expired.endpoint()).expect_err("too old");
     assert_eq!(fault(error), TlsFault::Expired);
 
-    // A real server complains of the handshake's bytes; the made-up one waits for a line's end.
+    // A real server rejects the handshake's bytes; the mock one waits for a line ending.
     let plain = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("https://{}", plain.local_addr().expect("an address"));
     std::thread::spawn(move || {
@@ -512,7 +512,7 @@ fn tls_is_verified() {
         stream
             .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
             .expect("written");
-        // Until the client goes away.
+        // Until the client disconnects.
         let _ = std::io::copy(&mut stream, &mut std::io::sink());
     });
     let error = ask_with(trusting, &Endpoint::parse(&url).expect("a URL")).expect_err("no TLS");
@@ -520,7 +520,7 @@ fn tls_is_verified() {
 }
 
 #[test]
-fn trouble_over_tls_is_the_same_trouble() {
+fn failures_over_tls_are_the_same() {
     let authority = Authority::new();
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     file.write_all(authority.pem().as_bytes()).expect("written");

@@ -2,23 +2,23 @@ use super::watermark::{Watermark, WatermarkLevel};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Where the effective value of a cluster setting comes from, weakest first.
+/// Source of the effective value of a cluster setting, lowest precedence first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingOrigin {
-    /// The server's own default, or the configuration file of the node that answered where that
-    /// could not be told apart.
+    /// The server's built-in default, or the configuration file of the node that answered where the
+    /// two cannot be told apart.
     Default,
     /// `elasticsearch.yml` or `opensearch.yml` of the master.
     NodeFile,
-    /// Set with the settings API, survives a restart of the whole cluster.
+    /// Set with the settings API; survives a full cluster restart.
     Persistent,
-    /// Set with the settings API until the whole cluster restarts. It wins over all others.
+    /// Set with the settings API until the next full cluster restart. Overrides all others.
     Transient,
 }
 
 impl SettingOrigin {
-    /// One word for people.
+    /// Returns a short label for display.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -29,7 +29,7 @@ impl SettingOrigin {
     }
 }
 
-/// A value as the cluster writes it.
+/// A setting value as the cluster formats it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum SettingValue {
@@ -40,7 +40,7 @@ pub enum SettingValue {
 }
 
 impl SettingValue {
-    /// The value as one text; a list's members with commas between.
+    /// Returns the value as text; list members are joined with commas.
     pub fn text(&self) -> String {
         match self {
             Self::One(text) => text.clone(),
@@ -54,48 +54,48 @@ impl SettingValue {
 pub struct Setting {
     /// The value.
     pub value: SettingValue,
-    /// Where it was set.
+    /// Where it is set.
     pub origin: SettingOrigin,
 }
 
-/// Cluster settings by their full keys: `cluster.routing.*`, `cluster.max_shards_per_node`,
+/// Cluster settings by full key: `cluster.routing.*`, `cluster.max_shards_per_node`,
 /// `cluster.info.update.interval`, `indices.recovery.*`, `indices.store.throttle.*`,
-/// `indices.memory.index_buffer_size`, `discovery.zen.minimum_master_nodes`; and each of them below
-/// `archived.`, where an older version left it and this one does not know it.
+/// `indices.memory.index_buffer_size`, `discovery.zen.minimum_master_nodes`; and each of these
+/// below `archived.`, where an upgrade puts settings that the new version no longer supports.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClusterSettings {
-    /// Effective values, defaults included where the server tells them.
+    /// Effective values, including defaults if the server reports them.
     pub values: BTreeMap<String, Setting>,
 }
 
 impl ClusterSettings {
-    /// The setting with this key.
+    /// Returns the setting with this key.
     pub fn get(&self, key: &str) -> Option<&Setting> {
         self.values.get(key)
     }
 
-    /// The value of this key as one text.
+    /// Returns the value of this key as text.
     pub fn text(&self, key: &str) -> Option<String> {
         self.get(key).map(|setting| setting.value.text())
     }
 
-    /// `cluster.routing.allocation.disk.include_relocations`: whether the disk decider counts what
-    /// relocations will bring. Default: it does. Always true where the version has no such setting
-    /// any more (from 8.0 on).
+    /// `cluster.routing.allocation.disk.include_relocations`: whether the disk decider counts
+    /// incoming relocations. Defaults to true. Always true for versions that no longer have the
+    /// setting (8.0 and later).
     pub fn include_relocations(&self) -> bool {
         self.text("cluster.routing.allocation.disk.include_relocations")
             .is_none_or(|text| text != "false")
     }
 
-    /// `cluster.routing.allocation.disk.threshold_enabled`: whether the disk decider decides at
-    /// all. Default: it does.
+    /// `cluster.routing.allocation.disk.threshold_enabled`: whether the disk decider is enabled.
+    /// Defaults to true.
     pub fn disk_threshold_enabled(&self) -> bool {
         self.text("cluster.routing.allocation.disk.threshold_enabled")
             .is_none_or(|text| text != "false")
     }
 
-    /// A watermark; its default where the cluster does not tell it. `None` where the value is of
-    /// neither form.
+    /// Returns a watermark, or its default if the cluster does not report it. `None` if the value
+    /// is neither a percentage nor a size.
     pub fn watermark(&self, level: WatermarkLevel) -> Option<Watermark> {
         match self.text(level.key()) {
             Some(text) => Watermark::parse(&text),
@@ -103,9 +103,9 @@ impl ClusterSettings {
         }
     }
 
-    /// How many bytes have to stay free of a disk of this size by a watermark. From Elasticsearch
-    /// 8.5 on a share is bounded by `max_headroom`, so that large disks need not leave terabytes.
-    /// `None` where the watermark's value is of neither form.
+    /// Returns the number of bytes that a watermark requires to stay free on a disk of this size.
+    /// Since Elasticsearch 8.5 a percentage is capped by `max_headroom`, so that large disks need
+    /// not keep terabytes free. `None` if the watermark is neither a percentage nor a size.
     pub fn free_bytes_min(&self, level: WatermarkLevel, total_bytes: u64) -> Option<u64> {
         let watermark = self.watermark(level)?;
         let free_bytes = watermark.free_bytes_min(total_bytes);
@@ -119,13 +119,13 @@ impl ClusterSettings {
     }
 }
 
-/// What indices set of their own, summarised.
+/// Summary of explicit index settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct IndexSettings {
-    /// How many indices were looked at, closed ones included.
+    /// Number of indices examined, closed ones included.
     pub indices: u64,
-    /// Each value that some index sets explicitly, sorted by key, then by count (largest first),
-    /// then by value. Keys: `index.codec`, `index.store.type`, `index.refresh_interval`,
+    /// Each value that some index sets explicitly, sorted by key, then by count (descending), then
+    /// by value. Keys: `index.codec`, `index.store.type`, `index.refresh_interval`,
     /// `index.merge.*`, `index.translog.*`, `index.store.throttle.*`,
     /// `index.store.stats_refresh_interval`, `index.number_of_shards`, `index.number_of_replicas`,
     /// `index.routing.allocation.*`, `index.soft_deletes.*`, `index.blocks.*`,
@@ -134,12 +134,12 @@ pub struct IndexSettings {
 }
 
 impl IndexSettings {
-    /// The explicit values of one key, most frequent first.
+    /// Iterates over the explicit values of one key, most frequent first.
     pub fn of<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a IndexSetting> {
         self.values.iter().filter(move |value| value.key == key)
     }
 
-    /// How many indices leave this key at its default.
+    /// Returns how many indices leave this key at its default.
     pub fn at_default(&self, key: &str) -> u64 {
         let set = self
             .of(key)
@@ -149,24 +149,24 @@ impl IndexSettings {
     }
 }
 
-/// One value of one index setting, and who has it.
+/// One value of one index setting, and the indices that use it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexSetting {
     /// Full key: `index.merge.scheduler.max_thread_count`.
     pub key: String,
-    /// Value as it is set; a list's members with commas between. Of a key with very many values
-    /// only the most frequent 100 are told, the rest together as `(other)`.
+    /// The value; list members are joined with commas. For keys with very many values only the 100
+    /// most frequent are listed, the rest are combined as `(other)`.
     pub value: String,
-    /// Open indices with it.
+    /// Number of open indices with this value.
     pub open: u64,
-    /// Closed indices with it.
+    /// Number of closed indices with this value.
     pub closed: u64,
-    /// The first of them by name, an open one where there is one.
+    /// The first such index by name, an open one if possible.
     pub example: String,
 }
 
 impl IndexSetting {
-    /// Indices with it, closed ones included.
+    /// Returns the number of indices with this value, closed ones included.
     pub fn indices(&self) -> u64 {
         self.open.saturating_add(self.closed)
     }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_the_default() {
+    fn unreported_settings_have_their_default() {
         let none = settings(&[]);
         assert!(none.include_relocations());
         assert!(none.disk_threshold_enabled());
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_headroom_bounds_a_share_and_nothing_else() {
+    fn headroom_caps_percentages_only() {
         let low = WatermarkLevel::Low;
         let total_bytes = 10 << 40;
         let free = |pairs: &[(&str, &str)]| settings(pairs).free_bytes_min(low, total_bytes);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn indices_without_a_value_have_the_default() {
+    fn indices_without_a_value_use_the_default() {
         let value = |value: &str, open, closed| IndexSetting {
             key: "index.codec".to_owned(),
             value: value.to_owned(),

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Which server it is. The names differ in places, the code below only slowly.
+/// The server product. The two differ in some names, and their code diverges only slowly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Flavour {
@@ -13,7 +13,7 @@ pub enum Flavour {
 }
 
 impl Flavour {
-    /// The name for people.
+    /// Returns the product name for display.
     pub fn label(self) -> &'static str {
         match self {
             Self::Elasticsearch => "Elasticsearch",
@@ -22,22 +22,22 @@ impl Flavour {
     }
 }
 
-/// A server's version: `7.4.0`, `2.19.1`, `8.0.0-rc1`. Ordered by its numbers; a qualifier comes
-/// before the release. Versions of two flavours are not comparable.
+/// A server version: `7.4.0`, `2.19.1`, `8.0.0-rc1`. Ordered by its numbers; a version with a
+/// qualifier sorts before the release. Versions of different products are not comparable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ServerVersion {
-    /// First number.
+    /// Major version.
     pub major: u32,
-    /// Second number.
+    /// Minor version.
     pub minor: u32,
-    /// Third number; 0 where it is not told.
+    /// Patch version; 0 if not reported.
     pub patch: u32,
-    /// What follows a hyphen: `SNAPSHOT`, `rc1`.
+    /// Text after the hyphen: `SNAPSHOT`, `rc1`.
     pub qualifier: Option<String>,
 }
 
 impl ServerVersion {
-    /// A release.
+    /// Creates a release version.
     pub fn new(major: u32, minor: u32, patch: u32) -> Self {
         Self {
             major,
@@ -73,14 +73,14 @@ impl fmt::Display for ServerVersion {
     }
 }
 
-/// The longest qualifier that is taken for one, in characters.
+/// Maximum qualifier length accepted, in characters.
 const QUALIFIER_CHARS_MAX: usize = 32;
 
 impl FromStr for ServerVersion {
     type Err = String;
 
     /// # Errors
-    /// What was expected, where the text is no version.
+    /// If `text` is not a version; the error says what was expected.
     fn from_str(text: &str) -> Result<Self, String> {
         let error = || "a version such as 7.4.0".to_owned();
         let (numbers, qualifier) = match text.split_once('-') {
@@ -88,7 +88,7 @@ impl FromStr for ServerVersion {
             None => (text, None),
         };
         let mut parts = numbers.split('.').map(|part| {
-            // parse() would take a sign.
+            // parse() would accept a sign.
             let digits = part.bytes().all(|byte| byte.is_ascii_digit());
             digits.then(|| part.parse::<u32>().ok()).flatten()
         });
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_versions() {
+    fn other_texts_are_rejected_as_versions() {
         for text in [
             "",
             "7",

@@ -1,19 +1,19 @@
 use serde::{Deserialize, Serialize};
 
-/// The three limits of the disk decider.
+/// The three thresholds of the disk decider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WatermarkLevel {
-    /// No further copy is put on a node above it.
+    /// No further shard copies are allocated to a node above it.
     Low,
-    /// Copies leave a node above it.
+    /// Shard copies are moved off a node above it.
     High,
     /// Indices with a copy on a node above it are made read-only.
     FloodStage,
 }
 
 impl WatermarkLevel {
-    /// The setting that holds it.
+    /// Returns the key of its setting.
     pub fn key(self) -> &'static str {
         match self {
             Self::Low => "cluster.routing.allocation.disk.watermark.low",
@@ -22,7 +22,7 @@ impl WatermarkLevel {
         }
     }
 
-    /// What holds where nothing is set, in all versions from 6.8 on.
+    /// Returns the default in all versions since 6.8.
     pub fn default_used_percent(self) -> f64 {
         match self {
             Self::Low => 85.0,
@@ -32,18 +32,18 @@ impl WatermarkLevel {
     }
 }
 
-/// A limit of the disk decider, in one of its two forms.
+/// A disk watermark, in one of its two forms.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Watermark {
-    /// Share of the disk in use, in percent: `85%`, or as a ratio `0.85`.
+    /// Maximum share of the disk in use, in percent: `85%`, or the ratio `0.85`.
     UsedPercent(f64),
-    /// Bytes that are to stay free: `500gb`.
+    /// Minimum free bytes: `500gb`.
     FreeBytes(u64),
 }
 
 impl Watermark {
-    /// Reads the value of such a setting; `None` where it is neither form.
+    /// Parses a watermark setting; `None` if it has neither form.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if let Some(percent) = text.strip_suffix('%') {
@@ -55,14 +55,14 @@ impl Watermark {
         if let Some(bytes) = parse_bytes(text) {
             return Some(Self::FreeBytes(bytes));
         }
-        // RatioValue: a bare number from 0 to 1.
+        // RatioValue: a plain number from 0 to 1.
         let ratio: f64 = text.parse().ok()?;
         (0.0..=1.0)
             .contains(&ratio)
             .then_some(Self::UsedPercent(ratio * 100.0))
     }
 
-    /// How many bytes have to stay free of a disk of this size.
+    /// Returns how many bytes must stay free on a disk of this size.
     pub fn free_bytes_min(self, total_bytes: u64) -> u64 {
         match self {
             Self::FreeBytes(bytes) => bytes,
@@ -75,15 +75,15 @@ impl Watermark {
         }
     }
 
-    /// Whether a disk of this size has less left than it should. Where settings are at hand,
-    /// [`super::ClusterSettings::free_bytes_min`] knows the headroom as well.
+    /// Whether a disk of this size has less space available than required. If the settings are at
+    /// hand, use [`super::ClusterSettings::free_bytes_min`], which also applies the headroom.
     pub fn is_crossed(self, total_bytes: u64, available_bytes: u64) -> bool {
         available_bytes < self.free_bytes_min(total_bytes)
     }
 }
 
-/// A size with a unit, as the servers write it (`ByteSizeValue`): `500gb`, `1.5tb`, `10b`. Units
-/// are powers of 1024.
+/// Parses a size with a unit as the servers write it (`ByteSizeValue`): `500gb`, `1.5tb`, `10b`.
+/// Units are powers of 1024.
 fn parse_bytes(text: &str) -> Option<u64> {
     let lower = text.to_ascii_lowercase();
     let (number, shift) = [
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_are_read() {
+    fn both_forms_are_parsed() {
         for (text, watermark) in [
             ("85%", Some(Watermark::UsedPercent(85.0))),
             ("87.5 %", Some(Watermark::UsedPercent(87.5))),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_is_above_it_when_less_is_free_than_should_be() {
+    fn a_watermark_is_crossed_if_too_little_is_free() {
         let percent = Watermark::UsedPercent(90.0);
         assert!(!percent.is_crossed(1000, 100));
         assert!(percent.is_crossed(1000, 99));

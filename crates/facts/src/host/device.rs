@@ -2,7 +2,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Major and minor number.
+/// Major and minor number of a device.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -19,36 +19,36 @@ impl fmt::Display for DeviceNumber {
     }
 }
 
-/// One block device of sysfs: a drive, a partition, or a layer above them.
+/// One block device in sysfs: a drive, a partition, or a layer on top of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BlockDevice {
     /// Kernel name: `nvme0n1`, `sda1`, `dm-0`, `md127`.
     pub name: String,
     /// Device number.
     pub number: DeviceNumber,
-    /// Where its attributes stand, without leading slash: `sys/block/dm-0`, and for a partition
-    /// `sys/class/block/sda1`. Evidence is named relative to it.
+    /// Directory of its attributes, without the leading slash: `sys/block/dm-0`, or
+    /// `sys/class/block/sda1` for a partition. Evidence is named relative to it.
     pub sysfs_path: String,
     /// Size in bytes.
     pub size_bytes: Option<u64>,
-    /// What it is.
+    /// Kind of device.
     pub kind: DeviceKind,
     /// Kernel names of the devices directly below: `slaves`, or the disk of a partition. Sorted.
     pub below: Vec<String>,
-    /// Discard limits of its request queue; `None` for a partition, which has its disk's.
+    /// Discard limits of its request queue; `None` for a partition, which uses its disk's.
     pub discard: Option<DiscardLimits>,
     /// Block sizes and stripe hints of its queue; `None` for a partition.
     pub io_limits: Option<IoLimits>,
-    /// `queue/rotational`. Loop, virtio and SCSI disks say 1 whatever they are made of.
+    /// `queue/rotational`. Loop, virtio and SCSI disks report 1 regardless of the medium.
     pub rotational: Option<bool>,
-    /// Read-only.
+    /// Whether it is read-only.
     pub read_only: Option<bool>,
     /// Counters since boot (or since the device appeared).
     pub counters: Option<IoCounters>,
 }
 
 impl BlockDevice {
-    /// The path that people type.
+    /// Returns the path that people type.
     pub fn dev_path(&self) -> String {
         match &self.kind {
             DeviceKind::DeviceMapper {
@@ -58,7 +58,7 @@ impl BlockDevice {
         }
     }
 
-    /// Model name as the drive states it, where the kind has one.
+    /// Returns the drive's model name, for kinds that have one.
     pub fn model(&self) -> Option<&str> {
         match &self.kind {
             DeviceKind::Nvme { model, .. } | DeviceKind::Scsi { model, .. } => model.as_deref(),
@@ -66,7 +66,7 @@ impl BlockDevice {
         }
     }
 
-    /// Device-mapper uuid, whose prefix names the owner (`CRYPT-`, `LVM-`, `mpath-`).
+    /// Returns the device-mapper UUID, whose prefix names the owner (`CRYPT-`, `LVM-`, `mpath-`).
     pub fn dm_uuid(&self) -> Option<&str> {
         match &self.kind {
             DeviceKind::DeviceMapper { uuid, .. } => uuid.as_deref(),
@@ -74,7 +74,7 @@ impl BlockDevice {
         }
     }
 
-    /// Device-mapper targets, where the table could be read.
+    /// Returns the device-mapper targets, if the table could be read.
     pub fn dm_targets(&self) -> Option<&[DmTarget]> {
         match &self.kind {
             DeviceKind::DeviceMapper { targets, .. } => targets.as_deref(),
@@ -83,13 +83,13 @@ impl BlockDevice {
     }
 }
 
-/// What a block device is.
+/// Kind of block device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum DeviceKind {
     /// A partition of the disk below.
     Partition {
-        /// First byte on the disk.
+        /// Offset of its first byte on the disk.
         start_bytes: Option<u64>,
     },
     /// An NVMe namespace.
@@ -113,11 +113,11 @@ pub enum DeviceKind {
         revision: Option<String>,
         /// How discards are sent.
         provisioning_mode: Option<ProvisioningMode>,
-        /// What it hangs on.
+        /// Transport or driver it is attached through.
         transport: ScsiTransport,
-        /// What libata says of TRIM, for SATA drives.
+        /// What libata reports about TRIM, for SATA drives.
         ata_trim: Option<AtaTrim>,
-        /// libata's name of a SATA drive below `sys/class/ata_device`: `dev3.0`.
+        /// libata's name for a SATA drive below `sys/class/ata_device`: `dev3.0`.
         ata_device: Option<String>,
     },
     /// A virtio-blk disk.
@@ -129,9 +129,9 @@ pub enum DeviceKind {
     Xen,
     /// An MMC or SD card, eMMC.
     Mmc,
-    /// A network block device with a driver of its own (`nbd`, `rbd`, `drbd`).
+    /// A network block device with its own driver (`nbd`, `rbd`, `drbd`).
     Network {
-        /// Name of the driver.
+        /// Driver name.
         driver: String,
     },
     /// A loop device.
@@ -143,9 +143,9 @@ pub enum DeviceKind {
     Md {
         /// `raid0`, `raid1`, `raid5`, `linear`, ...
         level: Option<String>,
-        /// Chunk size in bytes; `None` where the level has none.
+        /// Chunk size in bytes; `None` if the level has none.
         chunk_bytes: Option<u64>,
-        /// Number of devices in the array, spares left out.
+        /// Number of devices in the array, without spares.
         raid_disks: Option<u32>,
         /// `clean`, `active`, `inactive`, ...
         array_state: Option<String>,
@@ -156,20 +156,20 @@ pub enum DeviceKind {
     DeviceMapper {
         /// Name below /dev/mapper.
         name: Option<String>,
-        /// Uuid; its prefix names the owner.
+        /// UUID; its prefix names the owner.
         uuid: Option<String>,
-        /// Table, keys left out; `None` where it needs root.
+        /// The table without keys; `None` if reading it requires root.
         targets: Option<Vec<DmTarget>>,
     },
     /// Compressed memory.
     Zram,
     /// A bcache device.
     Bcache,
-    /// An old-style VDO or any driver this tool knows nothing of.
+    /// A legacy VDO, or a driver unknown to this tool.
     Other,
 }
 
-/// One line of a device-mapper table. What a key stood in is not kept.
+/// One line of a device-mapper table. Fields that hold a key are not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DmTarget {
     /// First 512-byte sector.
@@ -178,27 +178,27 @@ pub struct DmTarget {
     pub len_sectors: u64,
     /// `linear`, `striped`, `crypt`, `thin`, `thin-pool`, `vdo`, `raid`, ...
     pub target_type: String,
-    /// Devices that the target names, as `major:minor`.
+    /// Devices the target refers to, as `major:minor`.
     pub devices: Vec<DeviceNumber>,
-    /// Optional words that matter here: `allow_discards`, `ignore_discard`,
+    /// Optional arguments that matter here: `allow_discards`, `ignore_discard`,
     /// `no_discard_passdown`, `raid5_ls`, `writethrough`.
     pub options: Vec<String>,
-    /// Cipher of a crypt target.
+    /// Cipher, for crypt targets.
     pub cipher: Option<String>,
-    /// Stripe or chunk size in bytes, of striped and raid targets.
+    /// Stripe or chunk size in bytes, for striped and raid targets.
     pub chunk_bytes: Option<u64>,
-    /// Number of stripes, of striped targets.
+    /// Number of stripes, for striped targets.
     pub stripes: Option<u32>,
 }
 
 impl DmTarget {
-    /// Whether an optional word is set.
+    /// Whether an optional argument is set.
     pub fn has(&self, option: &str) -> bool {
         self.options.iter().any(|word| word == option)
     }
 }
 
-/// What a request queue takes for discards. Granularity alone is no evidence of support.
+/// Discard limits of a request queue. Granularity alone is no evidence of support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct DiscardLimits {
     /// `discard_granularity`.
@@ -210,7 +210,7 @@ pub struct DiscardLimits {
 }
 
 impl DiscardLimits {
-    /// Whether the queue takes discards at all; `None` where that is unknown.
+    /// Whether the queue accepts discards at all; `None` if unknown.
     pub fn accepts(self) -> Option<bool> {
         self.max_bytes.map(|max| max > 0)
     }
@@ -223,7 +223,7 @@ pub struct IoLimits {
     pub logical_block_bytes: Option<u64>,
     /// `minimum_io_size`: the chunk of a striped device.
     pub minimum_bytes: Option<u64>,
-    /// `optimal_io_size`: the full stripe; 0 where there is none.
+    /// `optimal_io_size`: the full stripe; 0 if there is none.
     pub optimal_bytes: Option<u64>,
 }
 
@@ -244,7 +244,7 @@ pub struct IoCounters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProvisioningMode {
-    /// The device is fully provisioned: it takes no discards.
+    /// The device is fully provisioned: it accepts no discards.
     Full,
     /// UNMAP.
     Unmap,
@@ -254,11 +254,11 @@ pub enum ProvisioningMode {
     Writesame10,
     /// WRITE SAME of zeros.
     WritesameZero,
-    /// Switched off, by a quirk or by hand.
+    /// Disabled, by a quirk or by the administrator.
     Disabled,
 }
 
-/// What a SCSI disk hangs on.
+/// The transport or driver of a SCSI disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScsiTransport {
@@ -272,22 +272,22 @@ pub enum ScsiTransport {
     Network,
     /// `storvsc` of Hyper-V, `pvscsi` of VMware.
     Hypervisor,
-    /// A SAS or RAID adapter, or nothing that the device path tells.
+    /// A SAS or RAID adapter, or one that the device path does not reveal.
     Other,
 }
 
-/// libata's word on TRIM (`ata_device/*/trim`).
+/// TRIM support according to libata (`ata_device/*/trim`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AtaTrim {
-    /// The drive knows no TRIM.
+    /// The drive does not support TRIM.
     Unsupported,
     /// TRIM waits until the drive's queue is empty.
     Unqueued,
     /// TRIM is queued like any other command (SATA 3.1).
     Queued,
-    /// The drive claims queued TRIM, and libata's list knows better.
+    /// The drive claims queued TRIM, but libata's quirk list disables queuing.
     ForcedUnqueued,
-    /// The drive claims TRIM, and libata's list forbids it.
+    /// The drive claims TRIM, but libata's quirk list disables it.
     ForcedUnsupported,
 }

@@ -2,37 +2,35 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something scheduled. What the schedule means is the `schedule` crate's business; here it stands
-/// as it was written.
+/// A scheduled job. The schedule is kept as written; the `schedule` crate interprets it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// Stable name for people: `cron.weekly/fstrim`, `fstrim.timer`, `/etc/crontab:18`,
-    /// `crontab of root:3`.
+    /// Stable display name: `cron.weekly/fstrim`, `fstrim.timer`, `/etc/crontab:18`, `crontab of
+    /// root:3`.
     pub name: String,
-    /// The file that defines it, without leading slash, with `:line` where it is one line of many.
+    /// The file that defines it, without the leading slash, with `:line` if it is one line of many.
     pub defined_in: String,
-    /// User it runs as, where that is written.
+    /// User it runs as, if specified.
     pub user: Option<String>,
-    /// When it runs. Several triggers may start one job: Debian's cron.weekly scripts are started
-    /// by anacron where it is installed and by cron where it is not; only those in force stand
-    /// here.
+    /// When it runs. One job may have several triggers: Debian's cron.weekly scripts are started by
+    /// anacron if that is installed, otherwise by cron. Only the triggers in effect are listed.
     pub triggers: Vec<Trigger>,
-    /// What it runs, as far as it could be told.
+    /// What it runs, as far as that could be determined.
     pub commands: Vec<JobCommand>,
-    /// Conditions that keep it from running here although it is scheduled, in plain words: a
+    /// Conditions that keep it from running here although it is scheduled, in plain language: a
     /// guard in the crontab line (`test -x /usr/sbin/anacron`), a systemd condition, a script that
-    /// is not executable, a name that run-parts ignores. Empty: it runs.
+    /// is not executable, a name that run-parts ignores. Empty if it runs.
     pub held_back_by: Vec<String>,
-    /// Last run known, from a stamp or from systemd.
+    /// Last known run, from a timestamp file or from systemd.
     pub last_run: Option<Timestamp>,
-    /// Next run known to systemd.
+    /// Next run according to systemd.
     pub next_run: Option<Timestamp>,
     /// State of the timer, for systemd timers.
     pub timer: Option<TimerState>,
 }
 
 impl Job {
-    /// Whether it runs by itself on this host, as far as is known.
+    /// Whether it runs automatically on this host, as far as is known.
     pub fn is_active(&self) -> bool {
         !self.triggers.is_empty()
             && self.held_back_by.is_empty()
@@ -40,17 +38,17 @@ impl Job {
     }
 }
 
-/// When a job is started.
+/// What starts a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Trigger {
     /// A crontab line: five fields or `@weekly`.
     Cron {
-        /// The schedule as written, fields separated by one blank.
+        /// The schedule as written, fields separated by one space.
         spec: String,
-        /// `CRON_TZ` in force at that line.
+        /// `CRON_TZ` in effect for that line.
         time_zone: Option<String>,
-        /// Where: `etc/crontab:18`.
+        /// Its location: `etc/crontab:18`.
         source: String,
     },
     /// A line of anacrontab.
@@ -59,13 +57,13 @@ pub enum Trigger {
         period: String,
         /// Delay in minutes after anacron starts.
         delay_min: u32,
-        /// `RANDOM_DELAY` in minutes, where set.
+        /// `RANDOM_DELAY` in minutes, if set.
         random_delay_min: Option<u32>,
-        /// `START_HOURS_RANGE`, where set, first and last hour.
+        /// `START_HOURS_RANGE`, if set: first and last hour.
         start_hours: Option<(u8, u8)>,
-        /// Job identifier, which names the stamp.
+        /// Job identifier, which names the timestamp file.
         identifier: String,
-        /// Where: `etc/anacrontab:12`.
+        /// Its location: `etc/anacrontab:12`.
         source: String,
     },
     /// Calendar events of a systemd timer.
@@ -87,24 +85,25 @@ pub enum Trigger {
     },
     /// `@reboot`.
     Boot {
-        /// Where.
+        /// Its location.
         source: String,
     },
 }
 
-/// The calendar part of a timer.
+/// The calendar settings of a systemd timer.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Calendars {
-    /// `OnCalendar=` expressions in force, as written or as systemd normalises them.
+    /// `OnCalendar=` expressions in effect, as written or as normalized by systemd.
     pub expressions: Vec<String>,
     /// `AccuracySec=` in seconds; systemd's default is 60.
     pub accuracy_s: Option<f64>,
     /// `RandomizedDelaySec=` in seconds; 0 by default.
     pub randomized_delay_s: Option<f64>,
-    /// `FixedRandomDelay=`: the random delay is drawn once for this host and timer, not each time.
+    /// `FixedRandomDelay=`: the random delay is chosen once for this host and timer, not for each
+    /// run.
     #[serde(default)]
     pub fixed_random_delay: bool,
-    /// `Persistent=`: a run missed while the host was off is made up for.
+    /// `Persistent=`: a run missed while the host was off is caught up.
     pub persistent: bool,
     /// The timer unit.
     pub source: String,
@@ -115,15 +114,15 @@ pub struct Calendars {
 pub struct JobCommand {
     /// Base name of the program: `fstrim`, `e2scrub_all`, `mdadm`, `updatedb`.
     pub program: String,
-    /// Its arguments, for the programs whose arguments matter and hold no secrets; else empty.
+    /// Its arguments, for programs whose arguments matter and hold no secrets; otherwise empty.
     pub arguments: Vec<String>,
-    /// Started through `ionice -c3`, `nice`, or `IOSchedulingClass=idle`.
+    /// Whether it runs at idle priority: through `ionice -c3`, `nice`, or `IOSchedulingClass=idle`.
     pub idle_io: bool,
-    /// Where it was seen: `etc/cron.weekly/fstrim:3`.
+    /// Its location: `etc/cron.weekly/fstrim:3`.
     pub source: String,
 }
 
-/// What systemd knows of a timer.
+/// State of a systemd timer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimerState {
     /// The timer unit: `fstrim.timer`.
@@ -132,14 +131,14 @@ pub struct TimerState {
     pub activates: String,
     /// Enablement.
     pub enabled: Option<EnabledState>,
-    /// Whether it is active (waiting or running); `None` where systemd was not asked.
+    /// Whether it is active (waiting or running); `None` if systemd was not queried.
     pub active: Option<bool>,
-    /// Drop-ins and overrides in force, paths without leading slash.
+    /// Drop-ins and overrides in effect; paths without the leading slash.
     pub drop_ins: Vec<String>,
 }
 
 impl TimerState {
-    /// Whether it will fire: active, or, where systemd could not be asked, enabled.
+    /// Whether it will fire: it is active, or enabled if systemd could not be queried.
     pub fn is_running(&self) -> bool {
         self.active.unwrap_or(matches!(
             self.enabled,
@@ -152,17 +151,17 @@ impl TimerState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EnabledState {
-    /// Will be started at boot.
+    /// Started at boot.
     Enabled,
-    /// Enabled until the next boot.
+    /// Enabled until the next reboot.
     EnabledRuntime,
-    /// Will not be started by itself.
+    /// Not started automatically.
     Disabled,
     /// Linked to /dev/null.
     Masked,
-    /// Has no [Install] section.
+    /// Has no `[Install]` section.
     Static,
-    /// Made by a generator.
+    /// Created by a generator.
     Generated,
     /// Anything else (`linked`, `indirect`, `alias`, `transient`, `bad`).
     Other,

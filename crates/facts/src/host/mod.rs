@@ -1,4 +1,4 @@
-//! What a Linux host is made of, as far as it concerns the speed of its stores.
+//! Facts about a Linux host that affect the performance of its data stores.
 
 mod device;
 mod drive_writes;
@@ -22,33 +22,33 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
-/// The facts of one host, as of one moment.
+/// The facts of one host at one moment.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Host {
-    /// When the facts were read: rules take this as their "now".
+    /// When the facts were read: rules use this as the current time.
     pub read_at: Timestamp,
-    /// IANA name of the host's time zone, where it could be told.
+    /// IANA name of the host's time zone, if it could be determined.
     pub time_zone: Option<String>,
     /// Distribution, kernel, cloud, container.
     pub platform: Platform,
-    /// Mounts in mountinfo's order, pseudo filesystems left out.
+    /// Mounts in mountinfo order, without pseudo filesystems.
     pub mounts: Vec<Mount>,
-    /// `/etc/fstab`; `None` where it was not there or could not be read.
+    /// `/etc/fstab`; `None` if it is missing or could not be read.
     pub fstab: Option<Vec<FstabEntry>>,
-    /// `/etc/crypttab`; empty where there is none.
+    /// `/etc/crypttab`; empty if there is none.
     pub crypttab: Vec<Crypttab>,
-    /// Every block device that sysfs shows, partitions included, sorted by name.
+    /// Every block device in sysfs, partitions included, sorted by name.
     pub devices: Vec<BlockDevice>,
-    /// Everything scheduled; `None` where nothing on this host says what is scheduled (a tree that
-    /// holds neither cron's nor systemd's files).
+    /// All scheduled jobs; `None` if no scheduler configuration was found (a tree with neither
+    /// cron's nor systemd's files).
     pub jobs: Option<Vec<Job>>,
-    /// Stores found on the host, and data paths added by hand.
+    /// Data stores found on the host, and data paths added by the user.
     pub stores: Vec<Store>,
-    /// LVM's `devices/issue_discards` as configured; `None` where LVM is not configured here.
+    /// LVM's `devices/issue_discards` setting; `None` if LVM is not configured here.
     pub lvm_issue_discards: Option<bool>,
-    /// raid456's `devices_handle_discard_safely`; `None` where the module is not loaded.
+    /// raid456's `devices_handle_discard_safely`; `None` if the module is not loaded.
     pub raid456_discards_safe: Option<bool>,
-    /// What drives wrote to their flash, by their own account; empty unless it was asked for.
+    /// Flash write counters reported by the drives; empty unless requested.
     #[serde(default)]
     pub drive_writes: Vec<DriveWrites>,
     /// What could not be read, and why.
@@ -56,27 +56,28 @@ pub struct Host {
 }
 
 impl Host {
-    /// The device with this kernel name.
+    /// Returns the device with this kernel name.
     pub fn device(&self, name: &str) -> Option<&BlockDevice> {
-        // Sorted by name, see `devices`.
+        // `devices` is sorted by name.
         self.devices
             .binary_search_by(|device| device.name.as_str().cmp(name))
             .ok()
             .map(|index| &self.devices[index])
     }
 
-    /// The device with this number.
+    /// Returns the device with this number.
     pub(crate) fn device_by_number(&self, number: DeviceNumber) -> Option<&BlockDevice> {
         self.devices.iter().find(|device| device.number == number)
     }
 
-    /// The device below a mount. Btrfs mounts carry an anonymous number, so its source path counts.
+    /// Returns the device under a mount. Btrfs mounts have an anonymous device number, so these are
+    /// matched by source path.
     pub fn device_of(&self, mount: &Mount) -> Option<&BlockDevice> {
         self.device_by_number(mount.device_number)
             .or_else(|| self.device_by_path(&mount.source))
     }
 
-    /// The device that a path such as `/dev/md0`, `/dev/mapper/vg-data` or `/dev/vg/data` names.
+    /// Returns the device for a path such as `/dev/md0`, `/dev/mapper/vg-data` or `/dev/vg/data`.
     pub fn device_by_path(&self, path: &str) -> Option<&BlockDevice> {
         let rest = path.strip_prefix("/dev/")?;
         // sysfs writes the slash of `cciss/c0d0` as `!`.
@@ -86,7 +87,7 @@ impl Host {
         let mapper_name = if let Some(name) = rest.strip_prefix("mapper/") {
             name.to_owned()
         } else {
-            // LVM writes VG-LV and doubles the hyphens inside either name.
+            // LVM writes VG-LV and doubles the hyphens within either name.
             let (group, volume) = rest.split_once('/')?;
             format!("{}-{}", group.replace('-', "--"), volume.replace('-', "--"))
         };
@@ -95,8 +96,8 @@ impl Host {
         })
     }
 
-    /// The mount that a path lies on: the longest mount point that is a prefix of it; of several
-    /// mounts over the same point the last one, which hides the others.
+    /// Returns the mount that contains a path: the one with the longest mount point that is a
+    /// prefix of it; of several mounts at the same point the last, which hides the others.
     pub fn mount_of_path(&self, path: &str) -> Option<&Mount> {
         self.mounts
             .iter()
@@ -104,8 +105,8 @@ impl Host {
             .max_by_key(|mount| mount.mount_point.len())
     }
 
-    /// Looks mounts up by path; for many paths, where [`Host::mount_of_path`] would go through all
-    /// mounts each time.
+    /// Builds an index for looking mounts up by path. For many paths use this instead of
+    /// [`Host::mount_of_path`], which scans all mounts each time.
     pub fn mount_index(&self) -> MountIndex<'_> {
         MountIndex(
             self.mounts
@@ -115,14 +116,15 @@ impl Host {
         )
     }
 
-    /// Stores whose data lies on this mount; for many mounts see [`Host::stores_by_mount`].
+    /// Returns the stores whose data is on this mount; for many mounts use
+    /// [`Host::stores_by_mount`].
     pub fn stores_on(&self, mount: &Mount) -> Vec<&Store> {
         let stores = self.stores_by_mount();
         let indices = stores.get(&mount.id).into_iter().flatten();
         indices.map(|&index| &self.stores[index]).collect()
     }
 
-    /// Indices (of `stores`) of the stores whose data lies on each mount, by mount id.
+    /// Maps each mount id to the indices (in `stores`) of the stores whose data is on it.
     pub fn stores_by_mount(&self) -> HashMap<u64, BTreeSet<usize>> {
         let mounts = self.mount_index();
         let mut stores: HashMap<u64, BTreeSet<usize>> = HashMap::new();
@@ -135,13 +137,12 @@ impl Host {
     }
 }
 
-/// Mounts by their mount points; of several over the same point the last one, which hides the
-/// others.
+/// Mounts by mount point; of several at the same point the last, which hides the others.
 #[derive(Debug, Clone)]
 pub struct MountIndex<'a>(HashMap<&'a str, &'a Mount>);
 
 impl<'a> MountIndex<'a> {
-    /// As [`Host::mount_of_path`].
+    /// Returns the same as [`Host::mount_of_path`].
     pub fn of(&self, path: &str) -> Option<&'a Mount> {
         if !path.starts_with('/') {
             return None;
@@ -165,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_index_finds_the_mount_that_a_search_finds() {
+    fn the_mount_index_agrees_with_a_linear_search() {
         let mount = |id, point: &str| Mount {
             id,
             device_number: DeviceNumber::default(),

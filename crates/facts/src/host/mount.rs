@@ -1,38 +1,38 @@
 use super::DeviceNumber;
 use serde::{Deserialize, Serialize};
 
-/// One line of mountinfo with what was asked of the filesystem.
+/// One line of mountinfo, plus information queried from the filesystem.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mount {
     /// Mount id.
     pub id: u64,
     /// Device number of the filesystem; anonymous (major 0) for Btrfs and network filesystems.
     pub device_number: DeviceNumber,
-    /// Root of the mount within the filesystem; `/` unless bind-mounted or a Btrfs subvolume.
+    /// Root of the mount within the filesystem; `/` unless it is a bind mount or a Btrfs subvolume.
     pub root: String,
-    /// Where it is mounted, escapes undone.
+    /// Mount point, unescaped.
     pub mount_point: String,
     /// Filesystem type: `xfs`, `ext4`, `btrfs`, `nfs4`, `fuse.sshfs`.
     pub fs_type: String,
-    /// Source as mounted: `/dev/md0`, `server:/export`.
+    /// Mount source: `/dev/md0`, `server:/export`.
     pub source: String,
-    /// Options of the mount and of the superblock together, in their order, no duplicates.
+    /// Mount options followed by superblock options, without duplicates.
     pub options: Vec<String>,
-    /// Sizes; `None` where statfs was not asked or did not answer.
+    /// Sizes; `None` if statfs was not called or did not answer.
     pub usage: Option<FsUsage>,
-    /// Geometry, where the filesystem tells it.
+    /// Geometry, if the filesystem reports it.
     pub geometry: Option<FsGeometry>,
 }
 
 impl Mount {
-    /// Whether an option is set, with or without a value: `option("discard")`.
+    /// Whether an option is set, with or without a value: `has_option("discard")`.
     pub fn has_option(&self, name: &str) -> bool {
         self.options
             .iter()
             .any(|option| option.split('=').next() == Some(name))
     }
 
-    /// The value of `name=value`; of several the last, which is in force.
+    /// Returns the value of `name=value`; of several the last, which takes effect.
     pub fn option_value(&self, name: &str) -> Option<&str> {
         self.options.iter().rev().find_map(|option| {
             option
@@ -42,18 +42,18 @@ impl Mount {
         })
     }
 
-    /// Mounted read-only.
+    /// Whether it is mounted read-only.
     pub fn is_read_only(&self) -> bool {
         self.has_option("ro")
     }
 
     /// Whether the filesystem itself is read-only. A read-only bind mount of a writable filesystem
-    /// carries both words, and its filesystem can be trimmed.
+    /// has both `ro` and `rw`, and its filesystem can be trimmed.
     pub fn is_filesystem_read_only(&self) -> bool {
         self.is_read_only() && !self.has_option("rw")
     }
 
-    /// Whether an absolute path lies at or below the mount point.
+    /// Whether an absolute path is at or below the mount point.
     pub fn contains(&self, path: &str) -> bool {
         if self.mount_point == "/" {
             return path.starts_with('/');
@@ -63,20 +63,20 @@ impl Mount {
     }
 }
 
-/// What statfs says.
+/// Sizes from statfs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FsUsage {
     /// Block size in bytes.
     pub block_bytes: u64,
     /// Size in bytes.
     pub size_bytes: u64,
-    /// Free, root's reserve included.
+    /// Free bytes, including the space reserved for root.
     pub free_bytes: u64,
-    /// Free for anybody.
+    /// Free bytes available to any user.
     pub available_bytes: u64,
 }
 
-/// How a filesystem divides its space, as far as a trim is concerned.
+/// How a filesystem divides its space, as far as TRIM is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FsGeometry {
@@ -84,16 +84,16 @@ pub enum FsGeometry {
     Xfs {
         /// Block size in bytes.
         block_bytes: u64,
-        /// Blocks per allocation group; the last may be shorter.
+        /// Blocks per allocation group; the last may be smaller.
         group_blocks: u64,
         /// Number of allocation groups.
         groups: u64,
-        /// Stripe unit in bytes; 0 where none.
+        /// Stripe unit in bytes; 0 if none.
         stripe_unit_bytes: u64,
-        /// Stripe width in bytes; 0 where none.
+        /// Stripe width in bytes; 0 if none.
         stripe_width_bytes: u64,
     },
-    /// ext4 block groups: 8 x `block_bytes`^2 unless made otherwise.
+    /// ext4 block groups: 8 x `block_bytes`^2 by default.
     Ext4 {
         /// Block size in bytes.
         block_bytes: u64,
@@ -105,24 +105,24 @@ pub enum FsGeometry {
 /// One line of `/etc/fstab`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FstabEntry {
-    /// 1-based line.
+    /// 1-based line number.
     pub line: u64,
     /// `/dev/sda1`, `UUID=...`, `LABEL=...`.
     pub spec: String,
-    /// Mount point, escapes undone.
+    /// Mount point, unescaped.
     pub mount_point: String,
     /// Filesystem type.
     pub fs_type: String,
-    /// Options; values that may be secret are left out.
+    /// Options, without values that may be secret.
     pub options: Vec<String>,
 }
 
-/// One line of `/etc/crypttab`; the key file is left out.
+/// One line of `/etc/crypttab`, without its key file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Crypttab {
-    /// 1-based line.
+    /// 1-based line number.
     pub line: u64,
-    /// Name below /dev/mapper.
+    /// Name below `/dev/mapper`.
     pub name: String,
     /// Encrypted device.
     pub device: String,

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the host runs on.
+/// The platform that the host runs on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Platform {
     /// Host name.
@@ -18,13 +18,13 @@ pub struct Platform {
     pub dmi_vendor: Option<String>,
     /// DMI product name.
     pub dmi_product: Option<String>,
-    /// Cloud provider, where DMI or a drive names one.
+    /// Cloud provider, if DMI or a drive identifies one.
     pub cloud: Option<Cloud>,
-    /// Hypervisor: `kvm`, `xen`, `vmware`, `hyperv`, `qemu`; `None` on bare metal or unknown.
+    /// Hypervisor: `kvm`, `xen`, `vmware`, `hyperv`, `qemu`; `None` on bare metal or if unknown.
     pub hypervisor: Option<String>,
-    /// `docker`, `podman`, `lxc`, ...: this process sees a container, not the host.
+    /// `docker`, `podman`, `lxc`, ...: this process runs in a container and does not see the host.
     pub container: Option<String>,
-    /// An Elastic Cloud Enterprise host, with the evidence.
+    /// Evidence that this is an Elastic Cloud Enterprise host.
     pub elastic_cloud_enterprise: Option<String>,
     /// Seconds since boot.
     pub uptime_s: Option<f64>,
@@ -33,7 +33,7 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// Kernel version as (major, minor), for comparisons: `(6, 1)`.
+    /// Returns the kernel version as (major, minor), for comparisons: `(6, 1)`.
     pub fn kernel_version(&self) -> Option<(u32, u32)> {
         let release = self.kernel_release.as_deref()?;
         let mut numbers = release.split(|c: char| !c.is_ascii_digit());
@@ -43,7 +43,7 @@ impl Platform {
     }
 }
 
-/// Cloud provider.
+/// A cloud provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cloud {
@@ -55,6 +55,6 @@ pub enum Cloud {
     Azure,
     /// Alibaba Cloud.
     Alibaba,
-    /// Another one that DMI names.
+    /// Another provider identified by DMI.
     Other,
 }

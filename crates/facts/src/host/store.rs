@@ -1,26 +1,26 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A store found on the host, or a data path added by hand.
+/// A data store found on the host, or a data path added by the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Store {
-    /// What it is.
+    /// Which store it is.
     pub engine: StoreEngine,
-    /// Version, where files tell it (the server is not asked).
+    /// Version, if files reveal it (the server is not queried).
     pub version: Option<String>,
-    /// Running or only configured.
+    /// Whether it is running or only configured.
     pub state: StoreState,
     /// Process id, if running.
     pub pid: Option<u32>,
-    /// Absolute paths of its data, symbolic links resolved.
+    /// Absolute paths of its data, with symbolic links resolved.
     pub data_paths: Vec<String>,
-    /// Where the data paths were read: a command line, a configuration file, a package's default.
+    /// Where the data paths come from: a command line, a configuration file, a package default.
     pub paths_from: String,
-    /// Settings that rules look at: `index.codec`, `storage.engine`, ... as written.
+    /// Settings that rules use: `index.codec`, `storage.engine`, ... as written.
     pub settings: Vec<(String, String)>,
 }
 
-/// The store's kind.
+/// The kind of store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreEngine {
@@ -30,14 +30,14 @@ pub enum StoreEngine {
     Opensearch,
     /// MongoDB.
     Mongodb,
-    /// Another data-intensive store, known by name only.
+    /// Another I/O-intensive store, recognized by its process name only.
     Other(String),
     /// A path given with `--data-path`.
     DataPath,
 }
 
 impl StoreEngine {
-    /// The name for people.
+    /// Returns the name for display.
     pub fn label(&self) -> &str {
         match self {
             Self::Elasticsearch => "Elasticsearch",
@@ -49,14 +49,14 @@ impl StoreEngine {
     }
 }
 
-/// Whether it runs.
+/// Whether a store is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreState {
-    /// A process of it was seen.
+    /// One of its processes was seen.
     Running,
-    /// Configuration or data are there, no process was seen.
+    /// Its configuration or data exist, but no process was seen.
     Configured,
-    /// Given by hand.
+    /// Supplied by the user.
     Given,
 }

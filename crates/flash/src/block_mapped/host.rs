@@ -1,4 +1,4 @@
-//! Files above the drive, and the article's example.
+//! Files on the drive, and the article's example.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,24 +7,25 @@ use thiserror::Error;
 
 use super::{Action, BlockMapped, BlockMappedError, Counters, Page, Shape, Step};
 
-/// What the host does.
+/// A file operation of the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
     /// Writes a new file into the lowest free pages, in one request.
     Write {
-        /// Its name.
+        /// The file name.
         file: String,
-        /// Its pages.
+        /// Number of pages.
         pages: u32,
     },
-    /// Writes all pages of a file again, in one request.
+    /// Overwrites all pages of a file, in one request.
     Overwrite {
-        /// Its name.
+        /// The file name.
         file: String,
     },
-    /// Deletes a file: its pages are free for the host, and the drive hears of it only if it is told.
+    /// Deletes a file: its pages become free for the host, but the drive knows only if the host
+    /// trims.
     Delete {
-        /// Its name.
+        /// The file name.
         file: String,
     },
 }
@@ -32,20 +33,20 @@ pub enum Operation {
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Write { file, pages } => write!(f, "write {file} ({})", counted(*pages)),
+            Self::Write { file, pages } => write!(f, "write {file} ({})", page_count(*pages)),
             Self::Overwrite { file } => write!(f, "overwrite {file}"),
             Self::Delete { file } => write!(f, "delete {file}"),
         }
     }
 }
 
-/// Why an operation cannot be done; nothing was done then.
+/// Why an operation cannot be done; nothing is changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HostError {
-    /// A file of that name stands there.
+    /// A file of that name exists.
     #[error("there is a file {0:?} already: delete or overwrite it")]
     Exists(String),
-    /// No file of that name.
+    /// There is no file of that name.
     #[error("no file {0:?}")]
     NotFound(String),
     /// A file without pages.
@@ -54,32 +55,34 @@ pub enum HostError {
     /// Not enough free pages.
     #[error("file {file:?} of {pages} pages, but {free} are free")]
     Full {
-        /// Asked for.
+        /// The file name.
         file: String,
-        /// Its pages.
+        /// Pages needed.
         pages: u32,
         /// Free pages.
         free: u32,
     },
-    /// The drive refused.
+    /// The drive rejected the request.
     #[error(transparent)]
     Drive(#[from] BlockMappedError),
 }
 
-/// A page in a picture, as host and drive together see it.
+/// A page in a picture, as seen by host and drive together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cell {
     /// Can be programmed.
     Erased,
-    /// A file's data, by its name.
+    /// Data of the named file.
     Data(String),
-    /// Data of a file that the host deleted, or wrote again elsewhere; the drive holds it to be valid.
+    /// Data of a file that the host deleted or rewrote elsewhere, which the drive still considers
+    /// valid.
     Deleted(String),
-    /// Data that the drive knows to be unused.
+    /// Data the drive knows to be unused.
     Discarded(String),
 }
 
-/// Pages in a row. Shown as `[ A |(B)|-C-| . ]`: data, deleted but valid to the drive, discarded, erased.
+/// A row of pages, displayed as `[ A |(B)|-C-| . ]`: data, deleted but valid to the drive,
+/// discarded, erased.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture(pub Vec<Cell>);
 
@@ -96,33 +99,33 @@ impl fmt::Display for Picture {
     }
 }
 
-/// One step of an operation, told.
+/// One step of an operation, described in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct StepReport {
     /// What was done.
     pub action: Action,
-    /// To so many pages.
+    /// Number of affected pages.
     pub pages: u32,
-    /// `read 3 pages (12 KB) into the buffer`.
+    /// A description, such as `read 3 pages (12 KB) into the buffer`.
     pub text: String,
-    /// Which block.
+    /// The block.
     pub block: u32,
-    /// Its pages after the step.
+    /// The block's pages after the step.
     pub flash: Picture,
-    /// The buffer, where it is in use.
+    /// The buffer, if in use.
     pub buffer: Option<Picture>,
 }
 
-/// One operation: what the drive did for it.
+/// What the drive did for one operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The operation.
     pub operation: Operation,
-    /// Steps in order; none where the drive did not hear of it.
-    pub steps: Vec<Told>,
-    /// What this operation cost.
+    /// The steps in order; empty if the drive was not involved.
+    pub steps: Vec<StepReport>,
+    /// Work done for this operation.
     pub cost: Counters,
-    /// The whole drive after it, by block.
+    /// The whole drive afterwards, by block.
     pub after: Vec<Picture>,
 }
 
@@ -138,17 +141,17 @@ pub struct Host {
     drive: BlockMapped,
     trims: bool,
     files: BTreeMap<String, File>,
-    /// By page: in use.
+    /// Whether each page is in use.
     used: Vec<bool>,
-    /// By mark: the name of the file, of deleted ones too.
+    /// File names by mark, including deleted files.
     names: Vec<String>,
 }
 
 impl Host {
-    /// A host on an erased drive that tells it of deleted files (`trims`) or does not.
+    /// Creates a host on an erased drive; `trims` says whether it trims deleted files.
     ///
     /// # Errors
-    /// [`HostError::Drive`]: no such drive.
+    /// [`HostError::Drive`] if the drive's shape is invalid.
     pub fn new(shape: Shape, trims: bool) -> Result<Self, HostError> {
         let drive = BlockMapped::new(shape)?;
         Ok(Self {
@@ -170,10 +173,10 @@ impl Host {
         self.files.get(name).map(|file| file.pages.as_slice())
     }
 
-    /// Does an operation and tells what the drive did.
+    /// Performs an operation and describes what the drive did.
     ///
     /// # Errors
-    /// [`HostError`]; nothing was done then.
+    /// [`HostError`] if the operation cannot be done; nothing is changed.
     pub fn apply(&mut self, operation: &Operation) -> Result<Entry, HostError> {
         let before = *self.drive.counters();
         let steps = match operation {
@@ -199,7 +202,7 @@ impl Host {
         let blocks = 0..self.drive.shape().blocks;
         Ok(Entry {
             operation: operation.clone(),
-            steps: steps.iter().map(|step| self.tell(step)).collect(),
+            steps: steps.iter().map(|step| self.describe(step)).collect(),
             cost: self.drive.counters().since(&before),
             after: blocks
                 .map(|b| self.picture(b, self.drive.block(b)))
@@ -228,7 +231,7 @@ impl Host {
                 free: found as u32,
             });
         }
-        #[allow(clippy::cast_possible_truncation)] // a file by operation
+        #[allow(clippy::cast_possible_truncation)] // one mark per file created
         let mark = self.names.len() as u32;
         let steps = self.drive.write(&place, mark)?;
         self.names.push(name.to_string());
@@ -240,10 +243,10 @@ impl Host {
         Ok(steps)
     }
 
-    fn tell(&self, step: &Step) -> Told {
+    fn describe(&self, step: &Step) -> StepReport {
         #[allow(clippy::cast_possible_truncation)] // at most the pages of a block
         let pages = step.pages.len() as u32;
-        let amount = format!("{} ({})", counted(pages), self.size(pages));
+        let amount = format!("{} ({})", page_count(pages), self.size(pages));
         let text = match step.action {
             Action::Read => format!("read {amount} into the buffer"),
             Action::Merge => format!("put {amount} of the request into the buffer"),
@@ -254,7 +257,7 @@ impl Host {
                 if pages == 1 { "is" } else { "are" }
             ),
         };
-        Told {
+        StepReport {
             action: step.action,
             pages,
             text,
@@ -287,7 +290,7 @@ impl Host {
         Picture((first..).zip(pages).map(cell).collect())
     }
 
-    /// `12 KB`: 1,024 bytes each, as the articles count.
+    /// Formats a size as `12 KB`, with 1,024 bytes per KB as in the articles.
     fn size(&self, pages: u32) -> String {
         let bytes = u64::from(pages) * u64::from(self.drive.shape().page_bytes);
         if bytes % 1024 == 0 {
@@ -298,25 +301,25 @@ impl Host {
     }
 }
 
-fn counted(pages: u32) -> String {
+fn page_count(pages: u32) -> String {
     match pages {
         1 => "1 page".to_string(),
         _ => format!("{pages} pages"),
     }
 }
 
-/// The article's drive: what is left of it is one block of five pages of 4 KB.
+/// The article's drive, reduced to one block of five pages of 4 KB.
 pub const FIVE_PAGES: Shape = Shape {
     page_bytes: 4096,
     pages_per_block: 5,
     blocks: 1,
 };
 
-/// The article's example: A (1 page), B (2 pages), A deleted, C (3 pages); step by step, with the drive
-/// told of the deletion or not.
+/// Runs the article's example step by step: A (1 page), B (2 pages), A deleted, C (3 pages).
+/// `trims` says whether the drive is told of the deletion.
 ///
 /// # Errors
-/// None in fact: [`HostError`] as its parts have it.
+/// Never in practice; the steps' [`HostError`] is passed on.
 pub fn five_pages(trims: bool) -> Result<Vec<Entry>, HostError> {
     let write = |file: &str, pages| Operation::Write {
         file: file.to_string(),
@@ -340,7 +343,7 @@ pub fn five_pages(trims: bool) -> Result<Vec<Entry>, HostError> {
 mod tests {
     use super::*;
 
-    fn told(entries: &[Entry]) -> String {
+    fn render(entries: &[Entry]) -> String {
         let mut text = String::new();
         for entry in entries {
             text += &entry.operation.to_string();
@@ -359,7 +362,7 @@ mod tests {
     #[test]
     fn the_articles_example_step_by_step() -> Result<(), HostError> {
         assert_eq!(
-            told(&five_pages(false)?),
+            render(&five_pages(false)?),
             "\
 write A (1 page)
   program 1 page (4 KB): [ A | . | . | . | . ]
@@ -374,7 +377,7 @@ write C (3 pages)
 "
         );
         assert_eq!(
-            told(&five_pages(true)?[2..]),
+            render(&five_pages(true)?[2..]),
             "\
 delete A
   learn that 1 page (4 KB) is unused: [-A-| B | B | . | . ]
@@ -389,7 +392,7 @@ write C (3 pages)
     }
 
     #[test]
-    fn what_the_host_cannot_do_changes_nothing() -> Result<(), HostError> {
+    fn impossible_operations_change_nothing() -> Result<(), HostError> {
         let mut host = Host::new(FIVE_PAGES, true)?;
         let file = |name: &str| name.to_string();
         host.apply(&Operation::Write {
@@ -430,9 +433,9 @@ write C (3 pages)
         Ok(())
     }
 
-    /// A name that is used again is another file: what the first one left is deleted.
+    /// Reusing a name creates a new file; the pages of the first one are deleted.
     #[test]
-    fn a_name_used_again() -> Result<(), HostError> {
+    fn a_reused_file_name() -> Result<(), HostError> {
         let mut host = Host::new(FIVE_PAGES, false)?;
         let write = |pages| Operation::Write {
             file: "A".to_string(),

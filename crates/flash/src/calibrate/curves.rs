@@ -1,8 +1,9 @@
-//! Write amplification over drive writes, for any spare area: what a decay is compared with.
+//! Write amplification over drive writes, for any over-provisioning: the curves a slowdown is
+//! compared with.
 //!
-//! FIFO has a closed form ([`over_writes`]). Greedy collection has none for the way to equilibrium, so that
-//! drives are simulated: of spare areas on a grid, each when it is first asked for, and between them by straight
-//! lines over the logarithm of the spare area.
+//! FIFO has a closed form ([`over_writes`]). Greedy collection has none for the transient, so
+//! drives are simulated instead: for over-provisionings on a grid, each when first needed, with
+//! linear interpolation over the logarithm of the over-provisioning.
 
 use std::cell::OnceCell;
 
@@ -12,26 +13,28 @@ use crate::geometry::Geometry;
 use crate::random::Random;
 use crate::theory::{Curve, Start, over_writes};
 
-/// The smallest spare area that is simulated; below, collection takes too long, and the closed form of
-/// a FIFO drive of the same equilibrium has to do.
+/// Minimum over-provisioning to simulate. Below it collection takes too long, and the closed form
+/// of a FIFO drive with the same equilibrium is used.
 const SIMULATED_MIN: f64 = 0.02;
-/// From one spare area to the next: a straight line between them is off by 0.1 % of `A ~ 1 / (2 OP)`.
+/// Grid step in the logarithm of the over-provisioning: interpolating `A ~ 1 / (2 OP)` is off by
+/// 0.1 %.
 const STEP: f64 = 0.1;
-/// Blocks of a simulated drive.
+/// Blocks per simulated drive.
 const BLOCKS: u32 = 1024;
-/// The most pages of a block that are simulated: greedy's write amplification hardly changes above.
+/// Maximum simulated pages per block: greedy's write amplification hardly changes above.
 const PAGES_PER_BLOCK_MAX: u32 = 1024;
-/// Means by drive write, and drive writes that are simulated: then it is at rest.
+/// Number of means per drive write, and number of drive writes simulated, after which the drive is
+/// in equilibrium.
 const BINS_OF_WRITE: u32 = 32;
 const WRITES: u32 = 8;
-/// Overwrites of the whole drive until it is at rest, before a trim.
+/// Overwrites of the whole drive that bring it into equilibrium before a trim.
 const AGED_PASSES: u32 = 4;
 
-/// Curves of one policy and one start.
+/// The curves of one policy and one start.
 pub(super) struct Curves {
     policy: Policy,
     start: Start,
-    /// By step of the spare area: means after the drive has begun to collect.
+    /// By grid step: mean write amplifications from when the drive begins to collect.
     grid: Vec<OnceCell<Vec<f64>>>,
 }
 
@@ -46,8 +49,8 @@ impl Curves {
         }
     }
 
-    /// The curve of a spare area, over so many drive writes at least, as if a fresh drive began to collect so many
-    /// drive writes later than it does.
+    /// The curve for an over-provisioning, covering at least `writes_max` drive writes. A fresh
+    /// drive begins to collect `later` drive writes later than it otherwise would.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -87,7 +90,7 @@ impl Curves {
         };
         let first = means(below)[0] + (means(below + 1)[0] - means(below)[0]) * share;
         if begins > 0.0 {
-            // It begins all at once.
+            // A jump, since collection begins abruptly.
             curve.writes.extend([begins, begins]);
             curve.write_amplification.extend([1.0, first]);
         } else {
@@ -102,7 +105,7 @@ impl Curves {
     }
 }
 
-/// Drive writes before anything is collected: on a drive with erased pages, as many as there are.
+/// Drive writes before collection begins: the amount of erased pages on a fresh drive.
 fn begins(over_provisioning: f64, start: Start) -> f64 {
     match start {
         Start::Filled { mapped_share } => 1.0 + over_provisioning - mapped_share,
@@ -110,8 +113,8 @@ fn begins(over_provisioning: f64, start: Start) -> f64 {
     }
 }
 
-/// Means of the write amplification of a drive that is written at random, by so many parts of a drive write,
-/// from when collection begins.
+/// Simulates random writes, and returns mean write amplifications from when collection begins, for
+/// parts of a drive write.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -188,7 +191,7 @@ mod tests {
                 },
                 start,
             );
-            // None of them on the grid.
+            // None of these is on the grid.
             for over_provisioning in [0.07, 0.15, 0.28, 1.0] {
                 let found = curves.of(over_provisioning, 10.0, 0.0).at(10.0);
                 let expected = greedy(over_provisioning, 64);

@@ -1,6 +1,6 @@
-//! A fitted number with its range.
+//! A fitted parameter and its range.
 
-/// A fitted number, and how well the series determines it.
+/// A fitted parameter, and how well the series determines it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The best value.
@@ -9,7 +9,7 @@ pub struct Estimate {
     pub low: Option<f64>,
     /// The upper end of the 95 % range; `None` if it is open up to the search bound.
     pub high: Option<f64>,
-    /// It was given, not fitted.
+    /// Whether it was given rather than fitted.
     pub given: bool,
 }
 

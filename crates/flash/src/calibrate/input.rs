@@ -1,4 +1,4 @@
-//! The input of a fit: a series, known numbers, and the bounds of the search.
+//! The input of a fit: a series, known values, and the bounds of the search.
 
 use crate::theory::Start;
 
@@ -10,12 +10,14 @@ pub const CAPACITY_WRITTEN: (f64, f64) = (0.05, 200.0);
 pub const MOVED_PAGE_COST: (f64, f64) = (0.2, 5.0);
 /// Minimum number of points of a series.
 pub const POINTS_MIN: usize = 8;
-/// Error of the fitted curves against simulated drives: root mean square of the relative differences over five
-/// drive writes. For FIFO as measured on drives of 4,000 blocks (at most 0.65 %), rounded up; for greedy the noise
-/// of two simulations and of the interpolation between them. Fits that differ by less are equivalent.
+/// Relative error of the fitted curves compared with simulated drives: root mean square over five
+/// drive writes. For FIFO it was measured on drives of 4,000 blocks (at most 0.65 %) and rounded
+/// up; for greedy it is the noise of two simulations and of the interpolation. Fits that differ by
+/// less are equivalent.
 pub const MODEL_ERROR: f64 = 0.01;
-/// Error of the moment at which a fresh drive begins to collect, in drive writes: how many blocks a drive keeps
-/// free or half written is not known. One point of a throughput may cover the whole time before it.
+/// Uncertainty of when a fresh drive begins to collect, in drive writes, because the number of
+/// blocks it keeps free or half written is unknown. The first point of a throughput may cover the
+/// whole time before it.
 pub const BEGIN_ERROR: f64 = 0.005;
 
 /// The quantity that was measured.
@@ -23,7 +25,7 @@ pub const BEGIN_ERROR: f64 = 0.005;
 pub enum Quantity {
     /// Pages programmed per page written, at least 1.
     WriteAmplification,
-    /// Bytes per second that the drive took while it was kept busy.
+    /// Bytes per second that the drive accepted under full load.
     Throughput,
 }
 
@@ -32,25 +34,28 @@ pub enum Quantity {
 pub enum HostWrites {
     /// A constant rate, in bytes per second.
     Rate(f64),
-    /// As much as the drive took: the series is a throughput, and its integral is what was written.
+    /// As much as the drive accepted: the series is a throughput, and its integral is the amount
+    /// written.
     Saturated,
 }
 
-/// Which moment of its interval the time of a point is. It does not matter if points are evenly spaced.
+/// Which time of its interval a point is stamped with. It makes no difference if points are evenly
+/// spaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stamps {
-    /// Its end: it begins at the time of the point before, and the first is as long as the second, as in the
-    /// output of `iostat`, `fio` and most others.
+    /// The end: the interval begins at the previous point, and the first interval is as long as the
+    /// second, as in the output of `iostat`, `fio` and most other tools.
     #[default]
     End,
-    /// Its beginning: it ends at the time of the next point, and the last is as long as the one before.
+    /// The beginning: the interval ends at the next point, and the last interval is as long as the
+    /// previous one.
     Begin,
-    /// Its middle: it reaches from halfway after the point before to halfway to the next.
+    /// The middle: the interval extends halfway to the neighboring points.
     Middle,
 }
 
-/// A series; each value is the mean over an interval, see [`Stamps`]. The decay starts where the first of these
-/// intervals does.
+/// A series whose values are means over intervals, see [`Stamps`]. The slowdown begins with the
+/// first of these intervals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Series<'a> {
     /// Seconds, ascending.
@@ -59,33 +64,34 @@ pub struct Series<'a> {
     pub value: &'a [f64],
     /// The quantity.
     pub quantity: Quantity,
-    /// How time becomes writes.
+    /// How to convert time to bytes written.
     pub host_writes: HostWrites,
-    /// The interval of a value.
+    /// Which interval a value covers.
     pub stamps: Stamps,
 }
 
-/// How the drive chooses victims.
+/// Victim selection policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
     /// [`crate::theory::fifo`].
     Fifo,
     /// [`crate::theory::greedy`].
     Greedy {
-        /// Pages of a block.
+        /// Pages per block.
         pages_per_block: u32,
     },
 }
 
-/// What is known and need not be fitted.
+/// Known values, which are not fitted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Known {
-    /// What the drive held at the first point.
+    /// State of the drive at the first point.
     pub start: Start,
     /// The collection policy.
     pub policy: Policy,
-    /// Bytes that the host can address and writes to.
+    /// Capacity in bytes, all of which the host writes to.
     pub capacity_bytes: Option<f64>,
-    /// Cost of a moved page in pages of the host; has no meaning for write amplification.
+    /// Cost of a moved page relative to a page of the host; ignored for a series of write
+    /// amplification.
     pub moved_page_cost: Option<f64>,
 }

@@ -1,15 +1,15 @@
-//! A series, and what numbers make of it.
+//! The model to be fitted: a series, and the predictions for given parameters.
 
 use super::curves::Curves;
-use super::looks::Looks;
+use super::interval_means::IntervalMeans;
 use super::{
     BEGIN_ERROR, CAPACITY_WRITTEN, Known, MODEL_ERROR, MOVED_PAGE_COST, OVER_PROVISIONING,
     Quantity, Series,
 };
 use crate::theory::Curve;
 
-/// Over-provisioning, capacity in bytes, cost of a moved page: their logarithms, in which the search
-/// moves.
+/// Parameters in the search space, as logarithms: over-provisioning, capacity in bytes, cost of a
+/// moved page.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Point(pub(super) [f64; 3]);
 
@@ -23,32 +23,33 @@ impl Point {
     }
 }
 
-/// What a point makes of the series.
+/// The model's predictions for a point.
 pub(super) struct Fit {
     pub(super) values: Vec<f64>,
-    /// Throughput before collection; 1 for write amplification.
+    /// Throughput without collection; 1 for write amplification.
     pub(super) fresh: f64,
-    /// Sum of the squares of what is left, by what was measured: a fast drive is not more exact than a slow one.
+    /// Sum of squared relative residuals, because measurement errors are assumed to be
+    /// proportional.
     pub(super) squares: f64,
 }
 
 pub(super) struct Model {
     quantity: Quantity,
     curves: Curves,
-    /// As they came.
-    points: Looks,
-    /// What is fitted.
-    looks: Looks,
-    /// Of the logarithms.
+    /// All points of the series.
+    points: IntervalMeans,
+    /// The merged points that are fitted.
+    merged: IntervalMeans,
+    /// Search bounds of the logarithms.
     pub(super) bounds: [(f64, f64); 3],
     free: Vec<usize>,
 }
 
 impl Model {
-    /// A series that was checked.
+    /// Creates the model of a validated series.
     pub(super) fn new(series: &Series, known: &Known) -> Self {
-        let points = Looks::of(series);
-        let looks = points.joined(series.quantity);
+        let points = IntervalMeans::of(series);
+        let merged = points.merged(series.quantity);
         let all = points.bytes();
         let log = |(low, high): (f64, f64)| (low.ln(), high.ln());
         let fixed = |value: f64| (value.ln(), value.ln());
@@ -73,25 +74,25 @@ impl Model {
             quantity: series.quantity,
             curves: Curves::new(known.policy, known.start),
             points,
-            looks,
+            merged,
             bounds: [log(OVER_PROVISIONING), capacity, cost],
             free,
         }
     }
 
-    /// Which of a point's numbers are fitted.
+    /// Indices of the parameters that are fitted.
     pub(super) fn free(&self) -> &[usize] {
         &self.free
     }
 
-    /// Numbers that are fitted, `fresh` too.
+    /// Number of fitted parameters, including `fresh`.
     pub(super) fn fitted_numbers(&self) -> usize {
         self.free.len() + usize::from(self.is_throughput())
     }
 
-    /// How many there are to fit.
-    pub(super) fn looks(&self) -> usize {
-        self.looks.values.len()
+    /// Number of values to fit.
+    pub(super) fn count(&self) -> usize {
+        self.merged.values.len()
     }
 
     pub(super) fn is_throughput(&self) -> bool {
@@ -102,18 +103,21 @@ impl Model {
         self.fit_with(point, None)
     }
 
-    /// With `fresh` held, or the best one.
+    /// Fits with `fresh` fixed, or with the best `fresh`.
     pub(super) fn fit_with(&self, point: &Point, fresh: Option<f64>) -> Fit {
         self.fit_later(point, fresh, 0.0)
     }
 
-    /// With collection that begins so many drive writes later.
+    /// Fits with collection beginning `later` drive writes later.
     fn fit_later(&self, point: &Point, fresh: Option<f64>, later: f64) -> Fit {
         let cost = point.numbers()[Point::COST];
-        let means = self.means(point, &self.looks, later);
-        let value = &self.looks.values;
+        let means = self.means(point, &self.merged, later);
+        let value = &self.merged.values;
         let (values, fresh) = if self.is_throughput() {
-            let shape: Vec<f64> = means.iter().map(|&a| slowed(cost, a)).collect();
+            let shape: Vec<f64> = means
+                .iter()
+                .map(|&a| relative_throughput(cost, a))
+                .collect();
             let fresh = fresh.unwrap_or_else(|| {
                 let both: f64 = shape.iter().zip(value).map(|(s, v)| s / v).sum();
                 let own: f64 = shape.iter().zip(value).map(|(s, v)| (s / v).powi(2)).sum();
@@ -133,105 +137,108 @@ impl Model {
         }
     }
 
-    /// Means of the write amplification over looks.
-    fn means(&self, point: &Point, looks: &Looks, later: f64) -> Vec<f64> {
+    /// Mean write amplifications over the given intervals.
+    fn means(&self, point: &Point, intervals: &IntervalMeans, later: f64) -> Vec<f64> {
         let [op, capacity, _] = point.numbers();
-        let curve = self.curves.of(op, looks.bytes() / capacity, later);
-        means(&curve, looks.borders.iter().map(|bytes| bytes / capacity))
+        let curve = self.curves.of(op, intervals.bytes() / capacity, later);
+        means(
+            &curve,
+            intervals.borders.iter().map(|bytes| bytes / capacity),
+        )
     }
 
-    /// The values that a fit has at the points as they came.
+    /// The model's values at the original points.
     pub(super) fn at_points(&self, point: &Point, fresh: f64) -> Vec<f64> {
         let mut values = self.means(point, &self.points, 0.0);
         if self.is_throughput() {
             let cost = point.numbers()[Point::COST];
             for a in &mut values {
-                *a = fresh * slowed(cost, *a);
+                *a = fresh * relative_throughput(cost, *a);
             }
         }
         values
     }
 
-    /// Root of the mean square of what a fit leaves, in the series' unit.
+    /// Root mean square of a fit's residuals, in the series' unit.
     pub(super) fn rms(&self, fit: &Fit) -> f64 {
-        self.root_of_mean(self.left(fit))
+        self.root_of_mean(self.residual_squares(fit))
     }
 
     /// Share of the variance that a fit explains.
     pub(super) fn r_squared(&self, fit: &Fit) -> Option<f64> {
         let total = self.total();
-        (total > 0.0).then(|| 1.0 - self.left(fit) / total)
+        (total > 0.0).then(|| 1.0 - self.residual_squares(fit) / total)
     }
 
-    /// Sum of the squares of what is left, in the series' unit.
-    fn left(&self, fit: &Fit) -> f64 {
-        let pairs = fit.values.iter().zip(&self.looks.values);
+    /// Sum of squared residuals, in the series' unit.
+    fn residual_squares(&self, fit: &Fit) -> f64 {
+        let pairs = fit.values.iter().zip(&self.merged.values);
         pairs.map(|(m, v)| (m - v).powi(2)).sum()
     }
 
     #[allow(clippy::cast_precision_loss)] // points
     fn root_of_mean(&self, squares: f64) -> f64 {
-        (squares / self.looks() as f64).sqrt()
+        (squares / self.count() as f64).sqrt()
     }
 
-    /// Standard deviation over mean.
+    /// Coefficient of variation: standard deviation divided by mean.
     pub(super) fn variation(&self) -> f64 {
         self.root_of_mean(self.total()) / self.mean()
     }
 
-    /// Whether neighbours among the values resemble each other no more than chance has it: the
-    /// autocorrelation at lag 1 stays below twice its standard error.
+    /// Whether neighboring values are no more alike than by chance: the autocorrelation at lag 1 is
+    /// below twice its standard error.
     #[allow(clippy::cast_precision_loss)] // points
     pub(super) fn is_noise_about_its_mean(&self) -> bool {
         let mean = self.mean();
-        let rest: Vec<f64> = self.looks.values.iter().map(|v| v - mean).collect();
-        autocorrelation(&rest) < 2.0 / (self.looks() as f64).sqrt()
+        let rest: Vec<f64> = self.merged.values.iter().map(|v| v - mean).collect();
+        autocorrelation(&rest) < 2.0 / (self.count() as f64).sqrt()
     }
 
-    /// The sum of squares by which fits differ that the model's own error does not tell apart, near a fit: that
-    /// of its values, and that of the moment at which a fresh drive begins to collect.
-    pub(super) fn own_error(&self, point: &Point, fit: &Fit) -> f64 {
+    /// The sum of squares within which the model's own error cannot tell fits apart: the error of
+    /// its values, and that of when a fresh drive begins to collect.
+    pub(super) fn model_error_squares(&self, point: &Point, fit: &Fit) -> f64 {
         let later = self.fit_later(point, Some(fit.fresh), BEGIN_ERROR);
         let moved: f64 = (later.values.iter().zip(&fit.values))
             .map(|(later, now)| (later / now - 1.0).powi(2))
             .sum();
         #[allow(clippy::cast_precision_loss)] // points
-        let looks = self.looks() as f64;
-        looks * MODEL_ERROR.powi(2) + moved
+        let count = self.count() as f64;
+        count * MODEL_ERROR.powi(2) + moved
     }
 
-    /// What the model leaves, by point, by what was measured.
+    /// Relative residuals by point.
     pub(super) fn residuals(&self, fit: &Fit) -> Vec<f64> {
-        let pairs = fit.values.iter().zip(&self.looks.values);
+        let pairs = fit.values.iter().zip(&self.merged.values);
         pairs.map(|(m, v)| 1.0 - m / v).collect()
     }
 
     #[allow(clippy::cast_precision_loss)] // points
     fn mean(&self) -> f64 {
-        self.looks.values.iter().sum::<f64>() / self.looks() as f64
+        self.merged.values.iter().sum::<f64>() / self.count() as f64
     }
 
     fn total(&self) -> f64 {
         let mean = self.mean();
-        self.looks.values.iter().map(|v| (v - mean).powi(2)).sum()
+        self.merged.values.iter().map(|v| (v - mean).powi(2)).sum()
     }
 }
 
-/// Throughput by that of a drive that collects nothing.
-fn slowed(cost: f64, write_amplification: f64) -> f64 {
+/// Throughput relative to a drive without collection.
+fn relative_throughput(cost: f64, write_amplification: f64) -> f64 {
     1.0 / (1.0 + cost * (write_amplification - 1.0))
 }
 
-/// At lag 1; 0 where nothing varies.
+/// Autocorrelation at lag 1; 0 if nothing varies.
 pub(super) fn autocorrelation(rest: &[f64]) -> f64 {
     let own: f64 = rest.iter().map(|r| r * r).sum();
     let next: f64 = rest.windows(2).map(|pair| pair[0] * pair[1]).sum();
     if own > 0.0 { next / own } else { 0.0 }
 }
 
-/// Means of the write amplification between borders, which ascend.
+/// Mean write amplifications between ascending borders.
 fn means(curve: &Curve, mut borders: impl Iterator<Item = f64>) -> Vec<f64> {
-    // No curve: so much spare area that nothing is ever moved.
+    // An empty curve: with so much spare area nothing is ever moved.
     if curve.writes.is_empty() {
         return borders.skip(1).map(|_| 1.0).collect();
     }

@@ -2,13 +2,13 @@
 
 use thiserror::Error;
 
-/// A year of minutes, and some; a longer series says no more.
+/// Maximum number of points, about two years of minutes; a longer series adds no information.
 pub const POINTS_MAX: usize = 1_000_000;
 /// A thousand years.
 const SECONDS_MAX: f64 = 1e3 * 365.25 * 86_400.0;
-/// No drive takes as many megabytes a second.
+/// Maximum value, far above any drive's throughput.
 const VALUE_MAX: f64 = 1e15;
-/// Columns of a line that an error quotes.
+/// Maximum length of a line quoted in an error.
 const QUOTED_MAX: usize = 40;
 
 /// The points of a series.
@@ -20,23 +20,23 @@ pub struct Points {
     pub value: Vec<f64>,
 }
 
-/// Why a text is no series.
+/// Why a text is not a valid series.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum PointsError {
-    /// A line that is not two numbers.
+    /// A line that does not consist of two numbers.
     #[error("line {line}: expected a time in seconds and a value, found {found:?}")]
     Columns {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// The line, cut.
+        /// The line, shortened.
         found: String,
     },
-    /// Two numbers that are no point.
+    /// Two numbers that are not a valid point.
     #[error("line {line}: {what}")]
     Point {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong with them.
+        /// What is wrong.
         what: String,
     },
     /// Too many points.
@@ -45,11 +45,11 @@ pub enum PointsError {
 }
 
 impl Points {
-    /// Reads two columns, divided by a comma, semicolon or tab. One line of names at the top, blank lines
-    /// and lines that begin with `#` are passed over.
+    /// Parses two columns separated by a comma, semicolon or tab. A header line at the top, blank
+    /// lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
-    /// The first line that is none of these.
+    /// If a line is invalid, describing the first one.
     pub fn parse(text: &str) -> Result<Self, PointsError> {
         let mut points = Self::default();
         let mut named = false;
@@ -66,7 +66,7 @@ impl Points {
                     points.time_s.push(time);
                     points.value.push(value);
                 }
-                // A first line that begins with a number is no line of names but a damaged one.
+                // A first line that begins with a number is a damaged point rather than a header.
                 None if points.time_s.is_empty() && !named && !begins_with_number(line) => {
                     named = true;
                 }
@@ -105,7 +105,7 @@ fn begins_with_number(line: &str) -> bool {
     line.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+' || c == '.')
 }
 
-/// Refuses what no series holds, whatever is measured.
+/// Rejects values that no series can contain, whatever is measured.
 fn check(time: f64, before: Option<f64>, value: f64) -> Result<(), String> {
     if !time.is_finite() || time.abs() > SECONDS_MAX {
         return Err(format!(
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_have_their_number() {
+    fn errors_name_the_line() {
         for (text, named) in [
             ("a,b\n1,2\nx,3\n", "line 3"),
             ("a,b\nc,d\n", "line 2"),

@@ -1,18 +1,19 @@
-//! How far a number can be moved before the fit shows it.
+//! Profile likelihoods: how far a parameter can be moved before the fit becomes significantly
+//! worse.
 
 use super::Estimate;
 use super::model::{Model, Point, autocorrelation};
 use super::simplex::{Best, grid, search};
 
-/// 95 % of the chi-square distribution of one degree of freedom.
+/// 95 % quantile of the chi-square distribution with one degree of freedom.
 const CHI_SQUARE_95: f64 = 3.841;
 
-/// What a range is wanted of.
+/// The parameter whose range is determined.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Number {
-    /// One of a point's.
+    /// A parameter of [`Point`], by index.
     Fitted(usize),
-    /// Throughput before collection.
+    /// Throughput without collection.
     Fresh,
 }
 
@@ -21,17 +22,17 @@ pub(super) enum Number {
 pub(super) fn threshold(model: &Model, best: &Best) -> f64 {
     let fit = model.fit(&best.point);
     let residuals = model.residuals(&fit);
-    // Neighbours that resemble each other are fewer points than they look (Bartlett).
+    // Autocorrelated residuals count as fewer independent points (Bartlett).
     let alike = autocorrelation(&residuals).clamp(0.0, 0.95);
     let inflation = (1.0 + alike) / (1.0 - alike);
-    let points = model.looks() as f64;
+    let points = model.count() as f64;
     let degrees = (points - model.fitted_numbers() as f64).max(1.0);
     best.squares
         + CHI_SQUARE_95 * best.squares / degrees * inflation
-        + model.own_error(&best.point, &fit)
+        + model.model_error_squares(&best.point, &fit)
 }
 
-/// The range of a number, around the best fit.
+/// The range of a parameter around the best fit.
 pub(super) fn profile(model: &Model, best: &Best, number: Number, threshold: f64) -> Estimate {
     let fresh = model.fit(&best.point).fresh;
     let (value, low, high) = match number {
@@ -39,7 +40,7 @@ pub(super) fn profile(model: &Model, best: &Best, number: Number, threshold: f64
             let (low, high) = model.bounds[index];
             (best.point.0[index], low, high)
         }
-        // A factor of a hundred: a drive that slows down to a hundredth.
+        // A factor of a hundred covers a drive that slows down to a hundredth.
         Number::Fresh => (fresh.ln(), (fresh / 100.0).ln(), (fresh * 100.0).ln()),
     };
     let end = |limit: f64| end(model, best, number, value, limit, threshold).map(f64::exp);
@@ -51,8 +52,8 @@ pub(super) fn profile(model: &Model, best: &Best, number: Number, threshold: f64
     }
 }
 
-/// Walks from the best value towards a limit, in growing steps, until the sum of squares is above the
-/// threshold; then halves the last step. `None` if it never is.
+/// Moves from the best value towards a limit in growing steps until the sum of squares exceeds the
+/// threshold, then bisects the last step. Returns `None` if it never does.
 fn end(
     model: &Model,
     best: &Best,
@@ -73,10 +74,10 @@ fn end(
         } else {
             (inside - step).max(limit)
         };
-        let mut found = held(model, at, number, next, false);
+        let mut found = best_fit_with_fixed(model, at, number, next, false);
         if found.squares > threshold {
-            // There may be another valley.
-            found = held(model, at, number, next, true);
+            // There may be another local minimum.
+            found = best_fit_with_fixed(model, at, number, next, true);
         }
         if found.squares > threshold {
             break next;
@@ -87,7 +88,7 @@ fn end(
     };
     while (outside - inside).abs() > 0.004 {
         let middle = 0.5 * (inside + outside);
-        let found = held(model, at, number, middle, false);
+        let found = best_fit_with_fixed(model, at, number, middle, false);
         if found.squares > threshold {
             outside = middle;
         } else {
@@ -98,8 +99,14 @@ fn end(
     Some(0.5 * (inside + outside))
 }
 
-/// The best fit with a number held, near a start or from anywhere.
-fn held(model: &Model, start: Best, number: Number, value: f64, anywhere: bool) -> Best {
+/// The best fit with one parameter fixed, searched near `start` or everywhere.
+fn best_fit_with_fixed(
+    model: &Model,
+    start: Best,
+    number: Number,
+    value: f64,
+    anywhere: bool,
+) -> Best {
     let mut start = start;
     let mut rest = model.free().to_vec();
     let fresh = match number {

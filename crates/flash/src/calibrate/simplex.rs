@@ -1,18 +1,18 @@
-//! The smallest sum of squares.
+//! Minimizing the sum of squares.
 
 use super::model::{Model, Point};
 
-/// A point with its sum of squares.
+/// Parameters and their sum of squares.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Best {
     pub(super) point: Point,
     pub(super) squares: f64,
 }
 
-/// Starts of the simplex, the best of the grid.
+/// Number of simplex starts, the best points of the grid.
 const STARTS: usize = 4;
 
-/// From a grid over all that is fitted, then a simplex from the best points of it.
+/// Evaluates a grid over the fitted parameters, then runs the simplex method from its best points.
 pub(super) fn from_grid(model: &Model) -> Best {
     let squares = |point: &Point| model.fit(point).squares;
     let middle = Point(model.bounds.map(|(low, high)| 0.5 * (low + high)));
@@ -20,7 +20,7 @@ pub(super) fn from_grid(model: &Model) -> Best {
     starts.truncate(STARTS);
     let mut best = starts[0];
     for start in starts {
-        // Twice: a simplex that collapsed too early opens again.
+        // Twice, because a simplex that collapsed too early opens up again.
         let mut found = search(model, start, model.free(), 0.5, &squares);
         found = search(model, found, model.free(), 0.1, &squares);
         if found.squares < best.squares {
@@ -30,8 +30,7 @@ pub(super) fn from_grid(model: &Model) -> Best {
     best
 }
 
-/// So many values of some of a point's numbers, evenly between the bounds, in all combinations; the best
-/// first.
+/// Evaluates all combinations of evenly spaced values of some parameters; returns the best first.
 pub(super) fn grid(
     model: &Model,
     point: Point,
@@ -63,8 +62,8 @@ pub(super) fn grid(
     grid
 }
 
-/// Nelder and Mead's simplex (1965) over some of a point's numbers, the others held, within the bounds:
-/// what lies beyond is moved to the border.
+/// Nelder and Mead's simplex method (1965) over some parameters, with the others fixed; points out
+/// of bounds are moved to the border.
 pub(super) fn search(
     model: &Model,
     start: Best,
@@ -107,7 +106,7 @@ pub(super) fn search(
         if flat || free.iter().map(spread).fold(0.0, f64::max) < 1e-5 {
             break;
         }
-        // The point on the line from the worst corner through the middle of the others.
+        // A point on the line from the worst corner through the center of the others.
         let along = |factor: f64| {
             let mut point = worst.point;
             for &number in free {
@@ -140,7 +139,7 @@ pub(super) fn search(
             if inside.squares < worst.squares.min(reflected.squares) {
                 inside
             } else {
-                // Towards the best corner.
+                // Shrink towards the best corner.
                 for corner in &mut corners[1..] {
                     let mut point = corner.point;
                     for &number in free {

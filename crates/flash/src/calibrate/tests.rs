@@ -1,7 +1,7 @@
 use super::*;
 use crate::random::Random;
 
-/// A sum of uniform numbers: mean 0, standard deviation 1.
+/// Approximately normal noise, a sum of uniform numbers: mean 0, standard deviation 1.
 fn noise(random: &mut Random) -> f64 {
     (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
 }
@@ -10,8 +10,8 @@ const HOUR_S: f64 = 3600.0;
 const GB: f64 = 1e9;
 const TB: f64 = 1e12;
 
-/// Throughput of a drive of 1 TB, written at full speed for so many drive writes, as means of a hundred
-/// intervals or more: a byte takes `1 + cost (A - 1)` of what it takes fresh.
+/// Throughput of a drive of 1 TB, written at full speed for `drive_writes`, as means of a hundred
+/// intervals or more: a byte takes `1 + cost (A - 1)` times as long as on the fresh drive.
 fn decay(op: f64, cost: f64, start: Start, drive_writes: f64, noisy: f64) -> (Vec<f64>, Vec<f64>) {
     let curve = theory::over_writes(theory::fifo(op), start, drive_writes + 1.0);
     let mut random = Random::new(5);
@@ -45,7 +45,7 @@ fn covers(estimate: &Estimate, truth: f64) -> bool {
 }
 
 #[test]
-fn a_whole_decay_tells_all_four() -> Result<(), CalibrateError> {
+fn a_full_slowdown_determines_all_parameters() -> Result<(), CalibrateError> {
     let start = Start::Trimmed { mapped_share: 0.5 };
     let (time_s, value) = decay(0.12, 1.1, start, 4.0, 0.01);
     let series = Series {
@@ -66,7 +66,7 @@ fn a_whole_decay_tells_all_four() -> Result<(), CalibrateError> {
         let estimate = estimate.expect("a throughput");
         assert!(covers(&estimate, truth), "{truth}: {estimate:?}");
     }
-    // What is given besides makes the rest sharper.
+    // Known values make the remaining ranges narrower.
     let told = Known {
         capacity_bytes: Some(TB),
         moved_page_cost: Some(1.1),
@@ -83,7 +83,7 @@ fn a_whole_decay_tells_all_four() -> Result<(), CalibrateError> {
 }
 
 #[test]
-fn a_level_tells_its_scale_only() -> Result<(), CalibrateError> {
+fn a_constant_level_determines_only_the_scale() -> Result<(), CalibrateError> {
     let mut random = Random::new(9);
     let time_s: Vec<f64> = (0..60).map(|hour| f64::from(hour) * HOUR_S).collect();
     for noisy in [0.0, 0.02] {
@@ -111,10 +111,10 @@ fn a_level_tells_its_scale_only() -> Result<(), CalibrateError> {
     Ok(())
 }
 
-/// Before the drive is full for the first time, nothing has been collected: the spare area is at least what
-/// was written beyond the free capacity, and may be any above.
+/// Before the drive is full for the first time nothing is collected: the over-provisioning is at
+/// least what was written beyond the free capacity, with no upper bound.
 #[test]
-fn the_beginning_says_at_most_a_least() -> Result<(), CalibrateError> {
+fn the_beginning_determines_at_most_a_lower_bound() -> Result<(), CalibrateError> {
     let start = Start::Filled { mapped_share: 0.2 };
     for (drive_writes, least) in [(0.6, None), (0.95, Some(0.15))] {
         let (time_s, value) = decay(0.4, 1.1, start, drive_writes, 0.01);
@@ -146,9 +146,9 @@ fn the_beginning_says_at_most_a_least() -> Result<(), CalibrateError> {
     Ok(())
 }
 
-/// A throughput that swings is not a decay.
+/// An oscillating throughput is not a slowdown.
 #[test]
-fn another_cause_is_not_explained() -> Result<(), CalibrateError> {
+fn oscillation_is_unexplained() -> Result<(), CalibrateError> {
     let time_s: Vec<f64> = (0..100).map(|hour| f64::from(hour) * HOUR_S).collect();
     let value: Vec<f64> = time_s
         .iter()
@@ -166,7 +166,7 @@ fn another_cause_is_not_explained() -> Result<(), CalibrateError> {
     Ok(())
 }
 
-/// Seconds and bytes are units: a series in others gives the same spare area.
+/// Seconds and bytes are just units: changing them does not change the over-provisioning.
 #[test]
 fn units_do_not_matter() -> Result<(), CalibrateError> {
     let start = Start::Trimmed { mapped_share: 0.4 };
@@ -197,7 +197,7 @@ fn units_do_not_matter() -> Result<(), CalibrateError> {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_input_is_rejected() {
     let time_s: Vec<f64> = (0..10).map(f64::from).collect();
     let value = [2.0; 10];
     let series = Series {

@@ -1,29 +1,29 @@
-//! Devices, and what a host asks of them.
+//! The device interface and its requests.
 
 use super::queue::Queue;
 use crate::ftl::Counters;
 use crate::time::{Kind, Recorder};
 
-/// Writes that are staged together.
+/// Number of writes staged together.
 pub(super) const BATCH: usize = 512;
 
-/// What a host asks of a device.
+/// A request from the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// Its arrival, in nanoseconds from power-on.
+    /// Arrival, in nanoseconds since power-on.
     pub at_ns: u64,
     /// Read, write or discard.
     pub kind: Kind,
-    /// Its first page.
+    /// First page.
     pub first_page: u32,
-    /// How many.
+    /// Number of pages.
     pub pages: u32,
-    /// The stream of a write, below the number of streams of the drive.
+    /// The stream of a write; below the drive's number of streams.
     pub stream: u8,
 }
 
 impl Request {
-    /// Its pages.
+    /// The pages of the request.
     pub const fn range(&self) -> Range {
         Range {
             first_page: self.first_page,
@@ -32,10 +32,12 @@ impl Request {
     }
 }
 
-/// Pages at the ends of a write that it covers in part only. Of one page, either says so.
+/// Which pages at the ends of a write are covered only in part. If there is only one page, either
+/// flag counts.
 ///
-/// A page-mapped drive programs whole pages: it reads such a page where it holds one, puts in what is new, and
-/// programs the whole elsewhere (`MQSim`, Tavakkol et al. 2018: a program waits for its "related read").
+/// A page-mapped drive programs whole pages: if such a page is mapped, the drive reads it, merges
+/// the new data, and programs the result elsewhere (`MQSim`, Tavakkol et al. 2018: a program waits
+/// for its "related read").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PartialEnds {
     /// The first page.
@@ -44,31 +46,31 @@ pub struct PartialEnds {
     pub last: bool,
 }
 
-/// Consecutive pages.
+/// A range of consecutive pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Range {
-    /// The first of them.
+    /// First page.
     pub first_page: u32,
-    /// How many.
+    /// Number of pages.
     pub pages: u32,
 }
 
-/// What takes requests: a drive, or an array of them.
+/// A drive, or an array of drives.
 ///
-/// Requests are served in the order in which they are submitted; arrivals should ascend, one that does not
-/// finds the parts taken by those submitted before it.
+/// Requests are served in the order in which they are submitted. Arrivals should ascend; a request
+/// that arrives earlier finds the parts occupied by those submitted before it.
 ///
-/// All methods that name pages panic where a page is beyond [`Device::pages`] or a stream beyond the drive's:
-/// whoever has addresses from outside brings them within first.
+/// All methods that take pages or streams panic if a page is beyond [`Device::pages`] or a stream
+/// beyond the drive's number of streams, so callers must validate outside input first.
 pub trait Device {
-    /// Pages that the host can address.
+    /// Pages the host can address.
     fn pages(&self) -> u32;
 
-    /// Bytes of a page.
+    /// Bytes per page.
     fn page_bytes(&self) -> u32;
 
-    /// Takes a request, and says when it is done, in nanoseconds. A request of no pages is done when
-    /// it arrives, and counts nowhere.
+    /// Submits a request, and returns when it is done, in nanoseconds. A request without pages is
+    /// done when it arrives and is not counted.
     fn submit(&mut self, request: Request) -> u64 {
         if request.pages == 0 {
             return request.at_ns;
@@ -80,81 +82,82 @@ pub trait Device {
         }
     }
 
-    /// Takes a read of at least one page.
+    /// Submits a read of at least one page.
     fn read(&mut self, request: Request) -> u64;
 
-    /// Takes a write that covers pages at its ends in part only, and says when it is done. The host waits for what
-    /// is fetched, but for a drive with a write cache: that has acknowledged by then.
+    /// Submits a write whose end pages may be covered only in part, and returns when it is done.
+    /// The host waits for pages that have to be read first, unless a write cache acknowledges the
+    /// write earlier.
     fn write_in_part(&mut self, request: Request, partial: PartialEnds) -> u64;
 
-    /// One discard of many ranges (an NVMe or ATA command takes up to 256 or 64 of them a block; what is
-    /// too long for a command is for the caller to split). When it is done.
+    /// Submits one discard of several ranges, and returns when it is done. (An NVMe command takes
+    /// up to 256 ranges, an ATA command up to 64 per block; the caller splits longer lists.)
     fn discard_ranges(&mut self, at_ns: u64, ranges: &[Range]) -> u64;
 
-    /// Takes writes of one page each, to be timed one after the other by [`Device::write_staged`] before
-    /// anything else is asked. The translation goes through all of them at once, which is much faster
-    /// than one by one; what comes of it is the same.
+    /// Stages single-page writes, which must be timed one by one with [`Device::write_staged`]
+    /// before any other request. The translation layer processes all of them at once, which is much
+    /// faster and gives the same result.
     fn stage(&mut self, pages: &[u32], stream: u8);
 
-    /// The next staged write arrives; when it is done. Panics where none is left.
+    /// Submits the next staged write, and returns when it is done. Panics if none is left.
     fn write_staged(&mut self, at_ns: u64) -> u64;
 
-    /// Writes of one page each, each when `queue` lets it; when the last of them is done.
+    /// Submits single-page writes as `queue` allows; returns when the last of them is done.
     fn write_pages(&mut self, queue: &mut Queue, pages: &[u32], stream: u8) -> u64 {
         let mut last = 0;
         for batch in pages.chunks(BATCH) {
             self.stage(batch, stream);
             for _ in batch {
                 let done = self.write_staged(queue.next_ns());
-                queue.took(done);
+                queue.complete(done);
                 last = last.max(done);
             }
         }
         last
     }
 
-    /// Takes discards of one page each, to be timed one after the other by [`Device::discard_staged`] before
-    /// anything else is asked; as [`Device::stage`].
+    /// Stages single-page discards, which must be timed one by one with [`Device::discard_staged`]
+    /// before any other request; like [`Device::stage`].
     fn stage_discards(&mut self, pages: &[u32]);
 
-    /// The next staged discard arrives; when it is done. As many times as pages were staged.
+    /// Submits the next staged discard, and returns when it is done. Call once per staged page.
     fn discard_staged(&mut self, at_ns: u64) -> u64;
 
-    /// Discards of one page each, each when `queue` lets it; when the last of them is done.
+    /// Submits single-page discards as `queue` allows; returns when the last of them is done.
     fn discard_pages(&mut self, queue: &mut Queue, pages: &[u32]) -> u64 {
         let mut last = 0;
         for batch in pages.chunks(BATCH) {
             self.stage_discards(batch);
             for _ in batch {
                 let done = self.discard_staged(queue.next_ns());
-                queue.took(done);
+                queue.complete(done);
                 last = last.max(done);
             }
         }
         last
     }
 
-    /// What was written, moved, trimmed and erased: by all drives together.
+    /// Pages written, moved and trimmed and blocks erased, over all drives.
     fn counters(&self) -> Counters;
 
-    /// Counts from here on.
+    /// Resets the counters to zero.
     fn reset_counters(&mut self);
 
-    /// Pages of discards that no drive heard of.
-    fn unheard_pages(&self) -> u64;
+    /// Pages of discards that the drive ignored or that never reached it.
+    fn ignored_discard_pages(&self) -> u64;
 
-    /// Pages that were read for writes that covered them in part only.
+    /// Pages read for writes that covered them only in part.
     fn fetched_pages(&self) -> u64;
 
-    /// Latencies and throughput as the host sees them.
+    /// Latencies and throughput as seen by the host.
     fn recorder(&self) -> &Recorder;
 
-    /// To restart it, or to close its last interval.
+    /// Mutable access, to restart the recorder or to close its last interval.
     fn recorder_mut(&mut self) -> &mut Recorder;
 }
 
 impl Queue {
-    /// Submits a request when its turn is; when it is done.
+    /// Submits a request when the queue allows, and returns when it is done.
     pub fn submit<D: Device + ?Sized>(
         &mut self,
         device: &mut D,
@@ -170,7 +173,7 @@ impl Queue {
             pages,
             stream,
         });
-        self.took(done);
+        self.complete(done);
         done
     }
 }

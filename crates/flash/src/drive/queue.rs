@@ -1,9 +1,9 @@
-//! When the next request is submitted.
+//! Arrival times of requests: closed and open loops.
 
 use crate::time::Slots;
 
-/// When a host submits: in a closed loop whenever one of `depth` requests is done, in an open loop at a
-/// steady rate whatever the device does.
+/// Decides when the host submits its next request: a closed loop whenever one of `depth` requests
+/// is done, an open loop at a steady rate regardless of the device.
 #[derive(Debug, Clone)]
 pub struct Queue {
     load: Load,
@@ -22,7 +22,8 @@ enum Load {
 }
 
 impl Queue {
-    /// So many requests are always under way (at least one): fio's `iodepth`.
+    /// Creates a closed loop that keeps `depth` requests (at least one) in flight, like fio's
+    /// `iodepth`.
     pub fn closed(depth: usize) -> Self {
         Self {
             load: Load::Closed(Slots::new(depth)),
@@ -30,22 +31,22 @@ impl Queue {
         }
     }
 
-    /// So many requests arrive a second, evenly, from 0 on; a rate that is not above 0 counts as one
-    /// a day.
+    /// Creates an open loop with evenly spaced arrivals, starting at 0. A rate not above 0 counts
+    /// as one request per day.
     pub fn open(requests_per_second: f64) -> Self {
         const SLOWEST: f64 = 1.0 / 86_400.0;
         Self {
             load: Load::Open {
                 submitted: 0,
                 from_ns: 0,
-                // `max` takes the other side where one is not a number
+                // `max` returns the other operand for NaN
                 gap_ns: 1e9 / requests_per_second.max(SLOWEST),
             },
             not_before_ns: 0,
         }
     }
 
-    /// Nothing is submitted before: a pause, or the begin.
+    /// Submits nothing before `ns`: a pause, or a later start.
     pub fn pause_until(&mut self, ns: u64) {
         if ns <= self.next_ns() {
             return;
@@ -77,16 +78,16 @@ impl Queue {
         }
     }
 
-    /// The request that arrived at [`Queue::next_ns`] is done then.
+    /// Reports when the request that arrived at [`Queue::next_ns`] is done.
     #[inline]
-    pub fn took(&mut self, done_ns: u64) {
+    pub fn complete(&mut self, done_ns: u64) {
         match &mut self.load {
             Load::Closed(slots) => slots.replace_earliest(done_ns),
             Load::Open { submitted, .. } => *submitted += 1,
         }
     }
 
-    /// The slots of a closed loop, and the moment before which nothing is submitted.
+    /// The slots of a closed loop, and the time before which nothing is submitted.
     pub(super) fn closed_loop(&mut self) -> Option<(&mut Slots, u64)> {
         match &mut self.load {
             Load::Closed(slots) => Some((slots, self.not_before_ns)),
@@ -94,7 +95,7 @@ impl Queue {
         }
     }
 
-    /// When all requests of a closed loop are done; the next arrival of an open one.
+    /// When all requests of a closed loop are done; for an open loop, the next arrival.
     pub fn drained_ns(&self) -> u64 {
         match &self.load {
             Load::Closed(slots) => slots.latest().max(self.not_before_ns),

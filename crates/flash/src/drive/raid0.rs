@@ -1,4 +1,4 @@
-//! RAID-0: chunks on the members in turn.
+//! RAID-0: chunks distributed over the members in turn.
 
 use thiserror::Error;
 
@@ -8,8 +8,8 @@ use crate::{
     time::{Divisor, Kind, Recorder},
 };
 
-/// Where pages of an array lie: chunk `c` on member `c % members`, there the `c / members`-th (Linux's md with
-/// members of one size, and dm-stripe).
+/// The layout of an array: chunk `c` is on member `c % members`, as its `c / members`-th chunk
+/// (Linux md with members of equal size, and dm-stripe).
 #[derive(Debug, Clone, Copy)]
 pub struct Stripe {
     members: Divisor,
@@ -17,8 +17,10 @@ pub struct Stripe {
 }
 
 impl Stripe {
+    /// Creates a layout.
+    ///
     /// # Panics
-    /// No members, or chunks of no pages.
+    /// If there are no members, or chunks have no pages.
     pub const fn new(members: u32, chunk_pages: u32) -> Self {
         Self {
             members: Divisor::new(members),
@@ -26,17 +28,17 @@ impl Stripe {
         }
     }
 
-    /// How many members.
+    /// Number of members.
     pub const fn members(self) -> u32 {
         self.members.get()
     }
 
-    /// Pages of a chunk.
+    /// Pages per chunk.
     pub const fn chunk_pages(self) -> u32 {
         self.chunk.get()
     }
 
-    /// The member of a page, and the page there.
+    /// The member that holds a page, and the page's number there.
     #[inline]
     pub const fn locate(self, page: u32) -> (u32, u32) {
         let chunk = self.chunk.quotient(page);
@@ -46,7 +48,7 @@ impl Stripe {
         (member, row * self.chunk.get() + within)
     }
 
-    /// The page of the array that is this page of a member.
+    /// The array's page number for a page of a member.
     #[inline]
     pub const fn page(self, member: u32, page: u32) -> u32 {
         let row = self.chunk.quotient(page);
@@ -54,7 +56,7 @@ impl Stripe {
         (row * self.members.get() + member) * self.chunk.get() + within
     }
 
-    /// A range cut at every chunk, in order: how reads and writes reach the members.
+    /// Splits a range at chunk boundaries, in order, as reads and writes reach the members.
     pub fn by_chunk(self, range: Range) -> impl Iterator<Item = (u32, Range)> {
         let end = range.first_page + range.pages;
         let mut next = range.first_page;
@@ -69,10 +71,10 @@ impl Stripe {
         })
     }
 
-    /// The part of a range that lies on a member: one range there, however many chunks it covers; of no pages
-    /// where none does.
+    /// The part of a range on one member, which is a single range however many chunks it covers;
+    /// empty if the range does not touch the member.
     pub fn of_member(self, member: u32, range: Range) -> Range {
-        // Pages of this member among the first `pages` of the array.
+        // Pages of this member among the first `pages` pages of the array.
         let before = |pages: u32| {
             let chunk = self.chunk.quotient(pages);
             let within = pages - chunk * self.chunk.get();
@@ -93,48 +95,48 @@ impl Stripe {
     }
 }
 
-/// How a discard reaches the members.
+/// How a discard is split over the members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DiscardSplit {
-    /// One range to each member: md since Linux 4.12 (`raid0_handle_discard`), and dm-stripe.
+    /// One range per member: md since Linux 4.12 (`raid0_handle_discard`), and dm-stripe.
     #[default]
     Member,
-    /// One for each chunk: md before, which passed discards on in chunks.
+    /// One range per chunk: md before Linux 4.12.
     Chunk,
 }
 
-/// Why there is no such array.
+/// Why an array cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Raid0Error {
-    /// No members.
+    /// There are no members.
     #[error("an array has no members, expected one or more")]
     NoMembers,
-    /// A chunk that fits no member.
+    /// A chunk does not fit on the smallest member.
     #[error("a chunk has {chunk_pages} pages, expected 1 to {member_pages} (the smallest member)")]
     Chunk {
-        /// As given.
+        /// The chunk size given.
         chunk_pages: u32,
-        /// Of the smallest member.
+        /// Pages of the smallest member.
         member_pages: u32,
     },
-    /// Members whose pages differ.
+    /// The members' page sizes differ.
     #[error("a member has pages of {found} bytes, expected {expected} like the first member")]
     PageBytes {
-        /// Of the first member.
+        /// Page size of the first member.
         expected: u32,
-        /// Of the one that differs.
+        /// Page size of the member that differs.
         found: u32,
     },
-    /// Pages have 32-bit numbers.
+    /// Too many pages for 32-bit numbers.
     #[error("the array has {pages} pages, expected at most 2^32 - 2: use larger pages")]
     TooLarge {
-        /// Of all members.
+        /// Total pages of all members.
         pages: u64,
     },
 }
 
-/// RAID-0 of any number of devices. Of each member so many whole chunks are used as the smallest has (md
-/// would use the rest of the larger ones too).
+/// RAID-0 of any number of devices. Each member contributes as many whole chunks as the smallest
+/// one has (md would also use the rest of larger members).
 #[derive(Debug, Clone)]
 pub struct Raid0<D> {
     members: Vec<D>,
@@ -143,18 +145,18 @@ pub struct Raid0<D> {
     pages: u32,
     page_bytes: u32,
     recorder: Recorder,
-    /// The members of what is staged, in order.
+    /// The member of each staged page, in order.
     route: Vec<u32>,
     next_staged: usize,
-    /// By member, the pages of what is staged.
+    /// Staged pages by member.
     shares: Vec<Vec<u32>>,
 }
 
 impl<D: Device> Raid0<D> {
-    /// An array; `recorder` says whether there are intervals.
+    /// Creates an array. `recorder` determines the intervals.
     ///
     /// # Errors
-    /// Members that do not fit together.
+    /// If the members do not fit together.
     pub fn new(
         members: Vec<D>,
         chunk_pages: u32,
@@ -201,12 +203,12 @@ impl<D: Device> Raid0<D> {
         })
     }
 
-    /// Its members, in order.
+    /// The members, in order.
     pub fn members(&self) -> &[D] {
         &self.members
     }
 
-    /// Where its pages lie.
+    /// The layout.
     pub const fn stripe(&self) -> Stripe {
         self.stripe
     }
@@ -226,7 +228,7 @@ impl<D: Device> Raid0<D> {
     }
 
     /// Stages pages on their members.
-    fn share_out(&mut self, pages: &[u32], stage: impl Fn(&mut D, &[u32])) {
+    fn stage_by_member(&mut self, pages: &[u32], stage: impl Fn(&mut D, &[u32])) {
         assert!(
             self.next_staged == self.route.len(),
             "what is staged is timed before more is staged"
@@ -251,7 +253,7 @@ impl<D: Device> Raid0<D> {
         }
     }
 
-    /// The member of what is timed next.
+    /// The member of the next staged page.
     #[inline]
     fn next_member(&mut self) -> &mut D {
         let member = self.route[self.next_staged];
@@ -259,7 +261,7 @@ impl<D: Device> Raid0<D> {
         &mut self.members[member as usize]
     }
 
-    /// Passes a request on, chunk by chunk, and says when its last part is done.
+    /// Passes a request to the members chunk by chunk, and returns when its last part is done.
     fn by_chunk(&mut self, request: Request, mut pass: impl FnMut(&mut D, Request) -> u64) -> u64 {
         self.within(request.range());
         let mut done = request.at_ns;
@@ -277,7 +279,7 @@ impl<D: Device> Raid0<D> {
         done
     }
 
-    /// Passes a discard on, and says when the last member has done its part.
+    /// Passes a discard to the members, and returns when the last of them is done.
     fn pass_discard(&mut self, at_ns: u64, range: Range) -> u64 {
         self.within(range);
         let mut done = at_ns;
@@ -328,7 +330,7 @@ impl<D: Device> Device for Raid0<D> {
         })
     }
 
-    /// A filesystem's ranges reach the array one by one, and the members so: a command for each.
+    /// Each of the filesystem's ranges becomes a separate command, for the array and its members.
     fn discard_ranges(&mut self, at_ns: u64, ranges: &[Range]) -> u64 {
         let pages: u64 = ranges.iter().map(|range| u64::from(range.pages)).sum();
         if pages == 0 {
@@ -344,7 +346,7 @@ impl<D: Device> Device for Raid0<D> {
     }
 
     fn stage(&mut self, pages: &[u32], stream: u8) {
-        self.share_out(pages, |member, share| member.stage(share, stream));
+        self.stage_by_member(pages, |member, share| member.stage(share, stream));
     }
 
     #[inline]
@@ -356,7 +358,7 @@ impl<D: Device> Device for Raid0<D> {
     }
 
     fn stage_discards(&mut self, pages: &[u32]) {
-        self.share_out(pages, D::stage_discards);
+        self.stage_by_member(pages, D::stage_discards);
     }
 
     #[inline]
@@ -383,8 +385,8 @@ impl<D: Device> Device for Raid0<D> {
         self.members.iter_mut().for_each(Device::reset_counters);
     }
 
-    fn unheard_pages(&self) -> u64 {
-        self.members.iter().map(Device::unheard_pages).sum()
+    fn ignored_discard_pages(&self) -> u64 {
+        self.members.iter().map(Device::ignored_discard_pages).sum()
     }
 
     fn fetched_pages(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! Drives and arrays whose time can be worked out, and what every one of them keeps.
+//! Drives and arrays whose timing can be worked out by hand, and properties under random load.
 
 #![allow(clippy::cast_precision_loss)] // sums of nanoseconds
 
@@ -51,7 +51,7 @@ fn one_die_at_depth_one() {
     let arrived = queue.next_ns();
     let done = queue.submit(&mut drive, Kind::Read, 7, 1, 0);
     assert_eq!(done - arrived, READ_NS + BUS_NS);
-    // what was never written is known without a look
+    // unmapped pages are known without accessing the flash
     let unmapped = queue.submit(&mut drive, Kind::Read, 700, 300, 0);
     assert_eq!(unmapped, done);
     let whole = drive.recorder().whole();
@@ -61,9 +61,9 @@ fn one_die_at_depth_one() {
     assert!((whole.writes.latency.mean_ns - (BUS_NS + PROGRAM_NS) as f64).abs() < 1e-6);
 }
 
-/// A page that a write covers in part is read first, where the drive holds one.
+/// A page that a write covers only in part is read first if it is mapped.
 #[test]
-fn what_is_written_in_part_is_fetched() {
+fn partially_written_pages_are_read_first() {
     let both = PartialEnds {
         first: true,
         last: true,
@@ -72,12 +72,12 @@ fn what_is_written_in_part_is_fetched() {
     let unmapped = drive.write_in_part(request(0, Kind::Write, 7, 1), both);
     assert_eq!(unmapped, BUS_NS + PROGRAM_NS);
     assert_eq!(drive.fetched_pages(), 0);
-    // to the controller, and back as a whole
+    // to the controller, and back as a whole page
     let at = 1_000_000;
     let one = drive.write_in_part(request(at, Kind::Write, 7, 1), both);
     assert_eq!(one - at, READ_NS + 2 * BUS_NS + PROGRAM_NS);
     assert_eq!(drive.fetched_pages(), 1);
-    // two of three: the die reads both, then it is never without work
+    // two of three: the die reads both, then it is never idle
     let at = 2_000_000;
     drive.submit(request(at, Kind::Write, 8, 2));
     let at = 3_000_000;
@@ -91,7 +91,7 @@ fn what_is_written_in_part_is_fetched() {
     assert!((4.0 * whole.writes.latency.mean_ns - sum_ns as f64).abs() < 1e-3);
     drive.reset_counters();
     assert_eq!(drive.fetched_pages(), 0);
-    // behind a cache the host waits for none of it, the die does it all the same
+    // behind a cache the host does not wait, but the die does the same work
     let mut cached = self::drive(1000, PowerOn::Empty, &BARE.with_write_cache(1 << 20));
     cached.submit(request(0, Kind::Write, 7, 1));
     let at = 1_000_000;
@@ -103,9 +103,9 @@ fn what_is_written_in_part_is_fetched() {
     assert_eq!(cached.clock().idle_ns(), idle);
 }
 
-/// The die never waits (the bus takes no time), so that its time is what it did: by the counters.
+/// The die never waits (the bus takes no time), so its busy time follows from the counters.
 #[test]
-fn a_die_takes_what_collection_asks_of_it() {
+fn collection_occupies_the_die() {
     let timing = Timing {
         bus_mb_s: 1e9,
         ..BARE
@@ -125,9 +125,9 @@ fn a_die_takes_what_collection_asks_of_it() {
     drive.ftl().check().unwrap();
 }
 
-/// A drive that was trimmed is as fast as one that was never written.
+/// A trimmed drive is as fast as one that was never written.
 #[test]
-fn trim_gives_the_speed_back() {
+fn trim_restores_speed() {
     let write_all = |drive: &mut Drive, from_ns: u64| {
         let mut queue = Queue::closed(8);
         queue.pause_until(from_ns);
@@ -136,7 +136,7 @@ fn trim_gives_the_speed_back() {
         }
         queue.drained_ns() - from_ns
     };
-    // the tables erase in the background of nothing: leave the erases out
+    // erases are excluded from the comparison
     let timing = Timing {
         erase_us: 0.0,
         ..BARE
@@ -154,36 +154,36 @@ fn trim_gives_the_speed_back() {
 }
 
 #[test]
-fn discards_cost_by_command_range_and_byte() {
+fn discard_cost_depends_on_commands_ranges_and_bytes() {
     let ranges = [(0, 10), (50, 1), (70, 0)].map(|(first_page, pages)| Range { first_page, pages });
     let cost = 100_000 + 3 * 10_000 + 11 * u64::from(PAGE_BYTES) / 2;
     let with = |handling| drive(1000, PowerOn::Filled, &BARE.with_discards(handling));
     let mut queued = with(DiscardHandling::Queued);
     assert_eq!(queued.discard_ranges(5, &ranges), 5 + cost);
     assert_eq!(queued.counters().trimmed_pages, 11);
-    assert_eq!(queued.unheard_pages(), 0);
+    assert_eq!(queued.ignored_discard_pages(), 0);
     for (handling, done) in [
         (DiscardHandling::Ignored, 5 + 100_000),
         (DiscardHandling::Swallowed, 5),
     ] {
-        let mut deaf = with(handling);
-        assert_eq!(deaf.discard_ranges(5, &ranges), done);
+        let mut ignoring = with(handling);
+        assert_eq!(ignoring.discard_ranges(5, &ranges), done);
         assert_eq!(
-            deaf.discard_pages(&mut Queue::closed(1), &[1, 2, 3]) > 0,
+            ignoring.discard_pages(&mut Queue::closed(1), &[1, 2, 3]) > 0,
             done > 5
         );
-        assert_eq!(deaf.counters().trimmed_pages, 0);
-        assert_eq!(deaf.ftl().mapped_pages(), 1000);
-        assert_eq!(deaf.unheard_pages(), 14);
-        assert_eq!(deaf.recorder().whole().discards.requests, 4);
+        assert_eq!(ignoring.counters().trimmed_pages, 0);
+        assert_eq!(ignoring.ftl().mapped_pages(), 1000);
+        assert_eq!(ignoring.ignored_discard_pages(), 14);
+        assert_eq!(ignoring.recorder().whole().discards.requests, 4);
     }
-    // nothing to discard is no request
+    // an empty discard is not a request
     assert_eq!(queued.discard_ranges(7, &[]), 7);
     assert_eq!(queued.submit(request(7, Kind::Discard, 3, 0)), 7);
     assert_eq!(queued.recorder().whole().discards.requests, 1);
 }
 
-/// Of four requests at a time, and of such that come faster than the drive takes them.
+/// A closed loop of four requests, and an open loop faster than the drive.
 #[test]
 fn closed_and_open_loops() {
     let bus = Timing {
@@ -200,7 +200,7 @@ fn closed_and_open_loops() {
         })
         .collect();
     assert_eq!(arrivals, [0, 0, 0, 0, 1 + PROGRAM_NS, 1 + 2 * PROGRAM_NS]);
-    // 8000 a second, of which the drive can do 4000: the tenth waits for five quarters of a millisecond
+    // 8000 per second, of which the drive can do 4000: the tenth waits 1.25 ms
     let mut open = drive(1000, PowerOn::Empty, &bus);
     let mut queue = Queue::open(8000.0);
     let done = open.write_pages(&mut queue, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 0);
@@ -215,7 +215,7 @@ fn closed_and_open_loops() {
 }
 
 #[test]
-fn errors_say_what_is_wrong() {
+fn errors_describe_the_problem() {
     let drives = |count: usize, pages| {
         (0..count)
             .map(|_| drive(pages, PowerOn::Empty, &BARE))
@@ -231,7 +231,7 @@ fn errors_say_what_is_wrong() {
         .map(|raid| raid.pages())
         .map_err(|error| error.to_string())
     };
-    // whole chunks only
+    // only whole chunks count
     assert_eq!(raid(drives(3, 1000), 64), Ok(3 * 15 * 64));
     assert_eq!(
         raid(drives(0, 1000), 64),
@@ -276,7 +276,7 @@ fn raid(members: u32, chunk_pages: u32, split: DiscardSplit, timing: &Timing) ->
     raid_of(member, members, chunk_pages, split, timing)
 }
 
-/// Members that differ in their seed only.
+/// Members that differ only in their seed.
 fn raid_of(
     (settings, power_on): (Settings, PowerOn),
     members: u32,
@@ -296,9 +296,9 @@ fn raid_of(
     Raid0::new(members, chunk_pages, split, Recorder::default()).unwrap()
 }
 
-/// A stripe is written in the time of a chunk, and a request is done when its last part is.
+/// A stripe is written in the time of one chunk, and a request is done when its last part is.
 #[test]
-fn members_work_beside_each_other() {
+fn members_work_in_parallel() {
     let mut array = raid(
         4,
         8,
@@ -327,10 +327,10 @@ fn members_work_beside_each_other() {
     assert_eq!(array.recorder().whole().writes.requests, 1);
 }
 
-/// 3 chunks of 8 pages over two members, from the middle of a chunk: md asks each member once, the way of before
-/// asks by chunk.
+/// 3 chunks of 8 pages over two members, starting in the middle of a chunk: current md sends one
+/// discard per member, older md one per chunk.
 #[test]
-fn discards_are_split() {
+fn discards_are_split_by_member_or_chunk() {
     for (split, requests) in [
         (DiscardSplit::Member, [1, 1]),
         (DiscardSplit::Chunk, [2, 2]),
@@ -400,8 +400,8 @@ fn timing() -> impl Strategy<Value = Timing> {
     })
 }
 
-/// Sends the same to a device in batches, or page by page; what was asked, in pages by kind, and when all of it
-/// is done.
+/// Sends the same requests in batches or page by page; returns the requested pages by kind, and
+/// when all are done.
 fn send<D: Device>(
     device: &mut D,
     queue: &mut Queue,
@@ -430,7 +430,7 @@ fn send<D: Device>(
                 let (first, last) = (*first, *last);
                 let ends = PartialEnds { first, last };
                 done.push(device.write_in_part(request, ends));
-                queue.took(done[done.len() - 1]);
+                queue.complete(done[done.len() - 1]);
             }
             Ask::Batch(batch) => {
                 pages[Kind::Write as usize] += batch.len() as u64;
@@ -471,7 +471,7 @@ fn send<D: Device>(
     (pages, done)
 }
 
-/// Which pages a device that holds `held` holds after `asks`.
+/// Computes which pages are mapped after `asks`, starting from `held`.
 fn hold(held: &mut [bool], asks: &[Ask], hears: bool) {
     let mut run = |first: u32, len: u32, holds: bool| {
         if holds || hears {
@@ -490,7 +490,7 @@ fn hold(held: &mut [bool], asks: &[Ask], hears: bool) {
     }
 }
 
-/// Every policy, power-on state and way to keep pages apart, of 1200 pages.
+/// Every policy, power-on state and placement of moved pages, with 1200 pages.
 fn members() -> impl Strategy<Value = (Settings, PowerOn)> {
     let collection = prop_oneof![
         Just(Collection::Greedy),
@@ -519,9 +519,9 @@ fn members() -> impl Strategy<Value = (Settings, PowerOn)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// What goes in comes out: requests, bytes and counters agree, and batches are what single requests are.
+    /// Requests, bytes and counters agree with the input, and batches equal single requests.
     #[test]
-    fn a_drive_keeps_what_it_is_given(asks in asks(1200), timing in timing(), depth in 1..40usize) {
+    fn drive_statistics_match_the_requests(asks in asks(1200), timing in timing(), depth in 1..40usize) {
         let fresh = drive(1200, PowerOn::Filled, &timing);
         let (mut batched, mut single) = (fresh.clone(), fresh);
         let sent = send(&mut batched, &mut Queue::closed(depth), &asks, 1, true);
@@ -534,13 +534,13 @@ proptest! {
         let bytes = Kind::ALL.map(|kind| whole.flow(kind).bytes);
         prop_assert_eq!(bytes, pages.map(|pages| pages * u64::from(PAGE_BYTES)));
         prop_assert_eq!(batched.counters().host_pages, pages[1]);
-        prop_assert!(batched.counters().trimmed_pages + batched.unheard_pages() <= pages[2]);
+        prop_assert!(batched.counters().trimmed_pages + batched.ignored_discard_pages() <= pages[2]);
         prop_assert_eq!(batched.ftl().check(), Ok(()));
     }
 
-    /// The same of an array: every page goes to one member.
+    /// The same for an array, where every page goes to exactly one member.
     #[test]
-    fn an_array_keeps_what_it_is_given(
+    fn array_statistics_match_the_requests(
         asks in asks(1200),
         member in members(),
         timing in timing(),
@@ -572,7 +572,7 @@ proptest! {
         prop_assert_eq!(bytes, pages.map(|pages| pages * u64::from(PAGE_BYTES)));
         prop_assert_eq!(bytes, of_members);
         let mut held = vec![member.1 != PowerOn::Empty; batched.pages() as usize];
-        hold(&mut held, &asks, batched.members()[0].clock().hears_discards());
+        hold(&mut held, &asks, batched.members()[0].clock().executes_discards());
         for (page, held) in (0..).zip(held) {
             let (member, place) = batched.stripe().locate(page);
             prop_assert_eq!(batched.members()[member as usize].ftl().is_mapped(place), held);
@@ -580,10 +580,11 @@ proptest! {
         prop_assert_eq!(batched.counters().host_pages, pages[1]);
     }
 
-    /// A deeper queue gives no less throughput. Latency need not grow with it: by Little's law it is depth
-    /// through throughput, and one more request can keep dies busy that waited for collection.
+    /// A deeper queue never lowers throughput. Latency need not grow with depth: by Little's law it
+    /// is depth divided by throughput, and one more request can keep dies busy that waited for
+    /// collection.
     #[test]
-    fn depth_gives_throughput(
+    fn deeper_queues_do_not_lower_throughput(
         timing in timing(),
         seed: u64,
         depth in 1..32usize,
@@ -608,7 +609,7 @@ proptest! {
     }
 }
 
-/// Brings requests within a smaller device.
+/// Clamps requests to a smaller device.
 fn within(asks: Vec<Ask>, pages: u32) -> Vec<Ask> {
     let run = |first: u32, len: u32| (first % pages, len.min(pages - first % pages));
     let batch = |batch: Vec<u32>| batch.into_iter().map(|page| page % pages).collect();
@@ -635,7 +636,7 @@ fn within(asks: Vec<Ask>, pages: u32) -> Vec<Ask> {
 }
 
 proptest! {
-    /// Every page of an array is one page of one member, and back.
+    /// Array pages and member pages map one to one.
     #[test]
     fn striping_is_one_to_one(members in 1..30u32, chunk_pages in 1..300u32, rows in 1..4u32) {
         let stripe = Stripe::new(members, chunk_pages);
@@ -649,7 +650,7 @@ proptest! {
         }
     }
 
-    /// The same far out, where numbers are large.
+    /// The same near the largest page numbers.
     #[test]
     fn striping_is_one_to_one_at_the_end(
         members in 1..300u32,
@@ -664,7 +665,8 @@ proptest! {
         prop_assert_eq!(stripe.page(member, place), page);
     }
 
-    /// Cut by chunk or by member, a range stays the same pages; each member's part is one piece.
+    /// Split by chunk or by member, a range covers the same pages; each member's part is
+    /// contiguous.
     #[test]
     fn ranges_are_split_without_loss(
         members in 1..9u32,
@@ -696,9 +698,9 @@ proptest! {
     }
 }
 
-/// Collection by other rules than greedy takes its time too.
+/// Collection policies other than greedy take time too.
 #[test]
-fn every_policy_is_timed() {
+fn every_policy_takes_time() {
     let mut times = HashSet::new();
     for collection in [
         Collection::Greedy,

@@ -1,10 +1,10 @@
-//! One bit by page, set and counted by the range.
+//! A bitmap with one bit per page, set and counted by range.
 
 #[derive(Debug, Clone)]
 pub(super) struct Bits(Vec<u64>);
 
 impl Bits {
-    /// All clear.
+    /// Creates a bitmap with all bits clear.
     pub(super) fn new(bits: u32) -> Self {
         Self(vec![0; bits.div_ceil(64) as usize])
     }
@@ -21,7 +21,7 @@ impl Bits {
         }
     }
 
-    /// How many are set.
+    /// Counts the bits set in a range.
     pub(super) fn count(&self, first: u32, count: u32) -> u32 {
         words(first, count)
             .map(|(word, mask)| (self.0[word] & mask).count_ones())
@@ -29,7 +29,7 @@ impl Bits {
     }
 }
 
-/// The words that a range touches, each with its part of the range.
+/// The words that a range touches, each with a mask of the bits in the range.
 fn words(first: u32, count: u32) -> impl Iterator<Item = (usize, u64)> {
     let (first, end) = (u64::from(first), u64::from(first) + u64::from(count));
     (first / 64..end.div_ceil(64)).map(move |word| {

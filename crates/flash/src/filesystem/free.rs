@@ -1,33 +1,33 @@
-//! Free extents, and who gets which.
+//! Free extents and their allocation.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::bits::Bits;
 
-/// Extents looked at before the longest of them is taken.
+/// Number of extents examined before the longest of them is taken.
 const CANDIDATES: usize = 32;
 
-/// Consecutive pages of the device.
+/// A run of consecutive pages of the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// The first.
+    /// First page.
     pub first_page: u32,
-    /// How many.
+    /// Number of pages.
     pub pages: u32,
 }
 
-/// Where a file goes on when the page behind it is taken.
+/// Where a file continues if the page after its last one is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Allocation {
-    /// Behind what was allocated last in the group: all free space is used in turn.
+    /// After the group's last allocation, so all free space is used in turn.
     #[default]
     NextFit,
-    /// The lowest free extent of the group that is long enough: space is used again soon.
+    /// In the group's lowest free extent that is long enough, so freed space is reused soon.
     FirstFit,
 }
 
-/// Free space: disjoint, never adjacent extents, by their first page.
+/// Free space as disjoint, non-adjacent extents, keyed by their first page.
 #[derive(Debug, Clone)]
 pub(super) struct FreeExtents {
     extents: BTreeMap<u32, u32>,
@@ -41,12 +41,12 @@ pub(super) struct FreeExtents {
 struct Group {
     range: Range<u32>,
     free: u32,
-    /// Behind what was allocated last.
+    /// The page after the last allocation.
     cursor: u32,
 }
 
 impl FreeExtents {
-    /// All is free.
+    /// Creates the extents of a device with all pages free.
     pub(super) fn new(pages: u32, groups: u32, allocation: Allocation) -> Self {
         let group_pages = pages.div_ceil(groups);
         let groups = (0..groups)
@@ -69,12 +69,12 @@ impl FreeExtents {
         }
     }
 
-    /// Free pages.
+    /// Number of free pages.
     pub(super) fn pages(&self) -> u32 {
         self.pages
     }
 
-    /// Free extents.
+    /// Number of free extents.
     pub(super) fn extents(&self) -> usize {
         self.extents.len()
     }
@@ -84,8 +84,8 @@ impl FreeExtents {
         self.at(page).is_some()
     }
 
-    /// Takes at most `wanted` pages (above 0): from page `behind` on if it is free, else from `group` or
-    /// one after it. `None` if nothing is free.
+    /// Allocates at most `wanted` pages (above 0): at page `behind` if it is free, otherwise in
+    /// `group` or one of the groups after it. Returns `None` if nothing is free.
     pub(super) fn allocate(
         &mut self,
         wanted: u32,
@@ -111,7 +111,8 @@ impl FreeExtents {
         Some(self.take(found.first_page, found.pages.min(wanted)))
     }
 
-    /// The first extent in `range` that holds `wanted` pages, or else the longest of the first few.
+    /// The first extent in `range` that holds `wanted` pages, otherwise the longest of the first
+    /// few.
     fn fitting(&self, range: Range<u32>, wanted: u32) -> Option<Extent> {
         let mut longest: Option<Extent> = None;
         for extent in self.within(range).take(CANDIDATES) {
@@ -125,7 +126,7 @@ impl FreeExtents {
         longest
     }
 
-    /// The rest of the free extent that `page` lies in.
+    /// The rest of the free extent that contains `page`, from `page` on.
     fn at(&self, page: u32) -> Option<Extent> {
         let (&first, &pages) = self.extents.range(..=page).next_back()?;
         (page < first + pages).then(|| Extent {
@@ -141,7 +142,7 @@ impl FreeExtents {
             .then(|| self.at(range.start))
             .flatten()
             .map(|extent| (extent.first_page, extent.pages));
-        // Inclusive of `end` would be one extent too many; a start beyond the end is no range.
+        // Excludes an extent that starts at `end`; a range may not start beyond its end.
         let behind = range.start.saturating_add(1)..end.max(range.start.saturating_add(1));
         let tail = self
             .extents
@@ -155,7 +156,7 @@ impl FreeExtents {
             })
     }
 
-    /// Takes a part of a free extent.
+    /// Takes pages out of a free extent.
     fn take(&mut self, first: u32, pages: u32) -> Extent {
         let (&start, &length) = (self.extents.range(..=first).next_back()).expect("it is free");
         let (end, taken_end) = (start + length, first + pages);
@@ -179,7 +180,7 @@ impl FreeExtents {
         }
     }
 
-    /// Gives pages back.
+    /// Returns an extent to the free space.
     pub(super) fn free(&mut self, extent: Extent) {
         let (mut first, mut end) = (extent.first_page, extent.first_page + extent.pages);
         if let Some((&start, &length)) = self.extents.range(..first).next_back() {
@@ -202,7 +203,7 @@ impl FreeExtents {
         (page / self.group_pages) as usize
     }
 
-    /// Calls with each group that a range touches, and how many pages of it lie there.
+    /// Calls `each` with every group that a range touches, and the number of pages in that group.
     fn each_group(&mut self, first: u32, pages: u32, mut each: impl FnMut(&mut Group, u32)) {
         let end = first + pages;
         let touched = self.group_of(first)..=self.group_of(end - 1);
@@ -212,7 +213,7 @@ impl FreeExtents {
         }
     }
 
-    /// Whether the free pages are exactly those that are not `used`.
+    /// Verifies that exactly the pages not in `used` are free.
     pub(super) fn check(&self, used: &Bits) -> Result<(), String> {
         let mut pages = 0;
         let mut previous = None;

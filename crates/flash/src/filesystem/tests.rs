@@ -4,18 +4,18 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What the device was told, page by page.
+/// Records what the device was told, page by page.
 #[derive(Default)]
-struct Told {
+struct RecordingDisk {
     mapped: Vec<bool>,
     writes: Vec<Extent>,
     reads: Vec<Extent>,
     discards: Vec<Extent>,
-    /// Does not act on discards.
+    /// The device does not execute discards.
     deaf: bool,
 }
 
-impl Told {
+impl RecordingDisk {
     fn new(pages: u32) -> Self {
         Self {
             mapped: vec![false; pages as usize],
@@ -30,7 +30,7 @@ impl Told {
     }
 }
 
-impl Disk for Told {
+impl Disk for RecordingDisk {
     fn write(&mut self, first_page: u32, pages: u32, _stream: u8) {
         self.writes.push(Extent { first_page, pages });
         self.mapped[first_page as usize..][..pages as usize].fill(true);
@@ -54,8 +54,8 @@ fn one_group(pages: u32) -> Settings {
 }
 
 #[test]
-fn what_is_deleted_is_untrimmed_until_a_trim() {
-    let mut disk = Told::new(100);
+fn deleted_pages_are_untrimmed_until_a_trim() {
+    let mut disk = RecordingDisk::new(100);
     let mut filesystem = Filesystem::new(one_group(100));
     filesystem.create(7, 0).unwrap();
     filesystem.append(7, 30, &mut disk).unwrap();
@@ -64,17 +64,18 @@ fn what_is_deleted_is_untrimmed_until_a_trim() {
     assert_eq!((space.live_pages, space.free_pages), (0, 100));
     assert_eq!(space.free_untrimmed_pages, 30);
     assert!(disk.discards.is_empty());
-    // The never written part lies in the same free extent: fstrim discards it as well.
+    // The part never written belongs to the same free extent, so fstrim discards it as well.
     let done = filesystem.trim(0..100, 1, &mut disk);
     assert_eq!((done.ranges, done.pages, done.released_pages), (1, 100, 30));
     assert_eq!(filesystem.space().free_untrimmed_pages, 0);
 }
 
-/// A load creates large and small files in a fixed order: taken in turn, groups would get one kind each.
+/// Large and small files alternate in a fixed order: assigned in turn, each group would get only
+/// one kind.
 #[test]
-fn files_of_a_regular_load_are_spread_over_the_groups() {
+fn files_are_spread_over_the_groups() {
     let pages = 40_000;
-    let mut disk = Told::new(pages);
+    let mut disk = RecordingDisk::new(pages);
     let mut filesystem = Filesystem::new(Settings::new(pages));
     for file in 0..400 {
         let large = file % 4 == 0;
@@ -86,14 +87,14 @@ fn files_of_a_regular_load_are_spread_over_the_groups() {
     for group in 0..4 {
         let pages = group * group_pages..(group + 1) * group_pages;
         let live = pages.filter(|&page| filesystem.is_live(page)).count();
-        // 100 large files in four groups: 25 each, and a standard deviation of 4.3.
+        // 100 large files in four groups: 25 each, with a standard deviation of 4.3.
         assert!((700..2_800).contains(&live), "{group}: {live}");
     }
 }
 
 #[test]
-fn what_is_used_again_is_live_and_no_more_untrimmed() {
-    let mut disk = Told::new(100);
+fn reused_pages_are_live_and_not_untrimmed() {
+    let mut disk = RecordingDisk::new(100);
     let mut filesystem = Filesystem::new(Settings {
         allocation: Allocation::FirstFit,
         ..one_group(100)
@@ -114,9 +115,9 @@ fn what_is_used_again_is_live_and_no_more_untrimmed() {
 }
 
 #[test]
-fn next_fit_goes_on_and_first_fit_returns() {
+fn next_fit_continues_and_first_fit_returns() {
     for (allocation, expected) in [(Allocation::NextFit, 20), (Allocation::FirstFit, 0)] {
-        let mut disk = Told::new(100);
+        let mut disk = RecordingDisk::new(100);
         let mut filesystem = Filesystem::new(Settings {
             allocation,
             ..one_group(100)
@@ -134,15 +135,15 @@ fn next_fit_goes_on_and_first_fit_returns() {
 }
 
 #[test]
-fn online_discards_are_sent_at_the_delete_and_swallowed_ones_never_arrive() {
+fn online_discards_are_sent_on_delete_unless_swallowed() {
     for swallowed in [false, true] {
-        let mut disk = Told::new(100);
+        let mut disk = RecordingDisk::new(100);
         let mut filesystem = Filesystem::new(Settings {
             discarding: Discarding::Online,
             reach: if swallowed {
                 Reach::Swallowed
             } else {
-                Reach::Heard
+                Reach::Executed
             },
             ..one_group(100)
         });
@@ -163,9 +164,9 @@ fn online_discards_are_sent_at_the_delete_and_swallowed_ones_never_arrive() {
 }
 
 #[test]
-fn a_filesystem_that_remembers_leaves_out_what_it_has_trimmed() {
+fn remembered_trims_are_not_repeated() {
     for (remembers_trims, again) in [(true, 0), (false, 2)] {
-        let mut disk = Told::new(100);
+        let mut disk = RecordingDisk::new(100);
         let mut filesystem = Filesystem::new(Settings {
             remembers_trims,
             ..one_group(100)
@@ -181,8 +182,8 @@ fn a_filesystem_that_remembers_leaves_out_what_it_has_trimmed() {
 }
 
 #[test]
-fn a_trim_keeps_to_its_range_and_minimum() {
-    let mut disk = Told::new(100);
+fn a_trim_respects_its_range_and_minimum() {
+    let mut disk = RecordingDisk::new(100);
     let mut filesystem = Filesystem::new(Settings {
         dirty: true,
         ..one_group(100)
@@ -192,14 +193,17 @@ fn a_trim_keeps_to_its_range_and_minimum() {
     assert_eq!(filesystem.space().free_untrimmed_pages, 90);
     assert_eq!(filesystem.trim(5..30, 21, &mut disk).ranges, 0);
     assert_eq!(filesystem.trim(5..30, 20, &mut disk).released_pages, 20);
-    assert_eq!(Told::pages(&disk.discards), (10..30).collect::<Vec<_>>());
+    assert_eq!(
+        RecordingDisk::pages(&disk.discards),
+        (10..30).collect::<Vec<_>>()
+    );
     assert_eq!(filesystem.trim(30..30, 1, &mut disk).ranges, 0);
     assert_eq!(filesystem.trim(99..100, 1, &mut disk).released_pages, 1);
 }
 
 #[test]
-fn a_planned_discard_spares_what_was_taken_since() {
-    let mut disk = Told::new(100);
+fn planned_discards_spare_pages_allocated_since() {
+    let mut disk = RecordingDisk::new(100);
     let mut filesystem = Filesystem::new(Settings {
         dirty: true,
         ..one_group(100)
@@ -213,8 +217,8 @@ fn a_planned_discard_spares_what_was_taken_since() {
 }
 
 #[test]
-fn mistakes_are_named_and_change_nothing() {
-    let mut disk = Told::new(10);
+fn errors_are_specific_and_change_nothing() {
+    let mut disk = RecordingDisk::new(10);
     let mut filesystem = Filesystem::new(one_group(10));
     filesystem.create(0, 0).unwrap();
     assert_eq!(filesystem.create(0, 0), Err(FilesystemError::Exists(0)));
@@ -264,18 +268,18 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Against a model that knows each page's owner: no page is handed out twice, reads and overwrites
-    /// go where the data is, the drive holds exactly what the filesystem says that it holds, and all
-    /// counts add up, after every step.
+    /// Compared after every step with a model that knows each page's owner: no page is allocated
+    /// twice, reads and overwrites go to the right pages, the drive holds exactly the pages the
+    /// filesystem assumes, and all counts add up.
     #[test]
     #[allow(clippy::too_many_lines)]
-    fn no_page_is_handed_out_twice_and_accounts_add_up(
+    fn allocation_and_counts_match_a_model(
         pages in 1..320u32,
         groups in 1..6u32,
         first_fit: bool,
         online: bool,
         remembers_trims: bool,
-        reach in prop::sample::select(vec![Reach::Heard, Reach::Ignored, Reach::Swallowed]),
+        reach in prop::sample::select(vec![Reach::Executed, Reach::Ignored, Reach::Swallowed]),
         dirty: bool,
         steps in steps(),
     ) {
@@ -290,10 +294,10 @@ proptest! {
             dirty,
         });
         let swallowed = reach == Reach::Swallowed;
-        let mut disk = Told::new(pages);
+        let mut disk = RecordingDisk::new(pages);
         disk.mapped.fill(dirty);
         disk.deaf = reach == Reach::Ignored;
-        // By file, the device's page of each of its pages.
+        // For each file, the device page of each of its pages.
         let mut model: HashMap<u32, Vec<u32>> = HashMap::new();
         let mut next = 0;
         let mut planned: Vec<Extent> = Vec::new();
@@ -315,7 +319,7 @@ proptest! {
                     let used: usize = model.values().map(Vec::len).sum();
                     let fits = used + count as usize <= pages as usize;
                     prop_assert_eq!(filesystem.append(file, count, &mut disk).is_ok(), fits);
-                    let new = Told::pages(&disk.writes);
+                    let new = RecordingDisk::pages(&disk.writes);
                     prop_assert_eq!(new.len(), if fits { count as usize } else { 0 });
                     for page in &new {
                         prop_assert!(!model.values().any(|owned| owned.contains(page)));
@@ -332,7 +336,7 @@ proptest! {
                         filesystem.read(file, offset, count, &mut disk)
                     };
                     prop_assert_eq!(done.is_ok(), expected.is_some());
-                    let touched = Told::pages(if writes { &disk.writes } else { &disk.reads });
+                    let touched = RecordingDisk::pages(if writes { &disk.writes } else { &disk.reads });
                     prop_assert_eq!(&touched[..], expected.unwrap_or(&[]));
                 }
                 Step::Delete(file) => {
@@ -340,13 +344,13 @@ proptest! {
                     let owned = model.remove(&file).unwrap();
                     let freed = filesystem.delete(file, &mut disk).unwrap();
                     prop_assert_eq!(freed as usize, owned.len());
-                    let discarded = Told::pages(&disk.discards);
+                    let discarded = RecordingDisk::pages(&disk.discards);
                     prop_assert_eq!(discarded, if online && !swallowed { owned } else { vec![] });
                 }
                 Step::Trim(a, b, minimum) => {
                     let (a, b) = (a.min(b).min(pages), a.max(b).min(pages));
                     let done = filesystem.trim(a..b, minimum, &mut disk);
-                    let discarded = Told::pages(&disk.discards);
+                    let discarded = RecordingDisk::pages(&disk.discards);
                     for page in &discarded {
                         prop_assert!((a..b).contains(page));
                         prop_assert!(!model.values().any(|owned| owned.contains(page)));
@@ -356,7 +360,7 @@ proptest! {
                     }
                     let small = disk.discards.iter().any(|extent| extent.pages < minimum);
                     prop_assert!(!small);
-                    if minimum <= 1 && reach == Reach::Heard && a == 0 && b == pages {
+                    if minimum <= 1 && reach == Reach::Executed && a == 0 && b == pages {
                         prop_assert_eq!(filesystem.space().free_untrimmed_pages, 0);
                     }
                 }
@@ -364,7 +368,7 @@ proptest! {
                     for extent in std::mem::replace(&mut planned, filesystem.trim_plan(0..pages, 1)) {
                         filesystem.discard_free(extent, &mut disk);
                     }
-                    for page in Told::pages(&disk.discards) {
+                    for page in RecordingDisk::pages(&disk.discards) {
                         prop_assert!(!model.values().any(|owned| owned.contains(&page)));
                     }
                 }
@@ -379,7 +383,7 @@ proptest! {
             prop_assert!(space.believed_untrimmed_pages <= space.free_untrimmed_pages);
             for (&file, owned) in &model {
                 let extents: Vec<Extent> = filesystem.extents(file).collect();
-                prop_assert_eq!(&Told::pages(&extents), owned);
+                prop_assert_eq!(&RecordingDisk::pages(&extents), owned);
             }
         }
     }

@@ -5,7 +5,7 @@
 pub enum BlockState {
     /// Erased.
     Free,
-    /// A frontier: being written.
+    /// A frontier: open for writing.
     Open,
     /// Full; may be collected.
     Closed,
@@ -14,23 +14,23 @@ pub enum BlockState {
 /// A block, for display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BlockView {
-    /// Pages that hold data.
+    /// Number of valid pages.
     pub valid: u32,
     /// Number of erases.
     pub erased: u32,
-    /// Its state.
+    /// The block's state.
     pub state: BlockState,
-    /// The stream whose pages it holds; 0 while it is free.
+    /// The stream whose pages it holds; 0 if free.
     pub stream: u8,
 }
 
 /// A page of a block, for display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PageState {
-    /// Erased, to be programmed.
+    /// Erased, ready to be programmed.
     Free,
-    /// Holds this logical page.
+    /// Holds the given logical page.
     Valid(u32),
-    /// Overwritten or discarded, until its block is erased.
+    /// Overwritten or discarded; unusable until its block is erased.
     Invalid,
 }

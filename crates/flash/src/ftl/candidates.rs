@@ -1,21 +1,21 @@
-//! The blocks with the fewest valid pages, exactly, without a list of all blocks.
+//! An exact index of the blocks with the fewest valid pages, without listing all blocks.
 
-/// Closed blocks with at most [`Candidates::limit`] valid pages, by their number of valid pages, oldest
-/// first. The rest of the blocks are known to be worse, and cost nothing while their pages become
-/// invalid: that is nearly all of them nearly always.
+/// Closed blocks with fewer than `below` valid pages, grouped by their number of
+/// valid pages (their level), oldest first. All other blocks are known to be worse, and cost
+/// nothing while their pages become invalid; at most times that is nearly all blocks.
 #[derive(Debug, Clone)]
 pub(super) struct Candidates {
-    /// Next and previous in the circular list of a level; levels' heads come after the blocks.
+    /// Next and previous in a level's circular list; the heads of the levels come after the blocks.
     links: Vec<[u32; 2]>,
-    /// Blocks by level.
+    /// Number of blocks per level.
     len: Vec<u32>,
-    /// Index of the head of level 0: the number of blocks.
+    /// Index of the head of level 0, which is the number of blocks.
     heads: u32,
-    /// Blocks of fewer valid pages than this are in the lists: 0 to pages per block + 1.
+    /// Blocks with fewer valid pages than this are listed: 0 to pages per block + 1.
     below: u32,
-    /// No level below this one has a block.
+    /// All levels below this one are empty.
     lowest: u32,
-    /// Blocks in the lists.
+    /// Number of listed blocks.
     total: u32,
 }
 
@@ -23,7 +23,8 @@ const NEXT: usize = 0;
 const PREVIOUS: usize = 1;
 
 impl Candidates {
-    /// For so many blocks; `levels` is pages per block + 1, or 0 where nobody asks for candidates.
+    /// Creates the index for `blocks` blocks; `levels` is pages per block + 1, or 0 if candidates
+    /// are not used.
     pub(super) fn new(blocks: u32, levels: u32) -> Self {
         let nodes = if levels == 0 { 0 } else { blocks + levels };
         Self {
@@ -36,13 +37,13 @@ impl Candidates {
         }
     }
 
-    /// Blocks of fewer valid pages are in the lists.
+    /// Blocks with fewer valid pages than this are listed.
     #[inline]
     pub(super) fn below(&self) -> u32 {
         self.below
     }
 
-    /// A closed block of `level` valid pages, less than `below`.
+    /// Adds a closed block with `level` valid pages, fewer than `below`.
     pub(super) fn insert(&mut self, block: u32, level: u32) {
         let head = self.heads + level;
         let last = self.links[head as usize][PREVIOUS];
@@ -54,7 +55,7 @@ impl Candidates {
         self.lowest = self.lowest.min(level);
     }
 
-    /// A block that was inserted at `level`.
+    /// Removes a block listed at `level`.
     pub(super) fn remove(&mut self, block: u32, level: u32) {
         let [next, previous] = self.links[block as usize];
         self.links[previous as usize][NEXT] = next;
@@ -63,7 +64,8 @@ impl Candidates {
         self.total -= 1;
     }
 
-    /// The oldest of the blocks with the fewest valid pages; `None` where a [`Candidates::refill`] is due.
+    /// The oldest of the blocks with the fewest valid pages, or `None` if [`Candidates::refill`] is
+    /// due.
     pub(super) fn best(&mut self) -> Option<u32> {
         if self.total == 0 {
             return None;
@@ -74,8 +76,8 @@ impl Candidates {
         Some(self.links[(self.heads + self.lowest) as usize][NEXT])
     }
 
-    /// The best now becomes the worst level that is tracked such that a 64th of the closed blocks are:
-    /// `levels` are the closed blocks and their valid pages, walked twice.
+    /// Rebuilds the lists so that at least a 64th of the closed blocks is listed. `levels` yields
+    /// the closed blocks with their valid pages and is walked twice.
     pub(super) fn refill(&mut self, levels: impl Iterator<Item = (u32, u32)> + Clone) {
         let mut histogram = vec![0u32; self.len.len()];
         let mut closed = 0u32;
@@ -101,7 +103,7 @@ impl Candidates {
         }
     }
 
-    /// Forgets the worst levels while there are many more candidates than a collection needs.
+    /// Drops the worst levels while there are many more candidates than garbage collection needs.
     pub(super) fn trim(&mut self, blocks: u32) {
         while self.total > blocks / 32 + 8 {
             let worst = self.below - 1;
@@ -117,7 +119,7 @@ impl Candidates {
         }
     }
 
-    /// Blocks of a level, for the invariant checker.
+    /// The blocks of a level, for the invariant checker.
     pub(super) fn level(&self, level: u32) -> impl Iterator<Item = u32> {
         let head = self.heads + level;
         let mut at = head;
@@ -129,12 +131,12 @@ impl Candidates {
         .take(nodes)
     }
 
-    /// Bytes of the lists.
+    /// Memory of the lists, in bytes.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.links) + size_of_val(&*self.len)
     }
 
-    /// Blocks in the lists.
+    /// Number of listed blocks.
     pub(super) fn total(&self) -> u32 {
         self.total
     }

@@ -1,23 +1,24 @@
-//! What must hold of the tables between two requests.
+//! Invariants of the tables, which hold between requests.
 
 use super::BlockState;
 use super::Collection;
-use super::books::NONE;
+use super::physical::NONE;
 use super::tables::Tables;
 
 impl Tables {
-    /// Whether the bit of a page says that it is valid.
+    /// Whether a physical page is valid.
     pub(super) fn is_valid(&self, block: u32, page: u32) -> bool {
         let place = (block << self.page_bits) | page;
         self.valid[(place / 64) as usize] & (1 << (place % 64)) != 0
     }
 
-    /// Pages of a block that are programmed since it was erased.
+    /// Pages of a block that have been programmed since it was erased.
     pub(super) fn programmed(&self, block: u32) -> u32 {
         match self.state[block as usize] {
             BlockState::Free => 0,
             BlockState::Closed => self.pages_per_block,
-            // A full frontier may still name a block that another has opened since.
+            // A full frontier may still name a block that has since been opened by another
+            // frontier.
             BlockState::Open => self
                 .frontiers
                 .iter()
@@ -26,7 +27,7 @@ impl Tables {
         }
     }
 
-    /// Valid pages of a block: an open one's count has those to come in it.
+    /// Valid pages of a block. The count of an open block includes its pages not programmed yet.
     pub(super) fn valid_pages(&self, block: u32) -> u32 {
         let count = u32::from(self.count[block as usize]);
         match self.state[block as usize] {
@@ -41,7 +42,8 @@ impl Tables {
         self.check_lists()
     }
 
-    /// Logical to physical and back is one to one, and all that is valid is mapped.
+    /// The mapping between logical and physical pages is one to one, and every valid page is
+    /// mapped.
     fn check_mapping(&self) -> Result<(), String> {
         let mut mapped = 0;
         for (page, place) in (0u32..).zip(&self.l2p).filter(|(_, place)| **place != NONE) {
@@ -79,7 +81,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Each block's count is the number of its bits, and nothing is set where nothing can be.
+    /// Each block's count matches its bits, and no bit is set where there is no valid page.
     fn check_blocks(&self) -> Result<(), String> {
         let words = 1usize << (self.page_bits - 6);
         for (block, bits) in (0u32..).zip(self.valid.chunks(words)) {
@@ -110,7 +112,7 @@ impl Tables {
         Ok(())
     }
 
-    /// A block is free, open or closed, and in the list of its kind, once.
+    /// Every block is free, open or closed, and is in the matching list exactly once.
     fn check_lists(&self) -> Result<(), String> {
         let of =
             |state| (0..self.blocks()).filter(move |block| self.state[*block as usize] == state);
@@ -152,7 +154,7 @@ impl Tables {
         }
     }
 
-    /// The candidates are the closed blocks with fewer valid pages than the bound, each at its level.
+    /// The candidates are the closed blocks below the bound, each at its level.
     fn check_candidates(&self) -> Result<(), String> {
         let below = self.candidates.below();
         let closed = (0..self.blocks())

@@ -1,12 +1,12 @@
-//! Which block is erased next, and where its valid pages go.
+//! Victim selection and moving of valid pages.
 
-use super::books::WORD_BITS;
+use super::physical::WORD_BITS;
 use super::prefetch::prefetch;
 use super::tables::{Frontier, Tables};
 use super::{BlockState, Collection, Medium};
 
 impl Tables {
-    /// The next victim, no longer among the candidates.
+    /// Chooses the next victim and removes it from the candidates.
     fn victim(&mut self) -> u32 {
         match self.collection {
             Collection::Greedy => {
@@ -35,7 +35,7 @@ impl Tables {
         }
     }
 
-    /// Prefetches what the next collection will read, as far as is known.
+    /// Prefetches the data that the next collection will read, if the next victim is already known.
     fn prefetch_victim(&mut self) {
         const LINE_BYTES: usize = 64;
         let next = match self.collection {
@@ -72,7 +72,7 @@ impl Tables {
         }
     }
 
-    /// A closed block at random.
+    /// Draws a closed block at random.
     fn draw(&mut self) -> u32 {
         loop {
             let block = self.random.below_u32(self.blocks());
@@ -82,7 +82,7 @@ impl Tables {
         }
     }
 
-    /// Moves the valid pages of a block away and erases it.
+    /// Moves a victim's valid pages to a frontier and erases it.
     #[inline(never)]
     pub(super) fn collect<M: Medium>(&mut self, medium: &mut M) {
         let victim = self.victim();
@@ -120,7 +120,8 @@ impl Tables {
         medium.collect(valid as u32);
     }
 
-    /// The logical pages that the block holds, and their number; clears their bits.
+    /// Copies the logical pages that the block holds to `pages`, clears their bits and returns
+    /// their number.
     #[inline]
     fn gather(&mut self, block: u32, pages: &mut [u32]) -> usize {
         let first = self.first_word(block);

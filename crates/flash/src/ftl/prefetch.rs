@@ -1,9 +1,9 @@
-//! What the processor and the kernel are told about memory that will be wanted: hints, without effect
-//! on any value. The crate's only unsafe code.
+//! Memory hints for the processor and the kernel, which never affect results. The crate's only
+//! unsafe code.
 
 #![allow(unsafe_code)]
 
-/// The line of `table[index]` will be wanted. An index beyond the end is ignored.
+/// Prefetches the cache line of `table[index]`. An index beyond the end is ignored.
 #[inline(always)]
 pub(super) fn prefetch<T>(table: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -17,8 +17,8 @@ pub(super) fn prefetch<T>(table: &[T], index: usize) {
     let _ = (table, index);
 }
 
-/// A table of so many equal values on huge pages where the kernel has them: random access to 256 MB
-/// through pages of 4 KiB misses the TLB every time.
+/// Allocates a table of `len` equal values, on huge pages if the kernel has them: random access to
+/// 256 MB through pages of 4 KiB misses the TLB every time.
 pub(super) fn table<T: Copy>(len: usize, value: T) -> Vec<T> {
     let mut table = Vec::with_capacity(len);
     #[cfg(target_os = "linux")]

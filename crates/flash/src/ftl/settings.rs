@@ -5,19 +5,19 @@ use std::fmt;
 use std::str::FromStr;
 use units::ValueError;
 
-/// The policy that chooses the victim of garbage collection.
+/// Victim selection policy of garbage collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Collection {
-    /// The block with the fewest valid pages, exact rather than sampled. Among equals, the one that reached
-    /// that number first.
+    /// The block with the fewest valid pages, exact rather than sampled. Ties go to the block that
+    /// reached that number first.
     Greedy,
     /// The block that was filled first.
     Fifo,
-    /// The best of so many blocks drawn at random, with replacement.
+    /// The best of this many blocks drawn at random, with replacement.
     DChoices(u32),
 }
 
-/// `greedy`, `fifo`, `d-choices:10`.
+/// Writes `greedy`, `fifo` or `d-choices:10`.
 impl fmt::Display for Collection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -28,7 +28,7 @@ impl fmt::Display for Collection {
     }
 }
 
-/// Reads what [`Display`](fmt::Display) writes.
+/// Parses the format that [`Display`](fmt::Display) writes.
 impl FromStr for Collection {
     type Err = ValueError;
 
@@ -58,19 +58,19 @@ pub struct Settings {
     pub geometry: Geometry,
     /// The collection policy.
     pub collection: Collection,
-    /// Streams of the host, each with a frontier of its own: 1 to 8.
+    /// Number of host streams, each with its own frontier: 1 to 8.
     pub streams: u8,
-    /// Moved pages have frontiers of their own (by the stream that they came from, where
-    /// there are several); without it they share the host's.
+    /// Whether moved pages have their own frontiers, one per stream. If not, they share the host's.
     pub separate_moved: bool,
-    /// Blocks that are kept free, at least 1: collection writes to one before it erases the victim.
+    /// Blocks kept free, at least 1: collection writes to one before it erases the victim.
     pub free_blocks_min: u32,
-    /// Seed of all random numbers.
+    /// Seed for all random numbers.
     pub seed: u64,
 }
 
 impl Settings {
-    /// The drive of most models: greedy, one stream, moved pages apart, two blocks free, seed 1.
+    /// The drive most models assume: greedy, one stream, separate frontier for moved pages, two
+    /// free blocks, seed 1.
     pub fn new(geometry: Geometry) -> Self {
         Self {
             geometry,

@@ -1,33 +1,34 @@
-//! The tables of the translation layer and what moves in them.
+//! The tables of the translation layer and the operations on them.
 //!
-//! A host write touches three places at random: the page's entry of logical-to-physical, and of the
-//! block that held the page before one bit and one count. Physical-to-logical is written in order, and
-//! read in order when a block is collected: the price is the bit by which collection sees what is
-//! valid.
+//! A host write touches three random places: the page's logical-to-physical entry, and one bit and
+//! one count of the block that held the page before. Physical-to-logical is written in order, and
+//! read in order when a block is collected; the price is the extra valid bit that collection has to
+//! check.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::books::{Books, NONE, WORD_BITS};
 use super::candidates::Candidates;
+use super::physical::{NONE, PhysicalTables, WORD_BITS};
 use super::prefetch::{prefetch, table};
 use super::{BlockState, Collection, Counters, Medium, Settings};
 use crate::geometry::{GeometryError, page_bits};
 use crate::random::Random;
 
-/// Pages that are prefetched together: enough to hide a miss, few enough to stay in the nearest cache.
+/// Pages prefetched together: enough to hide a miss, few enough to stay in the L1 cache.
 const BATCH: usize = 64;
-/// A bitmap of so many words stays in a near cache by itself: 256 KiB, 2 million pages.
+/// A bitmap of up to this many words stays in a near cache anyway: 256 KiB, 2 million pages.
 const WORDS_NEAR: usize = 1 << 15;
-/// Of the seed for the blocks that [`Collection::DChoices`] draws.
+/// Mixed into the seed for the blocks that [`Collection::DChoices`] draws.
 const CHOICES: u64 = u64::from_be_bytes(*b"ftl::cho");
 
-/// A block that is being written.
+/// A frontier: a block being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Frontier {
-    /// `NONE` before the first write; a full frontier keeps its (closed) block until more is written.
+    /// `NONE` before the first write; a full frontier keeps its (closed) block until the next
+    /// write.
     pub(super) block: u32,
-    /// The next page to program: pages per block where a new block is wanted.
+    /// The next page to program; equals pages per block if a new block is needed.
     pub(super) next: u32,
 }
 
@@ -36,13 +37,14 @@ pub(super) struct Tables {
     pub(super) pages_per_block: u32,
     /// A physical page number is `block << page_bits | page`.
     pub(super) page_bits: u32,
-    /// By logical page its physical page, or `NONE`.
+    /// Logical to physical page, or `NONE`.
     pub(super) l2p: Vec<u32>,
-    /// By block times pages per block, without gaps.
+    /// Physical to logical page, indexed by block times pages per block, without gaps.
     pub(super) p2l: Vec<u32>,
-    /// By physical page. An open block's bits are set beyond what is programmed too.
+    /// One bit per physical page. In an open block the bits of pages not programmed yet are set
+    /// too.
     pub(super) valid: Vec<u64>,
-    /// Valid pages of a block; those of an open block that are not yet programmed count.
+    /// Valid pages per block; in an open block, pages not programmed yet count as valid.
     pub(super) count: Vec<u16>,
     pub(super) erased: Vec<u32>,
     pub(super) state: Vec<BlockState>,
@@ -53,22 +55,23 @@ pub(super) struct Tables {
     pub(super) candidates: Candidates,
     /// Closed blocks for `Collection::Fifo`.
     pub(super) queue: VecDeque<u32>,
-    /// Erased blocks, longest ago first.
+    /// Erased blocks, oldest erase first.
     pub(super) free: VecDeque<u32>,
-    /// Of the host's streams, then of the moved pages of each where these are separate.
+    /// Frontiers of the host's streams, followed by the frontiers for moved pages if those are
+    /// separate.
     pub(super) frontiers: Vec<Frontier>,
-    /// Index of the first frontier of moved pages.
+    /// Index of the first frontier for moved pages.
     pub(super) moved: usize,
-    /// Free blocks that the host cannot have: the reserve, and one for each frontier without any yet.
+    /// Free blocks that the host cannot use: the reserve, and one for each frontier not opened yet.
     pub(super) kept: u32,
     pub(super) counters: Counters,
     pub(super) mapped: u64,
     pub(super) random: Random,
-    /// Logical pages of the block that is being collected.
+    /// Logical pages of the block being collected.
     pub(super) scratch: Vec<u32>,
 }
 
-/// The batches of `pages`, each with what comes after it.
+/// Splits `pages` into batches, each paired with the pages that follow it.
 fn batches(pages: &[u32]) -> impl Iterator<Item = (&[u32], &[u32])> {
     let mut rest = pages;
     std::iter::from_fn(move || {
@@ -98,13 +101,15 @@ impl Tables {
         let streams = usize::from(settings.streams);
         let frontiers = streams * if settings.separate_moved { 2 } else { 1 };
         let page_bits = page_bits(geometry.pages_per_block);
-        // When a victim is chosen, the frontier that needs room is full and a data block already:
-        // so that collection chooses among `data_blocks`, as the formulas have it, it brings none.
+        // When a victim is chosen, the frontier that needs room is full and already counts as a
+        // data block, so it adds none here. Collection then chooses among `data_blocks`, as the
+        // formulas assume.
         let blocks = u64::from(geometry.data_blocks)
             + u64::from(settings.free_blocks_min)
             + frontiers as u64
             - 1;
-        // The last page number must stay free for `NONE`, candidates need numbers for their levels.
+        // The last page number must stay free for `NONE`, and the candidates' levels need numbers
+        // too.
         let levels = geometry.pages_per_block + 1;
         if blocks << page_bits > u64::from(NONE) || blocks + u64::from(levels) > u64::from(NONE) {
             return Err(error(
@@ -165,10 +170,10 @@ impl Tables {
         blocks
     }
 
-    /// A number for all that the tables say; FNV-1a by words.
+    /// A hash of the tables: FNV-1a by words.
     pub(super) fn digest(&self) -> u64 {
         fn add(digest: u64, word: u64) -> u64 {
-            // The rotation brings high bits down: multiplication only carries upwards.
+            // The rotation brings high bits down, since multiplication only carries upwards.
             ((digest ^ word).wrapping_mul(0x0000_0100_0000_01b3)).rotate_left(29)
         }
         let words = [
@@ -198,7 +203,7 @@ impl Tables {
             .fold(0xcbf2_9ce4_8422_2325, add)
     }
 
-    /// Bytes of all tables.
+    /// Memory of all tables, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let bytes = size_of_val(&*self.l2p)
             + size_of_val(&*self.p2l)
@@ -213,12 +218,12 @@ impl Tables {
         bytes as u64
     }
 
-    /// Where the first word of a block's bits is.
+    /// Index of the first bitmap word of a block.
     pub(super) fn first_word(&self, block: u32) -> usize {
         (block as usize) << (self.page_bits - WORD_BITS.trailing_zeros())
     }
 
-    /// Words of a block that hold bits.
+    /// Bitmap words in use per block.
     pub(super) fn words(&self) -> usize {
         self.pages_per_block.div_ceil(WORD_BITS) as usize
     }
@@ -227,10 +232,10 @@ impl Tables {
 
     pub(super) fn write<M: Medium>(&mut self, pages: &[u32], stream: usize, medium: &mut M) {
         self.counters.host_pages += pages.len() as u64;
-        self.fetch(pages);
+        self.prefetch_entries(pages);
         for (batch, ahead) in batches(pages) {
-            self.fetch(ahead);
-            self.locate(batch);
+            self.prefetch_entries(ahead);
+            self.prefetch_invalidation(batch);
             let mut rest = batch;
             while !rest.is_empty() {
                 let room = self.make_room(stream, medium);
@@ -241,9 +246,9 @@ impl Tables {
         }
     }
 
-    /// Prefetches where the first of the pages are mapped.
+    /// Prefetches the mapping entries of the first batch of `pages`.
     #[inline]
-    fn fetch(&self, pages: &[u32]) {
+    fn prefetch_entries(&self, pages: &[u32]) {
         for page in pages.iter().take(BATCH) {
             prefetch(&self.l2p, *page as usize);
         }
@@ -251,7 +256,7 @@ impl Tables {
 
     /// Prefetches what invalidating the pages will touch.
     #[inline]
-    fn locate(&self, batch: &[u32]) {
+    fn prefetch_invalidation(&self, batch: &[u32]) {
         if self.valid.len() <= WORDS_NEAR {
             return;
         }
@@ -264,9 +269,10 @@ impl Tables {
         }
     }
 
-    /// The same for consecutive logical pages; what lies behind the page before is fetched already.
+    /// Like `locate`, for consecutive logical pages; skips pages physically following the previous
+    /// one, which are prefetched already.
     #[inline]
-    fn locate_run(&self, run: Range<usize>) {
+    fn prefetch_run_invalidation(&self, run: Range<usize>) {
         if self.valid.len() <= WORDS_NEAR {
             return;
         }
@@ -280,7 +286,7 @@ impl Tables {
         }
     }
 
-    /// Programs pages that the frontier has room for.
+    /// Programs pages into the frontier, which must have room for them.
     #[inline]
     fn program<M: Medium>(&mut self, pages: &[u32], stream: usize, medium: &mut M) {
         let Frontier { block, next } = self.frontiers[stream];
@@ -288,13 +294,13 @@ impl Tables {
         self.p2l[first..first + pages.len()].copy_from_slice(pages);
         let place = (block << self.page_bits) | next;
         let mut mapped = 0;
-        let (l2p, mut books) = self.books();
+        let (l2p, mut physical) = self.physical();
         for (at, page) in (0..).zip(pages) {
             let old = std::mem::replace(&mut l2p[*page as usize], place + at);
             if old == NONE {
                 mapped += 1;
             } else {
-                books.invalidate(old);
+                physical.invalidate(old);
             }
         }
         self.mapped += mapped;
@@ -304,7 +310,7 @@ impl Tables {
         self.advance(stream, next + pages);
     }
 
-    /// Where on the flash a page of a block is.
+    /// The physical page number of a page of a block.
     #[inline]
     pub(super) fn place(&self, block: u32, next: u32) -> u32 {
         block * self.pages_per_block + next
@@ -341,17 +347,17 @@ impl Tables {
             *entry = page;
         }
         let run = first as usize..first as usize + pages as usize;
-        self.locate_run(run.clone());
+        self.prefetch_run_invalidation(run.clone());
         let place = (block << self.page_bits) | next;
         let mut mapped = 0;
-        let (l2p, mut books) = self.books();
+        let (l2p, mut physical) = self.physical();
         let entries = &mut l2p[run];
         for (at, entry) in (0..).zip(entries) {
             let old = std::mem::replace(entry, place + at);
             if old == NONE {
                 mapped += 1;
             } else {
-                books.invalidate(old);
+                physical.invalidate(old);
             }
         }
         self.mapped += mapped;
@@ -359,7 +365,7 @@ impl Tables {
         self.advance(stream, next + pages);
     }
 
-    /// The frontier is written up to `next`.
+    /// Moves the frontier's write position to `next`, and closes its block if full.
     pub(super) fn advance(&mut self, frontier: usize, next: u32) {
         self.frontiers[frontier].next = next;
         if next == self.pages_per_block {
@@ -367,10 +373,11 @@ impl Tables {
         }
     }
 
-    /// Logical to physical, and what is kept of blocks, apart.
+    /// Borrows the logical-to-physical table and the tables of physical pages and blocks
+    /// separately.
     #[inline]
-    fn books(&mut self) -> (&mut [u32], Books<'_>) {
-        let books = Books {
+    fn physical(&mut self) -> (&mut [u32], PhysicalTables<'_>) {
+        let physical = PhysicalTables {
             valid: &mut self.valid,
             count: &mut self.count,
             state: &self.state,
@@ -378,20 +385,20 @@ impl Tables {
             below: self.candidates.below(),
             candidates: &mut self.candidates,
         };
-        (&mut self.l2p, books)
+        (&mut self.l2p, physical)
     }
 
     // ---- discards ----
 
     pub(super) fn discard(&mut self, pages: &[u32]) -> u64 {
         let mut unmapped = 0;
-        self.fetch(pages);
+        self.prefetch_entries(pages);
         for (batch, ahead) in batches(pages) {
-            self.fetch(ahead);
-            self.locate(batch);
-            let (l2p, mut books) = self.books();
+            self.prefetch_entries(ahead);
+            self.prefetch_invalidation(batch);
+            let (l2p, mut physical) = self.physical();
             for page in batch {
-                unmapped += u64::from(books.unmap(&mut l2p[*page as usize]));
+                unmapped += u64::from(physical.unmap(&mut l2p[*page as usize]));
             }
         }
         self.unmapped(unmapped)
@@ -402,10 +409,10 @@ impl Tables {
         let end = first as usize + pages as usize;
         for start in (first as usize..end).step_by(BATCH) {
             let run = start..end.min(start + BATCH);
-            self.locate_run(run.clone());
-            let (l2p, mut books) = self.books();
+            self.prefetch_run_invalidation(run.clone());
+            let (l2p, mut physical) = self.physical();
             for entry in &mut l2p[run] {
-                unmapped += u64::from(books.unmap(entry));
+                unmapped += u64::from(physical.unmap(entry));
             }
         }
         self.unmapped(unmapped)
@@ -419,7 +426,8 @@ impl Tables {
 
     // ---- blocks ----
 
-    /// Pages that the frontier has room for, at least one, after what collection that takes.
+    /// Collects garbage if necessary, and returns the number of free pages in the frontier (at
+    /// least 1).
     #[inline]
     fn make_room<M: Medium>(&mut self, frontier: usize, medium: &mut M) -> usize {
         loop {
@@ -427,13 +435,13 @@ impl Tables {
             if room > 0 {
                 return room as usize;
             }
-            self.make_way(frontier, medium);
+            self.open_or_collect(frontier, medium);
         }
     }
 
     /// Opens a block for the frontier, or collects one.
     #[cold]
-    fn make_way<M: Medium>(&mut self, frontier: usize, medium: &mut M) {
+    fn open_or_collect<M: Medium>(&mut self, frontier: usize, medium: &mut M) {
         let first = u32::from(self.frontiers[frontier].block == NONE);
         if self.free.len() > (self.kept - first) as usize {
             self.open(frontier);
@@ -475,7 +483,7 @@ impl Tables {
         }
     }
 
-    /// A frontier's last page is programmed.
+    /// Marks a block as closed after its last page was programmed.
     fn close(&mut self, block: u32) {
         self.state[block as usize] = BlockState::Closed;
         match self.collection {

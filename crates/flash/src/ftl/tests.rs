@@ -1,20 +1,21 @@
-//! Random workloads against what must hold, a drive written out page by page, and the closed forms.
+//! Random workloads checked against invariants, a small drive worked out by hand, and the closed
+//! forms.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Adds up what a medium hears.
+/// Counts the operations reported to a medium.
 #[derive(Debug, Clone, Default)]
-struct Heard {
+struct Executed {
     programmed: u64,
     collected: u64,
     moved: u64,
-    /// The place of the last program, for each to follow the one before.
+    /// Place of the last program, to check that each follows the one before.
     places: Vec<u32>,
 }
 
-impl Medium for Heard {
+impl Medium for Executed {
     fn program(&mut self, first_place: u32, pages: u32) {
         self.programmed += u64::from(pages);
         self.places.extend(first_place..first_place + pages);
@@ -36,7 +37,7 @@ enum Request {
 /// Requests on `pages` pages; numbers beyond the end wrap around.
 fn requests(pages: u32, streams: u8) -> impl Strategy<Value = Vec<Request>> {
     let stream = 0..streams;
-    // Half of the batches write few pages again and again: blocks with next to nothing valid.
+    // Half of the batches repeatedly write few pages: blocks with almost no valid pages.
     let page = prop_oneof![0..pages, 0..pages.min(7)];
     let batch = proptest::collection::vec(page, 0..200);
     let run = (0..pages, 0..pages).prop_map(move |(first, len)| (first, len.min(pages - first)));
@@ -49,7 +50,8 @@ fn requests(pages: u32, streams: u8) -> impl Strategy<Value = Vec<Request>> {
     proptest::collection::vec(request, 1..40)
 }
 
-/// Blocks that fill words of the bitmap, that do not, of one word and of several, of one page.
+/// Blocks that fill bitmap words exactly or not, that span one word or several, or hold a single
+/// page.
 const PAGES_PER_BLOCK: [u32; 7] = [1, 5, 32, 64, 100, 130, 256];
 
 fn settings() -> impl Strategy<Value = (Settings, PowerOn)> {
@@ -91,8 +93,8 @@ fn drives() -> impl Strategy<Value = ((Settings, PowerOn), Vec<Request>)> {
     })
 }
 
-/// Does a request, and to `held` what it should do to the pages that the drive holds: how many
-/// it unmapped.
+/// Submits a request, applies it to `held` (which pages the drive should hold), and returns how
+/// many pages it should have unmapped.
 fn submit<M: Medium>(drive: &mut Ftl<M>, held: &mut [bool], request: &Request) -> u64 {
     let mut write = |page: u32| held[page as usize] = true;
     match request {
@@ -123,7 +125,7 @@ fn submit<M: Medium>(drive: &mut Ftl<M>, held: &mut [bool], request: &Request) -
     }
 }
 
-/// How many of the pages were held.
+/// Clears the pages in `held`, and returns how many were set.
 fn forget(held: &mut [bool], pages: impl Iterator<Item = u32>) -> u64 {
     pages
         .map(|page| u64::from(std::mem::take(&mut held[page as usize])))
@@ -134,8 +136,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn nothing_is_lost_and_all_lists_agree(((settings, power_on), requests) in drives()) {
-        let mut drive = Ftl::new(settings, power_on, Heard::default()).unwrap();
+    fn invariants_hold_after_every_request(((settings, power_on), requests) in drives()) {
+        let mut drive = Ftl::new(settings, power_on, Executed::default()).unwrap();
         drive.check().unwrap();
         prop_assert_eq!(drive.counters(), Counters::default());
         let full = power_on != PowerOn::Empty;
@@ -150,7 +152,7 @@ proptest! {
             prop_assert_eq!(drive.is_mapped(page), *held);
             prop_assert_eq!(drive.place(page).is_some(), *held);
         }
-        // What is held lies in one place, which says so.
+        // Every held page has one location, which points back to it.
         let blocks = u32::try_from(drive.blocks().len()).unwrap();
         let mut shown: Vec<u32> = (0..blocks)
             .flat_map(|block| drive.page_states(block))
@@ -162,18 +164,18 @@ proptest! {
         shown.sort_unstable();
         let expected = (0..).zip(&held).filter(|(_, held)| **held).map(|(page, _)| page);
         prop_assert!(expected.eq(shown));
-        // The medium heard what was counted.
+        // The medium was told of exactly what was counted.
         let (counters, heard) = (drive.counters(), drive.medium());
         prop_assert_eq!(counters.host_pages, heard.programmed);
         prop_assert_eq!(counters.moved_pages, heard.moved);
         prop_assert_eq!(counters.erased_blocks, heard.collected);
-        // The reserve is there again after every request.
+        // The free reserve is restored after every request.
         let free = drive.blocks().filter(|block| block.state == BlockState::Free).count();
         prop_assert!(free >= settings.free_blocks_min as usize);
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_bytes(((settings, power_on), requests) in drives()) {
+    fn the_same_seed_gives_the_same_digest(((settings, power_on), requests) in drives()) {
         let run = || {
             let mut drive = Ftl::new(settings, power_on, Timeless).unwrap();
             let mut held = vec![true; drive.geometry().logical_pages.try_into().unwrap()];
@@ -188,10 +190,10 @@ proptest! {
         prop_assert_eq!(run(), run());
     }
 
-    /// In batches, in runs or page by page: the same requests are the same drive.
+    /// Requests split into batches, runs or single pages produce the same drive.
     #[test]
-    fn a_batch_is_its_pages(((settings, power_on), requests) in drives()) {
-        let mut whole = Ftl::new(settings, power_on, Heard::default()).unwrap();
+    fn batches_runs_and_single_pages_are_equivalent(((settings, power_on), requests) in drives()) {
+        let mut whole = Ftl::new(settings, power_on, Executed::default()).unwrap();
         let mut single = whole.clone();
         for request in &requests {
             match request {
@@ -225,9 +227,9 @@ proptest! {
         prop_assert_eq!(&whole.medium().places, &single.medium().places);
     }
 
-    /// The victim has the fewest valid pages of all closed blocks, whatever came before.
+    /// The victim always has the fewest valid pages of all closed blocks.
     #[test]
-    fn greedy_takes_the_best_block(
+    fn greedy_chooses_the_block_with_fewest_valid_pages(
         ((settings, power_on), requests) in drives(),
         pages in proptest::collection::vec(any::<proptest::sample::Index>(), 300),
     ) {
@@ -265,7 +267,7 @@ fn drive(spare: f64, per_block: u32, collection: Collection, logical: u64) -> Ft
     Ftl::new(settings, PowerOn::Aged { passes: 8 }, Timeless).unwrap()
 }
 
-/// Pages programmed by page written under uniform overwrites of the whole drive, four times.
+/// Write amplification under uniform overwrites of four times the whole drive.
 fn amplification(mut drive: Ftl) -> f64 {
     let mut random = Random::new(2);
     let pages = u32::try_from(drive.geometry().logical_pages).unwrap();
@@ -287,8 +289,9 @@ fn assert_close(found: f64, expected: f64) {
 }
 
 #[test]
-fn greedy_fifo_and_choices_amplify_as_the_papers_say() {
-    // Desnoyers 2012 for greedy and FIFO, Van Houdt 2013 for choices; evaluated apart from this crate.
+fn write_amplification_matches_the_papers() {
+    // Desnoyers 2012 for greedy and FIFO, Van Houdt 2013 for d-choices; values computed
+    // independently of this crate.
     for (collection, per_block, spare, expected) in [
         (Collection::Greedy, 256, 0.25, 2.668),
         (Collection::Greedy, 32, 0.07, 6.343),
@@ -321,7 +324,7 @@ fn sequential_overwrites_move_nothing() {
     }
 }
 
-/// Two data blocks of four pages and one that is kept free, worked by hand.
+/// Two data blocks of four pages and one kept free, worked out by hand.
 #[test]
 fn three_blocks_step_by_step() {
     let geometry = Geometry::new(6, 0.3, 4, 4096).unwrap();
@@ -331,9 +334,9 @@ fn three_blocks_step_by_step() {
         free_blocks_min: 1,
         ..Settings::new(geometry)
     };
-    let mut drive = Ftl::new(settings, PowerOn::Filled, Heard::default()).unwrap();
+    let mut drive = Ftl::new(settings, PowerOn::Filled, Executed::default()).unwrap();
     // 0: 0 1 2 3   1: 4 5 _ _
-    let states = |drive: &Ftl<Heard>, block| drive.page_states(block).collect::<Vec<_>>();
+    let states = |drive: &Ftl<Executed>, block| drive.page_states(block).collect::<Vec<_>>();
     assert_eq!(
         states(&drive, 1),
         [
@@ -348,14 +351,15 @@ fn three_blocks_step_by_step() {
     assert_eq!(drive.discard(&[2, 2]), 1);
     assert_eq!(drive.counters().erased_blocks, 0);
     drive.write(&[4], 0);
-    // Block 0 is the better one: page 3 moves to the reserve, before page 4, and block 0 is free.
+    // Block 0 has fewer valid pages: page 3 moves to the reserve, before page 4, and block 0
+    // becomes free.
     // 0: free   1: x 5 0 1   2: 3 4 _ _
     assert_eq!(drive.counters().erased_blocks, 1);
     assert_eq!(drive.counters().moved_pages, 1);
     drive.write(&[5, 0], 0);
     // 1: x x x 1   2: 3 4 5 0 (full)
     drive.write(&[3], 0);
-    // Block 1 has but page 1 left, which moves to block 0, before page 3.
+    // Block 1 has only page 1 left, which moves to block 0, before page 3.
     // 0: 1 3 _ _   1: free   2: x 4 5 0
     assert_eq!(drive.counters().erased_blocks, 2);
     assert_eq!(drive.counters().moved_pages, 2);
@@ -380,7 +384,7 @@ fn three_blocks_step_by_step() {
             (3, 0, BlockState::Closed),
         ]
     );
-    // What the medium heard: programs of the host at their places on the flash.
+    // What the medium was told: host programs at their physical places.
     assert_eq!(drive.medium().places, [6, 7, 9, 10, 11, 1]);
     drive.check().unwrap();
 }
@@ -388,7 +392,7 @@ fn three_blocks_step_by_step() {
 type Breakage = fn(&mut Tables);
 
 #[test]
-fn the_checker_sees_what_is_broken() {
+fn the_checker_detects_corruption() {
     let geometry = Geometry::new(1000, 0.25, 32, 4096).unwrap();
     let sound = Ftl::new(
         Settings::new(geometry),
@@ -421,7 +425,7 @@ fn the_checker_sees_what_is_broken() {
 }
 
 #[test]
-fn streams_keep_their_pages_apart() {
+fn streams_have_separate_blocks() {
     let geometry = Geometry::new(4096, 0.25, 64, 4096).unwrap();
     for separate_moved in [false, true] {
         let settings = Settings {
@@ -451,7 +455,7 @@ fn streams_keep_their_pages_apart() {
 
 #[test]
 #[should_panic(expected = "stream 1 of a drive with 1 streams")]
-fn a_stream_that_is_not_there() {
+fn a_stream_out_of_range() {
     drive(0.25, 32, Collection::Greedy, 1000).write(&[0], 1);
 }
 

@@ -11,17 +11,17 @@ pub enum ScenarioError {
     /// A number out of bounds.
     #[error("{what} is {found}, expected {expected}")]
     OutOfBounds {
-        /// The field, in words.
+        /// The quantity, in words.
         what: &'static str,
-        /// As given.
+        /// The value given.
         found: String,
-        /// In words.
+        /// The allowed range, in words.
         expected: &'static str,
     },
-    /// The drive.
+    /// Invalid drive.
     #[error(transparent)]
     Drive(#[from] DriveError),
-    /// The array.
+    /// Invalid array.
     #[error(transparent)]
     Raid0(#[from] Raid0Error),
     /// The files do not fit on the drive at their peak.
@@ -30,7 +30,7 @@ pub enum ScenarioError {
          for 100 %: lower the fill, or make files, merges or tables smaller"
     )]
     DoesNotFit {
-        /// Of the drive's pages.
+        /// Peak size in percent of the drive's pages.
         peak_percent: f64,
     },
     /// A file did not fit during the run.

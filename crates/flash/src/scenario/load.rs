@@ -1,20 +1,20 @@
-//! From the parts of a scenario to workloads, sizes in pages.
+//! Converts the parts of a scenario to workloads, with sizes in pages.
 
 use super::error::{ScenarioError, out_of_bounds};
 use super::part::Kind;
 use super::{Scale, Scenario};
-use crate::workload::churn::{Churn, Churning};
-use crate::workload::database::{Database, Pattern, Updating};
-use crate::workload::log::{Log, Logging};
+use crate::workload::churn::{Churn, ChurnWorkload};
+use crate::workload::database::{Database, DatabaseWorkload, Pattern};
+use crate::workload::log::{Log, LogWorkload};
 use crate::workload::lsm::{Lsm, LsmTree};
 use crate::workload::mix::Mix;
-use crate::workload::segments::{Indexing, Segments};
+use crate::workload::segments::{Segments, SegmentsWorkload};
 use crate::workload::{Namespace, Workload};
 
-/// Bytes that a part writes before others have their turn: what a kernel writes back in one go.
+/// Bytes a part writes before others get their turn: what a kernel writes back in one go.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// The mix of a scenario, for a filesystem of so many pages.
+/// The mix of a scenario, for a filesystem with `pages` pages.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -38,18 +38,18 @@ pub(super) fn mix(scenario: &Scenario, scale: &Scale, pages: u32) -> Result<Mix,
                     scenario.drive.page_bytes,
                 ),
             };
-            // Parts draw from seeds of their own: golden-section steps.
+            // Each part has its own seed, in golden-section steps.
             let seed = scenario
                 .seed
                 .wrapping_add(u64::from(index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            let site = Site {
+            let context = PartContext {
                 space_pages: space,
                 page_bytes: scenario.drive.page_bytes,
                 scale,
                 namespace,
                 seed,
             };
-            Ok((part.weight, build(part.kind, &site)?))
+            Ok((part.weight, build(part.kind, &context)?))
         })
         .collect::<Result<Vec<_>, ScenarioError>>()?;
     let mix = Mix::new(parts);
@@ -62,8 +62,8 @@ pub(super) fn mix(scenario: &Scenario, scale: &Scale, pages: u32) -> Result<Mix,
     Ok(mix)
 }
 
-/// Where and how large a part is.
-struct Site<'a> {
+/// Space, seed and file numbers of a part.
+struct PartContext<'a> {
     space_pages: u32,
     page_bytes: u32,
     scale: &'a Scale,
@@ -71,14 +71,14 @@ struct Site<'a> {
     seed: u64,
 }
 
-/// One part.
-fn build(kind: Kind, site: &Site<'_>) -> Result<Box<dyn Workload + Send>, ScenarioError> {
-    let Site {
+/// Builds the workload of one part.
+fn build(kind: Kind, context: &PartContext<'_>) -> Result<Box<dyn Workload + Send>, ScenarioError> {
+    let PartContext {
         space_pages,
         namespace,
         seed,
         ..
-    } = *site;
+    } = *context;
     if space_pages < 256 {
         return Err(out_of_bounds(
             "a workload's space, in simulated pages,",
@@ -90,8 +90,8 @@ fn build(kind: Kind, site: &Site<'_>) -> Result<Box<dyn Workload + Send>, Scenar
         Kind::Database {
             pattern,
             write_bytes,
-        } => Box::new(Updating::new(
-            site.database(pattern, write_bytes)?,
+        } => Box::new(DatabaseWorkload::new(
+            context.database(pattern, write_bytes)?,
             namespace,
             seed,
         )),
@@ -100,24 +100,24 @@ fn build(kind: Kind, site: &Site<'_>) -> Result<Box<dyn Workload + Send>, Scenar
             fan_out,
             level0_tables,
         } => Box::new(LsmTree::new(
-            site.lsm(table_bytes, fan_out, level0_tables)?,
+            context.lsm(table_bytes, fan_out, level0_tables)?,
             namespace,
         )),
         Kind::Segments {
             flush_bytes,
             segment_bytes_max,
             indices,
-        } => Box::new(Indexing::new(
-            site.segments(flush_bytes, segment_bytes_max, indices)?,
+        } => Box::new(SegmentsWorkload::new(
+            context.segments(flush_bytes, segment_bytes_max, indices)?,
             namespace,
         )),
         Kind::Log {
             file_bytes,
             recycled,
-        } => Box::new(Logging::new(
+        } => Box::new(LogWorkload::new(
             Log {
                 space_pages,
-                file_pages: site.file(file_bytes),
+                file_pages: context.file(file_bytes),
                 recycled,
             },
             namespace,
@@ -136,16 +136,16 @@ fn build(kind: Kind, site: &Site<'_>) -> Result<Box<dyn Workload + Send>, Scenar
             }
             let churn = Churn {
                 space_pages,
-                file_pages_min: site.file(file_bytes_min),
-                file_pages_max: site.file(file_bytes_max),
+                file_pages_min: context.file(file_bytes_min),
+                file_pages_max: context.file(file_bytes_max),
                 oldest_first,
             };
-            Box::new(Churning::new(churn, namespace, seed))
+            Box::new(ChurnWorkload::new(churn, namespace, seed))
         }
     })
 }
 
-impl Site<'_> {
+impl PartContext<'_> {
     fn file(&self, bytes: u64) -> u32 {
         (self.scale).file_pages(bytes, self.page_bytes, self.space_pages)
     }
@@ -171,7 +171,7 @@ impl Site<'_> {
             }
             _ => {}
         }
-        // A write is a request's size: it does not change with the drive's.
+        // A write has the size of a request, which does not scale with the drive.
         #[allow(clippy::cast_possible_truncation)] // clamped
         let write_pages = write_bytes
             .div_ceil(u64::from(self.page_bytes))
@@ -193,7 +193,7 @@ impl Site<'_> {
         }
         let space_pages = self.space_pages;
         let level0_tables = level0_tables.min(space_pages / 8);
-        // Level 0, and what its compaction needs, must leave room for the rest.
+        // Leaves room for the other levels besides level 0 and the space its compaction needs.
         let most = (space_pages / (8 * level0_tables)).max(1);
         Ok(Lsm {
             space_pages,
@@ -213,7 +213,7 @@ impl Site<'_> {
         }
         let space_pages = self.space_pages;
         let index_pages = (space_pages / indices).max(1);
-        // Tiers keep their proportion as far as pages allow.
+        // Tiers keep their proportions as far as whole pages allow.
         let segment_pages_max = self.file(largest).max(2);
         #[allow(
             clippy::cast_precision_loss,

@@ -1,4 +1,4 @@
-//! What came of a scenario.
+//! Results of a scenario.
 
 use std::ops::Range;
 
@@ -8,89 +8,90 @@ use super::{DriveSpec, Scale};
 use crate::ftl::Counters;
 use crate::time::{SlcFull, Timing};
 
-/// What came of a scenario. Shares and rates are those of the true drives; [`Counters`] are simulated
-/// ones.
+/// Results of a scenario. Shares and rates are those of the real drives; [`Counters`] are those of
+/// the simulated ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// How it was scaled.
+    /// The scale of the simulation.
     pub scale: Scale,
-    /// Spare area as built: blocks are whole.
+    /// Over-provisioning as built, with whole blocks.
     pub over_provisioning: f64,
-    /// Most pages of the workload's files at a time, by pages of the drives.
+    /// Peak size of the workload's files, as a share of the drives.
     pub peak_share: f64,
-    /// The series, in order, without gaps.
+    /// The series, in order and without gaps.
     pub intervals: Vec<Interval>,
-    /// Trims that ended in the series, in order.
+    /// Trims that ended within the series, in order.
     pub trims: Vec<TrimPass>,
-    /// Over all intervals.
+    /// Averages over all intervals.
     pub total: Point,
-    /// Reads over all intervals; `None` without any.
+    /// Latencies of reads over all intervals; `None` without reads.
     pub reads: Option<Latency>,
-    /// The same, counted.
+    /// Counters over all intervals.
     pub counters: Counters,
-    /// Written by the host in all intervals, in bytes.
+    /// Bytes written by the host in all intervals.
     pub written_bytes: u64,
-    /// Erases of a block: the most and the fewest of any block, since power-on.
+    /// Erase counts of the most and the least erased block, since power-on.
     pub erases: (u32, u32),
 }
 
-/// A stretch of the series.
+/// An interval of the series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Its begin, in hours since the begin of the series.
+    /// Start, in hours since the start of the series.
     pub hour: u32,
-    /// Its length.
+    /// Length in hours.
     pub hours: u32,
-    /// What was done.
+    /// Work done.
     pub counters: Counters,
-    /// Write amplification and what goes with it.
+    /// Write amplification, throughput and write latencies.
     pub point: Point,
-    /// Reads; `None` without any.
+    /// Latencies of reads; `None` without reads.
     pub reads: Option<Latency>,
-    /// Written by the host, in bytes.
+    /// Bytes written by the host.
     pub written_bytes: u64,
-    /// What the load would have written, in bytes.
+    /// Bytes the load would have written on fast enough drives.
     pub wanted_bytes: u64,
-    /// In some hour the drives were too slow for the load.
+    /// Whether the drives were too slow for the load in any hour.
     pub throttled: bool,
-    /// Live pages at its end, by pages of the drives.
+    /// Live pages at the end of the interval, as a share of the drives.
     pub live_share: f64,
-    /// Free pages that the drives still hold data for, at its end, by pages of the drives.
+    /// Free pages for which the drives still hold data at the end of the interval, as a share of
+    /// the drives.
     pub free_untrimmed_share: f64,
-    /// A trim began in it.
+    /// Whether a trim began in the interval.
     pub trimmed: bool,
 }
 
-/// What a drive was like for a while. `None` where nothing was written.
+/// Write performance over a period. Fields are `None` if nothing was written.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Point {
-    /// Pages programmed by page that the host wrote.
+    /// Pages programmed per page written by the host.
     pub write_amplification: Option<f64>,
-    /// What the drives could take without an end, at this write amplification, in megabytes (10^6 bytes)
-    /// a second: see [`sustained_mb_s`].
+    /// Sustained throughput at this write amplification, in megabytes (10^6 bytes) per second: see
+    /// [`sustained_mb_s`].
     pub sustained_mb_s: Option<f64>,
-    /// Of writes.
+    /// Latencies of writes.
     pub writes: Option<Latency>,
 }
 
-/// How long requests took, from when there was room for them in the queue, in microseconds. What the tail
-/// means on a scaled drive, [`Scale`] says.
+/// Latencies in microseconds, from the time the queue had room for the request. See [`Scale`] for
+/// what the tail means on a scaled drive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latency {
-    /// On average.
+    /// Mean.
     pub mean_us: f64,
-    /// Half of them at most.
+    /// Median.
     pub p50_us: f64,
-    /// 99 % at most.
+    /// 99th percentile.
     pub p99_us: f64,
-    /// 99.9 % at most.
+    /// 99.9th percentile.
     pub p999_us: f64,
-    /// All.
+    /// Maximum.
     pub max_us: f64,
 }
 
 impl Latency {
-    /// `None` without a request.
+    /// `None` if there are no requests.
     #[allow(clippy::cast_precision_loss)] // two digits are exact anyhow
     pub(super) fn of(histogram: &Histogram<u64>) -> Option<Self> {
         let at = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
@@ -104,45 +105,45 @@ impl Latency {
     }
 }
 
-/// A trim.
+/// A completed trim.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrimPass {
-    /// Its begin, in hours since the begin of the series.
+    /// Start, in hours since the start of the series.
     pub hour: u32,
-    /// Free extents (or pieces of them) that it discarded, in the simulation.
+    /// Number of free extents (or pieces of them) discarded in the simulation.
     pub ranges: u64,
-    /// What it discarded, in bytes: what `fstrim` reports.
+    /// Bytes discarded, as `fstrim` reports them.
     pub bytes: u64,
-    /// Of that, what the drives still held, in bytes.
+    /// Bytes for which the drives held data until then.
     pub released_bytes: u64,
-    /// How long it took, pauses included.
+    /// Duration, including pauses.
     pub seconds: f64,
 }
 
-/// From one trim to the next, on average over the series.
+/// A trim cycle, from one trim to the next, averaged over the series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cycle {
-    /// So many of them.
+    /// Number of cycles.
     pub cycles: u32,
-    /// After the trim: the first twelfth of the cycle (at least an interval), without the interval in
-    /// which it began.
+    /// After the trim: the first twelfth of the cycle (at least an interval), without the interval
+    /// in which the trim began.
     pub after: Point,
-    /// Before the next: the last twelfth.
+    /// Before the next trim: the last twelfth.
     pub before: Point,
 }
 
 impl Cycle {
-    /// By what share the sustained throughput falls between a trim and the next: 0.58 is 58 %.
-    /// `None` where nothing was written.
+    /// The share by which sustained throughput falls between a trim and the next: 0.58 is 58 %.
+    /// `None` if nothing was written.
     pub fn throughput_fall(&self) -> Option<f64> {
         Some(1.0 - self.before.sustained_mb_s? / self.after.sustained_mb_s?)
     }
 }
 
-/// What the drives can take without an end, in megabytes (10^6 bytes) a second, if collection goes on as
-/// these counters say: the bytes written by the time that the busiest of dies, channels and link is
-/// occupied with them. It is the time of [`crate::time::Clock`] without waiting: an upper bound that a deep
-/// queue comes near to. An SLC cache counts as full. `None` if nothing was written.
+/// Sustained throughput in megabytes (10^6 bytes) per second if collection continues at the rate of
+/// these counters: bytes written divided by the time for which the busiest of dies, channels and
+/// link is occupied with them. It is the timing of [`crate::time::Clock`] without waiting, an upper
+/// bound that a deep queue approaches. An SLC cache counts as full. `None` if nothing was written.
 #[allow(clippy::cast_precision_loss)] // a rate
 pub fn sustained_mb_s(
     counters: &Counters,
@@ -161,7 +162,7 @@ pub fn sustained_mb_s(
     };
     let (host, moved) = (counters.host_pages as f64, counters.moved_pages as f64);
     let blocks = counters.erased_blocks as f64;
-    // Of a die, its part of a block.
+    // Each die's part of a block.
     let erase_us = timing.erase_us
         * match timing.erase_bytes {
             0 => 1.0,
@@ -174,12 +175,12 @@ pub fn sustained_mb_s(
         }
         _ => program_us,
     };
-    // A victim is read page by page, or whole where that is less.
+    // A victim is read page by page, or as a whole if that takes less time.
     let block_us = timing.read_us * share.min(1.0) * f64::from(pages_per_block);
     let reads_us = (moved * timing.read_us).min(blocks * block_us);
     let dies_us = (host * host_us + moved * program_us + reads_us) / f64::from(timing.dies)
         + blocks * erase_us;
-    // Bytes by megabytes a second are microseconds.
+    // Bytes divided by megabytes per second give microseconds.
     let channels_us = (host + 2.0 * moved) * page / timing.bus_mb_s / f64::from(timing.channels);
     let link_us = timing.link_mb_s.map_or(0.0, |rate| host * page / rate);
     let busiest_us = dies_us.max(channels_us).max(link_us);
@@ -187,8 +188,8 @@ pub fn sustained_mb_s(
 }
 
 impl Outcome {
-    /// From trim to trim, on average; `None` unless there are two trims with written intervals between
-    /// them. The first trim of the series opens the first cycle: what was before it is left out.
+    /// The average trim cycle; `None` unless there are two trims with at least one interval between
+    /// them. The first trim of the series starts the first cycle; everything before it is ignored.
     pub fn cycle(&self, drive: &DriveSpec) -> Option<Cycle> {
         let begins: Vec<usize> = (0..self.intervals.len())
             .filter(|&index| self.intervals[index].trimmed)
@@ -196,7 +197,7 @@ impl Outcome {
         let (mut after, mut before, mut cycles) = (Counters::default(), Counters::default(), 0);
         let (mut after_latency, mut before_latency) = (Vec::new(), Vec::new());
         for pair in begins.windows(2) {
-            // The interval in which the trim began is neither; the one in which the next begins neither.
+            // Excludes the intervals in which this trim and the next one began.
             let cycle = pair[0] + 1..pair[1];
             if cycle.is_empty() {
                 continue;
@@ -223,10 +224,10 @@ impl Outcome {
         })
     }
 
-    /// Some intervals together: latencies are the mean of theirs.
+    /// Averages over several intervals; latencies are the mean of the intervals' latencies.
     ///
     /// # Panics
-    /// A range beyond the intervals.
+    /// If the range is beyond the intervals.
     pub fn mean(&self, intervals: Range<usize>, drive: &DriveSpec) -> Point {
         let mut counters = Counters::default();
         let mut latencies = Vec::new();
@@ -245,7 +246,7 @@ impl Outcome {
     }
 }
 
-/// Without latencies.
+/// A [`Point`] without latencies.
 pub(super) fn point(counters: &Counters, drive: &DriveSpec, scale: &Scale) -> Point {
     Point {
         write_amplification: counters.write_amplification(),

@@ -1,4 +1,4 @@
-//! The workloads of a scenario, sizes in bytes.
+//! The workloads of a scenario, with sizes in bytes.
 
 use crate::workload::database::Pattern;
 
@@ -7,49 +7,49 @@ use crate::workload::database::Pattern;
 pub enum Kind {
     /// A file that is overwritten in place.
     Database {
-        /// Which pages.
+        /// Which pages are written.
         pattern: Pattern,
-        /// Bytes of a write.
+        /// Bytes per write.
         write_bytes: u64,
     },
     /// A log-structured merge tree.
     Lsm {
-        /// Bytes of a table.
+        /// Bytes per table.
         table_bytes: u64,
-        /// Size of a level relative to the one above.
+        /// Size ratio of a level to the previous one.
         fan_out: u32,
-        /// Tables at level 0 that start a compaction.
+        /// Number of level 0 tables that triggers a compaction.
         level0_tables: u32,
     },
     /// Lucene's segments.
     Segments {
-        /// Bytes of a flushed segment.
+        /// Bytes per flushed segment.
         flush_bytes: u64,
-        /// Maximum bytes of a merged segment.
+        /// Maximum size of a merged segment in bytes.
         segment_bytes_max: u64,
-        /// Indices that are kept, at least 2: the oldest of them is deleted for a new one.
+        /// Number of indices kept, at least 2; the oldest is deleted for a new one.
         indices: u32,
     },
     /// A circular log.
     Log {
-        /// Bytes of each of its files.
+        /// Bytes per file.
         file_bytes: u64,
-        /// Files are overwritten instead of deleted.
+        /// Whether files are overwritten instead of deleted.
         recycled: bool,
     },
     /// Files are created and deleted.
     Churn {
-        /// Bytes of the smallest.
+        /// Minimum file size in bytes.
         file_bytes_min: u64,
-        /// Bytes of the largest.
+        /// Maximum file size in bytes.
         file_bytes_max: u64,
-        /// The oldest file is deleted first; otherwise a random one.
+        /// Whether the oldest file is deleted first; otherwise a random one.
         oldest_first: bool,
     },
 }
 
 impl Kind {
-    /// The defaults of `RocksDB`: tables of 64 MB, a fan-out of 10.
+    /// `RocksDB` with default settings: tables of 64 MB, a fan-out of 10.
     pub const ROCKSDB: Self = Self::Lsm {
         table_bytes: 64 << 20,
         fan_out: 10,
@@ -66,7 +66,7 @@ impl Kind {
         file_bytes: 100 << 20,
         recycled: false,
     };
-    /// A database: pages of 16 KiB in a file, some more often than others.
+    /// A database: pages of 16 KiB in a file, written with Zipf-distributed frequency.
     pub const PAGES: Self = Self::Database {
         pattern: Pattern::Zipf { exponent: 0.9 },
         write_bytes: 16 * 1024,
@@ -84,21 +84,21 @@ impl Kind {
 pub struct Part {
     /// The kind.
     pub kind: Kind,
-    /// Its share of the bytes written, by weight.
+    /// Share of the bytes written, as a weight.
     pub weight: f64,
-    /// Its share of the live data, by weight.
+    /// Share of the live data, as a weight.
     pub space: f64,
     /// Stream of its writes.
     pub stream: u8,
 }
 
 impl Part {
-    /// Elasticsearch: segments beside a translog.
+    /// Elasticsearch: segments and a translog.
     pub const ELASTICSEARCH: [Self; 2] = [
         Self::new(Kind::LUCENE).shares(3.0, 9.0),
         Self::new(Kind::JOURNAL).shares(1.0, 0.5),
     ];
-    /// `MongoDB`: pages of 16 KiB written at random places (by Zipf, 0.9) beside a journal.
+    /// `MongoDB`: pages of 16 KiB written at random (Zipf, 0.9), and a journal.
     pub const MONGODB: [Self; 2] = [
         Self::new(Kind::PAGES).shares(3.0, 9.0),
         Self::new(Kind::JOURNAL).shares(1.0, 0.5),
@@ -120,7 +120,7 @@ impl Part {
         }
     }
 
-    /// The same part with these shares of the bytes written and of the live data, by weight.
+    /// Sets the shares of the bytes written and of the live data, as weights.
     #[must_use]
     pub const fn shares(self, weight: f64, space: f64) -> Self {
         Self {

@@ -1,14 +1,14 @@
-//! A benchmark that is run again and again on the same drive.
+//! A benchmark run repeatedly on the same drive.
 //!
-//! Each run writes files and deletes them in the end, as fast as the drive takes them. Without a trim
-//! between, a later run finds a drive that still holds what the runs before have deleted; with a trim
-//! before each, every run finds the same drive.
+//! Each run writes files as fast as the drive takes them, and deletes them at the end. Without
+//! trims in between, later runs find a drive that still holds the deleted data of earlier ones;
+//! with a trim before each run, every run finds the drive in the same state.
 
 use std::collections::BTreeSet;
 
+use super::host_io::{HostIo, TrimIo};
 use super::outcome::{difference, point};
-use super::simulation::{drives, pages_of, reach, tell};
-use super::wire::{Aside, Wire};
+use super::simulation::{drives, pages_of, reach, report_progress};
 use super::{
     DriveSpec, History, Latency, Part, Point, Scale, Scenario, ScenarioError, Watch, load,
     out_of_bounds,
@@ -18,41 +18,43 @@ use crate::filesystem::{self, Filesystem, Reach};
 use crate::time;
 use crate::workload::{Operation, Workload};
 
-/// A benchmark, run by run.
+/// A benchmark and its repetitions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Runs {
     /// The drives.
     pub drive: DriveSpec,
-    /// Data of others, by capacity: it lies there from the begin, and nobody writes it. 0 to below 1.
+    /// Static data on the drive, as a share of the capacity; it is never overwritten. 0 to below 1.
     pub others: f64,
-    /// What a run's files hold, by capacity; above 0, with `others` below 1.
+    /// Size of a run's files, as a share of the capacity; above 0, and with `others` below 1.
     pub fill: f64,
-    /// What a run writes, by capacity, above 0; its files' data is written first, and counts.
+    /// Bytes written by a run, as a share of the capacity, above 0; includes writing the files'
+    /// initial data.
     pub written: f64,
-    /// Who writes in a run.
+    /// The workloads of a run.
     pub parts: Vec<Part>,
-    /// How many.
+    /// Number of runs.
     pub runs: u32,
-    /// A trim before each so-many-th run, from the first on: 1 is before each, 7 before every seventh.
-    /// `None`: before the first only.
+    /// Trims before every n-th run, starting with the first: 1 is before each, 7 before every
+    /// seventh. `None`: only before the first.
     pub trim_every: Option<u32>,
-    /// What becomes of discards.
+    /// What happens to discards on their way to the drive.
     pub reach: Reach,
-    /// What the drives were before.
+    /// State of the drives at the start.
     pub history: History,
-    /// Largest request, in bytes.
+    /// Maximum request size, in bytes.
     pub request_bytes: u64,
-    /// Requests under way all the time.
+    /// Number of requests in flight at any time.
     pub queue_depth: u32,
-    /// Pages that are simulated at most.
+    /// Maximum number of simulated pages.
     pub pages_max: u32,
-    /// Seed of all that is drawn; every run draws its own.
+    /// Seed for all random numbers; every run derives its own.
     pub seed: u64,
 }
 
 impl Default for Runs {
-    /// Ten runs of [`Part::MONGODB`] on a drive with 7 % spare of which half is used for other things:
-    /// each run's files hold up to 30 % of the drive, and it writes twice that. One trim before the first.
+    /// Ten runs of [`Part::MONGODB`] on a drive with 7 % over-provisioning, half of which holds
+    /// other data. Each run's files take up to 30 % of the drive, and it writes twice that. One
+    /// trim before the first run.
     fn default() -> Self {
         Self {
             drive: DriveSpec::default(),
@@ -72,34 +74,34 @@ impl Default for Runs {
     }
 }
 
-/// One run.
+/// One run of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
-    /// A trim came before it.
+    /// Whether a trim preceded it.
     pub trimmed: bool,
-    /// Written, in bytes.
+    /// Bytes written.
     pub written_bytes: u64,
-    /// How long it took.
+    /// Duration.
     pub seconds: f64,
-    /// Written by the time that it took, in megabytes (10^6 bytes) a second.
+    /// Throughput, in megabytes (10^6 bytes) per second.
     pub mb_s: f64,
-    /// Write amplification, latencies.
+    /// Write amplification and latencies.
     pub point: Point,
-    /// Free pages that the drives held data for when it began, by pages of the drives.
+    /// Free pages for which the drives held data when the run began, as a share of the drives.
     pub free_untrimmed_share: f64,
 }
 
-/// What came of all runs.
+/// Results of all runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunsOutcome {
-    /// How it was scaled.
+    /// The scale of the simulation.
     pub scale: Scale,
-    /// In order.
+    /// The runs, in order.
     pub runs: Vec<Run>,
 }
 
 impl RunsOutcome {
-    /// Throughput of the last run by that of the first. 0.6 is a fall by 40 %.
+    /// Throughput of the last run relative to the first: 0.6 is a drop of 40 %.
     pub fn last_by_first(&self) -> f64 {
         match (self.runs.first(), self.runs.last()) {
             (Some(first), Some(last)) => last.mb_s / first.mb_s,
@@ -108,14 +110,14 @@ impl RunsOutcome {
     }
 }
 
-/// The file of the others' data; those of the runs come behind it.
-const OTHERS: u32 = 0;
+/// File number of the static data; the runs' files have higher numbers.
+const STATIC_FILE: u32 = 0;
 
 impl Runs {
-    /// Runs them all.
+    /// Simulates all runs.
     ///
     /// # Errors
-    /// What cannot be simulated; cancelled by `watch`.
+    /// If the runs cannot be simulated, or `watch` cancels them.
     pub fn run(&self, watch: &mut Watch<'_>) -> Result<RunsOutcome, ScenarioError> {
         if !(self.others >= 0.0 && self.others + self.fill < 1.0) {
             return Err(out_of_bounds(
@@ -134,7 +136,7 @@ impl Runs {
         if self.trim_every == Some(0) {
             return Err(out_of_bounds("runs from trim to trim", 0, "1 or more"));
         }
-        // What a run has in common with a scenario, and its bounds.
+        // The settings shared with a scenario, for its checks and for building workloads.
         let mut scenario = Scenario {
             drive: self.drive,
             history: self.history,
@@ -157,7 +159,7 @@ impl Runs {
             seed: self.seed,
             ..filesystem::Settings::new(pages)
         });
-        let mut wire = Wire {
+        let mut host_io = HostIo {
             drives,
             queue: Queue::closed(self.queue_depth as usize),
             request_pages: pages_of(self.request_bytes, page_bytes),
@@ -169,57 +171,57 @@ impl Runs {
             (f64::from(pages) * self.others) as u32,
             (f64::from(pages) * self.written).max(1.0) as u64,
         );
-        filesystem.create(OTHERS, 0)?;
-        filesystem.append(OTHERS, others, &mut wire)?;
+        filesystem.create(STATIC_FILE, 0)?;
+        filesystem.append(STATIC_FILE, others, &mut host_io)?;
         let mut runs = Vec::new();
         for index in 0..self.runs {
             let trimmed = index % self.trim_every.unwrap_or(u32::MAX) == 0;
             if trimmed {
-                trim(&mut filesystem, &mut wire);
+                trim(&mut filesystem, &mut host_io);
             }
             scenario.seed = self.seed.wrapping_add(u64::from(index) << 32);
             let mut watch = |done: u64| {
                 let done = u64::from(index) * 1000 + done * 1000 / written;
-                tell(watch, false, done, u64::from(self.runs) * 1000)
+                report_progress(watch, false, done, u64::from(self.runs) * 1000)
             };
             let mut workload = load::mix(&scenario, &scale, pages)?;
-            let once = Once {
+            let single_run = SingleRun {
                 filesystem: &mut filesystem,
-                wire: &mut wire,
+                host_io: &mut host_io,
                 written,
             };
-            let run = once.run(&mut workload, &scale, &self.drive, &mut watch)?;
+            let run = single_run.run(&mut workload, &scale, &self.drive, &mut watch)?;
             runs.push(Run { trimmed, ..run });
         }
         Ok(RunsOutcome { scale, runs })
     }
 }
 
-/// When everything is done that was asked for.
-fn rest_ns(wire: &Wire) -> u64 {
-    let members = wire.drives.members().iter();
+/// When all submitted work is done and the drives are idle.
+fn all_idle_ns(host_io: &HostIo) -> u64 {
+    let members = host_io.drives.members().iter();
     let idle = members.map(|drive| drive.clock().idle_ns()).max();
-    idle.unwrap_or(0).max(wire.queue.drained_ns())
+    idle.unwrap_or(0).max(host_io.queue.drained_ns())
 }
 
-fn trim(filesystem: &mut Filesystem, wire: &mut Wire) {
+fn trim(filesystem: &mut Filesystem, host_io: &mut HostIo) {
     let all = 0..filesystem.settings().pages;
-    let at_ns = rest_ns(wire);
-    let mut aside = Aside { wire, at_ns };
-    filesystem.trim(all, 1, &mut aside);
-    let done_ns = aside.at_ns;
-    wire.queue.pause_until(done_ns);
+    let at_ns = all_idle_ns(host_io);
+    let mut trim_io = TrimIo { host_io, at_ns };
+    filesystem.trim(all, 1, &mut trim_io);
+    let done_ns = trim_io.at_ns;
+    host_io.queue.pause_until(done_ns);
 }
 
-/// One run.
-struct Once<'a> {
+/// Simulates one run.
+struct SingleRun<'a> {
     filesystem: &'a mut Filesystem,
-    wire: &'a mut Wire,
-    /// Pages.
+    host_io: &'a mut HostIo,
+    /// Pages to be written.
     written: u64,
 }
 
-impl Once<'_> {
+impl SingleRun<'_> {
     #[allow(clippy::cast_precision_loss)] // a rate
     fn run(
         self,
@@ -230,20 +232,20 @@ impl Once<'_> {
     ) -> Result<Run, ScenarioError> {
         let Self {
             filesystem,
-            wire,
+            host_io,
             written,
         } = self;
-        let begin_ns = rest_ns(wire);
-        wire.queue.pause_until(begin_ns);
-        wire.drives.device().recorder_mut().restart(begin_ns);
-        let before = wire.drives.counters();
+        let begin_ns = all_idle_ns(host_io);
+        host_io.queue.pause_until(begin_ns);
+        host_io.drives.device().recorder_mut().restart(begin_ns);
+        let before = host_io.drives.counters();
         let pages = f64::from(filesystem.settings().pages);
         let free_untrimmed = f64::from(filesystem.space().free_untrimmed_pages) / pages;
         let mut files = BTreeSet::new();
         let mut done = 0;
-        let mut told = 0;
+        let mut next_report = 0;
         while done < written {
-            let operation = behind(workload.next(), OTHERS + 1);
+            let operation = with_file_offset(workload.next(), STATIC_FILE + 1);
             match operation {
                 Operation::Create { file, .. } => {
                     files.insert(file);
@@ -253,21 +255,21 @@ impl Once<'_> {
                 }
                 _ => {}
             }
-            filesystem.apply(operation, wire)?;
+            filesystem.apply(operation, host_io)?;
             done += u64::from(operation.written_pages());
-            if done >= told {
+            if done >= next_report {
                 watch(done.min(written))?;
-                told = done + 4096;
+                next_report = done + 4096;
             }
         }
-        let end_ns = rest_ns(wire);
+        let end_ns = all_idle_ns(host_io);
         for file in files {
-            filesystem.delete(file, wire)?;
+            filesystem.delete(file, host_io)?;
         }
-        let counters = difference(&wire.drives.counters(), &before);
-        let writes = wire.drives.recorder().histogram(time::Kind::Write);
+        let counters = difference(&host_io.drives.counters(), &before);
+        let writes = host_io.drives.recorder().histogram(time::Kind::Write);
         let bytes = counters.host_pages * u64::from(drive.page_bytes);
-        // The true drive writes as many times more in as many times longer.
+        // The real drive writes more in a longer time, by the same factor.
         let seconds = (end_ns - begin_ns) as f64 / 1e9;
         Ok(Run {
             trimmed: false,
@@ -283,8 +285,8 @@ impl Once<'_> {
     }
 }
 
-/// The same on files with higher numbers.
-fn behind(operation: Operation, by: u32) -> Operation {
+/// The same operation with a higher file number.
+fn with_file_offset(operation: Operation, by: u32) -> Operation {
     let mut operation = operation;
     match &mut operation {
         Operation::Create { file, .. }

@@ -1,57 +1,60 @@
-//! How a drive of terabytes is simulated in seconds.
+//! Scaling: simulating drives of terabytes in seconds.
 
 use super::DriveSpec;
 use super::error::{ScenarioError, out_of_bounds};
 use crate::geometry::Geometry;
 use crate::time::Timing;
 
-/// Blocks of data that a simulated drive has at least: with fewer, the frontiers and the reserve are a
-/// part of the drive that theory does not count.
+/// Minimum number of data blocks of a simulated drive: with fewer, the frontiers and the reserve,
+/// which theory does not count, become a significant part of the drive.
 const BLOCKS_MIN: u64 = 256;
-/// Pages of a block that is made smaller, where there are as many: with fewer, greedy collection finds
-/// emptier victims than the true drive's (Desnoyers 2012: 2.598 instead of 2.668 at 64 pages and 25 % spare).
+/// Blocks are not scaled below this number of pages: with fewer, greedy collection finds emptier
+/// victims than on the real drive (Desnoyers 2012: 2.598 instead of 2.668 at 64 pages and 25 %
+/// over-provisioning).
 const BLOCK_PAGES_MIN: u32 = 64;
 
-/// A smaller drive, and hours as much shorter.
+/// A smaller drive with proportionally shorter hours.
 ///
-/// A drive of which only `1/s` of the pages are simulated gets `1/s` of the day's writes, in an hour of
-/// `3600/s` seconds. So it is written as many times over in a day, which is what write amplification
-/// depends on; and requests arrive at the true rate at dies of true speed, so that throughput and
-/// latencies are the true drive's. Pages and requests keep their sizes. Blocks and files are `1/s` as large,
-/// so that there are as many of them as in truth: what collection finds depends on how many blocks a file
-/// fills, how many files share a block, and how many tiers or levels of files there are. So is what one writer
-/// writes before another has its turn, down to a request. Erasing a block takes as much less time, so that a
-/// page bears the same share of it. This has limits:
-/// - blocks are not made smaller than 64 pages, and files then by the same factor as blocks, so that there
-///   are fewer of both;
+/// A drive of which only `1/s` of the pages are simulated gets `1/s` of the day's writes, in hours
+/// of `3600/s` seconds. So it is overwritten equally often per day, which determines write
+/// amplification; and requests arrive at the real rate at dies of real speed, so throughput and
+/// latencies are those of the real drive. Pages and requests keep their sizes. Blocks and files are
+/// scaled to `1/s`, so their numbers are unchanged: garbage collection depends on how many blocks a
+/// file fills, how many files share a block, and how many tiers or levels of files there are. The
+/// amount one workload writes before another gets its turn is scaled as well, down to the size of a
+/// request. Erasing a block takes proportionally less time, so each page bears the same share of
+/// it. The limits:
+/// - blocks are not made smaller than 64 pages; files are then scaled by the same factor as blocks,
+///   so there are fewer of both;
 /// - files are not made smaller than a page;
-/// - files that would be less than one in 64 of their part's space are made that small.
+/// - files larger than 1/64 of their part's space are reduced to that size.
 ///
-/// What a trim takes is scaled with the hour as far as it costs by bytes or by extent; single discards are
-/// cut at [`super::Scenario::discard_bytes`], which is not scaled.
+/// The duration of a trim scales with the hour as far as it depends on bytes or extents; single
+/// discards are split at [`super::Scenario::discard_bytes`], which is not scaled.
 ///
-/// Latencies do not depend on the scale where collection is [even](crate::time::CollectionPace::Even): a part of it is as long as
-/// a row of pages makes it, whatever the size of blocks. Done at once, it holds a write up for as long
-/// as a *simulated* block takes.
+/// Latencies do not depend on the scale with [even](crate::time::CollectionPace::Even) collection,
+/// because each part of it takes as long as for a row of pages, whatever the size of blocks. With
+/// collection at once, a write waits for as long as a *simulated* block takes.
 ///
-/// Also changed by scaling is the chance that a single interval differs from the mean.
+/// Scaling also increases the random deviation of single intervals from the mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
-    /// s: the true drive is so many times larger, the true hour so many times longer. 1 is unscaled.
+    /// The scale s: the real drive is larger, and the real hour longer, by this factor. 1 is
+    /// unscaled.
     pub factor: f64,
-    /// Simulated pages of one drive.
+    /// Simulated pages per drive.
     pub pages: u32,
-    /// Of a simulated block.
+    /// Pages per simulated block.
     pub pages_per_block: u32,
-    /// By what blocks, and files with them, were made smaller; 1 where they were not.
+    /// Factor by which blocks, and files with them, were made smaller; 1 if they were not.
     pub block_factor: f64,
 }
 
 impl Scale {
-    /// The scale for at most so many simulated pages, of all drives together.
+    /// Computes the scale for at most `pages_max` simulated pages, over all drives.
     ///
     /// # Errors
-    /// A drive without pages, or an array without drives.
+    /// If a drive has too few pages, or the number of drives is out of bounds.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -97,24 +100,24 @@ impl Scale {
         })
     }
 
-    /// Whether anything is scaled.
+    /// Whether the drive is scaled down.
     pub fn is_scaled(&self) -> bool {
         self.factor > 1.0
     }
 
-    /// Nanoseconds that an hour has.
+    /// Simulated length of an hour, in nanoseconds.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // below 2^42
     pub fn hour_ns(&self) -> u64 {
         (3.6e12 / self.factor).round().max(1.0) as u64
     }
 
-    /// Nanoseconds of a simulated time of the true drive, in seconds.
+    /// Converts a time of the real drive in seconds to simulated nanoseconds.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
     pub(super) fn ns(&self, true_s: f64) -> u64 {
         (true_s * 1e9 / self.factor).round() as u64
     }
 
-    /// Bytes that stand for so many of the true drives.
+    /// Converts bytes of the real drives to simulated bytes.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -124,7 +127,7 @@ impl Scale {
         (true_bytes as f64 / self.factor).round() as u64
     }
 
-    /// What simulated bytes stand for.
+    /// Converts simulated bytes to bytes of the real drives.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -134,7 +137,7 @@ impl Scale {
         (simulated as f64 * self.factor).round() as u64
     }
 
-    /// What the parts of a simulated drive take.
+    /// The timing of a simulated drive.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -146,16 +149,16 @@ impl Scale {
             timing.erase_us /= self.block_factor;
         }
         if let Some(slc) = &mut timing.slc {
-            // It fills and empties with what is written in a day.
+            // The cache fills and empties with the day's writes, so it is scaled as well.
             slc.bytes = (slc.bytes as f64 / self.factor) as u64;
         }
         timing
     }
 
-    /// The shape of one simulated drive.
+    /// The geometry of a simulated drive.
     ///
     /// # Errors
-    /// Numbers of which there is no drive.
+    /// If the drive is invalid.
     pub fn geometry(&self, drive: &DriveSpec) -> Result<Geometry, ScenarioError> {
         Geometry::new(
             u64::from(self.pages),
@@ -166,7 +169,7 @@ impl Scale {
         .map_err(|error| ScenarioError::Drive(error.into()))
     }
 
-    /// Pages that a part writes before others have their turn, at least a request's.
+    /// Pages a part writes before others get their turn; at least one request.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -177,7 +180,7 @@ impl Scale {
         (bytes / f64::from(page_bytes)).round().max(1.0) as u32
     }
 
-    /// Pages of a file of so many bytes, in a part of so many pages.
+    /// Scaled size in pages of a file of `bytes`, in a part with `part_pages` pages.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -194,7 +197,7 @@ impl Scale {
     }
 }
 
-/// As many as the table of valid pages counts.
+/// Limited by the table of valid pages.
 const PAGES_PER_BLOCK_MAX: u64 = 65_535;
-/// Files of a part's space at least, where it is scaled.
+/// Minimum number of files that fit into a part's space, if scaled.
 const FILES_MIN: u32 = 64;

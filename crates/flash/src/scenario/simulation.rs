@@ -1,12 +1,12 @@
-//! Hour by hour.
+//! Hour-by-hour simulation of a scenario.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use hdrhistogram::Histogram;
 
+use super::host_io::{Drives, HostIo, TrimIo};
 use super::outcome::{add, difference, point};
-use super::wire::{Aside, Drives, Wire};
 use super::{
     DriveSpec, History, Interval, Latency, Outcome, Point, Progress, Scale, Scenario,
     ScenarioError, Schedule, TrimPass, Trims, Watch, load,
@@ -19,10 +19,10 @@ use crate::time::{DiscardHandling, Kind, Recorder, Timing};
 use crate::workload::Workload;
 use crate::workload::mix::Mix;
 
-/// Between two looks at whether to go on.
+/// Operations between calls of `watch`.
 const WATCH_OPERATIONS: u32 = 4096;
 
-/// The drives of a scenario.
+/// Builds the drives of a scenario.
 #[allow(clippy::cast_possible_truncation)] // at most u32::MAX
 pub(super) fn drives(
     spec: &DriveSpec,
@@ -66,16 +66,16 @@ pub(super) fn drives(
     Ok(Drives::Many(Box::new(array)))
 }
 
-/// What becomes of discards, the drive's own ways counted.
+/// What happens to discards, including the drive's own handling.
 pub(super) fn reach(reach: Reach, timing: &Timing) -> Reach {
     match (reach, timing.discard.handling) {
         (Reach::Swallowed, _) | (_, DiscardHandling::Swallowed) => Reach::Swallowed,
         (Reach::Ignored, _) | (_, DiscardHandling::Ignored) => Reach::Ignored,
-        (Reach::Heard, DiscardHandling::Queued | DiscardHandling::NonQueued) => Reach::Heard,
+        (Reach::Executed, DiscardHandling::Queued | DiscardHandling::NonQueued) => Reach::Executed,
     }
 }
 
-/// Pages of so many bytes, at least one.
+/// Number of whole pages in `bytes`, at least one.
 pub(super) fn pages_of(bytes: u64, page_bytes: u32) -> u32 {
     u32::try_from(bytes / u64::from(page_bytes))
         .unwrap_or(u32::MAX)
@@ -86,7 +86,7 @@ pub(super) fn run(scenario: &Scenario, watch: &mut Watch<'_>) -> Result<Outcome,
     Ok(simulate(scenario, watch)?.outcome())
 }
 
-/// Until the last day is over.
+/// Runs the simulation until the last day is over.
 fn simulate<'a>(
     scenario: &'a Scenario,
     watch: &mut Watch<'_>,
@@ -117,7 +117,7 @@ fn simulate<'a>(
         peak_pages: mix.peak_pages(),
         mix,
         filesystem,
-        wire: Wire {
+        host_io: HostIo {
             drives,
             queue: Queue::closed(scenario.queue_depth as usize),
             request_pages: pages_of(scenario.request_bytes, spec.page_bytes),
@@ -131,7 +131,7 @@ fn simulate<'a>(
         series: Series::default(),
     };
     simulation.load(watch)?;
-    simulation.pass_days(watch)?;
+    simulation.simulate_days(watch)?;
     Ok(simulation)
 }
 
@@ -142,35 +142,35 @@ struct Simulation<'a> {
     peak_pages: u64,
     mix: Mix,
     filesystem: Filesystem,
-    wire: Wire,
+    host_io: HostIo,
     random: Random,
     /// Pages of random reads that are due.
     reads_owed: f64,
-    /// Of the next operation.
+    /// Arrival of the next operation.
     arrival_ns: u64,
     pass: Option<Pass>,
     series: Series,
 }
 
-/// A trim under way.
+/// A trim in progress.
 struct Pass {
     left: VecDeque<Extent>,
     next_ns: u64,
     begin_ns: u64,
-    /// In the hours of the whole run.
+    /// Hour of the whole run, including the warm-up.
     hour: u64,
-    /// Of the piece that is being discarded.
+    /// Pages left in the current piece.
     piece_left: u32,
     ranges: u64,
     pages: u64,
     released_pages: u64,
 }
 
-/// What is being put down.
+/// The series being recorded.
 #[derive(Default)]
 struct Series {
-    /// The series has begun.
-    on: bool,
+    /// Whether the series has begun.
+    started: bool,
     intervals: Vec<Interval>,
     trims: Vec<TrimPass>,
     counters: Counters,
@@ -183,55 +183,59 @@ struct Series {
 }
 
 impl Simulation<'_> {
-    /// Writes what the workload starts with, as fast as the drives take it.
+    /// Writes the workload's initial data, as fast as the drives take it.
     fn load(&mut self, watch: &mut Watch<'_>) -> Result<(), ScenarioError> {
         let total = self.peak_pages;
         let mut operations = 0;
         while !self.mix.is_loaded() {
             let operation = self.mix.next();
-            self.filesystem.apply(operation, &mut self.wire)?;
+            self.filesystem.apply(operation, &mut self.host_io)?;
             operations += 1;
             if operations % WATCH_OPERATIONS == 0 {
                 let done = u64::from(self.filesystem.space().live_pages);
-                tell(watch, true, done.min(total), total)?;
+                report_progress(watch, true, done.min(total), total)?;
             }
         }
-        // The days begin when the drives have come to rest.
-        let members = self.wire.drives.members().iter();
+        // The days begin when the drives are idle.
+        let members = self.host_io.drives.members().iter();
         let idle = members.map(|drive| drive.clock().idle_ns()).max();
-        self.arrival_ns = idle.unwrap_or(0).max(self.wire.queue.drained_ns());
+        self.arrival_ns = idle.unwrap_or(0).max(self.host_io.queue.drained_ns());
         Ok(())
     }
 
-    fn pass_days(&mut self, watch: &mut Watch<'_>) -> Result<(), ScenarioError> {
+    fn simulate_days(&mut self, watch: &mut Watch<'_>) -> Result<(), ScenarioError> {
         let scenario = self.scenario;
         let warm_up = u64::from(scenario.warm_up_days) * 24;
         let hours = warm_up + u64::from(scenario.days) * 24;
         let interval_hours = u64::from(scenario.interval_hours);
         let begin_ns = self.arrival_ns;
         for hour in 0..hours {
-            tell(watch, false, hour, hours)?;
+            report_progress(watch, false, hour, hours)?;
             let start_ns = begin_ns + hour * self.hour_ns;
             if hour == warm_up {
                 self.series = Series {
-                    on: true,
-                    counters: self.wire.drives.counters(),
+                    started: true,
+                    counters: self.host_io.drives.counters(),
                     ..Series::default()
                 };
-                self.wire.drives.device().recorder_mut().restart(start_ns);
+                self.host_io
+                    .drives
+                    .device()
+                    .recorder_mut()
+                    .restart(start_ns);
             }
             if let Trims::Periodic(schedule) = &scenario.trims
                 && is_due(schedule, hour)
             {
                 self.begin_trim(schedule, hour, start_ns);
             }
-            self.pass_hour(hour, start_ns + self.hour_ns, warm_up)?;
+            self.simulate_hour(hour, start_ns + self.hour_ns, warm_up)?;
             let in_series = (hour + 1).saturating_sub(warm_up);
             if in_series > 0 && (in_series % interval_hours == 0 || hour + 1 == hours) {
                 self.close_interval(in_series, start_ns + self.hour_ns);
             }
         }
-        tell(watch, false, hours, hours)
+        report_progress(watch, false, hours, hours)
     }
 
     #[allow(
@@ -239,7 +243,7 @@ impl Simulation<'_> {
         clippy::cast_sign_loss,
         clippy::cast_precision_loss
     )] // nanoseconds of some years
-    fn pass_hour(&mut self, hour: u64, end_ns: u64, warm_up: u64) -> Result<(), ScenarioError> {
+    fn simulate_hour(&mut self, hour: u64, end_ns: u64, warm_up: u64) -> Result<(), ScenarioError> {
         let scenario = self.scenario;
         let page_bytes = f64::from(scenario.drive.page_bytes);
         let day_bytes = self.scale.bytes(scenario.bytes_per_day) as f64;
@@ -250,46 +254,48 @@ impl Simulation<'_> {
             self.arrival_ns = self.arrival_ns.max(end_ns);
         }
         while self.arrival_ns < end_ns {
-            self.wire.queue.pause_until(self.arrival_ns);
-            let submitted_ns = self.wire.queue.next_ns();
+            self.host_io.queue.pause_until(self.arrival_ns);
+            let submitted_ns = self.host_io.queue.next_ns();
             if submitted_ns >= end_ns {
-                // What lags by more than an hour is given up.
+                // Drop load that lags by more than an hour.
                 let earliest_ns = submitted_ns.saturating_sub(self.hour_ns);
                 self.series.throttled |= self.arrival_ns < earliest_ns;
                 self.arrival_ns = self.arrival_ns.max(earliest_ns);
                 break;
             }
-            self.go_on_trimming(submitted_ns, warm_up);
+            self.continue_trim(submitted_ns, warm_up);
             let operation = self.mix.next();
-            self.filesystem.apply(operation, &mut self.wire)?;
+            self.filesystem.apply(operation, &mut self.host_io)?;
             let pages = f64::from(operation.written_pages());
             self.read_at_random(pages);
             let gap = -(1.0 - self.random.unit()).ln() * pages * page_ns;
             self.arrival_ns = self.arrival_ns.saturating_add(gap as u64);
         }
-        self.go_on_trimming(end_ns, warm_up);
+        self.continue_trim(end_ns, warm_up);
         Ok(())
     }
 
-    /// Reads that go with so many pages written: single pages of live data.
+    /// Random reads in proportion to the pages written: single pages of live data.
     fn read_at_random(&mut self, written: f64) {
         self.reads_owed += written * self.scenario.reads;
         while self.reads_owed >= 1.0 {
             self.reads_owed -= 1.0;
             let pages = self.filesystem.settings().pages;
-            // At the usual fill a few draws find a page; a nearly empty drive is not searched.
+            // At usual fill levels a few draws find a live page; a nearly empty drive is not
+            // searched.
             let live = (0..16)
                 .map(|_| self.random.below_u32(pages))
                 .find(|&page| self.filesystem.is_live(page));
             if let Some(page) = live {
-                self.wire.read(page, 1);
+                self.host_io.read(page, 1);
             }
         }
     }
 
     fn begin_trim(&mut self, schedule: &Schedule, hour: u64, now_ns: u64) {
         let page_bytes = self.scenario.drive.page_bytes;
-        // What a trim before has not reached yet is in this one's plan.
+        // A previous trim still in progress is replaced; this plan includes what it has not
+        // reached.
         let minimum = pages_of(self.scale.bytes(schedule.minimum_bytes), page_bytes);
         let all = 0..self.filesystem.settings().pages;
         self.pass = Some(Pass {
@@ -316,7 +322,7 @@ impl Simulation<'_> {
 
     /// Sends the discards that are due.
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // hours; seconds
-    fn go_on_trimming(&mut self, now_ns: u64, warm_up: u64) {
+    fn continue_trim(&mut self, now_ns: u64, warm_up: u64) {
         let Trims::Periodic(schedule) = &self.scenario.trims else {
             return;
         };
@@ -333,14 +339,14 @@ impl Simulation<'_> {
                     released_bytes: self.scale.true_bytes(pass.released_pages * page_bytes),
                     seconds: (pass.next_ns - pass.begin_ns) as f64 / 1e9 * self.scale.factor,
                 };
-                if self.series.on && pass.hour >= warm_up {
+                if self.series.started && pass.hour >= warm_up {
                     self.series.trims.push(done);
                 }
                 self.pass = None;
                 return;
             };
-            // A command at a time: what the host submits meanwhile gets between them.
-            let most = pass.piece_left.min(self.wire.discard_pages);
+            // One command at a time, so host requests can be served in between.
+            let most = pass.piece_left.min(self.host_io.discard_pages);
             let pages = extent.pages.min(most);
             if pages < extent.pages {
                 pass.left.push_front(Extent {
@@ -348,13 +354,13 @@ impl Simulation<'_> {
                     pages: extent.pages - pages,
                 });
             }
-            let mut aside = Aside {
-                wire: &mut self.wire,
+            let mut trim_io = TrimIo {
+                host_io: &mut self.host_io,
                 at_ns: pass.next_ns,
             };
             let part = Extent { pages, ..extent };
-            let done = self.filesystem.discard_free(part, &mut aside);
-            pass.next_ns = aside.at_ns;
+            let done = self.filesystem.discard_free(part, &mut trim_io);
+            pass.next_ns = trim_io.at_ns;
             pass.ranges += done.ranges;
             pass.pages += done.pages;
             pass.released_pages += done.released_pages;
@@ -373,9 +379,9 @@ impl Simulation<'_> {
     )] // hours; shares; bytes
     fn close_interval(&mut self, in_series: u64, now_ns: u64) {
         let scenario = self.scenario;
-        let now = self.wire.drives.counters();
+        let now = self.host_io.drives.counters();
         let counters = difference(&now, &self.series.counters);
-        let recorder = self.wire.drives.recorder();
+        let recorder = self.host_io.drives.recorder();
         let writes = recorder.histogram(Kind::Write);
         let reads = recorder.histogram(Kind::Read);
         let space = self.filesystem.space();
@@ -414,13 +420,13 @@ impl Simulation<'_> {
         self.series.wanted_bytes = 0.0;
         self.series.throttled = false;
         self.series.trimmed = false;
-        self.wire.drives.device().recorder_mut().restart(now_ns);
+        self.host_io.drives.device().recorder_mut().restart(now_ns);
     }
 
     #[allow(clippy::cast_precision_loss)] // shares
     fn outcome(self) -> Outcome {
         let spec = &self.scenario.drive;
-        let members = self.wire.drives.members();
+        let members = self.host_io.drives.members();
         let erased = || {
             (members.iter())
                 .flat_map(|drive| drive.ftl().blocks())
@@ -447,7 +453,7 @@ impl Simulation<'_> {
     }
 }
 
-/// Whether a trim begins at an hour.
+/// Whether a trim begins at this hour.
 fn is_due(schedule: &Schedule, hour: u64) -> bool {
     let (day, hour) = (hour / 24, hour % 24);
     hour == u64::from(schedule.hour)
@@ -455,7 +461,7 @@ fn is_due(schedule: &Schedule, hour: u64) -> bool {
         && (day - u64::from(schedule.first_day)).is_multiple_of(schedule.every_days.into())
 }
 
-pub(super) fn tell(
+pub(super) fn report_progress(
     watch: &mut Watch<'_>,
     loading: bool,
     done: u64,
@@ -478,10 +484,10 @@ mod tests {
     use super::*;
     use crate::time::DiscardTiming;
 
-    /// After days of all that there is, the filesystem agrees with itself, the drive with itself, and
-    /// each with the other on what the drive holds.
+    /// After days with every feature enabled, filesystem and drive are each consistent, and agree
+    /// on the pages for which the drive holds data.
     #[test]
-    fn filesystem_and_drive_agree_in_the_end() {
+    fn filesystem_and_drive_stay_consistent() {
         let weekly = Trims::Periodic(Schedule::WEEKLY);
         let pieces = Trims::Periodic(Schedule {
             pieces: Some(Pieces {
@@ -521,7 +527,7 @@ mod tests {
                     let mut watch = |_: Progress| ControlFlow::Continue(());
                     let end = simulate(&scenario, &mut watch).unwrap();
                     assert_eq!(end.filesystem.check(), Ok(()));
-                    let drive = &end.wire.drives.members()[0];
+                    let drive = &end.host_io.drives.members()[0];
                     assert_eq!(drive.ftl().check(), Ok(()));
                     let space = end.filesystem.space();
                     assert_eq!(

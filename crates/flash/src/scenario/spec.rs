@@ -10,35 +10,35 @@ use crate::time::Timing;
 use crate::workload::rhythm::Rhythm;
 use units::ValueError;
 
-/// One or more equal drives.
+/// One or more identical drives.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DriveSpec {
-    /// Bytes of one drive that the host can address.
+    /// Capacity of one drive in bytes.
     pub capacity_bytes: u64,
-    /// Spare area by capacity, see [`crate::geometry`].
+    /// Over-provisioning, see [`crate::geometry`].
     pub over_provisioning: f64,
     /// Size of a mapped page.
     pub page_bytes: u32,
-    /// Pages of a superblock: a block of each plane of each die, which are written and erased together. On drives of
-    /// terabytes some hundred megabytes and more.
+    /// Pages per superblock: one block of each plane of each die, written and erased together. On
+    /// drives of terabytes this is several hundred megabytes or more.
     pub pages_per_block: u32,
-    /// How victims are chosen.
+    /// Victim selection policy.
     pub collection: Collection,
-    /// Write streams, 1 to 8.
+    /// Number of write streams, 1 to 8.
     pub streams: u8,
     /// Whether moved pages have frontiers of their own.
     pub separate_moved: bool,
-    /// The timing of its parts.
+    /// Timing of the drive's parts.
     pub timing: Timing,
     /// Number of drives in the RAID-0; 1 is a single drive.
     pub drives: u32,
-    /// Chunk of the RAID-0.
+    /// Chunk size of the RAID-0.
     pub chunk_bytes: u64,
 }
 
 impl Default for DriveSpec {
-    /// One drive of 1 TB: 7 % spare, pages of 16 KiB in blocks of 256 MiB (what the dies of
-    /// [`Timing::TLC`] erase at once), greedy.
+    /// One drive of 1 TB: 7 % over-provisioning, pages of 16 KiB in blocks of 256 MiB (what the
+    /// dies of [`Timing::TLC`] erase at once), greedy.
     fn default() -> Self {
         Self {
             capacity_bytes: 1_000_000_000_000,
@@ -55,20 +55,20 @@ impl Default for DriveSpec {
     }
 }
 
-/// The state of the drive at the start.
+/// State of the drive at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum History {
-    /// The filesystem was made on a drive that was discarded whole, as `mkfs` does it.
+    /// The whole drive was discarded when the filesystem was created, as `mkfs` does.
     #[default]
     Discarded,
-    /// Every page was written at random for some passes, and nothing was discarded.
+    /// Every page was overwritten at random several times, and nothing was discarded.
     Used {
         /// Overwrites of the whole drive.
         passes: u32,
     },
 }
 
-/// Reads `new` or `used:2`.
+/// Parses `new` or `used:2`.
 impl FromStr for History {
     type Err = ValueError;
 
@@ -93,29 +93,29 @@ pub enum Trims {
     /// Never.
     #[default]
     Never,
-    /// As files are deleted.
+    /// Whenever files are deleted.
     Online,
-    /// By a schedule.
+    /// On a schedule.
     Periodic(Schedule),
 }
 
-/// A periodic trim of all free space.
+/// Periodic trims of all free space.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Schedule {
-    /// Days from one trim to the next, at least 1.
+    /// Days between trims, at least 1.
     pub every_days: u32,
-    /// Day of the first: 0 is the first day, a Monday.
+    /// Day of the first trim: 0 is the first day, a Monday.
     pub first_day: u32,
     /// Hour of the day, 0 to 23.
     pub hour: u32,
-    /// Smaller free extents are skipped (`fstrim --minimum`).
+    /// Minimum size of free extents to discard, in bytes (`fstrim --minimum`).
     pub minimum_bytes: u64,
     /// Trims in pieces with pauses; `None` for a trim without pauses.
     pub pieces: Option<Pieces>,
 }
 
 impl Schedule {
-    /// A trim without pauses every `days` days from the first day on, at an hour.
+    /// A trim without pauses every `days` days at `hour`, from the first day on.
     pub fn every(days: u32, hour: u32) -> Self {
         Self {
             every_days: days,
@@ -126,7 +126,7 @@ impl Schedule {
         }
     }
 
-    /// Sundays at six, as `cron.weekly` of Debian (06:47).
+    /// Sundays at six, like Debian's `cron.weekly` (06:47).
     pub const WEEKLY: Self = Self {
         every_days: 7,
         first_day: 6,
@@ -136,61 +136,62 @@ impl Schedule {
     };
 }
 
-/// A trim in pieces.
+/// Pieces of a trim.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pieces {
-    /// Bytes of a piece, above 0.
+    /// Bytes per piece, above 0.
     pub bytes: u64,
-    /// Seconds of pause after a piece.
+    /// Pause after each piece, in seconds.
     pub pause_s: f64,
 }
 
-/// Everything that determines an outcome. The same scenario gives the same outcome, bit for bit.
+/// Everything that determines an outcome. The same scenario gives exactly the same outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
     /// The drives.
     pub drive: DriveSpec,
-    /// What they were before.
+    /// State of the drives at the start.
     pub history: History,
-    /// Where files go on.
+    /// Where files that cannot grow in place continue.
     pub allocation: Allocation,
-    /// A trim leaves out what it trimmed before and nobody used since.
+    /// Whether a trim skips free space that was trimmed before and not used since.
     pub remembers_trims: bool,
-    /// Live data by capacity, above 0 and below 1: what all parts have together, more or less.
+    /// Approximate live data of all parts, as a share of the capacity; above 0 and below 1.
     pub fill: f64,
-    /// Who writes; at least one.
+    /// The workloads; at least one.
     pub parts: Vec<Part>,
-    /// All that is written on a mean day, in bytes: what the kernel's counters of the device say, merges
-    /// and compaction included.
+    /// Bytes written on an average day, as shown by the kernel's device counters: includes merges
+    /// and compaction.
     pub bytes_per_day: u64,
-    /// How it lies over the week.
+    /// How the load varies over the day and week.
     pub rhythm: Rhythm,
-    /// Bytes read at random by byte written, on top of what the parts read.
+    /// Bytes read at random per byte written, in addition to the workloads' own reads.
     pub reads: f64,
-    /// Largest request of the host, in bytes: longer writes are cut.
+    /// Maximum host request size, in bytes: longer writes are split.
     pub request_bytes: u64,
-    /// Largest discard, in bytes (`discard_max_bytes`).
+    /// Maximum discard size, in bytes (`discard_max_bytes`).
     pub discard_bytes: u64,
-    /// Requests under way at most.
+    /// Maximum number of requests in flight.
     pub queue_depth: u32,
-    /// When it is trimmed.
+    /// When the filesystem is trimmed.
     pub trims: Trims,
-    /// What becomes of discards.
+    /// What happens to discards on their way to the drive.
     pub reach: Reach,
-    /// Days before the series begins, with the same schedule; they count for the weekday.
+    /// Days before the series begins, with the same schedule; they count for the day of the week.
     pub warm_up_days: u32,
-    /// Days of the series, at least 1.
+    /// Length of the series in days, at least 1.
     pub days: u32,
-    /// Length of an interval of the series, in hours, at least 1.
+    /// Length of an interval of the series in hours, at least 1.
     pub interval_hours: u32,
-    /// Pages that are simulated at most, of all drives; beyond that they are scaled.
+    /// Maximum number of simulated pages, over all drives; larger drives are scaled down.
     pub pages_max: u32,
-    /// Seed of all that is drawn.
+    /// Seed for all random numbers.
     pub seed: u64,
 }
 
 impl Default for Scenario {
-    /// Half a drive a day on a drive that is 62 % full, by [`Part::MIXED`]; four weeks, never trimmed.
+    /// [`Part::MIXED`] on a drive that is 62 % full, with half a drive written per day; four weeks,
+    /// never trimmed.
     fn default() -> Self {
         Self {
             drive: DriveSpec::default(),
@@ -216,16 +217,16 @@ impl Default for Scenario {
     }
 }
 
-/// How far a scenario is.
+/// Progress of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// The data that the workload starts with is still being written.
+    /// Whether the workload's initial data is still being written.
     pub loading: bool,
-    /// Hours (or, in [`runs`](super::runs), thousandths of a run) that are over.
+    /// Hours done (or, in [`runs`](super::runs), thousandths of a run).
     pub done: u64,
-    /// Of so many.
+    /// Total hours or thousandths.
     pub total: u64,
 }
 
-/// Is told how far it is, several times a second; breaks it off by `Break`.
+/// Called with the progress several times per second; returning `Break` cancels the simulation.
 pub type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;

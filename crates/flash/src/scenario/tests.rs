@@ -17,7 +17,7 @@ use crate::time::{Recorder, Timing};
 use crate::workload::database::Pattern;
 use crate::workload::rhythm::Rhythm;
 
-fn go(scenario: &Scenario) -> Outcome {
+fn simulate(scenario: &Scenario) -> Outcome {
     let mut watch = |_: Progress| ControlFlow::Continue(());
     scenario.run(&mut watch).unwrap()
 }
@@ -30,7 +30,8 @@ fn close(found: f64, expected: f64, tolerance: f64) -> bool {
     (found / expected - 1.0).abs() <= tolerance
 }
 
-/// Single pages anywhere in one file, twice the drive a day, so that a few days settle.
+/// Single pages anywhere in one file, twice the drive's size per day, so that it settles in a few
+/// days.
 fn uniform() -> Scenario {
     Scenario {
         drive: DriveSpec {
@@ -51,7 +52,7 @@ fn uniform() -> Scenario {
     }
 }
 
-/// A mix on a drive of 3.84 TB, half of it written a day.
+/// A mix on a drive of 3.84 TB, half of which is written per day.
 fn mixed() -> Scenario {
     Scenario {
         drive: DriveSpec {
@@ -67,19 +68,19 @@ fn mixed() -> Scenario {
     }
 }
 
-/// What is free counts as spare if, and only if, the drive knows that it is free.
+/// Free space acts as spare area only if the drive knows that it is free.
 #[test]
 fn free_space_is_spare_area_once_the_drive_knows() {
     let known = 1.15 / 0.8 - 1.0;
-    // What is never written again gathers in blocks that greedy leaves alone; the spare area is left to
-    // the others.
+    // Pages never written again accumulate in blocks that greedy leaves alone, so the other pages
+    // get all of the spare area.
     let unknown = (1.15 - 0.2) / 0.8 - 1.0;
     let used = History::Used { passes: 1 };
     let daily = Trims::Periodic(Schedule::every(1, 0));
     for (history, trims, reach, spare) in [
-        (History::Discarded, Trims::Never, Reach::Heard, known),
-        (used, Trims::Never, Reach::Heard, unknown),
-        (used, daily, Reach::Heard, known),
+        (History::Discarded, Trims::Never, Reach::Executed, known),
+        (used, Trims::Never, Reach::Executed, unknown),
+        (used, daily, Reach::Executed, known),
         (used, daily, Reach::Swallowed, unknown),
         (used, daily, Reach::Ignored, unknown),
     ] {
@@ -90,10 +91,10 @@ fn free_space_is_spare_area_once_the_drive_knows() {
             pages_max: 1 << 17,
             ..uniform()
         };
-        let outcome = go(&scenario);
+        let outcome = simulate(&scenario);
         let expected = theory::greedy(spare, 128);
         let found = write_amplification(&outcome);
-        // 1,024 blocks: one that is open for moved pages is missed in so small a spare area.
+        // 1,024 blocks: with so little spare area, the one open for moved pages matters.
         assert!(
             close(found, expected, 0.03),
             "{found} {expected} {scenario:?}"
@@ -104,8 +105,8 @@ fn free_space_is_spare_area_once_the_drive_knows() {
     }
 }
 
-/// Scaled from the full size to an eighth, a drive under uniform writes is the same drive; and one of
-/// terabytes with files and trims is the same at a thousandth and at a four-thousandth, more or less.
+/// Under uniform writes a drive scaled to an eighth behaves like the full-size one; a drive of
+/// terabytes with files and trims behaves similarly at a thousandth and at a four-thousandth.
 #[test]
 fn scaling_keeps_write_amplification() {
     let full = Scenario {
@@ -121,7 +122,7 @@ fn scaling_keeps_write_amplification() {
         pages_max: 1 << 14,
         ..full.clone()
     };
-    let (full, eighth) = (go(&full), go(&eighth));
+    let (full, eighth) = (simulate(&full), simulate(&eighth));
     assert!(!full.scale.is_scaled() && close(eighth.scale.factor, 8.0, 1e-9));
     let (expected, found) = (write_amplification(&full), write_amplification(&eighth));
     assert!(close(found, expected, 0.02), "{found} {expected}");
@@ -143,7 +144,7 @@ fn scaling_keeps_write_amplification() {
             pages_max,
             ..mixed()
         };
-        let outcome = go(&scenario);
+        let outcome = simulate(&scenario);
         let cycle = outcome.cycle(&scenario.drive).unwrap();
         let ends = [cycle.after, cycle.before].map(|point| point.write_amplification.unwrap());
         (
@@ -160,9 +161,9 @@ fn scaling_keeps_write_amplification() {
     assert!(close(coarse.2, fine.2, 0.15), "{} {}", coarse.2, fine.2);
 }
 
-/// The figure that is computed from counters against a drive that is kept busy.
+/// The value computed from counters, compared with a drive under full load.
 #[test]
-fn sustained_throughput_is_what_a_saturated_drive_does() {
+fn sustained_throughput_matches_a_saturated_drive() {
     let spec = DriveSpec {
         pages_per_block: 256,
         ..DriveSpec::default()
@@ -215,11 +216,12 @@ fn sustained_throughput_is_what_a_saturated_drive_does() {
     assert_eq!(idle, None);
 }
 
-/// The more often the drive hears what is free, the less it moves: and a swallowed trim is none.
+/// The more often the drive learns about free space, the less it moves; a swallowed trim has no
+/// effect.
 #[test]
-fn the_drive_moves_less_the_more_often_it_is_told() {
+fn more_frequent_trims_move_fewer_pages() {
     let amplification = |trims, reach| {
-        let outcome = go(&Scenario {
+        let outcome = simulate(&Scenario {
             trims,
             reach,
             ..mixed()
@@ -228,19 +230,19 @@ fn the_drive_moves_less_the_more_often_it_is_told() {
     };
     let weekly = Trims::Periodic(Schedule::WEEKLY);
     let daily = Trims::Periodic(Schedule::every(1, 6));
-    let (never, _) = amplification(Trims::Never, Reach::Heard);
-    let (by_week, outcome) = amplification(weekly, Reach::Heard);
-    let (by_day, _) = amplification(daily, Reach::Heard);
-    let (online, told) = amplification(Trims::Online, Reach::Heard);
+    let (never, _) = amplification(Trims::Never, Reach::Executed);
+    let (by_week, outcome) = amplification(weekly, Reach::Executed);
+    let (by_day, _) = amplification(daily, Reach::Executed);
+    let (online, online_outcome) = amplification(Trims::Online, Reach::Executed);
     assert!(
         never > by_week && by_week > 1.5 * by_day && by_day > online,
         "{never} {by_week} {by_day} {online}"
     );
-    let untold = told
+    let untrimmed = online_outcome
         .intervals
         .iter()
         .map(|interval| interval.free_untrimmed_share);
-    assert!(untold.fold(0.0, f64::max) < 1e-12);
+    assert!(untrimmed.fold(0.0, f64::max) < 1e-12);
     // The two weeks before the series count for the day of the week.
     let hours: Vec<u32> = outcome.trims.iter().map(|pass| pass.hour).collect();
     assert_eq!(hours, [150, 318, 486, 654]);
@@ -258,13 +260,13 @@ fn the_drive_moves_less_the_more_often_it_is_told() {
 }
 
 #[test]
-fn a_trim_in_pieces_takes_longer_and_frees_the_same() {
+fn a_trim_in_pieces_takes_longer_with_the_same_result() {
     let pass = |pieces| {
         let schedule = Schedule {
             pieces,
             ..Schedule::every(7, 0)
         };
-        let outcome = go(&Scenario {
+        let outcome = simulate(&Scenario {
             trims: Trims::Periodic(schedule),
             warm_up_days: 0,
             days: 8,
@@ -277,7 +279,7 @@ fn a_trim_in_pieces_takes_longer_and_frees_the_same() {
         bytes: 10_000_000_000,
         pause_s: 60.0,
     }));
-    // About 1.4 TB in pieces of 10 GB, a minute after each.
+    // About 1.4 TB in pieces of 10 GB, with a pause of one minute after each.
     let pauses = in_pieces.bytes as f64 / 10e9 * 60.0;
     assert!(close(in_pieces.seconds, in_one_go.seconds + pauses, 0.1));
     assert!(close(
@@ -297,7 +299,7 @@ fn the_series_adds_up() {
         warm_up_days: 1,
         ..mixed()
     };
-    let outcome = go(&scenario);
+    let outcome = simulate(&scenario);
     assert_eq!(
         outcome.intervals.len(),
         15,
@@ -329,9 +331,9 @@ fn the_series_adds_up() {
     assert_eq!(all.write_amplification, outcome.total.write_amplification);
 }
 
-/// A drive that is asked for more than it can do does what it can.
+/// An overloaded drive does what it can.
 #[test]
-fn too_much_load_is_throttled_to_what_is_sustained() {
+fn excessive_load_is_throttled_to_sustained_throughput() {
     let scenario = Scenario {
         bytes_per_day: 100_000_000_000_000,
         warm_up_days: 1,
@@ -339,7 +341,7 @@ fn too_much_load_is_throttled_to_what_is_sustained() {
         queue_depth: 512,
         ..uniform()
     };
-    let outcome = go(&scenario);
+    let outcome = simulate(&scenario);
     assert!(outcome.intervals.iter().all(|interval| interval.throttled));
     let mb_s = outcome.written_bytes as f64 / 1e6 / (2.0 * 86_400.0);
     assert!(
@@ -350,14 +352,14 @@ fn too_much_load_is_throttled_to_what_is_sustained() {
 }
 
 #[test]
-fn an_array_wears_like_a_drive_and_is_as_many_times_faster() {
+fn an_array_wears_like_a_drive_and_scales_in_speed() {
     let array = |drives: u32| {
         let spec = DriveSpec {
             drives,
             capacity_bytes: 1_000_000_000_000 / u64::from(drives),
             ..uniform().drive
         };
-        go(&Scenario {
+        simulate(&Scenario {
             drive: spec,
             ..uniform()
         })
@@ -380,10 +382,13 @@ fn the_same_seed_gives_the_same_outcome() {
         seed,
         ..mixed()
     };
-    assert_eq!(go(&scenario(3)), go(&scenario(3)));
-    assert_ne!(go(&scenario(3)).counters, go(&scenario(4)).counters);
+    assert_eq!(simulate(&scenario(3)), simulate(&scenario(3)));
+    assert_ne!(
+        simulate(&scenario(3)).counters,
+        simulate(&scenario(4)).counters
+    );
     assert!(
-        go(&scenario(3))
+        simulate(&scenario(3))
             .intervals
             .iter()
             .all(|interval| interval.reads.is_some())
@@ -391,25 +396,29 @@ fn the_same_seed_gives_the_same_outcome() {
 }
 
 #[test]
-fn it_tells_how_far_it_is_and_can_be_broken_off() {
+fn progress_is_reported_and_runs_can_be_cancelled() {
     let scenario = Scenario {
         days: 4,
         warm_up_days: 1,
         ..mixed()
     };
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     scenario
         .run(&mut |progress| {
-            told.push(progress);
+            reports.push(progress);
             ControlFlow::Continue(())
         })
         .unwrap();
-    assert!(told[0].loading);
-    assert!(told.is_sorted_by_key(|progress| (!progress.loading, progress.done)));
-    assert!(told.iter().all(|progress| progress.done <= progress.total));
-    let last = told.last().unwrap();
+    assert!(reports[0].loading);
+    assert!(reports.is_sorted_by_key(|progress| (!progress.loading, progress.done)));
+    assert!(
+        reports
+            .iter()
+            .all(|progress| progress.done <= progress.total)
+    );
+    let last = reports.last().unwrap();
     assert_eq!((last.done, last.total), (120, 120));
-    for after in [0, told.len() / 2, told.len() - 1] {
+    for after in [0, reports.len() / 2, reports.len() - 1] {
         let mut count = 0;
         let outcome = scenario.run(&mut |_| {
             count += 1;
@@ -425,7 +434,7 @@ fn it_tells_how_far_it_is_and_can_be_broken_off() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_input_is_rejected() {
     type Change = fn(&mut Scenario);
     let changes: [(&str, Change); 22] = [
         ("the fill is 0,", |s| s.fill = 0.0),
@@ -487,7 +496,7 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
-fn the_tenth_run_is_slower_unless_a_trim_comes_before_it() {
+fn the_tenth_run_is_slower_without_a_trim() {
     let runs = |trim_every, reach| {
         let mut watch = |_: Progress| ControlFlow::Continue(());
         let runs = Runs {
@@ -497,16 +506,16 @@ fn the_tenth_run_is_slower_unless_a_trim_comes_before_it() {
         };
         runs.run(&mut watch).unwrap()
     };
-    let without = runs(None, Reach::Heard);
-    let each = runs(Some(1), Reach::Heard);
+    let without = runs(None, Reach::Executed);
+    let each = runs(Some(1), Reach::Executed);
     assert_eq!((without.runs.len(), each.runs.len()), (10, 10));
     assert_eq!(without.runs[0], each.runs[0]);
     assert!(without.last_by_first() < 0.9, "{}", without.last_by_first());
     assert!(each.last_by_first() > 0.97, "{}", each.last_by_first());
     let untrimmed = |outcome: &RunsOutcome| outcome.runs[9].free_untrimmed_share;
     assert!(untrimmed(&without) > 0.4 && untrimmed(&each) < 1e-12);
-    // A trim before every fourth run mends the fifth and the ninth.
-    let fourth = runs(Some(4), Reach::Heard);
+    // A trim before every fourth run restores the fifth and the ninth.
+    let fourth = runs(Some(4), Reach::Executed);
     assert!(fourth.runs[4].trimmed && fourth.runs[4].mb_s > 1.03 * without.runs[4].mb_s);
     assert_eq!(fourth.runs[3], without.runs[3]);
     let swallowed = runs(Some(1), Reach::Swallowed);

@@ -1,4 +1,5 @@
-//! Mixes of workloads as people write them: `elasticsearch`, `lucene@80,circular-log@20/5`.
+//! Mixes of workloads as written on the command line: `elasticsearch`,
+//! `lucene@80,circular-log@20/5`.
 
 use crate::scenario::{Kind, Part};
 use crate::workload::database::Pattern;
@@ -9,20 +10,20 @@ use units::ValueError;
 /// One of the workloads of a mix.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MixPart {
-    /// What.
-    pub what: What,
-    /// Its share of the writes, in percent.
+    /// The workload.
+    pub what: WorkloadKind,
+    /// Share of the writes, in percent.
     pub weight: f64,
-    /// Its share of the data, in percent.
+    /// Share of the data, in percent.
     pub space: f64,
 }
 
 /// A workload.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum What {
-    /// Pages, written over in place.
+pub enum WorkloadKind {
+    /// Pages overwritten in place.
     Pages(Pattern),
-    /// Files that come and go.
+    /// Files created and deleted.
     Files(&'static str, Kind),
 }
 
@@ -41,7 +42,7 @@ const FILES: [(&str, Kind); 5] = [
     ("files", Kind::FILES),
 ];
 
-impl fmt::Display for What {
+impl fmt::Display for WorkloadKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pages(pattern) => pattern.fmt(f),
@@ -50,30 +51,31 @@ impl fmt::Display for What {
     }
 }
 
-/// What stores do, as mixes: segments beside a transaction log that is deleted as it is rolled over;
-/// pages of files beside a journal.
+/// Mixes typical of databases: segments and a translog that is deleted when rolled over; pages of
+/// files and a journal.
 const STORES: [(&str, &str); 3] = [
     ("elasticsearch", "lucene@75/90,log@25/10"),
     ("opensearch", "lucene@75/90,log@25/10"),
     ("mongodb", "uniform@80/98,log@20/2"),
 ];
 
-/// Workloads side by side.
+/// Workloads running in parallel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mix {
-    /// At least one.
+    /// At least one part.
     pub parts: Vec<MixPart>,
-    /// A store's name, where it stands for the parts.
+    /// The database's name, if the mix was given by name.
     store: Option<&'static str>,
 }
 
 impl Mix {
-    /// The workloads of a scenario on a drive with pages of this size: patterns write a page at a time.
+    /// The scenario's workloads, for a drive with this page size: patterns write one page at a
+    /// time.
     pub fn scenario_parts(&self, page_bytes: u32) -> Vec<Part> {
         let part = |part: &MixPart| {
             let kind = match part.what {
-                What::Files(_, kind) => kind,
-                What::Pages(pattern) => Kind::Database {
+                WorkloadKind::Files(_, kind) => kind,
+                WorkloadKind::Pages(pattern) => Kind::Database {
                     pattern,
                     write_bytes: page_bytes.into(),
                 },
@@ -83,12 +85,12 @@ impl Mix {
         self.parts.iter().map(part).collect()
     }
 
-    /// The only pattern of pages that there is, if there is no more than that.
+    /// The page pattern, if the mix consists of a single one.
     pub fn single_pattern(&self) -> Option<Pattern> {
         match self.parts.as_slice() {
             [
                 MixPart {
-                    what: What::Pages(pattern),
+                    what: WorkloadKind::Pages(pattern),
                     ..
                 },
             ] => Some(*pattern),
@@ -107,16 +109,16 @@ impl fmt::Display for Mix {
         }
         for (index, part) in self.parts.iter().enumerate() {
             let comma = if index > 0 { "," } else { "" };
-            let (weight, space) = (tenth(part.weight), tenth(part.space));
+            let (weight, space) = (round_percent(part.weight), round_percent(part.space));
             write!(f, "{comma}{}@{weight}/{space}", part.what)?;
         }
         Ok(())
     }
 }
 
-/// `lucene`, `uniform`, `lucene@80,circular-log@20/5`. Without any number all parts are equal; else the
-/// shares of the writes come to 100, and where a share of the data is left out, it is its part of what the
-/// others leave, by the writes.
+/// Parses `lucene`, `uniform` or `lucene@80,circular-log@20/5`. Without numbers all parts are
+/// equal; otherwise the shares of the writes must add up to 100. Missing shares of the data divide
+/// what the others leave, in proportion to the writes.
 impl FromStr for Mix {
     type Err = ValueError;
 
@@ -125,35 +127,35 @@ impl FromStr for Mix {
         let named = store
             .map_or(text, |(_, parts)| parts)
             .split(',')
-            .map(named_part)
+            .map(parse_part)
             .collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
-            parts: shared(&named)?,
+            parts: resolve_shares(&named)?,
             store: store.map(|(name, _)| *name),
         })
     }
 }
 
-/// Parts by their numbers in percent.
+/// Resolves the parts' shares in percent.
 #[allow(clippy::cast_precision_loss)] // a handful of parts
-fn shared(named: &[Named]) -> Result<Vec<MixPart>, ValueError> {
+fn resolve_shares(named: &[ParsedPart]) -> Result<Vec<MixPart>, ValueError> {
     let count = named.len() as f64;
     if named.iter().all(|part| part.writes.is_none()) {
         let equal = 100.0 / count;
-        let part = |part: &Named| MixPart {
+        let part = |part: &ParsedPart| MixPart {
             what: part.what,
             weight: equal,
             space: equal,
         };
         return Ok(named.iter().map(part).collect());
     }
-    // Each may be rounded to a whole number.
+    // Each share may have been rounded to a whole number.
     let is_whole = |sum: f64| (sum - 100.0).abs() <= 0.5 * count;
     let writes: f64 = named.iter().filter_map(|part| part.writes).sum();
     if !is_whole(writes) || named.iter().any(|part| part.writes.is_none()) {
         return Err(ValueError::new(
             "the shares of the writes to come to 100 %",
-            format!("{} %", tenth(writes)),
+            format!("{} %", round_percent(writes)),
         )
         .hint("give each of the workloads its number, or none of them (lucene@80,log@20)"));
     }
@@ -167,10 +169,12 @@ fn shared(named: &[Named]) -> Result<Vec<MixPart>, ValueError> {
         } else {
             "the shares of the data, behind the slash, to come to 100 %"
         };
-        return Err(ValueError::new(expected, format!("{} %", tenth(data)))
-            .hint("leave one out, and it is what the others leave (lucene@80,log@20/5)"));
+        return Err(
+            ValueError::new(expected, format!("{} %", round_percent(data)))
+                .hint("leave one out, and it is what the others leave (lucene@80,log@20/5)"),
+        );
     }
-    let part = |part: &Named| {
+    let part = |part: &ParsedPart| {
         let weight = part.writes.unwrap_or(0.0);
         MixPart {
             what: part.what,
@@ -181,24 +185,24 @@ fn shared(named: &[Named]) -> Result<Vec<MixPart>, ValueError> {
     Ok(named.iter().map(part).collect())
 }
 
-/// A part as it is written.
-struct Named {
-    what: What,
-    /// Of the writes, in percent.
+/// A part as written.
+struct ParsedPart {
+    what: WorkloadKind,
+    /// Share of the writes, in percent.
     writes: Option<f64>,
-    /// Of the data, in percent.
+    /// Share of the data, in percent.
     data: Option<f64>,
 }
 
-fn named_part(text: &str) -> Result<Named, ValueError> {
+fn parse_part(text: &str) -> Result<ParsedPart, ValueError> {
     let text = text.trim();
     let (name, shares) = match text.rsplit_once('@') {
         Some((name, shares)) => (name, Some(shares)),
         None => (text, None),
     };
     let what = match FILES.iter().find(|(known, _)| *known == name) {
-        Some((known, kind)) => What::Files(known, *kind),
-        None => What::Pages(Pattern::parse(name)?.ok_or_else(|| {
+        Some((known, kind)) => WorkloadKind::Files(known, *kind),
+        None => WorkloadKind::Pages(Pattern::parse(name)?.ok_or_else(|| {
             ValueError::new(
                 format!(
                     "{}, or elasticsearch, opensearch, mongodb, lucene, lsm, log, circular-log, files",
@@ -223,11 +227,11 @@ fn named_part(text: &str) -> Result<Named, ValueError> {
         Some(Ok((writes, data))) => (Some(percent(writes)?), Some(percent(data)?)),
         Some(Err(writes)) => (Some(percent(writes)?), None),
     };
-    Ok(Named { what, writes, data })
+    Ok(ParsedPart { what, writes, data })
 }
 
-/// Rounded so that 0.07 * 100 is 7 and not 7.000000000000001.
-fn tenth(value: f64) -> f64 {
+/// Rounded so that 0.07 * 100 gives 7 instead of 7.000000000000001.
+fn round_percent(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
@@ -249,7 +253,7 @@ mod tests {
         assert_eq!(found.parts.len(), 2);
         assert!(matches!(
             found.parts[0].what,
-            What::Pages(Pattern::HotCold { .. })
+            WorkloadKind::Pages(Pattern::HotCold { .. })
         ));
         for text in [
             "lucene@",
@@ -264,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_come_to_a_hundred() {
+    fn shares_add_up_to_100_percent() {
         for (text, expected) in [
             ("lucene,log", "lucene@50/50,log@50/50"),
             ("lucene@80,log@20", "lucene@80/80,log@20/20"),
@@ -309,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn stores_stand_for_mixes() {
+    fn databases_are_named_mixes() {
         for (name, _) in STORES {
             let found = mix(name).unwrap();
             assert_eq!(found.to_string(), name);
@@ -318,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_read_as_they_are_written() {
+    fn patterns_round_trip() {
         for text in ["uniform", "sequential", "zipf:0.9", "hot-cold:20/80"] {
             let found = mix(text).unwrap();
             assert!(found.single_pattern().is_some());

@@ -1,16 +1,17 @@
-//! The best of some blocks drawn at random.
+//! The best of several blocks drawn at random.
 
-/// The block with the fewest valid pages of `choices` drawn at random, of `pages_per_block` pages each;
-/// host writes and moved pages share a frontier (Van Houdt 2013, "A mean field model for a class of
-/// garbage collection algorithms in flash-based solid state drives", SIGMETRICS).
+/// Write amplification if the victim is the block with the fewest valid pages among `choices`
+/// blocks drawn at random, of `pages_per_block` pages each; host writes and moved pages share a
+/// frontier (Van Houdt 2013, "A mean field model for a class of garbage collection algorithms in
+/// flash-based solid state drives", SIGMETRICS).
 ///
 /// With `S_i` the share of blocks that hold at least `i` valid pages, and `c` the rate of
-/// invalidations by collected block, equilibrium is `c i (S_i - S_(i+1)) = 1 - S_i^d` with
-/// `sum S_i = Np / alpha`; the victim holds `sum S_i^d` pages. Solved from `i = Np` down for a given
-/// `c` (Newton), and for `c` by bisection: the sum falls as `c` grows.
+/// invalidations per collected block, equilibrium is `c i (S_i - S_(i+1)) = 1 - S_i^d` with
+/// `sum S_i = Np / alpha`; the victim holds `sum S_i^d` pages. Solved from `i = Np` down for a
+/// given `c` (Newton's method), and for `c` by bisection: the sum falls as `c` grows.
 ///
-/// One choice is [`super::random_choice`]; many come close to [`super::greedy`]. No choice at all is
-/// not a number.
+/// One choice equals [`super::random_choice`]; many choices approach [`super::greedy`]. Zero
+/// choices give NaN.
 pub fn d_choices(over_provisioning: f64, pages_per_block: u32, choices: u32) -> f64 {
     if choices == 0 || over_provisioning.is_nan() {
         return f64::NAN;
@@ -21,7 +22,7 @@ pub fn d_choices(over_provisioning: f64, pages_per_block: u32, choices: u32) -> 
     let np = f64::from(pages_per_block);
     let valid = np / (1.0 + over_provisioning);
     let (mut low, mut high) = (-50.0_f64, 50.0_f64);
-    // Down to the spacing of the numbers.
+    // 70 bisections reach the precision of `f64`.
     for _ in 0..70 {
         let middle = 0.5 * (low + high);
         if sums(middle.exp(), pages_per_block, choices).0 > valid {
@@ -34,7 +35,7 @@ pub fn d_choices(over_provisioning: f64, pages_per_block: u32, choices: u32) -> 
     np / (np - moved)
 }
 
-/// `sum S_i` and `sum S_i^d` for a rate.
+/// `sum S_i` and `sum S_i^d` for a given rate.
 fn sums(rate: f64, pages_per_block: u32, choices: u32) -> (f64, f64) {
     let power = |s: f64, n: u32| s.powi(i32::try_from(n).unwrap_or(i32::MAX));
     let d = f64::from(choices);
@@ -42,7 +43,8 @@ fn sums(rate: f64, pages_per_block: u32, choices: u32) -> (f64, f64) {
     for i in (1..=pages_per_block).rev() {
         let slope = rate * f64::from(i);
         let goal = 1.0 + slope * share;
-        // slope s + s^d = goal: convex and rising, so that Newton from above comes down to the root.
+        // slope s + s^d = goal is convex and increasing, so Newton's method from above descends to
+        // the root.
         let mut s = 1.0_f64;
         for _ in 0..200 {
             let step = (slope * s + power(s, choices) - goal) / (slope + d * power(s, choices - 1));
@@ -64,7 +66,7 @@ mod tests {
     use super::d_choices;
 
     #[test]
-    fn the_table() {
+    fn published_values() {
         for (op, one, two, ten) in [
             (0.07, 15.286, 10.277, 7.323),
             (0.15, 7.667, 5.312, 3.930),
@@ -88,7 +90,7 @@ mod tests {
         }
     }
 
-    /// Two derivations that share nothing: all choices and Desnoyers' greedy.
+    /// Two independent derivations: many choices, and Desnoyers' greedy.
     #[test]
     fn many_choices_come_close_to_greedy() {
         for op in [0.07, 0.28, 1.0] {

@@ -1,17 +1,17 @@
-//! The inverse of `w e^w`.
+//! Lambert's W function, the inverse of `w e^w`.
 
 use std::f64::consts::E;
 
-/// The principal branch of Lambert's W: the `w` of at least -1 with `w e^w = x`. Not a number below
-/// -1/e, where there is none.
+/// The principal branch of Lambert's W: the `w` of at least -1 with `w e^w = x`. NaN below -1/e,
+/// where there is none.
 ///
-/// The series at the branch point (Corless et al. 1996, "On the Lambert W function", 4.22) or a
-/// logarithm to begin with, then Halley's method (5.9). Exact to some units in the last place, but
-/// close to -1/e, where half of the digits of `x` are lost in `1 + e x`; an over-provisioning of 0.1 %
-/// keeps ten.
+/// Starts from the series at the branch point (Corless et al. 1996, "On the Lambert W function",
+/// 4.22) or a logarithm, followed by Halley's method (5.9). Accurate to a few units in the last
+/// place, except close to -1/e, where half of the digits of `x` are lost in `1 + e x`; an
+/// over-provisioning of 0.1 % keeps ten digits.
 pub fn lambert_w0(x: f64) -> f64 {
     let above = 1.0 + E * x;
-    // -1/e itself, as it is rounded in a product.
+    // -1/e itself, after rounding.
     if (-1e-15..=0.0).contains(&above) {
         return -1.0;
     }
@@ -28,7 +28,7 @@ pub fn lambert_w0(x: f64) -> f64 {
         let log = x.ln();
         log - log.max(1.0).ln()
     };
-    // Four steps are the most that a search over all magnitudes needed.
+    // A search over all magnitudes never needed more than four steps.
     for _ in 0..20 {
         let exp = w.exp();
         let error = w * exp - x;
@@ -71,7 +71,7 @@ mod tests {
                 "W({x}) = {w}"
             );
         }
-        // On (-1, 0): the argument is made from the answer.
+        // On (-1, 0), `x` is computed from the expected `w`.
         for step in 1..1000 {
             let w = -f64::from(step) / 1000.0;
             let found = lambert_w0(w * w.exp());
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_branch() {
+    fn values_at_the_branch_point() {
         assert!((lambert_w0(-(-1f64).exp()) + 1.0).abs() < 1e-7);
         assert!(lambert_w0(-0.4).is_nan());
         assert!(lambert_w0(f64::NAN).is_nan());

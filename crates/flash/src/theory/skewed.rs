@@ -1,55 +1,56 @@
-//! Some pages are written more often than others.
+//! Skewed writes: some pages are written more often than others.
 
 use thiserror::Error;
 
-/// Pages that are written equally often.
+/// A class of pages that are written equally often.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Class {
-    /// Of all logical pages: above 0, to 1.
+    /// Share of all logical pages: above 0, at most 1.
     pub share_of_pages: f64,
-    /// Of all host writes: 0 to 1.
+    /// Share of all host writes: 0 to 1.
     pub share_of_writes: f64,
 }
 
-/// Why classes are none.
+/// Invalid classes of pages.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum SkewError {
-    /// Shares that are no shares.
+    /// A share out of bounds.
     #[error("class {class}: {what} is {found}, expected {expected}")]
     Share {
-        /// Which, from 0.
+        /// Index of the class, from 0.
         class: usize,
-        /// `share of pages`.
+        /// The quantity, such as `share of pages`.
         what: &'static str,
-        /// As given.
+        /// The value given.
         found: f64,
-        /// In words.
+        /// The allowed range, in words.
         expected: &'static str,
     },
-    /// They do not add up.
+    /// Shares that do not add up to 1.
     #[error("the shares of {what} add up to {found}, expected 1")]
     Sum {
-        /// `pages`.
+        /// The quantity, such as `pages`.
         what: &'static str,
-        /// What they add up to.
+        /// The sum.
         found: f64,
     },
-    /// Fewer or more shares of the spare area than classes.
+    /// The number of shares of the spare area differs from the number of classes.
     #[error("{found} shares of the spare area for {expected} classes")]
     Spare {
-        /// Shares.
+        /// Number of shares given.
         found: usize,
-        /// Classes.
+        /// Number of classes.
         expected: usize,
     },
 }
 
-/// Classes mixed in the same blocks, FIFO (Desnoyers 2014, "Analytic models of SSD write performance",
-/// ACM Transactions on Storage 10(2)): the `A` with
-/// `A = sum r_i / (1 - exp(-(r_i / f_i) alpha / A))`, `r` shares of writes, `f` of pages.
+/// Write amplification of FIFO with the classes mixed in the same blocks (Desnoyers 2014, "Analytic
+/// models of SSD write performance", ACM Transactions on Storage 10(2)): the `A` with
+/// `A = sum r_i / (1 - exp(-(r_i / f_i) alpha / A))`, where `r` are shares of writes and `f` of
+/// pages.
 ///
 /// # Errors
-/// [`SkewError`]: shares out of bounds, or that do not add up to 1.
+/// [`SkewError`] if shares are out of bounds or do not add up to 1.
 pub fn mixed_fifo(over_provisioning: f64, classes: &[Class]) -> Result<f64, SkewError> {
     check(classes)?;
     if over_provisioning <= 0.0 {
@@ -62,13 +63,13 @@ pub fn mixed_fifo(over_provisioning: f64, classes: &[Class]) -> Result<f64, Skew
     if alpha.is_infinite() {
         return Ok(1.0);
     }
-    // In x = alpha / A the equation is x sum r / (1 - exp(-(r/f) x)) = alpha, whose left side rises from
-    // 1 at x = 0, and is alpha at least at x = alpha.
+    // With x = alpha / A the equation is x sum r / (1 - exp(-(r/f) x)) = alpha. Its left side
+    // increases from 1 at x = 0, and is at least alpha at x = alpha.
     let left = |x: f64| {
         let term = |class: &Class| {
             let rate = class.share_of_writes / class.share_of_pages;
-            // A class that is never written is moved in full each time around; x r / (1 - e^(-(r/f) x))
-            // has the limit f.
+            // A class that is never written is moved completely in each pass; x r / (1 - e^(-(r/f)
+            // x)) has the limit f.
             if rate * x < 1e-12 {
                 class.share_of_pages
             } else {
@@ -89,12 +90,13 @@ pub fn mixed_fifo(over_provisioning: f64, classes: &[Class]) -> Result<f64, Skew
     Ok(alpha / (0.5 * (low + high)))
 }
 
-/// Classes in blocks of their own, each collected for itself, with `share_of_spare[i]` of the spare
-/// area: `sum r_i A(1 + OP share_i / f_i)` (Desnoyers 2014, as [`mixed_fifo`]). `uniform` is the write
-/// amplification of one class at an over-provisioning, say [`super::greedy`].
+/// Write amplification with each class in its own blocks, collected separately, with
+/// `share_of_spare[i]` of the spare area: `sum r_i A(1 + OP share_i / f_i)` (Desnoyers 2014, like
+/// [`mixed_fifo`]). `uniform` is the write amplification of a single class by over-provisioning,
+/// such as [`super::greedy`].
 ///
 /// # Errors
-/// [`SkewError`]: shares out of bounds, or that do not add up to 1.
+/// [`SkewError`] if shares are out of bounds or do not add up to 1.
 pub fn separated(
     over_provisioning: f64,
     classes: &[Class],
@@ -115,7 +117,7 @@ pub fn separated(
     Ok(classes
         .iter()
         .zip(share_of_spare)
-        // A class that is never written costs nothing, without spare area too.
+        // A class that is never written costs nothing, even without spare area.
         .filter(|(class, _)| class.share_of_writes > 0.0)
         .map(|(class, spare)| {
             class.share_of_writes * uniform(over_provisioning * spare / class.share_of_pages)
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table() -> Result<(), SkewError> {
+    fn published_values() -> Result<(), SkewError> {
         for (share, mixed, apart) in [(0.2, 3.035, 1.966), (0.1, 3.533, 1.464)] {
             let found = mixed_fifo(0.25, &hot(share))?;
             assert!((found - mixed).abs() < 0.001, "mixed {share}: {found}");
@@ -199,10 +201,10 @@ mod tests {
         Ok(())
     }
 
-    /// Cold pages that nobody writes: in a log they travel around for ever; apart they cost nothing,
-    /// and the rest has all of the spare area.
+    /// Cold pages that are never written: mixed, they are moved around forever; separated, they
+    /// cost nothing, and the other class has all of the spare area.
     #[test]
-    fn cold_for_ever() -> Result<(), SkewError> {
+    fn cold_pages_are_never_written() -> Result<(), SkewError> {
         let classes = [
             Class {
                 share_of_pages: 0.5,
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_share_is_refused() {
+    fn invalid_shares_are_rejected() {
         let mut classes = hot(0.2);
         classes[0].share_of_writes = 1.5;
         assert!(matches!(

@@ -1,13 +1,13 @@
-//! Requests that trim: what the drive knows to be unused is spare area.
+//! Trim requests: pages the drive knows to be unused act as spare area.
 
-/// The share of logical pages in use in equilibrium, when a share `trim_share` of all requests trims a
-/// page drawn at random from those in use, and every other request writes a page drawn at random from
-/// all: `(1 - 2q) / (1 - q)` (Frankie, Hughes, Kreutz-Delgado 2012, "A mathematical model of the trim
-/// command in NAND-flash SSDs", ACM Southeast).
+/// The share of logical pages in use in equilibrium, if a share `trim_share` of all requests trims
+/// a page drawn at random from those in use, and every other request writes a page drawn at random
+/// from all: `(1 - 2q) / (1 - q)` (Frankie, Hughes, Kreutz-Delgado 2012, "A mathematical model of
+/// the trim command in NAND-flash SSDs", ACM Southeast).
 ///
-/// A write uses a page that was not in use with probability `1 - s`, which must happen as often as a
-/// trim: `(1 - q)(1 - s) = q`. From one half on nothing stays in use, and the answer is 0; below 0 it is
-/// not a number.
+/// A write takes a page not in use with probability `1 - s`, which must happen as often as a trim:
+/// `(1 - q)(1 - s) = q`. From one half on nothing stays in use, and the result is 0; below 0 it is
+/// NaN.
 pub fn in_use_share(trim_share: f64) -> f64 {
     if trim_share < 0.0 {
         return f64::NAN;
@@ -18,8 +18,8 @@ pub fn in_use_share(trim_share: f64) -> f64 {
     (1.0 - 2.0 * trim_share) / (1.0 - trim_share)
 }
 
-/// The over-provisioning that a drive has in effect under [`in_use_share`]: `alpha / s - 1`, to be put
-/// into the uniform formulas. Infinite where nothing stays in use.
+/// The effective over-provisioning under [`in_use_share`], for use in the uniform formulas:
+/// `alpha / s - 1`. Infinite if nothing stays in use.
 pub fn trimmed_over_provisioning(over_provisioning: f64, trim_share: f64) -> f64 {
     (1.0 + over_provisioning) / in_use_share(trim_share) - 1.0
 }
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table() {
+    fn published_values() {
         for (q, by_greedy, by_fifo) in [
             (0.1, 2.380, 2.399),
             (0.2, 1.648, 1.656),

@@ -1,9 +1,10 @@
-//! Uniform random writes: FIFO, greedy, a block drawn at random.
+//! Uniform random writes: FIFO, greedy, and random victims.
 
 use super::lambert_w0;
 
-/// FIFO: the block that was filled first is collected (Desnoyers 2012, "Analytic modeling of SSD write
-/// performance", SYSTOR; the fixed point of Menon 1995): `alpha / (alpha + W(-alpha e^-alpha))`.
+/// Write amplification of FIFO, which collects the block that was filled first (Desnoyers 2012,
+/// "Analytic modeling of SSD write performance", SYSTOR; the fixed point of Menon 1995):
+/// `alpha / (alpha + W(-alpha e^-alpha))`.
 pub fn fifo(over_provisioning: f64) -> f64 {
     if over_provisioning <= 0.0 {
         return f64::INFINITY;
@@ -15,11 +16,12 @@ pub fn fifo(over_provisioning: f64) -> f64 {
     alpha / (alpha + lambert_w0(-alpha * (-alpha).exp()))
 }
 
-/// Greedy with `pages_per_block` pages a block (Desnoyers 2012, as [`fifo`]): with `k = 1 + 1/(2 Np)`
-/// and `X0 = 1/2 - (Np / alpha) W(-k alpha e^(-k alpha))`, `Np / (Np - (X0 - 1))`.
+/// Write amplification of greedy with `pages_per_block` pages per block (Desnoyers 2012, like
+/// [`fifo`]): with `k = 1 + 1/(2 Np)` and `X0 = 1/2 - (Np / alpha) W(-k alpha e^(-k alpha))`,
+/// `Np / (Np - (X0 - 1))`.
 ///
-/// `X0 - 1` is the valid pages of a victim. With so much spare area that it falls below none, the
-/// formula has left its ground, and the answer is 1.
+/// `X0 - 1` is the number of valid pages of a victim. If there is so much spare area that it
+/// becomes negative, the formula no longer applies, and the result is 1.
 pub fn greedy(over_provisioning: f64, pages_per_block: u32) -> f64 {
     if over_provisioning <= 0.0 {
         return f64::INFINITY;
@@ -38,8 +40,8 @@ pub fn greedy(over_provisioning: f64, pages_per_block: u32) -> f64 {
     np / (np - valid)
 }
 
-/// A victim drawn at random among all blocks: `(1 + OP) / OP`, for any number of pages a block
-/// (Van Houdt 2013, as [`super::d_choices`] of 1).
+/// Write amplification if the victim is drawn at random among all blocks: `(1 + OP) / OP`, for any
+/// number of pages per block (Van Houdt 2013, like [`super::d_choices`] with one choice).
 pub fn random_choice(over_provisioning: f64) -> f64 {
     if over_provisioning <= 0.0 {
         return f64::INFINITY;
@@ -47,8 +49,8 @@ pub fn random_choice(over_provisioning: f64) -> f64 {
     1.0 + 1.0 / over_provisioning
 }
 
-/// The over-provisioning at which [`fifo`] gives `write_amplification` (above 1): the inverse of its
-/// fixed point, `alpha = -A ln(1 - 1/A)`, less 1. Infinite at 1, not a number below.
+/// The over-provisioning at which [`fifo`] gives `write_amplification` (above 1): the inverse of
+/// its fixed point, `alpha = -A ln(1 - 1/A)`, minus 1. Infinite at 1, NaN below.
 pub fn fifo_over_provisioning(write_amplification: f64) -> f64 {
     -write_amplification * (-1.0 / write_amplification).ln_1p() - 1.0
 }
@@ -57,8 +59,8 @@ pub fn fifo_over_provisioning(write_amplification: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Over-provisioning; FIFO; greedy with 32, 64 and 256 pages a block. Each verified by a
-    /// simulation that is not this one.
+    /// Over-provisioning; FIFO; greedy with 32, 64 and 256 pages per block. Each was verified by an
+    /// independent simulation.
     const TABLE: [(f64, f64, [f64; 3]); 6] = [
         (0.07, 7.817, [6.343, 7.001, 7.596]),
         (0.15, 4.016, [3.605, 3.799, 3.959]),
@@ -69,7 +71,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_table() {
+    fn published_values() {
         for (op, expected_fifo, expected_greedy) in TABLE {
             assert!((fifo(op) - expected_fifo).abs() < 0.001, "FIFO {op}");
             for (np, expected) in [32, 64, 256].into_iter().zip(expected_greedy) {
@@ -80,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn no_spare_no_drive() {
+    fn no_spare_area_is_infinite() {
         for op in [0.0, -0.1] {
             assert!(fifo(op).is_infinite() && greedy(op, 64).is_infinite());
             assert!(random_choice(op).is_infinite());

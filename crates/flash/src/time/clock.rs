@@ -1,81 +1,85 @@
-//! When every part of the drive is free again.
+//! The simulated clock: when every part of the drive becomes free.
 
-use super::parts::{CHANNELS, Costs, DIES, Debt, Discard, Flash, Slc, SlcUse, ns};
+use super::parts::{CHANNELS, Costs, DIES, Discard, Flash, PendingCollection, Slc, SlcUse, ns};
 use super::{CollectionPace, DiscardHandling, Divisor, Served, Slots, Timing, TimingError};
 use crate::ftl::Medium;
 
-/// The time of a drive, in nanoseconds from power-on. It hears the flash as a [`Medium`]; a request is what lies
-/// between [`Clock::begin`] and [`Clock::end`].
+/// The clock of a drive, in nanoseconds since power-on. It receives flash operations as a
+/// [`Medium`]; the operations between [`Clock::begin`] and [`Clock::end`] belong to one request.
 ///
-/// Requests are served in the order in which they begin. One with an earlier arrival than the one before it
-/// is allowed, and finds the parts taken.
+/// Requests are served in the order in which they begin. A request may arrive before its
+/// predecessor, but then finds the parts busy.
 #[derive(Debug, Clone)]
 pub struct Clock {
     costs: Costs,
     moments: Moments,
     channel_of: Box<[u8; DIES]>,
     die_free: Box<[u64; DIES]>,
-    /// Where reads suspend: the reads of a die queue among themselves.
+    /// Used if reads suspend programs: reads queue only behind other reads of the die.
     die_read_free: Box<[u64; DIES]>,
     channel_free: Box<[u64; CHANNELS]>,
     cache: Option<Slots>,
     slc: Option<Slc>,
-    debt: Debt,
+    pending: PendingCollection,
     discard: Discard,
-    /// What is heard is kept for [`Clock::write_staged`].
+    /// Operations are recorded for [`Clock::write_staged`] instead of timed.
     staging: bool,
     staged: Vec<Staged>,
     next_staged: usize,
 }
 
-/// What was heard while staging.
+/// An operation recorded while staging.
 #[derive(Debug, Clone, Copy)]
 enum Staged {
-    /// Pages of the host that are to be timed: the place of the first, and how many; at least one.
+    /// Host pages to be timed: the first place and the number of pages, at least one.
     Programs { first: u32, pages: u32 },
-    /// A victim of so many valid pages.
+    /// Collection of a victim with `valid` pages.
     Victim { valid: u32 },
 }
 
-/// Staged writes that are handed out together at most.
+/// Maximum number of staged writes passed on together.
 const SERVED: usize = 64;
 
-/// The head of a run of places: as many as are handed out together, and no more than come before the next
-/// part of a collection.
+/// The first places of a run: as many as are passed on together, but no more than before the next
+/// part of a collection is due.
 #[inline]
-fn head(first: u32, pages: u32, debt: &Debt) -> std::ops::Range<u32> {
+fn head(first: u32, pages: u32, pending: &PendingCollection) -> std::ops::Range<u32> {
     #[allow(clippy::cast_possible_truncation)] // 64
     let most = SERVED as u32;
-    let until = if debt.parts > 0 { debt.pages } else { most };
+    let until = if pending.parts > 0 {
+        pending.pages
+    } else {
+        most
+    };
     first..first + pages.min(most).min(until)
 }
 
-/// When things are free, but for dies and channels.
+/// Times at which things other than dies and channels are free.
 #[derive(Debug, Clone, Copy, Default)]
 struct Moments {
-    /// The request's work may start from here.
+    /// Earliest start of the current request's work.
     now: u64,
-    /// The last page of the request is acknowledged.
+    /// When the last page of the current request is acknowledged.
     done: u64,
-    /// A page that is programmed is not whole before.
+    /// Earliest time at which pages to be programmed are complete in the controller.
     held: u64,
     link_in_free: u64,
     link_out_free: u64,
-    /// Nothing begins before: a discard that is not queued.
+    /// Nothing begins before this time, because of a non-queued discard.
     barrier: u64,
-    /// Every request so far is done.
+    /// When all requests so far are done.
     outstanding: u64,
-    /// The discard before is done.
+    /// When the previous discard is done.
     discard_free: u64,
-    /// All dies are free; kept where there is an SLC cache.
+    /// When all dies are free; maintained only with an SLC cache.
     quiet: u64,
 }
 
 impl Clock {
-    /// The clock of a drive with such parts, at 0, and everything free.
+    /// Creates a clock at 0, with everything free.
     ///
     /// # Errors
-    /// A number that no drive has: see [`Timing::check`].
+    /// If a value is impossible: see [`Timing::check`].
     pub fn new(
         timing: &Timing,
         page_bytes: u32,
@@ -128,7 +132,7 @@ impl Clock {
                 folded_until: 0,
                 full: slc.full,
             }),
-            debt: Debt::default(),
+            pending: PendingCollection::default(),
             discard: Discard::new(&timing.discard, page_bytes),
             staging: false,
             staged: Vec::new(),
@@ -136,7 +140,7 @@ impl Clock {
         })
     }
 
-    /// Back to 0, and everything free: what was done before does not count.
+    /// Resets the clock to 0, with everything free.
     pub fn reset(&mut self) {
         self.die_free.fill(0);
         self.die_read_free.fill(0);
@@ -145,7 +149,7 @@ impl Clock {
         self.staging = false;
         self.staged.clear();
         self.next_staged = 0;
-        self.debt = Debt::default();
+        self.pending = PendingCollection::default();
         if let Some(cache) = &mut self.cache {
             cache.reset();
         }
@@ -154,7 +158,7 @@ impl Clock {
         }
     }
 
-    /// A request arrives.
+    /// Begins a request that arrives at `at_ns`.
     #[inline]
     pub fn begin(&mut self, at_ns: u64) {
         let start = at_ns.max(self.moments.barrier);
@@ -165,20 +169,20 @@ impl Clock {
         }
     }
 
-    /// When the request is done.
+    /// Ends the request, and returns when it is done.
     #[inline]
     pub fn end(&mut self) -> u64 {
         self.moments.outstanding = self.moments.outstanding.max(self.moments.done);
         self.moments.done
     }
 
-    /// From here on the flash is heard, and takes no time yet: the translation layer goes through a batch of
-    /// writes of one page each, faster than one by one.
+    /// Starts staging: operations are recorded but not timed yet, so the translation layer can
+    /// process a batch of single-page writes, which is faster than one by one.
     ///
     /// # Panics
-    /// Writes that were staged before wait for [`Clock::write_staged`].
+    /// If writes staged earlier have not been timed by [`Clock::write_staged`].
     pub fn stage(&mut self) {
-        // victims after the last write of a batch
+        // victims after the last write of the previous batch
         while let Some(event) = self.staged.get(self.next_staged) {
             let Staged::Victim { valid } = *event else {
                 panic!("staged writes are timed before others are staged");
@@ -191,15 +195,16 @@ impl Clock {
         self.staging = true;
     }
 
-    /// The batch is through.
+    /// Ends staging.
     pub fn staged(&mut self) {
         self.staging = false;
     }
 
-    /// The next staged write arrives: a request of its own, without `begin` and `end`. When it is done.
+    /// Times the next staged write as a request of its own, without `begin` and `end`. Returns when
+    /// it is done.
     ///
     /// # Panics
-    /// None is left.
+    /// If no staged write is left.
     #[inline]
     pub fn write_staged(&mut self, at_ns: u64) -> u64 {
         self.begin(at_ns);
@@ -222,14 +227,15 @@ impl Clock {
         }
     }
 
-    /// All staged writes that are left, each a request that arrives when a slot of `queue` is free and not before
-    /// `not_before_ns`. Hands them out in order, some at a time.
+    /// Times all remaining staged writes. Each is a request that arrives when a slot of `queue` is
+    /// free, but not before `not_before_ns`. Passes the results to `on_served` in order, a few at a
+    /// time.
     #[inline]
     pub fn write_all_staged(
         &mut self,
         queue: &mut Slots,
         not_before_ns: u64,
-        mut some: impl FnMut(&[Served]),
+        mut on_served: impl FnMut(&[Served]),
     ) {
         let mut served = [Served::default(); SERVED];
         let plain = self.costs.link_ns == 0 && self.cache.is_none() && self.slc.is_none();
@@ -240,7 +246,7 @@ impl Clock {
                     Staged::Programs { first, pages } => {
                         let (mut first, mut pages) = (first, pages);
                         while pages > 0 {
-                            let run = head(first, pages, &Debt::default());
+                            let run = head(first, pages, &PendingCollection::default());
                             first = run.end;
                             #[allow(clippy::cast_possible_truncation)] // at most 64
                             let len = run.len() as u32;
@@ -253,7 +259,7 @@ impl Clock {
                                 served.done_ns = self.end();
                                 queue.replace_earliest(served.done_ns);
                             }
-                            some(served);
+                            on_served(served);
                         }
                     }
                     Staged::Victim { valid } => {
@@ -269,13 +275,13 @@ impl Clock {
         let costs = self.costs;
         let moments = self.moments;
         let mut outstanding = moments.outstanding;
-        let mut debt = self.debt;
+        let mut pending = self.pending;
         let mut flash = Flash {
             channel_of: &self.channel_of,
             die_free: &mut self.die_free,
             channel_free: &mut self.channel_free,
         };
-        // the next request's arrival, and when its work may start
+        // the next request's arrival, and the earliest start of its work
         let starts = |queue: &Slots| {
             let at_ns = queue.earliest().max(not_before_ns);
             (at_ns, at_ns.max(moments.barrier) + costs.command_ns)
@@ -286,16 +292,16 @@ impl Clock {
                     let mut die = costs.dies.remainder(first);
                     let (mut first, mut pages) = (first, pages);
                     while pages > 0 {
-                        if debt.is_due() {
-                            let (die_ns, channel_ns) = debt.take(&costs);
+                        if pending.is_due() {
+                            let (die_ns, channel_ns) = pending.take(&costs);
                             flash.work(&costs, starts(queue).1, die_ns, channel_ns);
                         }
-                        let run = head(first, pages, &debt);
+                        let run = head(first, pages, &pending);
                         first = run.end;
                         #[allow(clippy::cast_possible_truncation)] // at most 64
                         let len = run.len() as u32;
                         pages -= len;
-                        debt.pages = debt.pages.saturating_sub(len);
+                        pending.pages = pending.pages.saturating_sub(len);
                         let served = &mut served[..run.len()];
                         for served in &mut *served {
                             let (at_ns, now) = starts(queue);
@@ -310,13 +316,13 @@ impl Clock {
                                 die = 0;
                             }
                         }
-                        some(served);
+                        on_served(served);
                     }
                 }
                 Staged::Victim { valid } => {
-                    debt.add(&costs, valid);
+                    pending.add(&costs, valid);
                     if costs.pace == CollectionPace::AtOnce {
-                        let (die_ns, channel_ns) = debt.take(&costs);
+                        let (die_ns, channel_ns) = pending.take(&costs);
                         flash.work(&costs, starts(queue).1, die_ns, channel_ns);
                     }
                 }
@@ -324,10 +330,10 @@ impl Clock {
         }
         self.next_staged = self.staged.len();
         self.moments.outstanding = outstanding;
-        self.debt = debt;
+        self.pending = pending;
     }
 
-    /// A page is read that lies at this place on the flash.
+    /// Reads the page at this place.
     #[inline]
     pub fn read(&mut self, place: u32) {
         let now = self.moments.now;
@@ -339,19 +345,19 @@ impl Clock {
         self.moments.done = self.moments.done.max(done);
     }
 
-    /// A page is read of which the request will write a part; when the controller has it, for
-    /// [`Clock::hold_until`].
+    /// Reads a page that the request will overwrite in part. Returns when the controller has it,
+    /// for [`Clock::hold_until`].
     pub fn fetch(&mut self, place: u32) -> u64 {
         self.sense(place)
     }
 
-    /// The pages that are programmed from here on are not whole before; 0 ends that. As a page that waits for its
-    /// die, they keep the channel from nobody.
+    /// Delays pages programmed from here on until `ns`, when they are complete; 0 ends that. Like
+    /// pages waiting for a die, they do not block the channel.
     pub fn hold_until(&mut self, ns: u64) {
         self.moments.held = ns;
     }
 
-    /// A page comes from its die to the controller; when it is there.
+    /// Reads a page from its die into the controller, and returns when it has arrived.
     #[inline]
     fn sense(&mut self, place: u32) -> u64 {
         let die = self.costs.dies.remainder(place) as usize % DIES;
@@ -376,7 +382,7 @@ impl Clock {
         (sensed + self.costs.transfer_ns).max(*channel)
     }
 
-    /// A page is read that is not mapped: the controller knows that, and asks no die.
+    /// Reads an unmapped page: the controller answers without accessing a die.
     #[inline]
     pub fn read_unmapped(&mut self) {
         if self.costs.link_ns > 0 {
@@ -386,20 +392,20 @@ impl Clock {
         }
     }
 
-    /// A discard of so many ranges, together so many bytes, arrives: a request of its own, without `begin`
-    /// and `end`. When it is done.
+    /// Times a discard of `ranges` ranges with `bytes` in total as a request of its own, without
+    /// `begin` and `end`. Returns when it is done.
     pub fn discard(&mut self, at_ns: u64, ranges: u64, bytes: u64) -> u64 {
-        self.take_discard(at_ns, self.discard.cost_ns(ranges, bytes))
+        self.time_discard(at_ns, self.discard.cost_ns(ranges, bytes))
     }
 
-    /// The same of one page.
+    /// Like [`Clock::discard`], for a single page.
     #[inline]
     pub fn discard_page(&mut self, at_ns: u64) -> u64 {
-        self.take_discard(at_ns, self.discard.page_ns)
+        self.time_discard(at_ns, self.discard.page_ns)
     }
 
     #[inline]
-    fn take_discard(&mut self, at_ns: u64, cost: u64) -> u64 {
+    fn time_discard(&mut self, at_ns: u64, cost: u64) -> u64 {
         let start = at_ns.max(self.moments.barrier);
         let done = match self.discard.handling {
             DiscardHandling::Swallowed => return at_ns,
@@ -421,25 +427,25 @@ impl Clock {
     }
 
     /// Whether the drive acts on discards.
-    pub const fn hears_discards(&self) -> bool {
+    pub const fn executes_discards(&self) -> bool {
         matches!(
             self.discard.handling,
             DiscardHandling::Queued | DiscardHandling::NonQueued
         )
     }
 
-    /// When every request so far is done.
+    /// When all requests so far are done.
     pub const fn outstanding_ns(&self) -> u64 {
         self.moments.outstanding
     }
 
-    /// When every die has finished what it was given: with a cache, and after collection, later than
-    /// [`Clock::outstanding_ns`].
+    /// When every die is idle: later than [`Clock::outstanding_ns`] if there is a write cache or
+    /// pending collection work.
     pub fn idle_ns(&self) -> u64 {
         self.die_free.iter().copied().max().unwrap_or(0)
     }
 
-    /// The SLC cache; `None` without one.
+    /// State of the SLC cache, if there is one.
     pub fn slc(&self) -> Option<SlcUse> {
         self.slc.map(|slc| SlcUse {
             capacity_pages: slc.capacity,
@@ -449,7 +455,7 @@ impl Clock {
         })
     }
 
-    /// Folds in the time in which no die had anything to do.
+    /// Folds SLC pages during the time in which all dies were idle.
     fn fold_idle(&mut self, now: u64) {
         let Some(slc) = &mut self.slc else { return };
         let from = (self.moments.quiet + slc.idle_ns).max(slc.folded_until);
@@ -488,17 +494,17 @@ impl Medium for Clock {
             self.staged.push(Staged::Victim { valid });
             return;
         }
-        self.debt.add(&self.costs, valid);
+        self.pending.add(&self.costs, valid);
         if self.costs.pace == CollectionPace::AtOnce {
-            self.pay();
+            self.collect_part();
         }
     }
 }
 
 impl Clock {
-    /// A part of what is to be done of collections.
-    fn pay(&mut self) {
-        let (die_ns, channel_ns) = self.debt.take(&self.costs);
+    /// Does the next part of the pending collection work.
+    fn collect_part(&mut self) {
+        let (die_ns, channel_ns) = self.pending.take(&self.costs);
         let mut flash = Flash {
             channel_of: &self.channel_of,
             die_free: &mut self.die_free,
@@ -508,13 +514,13 @@ impl Clock {
         self.moments.quiet = self.moments.quiet.max(last);
     }
 
-    /// A page is programmed that lies at this place on the flash.
+    /// Programs the page at this place.
     #[inline]
     fn program_page(&mut self, place: u32) {
-        if self.debt.is_due() {
-            self.pay();
+        if self.pending.is_due() {
+            self.collect_part();
         }
-        self.debt.pages = self.debt.pages.saturating_sub(1);
+        self.pending.pages = self.pending.pages.saturating_sub(1);
         let mut flash = Flash {
             channel_of: &self.channel_of,
             die_free: &mut self.die_free,
@@ -539,7 +545,8 @@ impl Clock {
             .unwrap_or((costs.program_busy_ns, costs.program_ns));
         let programmed = flash.occupy(die, arrived, busy_ns) + program_ns;
         if self.slc.is_some() {
-            // later than the die is free where pages are gathered: they are not all there yet
+            // If pages are gathered, this is later than the die is free: the page waits for the
+            // others.
             moments.quiet = moments.quiet.max(programmed);
         }
         let acknowledged = match &mut self.cache {

@@ -1,7 +1,7 @@
-//! Quotient and remainder by a number that is known at run time only, without a division: two
-//! multiplications (Lemire, Kaser, Kurz 2019, "Faster remainder by direct computation").
+//! Quotient and remainder by a runtime constant without a division: two multiplications (Lemire,
+//! Kaser, Kurz 2019, "Faster remainder by direct computation").
 
-/// A divisor of 32-bit numbers.
+/// A divisor for 32-bit numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct Divisor {
     /// `ceil(2^64 / divisor)`; wraps to 0 for 1.
@@ -10,6 +10,8 @@ pub struct Divisor {
 }
 
 impl Divisor {
+    /// Precomputes the reciprocal.
+    ///
     /// # Panics
     /// If `divisor` is 0.
     pub const fn new(divisor: u32) -> Self {
@@ -20,7 +22,7 @@ impl Divisor {
         }
     }
 
-    /// What it divides by.
+    /// The divisor itself.
     pub const fn get(self) -> u32 {
         self.divisor
     }

@@ -1,4 +1,5 @@
-//! The parts of a drive: what each takes, and when it is free.
+//! Internal parts of the clock: costs, pending collection work, discards, the SLC cache, dies and
+//! channels.
 
 use super::{
     CollectionPace, DiscardHandling, DiscardTiming, Divisor, MAX_CHANNELS, MAX_DIES, SlcFull,
@@ -7,43 +8,44 @@ use super::{
 pub(super) const DIES: usize = MAX_DIES as usize;
 pub(super) const CHANNELS: usize = MAX_CHANNELS as usize;
 
-/// What things take. Apart from what changes, so that a loop over pages has it in registers.
+/// Constant costs, separate from mutable state so that loops over pages keep them in registers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Costs {
     pub(super) dies: Divisor,
     pub(super) channels: u32,
     pub(super) transfer_ns: u64,
-    /// A page occupies its die.
+    /// Time a page occupies its die.
     pub(super) program_busy_ns: u64,
-    /// A page waits for its die.
+    /// Time a page waits for its program to finish.
     pub(super) program_ns: u64,
     pub(super) read_ns: u64,
-    /// A die erases its part of a block.
+    /// Time a die takes to erase its part of a block.
     pub(super) erase_ns: u64,
     pub(super) link_ns: u64,
     pub(super) command_ns: u64,
     pub(super) suspend_ns: Option<u64>,
-    /// Reading the whole block, all dies together; a victim's valid pages take at most this.
+    /// Time to read a whole block, summed over dies; an upper bound for reading a victim's valid
+    /// pages.
     pub(super) block_read_ns: u64,
     pub(super) pages_per_block: u32,
     pub(super) pace: CollectionPace,
 }
 
-/// What is still to be done of collections, in equal parts.
+/// Pending collection work, in equal parts.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Debt {
+pub(super) struct PendingCollection {
     pub(super) parts: u32,
-    /// Pages of the host before the next part.
+    /// Host pages until the next part is due.
     pub(super) pages: u32,
-    /// Of each die.
+    /// Remaining time per die.
     pub(super) die_ns: u64,
-    /// Of each channel.
+    /// Remaining time per channel.
     pub(super) channel_ns: u64,
 }
 
-impl Debt {
-    /// A victim of so many valid pages comes to what is still to be done. The host may write as many pages as
-    /// it makes room for before all of it has to be through.
+impl PendingCollection {
+    /// Adds the collection of a victim with `valid` pages. The work has to be finished when the
+    /// host has written as many pages as the victim makes room for.
     #[inline]
     pub(super) fn add(&mut self, costs: &Costs, valid: u32) {
         let room = costs.pages_per_block.saturating_sub(valid);
@@ -55,13 +57,13 @@ impl Debt {
         self.channel_ns += 2 * valid * costs.transfer_ns / u64::from(costs.channels);
     }
 
-    /// Whether a part comes before the next page.
+    /// Whether a part is due before the next page.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
         self.parts > 0 && self.pages == 0
     }
 
-    /// Takes a part: what each die and each channel then does.
+    /// Takes one part, and returns its time per die and per channel.
     #[inline]
     pub(super) fn take(&mut self, costs: &Costs) -> (u64, u64) {
         let parts = match costs.pace {
@@ -86,7 +88,7 @@ pub(super) struct Discard {
     pub(super) fixed_ns: u64,
     pub(super) range_ns: u64,
     pub(super) byte_ns: f64,
-    /// One page.
+    /// Cost of a single page.
     pub(super) page_ns: u64,
     pub(super) handling: DiscardHandling,
 }
@@ -125,24 +127,24 @@ pub(super) struct Slc {
     pub(super) bypassed: u64,
     pub(super) busy_ns: u64,
     pub(super) program_ns: u64,
-    /// A page that is folded occupies its die.
+    /// Time that folding a page occupies its die.
     pub(super) fold_ns: u64,
     pub(super) idle_ns: u64,
-    /// Idle time before this was used.
+    /// Idle time before this has already been used for folding.
     pub(super) folded_until: u64,
     pub(super) full: SlcFull,
 }
 
-/// What lies in the SLC cache, and what went through it, in pages.
+/// Occupancy and traffic of the SLC cache, in pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SlcUse {
-    /// What it holds at most.
+    /// Capacity.
     pub capacity_pages: u64,
-    /// Written, not yet folded.
+    /// Written and not yet folded.
     pub used_pages: u64,
     /// Folded.
     pub folded_pages: u64,
-    /// Written directly, because it was full.
+    /// Written directly, because the cache was full.
     pub bypassed_pages: u64,
 }
 
@@ -152,7 +154,7 @@ pub(super) fn ns(us: f64) -> u64 {
 }
 
 impl Slc {
-    /// What a page of the host takes: occupies its die, waits for its die. `None`: it goes past the cache.
+    /// Time a host page occupies its die, and time it waits; `None` if it bypasses the cache.
     #[inline]
     pub(super) fn program(&mut self) -> Option<(u64, u64)> {
         if self.used < self.capacity {
@@ -180,7 +182,7 @@ pub(super) struct Flash<'a> {
 }
 
 impl Flash<'_> {
-    /// A page goes over the channel of its die, from `now` on; when it is there.
+    /// Transfers a page over its die's channel, starting at `now`; returns when it has arrived.
     #[inline]
     pub(super) fn transfer(&mut self, costs: &Costs, die: u32, now: u64) -> u64 {
         let channel = self.channel_of[die as usize % DIES];
@@ -189,7 +191,7 @@ impl Flash<'_> {
         *channel
     }
 
-    /// A page that arrived at its die is programmed, which occupies the die for so long; from when on.
+    /// Programs a page on its die, which it occupies for `busy_ns`; returns when the die starts.
     #[inline]
     pub(super) fn occupy(&mut self, die: u32, arrived: u64, busy_ns: u64) -> u64 {
         let free = &mut self.die_free[die as usize % DIES];
@@ -198,7 +200,7 @@ impl Flash<'_> {
         begins
     }
 
-    /// Every die and every channel works for so long; when the last die is free.
+    /// Occupies every die and every channel for the given time; returns when the last die is free.
     #[inline(never)]
     pub(super) fn work(&mut self, costs: &Costs, now: u64, die_ns: u64, channel_ns: u64) -> u64 {
         let mut last = 0;

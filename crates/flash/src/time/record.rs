@@ -1,49 +1,50 @@
-//! Latencies and throughput, whole and by interval, in fixed memory but for a line an interval.
+//! Latencies and throughput, overall and per interval, in fixed memory plus one record per
+//! interval.
 
 use hdrhistogram::Histogram;
 
-/// What a request is.
+/// Type of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Read.
     Read,
     /// Write.
     Write,
-    /// Discard, TRIM, deallocate.
+    /// Discard (TRIM, deallocate).
     Discard,
 }
 
 impl Kind {
-    /// All, in the order of the enum.
+    /// All kinds, in the order of the enum.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Discard];
 }
 
-/// When a request arrived, and when it was done.
+/// Arrival and completion of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Served {
-    /// Its arrival, in nanoseconds from power-on.
+    /// Arrival, in nanoseconds since power-on.
     pub at_ns: u64,
-    /// Its acknowledgement.
+    /// Acknowledgement, in nanoseconds since power-on.
     pub done_ns: u64,
 }
 
-/// Latencies in nanoseconds, from arrival to acknowledgement; quantiles within 1 % (two digits), all 0
-/// without a request.
+/// Latency percentiles in nanoseconds, from arrival to acknowledgement; accurate within 1 % (two
+/// digits), all 0 if there were no requests.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Percentiles {
-    /// The mean, exact.
+    /// Exact mean.
     pub mean_ns: f64,
-    /// Half of the requests were done within.
+    /// Median.
     pub p50_ns: u64,
-    /// 90 % were.
+    /// 90th percentile.
     pub p90_ns: u64,
-    /// 99 % were.
+    /// 99th percentile.
     pub p99_ns: u64,
-    /// 99.9 % were.
+    /// 99.9th percentile.
     pub p999_ns: u64,
-    /// 99.99 % were.
+    /// 99.99th percentile.
     pub p9999_ns: u64,
-    /// All were.
+    /// Maximum.
     pub max_ns: u64,
 }
 
@@ -68,23 +69,23 @@ impl Percentiles {
     }
 }
 
-/// Requests of one kind that were done.
+/// Completed requests of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Flow {
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
-    /// What they carried, or discarded.
+    /// Bytes transferred or discarded.
     pub bytes: u64,
-    /// How long they took.
+    /// Latencies.
     pub latency: Percentiles,
 }
 
-/// What was done within a stretch of time.
+/// Requests completed within an interval of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Its begin.
+    /// Start of the interval.
     pub start_ns: u64,
-    /// Its end.
+    /// End of the interval.
     pub end_ns: u64,
     /// Reads.
     pub reads: Flow,
@@ -95,7 +96,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The flow of a kind.
+    /// The requests of one kind.
     pub const fn flow(&self, kind: Kind) -> &Flow {
         match kind {
             Kind::Read => &self.reads,
@@ -104,7 +105,7 @@ impl Interval {
         }
     }
 
-    /// Bytes of a kind a second; 0 where the stretch is empty.
+    /// Throughput of one kind, in bytes per second; 0 if the interval is empty.
     #[allow(clippy::cast_precision_loss)] // a rate
     pub fn bytes_per_second(&self, kind: Kind) -> f64 {
         match self.end_ns - self.start_ns {
@@ -114,11 +115,11 @@ impl Interval {
     }
 }
 
-/// Longer latencies, above 28 hours, count as this: an open loop that asks more than the drive can do has
-/// no bound.
+/// Latencies above this (28 hours) are clamped: an open loop that demands more than the drive can
+/// do has no bound.
 const MAX_NS: u64 = 100_000_000_000_000;
 const DIGITS: u8 = 2;
-/// Buckets to an octave of a histogram of two digits, as a power of two.
+/// Buckets per octave of a histogram of two digits, as a power of two.
 const OCTAVE_BITS: u32 = 7;
 const BUCKETS: usize = bucket(MAX_NS) + 1;
 
@@ -126,7 +127,7 @@ fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, MAX_NS, DIGITS).expect("constants in bounds")
 }
 
-/// The bucket of a latency: one nanosecond each up to 2^8, then 2^7 to an octave; the same that the histogram has.
+/// Bucket of a latency, as in the histogram: one nanosecond wide up to 2^8, then 2^7 per octave.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // below 2^13
 const fn bucket(latency_ns: u64) -> usize {
@@ -134,14 +135,14 @@ const fn bucket(latency_ns: u64) -> usize {
     ((bits as usize) << OCTAVE_BITS) + (latency_ns >> bits) as usize
 }
 
-/// The shortest latency of a bucket.
+/// The shortest latency in a bucket.
 const fn shortest(bucket: usize) -> u64 {
     let bits = (bucket >> OCTAVE_BITS).saturating_sub(1);
     ((bucket - (bits << OCTAVE_BITS)) as u64) << bits
 }
 
-/// Requests of the open interval. A histogram stands behind; it looks after its least, greatest and total with
-/// every value, which costs more than the rest of a request's time.
+/// Requests of the current interval, added to a histogram later. A histogram updates its minimum,
+/// maximum and total with every value, which costs more than the rest of processing a request.
 #[derive(Debug, Clone)]
 struct Tally {
     counts: Box<[u64; BUCKETS]>,
@@ -193,7 +194,7 @@ impl Tally {
     }
 }
 
-/// Requests of a kind with all that is to be known of them.
+/// All statistics of the requests of one kind.
 #[derive(Debug, Clone)]
 struct Total {
     bytes: u64,
@@ -245,29 +246,29 @@ impl Total {
     }
 }
 
-/// Counts requests as they are done.
+/// Records requests as they complete.
 ///
-/// A request counts in the interval in which it was done; one that was done before the interval began in
-/// which another was already counted counts there, so that nothing is lost. Intervals should be long against
-/// latencies.
+/// A request counts in the interval in which it completed. A request completed before the current
+/// interval began counts in the current one, so nothing is lost. Intervals should be long compared
+/// with latencies.
 #[derive(Debug, Clone)]
 pub struct Recorder {
     interval_ns: Option<u64>,
-    /// Of the interval that is open; without intervals of everything.
+    /// Start of the current interval, or of everything if there are no intervals.
     start_ns: u64,
     end_ns: u64,
     last_done_ns: u64,
     first_ns: u64,
     open: [Tally; 3],
-    /// Of the intervals that are closed.
+    /// Totals of all closed intervals.
     closed: Box<[Total; 3]>,
-    /// Of the last of them; `None` without requests.
+    /// Totals of the last closed interval; `None` for kinds without requests.
     last: [Option<Total>; 3],
     series: Vec<Interval>,
 }
 
 impl Recorder {
-    /// With a line every `interval_ns`, or without any.
+    /// Creates a recorder with an interval of `interval_ns`, or without intervals.
     pub fn new(interval_ns: Option<u64>) -> Self {
         let interval_ns = interval_ns.filter(|&length| length > 0);
         Self {
@@ -283,7 +284,7 @@ impl Recorder {
         }
     }
 
-    /// Forgets everything; from `now_ns` on it counts anew.
+    /// Discards all records and starts again at `now_ns`.
     pub fn restart(&mut self, now_ns: u64) {
         self.open.iter_mut().for_each(Tally::clear);
         self.closed.iter_mut().for_each(Total::clear);
@@ -297,7 +298,7 @@ impl Recorder {
             .map_or(u64::MAX, |length| now_ns.saturating_add(length));
     }
 
-    /// A request is done.
+    /// Records a completed request.
     #[inline]
     pub fn record(&mut self, kind: Kind, at_ns: u64, done_ns: u64, bytes: u64) {
         if done_ns >= self.end_ns {
@@ -307,7 +308,8 @@ impl Recorder {
         self.open[kind as usize].record(done_ns.saturating_sub(at_ns), bytes);
     }
 
-    /// Requests of so many bytes each are done, in this order; when the last of them is, 0 of none.
+    /// Records completed requests of `bytes` each, in order. Returns when the last one was done, or
+    /// 0 for none.
     #[inline]
     pub fn record_all(&mut self, kind: Kind, served: &[Served], bytes: u64) -> u64 {
         let last_ns = served.iter().map(|one| one.done_ns).max().unwrap_or(0);
@@ -322,7 +324,7 @@ impl Recorder {
         last_ns
     }
 
-    /// Closes the open interval, and skips those in which nothing is done.
+    /// Closes the current interval, and skips empty ones.
     #[cold]
     fn advance(&mut self, now_ns: u64) {
         let Some(interval_ns) = self.interval_ns else {
@@ -352,7 +354,7 @@ impl Recorder {
         self.push(self.start_ns, end_ns);
     }
 
-    /// A line of what was closed last.
+    /// Appends the last closed interval to the series.
     fn push(&mut self, start_ns: u64, end_ns: u64) {
         let flow = |total: &Option<Total>| total.as_ref().map_or_else(Flow::default, Total::flow);
         let [reads, writes, discards] = &self.last;
@@ -365,9 +367,10 @@ impl Recorder {
         });
     }
 
-    /// Closes the interval that is open where the last request was done. One that would be less than half as
-    /// long as the others, whose rates would be of a few requests, is put to the one before; where nothing was
-    /// done right before, it begins earlier. What comes later opens another.
+    /// Closes the current interval at the last completed request. If it would be less than half as
+    /// long as the others, so that its rates would come from few requests, it is merged with the
+    /// previous interval; if that one does not end where this one begins, this one is extended
+    /// backwards instead. Later requests open a new interval.
     pub fn finish(&mut self) {
         let Some(interval_ns) = self.interval_ns else {
             return;
@@ -389,7 +392,7 @@ impl Recorder {
         self.start_ns = end_ns;
     }
 
-    /// The open interval becomes a part of the last that was closed.
+    /// Merges the current interval into the last closed one.
     fn close_with_last(&mut self, start_ns: u64, end_ns: u64) {
         for kind in 0..3 {
             let open = &mut self.open[kind];
@@ -405,12 +408,12 @@ impl Recorder {
         self.push(start_ns, end_ns);
     }
 
-    /// The intervals that are closed, in order; those in which nothing was done are left out.
+    /// The closed intervals, in order; empty ones are left out.
     pub fn intervals(&self) -> &[Interval] {
         &self.series
     }
 
-    /// Everything since the begin, from the first arrival that could be to the last request that was done.
+    /// Everything since the start, as one interval that ends at the last completed request.
     pub fn whole(&self) -> Interval {
         let [reads, writes, discards] = [0, 1, 2].map(|kind: usize| {
             let mut total = self.closed[kind].clone();
@@ -426,7 +429,8 @@ impl Recorder {
         }
     }
 
-    /// Latencies of a kind since the begin, in nanoseconds, for other quantiles than [`Percentiles`] has.
+    /// The latency histogram of one kind since the start, in nanoseconds, for percentiles not in
+    /// [`Percentiles`].
     pub fn histogram(&self, kind: Kind) -> Histogram<u64> {
         let mut total = self.closed[kind as usize].clone();
         total.add_tally(&self.open[kind as usize]);
@@ -446,12 +450,12 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn requests_count_where_they_are_done() {
+    fn requests_count_when_completed() {
         let mut recorder = Recorder::new(Some(1_000_000));
         recorder.record(Kind::Write, 0, 400_000, 4096);
         recorder.record(Kind::Write, 100_000, 999_999, 4096);
         recorder.record(Kind::Read, 900_000, 1_000_000, 512);
-        // two millions in which nothing is done
+        // two milliseconds without requests
         recorder.record(Kind::Write, 3_900_000, 4_000_000, 4096);
         recorder.record(Kind::Discard, 3_900_000, 4_500_000, 1 << 30);
         recorder.finish();
@@ -481,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sliver_at_the_end_is_no_interval() {
+    fn a_short_last_interval_is_merged() {
         let lines = |recorder: &Recorder| -> Vec<_> {
             let lines = recorder.intervals().iter();
             lines
@@ -500,7 +504,7 @@ mod tests {
         let mean_ns = recorder.intervals()[1].reads.latency.mean_ns;
         assert!((mean_ns - 450_542.5).abs() < 1e-6, "{mean_ns}");
         assert_eq!(recorder.whole().reads.requests, 3);
-        // After a pause it has the length of the others.
+        // After a pause it is extended backwards to the normal length.
         recorder.restart(0);
         recorder.record(Kind::Read, 0, 900_000, 4096);
         recorder.record(Kind::Read, 4_999_000, 5_000_085, 4096);
@@ -509,7 +513,7 @@ mod tests {
             lines(&recorder),
             [(0, 1_000_000, 1), (4_000_085, 5_000_085, 1)]
         );
-        // The only one there is stays.
+        // The only interval is kept, however short.
         recorder.restart(0);
         recorder.record(Kind::Read, 0, 85, 4096);
         recorder.finish();
@@ -525,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_those_of_the_histogram() {
+    fn buckets_match_the_histogram() {
         let histogram = histogram();
         let edges = (0..MAX_NS.ilog2()).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1]);
         for latency_ns in edges.chain([1000, 123_456_789, MAX_NS - 1, MAX_NS]) {
@@ -536,9 +540,9 @@ mod tests {
     }
 
     proptest! {
-        /// The same as if every latency had been recorded at once.
+        /// Same result as recording every latency directly.
         #[test]
-        fn nothing_is_lost_on_the_way(
+        fn tallies_match_direct_recording(
             latencies in prop::collection::vec((0..40u32, 0..u64::MAX), 1..200),
         ) {
             let mut recorder = Recorder::new(Some(1_000_000));
@@ -561,9 +565,9 @@ mod tests {
             prop_assert_eq!(found.min(), expected.min());
         }
 
-        /// Intervals add up to the whole, which is what a recorder without intervals has.
+        /// The intervals add up to the whole, which equals that of a recorder without intervals.
         #[test]
-        fn nothing_is_lost(
+        fn intervals_add_up(
             interval_ns in 1..5000u64,
             requests in prop::collection::vec((0..3usize, 0..20_000u64, 0..9000u64, 1..99u64), 1..200),
         ) {

@@ -1,9 +1,10 @@
-//! The moments at which so many slots are free: a queue's depth, a cache's pages.
+//! A fixed number of slots and when each becomes free, for a queue's depth or a cache's pages.
 //!
-//! A sorted ring. What comes in is nearly always the latest (dies are used in turn), so that it is sorted
-//! in within a step or two, where a heap would go down to its leaves each time; and always exact.
+//! Implemented as an always sorted ring. A new time is nearly always among the latest (dies are
+//! used in turn), so inserting it takes a step or two, where a heap would sift down to its leaves
+//! each time.
 
-/// A fixed number of slots, each free from a moment on.
+/// A fixed number of slots, each free from some time on.
 #[derive(Debug, Clone)]
 pub struct Slots {
     /// Sorted from `head` on, `depth` of them; the length is a power of two.
@@ -13,7 +14,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// So many slots (at least one), free from 0 on.
+    /// Creates `depth` slots (at least one), free from 0 on.
     pub fn new(depth: usize) -> Self {
         let depth = depth.max(1);
         Self {
@@ -23,25 +24,25 @@ impl Slots {
         }
     }
 
-    /// How many there are.
+    /// Number of slots.
     pub const fn depth(&self) -> usize {
         self.depth
     }
 
-    /// When the first of them is free.
+    /// When the first slot becomes free.
     #[inline]
     pub fn earliest(&self) -> u64 {
         let mask = self.free_at.len() - 1;
         self.free_at[self.head & mask]
     }
 
-    /// When all of them are free.
+    /// When all slots are free.
     pub fn latest(&self) -> u64 {
         let mask = self.free_at.len() - 1;
         self.free_at[(self.head + self.depth - 1) & mask]
     }
 
-    /// Takes the slot that is free first, until `free_at`.
+    /// Occupies the slot that is free first, until `free_at`.
     #[inline]
     pub fn replace_earliest(&mut self, free_at: u64) {
         let mask = self.free_at.len() - 1;
@@ -58,7 +59,7 @@ impl Slots {
         self.free_at[hole & mask] = free_at;
     }
 
-    /// All free from 0 on.
+    /// Makes all slots free from 0 on.
     pub fn reset(&mut self) {
         self.free_at.fill(0);
     }
@@ -71,9 +72,9 @@ mod tests {
     use std::{cmp::Reverse, collections::BinaryHeap};
 
     proptest! {
-        /// The same as a heap from which the least is taken, whatever comes in.
+        /// Behaves like a min-heap from which the smallest is taken.
         #[test]
-        fn is_a_heap(depth in 1..40usize, times in prop::collection::vec(0..1000u64, 0..300)) {
+        fn behaves_like_a_heap(depth in 1..40usize, times in prop::collection::vec(0..1000u64, 0..300)) {
             let mut slots = Slots::new(depth);
             let mut heap: BinaryHeap<_> = vec![Reverse(0); depth].into();
             for time in times {

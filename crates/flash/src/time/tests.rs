@@ -1,4 +1,4 @@
-//! Cases worked out by hand, and what must hold under any load.
+//! Cases worked out by hand, and properties under random load.
 
 use proptest::prelude::*;
 
@@ -6,13 +6,13 @@ use super::*;
 use crate::ftl::Medium as _;
 
 pub(crate) const PAGE_BYTES: u32 = 4000;
-/// Of a page at 400 MB/s.
+/// Transfer time of a page at 400 MB/s.
 pub(crate) const BUS_NS: u64 = 10_000;
 pub(crate) const READ_NS: u64 = 25_000;
 pub(crate) const PROGRAM_NS: u64 = 250_000;
 pub(crate) const ERASE_NS: u64 = 1_500_000;
 
-/// One page a program, no overhead, nothing between host and flash.
+/// One page per program, no overhead, no link limit.
 pub(crate) const BARE: Timing = Timing {
     channels: 1,
     dies: 1,
@@ -66,7 +66,7 @@ fn one_die_one_request() {
 fn overhead_and_link_add_up() {
     let timing = Timing {
         command_us: 5.0,
-        link_mb_s: Some(2000.0), // 2 us a page
+        link_mb_s: Some(2000.0), // 2 us per page
         ..BARE
     };
     let mut clock = clock(timing);
@@ -78,14 +78,14 @@ fn overhead_and_link_add_up() {
     );
     clock.begin(done);
     clock.read_unmapped();
-    // the link carries what was asked before first
+    // the link serves the earlier request first
     assert_eq!(clock.end() - done, 5_000 + 2_000 + 2_000);
 }
 
-/// Two pages at once: on one die they are programmed one after the other, on two dies of a channel at once but for
-/// the bus, on two channels at once.
+/// Two pages at once: on one die they are programmed one after the other; on two dies of a channel
+/// in parallel except for the bus; on two channels fully in parallel.
 #[test]
-fn dies_and_channels_work_beside_each_other() {
+fn dies_and_channels_work_in_parallel() {
     let one_die = write(&mut clock(BARE), 0, [0, 1]);
     assert_eq!(one_die, BUS_NS + 2 * PROGRAM_NS);
     let two_dies = Timing { dies: 2, ..BARE };
@@ -109,18 +109,19 @@ fn dies_and_channels_work_beside_each_other() {
 }
 
 #[test]
-fn reads_sense_beside_each_other_and_share_the_bus() {
+fn reads_sense_in_parallel_and_share_the_bus() {
     let mut clock = clock(Timing { dies: 2, ..BARE });
     assert_eq!(read(&mut clock, 0, 0), READ_NS + BUS_NS);
-    // the channel was reserved for the first from 0 on: the second's share fits beside its own sensing
+    // the channel was reserved for the first from 0 on; the second transfer overlaps its own
+    // sensing
     assert_eq!(read(&mut clock, 0, 1), READ_NS + BUS_NS);
-    // the same die again: sensed after the first
+    // same die again: sensed after the first
     assert_eq!(read(&mut clock, 0, 2), 2 * READ_NS + BUS_NS);
 }
 
-/// A read that waits for its die does not keep the channel from others.
+/// A read waiting for its die does not block the channel.
 #[test]
-fn a_waiting_read_holds_nobody_up() {
+fn a_waiting_read_does_not_block_the_channel() {
     let mut clock = clock(Timing { dies: 2, ..BARE });
     clock.begin(0);
     clock.program(0, 1);
@@ -129,10 +130,10 @@ fn a_waiting_read_holds_nobody_up() {
     assert_eq!(read(&mut clock, 0, 1), READ_NS + BUS_NS);
 }
 
-/// Blocks of 8 pages on two dies, a victim with 3 valid: it makes room for 5 pages, two rows of a page on each
-/// die. So half of the work comes before each of the next two rows.
+/// Blocks of 8 pages on two dies, and a victim with 3 valid pages, which makes room for 5 pages:
+/// two rows of one page per die. So half of the work precedes each of the next two rows.
 #[test]
-fn an_even_collection_comes_bit_by_bit() {
+fn even_collection_is_split_into_parts() {
     let timing = Timing {
         dies: 2,
         bus_mb_s: 4e6, // a page in 1 ns
@@ -140,7 +141,7 @@ fn an_even_collection_comes_bit_by_bit() {
         ..BARE
     };
     let mut even = clock(timing);
-    // 3 pages read and programmed by 2 dies, and both erase.
+    // 3 pages are read and programmed by 2 dies, and both dies erase.
     let die_ns = 3 * (READ_NS + PROGRAM_NS) / 2 + ERASE_NS;
     even.begin(0);
     even.collect(3);
@@ -149,9 +150,10 @@ fn an_even_collection_comes_bit_by_bit() {
     assert_eq!(first_row, [die_ns / 2 + PROGRAM_NS; 2]);
     let second_row = [2, 3].map(|place| write(&mut even, 0, [place]));
     assert_eq!(second_row, [die_ns + 2 * PROGRAM_NS; 2]);
-    // Nothing is left.
+    // No work is left.
     assert_eq!(write(&mut even, 0, [4]), die_ns + 3 * PROGRAM_NS);
-    // Two victims together make room for ten pages: four rows, of which each bears a quarter.
+    // Two victims together make room for ten pages: four rows, each preceded by a quarter of the
+    // work.
     even.reset();
     even.begin(0);
     even.collect(3);
@@ -164,7 +166,8 @@ fn an_even_collection_comes_bit_by_bit() {
     assert_eq!(write(&mut even, 0, [0]), 2 * die_ns + 5 * PROGRAM_NS);
 }
 
-/// Four pages of a program of four: each takes a quarter of the die, and waits for all of it.
+/// Four pages gathered into one program: each occupies the die for a quarter, and waits for all of
+/// it.
 #[test]
 fn gathered_pages_share_a_program() {
     let timing = Timing {
@@ -190,10 +193,10 @@ fn gathered_pages_share_a_program() {
     );
 }
 
-/// A victim of 6 valid pages on two dies: each reads and programs 3, erases its part, and only then
-/// takes the host's page.
+/// A victim with 6 valid pages on two dies: each die reads and programs 3 and erases its part
+/// before it takes the host's page.
 #[test]
-fn collection_comes_before_the_page_that_needs_it() {
+fn collection_precedes_the_page_that_needs_space() {
     let mut clock = clock(Timing {
         dies: 2,
         channels: 2,
@@ -213,11 +216,11 @@ fn collection_comes_before_the_page_that_needs_it() {
     assert_eq!(clock.idle_ns(), 100 + die_ns + PROGRAM_NS + READ_NS);
 }
 
-/// What blocks are smaller than the erase takes its share of it; what pages are smaller than the sense is
-/// read with its neighbours.
+/// Blocks smaller than the erase unit take a share of an erase; pages smaller than the sense unit
+/// are read together with their neighbors.
 #[test]
 fn small_blocks_take_a_share_of_an_erase() {
-    // 8 pages a block: a quarter of an erase; pages in fours
+    // 8 pages per block: a quarter of an erase; pages gathered in fours
     let timing = Timing {
         program_bytes: 4 * PAGE_BYTES,
         erase_bytes: 32 * PAGE_BYTES,
@@ -228,7 +231,7 @@ fn small_blocks_take_a_share_of_an_erase() {
     two_reads.collect(6);
     let programs = 6 * PROGRAM_NS / 4;
     assert_eq!(two_reads.idle_ns(), 2 * READ_NS + programs + ERASE_NS / 4);
-    // one valid page is one read
+    // a single valid page is one read
     let mut one_read = clock(timing);
     one_read.begin(0);
     one_read.collect(1);
@@ -236,7 +239,7 @@ fn small_blocks_take_a_share_of_an_erase() {
 }
 
 #[test]
-fn a_read_suspends_what_it_meets() {
+fn reads_suspend_programs() {
     let mut clock = clock(Timing {
         suspend_us: Some(20.0),
         ..BARE
@@ -245,22 +248,23 @@ fn a_read_suspends_what_it_meets() {
     let at = 50_000;
     let first = read(&mut clock, at, 0);
     assert_eq!(first, at + 20_000 + READ_NS + BUS_NS);
-    // reads queue among themselves
+    // reads queue behind each other
     assert_eq!(read(&mut clock, at, 0), at + 20_000 + 2 * READ_NS + BUS_NS);
-    // the die lost the time of both
+    // the die lost the time of both reads
     assert_eq!(clock.idle_ns(), programmed + 2 * READ_NS);
 }
 
-/// A cache of two pages: two writes are acknowledged at once, the third when the first is programmed.
+/// A cache of two pages: two writes are acknowledged immediately, the third when the first is
+/// programmed.
 #[test]
-fn a_cache_acknowledges_what_it_has_room_for() {
+fn a_cache_acknowledges_while_it_has_room() {
     let mut clock = clock(BARE.with_write_cache(2 * u64::from(PAGE_BYTES)));
     assert_eq!(write(&mut clock, 5, [0]), 5);
     assert_eq!(write(&mut clock, 5, [1]), 5);
     let first = 5 + BUS_NS + PROGRAM_NS;
     assert_eq!(write(&mut clock, 5, [2]), first);
     assert_eq!(write(&mut clock, 5, [3]), first + PROGRAM_NS);
-    // the cache is empty again long after
+    // much later the cache is empty again
     assert_eq!(write(&mut clock, 10_000_000, [4]), 10_000_000);
 }
 
@@ -281,7 +285,7 @@ fn slc(full: SlcFull) -> Timing {
 }
 
 #[test]
-fn a_full_slc_cache_folds_or_is_passed_by() {
+fn a_full_slc_cache_folds_or_is_bypassed() {
     let latencies = |full| {
         let mut clock = clock(slc(full));
         let mut done = 0;
@@ -293,7 +297,7 @@ fn a_full_slc_cache_folds_or_is_passed_by() {
         (latencies, clock.slc().unwrap())
     };
     let (folds, used) = latencies(SlcFull::Fold);
-    // the fourth has to wait until one was read and programmed
+    // the fourth has to wait until a page was read and programmed
     assert_eq!(folds, [200_000, 200_000, 200_000, 1_225_000]);
     assert_eq!(
         (used.used_pages, used.folded_pages, used.bypassed_pages),
@@ -320,28 +324,28 @@ fn an_idle_drive_folds() {
     };
     assert_eq!(used(&mut clock, folds_from), 3);
     assert_eq!(used(&mut clock, folds_from + 1_225_000), 2);
-    // idle time counts once
+    // idle time is used only once
     assert_eq!(used(&mut clock, folds_from + 1_225_001), 2);
     assert_eq!(used(&mut clock, folds_from + 100_000_000), 0);
     assert_eq!(clock.slc().unwrap().folded_pages, 3);
 }
 
-/// Of two ranges, 8000 bytes.
+/// Two ranges, 8000 bytes.
 const DISCARD_NS: u64 = 100_000 + 2 * 10_000 + 4_000;
 
 #[test]
-fn queued_discards_run_beside_others() {
+fn queued_discards_run_in_parallel() {
     let mut clock = clock(BARE);
     let written = write(&mut clock, 0, [0]);
     assert_eq!(clock.discard(0, 2, 8000), DISCARD_NS);
     // one after the other
     assert_eq!(clock.discard(0, 2, 8000), 2 * DISCARD_NS);
     assert_eq!(write(&mut clock, 0, [1]), written + PROGRAM_NS);
-    assert!(clock.hears_discards());
+    assert!(clock.executes_discards());
 }
 
 #[test]
-fn other_discards_drain_the_queue_and_hold_everything_up() {
+fn non_queued_discards_drain_the_queue_and_block() {
     let mut clock = clock(BARE.with_discards(DiscardHandling::NonQueued));
     let written = write(&mut clock, 0, [0]);
     let trimmed = clock.discard(1000, 2, 8000);
@@ -355,17 +359,17 @@ fn other_discards_drain_the_queue_and_hold_everything_up() {
 }
 
 #[test]
-fn unheard_discards() {
+fn ignored_and_swallowed_discards() {
     let mut ignores = clock(BARE.with_discards(DiscardHandling::Ignored));
     assert_eq!(ignores.discard(7, 2, 8000), 7 + 100_000);
-    assert!(!ignores.hears_discards());
+    assert!(!ignores.executes_discards());
     let mut swallowed = clock(BARE.with_discards(DiscardHandling::Swallowed));
     assert_eq!(swallowed.discard(7, 2, 8000), 7);
-    assert!(!swallowed.hears_discards());
+    assert!(!swallowed.executes_discards());
 }
 
 #[test]
-fn reset_is_power_on() {
+fn reset_equals_power_on() {
     let timing = Timing::TLC_WITH_SLC_CACHE.with_write_cache(100_000);
     let mut used = Clock::new(&timing, 4096, 64).unwrap();
     let mut fresh = used.clone();
@@ -390,20 +394,20 @@ fn reset_is_power_on() {
 }
 
 #[test]
-fn presets_are_drives() {
+fn presets_are_valid() {
     for (name, timing, _) in Timing::PRESETS {
         timing.check().unwrap();
         assert_eq!(Timing::preset(name), Some(timing));
     }
     assert_eq!(Timing::preset("TLC"), None);
     let dies = f64::from(Timing::TLC.dies);
-    // 32 KiB in 1125 us on each die; channels carry more
+    // 32 KiB in 1125 us on each die; the channels are faster
     let pages = Timing::TLC.pages_per_second(16 << 10);
     assert!((pages - dies * 2.0 / 1125e-6).abs() < 1e-6, "{pages}");
 }
 
 #[test]
-fn numbers_of_no_drive_are_named() {
+fn errors_name_impossible_values() {
     let refused = |timing: Timing| timing.check().unwrap_err().to_string();
     assert_eq!(
         refused(Timing { dies: 1025, ..BARE }),
@@ -494,7 +498,7 @@ fn timing() -> impl Strategy<Value = Timing> {
         )
 }
 
-/// Latencies of requests of which each arrives `gap` after the one before.
+/// Latencies of requests, each arriving `gap` after the previous one.
 fn latencies(timing: &Timing, load: &[(u64, Work)], scale: u64) -> Vec<u64> {
     let mut clock = Clock::new(timing, PAGE_BYTES, 64).unwrap();
     let mut at_ns = 0;
@@ -519,7 +523,7 @@ fn latencies(timing: &Timing, load: &[(u64, Work)], scale: u64) -> Vec<u64> {
 }
 
 proptest! {
-    /// The same requests closer together: none is done faster.
+    /// The same requests closer together: no latency decreases.
     #[test]
     fn latencies_are_monotone_in_load(
         timing in timing(),
@@ -533,9 +537,9 @@ proptest! {
         }
     }
 
-    /// Staged one by one, staged together and heard directly are the same.
+    /// Staging one by one, staging together and direct operation give the same times.
     #[test]
-    fn staging_changes_nothing(
+    fn staging_does_not_change_times(
         timing in timing(),
         depth in 1..40usize,
         load in prop::collection::vec(prop_oneof![
@@ -544,7 +548,7 @@ proptest! {
         ], 1..200),
         not_before_ns in 0..1_000_000u64,
     ) {
-        // what comes after the last write waits for the next batch
+        // operations after the last write wait for the next batch
         let last = load.iter().rposition(Result::is_ok).map_or(0, |last| last + 1);
         let load = &load[..last];
         let mut direct = Clock::new(&timing, PAGE_BYTES, 64).unwrap();
@@ -589,9 +593,9 @@ proptest! {
         prop_assert_eq!(single.idle_ns(), direct.idle_ns());
     }
 
-    /// Dies do what they are given, all of it, and nothing else: on one die that never waits.
+    /// A die that never waits is busy for exactly the sum of its operations.
     #[test]
-    fn a_busy_die_is_busy_for_what_it_does(load in prop::collection::vec(work(), 1..80)) {
+    fn a_busy_die_does_exactly_its_work(load in prop::collection::vec(work(), 1..80)) {
         let timing = Timing { bus_mb_s: 1e9, ..BARE };
         let mut clock = Clock::new(&timing, PAGE_BYTES, 64).unwrap();
         let mut busy = 0;

@@ -1,24 +1,24 @@
-//! Which format a trace is of.
+//! Detection of trace formats.
 
 use super::error::{Problem, TraceError, excerpt};
 use super::formats::{self, Parsed};
-use super::reader::without_mark;
+use super::reader::strip_byte_order_mark;
 use super::{Action, Format};
 
-/// Lines that are looked at.
+/// Number of lines examined.
 const LINES: usize = 64;
 
-/// Tells a format from the beginning of a trace; `whole` says that there is no more of it.
+/// Detects the format from the beginning of a trace; `whole` means that there is no more data.
 ///
-/// fio's first line and the names of columns decide by themselves. Otherwise up to 64 lines are
-/// read in every format: the one that reads the most of them, and more than half, it is. Of
-/// blkparse's events the issued ones are taken where there are any, otherwise the queued ones.
+/// fio's first line and column names determine the format directly. Otherwise up to 64 lines are
+/// parsed in every format: the one that parses most of them, and more than half, wins. For
+/// blkparse, issued events are used if there are any, otherwise queued ones.
 ///
 /// # Errors
-/// No format reads them, or several do equally well.
+/// If no format parses them, or several do equally well.
 pub fn detect(head: &[u8], whole: bool) -> Result<Format, TraceError> {
-    let head = without_mark(head);
-    // The last line is looked at if it is all there.
+    let head = strip_byte_order_mark(head);
+    // Drop the last line unless it is complete.
     let complete = match head.iter().rposition(|&byte| byte == b'\n') {
         _ if whole => head,
         Some(end) => &head[..end],
@@ -52,7 +52,7 @@ pub fn detect(head: &[u8], whole: bool) -> Result<Format, TraceError> {
     let mut best = 0;
     let mut formats = Vec::new();
     for format in Format::ALL {
-        // These have a first line that says so.
+        // These formats are recognized by their first line.
         if formats::fio_header(format).is_some() {
             continue;
         }
@@ -60,7 +60,7 @@ pub fn detect(head: &[u8], whole: bool) -> Result<Format, TraceError> {
         if format == Format::Blkparse(Action::Queued)
             && formats.last() == Some(&Format::Blkparse(Action::Issued))
         {
-            // Both read the same lines.
+            // Both parse the same lines.
             if requests > 0 && count(Format::Blkparse(Action::Issued), &lines).1 == 0 {
                 formats = vec![format];
             }
@@ -71,7 +71,7 @@ pub fn detect(head: &[u8], whole: bool) -> Result<Format, TraceError> {
             formats.push(format);
         }
     }
-    // A line of column names that are not known may be among them.
+    // One line may hold unknown column names.
     let enough = best * 2 > lines.len() || best > 0 && best + 1 == lines.len();
     let problem = match formats[..] {
         [format] if enough => return Ok(format),
@@ -87,7 +87,7 @@ pub fn detect(head: &[u8], whole: bool) -> Result<Format, TraceError> {
     })
 }
 
-/// What a first line says by itself.
+/// The format identified by a first line alone.
 fn header(line: &[u8]) -> Option<Format> {
     let line = line.trim_ascii();
     for format in [Format::FioV2, Format::FioV3] {
@@ -109,7 +109,7 @@ fn header(line: &[u8]) -> Option<Format> {
     }
 }
 
-/// Lines that are of the format, and requests among them.
+/// Number of lines that parse, and number of requests among them.
 fn count(format: Format, lines: &[&[u8]]) -> (usize, usize) {
     let mut read = 0;
     let mut requests = 0;

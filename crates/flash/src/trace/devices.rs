@@ -1,27 +1,27 @@
-//! Devices by number.
+//! Device numbers.
 
 use std::collections::HashMap;
 
-/// A trace may name so many devices: the largest public one has some ten thousand.
+/// Maximum number of devices in a trace; the largest public trace has some ten thousand.
 pub const DEVICES_MAX: u32 = 1 << 20;
 
-/// Places of the cache in front of the map; a power of two.
+/// Slots of the cache in front of the map; a power of two.
 const CACHE: usize = 1 << 11;
 
-/// Names in the order in which they appeared.
+/// Device names in order of appearance.
 #[derive(Debug)]
 pub(crate) struct Devices {
     names: Vec<Box<[u8]>>,
-    /// Keyed by the standard library's seeded hash: nobody can prepare a file of collisions.
+    /// Uses the standard library's seeded hash, so crafted files cannot force collisions.
     numbers: HashMap<Box<[u8]>, u32>,
-    /// In front of it, by a hash that costs nothing.
+    /// A cache in front of the map, with a trivial hash.
     cache: Vec<Cached>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Cached {
     ends: u64,
-    /// 0 where the place is free.
+    /// 0 if the slot is free.
     len: u32,
     number: u32,
 }
@@ -43,14 +43,14 @@ impl Devices {
         self.names.len()
     }
 
-    /// The number of a name, which is not empty; a new one if need be; `None` beyond [`DEVICES_MAX`].
+    /// The number of a nonempty name, assigning a new one if needed; `None` beyond [`DEVICES_MAX`].
     #[inline]
     pub(crate) fn number(&mut self, name: &[u8]) -> Option<u32> {
         let ends = ends(name);
         let slot = slot(ends, name.len());
         let cached = self.cache[slot];
         if cached.ends == ends && cached.len as usize == name.len() {
-            // The ends are all there is, or the rest agrees.
+            // Short names are equal if their ends are; for longer ones the rest is compared.
             if name.len() <= 8 || *self.names[cached.number as usize] == *name {
                 return Some(cached.number);
             }
@@ -78,8 +78,8 @@ impl Devices {
     }
 }
 
-/// The first and the last four bytes, or what there is: of names of up to eight bytes and one length, no two
-/// have the same.
+/// The first and the last four bytes, or fewer for short names: unique among names of the same
+/// length up to eight bytes.
 #[inline]
 fn ends(name: &[u8]) -> u64 {
     if let (Some(first), Some(last)) = (name.first_chunk(), name.last_chunk()) {
@@ -106,16 +106,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_name_has_the_same_number() {
+    fn equal_names_get_equal_numbers() {
         let mut devices = Devices::new();
-        // More than the cache has places.
+        // More names than the cache has slots.
         for round in 0..2 {
             for index in 0..20_000_u32 {
                 let number = devices.number(format!("/dev/disk/{index}").as_bytes());
                 assert_eq!(number, Some(index), "round {round}");
             }
         }
-        // Of every length.
+        // Names of every length.
         let long = "abcdefghijkl";
         for len in 1..12_u32 {
             let name = &long.as_bytes()[..len as usize];

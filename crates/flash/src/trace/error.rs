@@ -1,74 +1,74 @@
-//! What is wrong with a trace, and where.
+//! Errors in a trace, and their location.
 
 use super::Format;
 use std::fmt;
 use std::io;
 
-/// Longest piece of a line that an error repeats.
+/// Maximum length of an excerpt quoted in an error.
 const FOUND_BYTES_MAX: usize = 32;
 
-/// Something in a trace that is not of its format, or a reader that failed.
+/// A malformed trace, or a reader that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceError {
-    /// Line, counted from 1 over the whole stream.
+    /// Line number, from 1 over the whole stream.
     pub line: u64,
-    /// Byte within the line, counted from 1; `None` where the line as a whole is meant.
+    /// Byte within the line, from 1; `None` if the line as a whole is wrong.
     pub column: Option<u32>,
-    /// What it is.
+    /// The problem.
     pub problem: Problem,
 }
 
 /// What is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// Something else than the format has in this place.
+    /// Unexpected content.
     Expected {
-        /// In words.
+        /// What the format requires here, in words.
         expected: &'static str,
-        /// A piece of the line, bytes that are no ASCII escaped; `end of line`.
+        /// An excerpt with non-ASCII bytes escaped, or `end of line`.
         found: String,
     },
-    /// A number, or what follows of it in nanoseconds or bytes, is 2^64 or more.
+    /// A number, or its value in nanoseconds or bytes, is 2^64 or more.
     TooLarge {
-        /// Which number.
+        /// The quantity.
         what: &'static str,
-        /// As written.
+        /// The number as written.
         found: String,
     },
-    /// The line has no end within the limit.
+    /// A line exceeds the length limit.
     LineTooLong {
-        /// The limit, in bytes.
+        /// The limit in bytes.
         max_bytes: usize,
     },
-    /// A trace of so many devices is none.
+    /// Too many devices.
     TooManyDevices {
         /// The limit.
         max: u32,
     },
-    /// More bad lines than were to be skipped: this one is the first too many.
+    /// More bad lines than may be skipped; this is the first one over the limit.
     TooManyBadLines {
-        /// So many were skipped before.
+        /// Number of lines skipped before.
         skipped: u64,
-        /// What is wrong with this one.
+        /// What is wrong with this line.
         last: Box<Problem>,
     },
-    /// The first lines are of no known format.
+    /// The first lines match no known format.
     UnknownFormat {
-        /// A piece of the first line.
+        /// An excerpt of the first line.
         found: String,
     },
-    /// The first lines can be read in several formats: one has to be named.
+    /// The first lines match several formats, so the user has to name one.
     AmbiguousFormat {
-        /// Which.
+        /// The matching formats.
         formats: Vec<Format>,
     },
-    /// There is no line that could tell a format.
+    /// There are no lines to detect the format from.
     Empty,
     /// The reader failed.
     Io {
-        /// Its kind.
+        /// Kind of the I/O error.
         kind: io::ErrorKind,
-        /// Its words.
+        /// Message of the I/O error.
         message: String,
     },
 }
@@ -133,44 +133,44 @@ fn list(f: &mut fmt::Formatter<'_>, formats: &[Format]) -> fmt::Result {
 
 impl std::error::Error for TraceError {}
 
-/// What a parser found wrong: small, because it is made for every line of the wrong format.
+/// A parser's error: small, because parsers of wrong formats return it for every line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wrong {
+pub(crate) struct ParseError {
     /// Byte within the line, from 0.
     pub at: usize,
-    pub what: WrongWhat,
+    pub what: ParseErrorKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WrongWhat {
-    /// Not this.
+pub(crate) enum ParseErrorKind {
+    /// The expected content is missing.
     Expected(&'static str),
-    /// This, but 2^64 or more.
+    /// The number is 2^64 or more.
     TooLarge(&'static str),
 }
 
-impl Wrong {
-    /// With its place and the words of the line.
+impl ParseError {
+    /// Adds the line number and an excerpt of the line.
     pub(crate) fn explain(self, number: u64, line: &[u8]) -> TraceError {
         let found = excerpt(line.get(self.at..).unwrap_or_default());
         TraceError {
             line: number,
             column: Some(u32::try_from(self.at + 1).unwrap_or(u32::MAX)),
             problem: match self.what {
-                WrongWhat::Expected(expected) => Problem::Expected { expected, found },
-                WrongWhat::TooLarge(what) => Problem::TooLarge { what, found },
+                ParseErrorKind::Expected(expected) => Problem::Expected { expected, found },
+                ParseErrorKind::TooLarge(what) => Problem::TooLarge { what, found },
             },
         }
     }
 }
 
-/// The field that begins here, shortened, fit to be printed.
+/// An excerpt of the field that begins here, shortened and printable.
 pub(crate) fn excerpt(rest: &[u8]) -> String {
     if rest.is_empty() {
         return "end of line".to_owned();
     }
     let separator = |byte: &u8| matches!(byte, b',' | b' ' | b'\t' | b'\r' | b'\n');
-    // A separator itself is shown with what follows.
+    // A separator at the start is shown with what follows it.
     let len = rest
         .iter()
         .skip(1)

@@ -1,12 +1,12 @@
-//! Fields of a line.
+//! Parsing of fields within a line.
 //!
-//! Numbers are read byte by byte: eight at once, within a word, were measured to be slower. What is
-//! always inlined is so because the calls cost a third of the speed.
+//! Numbers are parsed byte by byte: parsing eight bytes at once within a word was measured to be
+//! slower. Functions are forced inline because calls cost a third of the speed.
 #![allow(clippy::inline_always)]
 
-use super::error::{Wrong, WrongWhat};
+use super::error::{ParseError, ParseErrorKind};
 
-/// A place in a line.
+/// A position in a line.
 pub(crate) struct Cursor<'a> {
     line: &'a [u8],
     rest: &'a [u8],
@@ -28,16 +28,16 @@ impl<'a> Cursor<'a> {
         self.rest
     }
 
-    /// This was expected here.
+    /// An error: `expected` is missing at this position.
     #[cold]
-    pub(crate) fn expected(&self, expected: &'static str) -> Wrong {
-        Wrong {
+    pub(crate) fn expected(&self, expected: &'static str) -> ParseError {
+        ParseError {
             at: self.at(),
-            what: WrongWhat::Expected(expected),
+            what: ParseErrorKind::Expected(expected),
         }
     }
 
-    /// Spaces and tabs, if any.
+    /// Skips spaces and tabs, if any.
     #[inline(always)]
     pub(crate) fn blanks(&mut self) {
         while let [b' ' | b'\t', rest @ ..] = self.rest {
@@ -45,9 +45,9 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The comma between two fields, blanks around it allowed.
+    /// Skips the comma between two fields, with optional blanks around it.
     #[inline(always)]
-    pub(crate) fn comma(&mut self) -> Result<(), Wrong> {
+    pub(crate) fn comma(&mut self) -> Result<(), ParseError> {
         self.blanks();
         let [b',', rest @ ..] = self.rest else {
             return Err(self.expected("a comma"));
@@ -57,9 +57,9 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// At least one blank.
+    /// Skips at least one blank.
     #[inline(always)]
-    pub(crate) fn gap(&mut self) -> Result<(), Wrong> {
+    pub(crate) fn gap(&mut self) -> Result<(), ParseError> {
         let [b' ' | b'\t', ..] = self.rest else {
             return Err(self.expected("a space"));
         };
@@ -67,9 +67,9 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Nothing more.
+    /// Expects the end of the line.
     #[inline(always)]
-    pub(crate) fn end(&mut self) -> Result<(), Wrong> {
+    pub(crate) fn end(&mut self) -> Result<(), ParseError> {
         self.blanks();
         if self.rest.is_empty() {
             Ok(())
@@ -78,14 +78,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A decimal number.
+    /// Parses a decimal number.
     #[inline(always)]
-    pub(crate) fn number(&mut self, what: &'static str) -> Result<u64, Wrong> {
+    pub(crate) fn number(&mut self, what: &'static str) -> Result<u64, ParseError> {
         let (value, digits) = self.digits();
         if digits == 0 {
             return Err(self.expected(what));
         }
-        // 19 digits are below 2^64, whatever they are.
+        // 19 digits are always below 2^64.
         if digits > 19 {
             return self.long_number(what, digits);
         }
@@ -93,7 +93,7 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// The number here, modulo 2^64, and how many digits it has.
+    /// The number at this position, modulo 2^64, and its number of digits.
     #[inline(always)]
     fn digits(&self) -> (u64, usize) {
         let mut value = 0_u64;
@@ -110,7 +110,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[cold]
-    fn long_number(&mut self, what: &'static str, digits: usize) -> Result<u64, Wrong> {
+    fn long_number(&mut self, what: &'static str, digits: usize) -> Result<u64, ParseError> {
         let mut value = 0_u64;
         for digit in &self.rest[..digits] {
             value = value
@@ -123,16 +123,16 @@ impl<'a> Cursor<'a> {
     }
 
     #[cold]
-    fn too_large(&self, what: &'static str) -> Wrong {
-        Wrong {
+    fn too_large(&self, what: &'static str) -> ParseError {
+        ParseError {
             at: self.at(),
-            what: WrongWhat::TooLarge(what),
+            what: ParseErrorKind::TooLarge(what),
         }
     }
 
-    /// A decimal number times `unit`, which fits into 64 bits too.
+    /// Parses a decimal number and multiplies it by `unit`; the result must fit into 64 bits.
     #[inline(always)]
-    pub(crate) fn number_of(&mut self, what: &'static str, unit: u64) -> Result<u64, Wrong> {
+    pub(crate) fn number_of(&mut self, what: &'static str, unit: u64) -> Result<u64, ParseError> {
         let before = self.rest;
         let value = self.number(what)?;
         value.checked_mul(unit).ok_or_else(|| {
@@ -141,14 +141,14 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// A length that begins at `offset` and does not reach beyond 2^64.
+    /// Parses a length whose end, starting at `offset`, must fit into 64 bits.
     #[inline(always)]
     pub(crate) fn length(
         &mut self,
         what: &'static str,
         unit: u64,
         offset: u64,
-    ) -> Result<u64, Wrong> {
+    ) -> Result<u64, ParseError> {
         let before = self.rest;
         let value = self.number_of(what, unit)?;
         if offset.checked_add(value).is_none() {
@@ -158,9 +158,9 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// `12.000000345`: seconds, in nanoseconds; up to nine digits behind the point.
+    /// Parses seconds such as `12.000000345` into nanoseconds; up to nine decimal places.
     #[inline(always)]
-    pub(crate) fn seconds_ns(&mut self, what: &'static str) -> Result<u64, Wrong> {
+    pub(crate) fn seconds_ns(&mut self, what: &'static str) -> Result<u64, ParseError> {
         let before = self.rest;
         let whole_ns = self.number_of(what, 1_000_000_000)?;
         let [b'.', fraction @ ..] = self.rest else {
@@ -179,9 +179,9 @@ impl<'a> Cursor<'a> {
         time.ok_or_else(|| self.too_large(what))
     }
 
-    /// Everything up to a blank; at least one byte.
+    /// Returns everything up to a blank; at least one byte.
     #[inline(always)]
-    pub(crate) fn word(&mut self, what: &'static str) -> Result<&'a [u8], Wrong> {
+    pub(crate) fn word(&mut self, what: &'static str) -> Result<&'a [u8], ParseError> {
         let len = self
             .rest
             .iter()
@@ -195,9 +195,9 @@ impl<'a> Cursor<'a> {
         Ok(word)
     }
 
-    /// Everything up to a comma; at least one byte, blanks at its end not counted.
+    /// Returns everything up to a comma, without trailing blanks; at least one byte.
     #[inline(always)]
-    pub(crate) fn text(&mut self, what: &'static str) -> Result<&'a [u8], Wrong> {
+    pub(crate) fn text(&mut self, what: &'static str) -> Result<&'a [u8], ParseError> {
         let len = self
             .rest
             .iter()
@@ -212,9 +212,9 @@ impl<'a> Cursor<'a> {
         Ok(text)
     }
 
-    /// A decimal number that names something: its digits without leading zeros.
+    /// Parses a decimal number used as an identifier, and returns its digits without leading zeros.
     #[inline(always)]
-    pub(crate) fn id(&mut self, what: &'static str) -> Result<&'a [u8], Wrong> {
+    pub(crate) fn id(&mut self, what: &'static str) -> Result<&'a [u8], ParseError> {
         let before = self.rest;
         self.number(what)?;
         let mut digits = &before[..before.len() - self.rest.len()];
@@ -226,7 +226,7 @@ impl<'a> Cursor<'a> {
         Ok(digits)
     }
 
-    /// One byte, if it is this.
+    /// Skips one byte if it equals `byte`.
     #[inline(always)]
     pub(crate) fn take(&mut self, byte: u8) -> bool {
         match self.rest {
@@ -238,13 +238,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Back to where a field began, for an error that points at it.
+    /// Moves back to the start of a field, for an error that points there.
     pub(crate) fn back_to(&mut self, at: usize) {
         self.rest = &self.line[at..];
     }
 }
 
-/// What a digit behind the point is worth in nanoseconds, by how many there are.
+/// Value of the last decimal digit in nanoseconds, by number of digits.
 const POWERS: [u64; 9] = [
     100_000_000,
     10_000_000,
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_what_the_standard_library_reads() {
+    fn numbers_parse_like_the_standard_library() {
         for text in [
             "0",
             "7",
@@ -281,16 +281,16 @@ mod tests {
         }
         for text in ["18446744073709551616", "99999999999999999999999"] {
             let wrong = Cursor::new(text.as_bytes()).number("n").unwrap_err();
-            assert_eq!(wrong.what, WrongWhat::TooLarge("n"), "{text}");
+            assert_eq!(wrong.what, ParseErrorKind::TooLarge("n"), "{text}");
         }
         for text in ["", "x", "-1", "+1", ":", "/"] {
             let wrong = Cursor::new(text.as_bytes()).number("n").unwrap_err();
-            assert_eq!(wrong.what, WrongWhat::Expected("n"), "{text}");
+            assert_eq!(wrong.what, ParseErrorKind::Expected("n"), "{text}");
         }
     }
 
     #[test]
-    fn seconds_have_up_to_nine_digits_behind_the_point() {
+    fn seconds_have_up_to_nine_decimal_places() {
         let read = |text: &str| Cursor::new(text.as_bytes()).seconds_ns("t");
         assert_eq!(read("0.000000001"), Ok(1));
         assert_eq!(read("12.5"), Ok(12_500_000_000));
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(read("18446744073.709551615"), Ok(u64::MAX));
         assert_eq!(
             read("18446744073.709551616").unwrap_err().what,
-            WrongWhat::TooLarge("t")
+            ParseErrorKind::TooLarge("t")
         );
     }
 }

@@ -1,21 +1,21 @@
-//! One line of each format.
+//! Line parsers, one per format.
 
-use super::error::Wrong;
+use super::error::ParseError;
 use super::fields::Cursor;
 use super::{Action, Format, Kind, SECTOR_BYTES};
 
-/// What a line says.
+/// The content of a line.
 pub(crate) enum Parsed<'a> {
     /// A request.
     Request(Request<'a>),
-    /// Time passes (fio version 2).
+    /// A pause (fio version 2).
     Wait { ns: u64 },
-    /// Of the format, but no request that is wanted: another event of its life, a file that was
-    /// opened, a command without data.
+    /// Valid but not a wanted request: another event of a request, a file being opened, a command
+    /// without data.
     Other,
 }
 
-/// A record whose time is as written and whose device is not numbered yet.
+/// A record with its original timestamp, and a device that is not numbered yet.
 pub(crate) struct Request<'a> {
     pub time_ns: u64,
     pub kind: Kind,
@@ -24,9 +24,9 @@ pub(crate) struct Request<'a> {
     pub device: &'a [u8],
 }
 
-/// Reads a line; `unit_ns` is what a step of its time is worth.
+/// Parses a line; `unit_ns` is the unit of its timestamp.
 #[inline]
-pub(crate) fn parse(format: Format, unit_ns: u64, line: &[u8]) -> Result<Parsed<'_>, Wrong> {
+pub(crate) fn parse(format: Format, unit_ns: u64, line: &[u8]) -> Result<Parsed<'_>, ParseError> {
     match format {
         Format::Msr => msr(line, unit_ns),
         Format::Alibaba => alibaba(line, unit_ns),
@@ -39,12 +39,12 @@ pub(crate) fn parse(format: Format, unit_ns: u64, line: &[u8]) -> Result<Parsed<
     }
 }
 
-/// Nothing, or a remark.
+/// Whether the line is empty or a comment.
 pub(crate) fn is_blank_or_comment(line: &[u8]) -> bool {
     matches!(line.trim_ascii_start(), [] | [b'#', ..])
 }
 
-/// The line that a fio trace begins with.
+/// The first line of a fio trace.
 pub(crate) fn fio_header(format: Format) -> Option<&'static [u8]> {
     match format {
         Format::FioV2 => Some(b"fio version 2 iolog"),
@@ -53,7 +53,8 @@ pub(crate) fn fio_header(format: Format) -> Option<&'static [u8]> {
     }
 }
 
-/// Names of columns: in formats whose first column is a number, a line that begins with a letter.
+/// Whether the line holds column names: it begins with a letter, in a format whose first column is
+/// a number.
 pub(crate) fn is_header(format: Format, line: &[u8]) -> bool {
     let numbers_first = matches!(
         format,
@@ -71,7 +72,7 @@ const LENGTH: &str = "the length in bytes";
 const SECTOR: &str = "the first sector";
 const SECTORS: &str = "the number of sectors";
 
-/// A request; what a flush names is not of it.
+/// Builds a request; the range of a flush is dropped.
 #[inline]
 fn request(
     time_ns: u64,
@@ -93,13 +94,13 @@ fn request(
     })
 }
 
-/// A letter or digit that says the kind: of a read, of a write.
+/// Parses the letter or digit for the request type; the first byte means read, the second write.
 #[inline]
 fn read_or_write(
     cursor: &mut Cursor,
     [read, write]: [u8; 2],
     expected: &'static str,
-) -> Result<Kind, Wrong> {
+) -> Result<Kind, ParseError> {
     if cursor.take(read) {
         Ok(Kind::Read)
     } else if cursor.take(write) {
@@ -110,7 +111,7 @@ fn read_or_write(
 }
 
 #[inline]
-fn msr(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
+fn msr(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, ParseError> {
     let mut cursor = Cursor::new(line);
     cursor.blanks();
     let time_ns = cursor.number_of("the timestamp", unit_ns)?;
@@ -143,7 +144,7 @@ fn msr(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
 }
 
 #[inline]
-fn alibaba(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
+fn alibaba(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, ParseError> {
     let mut cursor = Cursor::new(line);
     cursor.blanks();
     let device = cursor.id("the device number")?;
@@ -160,7 +161,7 @@ fn alibaba(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
 }
 
 #[inline]
-fn tencent(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
+fn tencent(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, ParseError> {
     let mut cursor = Cursor::new(line);
     cursor.blanks();
     let time_ns = cursor.number_of("the timestamp", unit_ns)?;
@@ -176,9 +177,10 @@ fn tencent(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
     Ok(request(time_ns, kind, offset_bytes, len_bytes, device))
 }
 
-/// Operation codes of SBC-4. `UNMAP` keeps its ranges outside of the command block: the row's is taken.
+/// Operation codes are those of SBC-4. `UNMAP` keeps its ranges outside of the command block, so
+/// the CSV's columns are used.
 #[inline]
-fn cloud_physics(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
+fn cloud_physics(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, ParseError> {
     let mut cursor = Cursor::new(line);
     cursor.blanks();
     if !cursor.take(b'1') && !cursor.take(b'2') {
@@ -227,7 +229,8 @@ fn hex(digit: u8) -> Option<u8> {
     }
 }
 
-/// What blkparse prints after the last event, and the files it names before the first.
+/// Starts of lines that blkparse prints after the last event, and of the file names before the
+/// first.
 const SUMMARY: [&[u8]; 12] = [
     b"CPU",
     b"Total (",
@@ -244,7 +247,7 @@ const SUMMARY: [&[u8]; 12] = [
 ];
 
 #[inline]
-fn blkparse(line: &[u8], wanted: Action) -> Result<Parsed<'_>, Wrong> {
+fn blkparse(line: &[u8], wanted: Action) -> Result<Parsed<'_>, ParseError> {
     let mut cursor = Cursor::new(line);
     cursor.blanks();
     if cursor.rest().first().is_some_and(u8::is_ascii_alphabetic)
@@ -291,7 +294,7 @@ fn blkparse(line: &[u8], wanted: Action) -> Result<Parsed<'_>, Wrong> {
         b'R' => Kind::Read,
         b'W' => Kind::Write,
         b'D' => Kind::Discard,
-        // A flush of its own: FN, or FF and flags.
+        // A separate flush: FN, or FF and flags.
         _ if flushes => return Ok(flush),
         b'N' => return Ok(Parsed::Other),
         _ => {
@@ -301,14 +304,14 @@ fn blkparse(line: &[u8], wanted: Action) -> Result<Parsed<'_>, Wrong> {
     };
     cursor.blanks();
     if matches!(cursor.rest(), [] | [b'[', ..]) {
-        // Without data: a flush in the guise of an empty write.
+        // No data: a flush in the form of an empty write.
         return Ok(if flushes { flush } else { Parsed::Other });
     }
     let offset_at = cursor.at();
     cursor.number(SECTOR)?;
     cursor.blanks();
     if !cursor.take(b'+') {
-        // A command that bypasses the block layer: its bytes, then what it consists of.
+        // A command that bypasses the block layer: its length, then its bytes.
         if matches!(cursor.rest(), [] | [b'(' | b'[', ..]) {
             return Ok(Parsed::Other);
         }
@@ -326,9 +329,9 @@ fn blkparse(line: &[u8], wanted: Action) -> Result<Parsed<'_>, Wrong> {
     Ok(request(time_ns, kind, offset_bytes, len_bytes, device))
 }
 
-/// Version 3 has a timestamp in front; `unit_ns` is that of its time or of version 2's waits.
+/// Version 3 lines begin with a timestamp. `unit_ns` is the unit of version 2's waits.
 #[inline]
-fn fio(line: &[u8], time_unit_ns: Option<u64>, unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
+fn fio(line: &[u8], time_unit_ns: Option<u64>, unit_ns: u64) -> Result<Parsed<'_>, ParseError> {
     let mut cursor = Cursor::new(line);
     cursor.blanks();
     let time_ns = match time_unit_ns {
@@ -388,7 +391,7 @@ fn fio(line: &[u8], time_unit_ns: Option<u64>, unit_ns: u64) -> Result<Parsed<'_
 }
 
 #[inline]
-fn ssd_sim(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
+fn ssd_sim(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, ParseError> {
     let mut cursor = Cursor::new(line);
     cursor.blanks();
     let time_ns = cursor.number_of("the arrival time", unit_ns)?;

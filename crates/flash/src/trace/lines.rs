@@ -1,50 +1,50 @@
-//! Lines of bounded length out of a reader, without a copy but for what a buffer's end cuts.
+//! Splits a reader into lines of bounded length, copying only lines cut by the end of the buffer.
 
 use std::io::{self, Read};
 
-/// Read at once: few calls, and it stays in the cache of the core.
+/// Read size: few system calls, and it stays in the core's cache.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// The next thing in the stream.
+/// The next item of the stream.
 pub(crate) enum Line<'a> {
-    /// Without its end, be that LF or CR LF.
+    /// A line without its LF or CR LF.
     Text(&'a [u8]),
-    /// Longer than the limit; the next call passes over it up to its end.
+    /// A line longer than the limit; the next call skips the rest of it.
     TooLong,
-    /// The reader failed. What follows is lost.
+    /// The reader failed; the rest of the stream is lost.
     Failed(io::Error),
-    /// No more.
+    /// End of the stream.
     End,
 }
 
-/// A reader cut into lines.
+/// A reader that returns lines.
 #[derive(Debug)]
 pub(crate) struct Lines<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// What was read and not yet handed out.
+    /// Start of the data not returned yet.
     start: usize,
     end: usize,
     at_end: bool,
-    /// Within a line that was too long: the rest of it belongs to nobody.
-    passing_over: bool,
-    /// The last line had no end: the file may have been cut.
+    /// Skipping the rest of a line that was too long.
+    skipping: bool,
+    /// The last line had no line end: the file may be truncated.
     pub unterminated: bool,
     line_bytes_max: usize,
 }
 
 impl<R: Read> Lines<R> {
-    /// `line_bytes_max` is at least 1.
+    /// Creates a line reader; `line_bytes_max` is at least 1.
     pub(crate) fn new(reader: R, line_bytes_max: usize) -> Self {
         let line_bytes_max = line_bytes_max.max(1);
         Self {
             reader,
-            // Always room for a line and its end.
+            // Always has room for a line and its end.
             buffer: vec![0; BUFFER_BYTES.max(line_bytes_max.saturating_add(2))],
             start: 0,
             end: 0,
             at_end: false,
-            passing_over: false,
+            skipping: false,
             unterminated: false,
             line_bytes_max,
         }
@@ -54,7 +54,7 @@ impl<R: Read> Lines<R> {
         self.line_bytes_max
     }
 
-    /// What lies ahead, as much as the buffer holds, and whether that is all there is.
+    /// The data ahead, as much as fits into the buffer, and whether it is all there is.
     pub(crate) fn peek(&mut self) -> Result<(&[u8], bool), io::Error> {
         while !self.at_end && self.end < self.buffer.len() {
             self.fill()?;
@@ -62,12 +62,12 @@ impl<R: Read> Lines<R> {
         Ok((&self.buffer[self.start..self.end], self.at_end))
     }
 
-    /// One read more, at the end of the buffer.
+    /// Reads once more into the end of the buffer.
     fn fill(&mut self) -> Result<(), io::Error> {
         loop {
             match self.reader.read(&mut self.buffer[self.end..]) {
                 Ok(0) => self.at_end = true,
-                // A reader that claims to have read more than it was given is not believed.
+                // A faulty reader may report more bytes than the buffer has room for.
                 Ok(bytes) => self.end = (self.end + bytes).min(self.buffer.len()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
@@ -98,7 +98,7 @@ impl<R: Read> Lines<R> {
         Line::Text(line)
     }
 
-    /// There is no end of line in the buffer: move what there is to its front, and read on.
+    /// No line end in the buffer: moves its content to the front, and reads more.
     #[cold]
     fn next_slowly(&mut self) -> Line<'_> {
         self.buffer.copy_within(self.start..self.end, 0);
@@ -108,7 +108,7 @@ impl<R: Read> Lines<R> {
         loop {
             if let Some(len) = memchr::memchr(b'\n', &self.buffer[searched..self.end]) {
                 self.start = searched + len + 1;
-                if !std::mem::take(&mut self.passing_over) {
+                if !std::mem::take(&mut self.skipping) {
                     return self.text(0, searched + len);
                 }
                 self.buffer.copy_within(self.start..self.end, 0);
@@ -117,11 +117,11 @@ impl<R: Read> Lines<R> {
                 searched = 0;
                 continue;
             }
-            if self.passing_over {
+            if self.skipping {
                 self.end = 0;
             } else if self.end > self.line_bytes_max.saturating_add(1) {
-                // One byte more than allowed may be the CR.
-                self.passing_over = true;
+                // One byte over the limit may be the CR.
+                self.skipping = true;
                 self.end = 0;
                 return Line::TooLong;
             }

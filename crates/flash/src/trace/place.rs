@@ -1,25 +1,26 @@
-//! Where a trace's addresses come to lie on a drive.
+//! Placement of a trace's addresses on a drive.
 
 use super::Kind;
 use crate::drive::PartialEnds;
 
-/// What is moved as one when a trace is scaled: neighbours within stay neighbours.
+/// Unit of scaling: neighbors within a chunk stay neighbors.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// What becomes of addresses, when the trace's device was not of the drive's size.
+/// What happens to addresses if the trace's device and the drive differ in size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Addresses {
-    /// They stay; a request that reaches beyond the drive is not made, but counted.
+    /// Addresses are kept; requests beyond the end of the drive are skipped and counted.
     #[default]
     Refuse,
-    /// Modulo the drive's size; a request that reaches beyond the end goes on at the begin. What lay apart may
-    /// come to lie on the same pages.
+    /// Addresses are taken modulo the drive's size; a request beyond the end continues at the
+    /// start. Distinct addresses may share pages.
     Wrap,
-    /// A device of `span_bytes` is laid over the drive: pieces of 1 MiB (what is smaller stays together)
-    /// are moved in proportion. On a larger drive they lie apart, on a smaller one several of them share
-    /// a place. What lies beyond the span is not made, but counted. [`super::Summary`] finds the span.
+    /// A device of `span_bytes` is mapped to the whole drive: chunks of 1 MiB are moved
+    /// proportionally. On a larger drive they are spread apart, on a smaller one several of them
+    /// share a place. Requests beyond the span are skipped and counted. [`super::Summary`] finds
+    /// the span.
     Scale {
-        /// Bytes of the trace's device.
+        /// Size of the trace's device, in bytes.
         span_bytes: u64,
     },
 }
@@ -29,14 +30,14 @@ pub enum Addresses {
 pub(crate) struct Pages {
     pub first: u64,
     pub count: u64,
-    /// Which of its ends the request covers in part only.
+    /// Which end pages the request covers only in part.
     pub ends: PartialEnds,
-    /// Bytes that were left out: those of a discard that are no whole page.
-    pub left_out_bytes: u64,
+    /// Bytes of a discard that do not cover a whole page and are dropped.
+    pub dropped_bytes: u64,
 }
 
-/// Pages that a request touches. A discard takes only those that it covers as a whole: of others the drive
-/// has to keep the rest.
+/// The pages a request touches. A discard includes only pages that it covers completely, because
+/// the drive has to keep the rest of the others.
 pub(crate) fn pages(kind: Kind, offset_bytes: u64, len_bytes: u64, page_bytes: u64) -> Pages {
     let end_bytes = offset_bytes.saturating_add(len_bytes);
     if kind == Kind::Discard {
@@ -46,7 +47,7 @@ pub(crate) fn pages(kind: Kind, offset_bytes: u64, len_bytes: u64, page_bytes: u
             first,
             count,
             ends: PartialEnds::default(),
-            left_out_bytes: len_bytes - count * page_bytes,
+            dropped_bytes: len_bytes - count * page_bytes,
         };
     }
     if len_bytes == 0 {
@@ -54,7 +55,7 @@ pub(crate) fn pages(kind: Kind, offset_bytes: u64, len_bytes: u64, page_bytes: u
             first: offset_bytes / page_bytes,
             count: 0,
             ends: PartialEnds::default(),
-            left_out_bytes: 0,
+            dropped_bytes: 0,
         };
     }
     let first = offset_bytes / page_bytes;
@@ -68,12 +69,12 @@ pub(crate) fn pages(kind: Kind, offset_bytes: u64, len_bytes: u64, page_bytes: u
             first: head,
             last: tail,
         },
-        left_out_bytes: 0,
+        dropped_bytes: 0,
     }
 }
 
 impl Pages {
-    /// Pages of which the request covers a part only.
+    /// Number of pages the request covers only in part.
     pub(crate) fn partial(&self) -> u64 {
         let PartialEnds { first, last } = self.ends;
         match self.count {
@@ -83,14 +84,14 @@ impl Pages {
     }
 }
 
-/// Addresses to pages of a drive.
+/// Maps addresses to pages of a drive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placement {
     addresses: Addresses,
-    /// Of the drive.
+    /// Pages of the drive.
     drive_pages: u64,
     chunk_pages: u64,
-    /// Of the drive and of the trace, in chunks.
+    /// Chunks of the drive, and of the trace's device.
     drive_chunks: u64,
     trace_chunks: u64,
     span_pages: u64,
@@ -116,14 +117,15 @@ impl Placement {
         }
     }
 
-    /// Hands out the runs of pages that these come to lie on, all within the drive; `false` where they
-    /// are out of its range. More pages than the drive has are always.
+    /// Calls `run` with the runs of pages that a request maps to, all within the drive; returns
+    /// `false` if the request is out of range. More pages than the drive has are always out of
+    /// range.
     pub(crate) fn place(&self, pages: Pages, mut run: impl FnMut(u32, u32)) -> bool {
         let Pages { first, count, .. } = pages;
         if count > self.drive_pages {
             return false;
         }
-        // All that is handed out is below `drive_pages`, which came as 32 bits.
+        // All values passed on are below `drive_pages`, which was a u32.
         #[allow(clippy::cast_possible_truncation)]
         let mut run = |first: u64, count: u64| run(first as u32, count as u32);
         match self.addresses {
@@ -151,7 +153,7 @@ impl Placement {
         true
     }
 
-    /// Chunk by chunk; what comes to lie side by side is one run.
+    /// Maps chunk by chunk, and joins adjacent results into one run.
     fn scale(&self, mut first: u64, count: u64, run: &mut impl FnMut(u64, u64)) {
         let end = first + count;
         let mut pending = (0, 0);
@@ -161,7 +163,7 @@ impl Placement {
             let pages = (self.chunk_pages - within).min(end - first);
             let place =
                 u128::from(chunk) * u128::from(self.drive_chunks) / u128::from(self.trace_chunks);
-            // Below `drive_chunks`, as `chunk` is below `trace_chunks`.
+            // Below `drive_chunks`, since `chunk` is below `trace_chunks`.
             #[allow(clippy::cast_possible_truncation)]
             let start = place as u64 * self.chunk_pages + within;
             if pending.1 > 0 && pending.0 + pending.1 == start {
@@ -190,7 +192,7 @@ mod tests {
             first,
             count,
             ends: PartialEnds::default(),
-            left_out_bytes: 0,
+            dropped_bytes: 0,
         };
         let mut runs = Vec::new();
         placement
@@ -199,14 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn writes_take_the_pages_they_touch_discards_those_they_cover() {
+    fn writes_touch_pages_and_discards_cover_them() {
         let of = |kind, offset, len| {
             let pages = pages(kind, offset, len, 4096);
             (
                 pages.first,
                 pages.count,
                 pages.partial(),
-                pages.left_out_bytes,
+                pages.dropped_bytes,
             )
         };
         assert_eq!(of(Kind::Write, 4096, 8192), (1, 2, 0, 0));
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_end() {
+    fn addresses_beyond_the_end() {
         let refuse = Placement::new(Addresses::Refuse, 100, 4096);
         assert_eq!(placed(&refuse, 90, 10), Some(vec![(90, 10)]));
         assert_eq!(placed(&refuse, 91, 10), None);
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn scaled_chunks_keep_their_order_and_their_inside() {
+    fn scaling_preserves_chunk_order_and_content() {
         // 1024 pages of 4 KiB are four chunks of 256; the trace has eight, or two.
         let smaller = Placement::new(
             Addresses::Scale {
@@ -274,7 +276,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_leaves_the_drive_and_nothing_is_lost(
+        fn placed_pages_are_complete_and_within_the_drive(
             first in prop_oneof![0_u64..20_000, any::<u64>()],
             count in prop_oneof![1_u64..3_000, any::<u64>()],
             drive in 1_u32..10_000,
@@ -298,7 +300,7 @@ mod tests {
         }
 
         #[test]
-        fn pages_cover_what_was_asked(
+        fn pages_cover_the_requested_bytes(
             offset in any::<u64>(),
             len in 0_u64..1 << 40,
             page in prop::sample::select(vec![512_u64, 4096, 16_384]),

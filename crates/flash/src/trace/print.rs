@@ -1,4 +1,4 @@
-//! Traces written: to make them, and to turn one format into another.
+//! Writing traces: to create them, and to convert between formats.
 
 use super::{Format, Kind, Record, SECTOR_BYTES, formats};
 use std::collections::HashSet;
@@ -7,24 +7,24 @@ use thiserror::Error;
 
 /// Why a record cannot be written.
 #[derive(Debug, Error)]
-pub enum Unprintable {
-    /// The format has no word for it.
+pub enum PrintError {
+    /// The format cannot represent this type of request.
     #[error("{format} traces know no {kind}")]
     Kind {
         /// The format.
         format: Format,
-        /// What was to be written.
+        /// The request's type.
         kind: Kind,
     },
-    /// The format counts in sectors.
+    /// The format counts in sectors, and this is not a whole number of them.
     #[error("{format} traces count in sectors of 512 bytes, {bytes} is no multiple")]
     NotSectors {
         /// The format.
         format: Format,
-        /// Offset or length.
+        /// The offset or length.
         bytes: u64,
     },
-    /// A device's name would be read as something else.
+    /// The device's name would not be read back as a name.
     #[error("{format} traces cannot have a device named {name:?}")]
     Name {
         /// The format.
@@ -37,25 +37,27 @@ pub enum Unprintable {
     Io(#[from] io::Error),
 }
 
-/// Writes records as a trace; [`super::Reader`] reads the same back, but for times finer than the format's.
+/// Writes records as a trace. [`super::Reader`] reads back the same records, except for times finer
+/// than the format's unit.
 #[derive(Debug)]
 pub struct Printer<W> {
     writer: W,
     format: Format,
     first_ns: u64,
     lines: u64,
-    /// Time that was spent in waits (fio version 2).
+    /// Sum of the waits written so far (fio version 2).
     waited_ns: u64,
-    /// Files that were added and opened (fio).
+    /// Files that have been added and opened (fio).
     opened: HashSet<Box<str>>,
 }
 
 impl<W: Write> Printer<W> {
-    /// A printer; `first_ns` is the time of a record with `at_ns` 0 on the format's own clock. fio's
-    /// first line is written at once; the CSV formats get no column names, as their publishers' files.
+    /// Creates a printer; `first_ns` is the time, on the format's own clock, of a record with
+    /// `at_ns` 0. fio's first line is written immediately; the CSV formats get no column names,
+    /// like the published files.
     ///
     /// # Errors
-    /// The writer's.
+    /// If the writer fails.
     pub fn new(mut writer: W, format: Format, first_ns: u64) -> io::Result<Self> {
         if let Some(header) = formats::fio_header(format) {
             writer.write_all(header)?;
@@ -71,15 +73,15 @@ impl<W: Write> Printer<W> {
         })
     }
 
-    /// Writes a record of the device of this name; times are rounded down to what the format can say. A
-    /// `CloudPhysics` trace has no devices: the name is left out.
+    /// Writes a record of the named device; times are rounded down to the format's unit.
+    /// `CloudPhysics` traces have no devices, so the name is ignored.
     ///
     /// # Errors
-    /// The format cannot say it, or the writer fails.
-    pub fn write(&mut self, record: &Record, device: &str) -> Result<(), Unprintable> {
+    /// If the format cannot represent the record, or the writer fails.
+    pub fn write(&mut self, record: &Record, device: &str) -> Result<(), PrintError> {
         let format = self.format;
-        if !format.has(record.kind) {
-            return Err(Unprintable::Kind {
+        if !format.supports(record.kind) {
+            return Err(PrintError::Kind {
                 format,
                 kind: record.kind,
             });
@@ -166,7 +168,7 @@ impl<W: Write> Printer<W> {
         Ok(())
     }
 
-    fn check_name(&self, name: &str) -> Result<(), Unprintable> {
+    fn check_name(&self, name: &str) -> Result<(), PrintError> {
         let number =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let fits = match self.format {
@@ -191,27 +193,27 @@ impl<W: Write> Printer<W> {
         if fits {
             return Ok(());
         }
-        Err(Unprintable::Name {
+        Err(PrintError::Name {
             format: self.format,
             name: name.to_owned(),
         })
     }
 
-    /// The writer.
+    /// Returns the writer.
     pub fn into_inner(self) -> W {
         self.writer
     }
 }
 
-fn sectors(format: Format, record: &Record) -> Result<(u64, u64), Unprintable> {
-    // CloudPhysics gives its lengths in bytes.
+fn sectors(format: Format, record: &Record) -> Result<(u64, u64), PrintError> {
+    // CloudPhysics gives lengths in bytes.
     let len = match format {
         Format::CloudPhysics => 0,
         _ => record.len_bytes,
     };
     for bytes in [record.offset_bytes, len] {
         if bytes % SECTOR_BYTES != 0 {
-            return Err(Unprintable::NotSectors { format, bytes });
+            return Err(PrintError::NotSectors { format, bytes });
         }
     }
     Ok((record.offset_bytes / SECTOR_BYTES, len / SECTOR_BYTES))

@@ -1,4 +1,4 @@
-//! A stream of records.
+//! An iterator over the records of a trace.
 
 use super::devices::{DEVICES_MAX, Devices};
 use super::error::{Problem, TraceError, excerpt};
@@ -8,36 +8,36 @@ use super::{Format, Record, detect};
 use std::borrow::Cow;
 use std::io::Read;
 
-/// Bad lines are kept with what is wrong up to so many; the rest is counted.
+/// Number of errors kept for bad lines; the rest are only counted.
 pub const ERRORS_KEPT: usize = 8;
 
-/// Longest line by default: what fio reads, and longer than any that blkparse writes.
+/// Default maximum line length: fio's limit, and longer than any line blkparse writes.
 pub const LINE_BYTES_MAX: usize = 4096;
 
-/// What a line that cannot be read does.
+/// What to do with a line that cannot be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BadLines {
-    /// The first one ends the trace with an error.
+    /// The first bad line ends the trace with an error.
     #[default]
     Stop,
-    /// It is left out and counted, and the first of them are kept in [`Stats`]; one more than `max` ends the
-    /// trace with an error.
+    /// Bad lines are skipped and counted, and the first errors are kept in [`Stats`]; one bad line
+    /// more than `max` ends the trace with an error.
     Skip {
-        /// So many may be bad.
+        /// Maximum number of bad lines.
         max: u64,
     },
 }
 
-/// How a trace is read.
+/// Options for reading a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Bad lines.
+    /// What to do with bad lines.
     pub bad_lines: BadLines,
-    /// Longest line, in bytes without its end.
+    /// Maximum line length in bytes, without the line end.
     pub line_bytes_max: usize,
-    /// Nanoseconds of a step of the trace's time, where they are not the format's: some `CloudPhysics`
-    /// tables are in microseconds, `MQSim` can be told to count in others. blkparse's seconds with their
-    /// nine digits are left alone.
+    /// Unit of the timestamps in nanoseconds, if it is not the format's default: some
+    /// `CloudPhysics` tables use microseconds, and `MQSim` can be configured. Ignored for blkparse,
+    /// whose seconds have nine decimal places.
     pub time_unit_ns: Option<u64>,
 }
 
@@ -51,41 +51,41 @@ impl Default for Options {
     }
 }
 
-/// What was read so far. Every line is one of `records`, `bad_lines`, `passed_over` and `blank`,
-/// but for the header.
+/// Statistics of the lines read so far. Every line counts as one of `records`, `bad_lines`,
+/// `ignored` and `blank`, except for the header.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// Lines, bad ones included.
+    /// Lines, including bad ones.
     pub lines: u64,
     /// Requests.
     pub records: u64,
-    /// Lines of the format that are no requests, or not the events that were asked for.
-    pub passed_over: u64,
+    /// Valid lines that are not requests, or not of the selected event.
+    pub ignored: u64,
     /// Empty lines and comments.
     pub blank: u64,
-    /// There was a line of column names, or fio's first line.
+    /// Whether there was a line of column names, or fio's first line.
     pub header: bool,
-    /// Lines that could not be read.
+    /// Lines that could not be parsed.
     pub bad_lines: u64,
-    /// The first [`ERRORS_KEPT`] of them.
+    /// The first [`ERRORS_KEPT`] errors.
     pub errors: Vec<TraceError>,
-    /// Records whose time was before that of the record before; they were given the latter.
+    /// Records earlier than the previous one; they were given its time.
     pub backwards: u64,
-    /// The line of the first of them.
+    /// Line of the first such record.
     pub backwards_line: Option<u64>,
-    /// The furthest that time went back.
+    /// Largest backwards step.
     pub backwards_max_ns: u64,
-    /// Time of the first record, in nanoseconds since whatever the format counts from (for MSR,
-    /// 1601-01-01; for Alibaba and Tencent, 1970-01-01).
+    /// Time of the first record in nanoseconds, on the format's own clock (counted from 1601-01-01
+    /// for MSR, and from 1970-01-01 for Alibaba and Tencent).
     pub first_ns: Option<u64>,
-    /// The last line has no end: the file may have been cut within it.
+    /// Whether the last line had no line end: the file may be truncated.
     pub unterminated: bool,
 }
 
-/// The records of a trace.
+/// Reads the records of a trace.
 ///
-/// An iterator over `Result<Record, TraceError>` that ends after the first error. It reads in pieces of
-/// 64 KiB: there is no need for a `BufReader`.
+/// An iterator over `Result<Record, TraceError>` that ends after the first error. It reads blocks
+/// of 64 KiB, so no `BufReader` is needed.
 #[derive(Debug)]
 pub struct Reader<R> {
     lines: Lines<R>,
@@ -94,13 +94,13 @@ pub struct Reader<R> {
     bad_lines: BadLines,
     devices: Devices,
     stats: Stats,
-    /// The line of column names, if there was to be one, is behind us.
+    /// The position of the line of column names, if any, has been passed.
     begun: bool,
     finished: bool,
-    /// Time as written of what `at_ns` counts from.
+    /// Original time of the record whose `at_ns` is 0.
     first_ns: u64,
     last_ns: u64,
-    /// Sum of the waits of fio version 2.
+    /// Sum of the waits so far (fio version 2).
     waited_ns: u64,
 }
 
@@ -110,23 +110,23 @@ pub fn records<R: Read>(reader: R, format: Format) -> Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads a trace of a known format.
+    /// Creates a reader for a known format.
     pub fn new(reader: R, format: Format, options: Options) -> Self {
-        Self::over(Lines::new(reader, options.line_bytes_max), format, options)
+        Self::with_lines(Lines::new(reader, options.line_bytes_max), format, options)
     }
 
-    /// Reads a trace whose format its first lines tell ([`detect()`]).
+    /// Creates a reader that detects the format from the first lines ([`detect()`]).
     ///
     /// # Errors
-    /// They tell none, or several, or the reader fails.
+    /// If no format or several match, or the reader fails.
     pub fn detect(reader: R, options: Options) -> Result<Self, TraceError> {
         let mut lines = Lines::new(reader, options.line_bytes_max);
         let (head, whole) = lines.peek().map_err(|error| failed(1, &error))?;
         let format = detect(head, whole)?;
-        Ok(Self::over(lines, format, options))
+        Ok(Self::with_lines(lines, format, options))
     }
 
-    fn over(lines: Lines<R>, format: Format, options: Options) -> Self {
+    fn with_lines(lines: Lines<R>, format: Format, options: Options) -> Self {
         Self {
             lines,
             format,
@@ -144,29 +144,30 @@ impl<R: Read> Reader<R> {
 }
 
 impl<R> Reader<R> {
-    /// The format: that was named, or found.
+    /// The given or detected format.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// What was read so far.
+    /// Statistics of the lines read so far.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Devices that appeared so far; their numbers are below.
+    /// Number of devices seen so far; device numbers are below it.
     pub fn devices(&self) -> usize {
         self.devices.len()
     }
 
-    /// What the trace calls a device: `usr_0` of MSR's `usr,0`, the number of a volume, `8,0`, a file,
-    /// and `disk` where the format has but one. `None` where no record had that number yet.
+    /// The name of a device in the trace: `usr_0` for MSR's `usr,0`, the number of a volume, `8,0`,
+    /// a file, or `disk` if the format has only one device. `None` if no record had that number
+    /// yet.
     pub fn device_name(&self, device: u32) -> Option<String> {
         let name = String::from_utf8_lossy(self.devices.name(device)?);
         if self.format != Format::Msr {
             return Some(name.into_owned());
         }
-        // As MSR's files are called.
+        // Like the names of MSR's files.
         let name = match name.rsplit_once(',') {
             Some((host, disk)) => Cow::Owned(format!("{}_{}", host.trim(), disk.trim())),
             None => name,
@@ -174,7 +175,7 @@ impl<R> Reader<R> {
         Some(name.into_owned())
     }
 
-    /// Leaves a bad line out, or makes it the end.
+    /// Counts a bad line, and returns the error if it ends the trace.
     #[cold]
     fn bad(&mut self, error: TraceError) -> Option<TraceError> {
         let skipped = self.stats.bad_lines;
@@ -239,7 +240,7 @@ impl<R: Read> Iterator for Reader<R> {
                             self.begun = true;
                             line = rest;
                         }
-                        Begin::Wrong(error) => {
+                        Begin::Invalid(error) => {
                             self.begun = true;
                             break 'bad error;
                         }
@@ -248,13 +249,13 @@ impl<R: Read> Iterator for Reader<R> {
                 let request = match formats::parse(self.format, self.unit_ns, line) {
                     Ok(Parsed::Request(request)) => request,
                     Ok(Parsed::Other) => {
-                        self.stats.passed_over += 1;
+                        self.stats.ignored += 1;
                         continue 'lines;
                     }
                     Ok(Parsed::Wait { ns }) => {
                         if let Some(sum) = self.waited_ns.checked_add(ns) {
                             self.waited_ns = sum;
-                            self.stats.passed_over += 1;
+                            self.stats.ignored += 1;
                             continue 'lines;
                         }
                         let found = format!("{} ns and {ns} ns", self.waited_ns);
@@ -294,7 +295,7 @@ impl<R: Read> Iterator for Reader<R> {
 }
 
 impl<R> Reader<R> {
-    /// Puts a request into the order of time, from the first one on.
+    /// Converts the original time to the time since the first record, and makes it monotonic.
     #[inline]
     fn at_ns(&mut self, written_ns: u64) -> u64 {
         if self.stats.records == 0 {
@@ -324,14 +325,14 @@ enum Begin<'a> {
     Blank,
     Header,
     Line(&'a [u8]),
-    Wrong(TraceError),
+    Invalid(TraceError),
 }
 
-/// The lines up to the first that is a request or names of columns.
+/// Handles the lines up to the first request or the line of column names.
 #[cold]
 fn begin<'a>(stats: &mut Stats, format: Format, line: &'a [u8]) -> Begin<'a> {
     let line = match stats.lines {
-        1 => without_mark(line),
+        1 => strip_byte_order_mark(line),
         _ => line,
     };
     if formats::is_blank_or_comment(line) {
@@ -350,7 +351,7 @@ fn begin<'a>(stats: &mut Stats, format: Format, line: &'a [u8]) -> Begin<'a> {
     if stats.header {
         return Begin::Header;
     }
-    Begin::Wrong(TraceError {
+    Begin::Invalid(TraceError {
         line: stats.lines,
         column: Some(1),
         problem: Problem::Expected {
@@ -363,8 +364,8 @@ fn begin<'a>(stats: &mut Stats, format: Format, line: &'a [u8]) -> Begin<'a> {
     })
 }
 
-/// Without a byte order mark.
-pub(crate) fn without_mark(text: &[u8]) -> &[u8] {
+/// Removes a byte order mark.
+pub(crate) fn strip_byte_order_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
 

@@ -1,4 +1,4 @@
-//! A trace made to happen on a drive.
+//! Replay of a trace on a drive.
 
 use super::place::{Placement, pages};
 use super::{Addresses, Kind, Reader, Record, TraceError};
@@ -7,114 +7,116 @@ use crate::ftl::Counters;
 use crate::time;
 use std::io::Read;
 
-/// Requests arrive at most so late after power-on, 146 years: a trace that says later is wrong, and sums
-/// must not overflow.
+/// Latest arrival after power-on, 146 years: later times indicate a broken trace, and sums must not
+/// overflow.
 const LATEST_NS: u64 = 1 << 62;
 
-/// A deeper queue is taken as this one.
+/// Maximum queue depth; larger values are clamped.
 const DEPTH_MAX: u32 = 1 << 16;
 
 /// Which of a trace's devices are replayed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Devices {
-    /// The one that the first record is of.
+    /// The device of the first record.
     #[default]
     First,
-    /// All of them, laid over each other: the same offset of two devices is the same place.
+    /// All devices, overlaid: equal offsets of different devices share a place.
     All,
-    /// Those of these names ([`Reader::device_name`]), laid over each other.
+    /// The devices with these names ([`Reader::device_name`]), overlaid.
     Named(Vec<String>),
 }
 
 /// When requests arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pace {
-    /// When they did. A drive that is slower than the recorded one falls behind, and its latencies grow.
+    /// At the recorded times. A drive slower than the recorded one falls behind, and its latencies
+    /// grow.
     #[default]
     Recorded,
-    /// As fast as the drive takes them, with so many under way (1 to 65,536). A flush waits for all
-    /// of them.
+    /// As fast as the drive takes them, with this many in flight (1 to 65,536). A flush waits for
+    /// all of them.
     QueueDepth(u32),
 }
 
 /// How a trace is replayed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReplaySettings {
-    /// Devices.
+    /// Which devices are replayed.
     pub devices: Devices,
-    /// Addresses.
+    /// How addresses are mapped.
     pub addresses: Addresses,
-    /// Times.
+    /// When requests arrive.
     pub pace: Pace,
-    /// The first request arrives no earlier than this after power-on.
+    /// Earliest arrival of the first request after power-on.
     pub start_ns: u64,
 }
 
-/// Records and their bytes.
+/// Number of records and their size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// How many.
+    /// Number of records.
     pub records: u64,
-    /// Their lengths together.
+    /// Sum of their lengths.
     pub bytes: u64,
 }
 
 impl Tally {
     pub(crate) fn add(&mut self, record: &Record) {
         self.records += 1;
-        // Lengths of 2^63 bytes are valid, and two of them are too many.
+        // Lengths of 2^63 bytes are valid, and two of them would overflow.
         self.bytes = self.bytes.saturating_add(record.len_bytes);
     }
 }
 
-/// What was replayed. Every record is one of `reads`, `writes`, `discards`, `flushes`, `other_devices`,
-/// `out_of_range` and `empty`.
+/// Statistics of a replay. Every record counts as one of `reads`, `writes`, `discards`, `flushes`,
+/// `other_devices`, `out_of_range` and `empty`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Replayed {
-    /// Rounds that were finished.
+    /// Rounds finished.
     pub rounds: u32,
-    /// Records of the trace.
+    /// Records read from the trace.
     pub records: u64,
-    /// Reads that were made.
+    /// Reads replayed.
     pub reads: Tally,
-    /// Writes that were made.
+    /// Writes replayed.
     pub writes: Tally,
-    /// Discards that were made, those included that covered no page as a whole.
+    /// Discards replayed, including those that cover no whole page.
     pub discards: Tally,
-    /// Flushes. A drive here has no cache that it could lose; with [`Pace::QueueDepth`] they wait.
+    /// Flushes. The simulated drive has no volatile cache to lose; with [`Pace::QueueDepth`] they
+    /// wait.
     pub flushes: u64,
-    /// Records of devices that were not asked for.
+    /// Records of devices that are not replayed.
     pub other_devices: Tally,
-    /// Records that reached beyond the drive, or beyond what is scaled, or are longer than the drive.
+    /// Records beyond the end of the drive or of the scaled span, or longer than the drive.
     pub out_of_range: Tally,
-    /// The line of the first of them.
+    /// Line of the first record out of range.
     pub out_of_range_line: Option<u64>,
-    /// Reads, writes and discards of no bytes.
+    /// Reads, writes and discards of zero bytes.
     pub empty: u64,
-    /// Pages that were read, written and discarded, after rounding.
+    /// Pages read, after rounding to whole pages.
     pub read_pages: u64,
-    /// As `read_pages`.
+    /// Pages written, after rounding to whole pages.
     pub written_pages: u64,
-    /// As `read_pages`.
+    /// Pages discarded, after rounding to whole pages.
     pub discarded_pages: u64,
-    /// Pages of which a write covered a part only. Each was programmed as a whole; neighbours that arrive one
-    /// after the other are not put together.
+    /// Pages that a write covered only in part. Each was programmed as a whole page; adjacent
+    /// consecutive writes are not merged.
     pub partial_pages: u64,
-    /// Those of them that the drive held, and read to fill in the rest ([`PartialEnds`]), since its counters were
-    /// reset. No reads of the host, but their time is part of the write's.
+    /// Partly written pages that were mapped, and so had to be read first ([`PartialEnds`]), since
+    /// the counters were reset. They are not host reads, but their time is part of the write's.
     pub fetched_pages: u64,
-    /// Bytes at the ends of discards that are no whole page. They stay mapped.
+    /// Bytes at the ends of discards that do not cover a whole page. They stay mapped.
     pub undiscarded_bytes: u64,
-    /// Names that were asked for and not in the trace.
+    /// Requested names that are not in the trace.
     pub missing_devices: Vec<String>,
-    /// The last of all requests was done, since power-on.
+    /// When the last request was done, since power-on.
     pub done_ns: u64,
-    /// The drive's counters, since they were reset.
+    /// The drive's counters since they were reset.
     pub counters: Counters,
 }
 
 impl Replayed {
-    /// Records that were not made, whatever the reason.
+    /// Number of records not replayed, for any reason.
     pub fn skipped(&self) -> u64 {
         self.other_devices.records + self.out_of_range.records + self.empty
     }
@@ -122,30 +124,31 @@ impl Replayed {
 
 /// Replays traces on a drive, round after round.
 ///
-/// Memory does not depend on the length of the trace: a record is made as it is read.
+/// Memory does not depend on the length of the trace: records are replayed as they are read.
 ///
-/// A write or read takes every page that it touches, a discard those that it covers as a whole. A read of a part
-/// is a read of the page: a die senses no less. A write of a part reads the page first, where it is mapped.
+/// Reads and writes include every page they touch, discards only pages they cover completely.
+/// Reading part of a page takes as long as reading all of it, because a die always senses whole
+/// pages. Writing part of a page reads it first if it is mapped.
 #[derive(Debug)]
 pub struct Replay {
     settings: ReplaySettings,
     placement: Placement,
     page_bytes: u64,
     queue: Option<Queue>,
-    /// Where the time of the round's first record lies.
+    /// Time of the round's first record.
     round_ns: u64,
     /// Last arrival and last completion.
     last_ns: u64,
     done_ns: u64,
-    /// Of the round: whether a device of this number is wanted.
+    /// For the current round, whether the device of each number is replayed.
     wanted: Vec<bool>,
-    /// Which of `Devices::Named` were there.
+    /// Which of `Devices::Named` have been seen.
     seen: Vec<bool>,
     replayed: Replayed,
 }
 
 impl Replay {
-    /// A replay on this device; it has to stay one of its size.
+    /// Creates a replay on this device, which must keep its size.
     pub fn new<D: Device + ?Sized>(settings: ReplaySettings, device: &D) -> Self {
         let start_ns = settings.start_ns.min(LATEST_NS);
         let queue = match settings.pace {
@@ -174,26 +177,26 @@ impl Replay {
         }
     }
 
-    /// Replays what is left of a trace; the next round, be it with another reader of the same
-    /// trace, begins when all of it is done.
+    /// Replays the rest of a trace. The next round, possibly with another reader of the same trace,
+    /// begins when everything is done.
     ///
     /// # Errors
-    /// The reader's. What was replayed until then stays replayed.
+    /// If the reader fails; records replayed until then stay replayed.
     pub fn round<R: Read, D: Device + ?Sized>(
         &mut self,
         trace: &mut Reader<R>,
         device: &mut D,
     ) -> Result<(), TraceError> {
-        while !self.some(trace, device, u64::MAX)? {}
+        while !self.replay_records(trace, device, u64::MAX)? {}
         Ok(())
     }
 
-    /// Replays up to `records_max` records, so that the caller can show progress or stop; `true` when that
-    /// was the end of the round.
+    /// Replays up to `records_max` records, so that the caller can show progress or stop. Returns
+    /// `true` at the end of the round.
     ///
     /// # Errors
-    /// The reader's.
-    pub fn some<R: Read, D: Device + ?Sized>(
+    /// If the reader fails.
+    pub fn replay_records<R: Read, D: Device + ?Sized>(
         &mut self,
         trace: &mut Reader<R>,
         device: &mut D,
@@ -282,7 +285,7 @@ impl Replay {
             return;
         }
         if let Some(queue) = &mut self.queue {
-            queue.took(done_ns);
+            queue.complete(done_ns);
         }
         self.last_ns = at_ns;
         self.done_ns = self.done_ns.max(done_ns);
@@ -298,7 +301,7 @@ impl Replay {
         }
         replayed.undiscarded_bytes = replayed
             .undiscarded_bytes
-            .saturating_add(pages.left_out_bytes);
+            .saturating_add(pages.dropped_bytes);
     }
 
     #[inline]
@@ -309,7 +312,7 @@ impl Replay {
         }
     }
 
-    /// Devices are numbered as they appear.
+    /// Devices are numbered in order of appearance.
     #[cold]
     fn look_up<R>(&mut self, number: u32, trace: &Reader<R>) -> bool {
         #[allow(clippy::cast_possible_truncation)] // below `number`
@@ -333,7 +336,7 @@ impl Replay {
         self.wanted[number as usize]
     }
 
-    /// What was replayed so far.
+    /// Statistics so far.
     pub fn replayed<D: Device + ?Sized>(&self, device: &D) -> Replayed {
         let missing_devices = match &self.settings.devices {
             Devices::Named(names) => names
@@ -354,11 +357,11 @@ impl Replay {
     }
 }
 
-/// Replays a trace `rounds` times; `open` gives a new reader for each round, which is told its
-/// number from 0.
+/// Replays a trace `rounds` times; `open` returns a new reader for each round, and receives the
+/// round's number from 0.
 ///
 /// # Errors
-/// Those of `open` and of the readers.
+/// Errors of `open` and of the readers.
 pub fn replay<R: Read, D: Device + ?Sized, E: From<TraceError>>(
     settings: ReplaySettings,
     device: &mut D,

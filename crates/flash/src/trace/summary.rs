@@ -1,13 +1,13 @@
-//! What is in a trace.
+//! Summary of a trace.
 
 use super::replay::Tally;
 use super::{Format, Kind, Reader, Stats, TraceError};
 use std::io::Read;
 
-/// A device of a trace.
+/// Summary of one device of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeviceSummary {
-    /// As [`Reader::device_name`] has it.
+    /// Name, see [`Reader::device_name`].
     pub name: String,
     /// Reads.
     pub reads: Tally,
@@ -17,20 +17,20 @@ pub struct DeviceSummary {
     pub discards: Tally,
     /// Flushes.
     pub flushes: u64,
-    /// The furthest end of a request: the device is at least as large.
+    /// The largest end offset of a request, a lower bound for the size of the device.
     pub end_bytes: u64,
 }
 
-/// A trace's devices, read once from begin to end; memory grows with their number only.
+/// Summary of a trace, in one pass; memory grows only with the number of devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// The format.
     pub format: Format,
-    /// Devices in the order in which they appear.
+    /// The devices in order of appearance.
     pub devices: Vec<DeviceSummary>,
-    /// From the first record to the last.
+    /// Time from the first record to the last.
     pub duration_ns: u64,
-    /// What was read.
+    /// Statistics of the lines read.
     pub stats: Stats,
 }
 
@@ -38,7 +38,7 @@ impl Summary {
     /// Reads a trace to its end.
     ///
     /// # Errors
-    /// The reader's.
+    /// If the reader fails.
     pub fn of<R: Read>(mut trace: Reader<R>) -> Result<Self, TraceError> {
         let mut devices: Vec<DeviceSummary> = Vec::new();
         let mut duration_ns = 0;
@@ -68,7 +68,7 @@ impl Summary {
         })
     }
 
-    /// The furthest end of a request on any device: what [`super::Addresses::Scale`] asks for.
+    /// The largest end offset of a request on any device, as needed by [`super::Addresses::Scale`].
     pub fn end_bytes(&self) -> u64 {
         let ends = self.devices.iter().map(|device| device.end_bytes);
         ends.max().unwrap_or(0)

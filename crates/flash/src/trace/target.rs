@@ -1,4 +1,4 @@
-//! The drive, or the RAID-0 of drives, that a trace is replayed on.
+//! The drive or RAID-0 array on which a trace is replayed.
 
 use super::{Devices, Summary};
 use crate::drive::{Device, DiscardSplit, Drive, DriveError, Raid0, Raid0Error};
@@ -7,75 +7,75 @@ use crate::geometry::{Geometry, GeometryError};
 use crate::time::{Recorder, Timing};
 use thiserror::Error;
 
-/// A trace that needs less than this gets this much.
+/// Minimum capacity for traces that need less.
 const CAPACITY_MIN: u64 = 64 << 20;
 /// The drive below a recorded volume is at least this large.
 const DRIVE_BYTES_MIN: u64 = 1_000_000_000_000;
-/// Points of the series where nothing says how long they are.
+/// Number of points in the series by default.
 const POINTS: u64 = 90;
-/// An interval is this long at least, in nanoseconds.
+/// Minimum interval, in nanoseconds.
 const INTERVAL_NS_MIN: u64 = 1_000_000;
-/// The interval of a trace that nobody read to its end before.
+/// Interval for traces of unknown duration.
 const INTERVAL_NS_UNKNOWN: u64 = 60_000_000_000;
 
-/// Which drives a trace is replayed on.
+/// The drives on which a trace is replayed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TargetSpec {
-    /// Bytes that the host can address of one drive; `None` for what the trace needs.
+    /// Capacity of one drive in bytes; `None` for what the trace needs.
     pub capacity_bytes: Option<u64>,
-    /// Drives of a RAID-0; 1 for a single drive.
+    /// Number of drives in the RAID-0; 1 for a single drive.
     pub drives: u32,
-    /// Chunk of the RAID-0, a whole number of pages.
+    /// Chunk size of the RAID-0, a whole number of pages.
     pub chunk_bytes: u64,
-    /// Spare area.
+    /// Over-provisioning.
     pub over_provisioning: f64,
-    /// Bytes of a page.
+    /// Bytes per page.
     pub page_bytes: u32,
-    /// Pages of a block.
+    /// Pages per block.
     pub pages_per_block: u32,
-    /// Victims.
+    /// Victim selection policy.
     pub collection: Collection,
-    /// Moved pages have blocks of their own.
+    /// Whether moved pages are kept in separate blocks.
     pub separate_moved: bool,
-    /// The drives before the first request.
+    /// State of the drives before the first request.
     pub power_on: PowerOn,
-    /// Seed of everything that is drawn; each drive has one of its own.
+    /// Seed for all random numbers; each drive derives its own.
     pub seed: u64,
 }
 
-/// Drives of a definite size.
+/// Drives with a known size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Target {
-    /// What was asked for.
+    /// The specification.
     pub spec: TargetSpec,
-    /// Bytes that the host can address of one drive.
+    /// Capacity of one drive in bytes.
     pub capacity_bytes: u64,
-    /// A drive's shape.
+    /// Geometry of one drive.
     pub geometry: Geometry,
 }
 
-/// Why there are no such drives.
+/// Why the drives cannot be built.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum TargetError {
-    /// A drive's shape or its times.
+    /// Invalid geometry or timing of a drive.
     #[error(transparent)]
     Drive(#[from] DriveError),
-    /// The array.
+    /// Invalid array.
     #[error(transparent)]
     Raid0(#[from] Raid0Error),
 }
 
-/// One drive or several.
+/// A single drive or an array.
 #[derive(Debug)]
 pub enum Drives {
-    /// A drive.
+    /// A single drive.
     One(Box<Drive>),
-    /// A RAID-0.
+    /// A RAID-0 array.
     Many(Box<Raid0<Drive>>),
 }
 
 impl Drives {
-    /// What requests are sent to.
+    /// The device that requests are sent to.
     pub fn device(&mut self) -> &mut dyn Device {
         match self {
             Self::One(drive) => drive.as_mut(),
@@ -85,14 +85,14 @@ impl Drives {
 }
 
 impl Target {
-    /// Drives that a trace which reaches to `span_bytes` fits on, unless their size was given.
+    /// Sizes the drives for a trace that extends to `span_bytes`, unless their capacity is given.
     ///
     /// # Errors
-    /// Numbers of which there is no drive.
+    /// If the geometry is invalid.
     pub fn new(spec: TargetSpec, span_bytes: u64) -> Result<Self, GeometryError> {
         let page = u64::from(spec.page_bytes).max(1);
         let capacity_bytes = spec.capacity_bytes.unwrap_or_else(|| {
-            // Whole chunks on each drive, and no less than what a model is good for.
+            // Whole chunks on each drive, and not too small for the model.
             let each = span_bytes
                 .div_ceil(spec.drives.max(1).into())
                 .max(CAPACITY_MIN);
@@ -112,23 +112,23 @@ impl Target {
         })
     }
 
-    /// Bytes of the drive whose parts do the work: a recorded volume is a part of a drive, and has no fewer
-    /// dies than that.
+    /// Size of the physical drive whose dies do the work: a recorded volume is part of a drive, and
+    /// uses at least that drive's number of dies.
     pub fn drive_bytes(&self) -> u64 {
         self.capacity_bytes.max(DRIVE_BYTES_MIN)
     }
 
-    /// Bytes that the tables of all drives take, more or less.
+    /// Approximate memory of all drives' tables, in bytes.
     pub fn table_bytes(&self) -> u64 {
         self.geometry
             .table_bytes()
             .saturating_mul(self.spec.drives.into())
     }
 
-    /// Builds the drives; what the host sees of them is recorded in intervals.
+    /// Builds the drives; host-visible latencies and throughput are recorded in intervals.
     ///
     /// # Errors
-    /// Times or chunks of which there are no such drives.
+    /// If the timing or the chunk size is invalid.
     pub fn build(&self, timing: &Timing, interval_ns: u64) -> Result<Drives, TargetError> {
         let spec = &self.spec;
         let drive = |index: u32, interval_ns: Option<u64>| {
@@ -143,7 +143,7 @@ impl Target {
         if spec.drives == 1 {
             return Ok(Drives::One(Box::new(drive(0, Some(interval_ns))?)));
         }
-        // The array's own recorder counts what the host sees.
+        // The array's own recorder covers what the host sees.
         let members = (0..spec.drives)
             .map(|index| drive(index, None))
             .collect::<Result<Vec<_>, _>>()?;
@@ -158,17 +158,19 @@ impl Target {
     }
 }
 
-/// Nanoseconds of an interval of the series: a ninetieth of the traces where their duration is known.
+/// Length of an interval of the series in nanoseconds: a ninetieth of the traces' duration, if
+/// known.
 pub fn interval_ns(duration_ns: Option<u64>) -> u64 {
     match duration_ns {
-        // The end inclusive: the last request arrives in the last of them.
+        // One more, so that the last request arrives within the last interval.
         Some(duration_ns) => (duration_ns / POINTS + 1).max(INTERVAL_NS_MIN),
         None => INTERVAL_NS_UNKNOWN,
     }
 }
 
 impl Devices {
-    /// The devices of these names: none for the first, `all` alone for all.
+    /// The devices with these names: the first one if there are no names, all if the only name is
+    /// `all`.
     pub fn of(names: &[String]) -> Self {
         match names {
             [] => Self::First,
@@ -177,7 +179,7 @@ impl Devices {
         }
     }
 
-    /// Whether the device is wanted that appears as the `index`-th, from 0.
+    /// Whether the `index`-th device (from 0) is included.
     fn includes(&self, index: usize, name: &str) -> bool {
         match self {
             Self::First => index == 0,
@@ -186,7 +188,7 @@ impl Devices {
         }
     }
 
-    /// The names that none of the traces has; nothing where no trace has any device.
+    /// The names that no trace contains; empty if no trace has any device.
     pub fn missing(&self, traces: &[Summary]) -> Vec<String> {
         let Self::Named(wanted) = self else {
             return Vec::new();
@@ -204,7 +206,7 @@ impl Devices {
 }
 
 impl Summary {
-    /// The furthest end of a request on the wanted devices.
+    /// The largest end offset of a request on the wanted devices.
     pub fn end_bytes_of(&self, wanted: &Devices) -> u64 {
         let devices = self.devices.iter().enumerate();
         devices
@@ -238,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_is_as_large_as_the_trace_needs() {
+    fn capacity_follows_from_the_trace() {
         let capacity = |drives, span| Target::new(spec(drives), span).unwrap().capacity_bytes;
         assert_eq!(capacity(1, 0), 64 * MIB);
         assert_eq!(capacity(1, 100 * MIB), 100 * MIB);
@@ -252,12 +254,12 @@ mod tests {
             Target::new(given, 300 * MIB).unwrap().capacity_bytes,
             80 * MIB
         );
-        // No model counts as many pages.
+        // Too many pages for the model.
         assert!(Target::new(spec(1), u64::MAX).is_err());
     }
 
     #[test]
-    fn an_array_is_as_large_as_its_drives() {
+    fn array_capacity_is_the_sum_of_its_drives() {
         for drives in [1, 2] {
             let target = Target::new(spec(drives), 0).unwrap();
             let mut built = target.build(&Timing::TLC, interval_ns(None)).unwrap();

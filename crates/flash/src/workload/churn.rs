@@ -1,4 +1,4 @@
-//! Files come and go: spool directories, backups, caches, benchmark runs.
+//! File churn: files that come and go, as in spool directories, backups, caches and benchmark runs.
 
 use std::collections::VecDeque;
 
@@ -6,22 +6,22 @@ use super::plan::{Namespace, Plan};
 use super::{Operation, Workload};
 use crate::random::Random;
 
-/// How files come and go.
+/// Settings of a file churn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Churn {
-    /// Pages of all files together, at most.
+    /// Maximum size of all files together, in pages.
     pub space_pages: u32,
-    /// Files are of this size (at least 1),
+    /// Minimum file size in pages; at least 1.
     pub file_pages_min: u32,
-    /// to this one (at most the space), every order of magnitude as often as another.
+    /// Maximum file size in pages, at most the space; sizes are log-uniform between the two.
     pub file_pages_max: u32,
-    /// What goes when there is no room for the next file: the oldest, or any, equally likely.
+    /// Deletes the oldest file if there is no room for the next one; if not set, a random file.
     pub oldest_first: bool,
 }
 
-/// A [`Churn`] at work.
+/// The workload of a [`Churn`].
 #[derive(Debug, Clone)]
-pub struct Churning {
+pub struct ChurnWorkload {
     settings: Churn,
     plan: Plan,
     files: VecDeque<(u32, u32)>,
@@ -30,7 +30,9 @@ pub struct Churning {
     random: Random,
 }
 
-impl Churning {
+impl ChurnWorkload {
+    /// Creates the workload.
+    ///
     /// # Panics
     /// Unless `1 <= file_pages_min <= file_pages_max <= space_pages`.
     pub fn new(settings: Churn, namespace: Namespace, seed: u64) -> Self {
@@ -61,7 +63,7 @@ impl Churning {
     }
 }
 
-impl Workload for Churning {
+impl Workload for ChurnWorkload {
     fn next(&mut self) -> Operation {
         if self.plan.is_empty() {
             let size = self.size();

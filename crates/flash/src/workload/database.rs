@@ -1,4 +1,4 @@
-//! One large file, written over in its midst: the page patterns within a filesystem.
+//! A database: one large file overwritten in place, with the page patterns of [`super::pages`].
 
 use super::pages::Scattered;
 use std::fmt;
@@ -12,28 +12,29 @@ use units::ValueError;
 /// Which pages are written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pattern {
-    /// Any, equally likely.
+    /// All pages equally likely.
     Uniform,
-    /// By Zipf's distribution, the likely ones scattered.
+    /// Zipf-distributed, with the frequent pages scattered over the file.
     Zipf {
-        /// 0 is uniform, 1 Zipf's own.
+        /// 0 is uniform, 1 is classic Zipf.
         exponent: f64,
     },
-    /// A hot part at the head gets most of them.
+    /// A hot part at the start of the file gets most writes.
     HotCold {
-        /// Of the pages.
+        /// Share of the pages that are hot.
         hot_share: f64,
-        /// Of the writes.
+        /// Share of the writes that go to hot pages.
         hot_traffic: f64,
     },
-    /// One after the other, again and again.
+    /// One page after the other, over and over.
     Sequential,
 }
 
-/// `uniform`, `zipf:0.9`, `hot-cold:20/80` (per cent of the pages, of the writes), `sequential`.
+/// Writes `uniform`, `zipf:0.9`, `hot-cold:20/80` (percent of the pages, of the writes) or
+/// `sequential`.
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Rounded so that 0.07 * 100 is 7 and not 7.000000000000001.
+        // Rounded so that 0.07 * 100 gives 7 instead of 7.000000000000001.
         let percent = |share: f64| (share * 1e8).round() / 1e6;
         match *self {
             Self::Uniform => f.write_str("uniform"),
@@ -53,14 +54,14 @@ impl fmt::Display for Pattern {
 }
 
 impl Pattern {
-    /// What can be written where a pattern of pages stands.
+    /// The accepted spellings of a pattern.
     pub const NAMES: &str =
         "uniform, zipf:S (zipf:0.9), hot-cold:PAGES/WRITES (hot-cold:20/80) or sequential";
 
-    /// Reads a pattern; `None` where the word is the name of none.
+    /// Parses a pattern; returns `None` if the name is not that of a pattern.
     ///
     /// # Errors
-    /// If its numbers are out of bounds.
+    /// If the numbers are out of bounds.
     pub fn parse(text: &str) -> Result<Option<Self>, ValueError> {
         let text = text.trim();
         let (word, numbers) = text.split_once(':').unwrap_or((text, ""));
@@ -100,24 +101,24 @@ fn hot_cold(numbers: &str) -> Option<Pattern> {
     })
 }
 
-/// A file and how it is written over.
+/// Settings of a database file and its updates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Database {
-    /// Its pages.
+    /// Size of the file in pages.
     pub pages: u32,
-    /// Where it is written.
+    /// Which pages are written.
     pub pattern: Pattern,
-    /// Pages of a write, at places that are multiples of it; at least 1, at most the file.
+    /// Pages per write, aligned to multiples of this; at least 1, at most the file.
     pub write_pages: u32,
 }
 
-/// A [`Database`] at work.
+/// The workload of a [`Database`].
 #[derive(Debug, Clone)]
-pub struct Updating {
+pub struct DatabaseWorkload {
     settings: Database,
     plan: Plan,
     file: u32,
-    /// Places of `write_pages` each.
+    /// Number of aligned slots of `write_pages` each.
     slots: u32,
     hot_slots: u32,
     scattered: Scattered,
@@ -127,9 +128,11 @@ pub struct Updating {
     loaded: bool,
 }
 
-impl Updating {
+impl DatabaseWorkload {
+    /// Creates the workload.
+    ///
     /// # Panics
-    /// Unless `1 <= write_pages <= pages`, and shares lie between 0 and 1.
+    /// Unless `1 <= write_pages <= pages`, and shares are between 0 and 1.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of a u32
     pub fn new(settings: Database, namespace: Namespace, seed: u64) -> Self {
         assert!((1..=settings.pages).contains(&settings.write_pages));
@@ -190,7 +193,7 @@ impl Updating {
     }
 }
 
-impl Workload for Updating {
+impl Workload for DatabaseWorkload {
     fn next(&mut self) -> Operation {
         if self.plan.is_empty() {
             self.loaded = true;
@@ -202,7 +205,7 @@ impl Workload for Updating {
     }
 
     fn is_loaded(&self) -> bool {
-        // Its last page is written by the last operation of the first plan.
+        // The last operation of the first plan writes the file's last page.
         self.loaded || self.plan.is_empty()
     }
 

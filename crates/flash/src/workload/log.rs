@@ -1,4 +1,4 @@
-//! A log that goes round: the oldest end goes as the youngest grows (`MongoDB`'s oplog and WiredTiger's
+//! Circular logs, whose oldest part is replaced as they grow (`MongoDB`'s oplog and WiredTiger's
 //! journal, write-ahead logs, Kafka's segments).
 
 use std::collections::VecDeque;
@@ -6,27 +6,29 @@ use std::collections::VecDeque;
 use super::plan::{Namespace, Plan};
 use super::{Operation, Workload};
 
-/// How a log goes round.
+/// Settings of a circular log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Log {
-    /// Pages of the log, at most.
+    /// Maximum size of the log, in pages.
     pub space_pages: u32,
-    /// Pages of each of its files; at least 1, at most the space.
+    /// Pages per file; at least 1, at most the space.
     pub file_pages: u32,
-    /// The oldest file is written over; else it is deleted, and a new one made.
+    /// Overwrites the oldest file; if not set, deletes it and creates a new one.
     pub recycled: bool,
 }
 
-/// A [`Log`] at work.
+/// The workload of a [`Log`].
 #[derive(Debug, Clone)]
-pub struct Logging {
+pub struct LogWorkload {
     settings: Log,
     plan: Plan,
     files: VecDeque<u32>,
     loaded: bool,
 }
 
-impl Logging {
+impl LogWorkload {
+    /// Creates the workload.
+    ///
     /// # Panics
     /// Unless `1 <= file_pages <= space_pages`.
     pub fn new(settings: Log, namespace: Namespace) -> Self {
@@ -40,7 +42,7 @@ impl Logging {
     }
 }
 
-impl Workload for Logging {
+impl Workload for LogWorkload {
     fn next(&mut self) -> Operation {
         if self.plan.is_empty() {
             let pages = self.settings.file_pages;

@@ -1,32 +1,32 @@
-//! A log-structured merge tree with leveled compaction: `RocksDB` and its kin.
+//! A log-structured merge tree with leveled compaction, such as `RocksDB`.
 //!
-//! Flushes of the memory table pile up at level 0; a few of them are merged with all of level 1; a
-//! level that outgrows its target passes a table on, which is rewritten with the tables of the next
-//! level that its keys overlap. Level targets are derived from the size of the data upwards, each a
-//! fan-out smaller than the next (`RocksDB`'s `level_compaction_dynamic_level_bytes`). Inputs of a
-//! compaction are read, its output is written to new files, and then the inputs are deleted: to the
-//! drive, whole files come and go.
+//! Flushes of the memory table accumulate at level 0; several of them are merged with all of level
+//! 1; a level that exceeds its target passes a table to the next level, where it is merged with the
+//! tables whose keys it overlaps. Level targets are derived from the size of the data upwards, each
+//! smaller than the next by the fan-out (`RocksDB`'s `level_compaction_dynamic_level_bytes`). A
+//! compaction reads its inputs, writes new files, and then deletes the inputs: the drive sees whole
+//! files come and go.
 //!
-//! Keys are updated at random, and levels hold equal shares of the keys by table: of what is merged
-//! into a level that holds a share s of all keys, s replaces something. So the last level, which holds
-//! all keys, does not grow.
+//! Keys are updated at random, and the tables of a level hold equal shares of the keys: of the data
+//! merged into a level that holds a share s of all keys, a share s replaces existing data. So the
+//! last level, which holds all keys, does not grow.
 
 use std::ops::Range;
 
 use super::plan::{Namespace, Plan};
 use super::{Operation, Workload};
 
-/// A tree's shape.
+/// Settings of an LSM tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lsm {
-    /// Pages of all tables together in the steady state, more or less: [`Workload::peak_pages`] says
-    /// how much it can be.
+    /// Approximate size of all tables in the steady state, in pages; [`Workload::peak_pages`] is
+    /// the maximum.
     pub space_pages: u32,
-    /// Pages of a table and of the memory table, at least 1.
+    /// Pages of a table and of the memory table; at least 1.
     pub table_pages: u32,
-    /// By how much a level is larger than the one before; at least 2. `RocksDB`: 10.
+    /// Size ratio of a level to the previous one; at least 2. `RocksDB`: 10.
     pub fan_out: u32,
-    /// Tables at level 0 that start a compaction; at least 1. `RocksDB`: 4.
+    /// Number of level 0 tables that triggers a compaction; at least 1. `RocksDB`: 4.
     pub level0_tables: u32,
 }
 
@@ -38,30 +38,32 @@ struct Table {
 
 #[derive(Debug, Clone)]
 struct Level {
-    /// By key; each covers an equal share of the keys.
+    /// Tables in key order; each covers an equal share of the keys.
     tables: Vec<Table>,
     pages: u64,
     target: u64,
-    /// Where in the key space, 0 to 1, the next table is taken from.
+    /// Position in the key space, 0 to 1, of the next table to pass on.
     cursor: f64,
 }
 
-/// A [`Lsm`] at work.
+/// The workload of an [`Lsm`].
 #[derive(Debug, Clone)]
 pub struct LsmTree {
     settings: Lsm,
     plan: Plan,
     data_pages: u64,
     level0: Vec<Table>,
-    /// From level 1 on; the last one holds all keys.
+    /// Level 1 and below; the last level holds all keys.
     levels: Vec<Level>,
     flushed_pages: u64,
     loaded: bool,
 }
 
 impl LsmTree {
+    /// Creates the workload.
+    ///
     /// # Panics
-    /// Unless the bounds in [`Lsm`] are kept and the space holds at least twice level 0.
+    /// Unless the bounds in [`Lsm`] are met and the space is at least twice level 0.
     pub fn new(settings: Lsm, namespace: Namespace) -> Self {
         let Lsm {
             space_pages,
@@ -85,7 +87,7 @@ impl LsmTree {
         let mut data_pages = upper;
         if targets_of(upper).len() > 1 {
             let depth = targets_of(upper).len();
-            // The sum over exactly so many levels, from the largest.
+            // The exact sum over this many levels, as a multiple of the largest.
             let scale: f64 = (0..depth)
                 .map(|level| f64::from(fan_out).powi(-i32::try_from(level).unwrap_or(0)))
                 .sum();
@@ -124,22 +126,22 @@ impl LsmTree {
         tree
     }
 
-    /// Pages of the data without what updates add.
+    /// Size of the data without pending updates, in pages.
     pub fn data_pages(&self) -> u64 {
         self.data_pages
     }
 
-    /// Pages that were flushed so far: what users wrote. All else is compaction.
+    /// Pages flushed so far, which is what users wrote; all other writes are compaction.
     pub fn flushed_pages(&self) -> u64 {
         self.flushed_pages
     }
 
-    /// Levels below level 0.
+    /// Number of levels below level 0.
     pub fn levels(&self) -> usize {
         self.levels.len()
     }
 
-    /// New tables of so many pages together, of equal sizes.
+    /// Creates new tables of equal sizes with `pages` pages in total.
     fn create(&mut self, pages: u64) -> Vec<Table> {
         let count = pages.div_ceil(u64::from(self.settings.table_pages));
         (0..count)
@@ -164,27 +166,27 @@ impl LsmTree {
             let all = 0..self.levels[0].tables.len();
             self.merge(&inputs, 0, all);
         }
-        while let Some(level) = self.overfull() {
-            self.pass_on(level);
+        while let Some(level) = self.most_overfull_level() {
+            self.move_table_down(level);
         }
     }
 
-    /// The level, not the last, that is furthest above its target.
+    /// The level, except the last, that exceeds its target by the largest factor.
     #[allow(clippy::cast_precision_loss)] // a ratio
-    fn overfull(&self) -> Option<usize> {
+    fn most_overfull_level(&self) -> Option<usize> {
         let score = |level: &Level| level.pages as f64 / level.target as f64;
         (0..self.levels.len() - 1)
             .filter(|&level| self.levels[level].pages > self.levels[level].target)
             .max_by(|&a, &b| score(&self.levels[a]).total_cmp(&score(&self.levels[b])))
     }
 
-    /// One table goes to the next level.
+    /// Moves one table to the next level.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         clippy::cast_precision_loss
     )] // indices below 2^32
-    fn pass_on(&mut self, level: usize) {
+    fn move_table_down(&mut self, level: usize) {
         let source = &mut self.levels[level];
         let count = source.tables.len();
         let index = ((source.cursor * count as f64) as usize).min(count - 1);
@@ -194,7 +196,7 @@ impl LsmTree {
         let below = self.levels[level + 1].tables.len();
         let overlap = index * below / count..((index + 1) * below).div_ceil(count);
         if overlap.is_empty() {
-            // Nothing to merge with: it is moved by name.
+            // There is nothing to merge with, so the table moves without being rewritten.
             let next = &mut self.levels[level + 1];
             next.tables.insert(overlap.start, table);
             next.pages += u64::from(table.pages);
@@ -203,7 +205,7 @@ impl LsmTree {
         }
     }
 
-    /// Tables are merged with a range of a level's tables.
+    /// Merges tables with a range of a level's tables.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -219,7 +221,7 @@ impl LsmTree {
         for table in inputs.iter().chain(&replaced) {
             self.plan.read(table.file, table.pages);
         }
-        // Where the level was empty, what is merged may still be nothing at all.
+        // If the level was empty, the result may round to zero pages.
         let output = self.create((old + kept).max(1));
         for table in inputs.iter().chain(&replaced) {
             self.plan.delete(table.file);
@@ -247,8 +249,9 @@ impl Workload for LsmTree {
         let table = u64::from(self.settings.table_pages);
         let level0 = table * u64::from(self.settings.level0_tables);
         let targets: u64 = self.levels.iter().map(|level| level.target + table).sum();
-        // A merge's output beside its inputs: level 0 with all of level 1, or a table with those it
-        // overlaps, which are the fan-out and one at either end, half-full ones counted.
+        // A merge needs space for its output in addition to its inputs: level 0 with all of level
+        // 1, or a table with those it overlaps, which are the fan-out plus one at either end,
+        // counting half-full ones.
         let first = self.levels[0].target + 2 * level0;
         let others = table * (2 * u64::from(self.settings.fan_out) + 3);
         targets + 2 * level0 + first.max(others)

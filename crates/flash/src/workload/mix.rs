@@ -1,26 +1,26 @@
-//! Several workloads side by side on one filesystem.
+//! Several workloads in parallel on one filesystem.
 
 use super::{Operation, Workload};
 
 struct Part {
     workload: Box<dyn Workload + Send>,
-    /// What a page costs it: one by its weight.
+    /// Cost of a page: one divided by the weight.
     cost: f64,
     spent: f64,
 }
 
-/// Workloads take turns so that each has its share of the pages written: the one that is furthest
-/// behind is next. Until all have loaded, those that have not are on in turn.
+/// Workloads that take turns so that each gets its share of the pages written: the one furthest
+/// behind is next. Until all have loaded, only those still loading take turns.
 pub struct Mix {
     parts: Vec<Part>,
     loading: bool,
 }
 
 impl Mix {
-    /// Parts by weight (above 0), a share of the pages written once all have loaded.
+    /// Creates a mix. Weights (above 0) are shares of the pages written once all parts have loaded.
     ///
     /// # Panics
-    /// Without parts, or with a weight that is not above 0.
+    /// If there are no parts, or a weight is not above 0.
     pub fn new(parts: Vec<(f64, Box<dyn Workload + Send>)>) -> Self {
         assert!(!parts.is_empty() && parts.iter().all(|&(weight, _)| weight > 0.0));
         let parts = (parts.into_iter())

@@ -1,7 +1,7 @@
-//! Page by page, on a bare drive: the patterns that theory knows.
+//! Page patterns on a bare drive that have closed-form theory.
 //!
-//! They cost a random number by page and as little else as can be, since a translation layer beneath
-//! them takes 100 million pages a second.
+//! They cost one random number per page and as little else as possible, because the translation
+//! layer below them processes 100 million pages per second.
 
 use std::ops::Range;
 
@@ -11,24 +11,24 @@ use super::zipf::Zipf;
 use super::{Batch, PageWorkload};
 use crate::random::Random;
 
-/// One draw of 64 bits decides twice: its low 24 bits against a share, its high bits for a page. The page
-/// depends on the low bits with a probability of `pages / 2^40` only.
+/// One draw of 64 bits decides twice: its low 24 bits are compared with a share, its high bits
+/// select a page. The page depends on the low bits only with a probability of `pages / 2^40`.
 const SHARE_MASK: u64 = (1 << 24) - 1;
 
-/// So many of 2^24.
+/// A share, scaled to 2^24.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share, at most 1
 fn share(of_one: f64) -> u64 {
     (of_one * 16_777_216.0).round() as u64
 }
 
-/// A page below `pages`, from the high bits.
+/// A page below `pages`, selected by the high bits.
 #[allow(clippy::cast_possible_truncation)] // below the pages
 #[inline]
 fn high_page(bits: u64, pages: u32) -> u32 {
     ((u128::from(bits) * u128::from(pages)) >> 64) as u32
 }
 
-/// Every page is equally likely.
+/// Uniform random writes.
 #[derive(Debug, Clone)]
 pub struct Uniform {
     range: Range<u32>,
@@ -36,10 +36,10 @@ pub struct Uniform {
 }
 
 impl Uniform {
-    /// Over a range of pages.
+    /// Writes over a range of pages.
     ///
     /// # Panics
-    /// An empty range.
+    /// If the range is empty.
     pub fn new(range: Range<u32>, seed: u64) -> Self {
         assert!(!range.is_empty());
         Self {
@@ -57,7 +57,7 @@ impl PageWorkload for Uniform {
     }
 }
 
-/// A rank's page: a few pages get most writes, and lie anywhere.
+/// Maps ranks to pages so that frequent pages are scattered over the range.
 #[derive(Debug, Clone)]
 pub struct Scattered {
     range: Range<u32>,
@@ -65,10 +65,10 @@ pub struct Scattered {
 }
 
 impl Scattered {
-    /// Over a range of pages.
+    /// Creates the mapping for a range of pages.
     ///
     /// # Panics
-    /// An empty range.
+    /// If the range is empty.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -77,7 +77,7 @@ impl Scattered {
     pub fn new(range: Range<u32>) -> Self {
         assert!(!range.is_empty());
         let pages = u64::from(range.end - range.start);
-        // Steps of the golden section, without a common divisor, meet each page once.
+        // Golden-section steps that are coprime to the number of pages visit each page once.
         let mut step = ((pages as f64 * 0.618_033_988_749_894_9) as u64).max(1);
         while divisor(step, pages) > 1 {
             step += 1;
@@ -85,7 +85,8 @@ impl Scattered {
         Self { range, step }
     }
 
-    /// The page of a rank (from 0 on, below the pages of the range): each rank has its own.
+    /// The page of a rank (from 0, below the number of pages); different ranks have different
+    /// pages.
     #[allow(clippy::cast_possible_truncation)] // below the range's end
     #[inline]
     pub fn page(&self, rank: u32) -> u32 {
@@ -98,7 +99,7 @@ fn divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { divisor(b, a % b) }
 }
 
-/// Zipf over the pages, the likely ones scattered.
+/// Zipf-distributed writes, with the frequent pages scattered.
 #[derive(Debug, Clone)]
 pub struct Zipfian {
     zipf: Zipf,
@@ -107,10 +108,10 @@ pub struct Zipfian {
 }
 
 impl Zipfian {
-    /// Over a range of pages; exponent 0 is uniform, 1 is Zipf's own.
+    /// Writes over a range of pages; exponent 0 is uniform, 1 is classic Zipf.
     ///
     /// # Panics
-    /// An empty range.
+    /// If the range is empty.
     pub fn new(range: Range<u32>, exponent: f64, seed: u64) -> Self {
         Self {
             zipf: Zipf::new(range.end - range.start, exponent),
@@ -132,20 +133,20 @@ impl PageWorkload for Zipfian {
 pub struct HotCold {
     hot: Range<u32>,
     cold: Range<u32>,
-    /// Of 2^24 writes so many are hot.
+    /// Share of hot writes, scaled to 2^24.
     hot_writes: u64,
     streams: Option<(u8, u8)>,
-    /// Drawn and not yet handed out, where streams are kept apart.
+    /// Drawn pages not returned yet, if streams are separate.
     waiting: [Batch; 2],
     random: Random,
 }
 
 impl HotCold {
-    /// The first `hot_share` of the pages gets `hot_traffic` of the writes, each page of a part
-    /// equally likely. With `streams`, hot and cold writes go to these.
+    /// The first `hot_share` of the pages gets `hot_traffic` of the writes; pages within each part
+    /// are equally likely. If `streams` is set, hot and cold writes go to these streams.
     ///
     /// # Panics
-    /// Unless both shares lie between 0 and 1 and leave a page to either part.
+    /// Unless both shares are between 0 and 1 and each part has at least one page.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -206,7 +207,7 @@ impl PageWorkload for HotCold {
     }
 }
 
-/// One page after the other, again and again.
+/// Sequential writes, over and over.
 #[derive(Debug, Clone)]
 pub struct Sequential {
     range: Range<u32>,
@@ -214,10 +215,10 @@ pub struct Sequential {
 }
 
 impl Sequential {
-    /// Over a range of pages.
+    /// Writes over a range of pages.
     ///
     /// # Panics
-    /// An empty range.
+    /// If the range is empty.
     pub fn new(range: Range<u32>) -> Self {
         assert!(!range.is_empty());
         Self {
@@ -242,23 +243,24 @@ impl PageWorkload for Sequential {
     }
 }
 
-/// A share of trims that there cannot be.
+/// An impossible share of trims.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 #[error("the share of trims is {0}, expected 0 to 0.49: from a half on, nothing stays in use")]
 pub struct TrimShareError(pub f64);
 
-/// Uniform writes with trims: a share q of the requests trims a page drawn from those in use, the
-/// others write a page drawn from all (Frankie, Hughes, Kreutz-Delgado: A mathematical model of the
-/// trim command in NAND-flash SSDs, 2012). In the long run `(1 - 2q) / (1 - q)` of the pages are in use.
+/// Uniform writes with trims: a share q of the requests trims a page drawn from those in use, and
+/// the others write a page drawn from all (Frankie, Hughes, Kreutz-Delgado: A mathematical model of
+/// the trim command in NAND-flash SSDs, 2012). In the long run `(1 - 2q) / (1 - q)` of the pages
+/// are in use.
 ///
-/// A page in use is found by drawing until one is: exactly uniform, one bit by page, and `1/s` draws
-/// where a share `s` is in use (50 of them at q = 0.49).
+/// A page in use is found by drawing pages until one is in use: exactly uniform, with one bit per
+/// page, and on average `1/s` draws if a share `s` is in use (50 draws at q = 0.49).
 #[derive(Debug, Clone)]
 pub struct UniformTrim {
     pages: u32,
     in_use: Vec<u64>,
     in_use_pages: u32,
-    /// Of 2^24 requests so many are trims.
+    /// Share of trims among requests, scaled to 2^24.
     trims: u64,
     /// A write that has to wait for the next batch.
     held_back: Option<u32>,
@@ -266,13 +268,13 @@ pub struct UniformTrim {
 }
 
 impl UniformTrim {
-    /// On pages 0 to `pages` (above 0), all of them or none in use at first.
+    /// Requests on pages 0 to `pages` (above 0), with either all or none of them in use at first.
     ///
     /// # Errors
-    /// A share that is negative or above 0.49.
+    /// If the share is negative or above 0.49.
     ///
     /// # Panics
-    /// Without pages.
+    /// If there are no pages.
     pub fn new(
         pages: u32,
         trim_share: f64,
@@ -294,7 +296,7 @@ impl UniformTrim {
         })
     }
 
-    /// Pages in use, by the workload's own account.
+    /// Number of pages in use, as counted by the workload.
     pub fn in_use_pages(&self) -> u32 {
         self.in_use_pages
     }
@@ -304,7 +306,8 @@ impl UniformTrim {
         self.in_use[page as usize / 64] >> (page % 64) & 1 == 1
     }
 
-    /// Enters a write, unless the page is trimmed by the batch's discards: they come after the writes.
+    /// Adds a write, unless the batch already discards the page: a batch's discards come after its
+    /// writes.
     #[inline]
     fn write(&mut self, batch: &mut Batch, page: u32) -> bool {
         if !self.is_in_use(page) {
@@ -331,7 +334,7 @@ impl PageWorkload for UniformTrim {
             let bits = self.random.bits();
             if bits & SHARE_MASK < self.trims {
                 if self.in_use_pages == 0 {
-                    continue; // nothing to trim: the request is void
+                    continue; // nothing to trim: drop the request
                 }
                 let page = loop {
                     let page = self.random.below_u32(self.pages);
@@ -353,17 +356,17 @@ impl PageWorkload for UniformTrim {
     }
 }
 
-/// Several at once, each with its share of the writes.
+/// Several page workloads in parallel, each with its share of the writes.
 pub struct PageMix {
     parts: Vec<(f64, f64, Box<dyn PageWorkload + Send>)>,
 }
 
 impl PageMix {
-    /// Parts by weight (above 0). Batches of one part are not mixed with another's: the shares are
+    /// Creates a mix of parts by weight (above 0). A batch belongs to a single part, so shares are
     /// exact to within a batch.
     ///
     /// # Panics
-    /// Without parts, or with a weight that is not above 0.
+    /// If there are no parts, or a weight is not above 0.
     pub fn new(parts: Vec<(f64, Box<dyn PageWorkload + Send>)>) -> Self {
         assert!(!parts.is_empty() && parts.iter().all(|&(weight, _)| weight > 0.0));
         Self {

@@ -1,19 +1,19 @@
-//! What a workload has decided to do and not yet done.
+//! A workload's planned operations.
 
 use std::collections::VecDeque;
 
 use super::Operation;
 
-/// Numbers of files: those of a workload among several are `offset`, `offset + stride` ...; a number is
-/// used again after its file is gone.
+/// Allocates file numbers: a workload in a mix uses `offset`, `offset + stride` ..., and reuses the
+/// numbers of deleted files.
 #[derive(Debug, Clone)]
-pub(super) struct Names {
+pub(super) struct FileNumbers {
     unused: Vec<u32>,
     next: u32,
     stride: u32,
 }
 
-impl Names {
+impl FileNumbers {
     pub(super) fn new(namespace: Namespace) -> Self {
         Self {
             unused: Vec::new(),
@@ -30,21 +30,21 @@ impl Names {
         })
     }
 
-    pub(super) fn give_back(&mut self, name: u32) {
+    pub(super) fn release(&mut self, name: u32) {
         self.unused.push(name);
     }
 }
 
-/// Which numbers a workload may give to files, and how it writes them.
+/// The file numbers a workload may use, and how it writes files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Namespace {
-    /// The first.
+    /// First file number.
     pub offset: u32,
-    /// From one to the next; at least 1.
+    /// Difference between file numbers; at least 1.
     pub stride: u32,
-    /// Stream of its data.
+    /// Stream of the data.
     pub stream: u8,
-    /// Pages that are written at once before others have their turn; at least 1.
+    /// Pages written in one go before other workloads get their turn; at least 1.
     pub chunk_pages: u32,
 }
 
@@ -59,11 +59,11 @@ impl Default for Namespace {
     }
 }
 
-/// Operations in their order; long appends and overwrites are handed out in chunks.
+/// A queue of operations; long appends and overwrites are split into chunks.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     queue: VecDeque<Operation>,
-    names: Names,
+    names: FileNumbers,
     stream: u8,
     chunk_pages: u32,
 }
@@ -72,7 +72,7 @@ impl Plan {
     pub(super) fn new(namespace: Namespace) -> Self {
         Self {
             queue: VecDeque::new(),
-            names: Names::new(namespace),
+            names: FileNumbers::new(namespace),
             stream: namespace.stream,
             chunk_pages: namespace.chunk_pages.max(1),
         }
@@ -82,7 +82,7 @@ impl Plan {
         self.queue.is_empty()
     }
 
-    /// A new file of so many pages.
+    /// Plans a new file with `pages` pages, and returns its number.
     pub(super) fn create(&mut self, pages: u32) -> u32 {
         let file = self.names.take();
         self.queue.push_back(Operation::Create {
@@ -93,7 +93,7 @@ impl Plan {
         file
     }
 
-    /// All of a file is read.
+    /// Plans reading a whole file.
     pub(super) fn read(&mut self, file: u32, pages: u32) {
         self.queue.push_back(Operation::Read {
             file,
@@ -112,12 +112,11 @@ impl Plan {
 
     pub(super) fn delete(&mut self, file: u32) {
         self.queue.push_back(Operation::Delete { file });
-        // Its number can be given to a file that is created later in the same plan: plans are done
-        // in order.
-        self.names.give_back(file);
+        // The number may be reused later in the same plan, because operations run in order.
+        self.names.release(file);
     }
 
-    /// The next operation, if there is one.
+    /// Removes the next operation, or the next chunk of it.
     pub(super) fn pop(&mut self) -> Option<Operation> {
         let chunk = self.chunk_pages;
         match self.queue.front_mut()? {

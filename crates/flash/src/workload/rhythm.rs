@@ -1,54 +1,54 @@
-//! How a load lies over the day and the week.
+//! Daily and weekly variation of a load.
 
 use std::str::FromStr;
 use thiserror::Error;
 use units::ValueError;
 
-/// Hours of a week.
+/// Hours per week.
 pub const WEEK_HOURS: u64 = 168;
 
-/// Weights by hour of the day and by day of the week, Monday first. Only their proportions matter.
+/// Weights by hour of the day and by day of the week, starting on Monday. Only their ratios matter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rhythm {
     hours: [f64; 24],
     days: [f64; 7],
-    /// Of an hour, over the week.
+    /// Mean weight of an hour, over the week.
     mean: f64,
 }
 
-/// Weights that are no rhythm.
+/// Invalid weights.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum RhythmError {
-    /// A weight is negative, or no number.
+    /// A weight is negative or not a finite number.
     #[error("a weight of the rhythm is {0}, expected 0 or more")]
     Weight(f64),
-    /// All are 0.
+    /// All weights are 0.
     #[error("all weights of the rhythm are 0, expected some load at some time")]
     Nothing,
-    /// A peak that is no hour, or a trough that is no share.
+    /// The peak is not an hour of the day, or the trough is not a share.
     #[error(
         "the rhythm has its peak at {peak_hour} h and {trough} of it at the opposite hour, expected 0 to 23 h and a share of 0 to 1"
     )]
     Daily {
-        /// As given.
+        /// The peak hour given.
         peak_hour: u32,
-        /// As given.
+        /// The trough given.
         trough: f64,
     },
 }
 
 impl Rhythm {
-    /// The same at all times.
+    /// A constant load.
     pub const STEADY: Self = Self {
         hours: [1.0; 24],
         days: [1.0; 7],
         mean: 1.0,
     };
 
-    /// Weights by hour and by day.
+    /// Creates a rhythm from weights by hour and by day.
     ///
     /// # Errors
-    /// A negative weight, or nothing but zeros.
+    /// If a weight is negative, or all are zero.
     pub fn new(hours: [f64; 24], days: [f64; 7]) -> Result<Self, RhythmError> {
         if let Some(&weight) =
             (hours.iter().chain(&days)).find(|weight| !(weight.is_finite() && **weight >= 0.0))
@@ -62,10 +62,11 @@ impl Rhythm {
         Ok(Self { hours, days, mean })
     }
 
-    /// A wave by day: the peak at an hour, twelve hours later a share `trough` of it, every day alike.
+    /// A daily cosine wave: the peak at an hour, and a share `trough` of it twelve hours later, the
+    /// same every day.
     ///
     /// # Errors
-    /// No hour, or no share.
+    /// If `peak_hour` is not an hour or `trough` not a share.
     pub fn daily(peak_hour: u32, trough: f64) -> Result<Self, RhythmError> {
         if peak_hour >= 24 || !(0.0..=1.0).contains(&trough) {
             return Err(RhythmError::Daily { peak_hour, trough });
@@ -78,8 +79,8 @@ impl Rhythm {
         Self::new(hours, [1.0; 7])
     }
 
-    /// What an hour has of the mean load: 1 on average over the week. Hour 0 begins on Monday at
-    /// midnight.
+    /// Load in an hour relative to the mean, so the average over the week is 1. Hour 0 begins on
+    /// Monday at midnight.
     #[allow(clippy::cast_possible_truncation)] // below 168
     pub fn factor(&self, hour: u64) -> f64 {
         let hour = (hour % WEEK_HOURS) as usize;
@@ -87,7 +88,7 @@ impl Rhythm {
     }
 }
 
-/// Reads `steady` or `daily:14/20%`: the hour of the peak, and the trough as a share of it.
+/// Parses `steady` or `daily:14/20%`: the hour of the peak, and the trough as a share of the peak.
 impl FromStr for Rhythm {
     type Err = ValueError;
 

@@ -1,29 +1,29 @@
-//! Lucene's segments below Elasticsearch or OpenSearch: created, merged in tiers, deleted with their
+//! Lucene's segments in Elasticsearch or OpenSearch: created, merged in tiers, deleted with their
 //! index.
 //!
-//! A flush makes a small segment. Lucene's `TieredMergePolicy` decides which segments become one: when
-//! there are more than its budget of so many by tier, it merges the ten whose sizes are most alike,
-//! the smallest first, up to a maximum size. An index that has reached its size is rolled over; when the
-//! space is used up, the oldest index is deleted whole (index lifecycle management).
+//! A flush creates a small segment. Lucene's `TieredMergePolicy` decides which segments to merge:
+//! if there are more than its per-tier budget allows, it merges the ten most similar in size,
+//! smallest first, up to a maximum size. An index that has reached its size is rolled over; when
+//! the space is used up, the oldest index is deleted as a whole (index lifecycle management).
 
 use std::collections::VecDeque;
 
 use super::plan::{Namespace, Plan};
 use super::{Operation, Workload};
 
-/// Segments by tier, and merged at once, as Lucene has them by default.
+/// Segments per tier, and the number merged at once: Lucene's defaults.
 const PER_TIER: usize = 10;
 
-/// Indices and their segments.
+/// Settings of indices and their segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segments {
-    /// Pages of all indices together, at most; a merge's output beside its inputs comes on top.
+    /// Maximum size of all indices together, in pages; the output of a running merge comes on top.
     pub space_pages: u32,
-    /// Pages of a segment as it is flushed; at least 1.
+    /// Pages of a newly flushed segment; at least 1.
     pub flush_pages: u32,
-    /// No merge makes more than this (Lucene: 5 GB); at least twice a flush.
+    /// Maximum size of a merged segment (Lucene: 5 GB); at least twice a flush.
     pub segment_pages_max: u32,
-    /// An index of so many pages is rolled over; at least a flush, at most half of the space.
+    /// Size at which an index is rolled over; at least a flush, at most half of the space.
     pub index_pages: u32,
 }
 
@@ -39,20 +39,22 @@ struct Index {
     pages: u64,
 }
 
-/// [`Segments`] at work.
+/// The workload of [`Segments`].
 #[derive(Debug, Clone)]
-pub struct Indexing {
+pub struct SegmentsWorkload {
     settings: Segments,
     plan: Plan,
-    /// Oldest first; the last one is written to.
+    /// Oldest first; the last one receives the writes.
     indices: VecDeque<Index>,
     pages: u64,
     loaded: bool,
 }
 
-impl Indexing {
+impl SegmentsWorkload {
+    /// Creates the workload.
+    ///
     /// # Panics
-    /// Unless the bounds in [`Segments`] are kept.
+    /// Unless the bounds in [`Segments`] are met.
     pub fn new(settings: Segments, namespace: Namespace) -> Self {
         let Segments {
             space_pages,
@@ -71,7 +73,7 @@ impl Indexing {
         }
     }
 
-    /// Segments of the index that is written to.
+    /// Number of segments of the index being written.
     pub fn open_segments(&self) -> usize {
         self.indices.back().map_or(0, |index| index.segments.len())
     }
@@ -96,7 +98,7 @@ impl Indexing {
         let index = self.indices.back_mut().expect("pushed above");
         index.pages += u64::from(pages);
         index.segments.push(Segment { file, pages });
-        // Largest first, as the policy looks at them.
+        // `find_merge` sorts by size, largest first, as Lucene's policy does.
         while let Some(merged) = find_merge(&mut index.segments, &self.settings) {
             for segment in &merged {
                 self.plan.read(segment.file, segment.pages);
@@ -111,13 +113,13 @@ impl Indexing {
     }
 }
 
-/// Takes the segments of the best merge out, if one is due.
+/// Finds the best merge, if one is due, and removes its segments from the list.
 #[allow(clippy::cast_precision_loss)] // pages below 2^32
 fn find_merge(segments: &mut Vec<Segment>, settings: &Segments) -> Option<Vec<Segment>> {
     segments.sort_by_key(|segment| std::cmp::Reverse(segment.pages));
     let max = u64::from(settings.segment_pages_max);
     let floor = settings.flush_pages;
-    // Those above half of the maximum are done: merging them with others makes little sense.
+    // Segments above half of the maximum are left alone: merging them gains little.
     let done = segments.partition_point(|segment| u64::from(segment.pages) * 2 > max);
     let eligible = &segments[done..];
     if eligible.len() <= budget(eligible, floor, max) {
@@ -141,7 +143,7 @@ fn find_merge(segments: &mut Vec<Segment>, settings: &Segments) -> Option<Vec<Se
         if chosen.len() < 2 || (chosen.len() < PER_TIER && !too_large && start > 0) {
             continue;
         }
-        // Lopsided merges cost most for what they bring; of even ones, smaller ones come first.
+        // Lopsided merges cost most for their benefit; among even ones, smaller ones come first.
         let largest = f64::from(eligible[chosen[0]].pages.max(floor));
         let floored: f64 = chosen
             .iter()
@@ -166,8 +168,7 @@ fn find_merge(segments: &mut Vec<Segment>, settings: &Segments) -> Option<Vec<Se
     )
 }
 
-/// How many segments may stand side by side: ten of the smallest size, ten of ten times that, and so
-/// on.
+/// Allowed number of segments: ten of the smallest size, ten of ten times that size, and so on.
 fn budget(segments: &[Segment], floor: u32, max: u64) -> usize {
     let smallest = segments
         .last()
@@ -190,7 +191,7 @@ fn budget(segments: &[Segment], floor: u32, max: u64) -> usize {
     }
 }
 
-impl Workload for Indexing {
+impl Workload for SegmentsWorkload {
     fn next(&mut self) -> Operation {
         if self.plan.is_empty() {
             self.flush();

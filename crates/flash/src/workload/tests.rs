@@ -2,22 +2,22 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use super::churn::{Churn, Churning};
-use super::database::{Database, Pattern, Updating};
-use super::log::{Log, Logging};
+use super::churn::{Churn, ChurnWorkload};
+use super::database::{Database, DatabaseWorkload, Pattern};
+use super::log::{Log, LogWorkload};
 use super::lsm::{Lsm, LsmTree};
 use super::mix::Mix;
 use super::pages::{HotCold, PageMix, Scattered, Sequential, Uniform, UniformTrim, Zipfian};
 use super::rhythm::Rhythm;
-use super::segments::{Indexing, Segments};
+use super::segments::{Segments, SegmentsWorkload};
 use super::zipf::Zipf;
 use super::*;
 use crate::ftl::{PowerOn, Settings, Timeless};
 use crate::geometry::Geometry;
 use crate::random::Random;
 
-/// Pearson's statistic against exact probabilities, and its degrees of freedom; cells that expect less
-/// than 10 are put together.
+/// Pearson's chi-squared statistic against exact probabilities, and its degrees of freedom; cells
+/// with expected counts below 10 are pooled.
 #[allow(clippy::cast_precision_loss)]
 fn chi_squared(counts: &[u64], probabilities: &[f64]) -> (f64, f64) {
     let draws = counts.iter().sum::<u64>() as f64;
@@ -33,8 +33,8 @@ fn chi_squared(counts: &[u64], probabilities: &[f64]) -> (f64, f64) {
     (statistic, (cells - 1.0_f64).max(1.0))
 }
 
-/// Whether a statistic is one that chance brings about but once in millions (Wilson and Hilferty's
-/// normal approximation, five deviations).
+/// Whether a statistic is consistent with chance: a larger one occurs less than once in a million
+/// cases (Wilson and Hilferty's normal approximation, five standard deviations).
 fn is_by_chance((statistic, freedom): (f64, f64)) -> bool {
     let variance = 2.0 / (9.0 * freedom);
     let z = ((statistic / freedom).cbrt() - (1.0 - variance)) / variance.sqrt();
@@ -64,7 +64,7 @@ fn zipf_is_exact() {
 }
 
 #[test]
-fn the_test_of_frequencies_can_fail() {
+fn the_chi_squared_test_can_fail() {
     let zipf = Zipf::new(1000, 1.0);
     let mut random = Random::new(1);
     let mut counts = vec![0; 1000];
@@ -75,12 +75,13 @@ fn the_test_of_frequencies_can_fail() {
     assert!(!is_by_chance(statistic), "{statistic:?}");
 }
 
-/// Of so many ranks that they cannot be counted one by one, by powers of two: sums by Euler and
-/// Maclaurin.
+/// Too many ranks to count individually: grouped by powers of two, with sums by the Euler-Maclaurin
+/// formula.
 #[test]
 fn zipf_of_four_billion_ranks_is_exact() {
     for exponent in [0.0, 0.5, 0.9, 1.0, 1.5] {
-        // Sum of k^-s for k in a..b, b a number of 2^n, a large: the integral and half of the ends.
+        // Sum of k^-s for k in a..b, where b is a power of 2 and a is large: the integral plus half
+        // of the ends.
         let sum = |a: f64, b: f64| {
             let power = |x: f64| x.powf(-exponent);
             let integral = if (exponent - 1.0_f64).abs() < 1e-12 {
@@ -107,7 +108,7 @@ fn zipf_of_four_billion_ranks_is_exact() {
     }
 }
 
-/// Counts by page of the first writes of a workload.
+/// Counts the first writes of a workload by page.
 fn write_counts(workload: &mut impl PageWorkload, pages: u32, draws: usize) -> Vec<u64> {
     let mut counts = vec![0; pages as usize];
     let mut batch = Batch::default();
@@ -123,7 +124,7 @@ fn write_counts(workload: &mut impl PageWorkload, pages: u32, draws: usize) -> V
 }
 
 #[test]
-fn page_patterns_have_their_frequencies() {
+fn page_patterns_have_the_expected_frequencies() {
     let pages = 1000;
     let flat = vec![1.0 / f64::from(pages); pages as usize];
     let counts = write_counts(&mut Uniform::new(0..pages, 5), pages, 500_000);
@@ -152,7 +153,7 @@ fn page_patterns_have_their_frequencies() {
 }
 
 #[test]
-fn streams_are_kept_apart() {
+fn hot_and_cold_streams_are_separate() {
     let mut workload = HotCold::new(0..1000, 0.1, 0.9, Some((2, 1)), 5);
     let mut batch = Batch::default();
     for _ in 0..1000 {
@@ -174,8 +175,8 @@ proptest! {
         }
     }
 
-    /// Told of what is written and trimmed in the order of the batches, a plain set of pages agrees:
-    /// only pages in use are trimmed, and none is written after its trim in the same batch.
+    /// Following the batches in order with a plain set of pages: only pages in use are trimmed, and
+    /// none is written after its trim in the same batch.
     #[test]
     fn trims_hit_pages_in_use(
         pages in 1..200u32, share in 0.0..0.49f64, all: bool, seed: u64,
@@ -199,7 +200,7 @@ proptest! {
 }
 
 #[test]
-fn trims_have_their_share_and_leave_the_share_in_use_that_the_paper_says() {
+fn trims_leave_the_share_in_use_of_the_paper() {
     for share in [0.0, 0.1, 0.2, 0.3, 0.4] {
         let pages = 1 << 16;
         let mut workload = UniformTrim::new(pages, share, true, 9).unwrap();
@@ -245,7 +246,7 @@ fn parts_of_a_mix_have_their_shares() {
 }
 
 #[test]
-fn a_bare_drive_is_driven() {
+fn run_writes_the_requested_pages() {
     let geometry = Geometry::new(1 << 14, 0.25, 64, 4096).unwrap();
     let mut ftl = Ftl::new(Settings::new(geometry), PowerOn::Filled, Timeless).unwrap();
     let mut workload = UniformTrim::new(1 << 14, 0.2, true, 4).unwrap();
@@ -256,7 +257,7 @@ fn a_bare_drive_is_driven() {
     assert_eq!(ftl.check(), Ok(()));
 }
 
-/// Follows what a workload does to its files, and complains of what cannot be.
+/// Tracks a workload's files, and panics on impossible operations.
 #[derive(Default)]
 struct Files {
     pages: HashMap<u32, u32>,
@@ -337,7 +338,7 @@ proptest! {
         files.load(&mut tree);
         prop_assert_eq!(files.live, tree.data_pages());
         files.run(&mut tree, 10 * u64::from(space));
-        // In the steady state the files hold the space that was asked for, more or less.
+        // In the steady state the files use approximately the space asked for.
         prop_assert!(files.live >= tree.data_pages());
         let slack = 3 * u64::from(table) * u64::from(level0_tables + fan_out)
             + u64::from(space) / 5;
@@ -357,13 +358,13 @@ proptest! {
             segment_pages_max: (flush * largest).min(space / 2),
             index_pages: (space / index).max(flush),
         };
-        let mut indexing = Indexing::new(settings, namespace());
+        let mut indexing = SegmentsWorkload::new(settings, namespace());
         let mut files = Files::default();
         files.load(&mut indexing);
         files.run(&mut indexing, 10 * u64::from(space));
         prop_assert!(files.live + 2 * u64::from(settings.index_pages) + u64::from(flush)
             >= u64::from(space));
-        // Ten by tier, and tiers are few: ten times larger each.
+        // Ten per tier, and few tiers because sizes grow tenfold.
         let tiers = (settings.segment_pages_max / flush).ilog10() + 2;
         let done = settings.index_pages / (settings.segment_pages_max / 2).max(1) + 1;
         prop_assert!(indexing.open_segments() <= (10 * tiers + done) as usize);
@@ -374,7 +375,7 @@ proptest! {
         space in 100..20_000u32, share in 2..50u32, recycled: bool, oldest_first: bool, seed: u64,
     ) {
         let file = (space / share).max(1);
-        let mut log = Logging::new(
+        let mut log = LogWorkload::new(
             Log { space_pages: space, file_pages: file, recycled }, namespace(),
         );
         let mut files = Files::default();
@@ -386,21 +387,21 @@ proptest! {
         let churn = Churn {
             space_pages: space, file_pages_min: 1, file_pages_max: file, oldest_first,
         };
-        let mut churning = Churning::new(churn, namespace(), seed);
+        let mut churning = ChurnWorkload::new(churn, namespace(), seed);
         let mut files = Files::default();
         files.load(&mut churning);
         files.run(&mut churning, 5 * u64::from(space));
         prop_assert!(files.peak + 2 * u64::from(file) > u64::from(space));
     }
 
-    /// The same seed does the same, another seed something else.
+    /// The same seed gives the same operations, another seed different ones.
     #[test]
-    fn seeds_decide(seed: u64) {
+    fn operations_depend_only_on_the_seed(seed: u64) {
         let churn = Churn {
             space_pages: 5000, file_pages_min: 1, file_pages_max: 500, oldest_first: false,
         };
         let work = |seed| {
-            let mut churning = Churning::new(churn, namespace(), seed);
+            let mut churning = ChurnWorkload::new(churn, namespace(), seed);
             (0..300).map(|_| churning.next()).collect::<Vec<_>>()
         };
         prop_assert_eq!(work(seed), work(seed));
@@ -408,11 +409,11 @@ proptest! {
     }
 }
 
-/// Leveled compaction rewrites a table of a level together with the tables of the next that it overlaps:
-/// the ratio of the two levels, give or take the ends. What is flushed costs itself, its merge with
-/// all of level 1, and that ratio more at each level that it comes down.
+/// Leveled compaction rewrites a table together with the tables of the next level that it overlaps,
+/// about the ratio of the two levels. Flushed data costs itself, its merge with all of level 1, and
+/// that ratio again for each further level.
 #[test]
-fn compaction_costs_what_its_shape_says() {
+fn compaction_write_amplification_matches_theory() {
     for (fan_out, depth) in [(4, 5), (10, 3), (20, 3)] {
         let settings = Lsm {
             space_pages: 100_000,
@@ -430,13 +431,13 @@ fn compaction_costs_what_its_shape_says() {
         let amplification =
             (files.written - written) as f64 / (tree.flushed_pages() - flushed) as f64;
         assert_eq!(tree.levels(), depth, "{fan_out}");
-        // Targets from the last level up; a share of what comes down replaces what is there.
+        // Targets from the last level up; a share of the data passed down replaces existing data.
         let fan = f64::from(fan_out);
         #[allow(clippy::cast_precision_loss)]
         let data = tree.data_pages() as f64;
         let mut share = fan.powi(1 - i32::try_from(depth).unwrap());
         let level0 = 4.0 * 32.0;
-        // Of a page, what is left of it as it leaves level 0, then level 1 ...
+        // The part of a page left when it leaves level 0, level 1 ...
         let mut expected = 1.0 + (share * data) / level0 + (1.0 - share);
         let mut left = 1.0 - share;
         for _ in 1..depth {
@@ -468,7 +469,7 @@ fn updates_stay_in_their_file() {
                 pattern,
                 write_pages,
             };
-            let mut updating = Updating::new(settings, namespace(), 3);
+            let mut updating = DatabaseWorkload::new(settings, namespace(), 3);
             let mut files = Files::default();
             files.load(&mut updating);
             assert_eq!(files.live, 1000);
@@ -479,7 +480,7 @@ fn updates_stay_in_their_file() {
 }
 
 #[test]
-fn a_mix_of_files_has_its_shares_and_names() {
+fn a_mix_respects_shares_and_file_numbers() {
     let part = |offset| Namespace {
         offset,
         stride: 2,
@@ -498,9 +499,9 @@ fn a_mix_of_files_has_its_shares_and_names() {
     let mut mix = Mix::new(vec![
         (
             1.0,
-            Box::new(Logging::new(log, part(0))) as Box<dyn Workload + Send>,
+            Box::new(LogWorkload::new(log, part(0))) as Box<dyn Workload + Send>,
         ),
-        (4.0, Box::new(Updating::new(database, part(1), 3))),
+        (4.0, Box::new(DatabaseWorkload::new(database, part(1), 3))),
     ]);
     let mut files = Files::default();
     files.load(&mut mix);
@@ -521,7 +522,7 @@ fn a_mix_of_files_has_its_shares_and_names() {
 }
 
 #[test]
-fn a_rhythm_is_one_on_average() {
+fn rhythm_factors_average_one() {
     let mut hours = [1.0; 24];
     hours[9] = 5.0;
     let workdays = [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.25];

@@ -1,14 +1,15 @@
-//! Zipf's distribution, exactly and in constant time.
+//! Zipf's distribution, sampled exactly in constant time.
 
 use crate::random::Random;
 
-/// Ranks 1 to n, rank k with a probability in proportion to `k^-exponent`.
+/// Zipf's distribution: ranks 1 to n, rank k with a probability proportional to `k^-exponent`.
 ///
-/// Rejection from a staircase: ranks are put into bins whose ends differ by a 64th (below rank 128 each is a bin
-/// of its own); a bin is drawn by the alias method (Walker 1977, Vose 1991) as if all of its ranks were
-/// as likely as its first, and a rank in it is accepted with its own weight by that of the first. So
-/// what comes out is exact, whatever the bins. At an exponent of 1 hardly one draw in 100 is looked at twice;
-/// the tables, of at most 1800 bins, stay in the cache beside a drive's own.
+/// Rejection sampling from a step function: ranks are grouped into bins whose ends differ by a 64th
+/// (below rank 128 each bin is one rank). A bin is drawn by the alias method (Walker 1977, Vose
+/// 1991) as if all of its ranks were as likely as its first, and a rank in it is accepted with its
+/// weight relative to the first. So the result is exact for any binning. With an exponent of 1,
+/// fewer than one draw in 100 needs the exact weight; the tables, with at most 1800 bins, stay in
+/// the cache along with those of a drive.
 #[derive(Debug, Clone)]
 pub struct Zipf {
     exponent: f64,
@@ -17,20 +18,22 @@ pub struct Zipf {
 
 #[derive(Debug, Clone, Copy)]
 struct Bin {
-    /// Of 2^64 draws of this bin so many are its own; the others are the alias's.
+    /// Of 2^64 draws of this bin, how many are its own; the others belong to the alias.
     own: u64,
     alias: u32,
     first: u32,
     ranks: u32,
-    /// Of 2^64 draws of a rank so many are accepted unseen: the weight of the last rank by the first's.
+    /// Of 2^64 draws of a rank, how many are accepted without computing its weight: the weight of
+    /// the bin's last rank relative to its first.
     sure: u64,
 }
 
 impl Zipf {
-    /// Ranks 1 to `ranks` (above 0), with an exponent of 0 (uniform) to 30.
+    /// Creates the distribution over ranks 1 to `ranks` (above 0), with an exponent of 0 (uniform)
+    /// to 30.
     ///
     /// # Panics
-    /// Without ranks; with another exponent.
+    /// If `ranks` is 0 or the exponent out of range.
     pub fn new(ranks: u32, exponent: f64) -> Self {
         assert!(ranks > 0 && (0.0..=30.0).contains(&exponent));
         let mut bins = Vec::new();
@@ -53,14 +56,14 @@ impl Zipf {
             first += count;
         }
         let mut zipf = Self { exponent, bins };
-        zipf.share_out(areas);
+        zipf.build_alias_table(areas);
         zipf
     }
 
-    /// Vose's alias table: bins with less than their share get the rest from one with more.
+    /// Builds Vose's alias table: bins below their share are filled up from bins above it.
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)] // at most 1800
-    fn share_out(&mut self, mut areas: Vec<f64>) {
-        // From the small ones up, so that nothing is lost.
+    fn build_alias_table(&mut self, mut areas: Vec<f64>) {
+        // Sum from the smallest up, to limit rounding errors.
         let mean = areas.iter().rev().sum::<f64>() / areas.len() as f64;
         let (mut small, mut large): (Vec<usize>, Vec<usize>) =
             (0..areas.len()).partition(|&bin| areas[bin] < mean);
@@ -74,14 +77,14 @@ impl Zipf {
                 small.push(rich);
             }
         }
-        // What is left has its share but for the last digits.
+        // The remaining bins have exactly their share, except for rounding.
         for bin in small.into_iter().chain(large) {
             self.bins[bin].own = u64::MAX;
             self.bins[bin].alias = bin as u32;
         }
     }
 
-    /// A rank.
+    /// Draws a rank.
     #[inline]
     pub fn draw(&self, random: &mut Random) -> u32 {
         loop {
@@ -102,14 +105,14 @@ impl Zipf {
         }
     }
 
-    /// Of 2^64: a rank's weight by that of the first in its bin.
+    /// A rank's weight relative to the first of its bin, scaled to 2^64.
     #[cold]
     fn weight(&self, rank: u32, first: u32) -> u64 {
         of_2_64((f64::from(rank) / f64::from(first)).powf(-self.exponent))
     }
 }
 
-/// A number below `bound`, and how far on its way to the next it is, of 2^64.
+/// Splits random bits into a number below `bound` and a fraction scaled to 2^64.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // both halves of a product
 fn split(bits: u64, bound: u32) -> (u32, u64) {
@@ -117,7 +120,7 @@ fn split(bits: u64, bound: u32) -> (u32, u64) {
     ((product >> 64) as u32, product as u64)
 }
 
-/// A share of 2^64; all of it from 1 on.
+/// A share scaled to 2^64, saturating from 1 on.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
 fn of_2_64(share: f64) -> u64 {
     (share * 18_446_744_073_709_551_616.0) as u64

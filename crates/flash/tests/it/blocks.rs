@@ -1,4 +1,5 @@
-//! The block-mapped drive: the article's figures, and variants against rules worked out here.
+//! The block-mapped drive: the article's figures, and random operations compared with an
+//! independent oracle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +8,8 @@ use flash::block_mapped::{
 };
 use flash::random::Random;
 
-/// "To write the 12 KB of file C, 12 KB have to be read first, and 20 KB written"; with the trim of A
-/// known, only B is read. From the drive's counters, times its page size.
+/// "To write the 12 KB of file C, 12 KB have to be read first, and 20 KB written"; with A trimmed,
+/// only B is read. Computed from the drive's counters and its page size.
 #[test]
 fn the_articles_figures() {
     for (trims, read_kb) in [(false, 12), (true, 8)] {
@@ -20,7 +21,7 @@ fn the_articles_figures() {
         assert_eq!(kb(write_c.cost.read_pages), read_kb, "trims: {trims}");
         assert_eq!(kb(write_c.cost.programmed_pages), 20);
         assert_eq!(write_c.cost.erased_blocks, 1);
-        // Until then, nothing was read, and what was written was what the host wrote.
+        // Before that, nothing was read, and only the host's data was written.
         for entry in &entries[..3] {
             assert_eq!(entry.cost.read_pages + entry.cost.erased_blocks, 0);
             assert_eq!(entry.cost.programmed_pages, entry.cost.host_pages);
@@ -29,18 +30,19 @@ fn the_articles_figures() {
     }
 }
 
-/// What a story must cost, found without looking at pages in time order of programming: sets only.
+/// An oracle for the cost of a sequence of operations, using only sets.
 ///
-/// By hand, for one block and one request for the pages P of it, with H the pages that the drive holds
-/// to be valid, and T those that were programmed since the last erase (H is part of T):
-/// - nothing of P in T: P is programmed. Read 0, programmed |P|, no erase; H and T grow by P.
-/// - else: read |H|; erased once; programmed |H or P|; then H = T = H or P.
+/// For one block, and one request for the pages P of it, let H be the pages the drive considers
+/// valid, and T those programmed since the last erase (H is a subset of T):
+/// - no page of P is in T: P is programmed. Read 0, programmed |P|, no erase; H and T grow by P.
+/// - otherwise: read |H|; one erase; programmed |H or P|; then H = T = H or P.
 ///
-/// A discard of D takes D out of H and leaves T alone. The article: T = H = {0, 1, 2}, P = {0, 3, 4}
-/// meets T in 0: read 3, programmed 5. With A discarded H = {1, 2}: read 2, programmed 5.
+/// A discard of D removes D from H and leaves T unchanged. In the article T = H = {0, 1, 2}, and P
+/// = {0, 3, 4} conflicts with T at 0: read 3, programmed 5. With A discarded H = {1, 2}: read 2,
+/// programmed 5.
 ///
-/// The host takes the lowest pages that no file has, and gives them back on deletion, whether the drive
-/// hears of it or not.
+/// The host takes the lowest pages not in any file, and frees them on deletion, whether or not the
+/// drive is told.
 struct Oracle {
     pages_per_block: u32,
     pages: u32,
@@ -102,7 +104,7 @@ impl Oracle {
     }
 }
 
-/// What a host might do that has so many files and free pages.
+/// Draws an operation that is possible with these files and free pages.
 fn draw(random: &mut Random, files: &[(String, u32)], free: u32, next: u32) -> Operation {
     loop {
         let existing = |random: &mut Random| {
@@ -135,7 +137,7 @@ fn draw(random: &mut Random, files: &[(String, u32)], free: u32, next: u32) -> O
 }
 
 #[test]
-fn twenty_random_variants() {
+fn random_operations_match_the_oracle() {
     let (mut rewrites, mut saved) = (0, 0);
     for seed in 0..20 {
         let mut random = Random::new(seed);
@@ -179,12 +181,12 @@ fn twenty_random_variants() {
             saved += read[0].saturating_sub(read[1]);
         }
     }
-    // The variants are about rewrites, and about what trims save of them.
+    // The random sequences must exercise rewrites and trims that save work.
     assert!(rewrites > 200 && saved > 100, "{rewrites} {saved}");
 }
 
-/// Every file's pages are held by the drive, and hold one file's data; the host and the oracle agree
-/// on what lies where.
+/// Each file's pages are valid to the drive and hold a single file's data; host and oracle agree on
+/// where everything is.
 fn whole_files(host: &Host, oracle: &Oracle) {
     let drive = host.drive();
     let np = oracle.pages_per_block;
@@ -208,10 +210,10 @@ fn whole_files(host: &Host, oracle: &Oracle) {
     }
 }
 
-/// Worked out by hand, on drives that are not the article's. Pages and requests in, what is read,
-/// programmed and erased by the last request out.
+/// Cases worked out by hand on other drives than the article's: pages written, pages discarded and
+/// a request; expected pages read, pages programmed and blocks erased by the request.
 #[test]
-fn by_hand() {
+fn cases_worked_out_by_hand() {
     type Case = (
         &'static str,
         u32,
@@ -221,9 +223,10 @@ fn by_hand() {
         [u64; 3],
     );
     let cases: [Case; 6] = [
-        // 0 and 1 hold data; 1 is in the way: both read, and 1, 2 new: 0, 1, 2 programmed.
+        // 0 and 1 hold data, and 1 conflicts: both are read, 1 and 2 are new, so 0, 1 and 2 are
+        // programmed.
         ("one in the way", 4, &[&[0, 1]], &[], &[1, 2], [2, 3, 1]),
-        // The whole block is overwritten: read all the same.
+        // The whole block is overwritten, but still read.
         (
             "a whole block",
             4,
@@ -232,7 +235,7 @@ fn by_hand() {
             &[0, 1, 2, 3],
             [4, 4, 1],
         ),
-        // All of it discarded: nothing to read, nothing to save, but an erase.
+        // All of it is discarded: nothing to read or save, but an erase.
         (
             "all discarded",
             4,
@@ -241,11 +244,12 @@ fn by_hand() {
             &[2],
             [0, 1, 1],
         ),
-        // What is erased needs no erase, however full the rest is.
+        // Erased pages need no erase, however full the rest is.
         ("room left", 4, &[&[0, 1, 2]], &[], &[3], [0, 1, 0]),
-        // Blocks of two: 1 meets data in block 0 (0 and 1 read, two programmed), 2 is erased.
+        // Blocks of two: 1 conflicts with data in block 0 (0 and 1 read, two programmed), 2 is
+        // erased.
         ("two blocks", 2, &[&[0, 1]], &[], &[1, 2], [2, 3, 1]),
-        // As before, with page 0 discarded: only 1 is read, and 0 is not programmed again.
+        // The same with page 0 discarded: only 1 is read, and 0 is not programmed again.
         (
             "two blocks, one page discarded",
             2,
@@ -271,7 +275,7 @@ fn by_hand() {
         let cost = drive.counters().since(&earlier);
         let found = [cost.read_pages, cost.programmed_pages, cost.erased_blocks];
         assert_eq!(found, expected, "{name}");
-        // The log adds up to the counters.
+        // The steps add up to the counters.
         let logged = |action: Action| -> u64 {
             let of = steps.iter().filter(|step| step.action == action);
             of.map(|step| step.pages.len() as u64).sum()

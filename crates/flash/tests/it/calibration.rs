@@ -1,4 +1,4 @@
-//! Calibration finds the spare area of simulated drives, whose truth is known.
+//! Calibration recovers the known over-provisioning of simulated drives.
 
 use flash::calibrate::{
     Estimate, HostWrites, Known, Policy, Quantity, Series, Stamps, Verdict, calibrate,
@@ -32,8 +32,8 @@ fn known(start: Start) -> Known {
     }
 }
 
-/// A week after a trim, as SMART would tell it: media writes by host writes, every so many hours, at a
-/// steady rate. Neither the capacity nor the spare area are given.
+/// A week after a trim as SMART data would show it: media writes divided by host writes every few
+/// hours, at a steady rate. Neither capacity nor over-provisioning is given.
 #[test]
 fn a_week_of_write_amplification() {
     let start = Start::Trimmed { mapped_share: 0.5 };
@@ -61,17 +61,22 @@ fn a_week_of_write_amplification() {
     }
 }
 
-/// Of the drive, between two points of a throughput: one look may hold all that a fresh drive takes before it
-/// collects.
+/// Drive writes between two points of a throughput: one point may cover everything a fresh drive
+/// accepts before it collects.
 const FINE: f64 = 0.0025;
 /// A moved page is read and programmed: 60 us and 600 us.
 const MOVED_PAGE_COST: f64 = 1.1;
 const FRESH_BYTES_PER_S: f64 = 64.0 * 16_384.0 / 600e-6;
 
-/// Seconds and throughput of a drive that is kept busy, as somebody who looks at it so many times sees them: the
-/// time of a step is made from what was programmed and read in it; the noise is that of the look, with so
-/// large a standard deviation.
-fn at_full_speed(amplification: &[f64], looks: u32, noise: f64, seed: u64) -> (Vec<f64>, Vec<f64>) {
+/// Times and throughputs of a drive under full load, sampled `samples` times: the duration of a step
+/// follows from the pages programmed and read in it; `noise` is the standard deviation of the
+/// measurement.
+fn at_full_speed(
+    amplification: &[f64],
+    samples: u32,
+    noise: f64,
+    seed: u64,
+) -> (Vec<f64>, Vec<f64>) {
     let mut random = Random::new(seed);
     // Seconds and bytes at the ends of the steps.
     let mut ends = vec![(0.0, 0.0)];
@@ -91,8 +96,8 @@ fn at_full_speed(amplification: &[f64], looks: u32, noise: f64, seed: u64) -> (V
         let ((s0, b0), (s1, b1)) = (ends[after - 1], ends[after]);
         b0 + (b1 - b0) * (now_s - s0) / (s1 - s0)
     };
-    let interval_s = ends[ends.len() - 1].0 / f64::from(looks);
-    (0..looks)
+    let interval_s = ends[ends.len() - 1].0 / f64::from(samples);
+    (0..samples)
         .map(|look| {
             let from_s = f64::from(look) * interval_s;
             let bytes = bytes_at(from_s + interval_s) - bytes_at(from_s);
@@ -102,7 +107,7 @@ fn at_full_speed(amplification: &[f64], looks: u32, noise: f64, seed: u64) -> (V
         .unzip()
 }
 
-/// Nothing but the capacity is given.
+/// Only the capacity is given.
 #[test]
 fn throughput_of_a_drive_filled_at_full_speed() {
     let (op, start) = (0.15, Start::Filled { mapped_share: 0.4 });
@@ -138,9 +143,10 @@ fn throughput_of_a_drive_filled_at_full_speed() {
     );
 }
 
-/// Thousands of looks show the beat of single blocks; they tell the spare area all the same.
+/// Thousands of points show the sawtooth of single blocks, but determine the over-provisioning just
+/// as well.
 #[test]
-fn a_fine_series_says_as_much_as_a_coarse_one() {
+fn a_fine_series_is_as_good_as_a_coarse_one() {
     let op = 0.15;
     let amplification = simulate(op, Collection::Greedy, FILLED, 1600, FINE);
     let told = Known {
@@ -161,9 +167,9 @@ fn a_fine_series_says_as_much_as_a_coarse_one() {
     near(&found.over_provisioning, op, 0.05);
 }
 
-/// Who tells a throughput for each so many bytes written has points that are far apart where the drive is slow.
+/// Points at equal numbers of bytes written are far apart in time while the drive is slow.
 #[test]
-fn what_a_stamp_stands_for_decides_where_points_are_not_evenly_spaced() {
+fn stamps_matter_for_unevenly_spaced_points() {
     let op = 0.07;
     let amplification = simulate(op, Collection::Greedy, FILLED, 96, 0.025);
     let told = Known {
@@ -200,7 +206,8 @@ fn what_a_stamp_stands_for_decides_where_points_are_not_evenly_spaced() {
     assert!((wrong.value / op - 1.0).abs() > 0.1, "{wrong:?}");
 }
 
-/// In how many of so many noisy series the 95 % range of the spare area holds the truth; prints it.
+/// Counts the noisy series whose 95 % range contains the true over-provisioning, and prints the
+/// result.
 fn held(op: f64, start: Start, cost: Option<f64>, noise: f64, seeds: u64) -> u64 {
     let amplification = simulate(op, Collection::Greedy, start, 1600, FINE);
     let told = Known {
@@ -239,17 +246,18 @@ const FILLED: Start = Start::Filled { mapped_share: 1.0 };
 const TRIMMED: Start = Start::Trimmed { mapped_share: 0.5 };
 
 #[test]
-fn ranges_of_a_throughput_hold_the_truth() {
+fn throughput_ranges_contain_the_truth() {
     for (op, start, cost) in [(0.07, FILLED, Some(MOVED_PAGE_COST)), (0.15, FILLED, None)] {
         assert_eq!(held(op, start, cost, 0.02, 2), 2);
     }
 }
 
-/// 95 % of 20 are 19; fewer than 16 would be seen in one of 390 such counts by chance. Noise of 5 % makes ranges
-/// too narrow where the drive was filled, or the cost of a moved page is not given: `docs/ssd.md` says so.
+/// 95 % of 20 are 19; fewer than 16 would occur by chance in one of 390 such counts. Noise of 5 %
+/// makes ranges too narrow if the drive was filled, or if the cost of a moved page is not given:
+/// see `docs/ssd.md`.
 #[test]
 #[ignore = "takes minutes; make test-ssd"]
-fn ranges_of_a_throughput_hold_the_truth_as_often_as_they_say() {
+fn throughput_ranges_have_the_stated_coverage() {
     let cases = [
         (FILLED, Some(MOVED_PAGE_COST), 0.005),
         (FILLED, None, 0.005),

@@ -1,9 +1,9 @@
-//! What the simulation says beside what papers, an article and made-up measurements say.
+//! Compares the simulation with papers, an article and synthetic measurements.
 
 mod blocks;
 mod calibration;
+mod parsing;
 mod reference;
 mod replay;
 mod trace;
 mod transient;
-mod words;

@@ -1,9 +1,9 @@
-//! Write amplification of the page-mapped drive against published closed forms: the tables below, each
-//! value of which was also found by a simulation that is not this one.
+//! Write amplification of the page-mapped drive compared with published closed forms: each value in
+//! the tables below was also found by an independent simulation.
 //!
-//! What is expected stands here as figures; `theory` has its own tests against the same tables. The
-//! tolerance of 0.5 % holds for drives of some thousand blocks: what lies in half-written blocks belongs to
-//! neither side of a closed form.
+//! Expected values are literal figures here; `theory` has its own tests against the same tables.
+//! The tolerance of 0.5 % applies to drives with some thousand blocks: pages in half-written blocks
+//! are not accounted for by either side.
 
 use flash::ftl::{Collection, Ftl, PowerOn, Settings, Timeless};
 use flash::geometry::Geometry;
@@ -12,7 +12,7 @@ use flash::workload::{PageWorkload, run};
 
 const TOLERANCE: f64 = 0.005;
 
-/// Over-provisioning; FIFO; greedy with 32, 64, 256 pages a block.
+/// Over-provisioning; FIFO; greedy with 32, 64, 256 pages per block.
 const UNIFORM: [(f64, f64, [f64; 3]); 6] = [
     (0.07, 7.817, [6.343, 7.001, 7.596]),
     (0.15, 4.016, [3.605, 3.799, 3.959]),
@@ -31,7 +31,7 @@ const CHOICES: [(f64, [f64; 3]); 5] = [
     (0.50, [3.000, 2.190, 1.721]),
 ];
 
-/// Share of trims; greedy; FIFO. Over-provisioning 0.15, 256 pages a block.
+/// Share of trims; greedy; FIFO. Over-provisioning 0.15, 256 pages per block.
 const TRIMMED: [(f64, f64, f64); 4] = [
     (0.1, 2.380, 2.399),
     (0.2, 1.648, 1.656),
@@ -39,14 +39,15 @@ const TRIMMED: [(f64, f64, f64); 4] = [
     (0.4, 1.035, 1.037),
 ];
 
-/// Share of the pages that are hot, and of the writes that are cold; mixed, FIFO; separated, greedy, 128
-/// pages a block, half of the spare area to the hot ones. Over-provisioning 0.25.
+/// Share of the pages that are hot, which is also the share of cold writes; mixed, FIFO; separated,
+/// greedy, 128 pages per block, with half of the spare area for the hot pages. Over-provisioning
+/// 0.25.
 const HOT_AND_COLD: [(f64, f64, f64); 2] = [(0.2, 3.035, 1.966), (0.1, 3.533, 1.464)];
 
-/// How large, and how long.
+/// Size and duration of a simulation.
 #[derive(Clone, Copy)]
 struct Size {
-    /// Logical pages at least, in thousands of blocks at least: a thousand of them is a whole number of
+    /// Minimum logical pages and blocks, in thousands: a thousand blocks give a whole number of
     /// blocks with any over-provisioning above.
     pages_min: u32,
     blocks_min: u32,
@@ -80,9 +81,9 @@ impl Size {
 
 fn settings(pages: u32, op: f64, pages_per_block: u32, collection: Collection) -> Settings {
     let geometry = Geometry::new(pages.into(), op, pages_per_block, 4096).expect("a geometry");
-    // What is asked for is what is built.
+    // The over-provisioning is exactly as requested.
     assert!((geometry.over_provisioning() - op).abs() < 1e-9);
-    // The papers' drives have one frontier, for what the host writes and for what is moved.
+    // The papers' drives have a single frontier for host writes and moved pages.
     Settings {
         collection,
         separate_moved: false,
@@ -102,7 +103,7 @@ fn simulate(size: Size, settings: Settings, workload: &mut impl PageWorkload) ->
         .expect("there were writes")
 }
 
-/// Collects what is off and fails once, with all of it.
+/// Collects deviations, to report all of them at once.
 #[derive(Default)]
 struct Table(Vec<String>);
 
@@ -114,7 +115,7 @@ impl Table {
             100.0 * off
         );
         println!("{line}");
-        // A value of the table is known to half of its last digit.
+        // Values in the table are rounded to their last digit.
         if off.abs() > TOLERANCE {
             self.0.push(line);
         }
@@ -159,14 +160,15 @@ fn choices(size: Size, column: usize) {
     let collection = Collection::DChoices([1, 2, 10][column]);
     let mut size = size;
     if column == 0 {
-        // A block that is drawn at random holds anything from nothing to all: with 0.5 spare its valid
-        // share is 0.67 +- 0.24, and the 100,000 blocks of eight passes tell the mean to 0.2 % only.
+        // A random block holds anything from nothing to all: with 0.5 over-provisioning its valid
+        // share is 0.67 +- 0.24, so the 100,000 blocks of eight passes determine the mean only to
+        // 0.2 %.
         size.measured_passes *= 8;
     }
     uniform(size, 64, collection, &expected);
 }
 
-/// Trims leave the share of pages in use that the paper says, and the write amplification.
+/// The share of pages in use and the write amplification under trims match the paper.
 fn trimmed(size: Size, collection: Collection) {
     let mut table = Table::default();
     for (share, by_greedy, by_fifo) in TRIMMED {
@@ -189,7 +191,8 @@ fn trimmed(size: Size, collection: Collection) {
     table.finish();
 }
 
-/// Here the one frontier matters: moved pages are colder, so that apart they would not be mixed.
+/// The single frontier matters here: moved pages are colder, and separate frontiers would not mix
+/// them.
 fn mixed(size: Size) {
     let mut table = Table::default();
     for (share, expected, _) in HOT_AND_COLD {
@@ -202,7 +205,8 @@ fn mixed(size: Size) {
     table.finish();
 }
 
-/// Each class in blocks of its own, with a fixed part of the spare area, is a drive of its own.
+/// Each class in its own blocks, with a fixed share of the spare area, is equivalent to a separate
+/// drive.
 fn separated(size: Size) {
     let mut table = Table::default();
     for (hot, _, expected) in HOT_AND_COLD {
@@ -211,8 +215,8 @@ fn separated(size: Size) {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of a u32
             let own = (f64::from(pages) * share_of_pages).round() as u32;
             let op = 0.25 * 0.5 / share_of_pages;
-            // Spare pages are whole blocks of the undivided drive, here perhaps not: rounded up, by
-            // less than one block.
+            // The spare area is a whole number of blocks of the undivided drive, but possibly not
+            // here: it is rounded up by less than one block.
             let geometry = Geometry::new(own.into(), op, 128, 4096).expect("a geometry");
             let settings = Settings {
                 separate_moved: false,

@@ -1,4 +1,4 @@
-//! Traces made to happen: on a device that writes down what it is asked, and on a drive.
+//! Replay of traces: on a device that records its requests, and on a simulated drive.
 
 use flash::drive::{Device, Drive, PartialEnds, Range, Request};
 use flash::ftl::{Counters, PowerOn, Settings};
@@ -10,16 +10,16 @@ use flash::trace::{
 };
 use std::fmt::Write as _;
 
-/// Takes a microsecond a page for everything, one request after the other or not.
-struct Witness {
+/// Takes a microsecond per page for every request, without queueing.
+struct RecordingDevice {
     pages: u32,
     asked: Vec<Request>,
-    /// Of writes, whether the first and the last page are covered in part.
+    /// For writes, whether the first and the last page are covered only in part.
     ends: Vec<(bool, bool)>,
     recorder: Recorder,
 }
 
-impl Witness {
+impl RecordingDevice {
     fn new(pages: u32) -> Self {
         Self {
             pages,
@@ -29,7 +29,7 @@ impl Witness {
         }
     }
 
-    /// Without the time.
+    /// The requests without their times.
     fn ranges(&self) -> Vec<(Kind, u32, u32)> {
         let range = |request: &Request| (request.kind, request.first_page, request.pages);
         self.asked.iter().map(range).collect()
@@ -40,7 +40,7 @@ impl Witness {
     }
 }
 
-impl Device for Witness {
+impl Device for RecordingDevice {
     fn pages(&self) -> u32 {
         self.pages
     }
@@ -79,7 +79,7 @@ impl Device for Witness {
         Counters::default()
     }
     fn reset_counters(&mut self) {}
-    fn unheard_pages(&self) -> u64 {
+    fn ignored_discard_pages(&self) -> u64 {
         0
     }
     fn fetched_pages(&self) -> u64 {
@@ -105,8 +105,13 @@ const FIO: &str = "fio version 3 iolog
 80 /a trim 4096 4095
 ";
 
-fn run(settings: ReplaySettings, pages: u32, rounds: u32, text: &str) -> (Witness, Replayed) {
-    let mut device = Witness::new(pages);
+fn run(
+    settings: ReplaySettings,
+    pages: u32,
+    rounds: u32,
+    text: &str,
+) -> (RecordingDevice, Replayed) {
+    let mut device = RecordingDevice::new(pages);
     let format = flash::trace::detect(text.as_bytes(), true).unwrap();
     let replayed = replay(settings, &mut device, rounds, |_| {
         Ok::<_, TraceError>(records(text.as_bytes(), format))
@@ -115,16 +120,17 @@ fn run(settings: ReplaySettings, pages: u32, rounds: u32, text: &str) -> (Witnes
 }
 
 #[test]
-fn bytes_become_pages_and_every_record_is_accounted_for() {
+fn every_record_is_accounted_for() {
     let (device, replayed) = run(ReplaySettings::default(), 10, 1, FIO);
     assert_eq!(
         device.ranges(),
         [
             (Kind::Write, 0, 2),
-            // Bytes 100 to 12388 cover pages 1 and 2.
+            // Bytes 100 to 12388 completely cover pages 1 and 2.
             (Kind::Discard, 1, 2),
             (Kind::Read, 1, 2),
-            // Pages 9 and 10 are one too many, page 10 is, and the last discard covers none.
+            // Pages 9 and 10 exceed the drive by one, page 10 does too, and the last discard covers
+            // no page.
         ]
     );
     assert_eq!(device.times(), [0, 20_000, 40_000]);
@@ -142,12 +148,12 @@ fn bytes_become_pages_and_every_record_is_accounted_for() {
     assert_eq!(replayed.discarded_pages, 2);
     assert_eq!(replayed.undiscarded_bytes, 12_288 - 8192 + 4095);
     assert_eq!(replayed.partial_pages, 0);
-    // The last discard arrives then, and covers no page.
+    // The last discard arrives then, but covers no page.
     assert_eq!(replayed.done_ns, 80_000);
 }
 
 #[test]
-fn a_partial_page_is_written_as_a_whole() {
+fn partial_pages_are_written_whole() {
     let (device, replayed) = run(ReplaySettings::default(), 100, 1, FIO);
     assert_eq!(
         device.ranges()[3..],
@@ -157,9 +163,9 @@ fn a_partial_page_is_written_as_a_whole() {
     assert_eq!((replayed.partial_pages, replayed.skipped()), (1, 2));
 }
 
-/// What goes around the end of the drive is partial where the request ends, not where it is cut.
+/// A request that wraps around is partial at its own ends, not where it is split.
 #[test]
-fn ends_are_those_of_the_request() {
+fn wrapped_requests_are_partial_only_at_their_ends() {
     let settings = ReplaySettings {
         addresses: Addresses::Wrap,
         ..ReplaySettings::default()
@@ -209,7 +215,8 @@ fn addresses_wrap_or_shrink() {
     let (device, replayed) = with(Addresses::Wrap);
     assert_eq!(
         device.ranges(),
-        // Page 32000 of 100 is page 0; pages 99 and 100 are 99 and 0; 101 pages are too many.
+        // Page 32000 modulo 100 is page 0; pages 99 and 100 become 99 and 0; 101 pages are too
+        // many.
         [
             (Kind::Write, 0, 1),
             (Kind::Write, 99, 1),
@@ -219,7 +226,7 @@ fn addresses_wrap_or_shrink() {
     assert_eq!(replayed.out_of_range.records, 1);
     assert_eq!((replayed.writes.records, replayed.written_pages), (2, 3));
     assert_eq!(with(Addresses::Refuse).1.out_of_range.records, 3);
-    // The drive is a single piece: all of the trace's pieces come to lie there, whole ones.
+    // The drive is a single chunk, so all of the trace's chunks map to it, each as a whole.
     let span_bytes = 256_008 * 512;
     let (device, replayed) = with(Addresses::Scale { span_bytes });
     assert_eq!(device.ranges()[0], (Kind::Write, 0, 1));
@@ -227,14 +234,14 @@ fn addresses_wrap_or_shrink() {
 }
 
 #[test]
-fn rounds_follow_each_other_in_time() {
+fn rounds_are_consecutive() {
     let text = "5000 0 0 8 0\n9000 0 8 80 0\n";
     let settings = ReplaySettings {
         start_ns: 1_000_000,
         ..ReplaySettings::default()
     };
     let (device, replayed) = run(settings, 100, 3, text);
-    // Ten pages take 10 microseconds: the round is over 14 microseconds after its begin.
+    // Ten pages take 10 microseconds: the round ends 14 microseconds after its start.
     assert_eq!(
         device.times(),
         [
@@ -246,8 +253,8 @@ fn rounds_follow_each_other_in_time() {
 }
 
 #[test]
-fn as_fast_as_the_queue_lets_them() {
-    // Requests of 4, 1, 1, 1 pages, a flush, and 1 page; whatever their times.
+fn queue_depth_replaces_recorded_times() {
+    // Requests of 4, 1, 1, 1 pages, a flush, and 1 page; their recorded times do not matter.
     let text = "fio version 3 iolog\n0 /a write 0 16384\n1 /a write 0 4096\n2 /a write 0 4096\n\
                 9000 /a write 0 4096\n9001 /a datasync 0 0\n9002 /a write 0 4096\n";
     let with = |depth| {
@@ -258,20 +265,20 @@ fn as_fast_as_the_queue_lets_them() {
         run(settings, 100, 1, text).0.times()
     };
     assert_eq!(with(1), [0, 4_000, 5_000, 6_000, 7_000]);
-    // The first is done at 4, meanwhile the others take their turns; the flush waits for it.
+    // The first is done at 4, and the others take turns meanwhile; the flush waits for all of them.
     assert_eq!(with(2), [0, 0, 1_000, 2_000, 4_000]);
     assert_eq!(with(0), with(1));
     assert_eq!(with(u32::MAX), [0, 0, 0, 0, 4_000]);
 }
 
 #[test]
-fn a_replay_in_pieces_is_the_same() {
+fn a_replay_in_pieces_gives_the_same_result() {
     let whole = run(ReplaySettings::default(), 100, 1, FIO);
-    let mut device = Witness::new(100);
+    let mut device = RecordingDevice::new(100);
     let mut replay = Replay::new(ReplaySettings::default(), &device);
     let mut trace = records(FIO.as_bytes(), Format::FioV3);
     let mut pieces = 0;
-    while !replay.some(&mut trace, &mut device, 2).unwrap() {
+    while !replay.replay_records(&mut trace, &mut device, 2).unwrap() {
         pieces += 1;
     }
     assert_eq!(pieces, 4);
@@ -280,8 +287,8 @@ fn a_replay_in_pieces_is_the_same() {
 }
 
 #[test]
-fn a_bad_line_ends_the_replay_and_what_was_done_stays() {
-    let mut device = Witness::new(100);
+fn a_bad_line_ends_the_replay_but_keeps_results() {
+    let mut device = RecordingDevice::new(100);
     let mut replay = Replay::new(ReplaySettings::default(), &device);
     let mut trace = records(&b"1 0 0 8 0\nbad\n"[..], Format::SsdSim);
     let error = replay.round(&mut trace, &mut device).unwrap_err();
@@ -291,16 +298,16 @@ fn a_bad_line_ends_the_replay_and_what_was_done_stays() {
 }
 
 #[test]
-fn times_of_centuries_do_not_overflow() {
+fn distant_times_do_not_overflow() {
     let text = format!("0 0 0 8 0\n{} 0 0 8 0\n", u64::MAX);
     let (device, replayed) = run(ReplaySettings::default(), 100, 3, &text);
     assert!(device.times().is_sorted());
     assert_eq!(replayed.records, 6);
 }
 
-/// Overwrites all of a drive at random: with its counters, on the real thing.
+/// Random overwrites of a whole simulated drive, checked with its counters.
 #[test]
-fn a_drive_counts_what_the_trace_wrote_and_discarded() {
+fn drive_counters_match_the_trace() {
     let geometry = Geometry::new(16_384, 0.25, 64, 4096).unwrap();
     let timing = Timing::preset("tlc").unwrap();
     let mut drive = Drive::new(
@@ -331,7 +338,8 @@ fn a_drive_counts_what_the_trace_wrote_and_discarded() {
     // Some pages are discarded twice before they are written again.
     assert!((15_000..20_000).contains(&replayed.counters.trimmed_pages));
     let amplification = replayed.counters.write_amplification().unwrap();
-    // Without discards theory says 2.60 (greedy, 64 pages a block), with a tenth of them, 0.9 in use, 1.95.
+    // In theory 2.60 without discards (greedy, 64 pages per block), and 1.95 with a tenth of them
+    // (0.9 in use).
     assert!((1.5..2.6).contains(&amplification), "{amplification}");
     drive.ftl().check().unwrap();
 }

@@ -1,9 +1,8 @@
-//! Traces: every format's sample, what is wrong with them and where, and that what is written is read
-//! back.
+//! Traces: a sample of every format, error messages and their locations, and round trips.
 
 use flash::trace::{
-    Action, BadLines, Format, Kind, Options, Printer, Problem, Reader, Record, Stats, Summary,
-    TraceError, Unprintable, detect, records,
+    Action, BadLines, Format, Kind, Options, PrintError, Printer, Problem, Reader, Record, Stats,
+    Summary, TraceError, detect, records,
 };
 use proptest::prelude::*;
 use std::io::{self, Read};
@@ -31,7 +30,7 @@ const SAMPLES: [(Format, &str); 9] = [
 
 type Row = (u64, Kind, u64, u64, &'static str);
 
-/// Everything in a trace, and what was counted.
+/// Reads a whole trace: its records, device names and statistics.
 fn read(text: &[u8], format: Format, options: Options) -> (Vec<Record>, Vec<String>, Stats) {
     let mut reader = Reader::new(text, format, options);
     let records: Result<Vec<_>, _> = reader.by_ref().collect();
@@ -65,7 +64,7 @@ fn error(text: impl AsRef<[u8]>, format: Format) -> TraceError {
 }
 
 #[test]
-fn samples_say_what_they_say() {
+fn samples_parse_as_expected() {
     use Kind::{Discard, Flush, Read, Write};
     let expected: [&[Row]; 9] = [
         &[
@@ -88,7 +87,7 @@ fn samples_say_what_they_say() {
         &[
             (0, Write, 409_600, 4096, "disk"),
             (0, Read, 819_712, 512, "disk"),
-            // INQUIRY has no data to store
+            // INQUIRY transfers no data to or from the medium
             (3_000_000_000, Discard, 2_097_152, 1_048_576, "disk"),
             (4_000_000_000, Flush, 0, 0, "disk"),
             (4_000_000_000, Read, 8192, 8192, "disk"),
@@ -132,7 +131,8 @@ fn samples_say_what_they_say() {
             .map(|row| (row.0, row.1, row.2, row.3, row.4.as_str()))
             .collect();
         assert_eq!(found, expected, "{format}");
-        // The same with the line ends of other systems, without the last one, behind a mark and remarks.
+        // The same with CR LF line ends, without the last line end, after a byte order mark and a
+        // comment.
         let mut other = "\u{feff}# remark\n\n".to_owned() + text.trim_end();
         other = other.replace('\n', "\r\n");
         assert_eq!(rows(&other, *format), rows(text, *format), "{format}");
@@ -146,7 +146,7 @@ fn every_line_is_accounted_for() {
         let (records, _, stats) = read(text.as_bytes(), format, Options::default());
         assert_eq!(stats.lines, text.lines().count() as u64, "{format}");
         assert_eq!(stats.records, records.len() as u64, "{format}");
-        let counted = stats.records + stats.passed_over + stats.blank + stats.bad_lines;
+        let counted = stats.records + stats.ignored + stats.blank + stats.bad_lines;
         assert_eq!(counted + u64::from(stats.header), stats.lines, "{format}");
         assert!(!stats.unterminated);
     }
@@ -155,15 +155,15 @@ fn every_line_is_accounted_for() {
 }
 
 #[test]
-fn formats_are_told_from_their_first_lines_and_by_name() {
+fn formats_are_detected_and_parsed_by_name() {
     for (format, text) in SAMPLES {
         if format == Format::Blkparse(Action::Queued) {
-            continue; // of this trace the issued events are taken
+            continue; // issued events are preferred for this trace
         }
         assert_eq!(detect(text.as_bytes(), true), Ok(format));
         let reader = Reader::detect(text.as_bytes(), Options::default()).unwrap();
         assert_eq!(reader.format(), format);
-        // Nothing of what was looked at is lost.
+        // The lines examined for detection are not lost.
         let found: Vec<_> = reader.map(Result::unwrap).collect();
         assert_eq!(found, read(text.as_bytes(), format, Options::default()).0);
         assert_eq!(format.name().parse(), Ok(format));
@@ -192,17 +192,17 @@ fn formats_are_told_from_their_first_lines_and_by_name() {
     let unknown = problem("\nid;op;lba\n1;2;3\n");
     assert_eq!(unknown.line, 2);
     assert!(unknown.to_string().contains("ssdsim"), "{unknown}");
-    // A read of 512 bytes at sector 1, or one of 40 sectors at sector 10 (0x28 is READ).
+    // Either a read of 512 bytes at sector 1, or one of 40 sectors at sector 10 (0x28 is READ).
     let both = problem("1,10,28,1,1\n");
     let formats = vec![Format::Tencent, Format::CloudPhysics];
     assert_eq!(both.problem, Problem::AmbiguousFormat { formats });
-    // A line that was cut by the end of what can be looked at is not looked at.
+    // An incomplete last line is ignored.
     assert_eq!(detect(b"1 0 8 8 1\n2 0 8", false), Ok(Format::SsdSim));
 }
 
 #[test]
 #[allow(clippy::too_many_lines)] // a table
-fn wrong_lines_are_named_with_place_expectation_and_finding() {
+fn errors_have_position_expectation_and_excerpt() {
     let cases: [(Format, &str, &str); 24] = [
         (
             Format::Msr,
@@ -328,7 +328,7 @@ fn wrong_lines_are_named_with_place_expectation_and_finding() {
     for (format, text, message) in cases {
         assert_eq!(error(text, format).to_string(), message);
     }
-    // What is no text is shown as what it is, and not at length.
+    // Bytes that are not text are escaped and shortened.
     let binary = error(
         [b"1,\xff\x00\x1b".as_slice(), &[b'y'; 90]].concat(),
         Format::Tencent,
@@ -338,7 +338,7 @@ fn wrong_lines_are_named_with_place_expectation_and_finding() {
 }
 
 #[test]
-fn a_bad_line_ends_the_trace_or_is_counted() {
+fn bad_lines_end_the_trace_or_are_counted() {
     let text = "1 0 8 8 1\nbad\n2 0 8 8 1\nworse\n3 0 8 8 1\n";
     let mut stop = records(text.as_bytes(), Format::SsdSim);
     assert!(stop.next().unwrap().is_ok());
@@ -370,7 +370,7 @@ fn a_bad_line_ends_the_trace_or_is_counted() {
 }
 
 #[test]
-fn lines_have_a_bound_wherever_they_lie_in_the_buffer() {
+fn line_length_is_limited_anywhere_in_the_buffer() {
     let options = Options {
         bad_lines: BadLines::Skip { max: u64::MAX },
         line_bytes_max: 40,
@@ -383,7 +383,7 @@ fn lines_have_a_bound_wherever_they_lie_in_the_buffer() {
         (format!("{exact} \n"), 1),
         (format!("{}\n", "1".repeat(1 << 20)), 1),
     ] {
-        // A mebibyte of lines in front moves it over the ends of the buffer.
+        // A mebibyte of lines in front moves it across buffer boundaries.
         for lines_before in [0, 26_213, 26_214, 26_215, 104_857] {
             let mut text = "5 0 8 8 1\n".repeat(lines_before) + &first;
             text += "9 0 8 8 1\n";
@@ -397,7 +397,7 @@ fn lines_have_a_bound_wherever_they_lie_in_the_buffer() {
             }
         }
     }
-    // A line without end is not kept in memory, and comes to an end.
+    // A line without an end is not kept in memory, and reading terminates.
     let endless = io::repeat(b'7').take(1 << 26);
     let error = records(endless, Format::Alibaba)
         .next()
@@ -406,7 +406,7 @@ fn lines_have_a_bound_wherever_they_lie_in_the_buffer() {
     assert_eq!(error.problem, Problem::LineTooLong { max_bytes: 4096 });
 }
 
-/// A few bytes at a time, then an error.
+/// Returns a few bytes at a time, then an error.
 #[derive(Debug)]
 struct Failing<'a>(&'a [u8]);
 
@@ -423,7 +423,7 @@ impl Read for Failing<'_> {
 }
 
 #[test]
-fn a_reader_that_fails_is_reported_where_it_failed() {
+fn reader_errors_name_the_line() {
     let mut reader = records(Failing(b"1 0 8 8 1\n2 0 8 8 1\n3 0 8 "), Format::SsdSim);
     assert!(reader.next().unwrap().is_ok());
     assert!(reader.next().unwrap().is_ok());
@@ -438,7 +438,7 @@ fn a_reader_that_fails_is_reported_where_it_failed() {
 }
 
 #[test]
-fn time_that_goes_back_stands_still_and_is_counted() {
+fn backwards_time_is_clamped_and_counted() {
     let text = "500 0 8 8 1\n900 0 8 8 1\n100 0 8 8 1\n700 0 8 8 1\n1000 0 8 8 1\n";
     let (records, _, stats) = read(text.as_bytes(), Format::SsdSim, Options::default());
     let times: Vec<_> = records.iter().map(|record| record.at_ns).collect();
@@ -462,7 +462,7 @@ fn times_in_another_unit() {
 }
 
 #[test]
-fn numbers_of_devices_have_no_leading_zeros() {
+fn device_numbers_lose_leading_zeros() {
     let (records, names, _) = read(
         b"7,W,0,1,1\n007,R,0,1,1\n0,R,0,1,1\n00,W,0,1,1\n",
         Format::Alibaba,
@@ -474,7 +474,7 @@ fn numbers_of_devices_have_no_leading_zeros() {
 }
 
 #[test]
-fn a_summary_counts_what_is_there() {
+fn a_summary_counts_requests() {
     let reader = records(SAMPLES[4].1.as_bytes(), Format::Blkparse(Action::Issued));
     let summary = Summary::of(reader).unwrap();
     assert_eq!(summary.devices.len(), 1);
@@ -497,7 +497,7 @@ fn a_summary_counts_what_is_there() {
 }
 
 #[test]
-fn what_a_format_cannot_say_is_not_written() {
+fn unrepresentable_records_are_rejected() {
     let record = Record {
         at_ns: 0,
         kind: Kind::Discard,
@@ -511,13 +511,13 @@ fn what_a_format_cannot_say_is_not_written() {
         (result, printer.into_inner())
     };
     let (result, _) = write(Format::Msr, &record, "web_0");
-    assert!(matches!(result, Err(Unprintable::Kind { .. })));
+    assert!(matches!(result, Err(PrintError::Kind { .. })));
     let (result, _) = write(Format::FioV3, &record, "two words");
-    assert!(matches!(result, Err(Unprintable::Name { .. })));
+    assert!(matches!(result, Err(PrintError::Name { .. })));
     let (result, _) = write(Format::Blkparse(Action::Issued), &record, "8,0");
     assert!(matches!(
         result,
-        Err(Unprintable::NotSectors { bytes: 100, .. })
+        Err(PrintError::NotSectors { bytes: 100, .. })
     ));
     let (result, text) = write(Format::FioV3, &record, "/dev/x");
     result.unwrap();
@@ -527,12 +527,13 @@ fn what_a_format_cannot_say_is_not_written() {
     );
 }
 
-/// Records as `format` can say them: in its unit of time, of its kinds, in sectors where it counts so.
+/// Records the format can represent: in its time unit, of its types, and in whole sectors if
+/// necessary.
 fn made(format: Format) -> impl Strategy<Value = Vec<Record>> {
     let unit_ns = format.time_unit_ns();
     let kinds: Vec<Kind> = [Kind::Read, Kind::Write, Kind::Discard, Kind::Flush]
         .into_iter()
-        .filter(|kind| format.has(*kind))
+        .filter(|kind| format.supports(*kind))
         .collect();
     let record = (
         0_u64..1 << 20,
@@ -550,7 +551,7 @@ fn made(format: Format) -> impl Strategy<Value = Vec<Record>> {
                 if index > 0 {
                     at_ns += gap * unit_ns;
                 }
-                // Numbered as they appear.
+                // Devices are numbered in order of appearance.
                 let device = match format {
                     Format::CloudPhysics => 0,
                     _ => device,
@@ -591,9 +592,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn what_is_written_is_read_back((format, made) in with_its_records(), first in 0_u64..1 << 32) {
+    fn records_round_trip((format, made) in with_its_records(), first in 0_u64..1 << 32) {
         let unit_ns = format.time_unit_ns();
-        // fio's version 2 has no clock to start from.
+        // fio's version 2 has no absolute time.
         let first_ns = if format == Format::FioV2 { 0 } else { first * unit_ns };
         let mut printer = Printer::new(Vec::new(), format, first_ns).unwrap();
         for record in &made {
@@ -610,7 +611,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_a_reader_panic(
+    fn arbitrary_bytes_do_not_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..400),
         sample in 0..SAMPLES.len(),
         cut in any::<prop::sample::Index>(),

@@ -1,4 +1,4 @@
-//! The way to equilibrium, simulated and in closed form: after a trim, and on a fresh drive.
+//! The transient, simulated and in closed form: after a trim, and on a fresh drive.
 
 use flash::calibrate::{MODEL_ERROR, Policy};
 use flash::ftl::{Collection, Ftl, PowerOn, Settings, Timeless};
@@ -9,10 +9,10 @@ use flash::workload::pages::Uniform;
 use flash::workload::run;
 
 pub(crate) const PAGES_PER_BLOCK: u32 = 128;
-/// Of the drive, between two points.
+/// Drive writes between two points.
 pub(crate) const STEP: f64 = 0.05;
 
-/// Write amplification of a drive of 4,000 blocks, by steps of so many drive writes.
+/// Write amplification of a drive of 4,000 blocks, in steps of a fixed number of drive writes.
 pub(crate) fn simulate(
     op: f64,
     collection: Collection,
@@ -56,13 +56,14 @@ pub(crate) fn simulate(
         .collect()
 }
 
-/// The mean of a step.
+/// The mean over a step.
 fn mean(curve: &Curve, step: u32) -> f64 {
     let at = |part: u32| curve.at(STEP * (f64::from(step) + (f64::from(part) + 0.5) / 50.0));
     (0..50).map(at).sum::<f64>() / 50.0
 }
 
-/// What the closed form is said to be off by: `theory::over_writes`, and `calibrate::MODEL_ERROR` for FIFO.
+/// Documented error of the closed form: `theory::over_writes`, and `calibrate::MODEL_ERROR` for
+/// FIFO.
 fn bound(policy: Policy, start: Start) -> f64 {
     match (policy, start) {
         (Policy::Fifo, _) => MODEL_ERROR,
@@ -71,7 +72,7 @@ fn bound(policy: Policy, start: Start) -> f64 {
     }
 }
 
-/// Root of the mean square of the differences by step over five drive writes, beside its bound.
+/// Compares the root mean square difference per step over five drive writes with its bound.
 fn compare(op: f64, policy: Policy, start: Start) {
     let points = 100;
     let (collection, equilibrium) = match policy {
@@ -94,7 +95,7 @@ fn compare(op: f64, policy: Policy, start: Start) {
     );
 }
 
-/// Both ends and the middle of the range that the bounds were measured in.
+/// Both ends and the middle of the range for which the bounds were measured.
 #[test]
 fn simulations_stay_near_the_closed_form() {
     let greedy = Policy::Greedy {

@@ -1,4 +1,4 @@
-//! Logs that tell when jobs really ran: syslog, and systemd's journal on the running host.
+//! Logs that show when jobs actually ran: syslog, and systemd's journal on the running host.
 
 use super::logs::{self, Age, LogFile};
 use crate::parse::shell::script::commands;
@@ -8,33 +8,33 @@ use facts::Skipped;
 use facts::host::Job;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use schedule::{Log, Whose};
+use schedule::{HostIdentity, Log};
 
-/// The most of a host's logs that is read, in bytes.
+/// Maximum amount of a host's logs that is read, in bytes.
 pub const LOG_BYTES_MAX: usize = LOG_MIB_MAX << 20;
 const LOG_MIB_MAX: usize = 256;
 const JOURNAL: &str = "systemd's journal";
 
-/// The host whose jobs ran.
+/// The host whose job runs are read.
 #[derive(Clone, Copy)]
 pub struct JobHost<'a> {
     /// Its files.
     pub source: &'a dyn Source,
     /// Its jobs.
     pub jobs: &'a [Job],
-    /// Its name, where it is known.
+    /// Its name, if known.
     pub name: Option<&'a str>,
 }
 
-/// The runs that the logs of a host tell of, as far as they are of a stretch of time: files of syslog, and
-/// of the running host systemd's journal. What is there and cannot be read is among the skipped.
+/// Returns the runs between two times that are in the logs of a host: in syslog files, and on the
+/// running host in systemd's journal. Logs that exist but cannot be read are added to `skipped`.
 pub fn read(
     host: &JobHost<'_>,
     (since, until): (Timestamp, Timestamp),
     zone: &TimeZone,
     skipped: &mut Vec<Skipped>,
 ) -> Vec<Log> {
-    let mut reading = Reading {
+    let mut reader = LogReader {
         source: host.source,
         zone,
         since,
@@ -44,41 +44,42 @@ pub fn read(
         skipped,
     };
     let is_whole = host.source.is_whole();
-    let told = reading.skipped.len();
-    let is_there = reading.syslog();
-    let logs = std::mem::take(&mut reading.logs);
-    reading.logs = own_lines(logs, host.name, reading.skipped);
-    let is_alone = reading.logs.is_empty() && !host.jobs.is_empty();
+    let told = reader.skipped.len();
+    let is_there = reader.syslog();
+    let logs = std::mem::take(&mut reader.logs);
+    reader.logs = own_lines(logs, host.name, reader.skipped);
+    let is_alone = reader.logs.is_empty() && !host.jobs.is_empty();
     if is_whole {
-        reading.journal(host.jobs, is_alone);
+        reader.journal(host.jobs, is_alone);
     } else if is_there
-        && reading.logs.is_empty()
-        && reading.skipped.len() == told
+        && reader.logs.is_empty()
+        && reader.skipped.len() == told
         && !host.jobs.is_empty()
     {
-        reading.skip(
+        reader.skip(
             logs::DIRECTORY,
             "no file of syslog in it is of the time of the samples: runs are computed",
             Some("--log; of a journal in it `journalctl -D DIRECTORY -o json`"),
         );
     }
-    reading.logs
+    reader.logs
 }
 
-/// Of logs what is of the host whose jobs are weighed: on a host that gathers the logs of others these run
-/// the same jobs, at other times. A log of which nothing is left is among the skipped.
+/// Keeps only the lines of the host whose jobs are analyzed: a host that collects the logs of other
+/// hosts has lines about the same jobs at other times. Logs of which nothing is left are added to
+/// `skipped`.
 pub fn own_lines(logs: Vec<Log>, host_name: Option<&str>, skipped: &mut Vec<Skipped>) -> Vec<Log> {
-    let whose = Whose::of(&logs, host_name);
+    let identity = HostIdentity::of(&logs, host_name);
     let mut own = Vec::with_capacity(logs.len());
     for log in logs {
         let source = log.source.clone();
-        if let Some(log) = log.lines_of(&whose) {
+        if let Some(log) = log.restrict_to(&identity) {
             own.push(log);
             continue;
         }
-        let why = match &whose {
-            Whose::Of { .. } => "all of its lines are of other hosts".to_owned(),
-            Whose::Unknown { some, count } => format!(
+        let why = match &identity {
+            HostIdentity::Known { .. } => "all of its lines are of other hosts".to_owned(),
+            HostIdentity::Unknown { some, count } => format!(
                 "lines of {count} hosts at a time ({}{}), and which of them has the jobs is not \
                  known: none is used",
                 some.join(", "),
@@ -96,9 +97,9 @@ pub fn own_lines(logs: Vec<Log>, host_name: Option<&str>, skipped: &mut Vec<Skip
 }
 
 /// Reads the logs of one host.
-struct Reading<'a> {
+struct LogReader<'a> {
     source: &'a dyn Source,
-    /// The host's.
+    /// The host's time zone.
     zone: &'a TimeZone,
     since: Timestamp,
     until: Timestamp,
@@ -107,12 +108,12 @@ struct Reading<'a> {
     skipped: &'a mut Vec<Skipped>,
 }
 
-impl Reading<'_> {
+impl LogReader<'_> {
     fn skip(&mut self, what: &str, why: impl Into<String>, needs: Option<&str>) {
         self.skipped.push(Skipped::new(what, why, needs));
     }
 
-    /// Reads the files of syslog; whether there is a directory that may have some.
+    /// Reads the syslog files; returns whether there is a directory that may contain some.
     fn syslog(&mut self) -> bool {
         let found = match logs::find(self.source) {
             Ok(found) => found,
@@ -135,16 +136,16 @@ impl Reading<'_> {
         true
     }
 
-    /// Reads the files of one log, the newest first. Those without a hole between them become one.
+    /// Reads the files of one log, newest first. Files without a gap between them are joined.
     fn family(&mut self, files: &[LogFile]) {
         let mut chain: Vec<Log> = Vec::new();
-        // A tree that was copied has the times of the copying.
+        // The modification times in a copied tree may be those of copying.
         let is_dated = files
             .windows(2)
             .all(|pair| pair[1].written.is_some() && pair[0].written > pair[1].written);
         for (index, file) in files.iter().enumerate() {
             let older = files.get(index + 1);
-            // It ended before the stretch, or began after it.
+            // It ended before the time range, or began after it.
             let is_before = file.written.is_some_and(|ended| ended < self.since);
             let is_after = is_dated
                 && older.is_some_and(|older| older.written.is_some_and(|ended| ended > self.until));
@@ -175,12 +176,12 @@ impl Reading<'_> {
         self.keep(&mut chain);
     }
 
-    /// Takes up files that go on where another one ends.
+    /// Joins consecutive files and adds them to the logs.
     fn keep(&mut self, chain: &mut Vec<Log>) {
         self.logs.extend(Log::joined(std::mem::take(chain)));
     }
 
-    /// Reads a file; `false` where nothing older goes on to what was read of it.
+    /// Reads a file; returns `false` if an older file would not continue what was read of it.
     fn file(&mut self, file: &LogFile, chain: &mut Vec<Log>) -> bool {
         let end = match read_log(self.source, &file.path, &mut self.bytes_left) {
             Ok(end) => end,
@@ -207,7 +208,7 @@ impl Reading<'_> {
             return !end.is_cut;
         }
         let ended = file.written.unwrap_or(self.until);
-        // What is wrong with a line is not told: it may hold a command with a password.
+        // Errors do not quote a line, which may contain a command with a password.
         let Ok(log) = Log::parse(&file.path, &text, self.zone, ended, &commands) else {
             self.skip(&file.path, "not one line of syslog in it", None);
             return false;
@@ -221,17 +222,16 @@ impl Reading<'_> {
             self.skip(&file.path, why, Some("--log"));
         }
         let is_dated = matches!(file.age, Age::Date(_));
-        if chain
-            .last()
-            .is_some_and(|newer| newer.seen != log.seen || (is_dated && is_hole(newer, &log)))
-        {
+        if chain.last().is_some_and(|newer| {
+            newer.seen != log.seen || (is_dated && is_missing_rotation(newer, &log))
+        }) {
             self.keep(chain);
         }
         chain.push(log);
         !end.is_cut
     }
 
-    /// `is_alone` where nothing else tells of jobs.
+    /// Reads the journal. `is_alone` is whether there is no other evidence of job runs.
     fn journal(&mut self, jobs: &[Job], is_alone: bool) {
         let asked = Command::Journal {
             units: logs::timer_services(jobs),
@@ -252,7 +252,7 @@ impl Reading<'_> {
                             );
                             self.skip(JOURNAL, why, by_hand);
                         }
-                        self.logs.push(log.without_lines());
+                        self.logs.push(log.without_line_numbers());
                     }
                     Err(_) if is_entry => {
                         self.skip(JOURNAL, "not one entry in what journalctl prints", by_hand);
@@ -283,20 +283,20 @@ impl Reading<'_> {
     }
 }
 
-/// Whether a file is missing between two whose names tell days alone. Rotations of one rhythm are as long as
-/// each other, so that one that is missing leaves two fifths of the time or more without a line. Where lines
-/// are as rare as rotations, two files may count as two logs, which is the safe side: what is between them is
-/// computed.
-fn is_hole(newer: &Log, older: &Log) -> bool {
+/// Whether a file is missing between two whose names contain only dates. Rotations at a regular
+/// interval cover equal times, so a missing one leaves at least two fifths of the time without a
+/// line. If lines are as rare as rotations, two files may be treated as two logs, which is the safe
+/// side: runs between them are computed.
+fn is_missing_rotation(newer: &Log, older: &Log) -> bool {
     let between = newer.from.duration_since(older.until);
     let whole = newer.until.duration_since(older.until);
-    // From one night to the next nothing is missing.
+    // A gap from one night to the next does not mean that a file is missing.
     between >= SignedDuration::from_hours(20)
         && whole > SignedDuration::from_hours(36)
         && between.as_secs().saturating_mul(5) >= whole.as_secs().saturating_mul(2)
 }
 
-/// What would make it possible to read a file.
+/// Returns what would make it possible to read a file.
 fn needs(unread: &Unread) -> Option<&'static str> {
     match unread {
         Unread::Denied => Some("root, or a group that may read it"),

@@ -1,46 +1,47 @@
-//! Finds the logs of a host that tell when jobs ran: the files of syslog, rotated ones included, and the units
-//! to ask systemd's journal about.
+//! Finds the logs on a host that show when jobs ran: syslog files, including rotated ones, and the
+//! units to query systemd's journal for.
 //!
-//! Logs are read past the filter and the recording: no bundle holds any, and what reads their lines keeps words
-//! to match a job by, nothing else.
+//! Logs bypass the filter and the recording: they are never put into a bundle, and what parses
+//! their lines keeps only the words needed to match a job.
 
 use crate::source::Source;
 use crate::unread::Unread;
 use facts::host::Job;
 use jiff::Timestamp;
 
-/// The directory of syslog's files.
+/// The directory of syslog files.
 pub const DIRECTORY: &str = "var/log";
-/// Files that cron's lines go to: Red Hat's, the one that administrators of Debian switch on, and Debian's.
-/// The last one holds everything else as well, so it comes last where the bytes to read are limited.
+/// Files that cron messages go to: Red Hat's, the one that Debian administrators can enable, and
+/// Debian's default. The default also contains all other messages, so it comes last in case the
+/// number of bytes to read is limited.
 pub const NAMES: [&str; 3] = ["cron", "cron.log", "syslog"];
 
-/// A file of a log.
+/// A log file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogFile {
     /// Its path.
     pub path: String,
-    /// How old it is among the files of its log.
+    /// Its rotation age.
     pub age: Age,
     /// When it was last written to.
     pub written: Option<Timestamp>,
-    /// The suffix of a compression that is not read here: `.xz`.
+    /// Extension of an unsupported compression format: `.xz`.
     pub compressed: Option<String>,
 }
 
-/// How old a file is among those of its log, the newest first.
+/// Rotation age of a log file, newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Age {
-    /// The one that is written to.
+    /// The file being written to.
     Current,
-    /// `.1`, `.2`: as many were begun after it.
+    /// `.1`, `.2`: the number of newer files.
     Number(u64),
-    /// `-20261115`, logrotate's `dateext`: the later the newer.
+    /// `-20261115`, from logrotate's `dateext`: later dates are newer.
     Date(std::cmp::Reverse<u64>),
 }
 
 impl Age {
-    /// From what follows the log's name; the rest is how it is compressed.
+    /// Parses what follows the log's name; the rest is the compression extension.
     fn of(rest: &str) -> Option<(Self, &str)> {
         let (kind, digits) = match rest.as_bytes().first() {
             None => return Some((Self::Current, "")),
@@ -69,10 +70,10 @@ impl Age {
     }
 }
 
-/// The files of each log in [`NAMES`], the newest first.
+/// Returns the files of each log in [`NAMES`], newest first.
 ///
 /// # Errors
-/// Why [`DIRECTORY`] cannot be listed.
+/// If [`DIRECTORY`] cannot be listed.
 pub fn find(source: &dyn Source) -> Result<Vec<Vec<LogFile>>, Unread> {
     let names = source.list(DIRECTORY)?;
     let logs = NAMES.iter().map(|base| {
@@ -97,11 +98,11 @@ pub fn find(source: &dyn Source) -> Result<Vec<Vec<LogFile>>, Unread> {
     Ok(logs.collect())
 }
 
-/// What to say of a link whose target is missing; `None` where there is no such link.
+/// Returns a message for a link whose target is missing; `None` if the path is not such a link.
 pub fn dangling_link(source: &dyn Source, path: &str) -> Option<String> {
     let is_absent = source.stat(path).is_err_and(|unread| unread.is_absent());
     let target = source.link(path).ok().filter(|_| is_absent)?;
-    // Links of another host's tree are followed inside it.
+    // Links in a tree copied from another host are followed inside the tree.
     let place = if source.is_whole() {
         "there"
     } else {
@@ -110,7 +111,7 @@ pub fn dangling_link(source: &dyn Source, path: &str) -> Option<String> {
     Some(format!("a link to {target}, which is not {place}"))
 }
 
-/// The services that timers of these jobs start, sorted: what to ask the journal about.
+/// Returns the services that the timers of these jobs activate, sorted, for querying the journal.
 pub fn timer_services(jobs: &[Job]) -> Vec<String> {
     let mut units: Vec<String> = jobs
         .iter()
@@ -123,8 +124,8 @@ pub fn timer_services(jobs: &[Job]) -> Vec<String> {
     units
 }
 
-/// The text of a log, with `?` for each byte that is not UTF-8: a line with such bytes may tell of a run all the
-/// same.
+/// Converts a log to text, with `?` for each byte that is not UTF-8: a line with such bytes may
+/// still report a run.
 pub fn text(mut bytes: Vec<u8>) -> String {
     let mut from = 0;
     while let Err(error) = std::str::from_utf8(&bytes[from..]) {
@@ -152,7 +153,7 @@ mod tests {
             "syslog.2.xz",
             "syslog",
             "syslog.1",
-            // Other logs, and names that no rotation gives.
+            // Other logs, and names that logrotate does not produce.
             "cronjobs",
             "syslog.1.gz~",
             "syslog.12345",

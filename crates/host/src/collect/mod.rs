@@ -1,4 +1,4 @@
-//! Reads a host into facts, with a [`Reader`].
+//! Collects the facts of a host through a [`Reader`].
 
 pub mod job_logs;
 pub(crate) mod jobs;
@@ -15,7 +15,7 @@ use crate::source::Reader;
 use facts::{Host, Skipped};
 use jiff::Timestamp;
 
-/// Reads the facts of a host. `read_at` becomes the facts' "now".
+/// Collects the facts of a host. `read_at` becomes the current time for rules.
 ///
 /// Never fails: what cannot be read is `None` in the facts and listed in `skipped`.
 pub fn read_host(reader: &Reader<'_>, options: &Options, read_at: Timestamp) -> Host {
@@ -26,10 +26,10 @@ pub fn read_host(reader: &Reader<'_>, options: &Options, read_at: Timestamp) -> 
     platform::read(reader, &mut host);
     storage::read(reader, &mut host);
     jobs::read(reader, &mut host);
-    // After storage: symbolic links in data paths are followed only on mounts known to answer.
+    // After storage: symbolic links in data paths are followed only on mounts known to respond.
     stores::read(reader, options, &mut host);
-    // After stores: which filesystems are asked for their size depends on nothing else, but a hung
-    // one must not keep the rest from being known.
+    // After stores: the sizes of filesystems affect nothing else, and a hung filesystem must not
+    // prevent other facts from being collected.
     storage::read_usage(reader, &mut host);
     if options.drive_writes {
         storage::drive_log::read(reader, &mut host);
@@ -42,7 +42,7 @@ pub fn read_host(reader: &Reader<'_>, options: &Options, read_at: Timestamp) -> 
     host
 }
 
-/// Nobody reads more of them; a hostile bundle could name millions.
+/// Nobody reads more entries than this; a hostile bundle could contain millions.
 const SKIPPED_MAX: usize = 1000;
 
 fn bound_skipped(skipped: &mut Vec<Skipped>) {
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_skipped_is_bounded_and_counted() {
+    fn skipped_entries_are_limited_and_counted() {
         let mut skipped = vec![Skipped::new("a", "b", None); SKIPPED_MAX + 7];
         bound_skipped(&mut skipped);
         assert_eq!(skipped.len(), SKIPPED_MAX + 1);

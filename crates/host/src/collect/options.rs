@@ -1,11 +1,11 @@
-//! What a host is read for.
+//! Options for collecting facts.
 
-/// What to read beside what is found.
+/// What to collect in addition to the defaults.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Data paths given by hand, absolute.
+    /// Data paths supplied by the user, absolute.
     pub data_paths: Vec<String>,
-    /// Ask drives what they wrote to their flash. That runs other people's tools, one or two for
-    /// each drive: only for those who use it.
+    /// Whether to read the drives' flash write counters. That runs one or two third-party tools for
+    /// each drive, so enable it only where the result is used.
     pub drive_writes: bool,
 }

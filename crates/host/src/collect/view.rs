@@ -8,9 +8,9 @@ use linux::mountinfo::MountLine;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-/// As many symbolic links as Linux follows in one path (`path_resolution(7)`).
+/// Linux's limit for symbolic links in one path (`path_resolution(7)`).
 const LINKS_MAX: usize = 40;
-/// Names that are looked at for one path, those of links included.
+/// Maximum number of names examined for one path, including those in links.
 const STEPS_MAX: usize = 200;
 /// `PATH_MAX` of Linux.
 const PATH_BYTES_MAX: usize = 4096;
@@ -18,7 +18,7 @@ const PATH_BYTES_MAX: usize = 4096;
 /// A file tree with its mounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct View {
-    /// What stands before each path: empty, or `proc/PID/root/`.
+    /// Prefix of each path: empty, or `proc/PID/root/`.
     prefix: String,
     /// Shared by all stores that see the same tree.
     mounts: Rc<Mounts>,
@@ -27,7 +27,7 @@ pub(crate) struct View {
 #[derive(Debug, PartialEq, Eq)]
 struct Mounts {
     list: Vec<MountPoint>,
-    /// The last one at each mount point: it hides the others.
+    /// The last mount at each mount point, which hides the others.
     by_point: HashMap<String, usize>,
 }
 
@@ -47,22 +47,22 @@ impl FromIterator<MountPoint> for Mounts {
 struct MountPoint {
     device_number: DeviceNumber,
     root: String,
-    /// Where it is mounted.
+    /// The mount point.
     at: String,
     fs_type: String,
 }
 
-/// A path with its symbolic links followed.
+/// A path with its symbolic links resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Resolved {
     /// Absolute path.
     pub(crate) path: String,
-    /// Why links in its tail may be left, in plain words.
+    /// Why the last components may still contain links, in plain language.
     pub(crate) unfinished: Option<String>,
 }
 
 impl View {
-    /// The host's own tree.
+    /// Returns the host's own tree.
     pub(crate) fn of_host(host: &Host) -> Self {
         let mounts = host.mounts.iter().map(|mount| MountPoint {
             device_number: mount.device_number,
@@ -76,7 +76,7 @@ impl View {
         }
     }
 
-    /// The tree of a process in a container; its mounts are read from `proc/PID/mountinfo`.
+    /// Returns the tree of a process in a container; its mounts are read from `proc/PID/mountinfo`.
     pub(crate) fn of_process(reader: &Reader<'_>, pid: u32) -> Result<Self, Unread> {
         let text = reader.text(&format!("proc/{pid}/mountinfo"))?;
         Ok(Self {
@@ -90,19 +90,20 @@ impl View {
         self.prefix.is_empty()
     }
 
-    /// The path for the reader.
+    /// Returns a path to pass to the reader.
     pub(crate) fn at(&self, path: &str) -> String {
         format!("{}{}", self.prefix, path.trim_start_matches('/'))
     }
 
-    /// The type of the network or user-space filesystem that a path lies on, if it does: looking at
-    /// it could take for ever.
+    /// Returns the filesystem type if a path is on a network or user-space filesystem, where any
+    /// access could take forever.
     pub(crate) fn remote_fs(&self, path: &str) -> Option<&str> {
         let mount = self.mount_of(path)?;
         is_remote(&mount.fs_type).then_some(mount.fs_type.as_str())
     }
 
-    /// The last of the longest mount points above an absolute path: it hides the others.
+    /// Returns the mount that contains an absolute path: the last of those with the longest mount
+    /// point, which hides the others.
     fn mount_of(&self, path: &str) -> Option<&MountPoint> {
         let mut directory = path;
         loop {
@@ -117,11 +118,11 @@ impl View {
         }
     }
 
-    /// Follows the symbolic links of an absolute path, one component after the other, but never into
-    /// a filesystem that may not answer.
+    /// Resolves the symbolic links of an absolute path component by component, but never enters a
+    /// filesystem that may not respond.
     ///
     /// # Errors
-    /// Where there are too many links, or the path is too long.
+    /// If there are too many links, or the path is too long.
     pub(crate) fn resolve(&self, reader: &Reader<'_>, path: &str) -> Result<Resolved, Unread> {
         let mut todo: VecDeque<String> = path.split('/').map(str::to_owned).collect();
         let mut done: Vec<String> = Vec::new();
@@ -165,7 +166,7 @@ impl View {
                         todo.push_front(name.to_owned());
                     }
                 }
-                // No link, or nothing there.
+                // Not a link, or missing.
                 Err(Unread::NotFound) => {}
                 Err(unread) => {
                     unfinished.get_or_insert(format!("{}: {unread}", &here[1..]));
@@ -178,11 +179,12 @@ impl View {
         })
     }
 
-    /// The reader's path of a configuration file, known to be a regular file that answers: anybody
-    /// can start a program called mongod whose configuration is a pipe that nobody writes to.
+    /// Returns the reader's path of a configuration file after checking that it is a regular file
+    /// that responds: anyone can start a program called mongod whose configuration is a pipe that
+    /// nobody writes to.
     ///
     /// # Errors
-    /// Why it should not be read.
+    /// Why it must not be read.
     pub(crate) fn regular_file(&self, reader: &Reader<'_>, path: &str) -> Result<String, Unread> {
         let resolved = self.resolve(reader, path)?;
         if let Some(fs_type) = self.remote_fs(&resolved.path) {
@@ -198,7 +200,7 @@ impl View {
         }
     }
 
-    /// The names in a directory on a filesystem that answers; empty where it cannot be read.
+    /// Lists a directory on a filesystem that responds; empty if it cannot be read.
     pub(crate) fn list(&self, reader: &Reader<'_>, path: &str) -> Vec<String> {
         match self.resolve(reader, path) {
             Ok(resolved) if self.remote_fs(&resolved.path).is_none() => {
@@ -208,19 +210,20 @@ impl View {
         }
     }
 
-    /// Whether something is at an absolute path; `None` where that is unknown or was not asked.
+    /// Whether an absolute path exists; `None` if that is unknown or was not checked.
     pub(crate) fn exists(&self, reader: &Reader<'_>, path: &str) -> Option<bool> {
         let resolved = self.resolve(reader, path).ok()?;
         if self.remote_fs(&resolved.path).is_some() {
             return None;
         }
         let exists = reader.exists(&self.at(&resolved.path));
-        // An unpacked support archive holds no data directories.
+        // An unpacked support archive contains no data directories.
         exists.filter(|&exists| exists || reader.is_whole())
     }
 
-    /// Where a resolved path of this view stands in another: the mount of the same filesystem whose
-    /// root within it is the closest one above the path. `None` where the other view has none.
+    /// Translates a resolved path of this view to another view: through the mount of the same
+    /// filesystem whose root is the nearest ancestor of the path. `None` if the other view has no
+    /// such mount.
     pub(crate) fn translate(&self, path: &str, other: &Self) -> Option<String> {
         let mount = self.mount_of(path)?;
         let inside = join(&mount.root, below(&mount.at, path)?);
@@ -235,8 +238,8 @@ impl View {
     }
 }
 
-/// Filesystems that ask a server or a program: a look at them may never end. `autofs` waits for
-/// one to be mounted.
+/// Whether a filesystem depends on a server or a user-space process: accessing it may never return.
+/// `autofs` waits for a mount.
 fn is_remote(fs_type: &str) -> bool {
     fs_type.starts_with("fuse")
         || matches!(
@@ -262,8 +265,8 @@ fn is_remote(fs_type: &str) -> bool {
         )
 }
 
-/// What follows a directory in a path, without slash at its start; `None` where the path is not at
-/// or below it.
+/// Returns the part of a path after a directory, without a leading slash; `None` if the path is not
+/// at or below it.
 fn below<'p>(directory: &str, path: &'p str) -> Option<&'p str> {
     if directory == "/" {
         return path.strip_prefix('/');
@@ -283,8 +286,8 @@ fn join(directory: &str, rest: &str) -> String {
     }
 }
 
-/// A line of mountinfo; what is not one is left out, since the kernel writes no other and a path on an
-/// unknown mount is reported.
+/// Parses a line of mountinfo. Anything else is ignored, since the kernel writes no other lines and
+/// a path on an unknown mount is reported.
 fn parse_mount(line: &str) -> Option<MountPoint> {
     let mount = MountLine::parse(line.as_bytes())?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -348,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_of_links_ends() {
+    fn a_cycle_of_links_is_an_error() {
         let source = MemorySource::new().symlink("a", "b").symlink("b", "a");
         let reader = Reader::new(&source);
         assert!(view(HOST).resolve(&reader, "/a").is_err());
@@ -388,7 +391,7 @@ mod tests {
             Some("/mnt/data/docker/volumes/db/journal")
         );
         assert_eq!(translate("/etc/hosts").as_deref(), Some("/etc/hosts"));
-        // The bind mount of the directory itself is closer than the whole filesystem.
+        // The bind mount of the directory itself is nearer than the whole filesystem.
         assert_eq!(
             translate("/usr/share/elasticsearch/data").as_deref(),
             Some("/srv/es/0")

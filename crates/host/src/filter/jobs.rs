@@ -1,4 +1,4 @@
-//! What of crontabs, anacrontab, scripts, unit files and systemd's answers may be kept.
+//! Filters crontabs, anacrontab, scripts, unit files and systemd's answers.
 
 mod shell;
 
@@ -9,9 +9,9 @@ use crate::parse::shell::lexer::plain_commands;
 use crate::parse::shell::script::{SCRIPT_BYTES_MAX, is_shell_script, mentions_in_line};
 use crate::parse::{systemctl, unit_file};
 use crate::unread::Unread;
-use shell::{TAKEN_OUT, reduce, reduce_plain, settle};
+use shell::{REDACTED, filter_until_stable, reduce, reduce_plain};
 
-/// Settings of crontabs that matter here.
+/// Relevant settings in crontabs.
 const SETTINGS: &[&str] = &[
     "CRON_TZ",
     "PATH",
@@ -64,45 +64,46 @@ const UNIT_KEYS: &[(&str, &[&str])] = &[
     ),
     ("Install", &["Alias", "Also", "RequiredBy", "WantedBy"]),
 ];
-/// Where scripts that jobs call may be.
+/// Where scripts called by jobs may be.
 const CALLED_BELOW: &[&str] = &["etc/", "usr/local/", "opt/", "root/"];
 
-/// Files of the jobs part: crontabs, anacrontab, scripts, unit files.
+/// Filters the files of jobs: crontabs, anacrontab, scripts, unit files.
 pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     let filter: fn(&str) -> Option<String> = if path == "etc/crontab" || directory == "etc/cron.d" {
-        |text| settle(text, |text| Some(crontab(text, Kind::System)))
+        |text| filter_until_stable(text, |text| Some(crontab(text, Kind::System)))
     } else if directory == "etc/crontabs" || is_spool(directory) {
-        |text| settle(text, |text| Some(crontab(text, Kind::User)))
+        |text| filter_until_stable(text, |text| Some(crontab(text, Kind::User)))
     } else if path == "etc/anacrontab" {
-        |text| settle(text, |text| Some(anacrontab(text)))
+        |text| filter_until_stable(text, |text| Some(anacrontab(text)))
     } else if directory == "var/spool/anacron" {
         |text| Some(stamp(text))
     } else if is_unit(path, name) {
-        |text| settle(text, |text| Some(unit(text)))
+        |text| filter_until_stable(text, |text| Some(unit(text)))
     } else if is_script(path, directory, name, bytes) {
-        |text| settle(text, script)
+        |text| filter_until_stable(text, script)
     } else {
         return None;
     };
-    // A program, not text.
+    // A binary, not text.
     if bytes.contains(&0) {
         return Some(Ok(Vec::new()));
     }
-    let kept = filter(&String::from_utf8_lossy(bytes)).ok_or_else(confusing);
+    let kept = filter(&String::from_utf8_lossy(bytes)).ok_or_else(unparsable);
     Some(kept.map(String::into_bytes))
 }
 
-/// The answer of `systemctl show`.
+/// Filters the answer of `systemctl show`.
 pub(super) fn keep_systemctl_show(bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Unread::Malformed("the answer of systemctl is not UTF-8".to_owned()))?;
-    let kept = settle(text, |text| Some(systemctl_show(text))).ok_or_else(confusing)?;
+    let kept =
+        filter_until_stable(text, |text| Some(systemctl_show(text))).ok_or_else(unparsable)?;
     Ok(kept.into_bytes())
 }
 
-/// Nothing that is safe could be made of a text.
-fn confusing() -> Unread {
+/// The error for text that cannot be made safe.
+fn unparsable() -> Unread {
     Unread::Malformed(
         "it is nested too deeply, or its quoting is too confused, to be taken apart".to_owned(),
     )
@@ -128,13 +129,13 @@ fn is_script(path: &str, directory: &str, name: &str, bytes: &[u8]) -> bool {
     let in_run_parts_directory = directory
         .strip_prefix("etc/")
         .is_some_and(|below| below.starts_with("cron.") || below.starts_with("periodic/"));
-    // Configuration files, which other parts know better, do not begin like this.
+    // Configuration files, which other filters handle, do not start like this.
     let is_called = CALLED_BELOW.iter().any(|below| path.starts_with(below))
         && (bytes.starts_with(b"#!") || suffix(name) == "sh");
     in_run_parts_directory || is_called
 }
 
-/// A value of plain characters, else what stands for one that is taken out.
+/// Returns a value if it consists of plain characters, otherwise the placeholder for removed text.
 fn plain_value<'v>(value: &'v str, more: &str) -> &'v str {
     let plain = value.len() <= 1024
         && value
@@ -143,7 +144,7 @@ fn plain_value<'v>(value: &'v str, more: &str) -> &'v str {
     if plain && !value.contains("://") {
         value
     } else {
-        TAKEN_OUT
+        REDACTED
     }
 }
 
@@ -155,27 +156,28 @@ fn setting(name: &str, value: &str) -> String {
     }
 }
 
-/// The wrong word of a malformed line, where it is a number or a list of them.
+/// Returns the wrong word of a malformed line if it is a number or a list of numbers.
 fn wrong_word(found: &str) -> &str {
     let numbers = |c: char| c.is_ascii_digit() || "*/,~-".contains(c);
     if found.len() <= 16 && found.chars().all(numbers) {
         found
     } else {
-        TAKEN_OUT
+        REDACTED
     }
 }
 
-/// A command line within a crontab or anacrontab: never empty, always one line.
+/// Filters a command line in a crontab or anacrontab: the result is never empty and always one
+/// line.
 fn command_line(command: &str) -> String {
     let in_one_line = |text: &str| Some(reduce(text)?.replace('\n', " ").trim().to_owned());
-    match settle(command, in_one_line) {
+    match filter_until_stable(command, in_one_line) {
         Some(reduced) if reduced.is_empty() => ":".to_owned(),
         Some(reduced) => reduced,
-        None => TAKEN_OUT.to_owned(),
+        None => REDACTED.to_owned(),
     }
 }
 
-/// Lines one by one, so that their numbers stay.
+/// Filters line by line, so that line numbers are preserved.
 fn by_line(text: &str, reduce: impl Fn(&str) -> String) -> String {
     let mut kept: Vec<String> = text.lines().map(reduce).collect();
     if text.ends_with('\n') {
@@ -248,7 +250,7 @@ fn script(text: &str) -> Option<String> {
     Some(format!("{}{body}", interpreter.unwrap_or_default()))
 }
 
-/// The beginning of a script that is looked at, in whole lines.
+/// Returns the beginning of a script that is scanned, in whole lines.
 fn bounded(text: &str) -> &str {
     if text.len() <= SCRIPT_BYTES_MAX {
         return text;
@@ -273,7 +275,7 @@ fn unit(text: &str) -> String {
     };
     for (name, line) in &unit.sections {
         let known = UNIT_KEYS.iter().any(|(section, _)| section == name);
-        put(*line, format!("[{}]", if known { name } else { TAKEN_OUT }));
+        put(*line, format!("[{}]", if known { name } else { REDACTED }));
     }
     for assignment in &unit.assignments {
         if let Some(kept) = unit_assignment(assignment) {
@@ -282,7 +284,7 @@ fn unit(text: &str) -> String {
     }
     for error in &unit.errors {
         let is_section = error.found.starts_with('[');
-        let kept = if is_section { "[…" } else { TAKEN_OUT };
+        let kept = if is_section { "[…" } else { REDACTED };
         let line = error.line.and_then(|line| usize::try_from(line).ok());
         put(line.unwrap_or_default(), kept.to_owned());
     }
@@ -300,7 +302,7 @@ fn unit_assignment(assignment: &unit_file::Assignment) -> Option<String> {
         value,
         ..
     } = assignment;
-    // An empty condition of any kind takes back all before it.
+    // An empty condition of any kind resets all before it.
     let resets = section == "Unit" && key.starts_with("Condition") && value.is_empty();
     if resets {
         return Some("ConditionPathExists=".to_owned());
@@ -316,12 +318,13 @@ fn unit_assignment(assignment: &unit_file::Assignment) -> Option<String> {
     Some(format!("{key}={value}"))
 }
 
-/// A command line that no shell reads.
+/// Filters a command line that runs without a shell.
 fn reduce_exec(line: &str) -> String {
-    reduce_plain(line).unwrap_or_else(|| TAKEN_OUT.to_owned())
+    reduce_plain(line).unwrap_or_else(|| REDACTED.to_owned())
 }
 
-/// The value of an `ExecStart=`: command lines with their prefixes, separated by semicolons.
+/// Filters the value of an `ExecStart=`: command lines with their prefixes, separated by
+/// semicolons.
 fn exec(value: &str) -> String {
     let lines: Vec<String> = plain_commands(value)
         .into_iter()
@@ -336,7 +339,7 @@ fn exec(value: &str) -> String {
             let arguments = words.nth(1).unwrap_or_default();
             let reduced = reduce_exec(&format!("{program} {arguments}"));
             let (program, arguments) = reduced.split_once(' ').unwrap_or((&reduced, ""));
-            format!("{prefix}{program} {TAKEN_OUT} {arguments}")
+            format!("{prefix}{program} {REDACTED} {arguments}")
                 .trim_end()
                 .to_owned()
         })
@@ -366,7 +369,7 @@ fn systemctl_show(text: &str) -> String {
                     .find_map(|field| field.split_once("path="))
                     .map(|(_, path)| path.trim())
                     .filter(|path| is_safe_path(path));
-                let path = path.unwrap_or(TAKEN_OUT);
+                let path = path.unwrap_or(REDACTED);
                 let command = reduce_exec(command);
                 kept.push_str("{ path=");
                 kept.push_str(path);

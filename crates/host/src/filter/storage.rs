@@ -1,4 +1,4 @@
-//! What of sysfs, mountinfo, fstab, crypttab, lvm.conf and the dm tables may be kept.
+//! Filters sysfs, mountinfo, fstab, crypttab, lvm.conf and the dm tables.
 
 use crate::command::DriveTool;
 use crate::parse::fields::split_options;
@@ -6,9 +6,9 @@ use crate::parse::{dm_table, drive_log, fstab, lvm_conf, mdstat, mountinfo};
 use crate::unread::Unread;
 use std::fmt::Write as _;
 
-/// raid456's word on discards of parity RAIDs.
+/// raid456's parameter for discards on parity RAIDs.
 pub(crate) const RAID456_PATH: &str = "sys/module/raid456/parameters/devices_handle_discard_safely";
-/// Attributes below `sys/block/DISK/`. A `*` stands for one name.
+/// Attributes below `sys/block/DISK/`. A `*` matches one name.
 const DISK_ATTRIBUTES: &[&str] = &[
     "*/dev",
     "*/partition",
@@ -53,10 +53,11 @@ const ATTRIBUTES: &[&str] = &[
     "sys/class/scsi_host/*/proc_name",
 ];
 
-/// The kernel writes one page at most.
+/// The kernel writes at most one page.
 const ATTRIBUTE_BYTES_MAX: usize = 4096;
 
-/// Mount options whose values say how a filesystem works. Of all others only the name is kept.
+/// Mount options whose values describe how a filesystem works. Other options are kept without their
+/// values.
 const MOUNT_VALUES: &[&str] = &[
     "access",
     "active_logs",
@@ -153,7 +154,7 @@ const CRYPT_VALUES: &[&str] = &[
     "x-systemd.device-timeout",
 ];
 
-/// Options without a value that are kept even behind a dropped value.
+/// Options without a value that are kept even after a dropped value.
 const FLAGS: &[&str] = &[
     "_netdev",
     "async",
@@ -192,7 +193,7 @@ const FLAGS: &[&str] = &[
     "X-fstrim.notrim",
 ];
 
-/// Files of the storage part: sysfs, mountinfo, mdstat, fstab, crypttab, lvm.conf.
+/// Filters the storage files: sysfs, mountinfo, mdstat, fstab, crypttab, lvm.conf.
 pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> {
     let text = || String::from_utf8_lossy(bytes);
     match path {
@@ -211,14 +212,14 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> 
     }
 }
 
-/// Device-mapper tables without keys.
-// The signature is that of the other command filters, which can fail.
+/// Removes keys from device-mapper tables.
+// Returns a Result like the other command filters, which can fail.
 #[allow(clippy::unnecessary_wraps)]
 pub(super) fn keep_dm_table(bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     Ok(dm_table::sanitise(&String::from_utf8_lossy(bytes)).into_bytes())
 }
 
-/// A drive's counters of writes; its serial number, model and all else go.
+/// Keeps a drive's write counters; removes its serial number, model and everything else.
 pub(super) fn keep_drive_log(tool: DriveTool, bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     drive_log::reduce(tool, bytes)
 }
@@ -235,7 +236,7 @@ fn is_attribute(path: &str) -> bool {
     ATTRIBUTES.iter().any(|known| matches(known, path))
 }
 
-/// Whether a path has a pattern's form, part by part.
+/// Whether a path matches a pattern component by component.
 fn matches(pattern: &str, path: &str) -> bool {
     let mut parts = path.split('/');
     pattern.split('/').all(|wanted| {
@@ -249,7 +250,7 @@ fn is_name(part: &str) -> bool {
     !matches!(part, "" | "." | "..")
 }
 
-/// Lines as they stand, secrets in sources and options left out; see [`mountinfo::parse`].
+/// Keeps lines as they are, without secrets in sources and options; see [`mountinfo::parse`].
 fn keep_mountinfo(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -275,7 +276,7 @@ fn keep_mountinfo(text: &str) -> String {
                     };
                 }
             }
-            // Not a mount: nothing in it can be told from a secret but its first fields.
+            // Not a mount: anything after the first fields could be a secret.
             None => fields.truncate(5),
         }
         kept.push_str(&fields.join(" "));
@@ -286,7 +287,8 @@ fn keep_mountinfo(text: &str) -> String {
     kept
 }
 
-/// Entries at their line; comments and key files left out, malformed lines become `-`.
+/// Keeps entries at their line numbers; comments and key files are removed, malformed lines become
+/// `-`.
 fn keep_table(text: &str, entry: impl Fn(&[&str]) -> Option<String>) -> String {
     let mut kept = String::new();
     let mut next = 1;
@@ -338,9 +340,9 @@ fn keep_crypttab(text: &str) -> String {
     })
 }
 
-/// An option list without values that nothing vouches for.
+/// Filters an option list: values that are not known to be safe are removed.
 ///
-/// A secret may hold a comma, and then its tail looks like options of its own: behind a dropped
+/// A secret may contain a comma, and then its tail looks like separate options: after a dropped
 /// value only known options are kept.
 fn keep_options(list: &str, values: &[&str]) -> String {
     let mut dropped = false;
@@ -368,8 +370,8 @@ fn is_option_name(name: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
 }
 
-/// A source without `user:password@`, without the query of a URL, and without the settings of a
-/// remote that is described in place (`:sftp,host=h,pass=p:/path`).
+/// Removes from a source `user:password@`, the query string of a URL, and the settings of a remote
+/// that is defined inline (`:sftp,host=h,pass=p:/path`).
 fn keep_source(source: &str) -> String {
     let settings = source
         .match_indices(',')
@@ -403,7 +405,7 @@ fn keep_source(source: &str) -> String {
     let Some((user, place)) = rest.rsplit_once('@') else {
         return source.to_owned();
     };
-    // `server:/export@2` is a path with an @ in it.
+    // `server:/export@2` is a path that contains an @.
     let holds_password =
         (user.contains(':') && (is_url || !user.contains('/'))) || (is_url && user.contains('%'));
     if holds_password {
@@ -413,18 +415,18 @@ fn keep_source(source: &str) -> String {
     }
 }
 
-/// The one key that is looked at. The file has to be parsed for that: whether a line counts depends
-/// on its section.
+/// Keeps the one key that is used. This requires parsing the file: whether a line counts depends on
+/// its section.
 fn keep_lvm_conf(path: &str, text: &str) -> Result<Vec<u8>, Unread> {
     let config = lvm_conf::parse(path, text).map_err(|error| {
-        // Without what was found there.
+        // The error without the text that was found.
         let line = error.line.unwrap_or_default();
         Unread::Malformed(format!("line {line}: expected {}", error.expected))
     })?;
     if config.get(lvm_conf::ISSUE_DISCARDS).is_none() {
         return Ok(Vec::new());
     }
-    // A value that is no boolean means LVM's default.
+    // A value that is not a boolean means LVM's default.
     let value = u8::from(config.boolean(lvm_conf::ISSUE_DISCARDS).unwrap_or(false));
     Ok(format!("{} = {value}\n", lvm_conf::ISSUE_DISCARDS).into_bytes())
 }
@@ -439,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_the_attributes_that_are_read() {
+    fn exactly_the_attributes_in_use_are_kept() {
         for path in [
             "sys/block/sda/size",
             "sys/block/sda/queue/discard_max_bytes",
@@ -472,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn mount_options_lose_secrets_and_keep_what_matters() {
+    fn filtering_mount_options_removes_only_secrets() {
         let text = "28 1 9:0 / /mnt/x rw,relatime shared:1 - xfs /dev/md0 rw,discard,logbufs=8,sunit=1024\n\
                     30 1 0:50 / /mnt/c rw - cifs //bob:hunter2@srv/share rw,vers=3.0,username=bob,password=hun,ter2,x=ter2,soft\n\
                     31 1 0:51 / /mnt/s rw - fuse.rclone https://u:hunter2@h/p?token=hunter2 rw,user_id=0\n";
@@ -489,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_that_only_look_like_credentials_stay() {
+    fn lookalikes_of_credentials_are_kept() {
         for source in [
             "/dev/md0",
             "server:/export@2",
@@ -507,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn fstab_loses_comments_and_secrets_and_keeps_its_lines() {
+    fn filtering_fstab_removes_comments_and_secrets() {
         let text = "# my password is hunter2\n\
                     UUID=1 / ext4 errors=remount-ro,discard 0 1 # hunter2\n\
                     \n\
@@ -530,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn crypttab_loses_key_files() {
+    fn filtering_crypttab_removes_key_files() {
         let text =
             "# c\ndata UUID=8 /root/data.key luks,discard,header=/boot/h,tries=1\nbare /dev/sdc\n";
         assert_eq!(
@@ -540,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn lvm_conf_is_cut_to_the_one_key() {
+    fn lvm_conf_is_reduced_to_one_key() {
         let text =
             "devices {\n\t# issue_discards = 0\n\tissue_discards = 1\n\tfilter = [ \"a|x|\" ]\n}\n";
         assert_eq!(kept(lvm_conf::PATH, text), "devices/issue_discards = 1\n");
@@ -554,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn dm_tables_lose_keys() {
+    fn filtering_dm_tables_removes_keys() {
         let text = b"c0: 0 8 crypt aes-xts-plain64 00112233445566778899aabbccddeeff 0 8:0 4096 1 allow_discards\n";
         assert_eq!(
             keep_dm_table(text).unwrap(),
@@ -585,7 +587,7 @@ mod tests {
             before in prop::collection::vec("(rw|vers=3.0|noatime|uid=0)", 0..3),
             name in "(password|pass|secret|credentials|token)",
         ) {
-            // Blanks in a value are escaped in both files; the tail behind a comma is cut off.
+            // Spaces in a value are escaped in both files; the tail after a comma is cut off.
             let options = [before, vec![format!("{name}={password}")]].concat().join(",");
             for (path, line) in [
                 (mountinfo::PATH, format!("1 2 0:3 / /m rw - cifs //s/x {options}\n")),

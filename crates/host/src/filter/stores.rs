@@ -1,4 +1,4 @@
-//! Files of the stores and platform parts: command lines, configurations, os-release, DMI.
+//! Filters the files of stores and the platform: command lines, configurations, os-release, DMI.
 
 mod config;
 mod platform;
@@ -6,9 +6,9 @@ mod process;
 
 use crate::unread::Unread;
 
-/// Files of the stores and platform parts.
+/// Filters the files of stores and the platform.
 pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> {
-    // A container's files are those of a host, seen through proc/PID/root.
+    // A container's files are filtered like a host's; they are seen through proc/PID/root.
     let inside = process::in_root_of_process(path).unwrap_or(path);
     if inside == "var/lib/dpkg/status" {
         return Some(Ok(config::keep_dpkg_status(bytes)));

@@ -1,39 +1,39 @@
-//! anacrontab(5) and anacron's stamps.
+//! anacrontab(5) and anacron's timestamp files.
 
 use super::crontab;
 use super::fields::note;
 use facts::InputError;
 use jiff::civil::Date;
 
-/// An anacrontab taken apart.
+/// A parsed anacrontab.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Anacrontab {
-    /// Jobs in their order.
+    /// Jobs in file order.
     pub entries: Vec<Entry>,
-    /// Lines that are neither job, nor environment, nor comment.
+    /// Lines that are neither a job, nor an environment setting, nor a comment.
     pub errors: Vec<InputError>,
 }
 
 /// One job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// 1-based line.
+    /// 1-based line number.
     pub line: usize,
-    /// Days, or `@daily`, `@weekly`, `@monthly`, `@yearly`.
+    /// Number of days, or `@daily`, `@weekly`, `@monthly`, `@yearly`.
     pub period: String,
-    /// Minutes after anacron starts.
+    /// Delay in minutes after anacron starts.
     pub delay_min: u32,
-    /// Name of the job and of its stamp.
+    /// Job identifier, also the name of its timestamp file.
     pub identifier: String,
-    /// The command line for the shell.
+    /// The shell command line.
     pub command: String,
-    /// `RANDOM_DELAY` in force, minutes.
+    /// `RANDOM_DELAY` in effect, in minutes.
     pub random_delay_min: Option<u32>,
-    /// `START_HOURS_RANGE` in force: first and last hour.
+    /// `START_HOURS_RANGE` in effect: first and last hour.
     pub start_hours: Option<(u8, u8)>,
 }
 
-/// One line, as the parser and the filter see it.
+/// One line, as used by the parser and the filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line<'t> {
     Nothing,
@@ -42,7 +42,7 @@ pub(crate) enum Line<'t> {
         period: &'t str,
         delay_min: u32,
         identifier: &'t str,
-        /// Where the command begins, in bytes.
+        /// Byte offset of the command.
         command_at: usize,
     },
     Wrong {
@@ -52,7 +52,7 @@ pub(crate) enum Line<'t> {
     },
 }
 
-/// Takes an anacrontab apart. `source` is its name in errors.
+/// Parses an anacrontab. `source` is its name in errors.
 pub fn parse(source: &str, text: &str) -> Anacrontab {
     let Anacrontab {
         mut entries,
@@ -173,7 +173,7 @@ fn hours(text: &str) -> Option<(u8, u8)> {
     (first <= 24 && last <= 24).then_some((first, last))
 }
 
-/// The day in a stamp: `20261115`.
+/// Parses the date in a timestamp file: `20261115`.
 pub fn parse_stamp(text: &str) -> Option<Date> {
     let digits = text.trim();
     if digits.len() != 8 || !digits.chars().all(|c| c.is_ascii_digit()) {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lines_are_reported_with_their_place() {
+    fn malformed_lines_are_reported_with_their_position() {
         let text = "0 5 a b\n7 x a b\n7 10 a\nRANDOM_DELAY=often\n";
         let places: Vec<String> = parse("etc/anacrontab", text)
             .errors
@@ -247,7 +247,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(period in 1_u32..400, delay in 0_u32..1000, name in "[a-z.]{1,20}", command in "[a-z][a-z ]{0,20}[a-z]") {
+        fn formatted_entries_are_parsed(period in 1_u32..400, delay in 0_u32..1000, name in "[a-z.]{1,20}", command in "[a-z][a-z ]{0,20}[a-z]") {
             let text = format!("{period} {delay}\t{name}  {command}\n");
             let parsed = parse("x", &text);
             prop_assert_eq!(parsed.entries.len(), 1);

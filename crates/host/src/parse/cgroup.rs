@@ -1,7 +1,7 @@
-//! Whether a process runs in a container: `proc/PID/cgroup`.
+//! Detects from `proc/PID/cgroup` whether a process runs in a container.
 
-/// The part of a cgroup path that a container runtime leaves, as it is kept in bundles, and the
-/// runtime. Ids of containers are not kept.
+/// The parts of cgroup paths created by container runtimes, as kept in bundles, and the runtimes.
+/// Container ids are not kept.
 const RUNTIMES: [(&str, &str); 8] = [
     ("kubepods", "kubernetes"),
     ("docker", "docker"),
@@ -13,8 +13,8 @@ const RUNTIMES: [(&str, &str); 8] = [
     ("garden", "garden"),
 ];
 
-/// The runtime's mark in the content of `proc/PID/cgroup`; `None` outside of containers, and inside
-/// one that has a cgroup namespace of its own.
+/// Returns the runtime's marker in the contents of `proc/PID/cgroup`; `None` outside of containers,
+/// and inside one with its own cgroup namespace.
 pub(crate) fn marker(cgroup: &str) -> Option<&'static str> {
     let has = |mark: &str| {
         cgroup
@@ -41,7 +41,7 @@ pub(crate) fn marker(cgroup: &str) -> Option<&'static str> {
         .find(|mark| has(mark))
 }
 
-/// The runtime that leaves a mark.
+/// Returns the runtime for a marker.
 pub(crate) fn runtime(marker: &str) -> &'static str {
     RUNTIMES
         .iter()
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runtimes_are_told_by_their_cgroups() {
+    fn runtimes_are_detected_by_their_cgroups() {
         let of = |cgroup| marker(cgroup).map(runtime);
         assert_eq!(of("4:memory:/docker/0123abcd\n"), Some("docker"));
         assert_eq!(
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_its_own_mark() {
+    fn markers_are_idempotent() {
         for (mark, _) in RUNTIMES {
             assert_eq!(marker(&format!("0::/{mark}\n")), Some(mark));
         }

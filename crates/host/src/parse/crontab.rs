@@ -3,46 +3,46 @@
 use super::fields::note;
 use facts::InputError;
 
-/// Whose crontab it is.
+/// Kind of crontab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `/etc/crontab` and `/etc/cron.d/*`: each entry names a user.
     System,
-    /// A user's own: no column for the user.
+    /// A user's own crontab: no user column.
     User,
 }
 
-/// A crontab taken apart.
+/// A parsed crontab.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Crontab {
-    /// Entries in their order.
+    /// Entries in file order.
     pub entries: Vec<Entry>,
-    /// Lines that are neither entry, nor environment, nor comment.
+    /// Lines that are neither an entry, nor an environment setting, nor a comment.
     pub errors: Vec<InputError>,
-    /// Environment settings in their order, quotes undone.
+    /// Environment settings in file order, unquoted.
     pub env: Vec<(String, String)>,
-    /// The last line has no line end. Debian's cron ignores such a file.
+    /// Whether the last line lacks a line ending. Debian's cron ignores such a file.
     pub is_cut: bool,
 }
 
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// 1-based line.
+    /// 1-based line number.
     pub line: usize,
-    /// Five fields separated by one blank, or a name such as `@weekly`.
+    /// Five fields separated by one space, or a nickname such as `@weekly`.
     pub schedule: String,
     /// The user, in system crontabs.
     pub user: Option<String>,
-    /// The command line for the shell, `\%` undone.
+    /// The shell command line, with `\%` unescaped.
     pub command: String,
-    /// What the command reads from its standard input: the text after the first `%`.
+    /// Standard input of the command: the text after the first `%`.
     pub input: Option<String>,
-    /// `CRON_TZ` in force at this line.
+    /// `CRON_TZ` in effect for this line.
     pub time_zone: Option<String>,
 }
 
-/// Names that stand for five fields.
+/// Nicknames for five fields.
 const NICKNAMES: &[&str] = &[
     "@reboot",
     "@yearly",
@@ -98,31 +98,31 @@ const FIELDS: [Field; 5] = [
     },
 ];
 
-/// One line, as the parser and the filter see it. Offsets are in bytes.
+/// One line, as used by the parser and the filter. Offsets are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line<'t> {
-    /// Empty or a comment.
+    /// Empty line or comment.
     Nothing,
-    /// `NAME = value`, quotes undone.
+    /// `NAME = value`, unquoted.
     Setting(&'t str, &'t str),
     /// An entry.
     Entry {
         schedule: String,
         user: Option<&'t str>,
-        /// Where the command begins.
+        /// Offset of the command.
         command_at: usize,
     },
     /// Anything else.
     Wrong {
         expected: String,
-        /// Where the wrong part begins; what stands before is right.
+        /// Offset of the first wrong part; everything before it is right.
         at: usize,
         found: &'t str,
     },
 }
 
-/// Takes a crontab apart. `source` is its name in errors. Never fails as a whole: what is wrong
-/// stands in `errors`.
+/// Parses a crontab. `source` is its name in errors. Never fails as a whole: malformed lines are
+/// collected in `errors`.
 pub fn parse(source: &str, text: &str, kind: Kind) -> Crontab {
     let mut crontab = Crontab {
         is_cut: !text.is_empty() && !text.ends_with('\n'),
@@ -169,7 +169,7 @@ pub fn parse(source: &str, text: &str, kind: Kind) -> Crontab {
 }
 
 pub(crate) fn classify(line: &str, kind: Kind) -> Line<'_> {
-    // `lines` leaves the carriage return of a last line without line feed.
+    // `lines` keeps the carriage return of a last line without line feed.
     let line = line.trim_end();
     let mut position = line.len() - line.trim_start().len();
     if position == line.len() || line[position..].starts_with('#') {
@@ -235,7 +235,7 @@ pub(crate) fn classify(line: &str, kind: Kind) -> Line<'_> {
     }
 }
 
-/// The next word at or after an offset, and where it begins.
+/// Returns the next word at or after an offset, and its offset.
 fn next_word(line: &str, from: usize) -> Option<(usize, &str)> {
     let rest = &line[from..];
     let at = from + (rest.len() - rest.trim_start().len());
@@ -243,7 +243,7 @@ fn next_word(line: &str, from: usize) -> Option<(usize, &str)> {
     Some((at, word))
 }
 
-/// `NAME = value`, either in matching quotes.
+/// Parses `NAME = value`, either in matching quotes.
 pub(crate) fn setting(line: &str) -> Option<(&str, &str)> {
     let quote = line.chars().next().filter(|c| matches!(c, '"' | '\''));
     let (name, rest) = match quote {
@@ -262,8 +262,8 @@ pub(crate) fn setting(line: &str) -> Option<(&str, &str)> {
     Some((name, unquoted.unwrap_or(value)))
 }
 
-/// The command and its input: an unescaped `%` ends the command, further ones are line ends of the
-/// input, and `\%` is a percent sign.
+/// Splits the command from its input: an unescaped `%` ends the command, further ones are line
+/// breaks in the input, and `\%` is a percent sign.
 pub(crate) fn split_input(text: &str) -> (String, Option<String>) {
     let text = text.trim_end();
     let mut parts = [String::new(), String::new()];
@@ -311,7 +311,7 @@ impl Field {
         } else if let Some((first, last)) = range.split_once('-') {
             matches!((self.number(first), self.number(last)), (Some(first), Some(last)) if first <= last)
         } else if let Some((first, last)) = range.split_once('~') {
-            // cronie 1.6: a random value of the range, either end may be left out.
+            // cronie 1.6: a random value from the range; either end may be omitted.
             (first.is_empty() || self.number(first).is_some())
                 && (last.is_empty() || self.number(last).is_some())
         } else {
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lines_are_reported_with_their_place() {
+    fn malformed_lines_are_reported_with_their_position() {
         let text = "61 * * * * root a\n0 5 * *\n@fortnightly root a\n0 0 * * 5-1 root a\n0 0 * * * /bin/a\n0 0 * * * root\n*/0 * * * * root a\n";
         let crontab = parse("etc/crontab", text, Kind::System);
         assert_eq!(crontab.entries, []);

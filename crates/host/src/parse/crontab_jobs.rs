@@ -1,15 +1,15 @@
-//! A crontab by itself, without the host that it is from.
+//! Parses a crontab on its own, without the host that it comes from.
 
 use super::crontab::{self, Crontab, Kind};
 use super::shell::script::{Origin, scan};
 use facts::InputError;
 use facts::host::{Job, Trigger};
 
-/// The longest crontab that is read, in bytes.
+/// Maximum length of a crontab, in bytes.
 pub const CRONTAB_BYTES_MAX: u64 = 1 << 20;
-/// More jobs than a sound host has.
+/// More jobs than any real host has.
 pub(crate) const JOBS_MAX: usize = 20_000;
-/// Accounts that crontabs of packages and administrators name.
+/// Common account names in crontabs of packages and administrators.
 const ACCOUNTS: &[&str] = &[
     "admin",
     "backup",
@@ -26,17 +26,17 @@ const ACCOUNTS: &[&str] = &[
     "www-data",
 ];
 
-/// The jobs of a crontab that somebody hands in: a user's own (`crontab -l`), or one of the system
-/// with a column for the user. Which of the two it is, its path tells (`etc/crontab`, `cron.d`), or
-/// else its content: a system crontab has a well-known account in the user's place in at least half
-/// of its lines.
+/// Parses the jobs of a crontab supplied by the user: a user's own (`crontab -l`), or a system one
+/// with a user column. Which of the two it is follows from the path (`etc/crontab`, `cron.d`),
+/// otherwise from the contents: a system crontab has a well-known account in the user column in at
+/// least half of its lines.
 ///
 /// Jobs are named after their line, `FILE:LINE`, or after the directory whose scripts they start,
-/// `cron.weekly`. What the command runs is told as far as the line alone tells it; conditions in it
-/// (`test -x ...`) are taken as met.
+/// `cron.weekly`. What a command runs is determined from the line alone; conditions in it (`test -x
+/// ...`) are assumed to hold.
 ///
 /// # Errors
-/// At the first line that cannot be read, and where there is no job at all.
+/// At the first malformed line, and if there is no job at all.
 pub fn from_crontab(source: &str, text: &str) -> Result<Vec<Job>, InputError> {
     let crontab = crontab::parse(source, text, kind(source, text));
     if let Some(error) = crontab.errors.into_iter().next() {
@@ -80,12 +80,13 @@ pub fn from_crontab(source: &str, text: &str) -> Result<Vec<Job>, InputError> {
     Ok(jobs.collect())
 }
 
-/// The text of a crontab's file.
+/// Decodes the text of a crontab file.
 ///
 /// # Errors
-/// What the file is instead: longer than [`CRONTAB_BYTES_MAX`], empty, binary, not UTF-8.
+/// If the file is longer than [`CRONTAB_BYTES_MAX`], empty, binary, or not UTF-8; the error says
+/// which.
 pub fn text(bytes: Vec<u8>) -> Result<String, String> {
-    // Before anything that the length may have cut.
+    // Checked first, because a file that long may have been truncated.
     if bytes.len() as u64 > CRONTAB_BYTES_MAX {
         return Err(format!("a file of more than {CRONTAB_BYTES_MAX} bytes"));
     }
@@ -101,17 +102,18 @@ pub fn text(bytes: Vec<u8>) -> Result<String, String> {
     })
 }
 
-/// The jobs of a crontab as [`from_crontab`], with the program in their names.
+/// Parses the jobs of a crontab like [`from_crontab`], with the program in their names.
 ///
 /// # Errors
-/// As [`from_crontab`].
+/// Same as [`from_crontab`].
 pub fn named_by_program(source: &str, text: &str) -> Result<Vec<Job>, InputError> {
     let mut jobs = from_crontab(source, text)?;
     name_by_program(&mut jobs);
     Ok(jobs)
 }
 
-/// Adds the program to the name of each job that is named after its line alone: `/etc/crontab:2 fstrim`.
+/// Appends the program to the name of each job that is named after its line alone: `/etc/crontab:2
+/// fstrim`.
 pub fn name_by_program(jobs: &mut [Job]) {
     for job in jobs {
         let line = job.defined_in.rsplit_once(':').map(|(_, line)| line);
@@ -125,7 +127,7 @@ pub fn name_by_program(jobs: &mut [Job]) {
     }
 }
 
-/// A job with nothing but its name and its place.
+/// Returns a job with only its name and location.
 pub(crate) fn empty_job(name: String, defined_in: String) -> Job {
     Job {
         name,
@@ -145,7 +147,7 @@ fn kind(source: &str, text: &str) -> Kind {
     if source.ends_with("etc/crontab") || directories.next() == Some("cron.d") {
         return Kind::System;
     }
-    // Read as a user's, the account is the first word of the command.
+    // When parsed as a user's crontab, the account is the first word of the command.
     let Crontab { entries, .. } = crontab::parse(source, text, Kind::User);
     let with_account = entries
         .iter()
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_crontab_has_users() {
+    fn a_system_crontab_has_a_user_column() {
         let jobs = from_crontab("my.crontab", SYSTEM).expect("readable");
         assert_eq!(
             names(&jobs),
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_s_own_crontab_has_none() {
+    fn a_users_own_crontab_has_no_user_column() {
         let text = "CRON_TZ=UTC\n0 3 * * * pg_dump -h db1 prod | gzip > /backup/x.gz\n@weekly root-check\n";
         let jobs = from_crontab("crontab.txt", text).expect("readable");
         assert_eq!(names(&jobs), ["crontab.txt:2", "crontab.txt:3"]);
@@ -209,7 +211,7 @@ mod tests {
         assert!(
             matches!(&jobs[0].triggers[0], Trigger::Cron { time_zone: Some(zone), .. } if zone == "UTC")
         );
-        // Its path says more than its content.
+        // The path takes precedence over the contents.
         let jobs = from_crontab("/x/etc/cron.d/app", "0 3 * * * app run\n").expect("readable");
         assert_eq!(jobs[0].user.as_deref(), Some("app"));
     }
@@ -221,7 +223,7 @@ mod tests {
             refuse("0 3 * * * backup-all\n61 * * * * x\n"),
             "c:2:1: expected a minute from 0 to 59, found \"61\""
         );
-        // One without a user among those that have one.
+        // A line without a user among lines that have one.
         assert_eq!(
             refuse("0 3 * * * root a\n0 4 * * * root b\n0 5 * * * /bin/c\n"),
             "c:3:11: expected a user name, found \"/bin/c\""
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_crontab_is_named() {
+    fn files_that_are_not_crontabs_are_rejected() {
         let found = |bytes: &[u8]| super::text(bytes.to_vec()).unwrap_err();
         assert_eq!(found(b""), "an empty file");
         assert_eq!(found(b" \n\n"), "an empty file");

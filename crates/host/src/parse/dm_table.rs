@@ -1,9 +1,10 @@
-//! Device-mapper tables in the form of `dmsetup table`, one `NAME: START LENGTH TYPE ARGS` a line.
+//! Device-mapper tables in the format of `dmsetup table`, one `NAME: START LENGTH TYPE ARGS` per
+//! line.
 //!
-//! Encrypting targets carry their keys. This module drops them before any fact exists: of the
-//! arguments only those are kept that an allow-list knows (devices, whole numbers, option words, and
-//! the cipher where its place is certain). Everything else becomes `-`. The arguments are described
-//! in the kernel's `Documentation/admin-guide/device-mapper/`.
+//! Encrypting targets contain their keys. This module drops them before any fact exists: it keeps
+//! only those arguments that are on an allow-list (devices, integers, option words, and the cipher
+//! where its position is certain). Everything else becomes `-`. The arguments are documented in the
+//! kernel's `Documentation/admin-guide/device-mapper/`.
 
 use super::fields::note;
 use facts::InputError;
@@ -14,14 +15,14 @@ use std::fmt::{self, Write as _};
 /// Name of the recorded answer, for errors and evidence.
 pub const PATH: &str = "cmd/dmsetup_table";
 
-/// What `dmsetup table` says when there is none.
+/// What `dmsetup table` prints when there are no devices.
 const NO_TABLES: &str = "No devices found";
 
-/// What stands where something was dropped.
+/// Replaces dropped arguments.
 const DROPPED: &str = "-";
 
-/// Targets whose numbers may be kept: none of them takes a key, a digest or a path that could look
-/// like a number.
+/// Targets whose numeric arguments may be kept: none of them takes a key, a digest or a path that
+/// could look like a number.
 const NUMBERS_KEPT: &[&str] = &[
     "cache",
     "clone",
@@ -45,7 +46,7 @@ const NUMBERS_KEPT: &[&str] = &[
     "zoned",
 ];
 
-/// Option words of any target.
+/// Option words of all targets.
 const WORDS: &[&str] = &[
     "D",
     "J",
@@ -137,7 +138,7 @@ const WORDS: &[&str] = &[
     "writethrough",
 ];
 
-/// Options of the form `WORD:NUMBER` of crypt and integrity targets.
+/// Options of the form `WORD:NUMBER`, in crypt and integrity targets.
 const NUMBERED_WORDS: &[&str] = &[
     "bitmap_flush_interval",
     "block_size",
@@ -150,23 +151,24 @@ const NUMBERED_WORDS: &[&str] = &[
     "sectors_per_bit",
 ];
 
-/// Options of the form `WORD:ALGORITHM[:KEY]` of integrity targets.
+/// Options of the form `WORD:ALGORITHM[:KEY]`, in integrity targets.
 const KEYED_WORDS: &[&str] = &["internal_hash", "journal_crypt", "journal_mac"];
 
-/// Longest device name: `DM_NAME_LEN` is 128, the closing NUL included, and each byte may be escaped.
+/// Maximum length of a device name: `DM_NAME_LEN` is 128 including the final NUL, and each byte may
+/// be escaped.
 const NAME_BYTES_MAX: usize = 127 * 4;
 
 /// One device with its targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// Name below /dev/mapper, libdevmapper's `\xNN` escapes undone.
+    /// Name below /dev/mapper, without libdevmapper's `\xNN` escapes.
     pub name: String,
-    /// Targets; empty for a device without a live table.
+    /// Targets; empty if the device has no live table.
     pub targets: Vec<DmTarget>,
 }
 
-/// The tables, and the lines that are none. What a line held is never repeated in an error, since
-/// it could be a key.
+/// Parses the tables; also returns the malformed lines. Errors never quote a line, since it could
+/// contain a key.
 pub fn parse(text: &str) -> (Vec<Table>, Vec<InputError>) {
     let mut tables: Vec<Table> = Vec::new();
     let mut errors = Vec::new();
@@ -178,7 +180,7 @@ pub fn parse(text: &str) -> (Vec<Table>, Vec<InputError>) {
             continue;
         };
         let name = unmangle(line.name);
-        // dmsetup lists the targets of a device together.
+        // dmsetup lists the targets of a device consecutively.
         if tables.last().is_none_or(|table| table.name != name) {
             tables.push(Table {
                 name,
@@ -192,13 +194,13 @@ pub fn parse(text: &str) -> (Vec<Table>, Vec<InputError>) {
     (tables, errors)
 }
 
-/// The same text without keys: each line with what [`parse`] understands of it, a malformed line as
-/// `-`. Applying it twice changes nothing.
+/// Removes keys from the text: each line is reduced to what [`parse`] understands, a malformed line
+/// to `-`. Idempotent.
 pub fn sanitise(text: &str) -> String {
     let mut kept = String::new();
     let mut next = 0;
     for (index, line) in lines(text) {
-        // Line numbers stay, so that errors name the recorded line.
+        // Keep line numbers, so that errors refer to the recorded line.
         kept.extend(std::iter::repeat_n('\n', index - next));
         next = index + 1;
         match Line::read(line) {
@@ -210,8 +212,8 @@ pub fn sanitise(text: &str) -> String {
     kept
 }
 
-/// One sanitised line (without a line feed) from what the kernel answers; `None` where it is
-/// malformed.
+/// Returns one sanitized line (without a line feed) for a target from the kernel's answer; `None`
+/// if it is malformed.
 pub(crate) fn sanitise_target(
     name: &str,
     start_sectors: u64,
@@ -262,7 +264,8 @@ enum Argument<'t> {
 
 impl<'t> Line<'t> {
     fn read(line: &'t str) -> Option<Self> {
-        // A name may hold blanks and colons: it ends at the first colon that a target follows.
+        // A name may contain spaces and colons: it ends at the first colon that is followed by a
+        // target.
         let mut from = 0;
         while let Some(at) = line[from..].find(": ").map(|at| from + at) {
             if at > NAME_BYTES_MAX {
@@ -307,7 +310,7 @@ impl<'t> Target<'t> {
         arguments: &'t str,
     ) -> Option<Self> {
         let target_type = target_type.trim_end();
-        // DM_MAX_TYPE_NAME is 16, the closing NUL included.
+        // DM_MAX_TYPE_NAME is 16, including the final NUL.
         let is_type = (1..16).contains(&target_type.len())
             && target_type
                 .bytes()
@@ -382,7 +385,7 @@ impl<'t> Target<'t> {
 
 /// `CIPHER KEY IV_OFFSET DEVICE START [COUNT OPTION...]`.
 fn crypt<'t>(words: &[&'t str]) -> Vec<Argument<'t>> {
-    // Only where each thing stands at its place is it certain which one the key is.
+    // Only if every argument is in its expected position is it certain which one is the key.
     if let [cipher, _key, iv_offset, device, start, options @ ..] = words
         && is_algorithm(cipher)
         && let Some(iv_offset) = plain_number(iv_offset)
@@ -410,7 +413,7 @@ fn crypt<'t>(words: &[&'t str]) -> Vec<Argument<'t>> {
     words.iter().map(|word| listed(word, false)).collect()
 }
 
-/// A word, `sector_size:4096`, or `integrity:28:aead`, of which the name and the size are kept.
+/// A word, `sector_size:4096`, or `integrity:28:aead`, of which name and size are kept.
 fn crypt_option(word: &str) -> Argument<'_> {
     if let Some(rest) = word.strip_prefix("integrity:") {
         let size = rest.split(':').next().and_then(plain_number);
@@ -421,7 +424,7 @@ fn crypt_option(word: &str) -> Argument<'_> {
     numbered(word).unwrap_or_else(|| listed(word, false))
 }
 
-/// Numbers are kept by name only: a short all-digit word could be a key.
+/// Numbers are kept by option name only: a short word of digits could be a key.
 fn integrity(word: &str) -> Argument<'_> {
     if let Some((name, rest)) = word.split_once(':')
         && KEYED_WORDS.contains(&name)
@@ -464,7 +467,7 @@ fn numbered(word: &str) -> Option<Argument<'_>> {
     Some(Argument::NumberedWord(name, plain_number(number)?))
 }
 
-/// What every target may name: devices, words of the list, and numbers where they are harmless.
+/// Arguments common to all targets: devices, listed words, and numbers if these are harmless.
 fn listed(word: &str, numbers: bool) -> Argument<'_> {
     if let Some(device) = device_number::parse(word) {
         return Argument::Device(device);
@@ -478,26 +481,26 @@ fn listed(word: &str, numbers: bool) -> Argument<'_> {
     }
 }
 
-/// Whether this can be a device's name. With blanks in it, it may also be the rest of a damaged line,
-/// and then no word of it may be a key.
+/// Whether this may be a device name. With spaces in it, it may also be part of a damaged line, so
+/// none of its words may look like a key.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && (!text.contains(char::is_whitespace) || !holds_key(text))
 }
 
-/// Whether hexadecimal digits stand together that could be a key. The shortest one has 16.
+/// Whether there is a run of hexadecimal digits that could be a key. The shortest key has 16.
 fn holds_key(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_hexdigit())
         .any(|digits| digits.len() >= 16)
 }
 
-/// A number in decimal digits only, without leading zeros: it is written as it was read.
+/// Parses an unsigned decimal number without leading zeros, which is formatted exactly as read.
 fn plain_number(word: &str) -> Option<u64> {
     let plain = word.bytes().all(|b| b.is_ascii_digit()) && (word == "0" || !word.starts_with('0'));
     plain.then(|| word.parse().ok()).flatten()
 }
 
-/// Whether a word can be the name of an algorithm (`aes-xts-plain64`, `capi:xts(aes)-plain64`,
-/// `hmac(sha256)`), and not a key in hexadecimal digits.
+/// Whether a word may be the name of an algorithm (`aes-xts-plain64`, `capi:xts(aes)-plain64`,
+/// `hmac(sha256)`) and not a key in hexadecimal.
 fn is_algorithm(word: &str) -> bool {
     let named = word.len() <= 64
         && word.starts_with(|c: char| c.is_ascii_lowercase())
@@ -549,7 +552,7 @@ impl fmt::Display for Line<'_> {
     }
 }
 
-/// Undoes libdevmapper's escapes in a device name: `\x20` is a space.
+/// Decodes libdevmapper's escapes in a device name: `\x20` is a space.
 pub(crate) fn unmangle(name: &str) -> String {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name.as_bytes();
@@ -574,8 +577,8 @@ fn hex_digit(byte: u8) -> Option<u8> {
         .and_then(|digit| u8::try_from(digit).ok())
 }
 
-/// Escapes a name as the kernel holds it for the text form: what libdevmapper's whitelist lacks,
-/// except a backslash, since libdevmapper has escaped the name before.
+/// Escapes a kernel device name for the text format: all characters not on libdevmapper's
+/// whitelist, except backslashes, since libdevmapper has already escaped the name.
 fn mangle(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for byte in name.bytes() {

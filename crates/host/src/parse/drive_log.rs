@@ -1,43 +1,43 @@
-//! What drives count of their own writes: smartctl's and nvme-cli's JSON.
+//! Drives' own write counters, in the JSON output of smartctl and nvme-cli.
 //!
-//! Taken are numbers whose meaning is documented, and nothing else:
-//! - NVMe, log page 0x02: `data_units_written`, in units of 1000 * 512 bytes (NVMe base specification).
-//! - Datacenter NVMe SSD specification of OCP, log page 0xC0: "physical media units written", in bytes.
-//!   nvme-cli prints it as two halves of 64 bits, `hi` and `lo`; its key has spaces in the first
+//! Only numbers with a documented meaning are used:
+//! - NVMe, log page 0x02: `data_units_written`, in units of 1000 * 512 bytes (NVMe base
+//!   specification).
+//! - Datacenter NVMe SSD specification of OCP, log page 0xC0: "physical media units written", in
+//!   bytes. nvme-cli prints it as two 64-bit halves, `hi` and `lo`; its key has spaces in the first
 //!   version of the format and underscores in the second.
 //! - ATA device statistics, page 1, offset 24: logical sectors written (ACS-4).
-//! - Attributes of SATA drives whose name in smartctl's drive database has the unit in it, or which
-//!   their maker documents (Micron's 246 to 248). A number alone says nothing: makers use them for
-//!   different things. So the name has to fit as well.
+//! - Attributes of SATA drives whose name in smartctl's drive database includes the unit, or which
+//!   the manufacturer documents (Micron's 246 to 248). A number alone means nothing, because
+//!   manufacturers use it for different things, so the name has to match as well.
 //!
-//! [`reduce`] keeps these numbers at the place where the tool has them, so that what it keeps can be
-//! read by [`parse`] like the tool's own answer. Messages hold nothing of an answer: it has serial
-//! numbers in it.
+//! [`reduce`] keeps these numbers where the tool puts them, so that [`parse`] can read its result
+//! like the tool's own answer. Errors never quote an answer, which contains serial numbers.
 
 use crate::command::DriveTool;
 use crate::unread::Unread;
 use facts::host::MediaWrites;
 use serde_json::{Map, Value, json};
 
-/// Larger than any answer that is read here: smartctl's longest ones have some 100 KB.
+/// Larger than any answer read here: smartctl's longest are some 100 KB.
 pub const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// Longer than any name of a drive.
+/// Longer than any drive name.
 const NAME_BYTES_MAX: usize = 32;
 
-/// Bytes of a data unit of NVMe's log page 0x02.
+/// Bytes per data unit in NVMe's log page 0x02.
 const DATA_UNIT_BYTES: u64 = 1000 * 512;
 const SMART_LOG: &str = "nvme_smart_health_information_log";
 const DATA_UNITS: &str = "data_units_written";
 const DEVICE_STATISTICS: &str = "ata_device_statistics";
 const ATTRIBUTES: &str = "ata_smart_attributes";
-/// `hi` and `lo` of a number of 128 bits.
+/// The `hi` and `lo` halves of a 128-bit number.
 const HALVES: [&str; 2] = ["hi", "lo"];
-/// In either version of nvme-cli's format.
+/// The key in both versions of nvme-cli's format.
 const MEDIA_UNITS: [&str; 2] = [
     "Physical media units written",
     "physical_media_units_written",
 ];
-/// General statistics, and logical sectors written in them.
+/// The page of general statistics, and the offset of logical sectors written.
 const GENERAL_PAGE: u64 = 1;
 const SECTORS_OFFSET: u64 = 24;
 
@@ -58,38 +58,38 @@ const HOST_SECTORS: &str = "Total_LBAs_Written";
 const HOST_PAGES: &str = "Host_Program_Page_Count";
 const FTL_PAGES: [&str; 2] = ["FTL_Program_Page_Count", "Bckgnd_Program_Page_Cnt"];
 
-/// What an answer says; for what it does not say, why.
+/// The counters in an answer, or why they are unavailable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counts {
-    /// Bytes that hosts wrote.
+    /// Bytes written by hosts.
     pub host_bytes: Result<Count<u64>, String>,
-    /// What the drive wrote to its flash.
+    /// Amount written to flash.
     pub media: Result<Count<MediaWrites>, String>,
 }
 
-/// A number, with the key that it stands under and the form that it stands there in.
+/// A number, with its key and its original form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Count<T> {
-    /// The number.
+    /// The value.
     pub value: T,
-    /// Its key.
+    /// The key.
     pub key: &'static str,
-    /// As the drive says it: `7 * 512000 bytes`.
+    /// As reported by the drive: `7 * 512000 bytes`.
     pub shown: String,
 }
 
-/// Whether a drive's name can stand in a command and in a file's name as it is.
+/// Whether a drive name is safe to use as is in a command and in a file name.
 pub fn is_plain_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= NAME_BYTES_MAX
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// The answer without anything but the numbers that [`parse`] reads. What stands in the place of one
-/// and is none becomes `null`.
+/// Removes everything from an answer but the numbers that [`parse`] reads. Values that should be
+/// numbers but are not become `null`.
 ///
 /// # Errors
-/// [`Unread::TooLarge`], and [`Unread::Malformed`] for what is no JSON object.
+/// [`Unread::TooLarge`], and [`Unread::Malformed`] if it is not a JSON object.
 pub fn reduce(tool: DriveTool, bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     let answer = object(bytes)?;
     let mut kept = Map::new();
@@ -148,10 +148,10 @@ pub fn reduce(tool: DriveTool, bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     Ok(bytes)
 }
 
-/// What an answer says of writes.
+/// Parses the write counters in an answer.
 ///
 /// # Errors
-/// As [`reduce`].
+/// Same as [`reduce`].
 pub fn parse(tool: DriveTool, bytes: &[u8]) -> Result<Counts, Unread> {
     let answer = object(bytes)?;
     let not_here = || "this log does not hold it".to_owned();
@@ -175,7 +175,7 @@ fn object(bytes: &[u8]) -> Result<Map<String, Value>, Unread> {
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(Unread::Malformed("not a JSON object".to_owned())),
-        // serde_json's own words may repeat the answer's.
+        // serde_json's message may quote the answer.
         Err(error) => Err(Unread::Malformed(format!(
             "no JSON at line {}, column {}",
             error.line(),
@@ -184,8 +184,8 @@ fn object(bytes: &[u8]) -> Result<Map<String, Value>, Unread> {
     }
 }
 
-/// A whole number, or decimal digits in a string: what nvme-cli writes where its JSON library knows no
-/// 64 bits.
+/// Parses an integer, or decimal digits in a string, which nvme-cli writes if its JSON library does
+/// not support 64 bits.
 fn whole(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64(),
@@ -253,8 +253,8 @@ fn in_bytes(count: Count<u64>) -> Count<MediaWrites> {
 }
 
 fn smartctl(answer: &Map<String, Value>) -> Counts {
-    // smartctl(8): bit 0 is a wrong command line, bit 1 a drive that could not be opened. The others
-    // say how healthy the drive is.
+    // smartctl(8): bit 0 means a wrong command line, bit 1 a drive that could not be opened. The
+    // other bits describe the drive's health.
     let status = answer.get("smartctl").and_then(Value::as_object);
     let status = status.map_or(Ok(0), |part| match part.get("exit_status") {
         Some(_) => number(part, "exit_status"),
@@ -286,7 +286,7 @@ fn smartctl(answer: &Map<String, Value>) -> Counts {
     }
 }
 
-/// The first of these that is there; one that is there and unreadable is not passed over.
+/// Returns the first of these counters that exists; an unreadable one is not skipped.
 fn ata_host_bytes(answer: &Map<String, Value>) -> Result<Count<u64>, String> {
     let sector_bytes = || {
         let bytes = number(answer, "logical_block_size")?;
@@ -297,7 +297,7 @@ fn ata_host_bytes(answer: &Map<String, Value>) -> Result<Count<u64>, String> {
         }
     };
     if let Some(entry) = sectors_written(answer)
-        // Without a value where the drive says that it is not valid.
+        // smartctl writes no value if the drive marks it as invalid.
         && entry.contains_key("value")
     {
         let key = "Logical Sectors Written";
@@ -335,20 +335,20 @@ fn ata_media(answer: &Map<String, Value>) -> Result<Count<MediaWrites>, String> 
     Err("no attribute that smartctl's drive database knows to count it".to_owned())
 }
 
-/// The entry for logical sectors written.
+/// Returns the entry for logical sectors written.
 fn sectors_written(answer: &Map<String, Value>) -> Option<&Map<String, Value>> {
     let pages = answer.get(DEVICE_STATISTICS)?.get("pages")?;
     let page = row_with(pages, "number", GENERAL_PAGE)?;
     row_with(page.get("table")?, "offset", SECTORS_OFFSET)?.as_object()
 }
 
-/// The first row of an array with this number in it.
+/// Returns the first row of an array whose `key` has this number.
 fn row_with<'a>(rows: &'a Value, key: &str, wanted: u64) -> Option<&'a Value> {
     let is_wanted = |row: &&Value| row.get(key).and_then(Value::as_u64) == Some(wanted);
     rows.as_array()?.iter().find(is_wanted)
 }
 
-/// The raw part of an attribute.
+/// Returns the raw value of an attribute.
 fn attribute<'a>(
     answer: &'a Map<String, Value>,
     id: u64,

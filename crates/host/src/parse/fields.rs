@@ -1,11 +1,11 @@
-//! The field syntax that mountinfo, fstab and crypttab share: option lists.
+//! Field syntax shared by mountinfo, fstab and crypttab: option lists.
 
 use facts::InputError;
 
-/// Malformed lines that are reported one by one; what comes after them is reported as "more".
+/// Malformed lines reported one by one; any further ones are summarized as "more".
 const ERRORS_MAX: usize = 20;
 
-/// Adds an error, bounded: a hostile file can consist of malformed lines only.
+/// Adds an error up to a limit: a hostile file can consist of malformed lines only.
 pub(crate) fn note(errors: &mut Vec<InputError>, error: InputError) {
     match errors.len() {
         n if n < ERRORS_MAX => errors.push(error),
@@ -18,8 +18,8 @@ pub(crate) fn note(errors: &mut Vec<InputError>, error: InputError) {
     }
 }
 
-/// Splits an option list at its commas. A comma between double quotes belongs to its value
-/// (`context="system_u:object_r:x:s0:c1,c2"`); where the quotes do not pair up they mean nothing.
+/// Splits an option list at its commas. A comma between double quotes is part of the value
+/// (`context="system_u:object_r:x:s0:c1,c2"`); unbalanced quotes are treated as plain characters.
 pub fn split_options(list: &str) -> Vec<&str> {
     let quotes_pair = list.matches('"').count().is_multiple_of(2);
     let mut quoted = false;

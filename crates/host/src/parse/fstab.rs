@@ -1,4 +1,4 @@
-//! `/etc/fstab` (fstab(5)) and `/etc/crypttab` (crypttab(5)): lines of blank-separated fields,
+//! `/etc/fstab` (fstab(5)) and `/etc/crypttab` (crypttab(5)): lines of whitespace-separated fields,
 //! whole-line comments.
 
 use super::fields::{note, split_options};
@@ -6,12 +6,12 @@ use facts::InputError;
 use facts::host::{Crypttab, FstabEntry};
 use linux::octal::unescape_text;
 
-/// Path without leading slash.
+/// Path without the leading slash.
 pub const PATH: &str = "etc/fstab";
-/// Path without leading slash.
+/// Path without the leading slash.
 pub const CRYPTTAB_PATH: &str = "etc/crypttab";
 
-/// The lines that hold something, with their 1-based number: neither blank nor a comment.
+/// Iterates over the lines that are neither blank nor a comment, with their 1-based numbers.
 pub(crate) fn entries(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
     text.lines().enumerate().filter_map(|(index, line)| {
         let fields: Vec<&str> = line
@@ -23,8 +23,8 @@ pub(crate) fn entries(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
     })
 }
 
-/// The entries of an fstab, swap included, and the lines that are none. Options may be missing,
-/// as libmount allows.
+/// Parses the entries of an fstab, swap included; also returns the malformed lines. Options may be
+/// missing, as in libmount.
 pub fn parse(text: &str) -> (Vec<FstabEntry>, Vec<InputError>) {
     let mut found = Vec::new();
     let mut errors = Vec::new();
@@ -49,8 +49,8 @@ pub fn parse(text: &str) -> (Vec<FstabEntry>, Vec<InputError>) {
     (found, errors)
 }
 
-/// The entries of a crypttab, key files left out, and the lines that are none. Key file and options
-/// may be missing.
+/// Parses the entries of a crypttab, without key files; also returns the malformed lines. Key file
+/// and options may be missing.
 pub fn parse_crypttab(text: &str) -> (Vec<Crypttab>, Vec<InputError>) {
     let mut found = Vec::new();
     let mut errors = Vec::new();
@@ -154,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn generated_lines_come_back(
+        fn generated_lines_round_trip(
             names in prop::collection::vec("[!-\"$-+\\--\\[\\]-~][!-+\\--\\[\\]-~]{0,9}", 3),
             options in prop::collection::vec("[a-z]{1,6}(=[a-z0-9]{1,6})?", 1..5),
             blanks in "[ \t]{1,3}",

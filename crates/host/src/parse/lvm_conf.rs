@@ -1,23 +1,23 @@
-//! LVM's configuration files: lvm.conf(5), and the grammar of LVM2's `libdm/libdm-config.c`.
+//! LVM's configuration files: lvm.conf(5), and the grammar in LVM2's `libdm/libdm-config.c`.
 //!
-//! Sections nest, a section may stand several times, `devices/issue_discards = 1` means the same as
-//! the key inside its section, `#` starts a comment outside of strings, and of a repeated key the
-//! last value counts.
+//! Sections nest, a section may occur several times, `devices/issue_discards = 1` means the same as
+//! the key inside its section, `#` starts a comment outside of strings, and the last value of a
+//! repeated key wins.
 
 use facts::InputError;
 use std::collections::BTreeMap;
 
-/// Path without leading slash.
+/// Path without the leading slash.
 pub const PATH: &str = "etc/lvm/lvm.conf";
-/// The host's own settings, which win over [`PATH`]'s.
+/// Host-specific settings, which override those in [`PATH`].
 pub const LOCAL_PATH: &str = "etc/lvm/lvmlocal.conf";
-/// Whether `lvremove` and `lvreduce` discard what they free; LVM's default is 0.
+/// Whether `lvremove` and `lvreduce` discard the space they free; LVM's default is 0.
 pub const ISSUE_DISCARDS: &str = "devices/issue_discards";
 
-/// Deeper than any section LVM knows.
+/// Deeper than any LVM section.
 const DEPTH_MAX: usize = 16;
 
-/// A parsed configuration: values by their full path (`devices/issue_discards`).
+/// A parsed configuration: values by full path (`devices/issue_discards`).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Config {
     values: BTreeMap<String, Value>,
@@ -26,25 +26,26 @@ pub struct Config {
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// A whole number; too large ones are clamped, as `strtoll` does.
+    /// An integer; values out of range are clamped, as by `strtoll`.
     Int(i64),
-    /// A number with a point.
+    /// A number with a decimal point.
     Float(f64),
-    /// A string, quotes and escapes undone.
+    /// A string, without quotes and escapes.
     Text(String),
     /// An array; arrays do not nest.
     Array(Vec<Value>),
 }
 
 impl Config {
-    /// The value at a full path.
+    /// Returns the value at a full path.
     pub fn get(&self, path: &str) -> Option<&Value> {
         self.values.get(path)
     }
 
-    /// The value at a full path as a boolean, in LVM's reading: a number is true unless it is 0,
-    /// `y`, `yes`, `on`, `true` and their opposites in any case, of an array the first element.
-    /// `None` where there is no value or it is no boolean: then LVM's default holds.
+    /// Returns the value at a full path as a boolean, with LVM's rules: a number is true unless it
+    /// is 0; `y`, `yes`, `on`, `true` and their opposites are recognized in any case; of an array
+    /// the first element counts. `None` if there is no value or it is not a boolean: then LVM's
+    /// default applies.
     pub fn boolean(&self, path: &str) -> Option<bool> {
         let value = match self.get(path)? {
             Value::Array(values) => values.first()?,
@@ -65,9 +66,9 @@ impl Config {
 /// Parses a configuration.
 ///
 /// # Errors
-/// At the first place that does not follow the grammar; LVM itself refuses such a file.
+/// At the first syntax error; LVM itself rejects such a file.
 pub fn parse(path: &str, text: &str) -> Result<Config, InputError> {
-    // LVM takes a NUL for the end of the file.
+    // LVM treats a NUL as the end of the file.
     let text = text.split('\0').next().unwrap_or_default();
     let mut tokens = Tokens {
         path,
@@ -127,7 +128,7 @@ enum Token<'t> {
     End,
     /// One of `{ } [ ] , =`.
     Symbol(char),
-    /// A quoted string, quotes and escapes undone.
+    /// A quoted string, without quotes and escapes.
     Text(String),
     /// Anything else: an identifier, a number, a bare string.
     Word(&'t str),
@@ -150,7 +151,7 @@ impl<'t> Tokens<'t> {
         InputError::new(self.path, expected, &found).at_line(line)
     }
 
-    /// Skips blanks and comments, and says on which line the next token stands.
+    /// Skips whitespace and comments; returns the line number of the next token.
     fn skip_blank(&mut self) -> usize {
         loop {
             let trimmed = self
@@ -170,8 +171,8 @@ impl<'t> Tokens<'t> {
         self.rest = rest;
     }
 
-    /// The next token. Where a value may stand, a word that starts like a number ends where the
-    /// number ends.
+    /// Returns the next token. Where a value is allowed, a word that starts like a number ends
+    /// where the number ends.
     fn next(&mut self, value: bool) -> Result<Token<'t>, InputError> {
         let line = self.skip_blank();
         let rest = self.rest;
@@ -209,13 +210,13 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// A string: `'...'` as it stands, `"..."` with backslashes before `"` and `\`.
+    /// Reads a string: `'...'` literally, `"..."` with backslashes before `"` and `\`.
     fn quoted(&mut self, quote: char, line: usize) -> Result<Token<'t>, InputError> {
         let mut text = String::new();
         let mut escaped = false;
         for (index, c) in self.rest.char_indices().skip(1) {
             if escaped {
-                // dm_unescape_double_quotes leaves other escapes alone.
+                // dm_unescape_double_quotes does not decode other escapes.
                 if !matches!(c, '"' | '\\') {
                     text.push('\\');
                 }
@@ -238,7 +239,7 @@ impl<'t> Tokens<'t> {
         match self.next(true)? {
             Token::Symbol('[') => {
                 let mut values = Vec::new();
-                // LVM takes one comma after each element, and does not miss it.
+                // LVM accepts one comma after each element, and does not require it.
                 let mut comma_allowed = false;
                 loop {
                     let line = self.skip_blank();
@@ -311,8 +312,8 @@ mod tests {
 
     #[test]
     fn comments_strings_and_arrays_do_not_confuse_sections() {
-        // As Debian ships it, with the traps: a commented key, `#` and `}` within a string, a key
-        // of the same name in another section.
+        // As Debian ships it, with traps: a key in a comment, `#` and `}` within a string, a key of
+        // the same name in another section.
         let config = config(
             "# issue_discards = 1\n\
              config {\n\
@@ -393,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_files_are_refused_with_their_line() {
+    fn broken_files_are_rejected_with_a_line_number() {
         for (text, line, expected) in [
             (
                 "devices {\n issue_discards = 1\n",
@@ -425,7 +426,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn generated_trees_come_back(
+        fn generated_trees_round_trip(
             entries in prop::collection::btree_map(
                 ("[a-z]{1,5}", "[a-z_]{1,8}"),
                 prop_oneof![

@@ -4,7 +4,7 @@
 use super::fields::note;
 use facts::InputError;
 
-/// Path without leading slash.
+/// Path without the leading slash.
 pub const PATH: &str = "proc/mdstat";
 
 /// One array.
@@ -12,22 +12,22 @@ pub const PATH: &str = "proc/mdstat";
 pub struct Array {
     /// Kernel name: `md0`, `md127`, `md_d0`.
     pub name: String,
-    /// Started, that is `active`.
+    /// Whether it is started (`active`).
     pub is_active: bool,
-    /// `(read-only)` or `(auto-read-only)`.
+    /// Whether it is `(read-only)` or `(auto-read-only)`.
     pub is_read_only: bool,
     /// `raid0`, `raid1`, `raid5`, ...; `None` for an inactive array.
     pub level: Option<String>,
-    /// Members, in the file's order.
+    /// Members in file order.
     pub members: Vec<Member>,
-    /// Chunk size; `None` where the level has none.
+    /// Chunk size; `None` if the level has none.
     pub chunk_bytes: Option<u64>,
-    /// Number of devices in the array, spares left out, where the level states it (`[4/3]`).
+    /// Number of devices in the array, without spares, if the level reports it (`[4/3]`).
     pub raid_disks: Option<u32>,
-    /// Number of them that work.
+    /// Number of working devices.
     pub working_disks: Option<u32>,
-    /// What runs now, in the words of sysfs's `sync_action`: `check`, `resync`, `recover`,
-    /// `reshape`; `None` where nothing runs.
+    /// The operation in progress, as in sysfs's `sync_action`: `check`, `resync`, `recover`,
+    /// `reshape`; `None` if there is none.
     pub sync_action: Option<String>,
 }
 
@@ -36,13 +36,13 @@ pub struct Array {
 pub struct Member {
     /// Kernel name: `sda1`.
     pub name: String,
-    /// Number within the array's metadata.
+    /// Number in the array's metadata.
     pub number: u32,
-    /// What the flags say; several are possible.
+    /// Member flags; several may be set.
     pub flags: MemberFlags,
 }
 
-/// Flags behind a member.
+/// Flags after a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools)] // mdstat's own flags, independent of each other
 pub struct MemberFlags {
@@ -52,13 +52,13 @@ pub struct MemberFlags {
     pub faulty: bool,
     /// `(J)`: holds the write journal.
     pub journal: bool,
-    /// `(W)`: read from last.
+    /// `(W)`: write-mostly, avoided for reads.
     pub write_mostly: bool,
     /// `(R)`: replaces a member that still works.
     pub replacement: bool,
 }
 
-/// The arrays, and the lines that are none.
+/// Parses the arrays; also returns the malformed lines.
 pub fn parse(text: &str) -> (Vec<Array>, Vec<InputError>) {
     let mut arrays: Vec<Array> = Vec::new();
     let mut errors = Vec::new();
@@ -69,7 +69,7 @@ pub fn parse(text: &str) -> (Vec<Array>, Vec<InputError>) {
         {
             continue;
         }
-        // Only the line that opens an array starts in the first column.
+        // Only the first line of an array starts in the first column.
         let wrong = if line.starts_with([' ', '\t']) {
             match arrays.last_mut() {
                 Some(array) => {
@@ -146,7 +146,7 @@ fn parse_member(word: &str) -> Option<Member> {
     })
 }
 
-/// Takes what is known from an indented line; bitmap and external metadata lines say nothing that
+/// Adds what an indented line contains; lines about bitmaps and external metadata have nothing that
 /// is needed.
 fn add_detail(array: &mut Array, line: &str) {
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -236,7 +236,7 @@ mod tests {
         };
         assert!(mirror.is_active && mirror.is_read_only);
         assert_eq!(mirror.sync_action.as_deref(), Some("recover"));
-        // The bitmap's chunk is not the array's.
+        // The bitmap's chunk size is not the array's.
         assert_eq!(mirror.chunk_bytes, None);
         assert_eq!(
             (mirror.raid_disks, mirror.working_disks),
@@ -265,7 +265,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn generated_arrays_come_back(
+        fn generated_arrays_round_trip(
             number in 0u32..1000,
             level in "raid(0|1|4|5|6|10)",
             members in prop::collection::vec(("[a-z]{3}[0-9]?", any::<u32>(), any::<[bool; 5]>()), 1..8),

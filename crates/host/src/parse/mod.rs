@@ -1,5 +1,5 @@
-//! Bytes to structs: parsers of files and of the answers of commands. They are pure, and total: hostile
-//! text gives an error, never a panic.
+//! Parsers for files and for the output of commands. They are pure and total: hostile text gives an
+//! error, never a panic.
 
 pub mod anacrontab;
 pub(crate) mod cgroup;

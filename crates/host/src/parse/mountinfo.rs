@@ -7,11 +7,11 @@ use linux::mountinfo::{FORM, MountLine};
 use linux::octal::unescape_text;
 use std::collections::HashSet;
 
-/// Path without leading slash.
+/// Path without the leading slash.
 pub const PATH: &str = "proc/self/mountinfo";
 
-/// Filesystems that hold no data of their own; automount points are here too, since asking one for
-/// its size would mount it.
+/// Filesystems without data of their own. This includes automount points, since querying the size
+/// of one would mount it.
 const PSEUDO: &[&str] = &[
     "anon_inodefs",
     "autofs",
@@ -58,22 +58,22 @@ const PSEUDO: &[&str] = &[
     "xenfs",
 ];
 
-/// Filesystems with an anonymous device number whose data lies on this host all the same.
+/// Filesystems with an anonymous device number whose data is nevertheless local.
 const LOCAL_ANONYMOUS: &[&str] = &["bcachefs", "btrfs", "overlay", "ubifs", "zfs"];
 
-/// Whether a filesystem type holds no data of its own (`proc`, `tmpfs`, `cgroup2`, `rootfs`).
+/// Whether a filesystem type has no data of its own (`proc`, `tmpfs`, `cgroup2`, `rootfs`).
 pub fn is_pseudo(fs_type: &str) -> bool {
     PSEUDO.contains(&fs_type)
 }
 
-/// Whether a server or a process of its own answers for this filesystem: NFS, CIFS, 9p, FUSE.
+/// Whether the filesystem depends on a server or a user-space process: NFS, CIFS, 9p, FUSE.
 pub fn is_remote(mount: &Mount) -> bool {
     mount.fs_type.starts_with("fuse")
         || (mount.device_number.major == 0 && !LOCAL_ANONYMOUS.contains(&mount.fs_type.as_str()))
 }
 
-/// Every mount, pseudo filesystems included, in the file's order, without usage and geometry; and
-/// the lines that are no mount.
+/// Parses all mounts, pseudo filesystems included, in file order, without usage and geometry; also
+/// returns the malformed lines.
 pub fn parse(text: &str) -> (Vec<Mount>, Vec<InputError>) {
     let mut mounts = Vec::new();
     let mut errors = Vec::new();
@@ -131,7 +131,7 @@ mod tests {
 ";
 
     #[test]
-    fn recorded_lines_are_read() {
+    fn recorded_lines_are_parsed() {
         let (mounts, errors) = parse(RECORDED);
         assert_eq!(errors, []);
         assert_eq!(mounts.len(), 5);
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(md.device_number, DeviceNumber { major: 9, minor: 0 });
         assert_eq!(md.mount_point, "/mnt/x");
         assert_eq!(md.source, "/dev/md0");
-        // `rw` stands in both lists and is kept once.
+        // `rw` is in both lists and is kept once.
         assert_eq!(
             md.options,
             [
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_source_and_missing_super_options_are_no_error() {
+    fn an_empty_source_and_missing_super_options_are_allowed() {
         let (mounts, errors) =
             parse("9 1 0:9 / /a rw - tmpfs  rw\n10 1 0:9 / /b rw - tmpfs none\n");
         assert_eq!(errors, []);
@@ -223,7 +223,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn generated_lines_come_back(mount in mount(), tags in prop::collection::vec("[a-z]{1,5}:[0-9]{1,3}", 0..3), cut in 0usize..6) {
+        fn generated_lines_round_trip(mount in mount(), tags in prop::collection::vec("[a-z]{1,5}:[0-9]{1,3}", 0..3), cut in 0usize..6) {
             let tags = [tags, vec!["-".to_owned()]].concat().join(" ");
             let cut = cut.min(mount.options.len());
             let line = format!(

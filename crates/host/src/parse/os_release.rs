@@ -19,7 +19,7 @@ pub(crate) fn read_release(release: &str, platform: &mut Platform) {
     }
 }
 
-/// The value of a variable; of several the last, as a shell would have it.
+/// Returns the value of a variable; of several the last, as in a shell.
 pub(crate) fn value(text: &str, name: &str) -> Option<String> {
     text.lines()
         .filter_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='))
@@ -28,7 +28,7 @@ pub(crate) fn value(text: &str, name: &str) -> Option<String> {
         .filter(|value| !value.is_empty())
 }
 
-/// Undoes the shell's quoting, as far as os-release(5) allows it.
+/// Removes shell quoting, as far as os-release(5) allows it.
 fn unquote(text: &str) -> String {
     let text = text.trim_end();
     if let Some(inner) = text.strip_prefix('\'') {
@@ -54,7 +54,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn quotes_are_undone() {
+    fn quotes_are_removed() {
         let text = "NAME=x\nID=debian\nPRETTY_NAME=\"A \\\"B\\\" \\$C\"\nVERSION_ID='12'\n";
         assert_eq!(value(text, "ID").as_deref(), Some("debian"));
         assert_eq!(value(text, "PRETTY_NAME").as_deref(), Some("A \"B\" $C"));

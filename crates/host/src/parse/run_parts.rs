@@ -1,4 +1,4 @@
-//! Which names in a directory cron and run-parts pass over.
+//! Which file names cron and run-parts ignore.
 
 /// Distributions with Debian's cron and Debian's run-parts.
 const DEBIAN_LIKE: &[&str] = &[
@@ -17,10 +17,10 @@ pub(crate) fn is_debian_like(distribution: Option<&str>) -> bool {
     distribution.is_some_and(|id| DEBIAN_LIKE.contains(&id))
 }
 
-/// Why cron and run-parts pass over a name; `None` where they take it.
+/// Returns why cron and run-parts ignore a file name; `None` if they do not.
 ///
-/// Debian: letters, digits, `_` and `-` only (run-parts(8), cron(8)). Elsewhere cronie's crond and
-/// crontabs' run-parts leave out backups and what package managers leave behind.
+/// Debian: only letters, digits, `_` and `-` are accepted (run-parts(8), cron(8)). Elsewhere
+/// cronie's crond and crontabs' run-parts ignore backups and package managers' leftovers.
 pub(crate) fn ignored_name(name: &str, debian_like: bool) -> Option<String> {
     if debian_like {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';

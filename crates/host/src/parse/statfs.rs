@@ -1,29 +1,29 @@
-//! What filesystems answered to statfs: one JSON object a line.
+//! Answers of the statfs helper: one JSON object per line.
 
 use facts::host::{FsGeometry, FsUsage};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// What one filesystem answered.
+/// The answer for one filesystem.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Answer {
-    /// The mount point that was asked.
+    /// The mount point that was queried.
     pub mount_point: String,
-    /// Sizes; `None` where statfs failed or did not answer.
+    /// Sizes; `None` if statfs failed or did not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<FsUsage>,
-    /// Geometry, where the filesystem has one that is known here.
+    /// Geometry, if it is supported for this filesystem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geometry: Option<FsGeometry>,
-    /// It did not answer within this time.
+    /// The time after which it was given up, if it did not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Why there is no usage, or, where there is, no geometry.
+    /// Why there is no usage, or why there is usage but no geometry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// Answers by mount point (of several the last), and how many lines are none.
+/// Parses answers by mount point (of several the last), and counts malformed lines.
 pub(crate) fn parse(bytes: &[u8]) -> (HashMap<String, Answer>, usize) {
     let mut malformed = 0;
     let mut answers = HashMap::new();
@@ -45,7 +45,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn answers_come_back(mount_point in any::<String>(), sizes in any::<[u64; 4]>(), timeout_ms in any::<Option<u64>>(), error in any::<Option<String>>()) {
+        fn answers_round_trip(mount_point in any::<String>(), sizes in any::<[u64; 4]>(), timeout_ms in any::<Option<u64>>(), error in any::<Option<String>>()) {
             let answer = Answer {
                 mount_point: mount_point.clone(),
                 usage: Some(FsUsage { block_bytes: sizes[0], size_bytes: sizes[1], free_bytes: sizes[2], available_bytes: sizes[3] }),

@@ -1,29 +1,32 @@
-//! The configuration files of Elasticsearch, OpenSearch and mongod, as far as they are not YAML, and their
-//! settings.
+//! Configuration files of Elasticsearch, OpenSearch and mongod, as far as they are not YAML, and
+//! their settings.
 
 use super::{store_settings as settings, yaml};
 use facts::InputError;
 
-/// Whether a file has the form of mongod before 2.6: `name = value` lines, `#` before comments. Like
-/// mongod itself, which takes a file for YAML if it can; no line of YAML settings looks like this.
-pub(crate) fn is_old_form(path: &str, text: &str) -> bool {
+/// Whether a file is in the format of mongod before 2.6: `name = value` lines, comments start with
+/// `#`. mongod itself treats a file as YAML if it can; no line of YAML settings looks like this.
+pub(crate) fn is_legacy_format(path: &str, text: &str) -> bool {
     let is_yaml = [".yml", ".yaml"]
         .iter()
         .any(|extension| path.ends_with(extension));
     let mut lines = content_lines(text).peekable();
-    !is_yaml && lines.peek().is_some() && lines.all(|(_, line)| old_setting(line).is_some())
+    !is_yaml && lines.peek().is_some() && lines.all(|(_, line)| legacy_setting(line).is_some())
 }
 
-/// The settings of a file of the old form, by their old names.
+/// Parses the settings of a file in the old format, under their old names.
 ///
 /// # Errors
-/// At the first line that is no `name = value`.
-pub(crate) fn read_old_form(source: &str, text: &str) -> Result<Vec<(String, String)>, InputError> {
+/// At the first line that is not `name = value`.
+pub(crate) fn read_legacy_settings(
+    source: &str,
+    text: &str,
+) -> Result<Vec<(String, String)>, InputError> {
     content_lines(text)
         .map(|(number, line)| {
-            old_setting(line)
+            legacy_setting(line)
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                // The line may hold a secret.
+                // The line may contain a secret, so it is not quoted.
                 .ok_or_else(|| {
                     InputError::new(source, "name = value", "something else").at_line(number)
                 })
@@ -42,18 +45,18 @@ fn content_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .filter(|(_, line)| !line.is_empty())
 }
 
-fn old_setting(line: &str) -> Option<(&str, &str)> {
+fn legacy_setting(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once('=')?;
     let name = name.trim();
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     (!name.is_empty() && name.chars().all(is_name)).then_some((name, value.trim()))
 }
 
-/// A setting of the old form under its new name, and what it is called there; `None` for one that no
-/// rule needs.
-pub(crate) fn new_form((name, value): (String, String)) -> Option<(String, String)> {
+/// Converts a setting of the old format to its new name and value; `None` for one that no rule
+/// needs.
+pub(crate) fn current_setting((name, value): (String, String)) -> Option<(String, String)> {
     let is_on = value == "true" || value == "1";
-    match (settings::new_name_of_mongod(&name)?, is_on) {
+    match (settings::current_mongod_name(&name)?, is_on) {
         ("nojournal", _) => Some(("storage.journal.enabled".to_owned(), (!is_on).to_string())),
         ("configsvr", true) => Some(("sharding.clusterRole".to_owned(), "configsvr".to_owned())),
         ("configsvr", false) => None,
@@ -61,7 +64,7 @@ pub(crate) fn new_form((name, value): (String, String)) -> Option<(String, Strin
     }
 }
 
-/// The value of a setting; of several the last, which is in force.
+/// Returns the value of a setting; of several the last, which takes effect.
 pub(crate) fn value<'s>(settings: &'s [(String, String)], key: &str) -> Option<&'s str> {
     settings
         .iter()
@@ -70,7 +73,7 @@ pub(crate) fn value<'s>(settings: &'s [(String, String)], key: &str) -> Option<&
         .map(|(_, value)| value.as_str())
 }
 
-/// Puts settings of the command line over those of the file.
+/// Overrides settings of the file with those of the command line.
 pub(crate) fn override_with(settings: &mut Vec<(String, String)>, over: Vec<(String, String)>) {
     for (key, value) in over {
         settings.retain(|(name, _)| settings::list_of(name) != key);
@@ -78,11 +81,11 @@ pub(crate) fn override_with(settings: &mut Vec<(String, String)>, over: Vec<(Str
     }
 }
 
-/// The items of a list setting of Elasticsearch: a YAML list, a list written as JSON, or text
-/// separated by commas (`Settings#getAsList`). `None` where it is not set.
+/// Returns the items of an Elasticsearch list setting: a YAML list, a list written as JSON, or
+/// comma-separated text (`Settings#getAsList`). `None` if it is not set.
 ///
 /// # Errors
-/// Where a list written as JSON is none.
+/// If a list written as JSON is malformed.
 pub(crate) fn list(
     settings: &[(String, String)],
     key: &str,
@@ -110,11 +113,11 @@ pub(crate) fn list(
     Ok((!items.is_empty()).then_some(items))
 }
 
-/// A value with its placeholders filled in. `${cluster.name}` is another setting of the same
-/// server; anything else is an environment variable of it, which is not looked at.
+/// Substitutes the placeholders in a value. `${cluster.name}` is another setting of the same
+/// server; anything else is an environment variable of the server, which is not read.
 ///
 /// # Errors
-/// The placeholder that is not known.
+/// The unknown placeholder.
 pub(crate) fn expand(value: &str, settings: &[(String, String)]) -> Result<String, String> {
     let mut expanded = String::with_capacity(value.len());
     let mut rest = value;
@@ -148,23 +151,26 @@ mod tests {
     }
 
     #[test]
-    fn the_old_form_is_told_from_yaml() {
+    fn the_legacy_format_is_distinguished_from_yaml() {
         let old = "# mongodb.conf\ndbpath=/var/lib/mongodb\n\njournal = true # on\n";
-        assert!(is_old_form("etc/mongodb.conf", old));
-        assert!(!is_old_form("etc/elasticsearch/elasticsearch.yml", old));
-        assert!(!is_old_form(
+        assert!(is_legacy_format("etc/mongodb.conf", old));
+        assert!(!is_legacy_format(
+            "etc/elasticsearch/elasticsearch.yml",
+            old
+        ));
+        assert!(!is_legacy_format(
             "etc/mongod.conf",
             "storage:\n  dbPath: /a=b\n"
         ));
-        assert!(!is_old_form("etc/mongod.conf", "# nothing\n"));
+        assert!(!is_legacy_format("etc/mongod.conf", "# nothing\n"));
         assert_eq!(
-            read_old_form("x", old),
+            read_legacy_settings("x", old),
             Ok(owned(&[
                 ("dbpath", "/var/lib/mongodb"),
                 ("journal", "true")
             ]))
         );
-        let error = read_old_form("x", "a = b\ns3cret\n")
+        let error = read_legacy_settings("x", "a = b\ns3cret\n")
             .unwrap_err()
             .to_string();
         assert!(
@@ -175,7 +181,7 @@ mod tests {
 
     #[test]
     fn old_names_become_new_ones() {
-        let new = |name: &str, value: &str| new_form((name.to_owned(), value.to_owned()));
+        let new = |name: &str, value: &str| current_setting((name.to_owned(), value.to_owned()));
         assert_eq!(new("nojournal", "true").unwrap().1, "false");
         assert_eq!(new("configsvr", "true").unwrap().0, "sharding.clusterRole");
         assert_eq!(new("configsvr", "false"), None);

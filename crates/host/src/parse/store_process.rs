@@ -1,16 +1,16 @@
-//! Command lines of stores, and what of their command lines matters.
+//! Command lines of stores, and which of their arguments matter.
 
 use super::store_settings as settings;
 
-/// A process of a store, its command line as the filter leaves it.
+/// A store process, with its filtered command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
     pub(crate) arguments: Vec<String>,
 }
 
-/// Names that the kernel shows for store processes (`proc/PID/comm`, cut to 15 bytes), and the name
-/// for people. A JVM is told by its main class instead.
+/// Process names of stores as the kernel shows them (`proc/PID/comm`, cut to 15 bytes), and their
+/// display names. JVMs are recognized by their main class instead.
 const PROGRAMS: [(&str, &str); 15] = [
     ("mongod", "MongoDB"),
     ("postgres", "PostgreSQL"),
@@ -29,7 +29,7 @@ const PROGRAMS: [(&str, &str); 15] = [
     ("beam.smp", "RabbitMQ"),
 ];
 
-/// `TASK_COMM_LEN` of the kernel without its final NUL.
+/// `TASK_COMM_LEN` in the kernel, minus its final NUL.
 const COMM_BYTES_MAX: usize = 15;
 
 /// Main classes of Java stores, without the module, and their names.
@@ -55,18 +55,18 @@ const MAIN_CLASSES: [(&str, JavaRole); 6] = [
     ("kafka.Kafka", JavaRole::Other("Kafka")),
 ];
 
-/// What a JVM is.
+/// The role of a JVM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JavaRole {
     Elasticsearch,
-    /// Elasticsearch 8.4 and later: the parent of the server, which hands it its settings over a
+    /// Elasticsearch 8.4 and later: the parent of the server, which passes the settings through a
     /// pipe, so that only this command line shows them.
     ElasticsearchLauncher,
     Opensearch,
     Other(&'static str),
 }
 
-/// What a process is.
+/// The role of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Java(JavaRole),
@@ -74,7 +74,7 @@ pub(crate) enum Role {
     Other(&'static str),
 }
 
-/// Whether a `comm` is one whose command line is looked at.
+/// Whether the command line of a process with this `comm` is of interest.
 pub(crate) fn is_wanted_comm(comm: &str) -> bool {
     comm == "java"
         || PROGRAMS
@@ -82,7 +82,7 @@ pub(crate) fn is_wanted_comm(comm: &str) -> bool {
             .any(|(name, _)| comm == name.get(..COMM_BYTES_MAX).unwrap_or(name))
 }
 
-/// The arguments of a `cmdline`.
+/// Splits a `cmdline` into arguments.
 pub(crate) fn split_command_line(line: &str) -> Vec<String> {
     let line = line.strip_suffix('\0').unwrap_or(line);
     if line.is_empty() {
@@ -92,14 +92,14 @@ pub(crate) fn split_command_line(line: &str) -> Vec<String> {
 }
 
 impl Process {
-    /// What it is; `None` for a JVM that is no store, and for a worker of a store that shows a title
-    /// instead of its command line.
+    /// Returns its role; `None` for a JVM that is not a store, and for a worker of a store that
+    /// replaced its command line with a title.
     pub(crate) fn role(&self) -> Option<Role> {
         role(&self.arguments)
     }
 
-    /// The value of the first option among `names`, as `--name value`, `--name=value`, or, for
-    /// `-x`, also `-xvalue`.
+    /// Returns the value of the first option among `names`, as `--name value`, `--name=value`, or,
+    /// for `-x`, also `-xvalue`.
     pub(crate) fn option(&self, names: &[&str]) -> Option<&str> {
         let mut arguments = self.arguments.iter().skip(1);
         while let Some(argument) = arguments.next() {
@@ -130,7 +130,7 @@ impl Process {
         })
     }
 
-    /// The value of a Java system property; of several the last, which is in force.
+    /// Returns the value of a Java system property; of several the last, which takes effect.
     pub(crate) fn property(&self, name: &str) -> Option<&str> {
         let arguments = java_options(&self.arguments);
         arguments.iter().rev().find_map(|argument| {
@@ -141,7 +141,7 @@ impl Process {
         })
     }
 
-    /// Settings given as system properties: `path.data` of `-Des.path.data=/srv`.
+    /// Returns settings given as system properties: `path.data` for `-Des.path.data=/srv`.
     pub(crate) fn prefixed_properties(&self, prefix: &str) -> Vec<(String, String)> {
         java_options(&self.arguments)
             .iter()
@@ -154,7 +154,8 @@ impl Process {
             .collect()
     }
 
-    /// The settings given with `-E key=value` or `--key=value` behind the main class, in order.
+    /// Returns the settings given with `-E key=value` or `--key=value` after the main class, in
+    /// order.
     pub(crate) fn settings(&self) -> Vec<(String, String)> {
         let Some(java) = Java::parse(&self.arguments) else {
             return Vec::new();
@@ -165,14 +166,14 @@ impl Process {
             .collect()
     }
 
-    /// The directory that holds the server's modules: `--module-path HOME/lib`.
+    /// Returns the directory of the server's modules: `--module-path HOME/lib`.
     pub(crate) fn module_path(&self) -> Option<&str> {
         let mut options = java_options(&self.arguments).iter();
         options.find(|option| matches!(option.as_str(), "--module-path" | "-p"))?;
         options.next().map(String::as_str)
     }
 
-    /// Heap options, as settings.
+    /// Returns heap options as settings.
     pub(crate) fn heap(&self) -> Vec<(String, String)> {
         java_options(&self.arguments)
             .iter()
@@ -183,12 +184,12 @@ impl Process {
     }
 }
 
-/// The options of the JVM itself; empty where it is none.
+/// Returns the options of the JVM itself; empty if this is not a JVM.
 fn java_options(arguments: &[String]) -> &[String] {
     Java::parse(arguments).map_or(&[], |java| java.options)
 }
 
-/// The command line of a JVM (java(1)): options, main class, the program's arguments.
+/// The command line of a JVM (java(1)): options, main class, arguments of the program.
 struct Java<'a> {
     options: &'a [String],
     main: &'a str,
@@ -255,7 +256,7 @@ impl<'a> Java<'a> {
             .map_or(self.main, |(_, class)| class);
         let (_, role) = MAIN_CLASSES.iter().find(|(name, _)| *name == class)?;
         if *role == JavaRole::ElasticsearchLauncher {
-            // The same launcher starts the keystore and the plugin tool.
+            // The same launcher also starts the keystore and plugin tools.
             self.options
                 .iter()
                 .find(|option| *option == "-Dcli.name=server")?;
@@ -264,7 +265,7 @@ impl<'a> Java<'a> {
     }
 }
 
-/// The settings among the arguments behind the main class.
+/// Returns the settings among the arguments after the main class.
 fn program_settings(program: &[String]) -> Vec<(&str, &str)> {
     let mut settings = Vec::new();
     let mut arguments = program.iter().map(String::as_str);
@@ -285,12 +286,12 @@ fn role(arguments: &[String]) -> Option<Role> {
     if let Some(java) = Java::parse(arguments) {
         return java.role().map(Role::Java);
     }
-    // Redis puts its address into the first argument.
+    // Redis appends its address to the first argument.
     let program = base_name(arguments.first()?.split(' ').next()?);
     if program == "mongod" {
         return Some(Role::Mongod);
     }
-    // Erlang runs more than one store.
+    // Erlang runs several kinds of programs.
     if program == "beam.smp" && !arguments.iter().any(|argument| argument == "rabbit") {
         return None;
     }
@@ -302,10 +303,10 @@ fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The arguments of a store's command line that may be kept; nothing of any other command line.
+/// Filters the arguments of a store's command line; keeps nothing of other command lines.
 ///
-/// Kept are the program, the main class, and options that say where the data lies or how it is
-/// stored. Passwords, addresses, agents and the rest are not.
+/// The program, the main class, and options that say where the data is or how it is stored are
+/// kept. Passwords, addresses, agents and everything else are removed.
 pub(crate) fn keep_arguments(arguments: &[String]) -> Vec<String> {
     let Some(role) = role(arguments) else {
         return Vec::new();
@@ -322,7 +323,7 @@ pub(crate) fn keep_arguments(arguments: &[String]) -> Vec<String> {
     kept
 }
 
-/// System properties that say where a server's files are.
+/// Whether a system property says where a server's files are.
 fn is_kept_property(property: &str) -> bool {
     let Some((name, _)) = property.split_once('=') else {
         return false;
@@ -375,7 +376,7 @@ fn keep_java(role: JavaRole, arguments: &[String], kept: &mut Vec<String>) {
     }
 }
 
-/// Options of mongod that take a value.
+/// mongod options with a value.
 const MONGOD_OPTIONS: [&str; 7] = [
     "--dbpath",
     "--config",
@@ -386,7 +387,7 @@ const MONGOD_OPTIONS: [&str; 7] = [
     "--wiredTigerCacheSizeGB",
 ];
 
-/// Options of mongod that take none.
+/// mongod options without a value.
 const MONGOD_SWITCHES: [&str; 6] = [
     "--directoryperdb",
     "--wiredTigerDirectoryForIndexes",
@@ -396,7 +397,7 @@ const MONGOD_SWITCHES: [&str; 6] = [
     "--fork",
 ];
 
-/// Options that name the data directory of the other stores.
+/// Returns the options that specify the data directory of the other stores.
 pub(crate) fn data_options(name: &str) -> &'static [&'static str] {
     match name {
         "PostgreSQL" => &["-D"],
@@ -417,7 +418,7 @@ fn keep_other(name: &str, arguments: &[String], kept: &mut Vec<String>) {
     }
 }
 
-/// No path is one, and it may hold a password.
+/// Whether a value is a URL: paths never are, and it may contain a password.
 fn is_url(value: &str) -> bool {
     value.contains("://")
 }
@@ -487,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_of_elasticsearch_8_is_told_from_its_launcher() {
+    fn the_elasticsearch_8_server_is_distinguished_from_its_launcher() {
         let server = process(
             "/usr/share/elasticsearch/jdk/bin/java -Xms1g -Des.distribution.type=deb \
              --module-path /usr/share/elasticsearch/lib --add-modules=jdk.net \
@@ -508,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn other_programs_leave_nothing() {
+    fn nothing_is_kept_of_other_programs() {
         for line in [
             "java -jar /opt/app.jar --password=s3cret",
             "java -Dpassword=s3cret com.example.Main -Epath.data=/x",
@@ -543,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_compared_as_the_kernel_cuts_them() {
+    fn long_names_are_compared_truncated() {
         assert!(is_wanted_comm("clickhouse-serv"));
         assert!(is_wanted_comm("java"));
         assert!(!is_wanted_comm("mongos"));
@@ -552,7 +553,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_kept_is_kept_again(
+        fn filtering_twice_keeps_the_same_arguments(
             line in "(java|mongod|/usr/bin/postgres|beam.smp)( -m| -cp| -E| -Epath.data=/x| --dbpath| -f| -fx| -D| --module-path| kafka.Kafka| org.opensearch.bootstrap.OpenSearch| s/org.elasticsearch.bootstrap.Elasticsearch| --fork| rabbit| -Des.path.home=/h| x=y| -Xms1g){0,9}"
         ) {
             let kept = keep_arguments(&words(&line));

@@ -1,6 +1,6 @@
-//! Which settings of the stores' configurations are read, and kept in bundles.
+//! Which settings in the configurations of stores are read, and kept in bundles.
 
-/// Settings of Elasticsearch and OpenSearch that matter here; none can hold a secret. Items of lists
+/// Relevant settings of Elasticsearch and OpenSearch; none can contain a secret. List items
 /// (`node.roles[0]`) count as their list.
 const KEPT: [&str; 12] = [
     "path.data",
@@ -17,7 +17,7 @@ const KEPT: [&str; 12] = [
     "index.store.type",
 ];
 
-/// Settings of mongod that matter here, by their names in its YAML file; none can hold a secret.
+/// Relevant settings of mongod, by their names in its YAML file; none can contain a secret.
 const MONGOD_KEPT: [&str; 14] = [
     "storage.dbPath",
     "storage.engine",
@@ -35,9 +35,9 @@ const MONGOD_KEPT: [&str; 14] = [
     "processManagement.fork",
 ];
 
-/// Names of mongod's settings before version 2.6, and the YAML names that took their place
-/// (MongoDB manual, "Configuration File Settings and Command-Line Options Mapping").
-const MONGOD_OLD_NAMES: [(&str, &str); 12] = [
+/// Names of mongod's settings before version 2.6, and the YAML names that replaced them (MongoDB
+/// manual, "Configuration File Settings and Command-Line Options Mapping").
+const MONGOD_LEGACY_NAMES: [(&str, &str); 12] = [
     ("dbpath", "storage.dbPath"),
     ("storageEngine", "storage.engine"),
     ("directoryperdb", "storage.directoryPerDB"),
@@ -67,7 +67,7 @@ pub(crate) fn is_kept(key: &str) -> bool {
     KEPT.contains(&list) || list.starts_with("indices.store.throttle.")
 }
 
-/// The key without the number of its item: `path.data` of `path.data[0]`.
+/// Returns the key without an item number: `path.data` for `path.data[0]`.
 pub(crate) fn list_of(key: &str) -> &str {
     key.strip_suffix(']')
         .and_then(|key| key.rsplit_once('['))
@@ -76,20 +76,20 @@ pub(crate) fn list_of(key: &str) -> &str {
 }
 
 /// Whether a setting of mongod is kept.
-pub(crate) fn is_kept_of_mongod(key: &str) -> bool {
+pub(crate) fn is_kept_for_mongod(key: &str) -> bool {
     MONGOD_KEPT.contains(&key)
 }
 
-/// The kept setting whose value mongod fetches from a program or an URL, of
+/// Returns the kept setting whose value mongod fetches from a program or a URL, for
 /// `storage.dbPath.__exec` and the like (mongod's expansion directives).
-pub(crate) fn expanded_of_mongod(key: &str) -> Option<&str> {
+pub(crate) fn expanded_mongod_setting(key: &str) -> Option<&str> {
     let (key, _) = key.split_once(".__exec").or(key.split_once(".__rest"))?;
-    is_kept_of_mongod(key).then_some(key)
+    is_kept_for_mongod(key).then_some(key)
 }
 
-/// The YAML name of a setting in a file of the old form; `None` where it is not kept.
-pub(crate) fn new_name_of_mongod(old: &str) -> Option<&'static str> {
-    MONGOD_OLD_NAMES
+/// Returns the YAML name of a setting in the old format; `None` if it is not kept.
+pub(crate) fn current_mongod_name(old: &str) -> Option<&'static str> {
+    MONGOD_LEGACY_NAMES
         .iter()
         .find(|(name, _)| *name == old)
         .map(|(_, new)| *new)
@@ -112,9 +112,9 @@ mod tests {
     #[test]
     fn expansions_are_known_by_the_setting_they_fill() {
         assert_eq!(
-            expanded_of_mongod("storage.dbPath.__rest"),
+            expanded_mongod_setting("storage.dbPath.__rest"),
             Some("storage.dbPath")
         );
-        assert_eq!(expanded_of_mongod("net.tls.__exec"), None);
+        assert_eq!(expanded_mongod_setting("net.tls.__exec"), None);
     }
 }

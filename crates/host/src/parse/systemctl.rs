@@ -1,8 +1,9 @@
-//! The answer of `systemctl show`: one block of `Property=value` lines a unit, a blank line between.
+//! Output of `systemctl show`: one block of `Property=value` lines per unit, separated by blank
+//! lines.
 
 use std::collections::BTreeMap;
 
-/// Properties asked for. No `Environment`: it may hold secrets.
+/// Properties requested. Not `Environment`, which may contain secrets.
 pub const PROPERTIES: &[&str] = &[
     "Id",
     "Names",
@@ -30,7 +31,7 @@ pub const PROPERTIES: &[&str] = &[
     "CPUSchedulingPolicy",
 ];
 
-/// What systemd says of one unit.
+/// The state of one unit, as reported by systemd.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UnitState {
     properties: BTreeMap<String, Vec<String>>,
@@ -38,10 +39,10 @@ pub struct UnitState {
 
 /// More lines than any answer with [`PROPERTIES`] has for one unit.
 const VALUES_MAX: usize = 1000;
-/// More units than are asked for on any sound host.
+/// More units than are queried on any real host.
 const UNITS_MAX: usize = 20_000;
 
-/// Takes the answer apart. Lines without `=` are passed over: a value may hold a line end.
+/// Parses the output. Lines without `=` are skipped: a value may contain a line break.
 pub fn parse(text: &str) -> Vec<UnitState> {
     let mut units = Vec::new();
     let mut unit = UnitState::default();
@@ -72,25 +73,25 @@ pub(crate) fn is_property_name(name: &str) -> bool {
 }
 
 impl UnitState {
-    /// The value of a property; `None` where it is missing, empty or `n/a`.
+    /// Returns the value of a property; `None` if it is missing, empty or `n/a`.
     pub fn get(&self, property: &str) -> Option<&str> {
         let value = self.properties.get(property)?.first()?.trim();
         (!value.is_empty() && value != "n/a").then_some(value)
     }
 
-    /// The unit's name.
+    /// Returns the unit's name.
     pub fn id(&self) -> Option<&str> {
         self.get("Id")
     }
 
-    /// The names that it goes by.
+    /// Iterates over the unit's names, including aliases.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let names = self.get("Names").unwrap_or_default();
         self.id().into_iter().chain(names.split_whitespace())
     }
 
-    /// The structures in a property: `{ OnCalendar=... ; next_elapse=... }`, of which systemd writes
-    /// several on one line or on several.
+    /// Returns the structures in a property: `{ OnCalendar=... ; next_elapse=... }`. systemd writes
+    /// several of them either on one line or on separate lines.
     pub fn structures(&self, property: &str) -> Vec<Vec<(&str, &str)>> {
         self.properties
             .get(property)
@@ -107,7 +108,7 @@ impl UnitState {
             .collect()
     }
 
-    /// `OnCalendar` expressions in force.
+    /// Returns the `OnCalendar` expressions in effect.
     pub fn calendars(&self) -> Vec<String> {
         self.structures("TimersCalendar")
             .iter()
@@ -117,8 +118,8 @@ impl UnitState {
             .collect()
     }
 
-    /// `On...Sec` directives in force with their spans as written: `OnBootSec`, `15min`. systemd
-    /// names them after its bus properties, `OnBootUSec`.
+    /// Returns the `On...Sec` directives in effect with their spans as written: `OnBootSec`,
+    /// `15min`. systemd uses the names of its bus properties, `OnBootUSec`.
     pub fn monotonic(&self) -> Vec<(String, String)> {
         self.structures("TimersMonotonic")
             .iter()
@@ -127,7 +128,7 @@ impl UnitState {
             .collect()
     }
 
-    /// The command lines of `ExecStart` or `ExecStartPre`, words separated by a blank.
+    /// Returns the command lines of `ExecStart` or `ExecStartPre`, words separated by a space.
     pub fn command_lines(&self, property: &str) -> Vec<&str> {
         self.properties
             .get(property)
@@ -139,11 +140,11 @@ impl UnitState {
     }
 }
 
-/// What stands before, in and after `argv[]=` of an `ExecStart` value.
+/// Splits an `ExecStart` value into the text before, in and after `argv[]=`.
 pub(crate) fn command_line(value: &str) -> Option<(&str, &str, &str)> {
     let start = value.find("argv[]=")? + "argv[]=".len();
     let (before, rest) = value.split_at(start);
-    // A word of the command line may be a semicolon, so the next field's name counts.
+    // A word of the command line may be a semicolon, so the name of the next field is matched too.
     let len = [" ; ignore_errors=", " ; flags="]
         .iter()
         .filter_map(|next| rest.find(next))
@@ -158,7 +159,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// systemd 252 on Debian 12.
+    /// Output of systemd 252 on Debian 12.
     pub(crate) const DEBIAN_12: &str = "Unit=fstrim.service\nTimersCalendar={ OnCalendar=Mon *-*-* 00:00:00 ; next_elapse=Mon 2026-11-23 00:00:00 UTC }\nNextElapseUSecRealtime=Mon 2026-11-23 00:04:50 UTC\nAccuracyUSec=1h\nRandomizedDelayUSec=1h 40min\nPersistent=yes\nId=fstrim.timer\nNames=fstrim.timer\nTriggers=fstrim.service\nLoadState=loaded\nActiveState=active\nSubState=waiting\nFragmentPath=/lib/systemd/system/fstrim.timer\nUnitFileState=enabled\n\nExecStart={ path=/sbin/fstrim ; argv[]=/sbin/fstrim --listed-in /etc/fstab:/proc/self/mountinfo --verbose --quiet-unsupported ; ignore_errors=no ; start_time=[n/a] ; stop_time=[n/a] ; pid=0 ; code=(null) ; status=0/0 }\nNice=0\nIOSchedulingClass=2\nId=fstrim.service\nTriggeredBy=fstrim.timer\nLoadState=loaded\nActiveState=inactive\nUnitFileState=static\n";
 
     #[test]
@@ -203,7 +204,7 @@ mod tests {
         }
 
         #[test]
-        fn a_command_line_is_given_back(words in prop::collection::vec("[a-z;/-]{1,8}", 1..6)) {
+        fn command_lines_round_trip(words in prop::collection::vec("[a-z;/-]{1,8}", 1..6)) {
             let line = words.join(" ");
             let text = format!("ExecStart={{ path=/x ; argv[]={line} ; ignore_errors=no ; pid=0 }}\n");
             let units = parse(&text);

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-/// Units in seconds. A month is 30.44 days and a year 365.25, as systemd.time(7) says.
+/// Units in seconds. A month is 30.44 days and a year 365.25 days, as defined in systemd.time(7).
 const UNITS: &[(&str, f64)] = &[
     ("usec", 1e-6),
     ("us", 1e-6),
@@ -38,8 +38,8 @@ const UNITS: &[(&str, f64)] = &[
     ("y", 31_557_600.0),
 ];
 
-/// A time span in seconds: `1h 40min`, `90`, `2.5d`, `infinity`. A number without a unit is
-/// seconds. `None` where it is no time span.
+/// Parses a time span to seconds: `1h 40min`, `90`, `2.5d`, `infinity`. A number without a unit is
+/// in seconds. `None` if it is not a time span.
 pub fn parse_span_s(text: &str) -> Option<f64> {
     let mut rest = text.trim();
     if rest == "infinity" {
@@ -54,7 +54,7 @@ pub fn parse_span_s(text: &str) -> Option<f64> {
             .find(|c: char| !c.is_ascii_digit() && c != '.')
             .unwrap_or(rest.len());
         let (number, after) = rest.split_at(number_len);
-        // `parse` would also take a lone dot's neighbours such as `1.`, as systemd does.
+        // `parse` also accepts forms such as `1.`, as systemd does.
         let number: f64 = number.parse().ok()?;
         let after = after.trim_start();
         let unit_len = after
@@ -72,8 +72,9 @@ pub fn parse_span_s(text: &str) -> Option<f64> {
     Some(total)
 }
 
-/// A timestamp as `systemctl show` writes it: `Mon 2026-11-23 00:04:50 UTC`, or `@1795392290`.
-/// `None` for `n/a`, `0`, an empty text, and any zone but UTC: abbreviations are ambiguous.
+/// Parses a timestamp as written by `systemctl show`: `Mon 2026-11-23 00:04:50 UTC`, or
+/// `@1795392290`. `None` for `n/a`, `0`, empty text, and any zone but UTC, because abbreviations
+/// are ambiguous.
 pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     if let Some(seconds) = text.strip_prefix('@') {

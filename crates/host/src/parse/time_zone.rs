@@ -1,6 +1,6 @@
-//! Names of time zones.
+//! Time zone names.
 
-/// Whether a text can be the name of a time zone.
+/// Whether a text may be the name of a time zone.
 pub(crate) fn is_time_zone(zone: &str) -> bool {
     (1..=64).contains(&zone.len())
         && zone.starts_with(|c: char| c.is_ascii_alphabetic())

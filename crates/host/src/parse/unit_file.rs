@@ -6,11 +6,11 @@ use facts::InputError;
 /// A unit file, or a unit with its drop-ins appended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UnitFile {
-    /// Section headers and their 1-based lines.
+    /// Section headers and their 1-based line numbers.
     pub sections: Vec<(String, usize)>,
-    /// Assignments in their order.
+    /// Assignments in file order.
     pub assignments: Vec<Assignment>,
-    /// Lines that are none.
+    /// Malformed lines.
     pub errors: Vec<InputError>,
 }
 
@@ -21,18 +21,18 @@ pub struct Assignment {
     pub section: String,
     /// Key: `OnCalendar`.
     pub key: String,
-    /// Value, continuation lines joined by a blank; specifiers (`%n`) are left as they are.
+    /// Value, with continuation lines joined by a space; specifiers (`%n`) are kept as they are.
     pub value: String,
-    /// 1-based line on which it begins.
+    /// 1-based number of its first line.
     pub line: usize,
-    /// The file it stands in.
+    /// The file that contains it.
     pub source: String,
 }
 
-/// More than any sound unit assigns.
+/// More assignments than any real unit has.
 const ASSIGNMENTS_MAX: usize = 10_000;
 
-/// Takes a unit file apart. `source` is its name in errors and assignments.
+/// Parses a unit file. `source` is its name in errors and assignments.
 pub fn parse(source: &str, text: &str) -> UnitFile {
     let mut unit = UnitFile::default();
     let mut section: Option<String> = None;
@@ -62,7 +62,7 @@ pub fn parse(source: &str, text: &str) -> UnitFile {
             };
             let next = next.trim();
             whole.truncate(before.trim_end().len());
-            // A comment between continuation lines is passed over and does not end them.
+            // A comment between continuation lines is skipped and does not end them.
             if next.starts_with(['#', ';']) {
                 whole.push('\\');
             } else {
@@ -98,14 +98,14 @@ pub fn parse(source: &str, text: &str) -> UnitFile {
 }
 
 impl UnitFile {
-    /// Adds a drop-in, which is read after everything so far.
+    /// Adds a drop-in, which is applied after everything so far.
     pub fn append(&mut self, drop_in: UnitFile) {
         self.sections.extend(drop_in.sections);
         self.assignments.extend(drop_in.assignments);
         self.errors.extend(drop_in.errors);
     }
 
-    /// Every assignment to a key, in order, empty ones included.
+    /// Returns every assignment to a key in order, empty ones included.
     pub fn all(&self, section: &str, key: &str) -> Vec<&Assignment> {
         self.assignments
             .iter()
@@ -113,7 +113,7 @@ impl UnitFile {
             .collect()
     }
 
-    /// The values of a list: an empty assignment takes back those before it.
+    /// Returns the values of a list: an empty assignment resets those before it.
     pub fn list(&self, section: &str, key: &str) -> Vec<&Assignment> {
         let mut values = Vec::new();
         for assignment in self.all(section, key) {
@@ -126,19 +126,19 @@ impl UnitFile {
         values
     }
 
-    /// The value of a key that is set once: the last one, `None` where that is empty.
+    /// Returns the value of a single-valued key: the last one, `None` if that is empty.
     pub fn value(&self, section: &str, key: &str) -> Option<&str> {
         let last = self.all(section, key).pop()?;
         (!last.value.is_empty()).then_some(last.value.as_str())
     }
 
-    /// A boolean; `None` where it is not set.
+    /// Returns a boolean; `None` if it is not set.
     pub fn boolean(&self, section: &str, key: &str) -> Option<bool> {
         Some(is_yes(self.value(section, key)?))
     }
 }
 
-/// systemd's words for true.
+/// Whether this is one of systemd's words for true.
 pub(crate) fn is_yes(value: &str) -> bool {
     ["1", "yes", "y", "true", "t", "on"]
         .iter()
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_out_of_place_are_reported() {
+    fn misplaced_lines_are_reported() {
         let unit = parse("x.timer", "OnCalendar=daily\n[Timer\n[Timer]\nnonsense\n");
         let places: Vec<String> = unit.errors.iter().map(ToString::to_string).collect();
         assert_eq!(
@@ -211,7 +211,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(values in prop::collection::vec("[a-z/][a-z/*: -]{0,20}[a-z/]", 1..10)) {
+        fn formatted_entries_are_parsed(values in prop::collection::vec("[a-z/][a-z/*: -]{0,20}[a-z/]", 1..10)) {
             let mut text = "[Timer]\n".to_owned();
             for value in &values {
                 text.push_str("OnCalendar = ");

@@ -1,15 +1,15 @@
-//! YAML configuration files as flat pairs of key and value.
+//! YAML configuration files as flat key-value pairs.
 
 use facts::InputError;
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-/// Larger than any configuration file that people write.
+/// Larger than any hand-written configuration file.
 const TEXT_BYTES_MAX: usize = 1 << 20;
-/// Nesting below which no setting of any store lies.
+/// Deeper than any store setting is nested.
 const DEPTH_MAX: usize = 32;
-/// Longest flat key in bytes; with [`PAIRS_MAX`] it bounds the memory taken.
+/// Maximum length of a flat key in bytes; together with [`PAIRS_MAX`] it bounds memory use.
 const KEY_BYTES_MAX: usize = 1024;
 /// More pairs than any configuration file has.
 const PAIRS_MAX: usize = 10_000;
@@ -17,46 +17,46 @@ const PAIRS_MAX: usize = 10_000;
 /// The first document of a YAML file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// Flat keys and their values as text, in the file's order: `path.data[0]` and `/srv/a`. Null
-    /// values leave no pair.
+    /// Flat keys and their values as text, in file order: `path.data[0]` and `/srv/a`. Null values
+    /// are omitted.
     pub pairs: Vec<(String, String)>,
-    /// 1-based line at which a second document starts; servers read the first only, and so does
-    /// this.
+    /// 1-based line at which a second document starts; servers read only the first, and so does
+    /// this parser.
     pub second_document_line: Option<usize>,
 }
 
-/// The flat pairs of a file's first document, see [`read`].
+/// Returns the flat pairs of a file's first document, see [`read`].
 ///
 /// # Errors
-/// As [`read`].
+/// Same as [`read`].
 pub fn flatten(source: &str, text: &str) -> Result<Vec<(String, String)>, InputError> {
     read(source, text).map(|document| document.pairs)
 }
 
-/// Reads the first document of a YAML text, nested mappings joined with dots as Elasticsearch and
-/// mongod do, items of sequences numbered from 0.
+/// Parses the first document of a YAML text. Nested keys are joined with dots as Elasticsearch and
+/// mongod do, sequence items are numbered from 0.
 ///
-/// What a server's configuration has no use for and what can make a small file huge is refused:
-/// anchors, aliases, tags, merge keys, keys that are no plain words, keys that occur twice, nesting
-/// deeper than 32. An empty document has no pairs.
+/// What server configurations do not need and what can make a small file expand enormously is
+/// rejected: anchors, aliases, tags, merge keys, keys that are not plain words, duplicate keys,
+/// nesting deeper than 32. An empty document has no pairs.
 ///
 /// # Errors
-/// Where the text is not such YAML, with line and column. Values are never part of the message,
-/// since they may be secret.
+/// If the text is not such YAML, with line and column. Values are never part of the message, since
+/// they may be secret.
 pub fn read(source: &str, text: &str) -> Result<Document, InputError> {
     if text.len() > TEXT_BYTES_MAX {
         let found = format!("{} bytes", text.len());
         let expected = format!("at most {TEXT_BYTES_MAX} bytes of YAML");
         return Err(InputError::new(source, expected, &found));
     }
-    // The scanner takes a NUL for the end of the text.
+    // The scanner treats a NUL as the end of the text.
     if let Some(before) = text.split('\0').next()
         && before.len() < text.len()
     {
         let line = before.matches('\n').count() + 1;
         return Err(InputError::new(source, "text", "a NUL byte").at_line(line));
     }
-    let mut reading = Reading::new(source);
+    let mut flattener = Flattener::new(source);
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| {
             at(
@@ -64,17 +64,17 @@ pub fn read(source: &str, text: &str) -> Result<Document, InputError> {
                 *error.marker(),
             )
         })?;
-        if !reading.take(&event, span)? {
+        if !flattener.handle(&event, span)? {
             break;
         }
     }
     Ok(Document {
-        pairs: reading.pairs,
-        second_document_line: reading.second_document_line,
+        pairs: flattener.pairs,
+        second_document_line: flattener.second_document_line,
     })
 }
 
-/// One pair as a line of YAML that [`read`] takes for the same pair.
+/// Formats a pair as a line of YAML that [`read`] parses to the same pair.
 pub fn write_pair(key: &str, value: &str) -> String {
     format!("{}: {}\n", quote(key), quote(value))
 }
@@ -88,7 +88,7 @@ fn quote(text: &str) -> String {
                 quoted.push('\\');
                 quoted.push(c);
             }
-            // What YAML 1.2 counts as printable and as no line break may stand for itself.
+            // Characters that YAML 1.2 considers printable and not line breaks need no escape.
             ' '..='~'
             | '\u{a0}'..='\u{2027}'
             | '\u{202a}'..='\u{d7ff}'
@@ -108,9 +108,9 @@ fn at(error: InputError, marker: Marker) -> InputError {
     error.at_line(marker.line()).at_column(marker.col() + 1)
 }
 
-/// A mapping or a sequence that is open.
+/// An open mapping or sequence.
 struct Open {
-    /// Length of the flat key of the container itself.
+    /// Length of the container's own flat key.
     prefix_len: usize,
     inside: Inside,
 }
@@ -119,7 +119,7 @@ enum Inside {
     Mapping {
         /// Keys seen so far.
         keys: HashSet<String>,
-        /// A key was read, its value comes next.
+        /// Whether a key was read and its value comes next.
         has_key: bool,
     },
     Sequence {
@@ -128,10 +128,10 @@ enum Inside {
     },
 }
 
-struct Reading<'s> {
+struct Flattener<'s> {
     source: &'s str,
     open: Vec<Open>,
-    /// Flat key of where the reading is.
+    /// Flat key of the current position.
     key: String,
     pairs: Vec<(String, String)>,
     seen: HashSet<String>,
@@ -139,7 +139,7 @@ struct Reading<'s> {
     second_document_line: Option<usize>,
 }
 
-impl<'s> Reading<'s> {
+impl<'s> Flattener<'s> {
     fn new(source: &'s str) -> Self {
         Self {
             source,
@@ -156,8 +156,8 @@ impl<'s> Reading<'s> {
         at(InputError::new(self.source, expected, found), span.start)
     }
 
-    /// Takes one event; false where the first document has ended and another begins.
-    fn take(&mut self, event: &Event<'_>, span: Span) -> Result<bool, InputError> {
+    /// Handles one event; returns false if the first document has ended and another begins.
+    fn handle(&mut self, event: &Event<'_>, span: Span) -> Result<bool, InputError> {
         match event {
             Event::DocumentStart(_) => {
                 self.documents += 1;
@@ -280,7 +280,7 @@ impl<'s> Reading<'s> {
         Ok(())
     }
 
-    /// A value begins at the current place: in a sequence that place is the next item.
+    /// Starts a value at the current position: in a sequence that is the next item.
     fn value_begins(&mut self, span: Span) -> Result<(), InputError> {
         if let Some(Open {
             prefix_len,
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_document_is_told_of() {
+    fn a_second_document_is_reported() {
         let document = read("x.yml", "a: 1\n---\nb: 2\n").unwrap();
         assert_eq!(document.pairs, owned(&[("a", "1")]));
         assert_eq!(document.second_document_line, Some(2));
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_grow_is_refused() {
+    fn expanding_constructs_are_rejected() {
         assert!(refused("a: &x [1]\n").contains("an anchor"));
         assert!(refused("a: &x 1\nb: *x\n").contains("an anchor"));
         assert!(refused("b: *x\n").contains("x.yml:1"));
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_a_place_and_no_values() {
+    fn errors_have_a_position_and_no_values() {
         let twice = refused("a: 1\nb:\n  c: s3cret\na: 2\n");
         assert!(twice.starts_with("x.yml:4:1:"), "{twice}");
         let twice = refused("path:\n  data: /a\npath.data: /b\n");
@@ -412,7 +412,7 @@ mod tests {
         let flow = |depth| "a: ".to_owned() + &"[".repeat(depth) + &"]".repeat(depth);
         assert_eq!(pairs(&flow(31)), []);
         assert!(refused(&flow(32)).contains("32 levels"));
-        // The scanner has a limit of its own.
+        // The scanner has its own limit.
         assert!(refused(&flow(100_000)).contains("recursion limit"));
         let block = "- ".repeat(100_000);
         assert!(refused(&("a:\n".to_owned() + &block)).contains("32 levels"));
@@ -421,26 +421,26 @@ mod tests {
         let many: String = (0..20_000).fold(String::new(), |text, n| text + &format!("k{n}: 1\n"));
         assert!(refused(&many).contains("10,000"));
         assert!(refused(&"#".repeat(TEXT_BYTES_MAX + 1)).contains("at most 1048576 bytes"));
-        // Each level is allowed, together they are too long.
+        // Each level is allowed, but together they are too long.
         let long = format!("{{{0}: {{{0}: {{{0}: 1}}}}}}", "k".repeat(500));
         assert!(refused(&long).contains("1024 bytes"));
     }
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "\\PC{0,200}") {
+        fn any_text_is_parsed_or_rejected(text in "\\PC{0,200}") {
             let _ = flatten("x", &text);
         }
 
         #[test]
-        fn any_yaml_like_text_is_read_or_refused(
+        fn any_yaml_like_text_is_parsed_or_rejected(
             text in "([ \n\t]|[a-c<~|>]|[-:,?!&*#'\"%@`\\\\]|[\\[\\]{}]|\\.\\.\\.\n|---\n|: |- ){0,120}"
         ) {
             let _ = flatten("x", &text);
         }
 
         #[test]
-        fn written_pairs_are_read_back(
+        fn written_pairs_round_trip(
             values in proptest::collection::btree_map("[^\0]{1,20}", "[^\0]{0,40}", 0..6)
         ) {
             let text: String = values.iter().map(|(key, value)| write_pair(key, value)).collect();

@@ -11,30 +11,30 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// Largest answer of a command that is read from `cmd/`.
+/// Maximum size of a command output in `cmd/`.
 const COMMAND_BYTES_MAX: usize = 16 << 20;
 
-/// A tree of files at their paths below a directory (`--root DIR`), untrusted.
+/// An untrusted tree of files below a directory (`--root DIR`).
 ///
-/// Every component is opened by itself and without following links (`O_PATH | O_NOFOLLOW`), and links
-/// are interpreted inside the tree, so that nothing outside is reached, also while somebody changes
-/// the tree. Only regular files are read.
+/// Every component is opened individually without following links (`O_PATH | O_NOFOLLOW`), and
+/// links are interpreted inside the tree, so that nothing outside can be reached, even if somebody
+/// changes the tree meanwhile. Only regular files are read.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
     root: OnceCell<Result<Rc<Node>, Unread>>,
-    /// The directory that was read from last, by its path: attributes come in groups.
+    /// The directory last read from, by path: attributes are read in groups.
     last_parent: RefCell<Option<(String, Rc<Node>)>>,
 }
 
-/// An open directory (`O_PATH`) with those above it, which `..` needs.
+/// An open directory (`O_PATH`) with its parents, which `..` needs.
 #[derive(Debug)]
 pub(super) struct Node {
     fd: OwnedFd,
     parent: Option<Rc<Node>>,
 }
 
-/// Opens what a name stands for, whatever it is, without side effects and without following it.
+/// Opens whatever a name refers to, without side effects and without following links.
 fn open_path(dir: &Node, name: &str) -> Result<(OwnedFd, rustix::fs::Stat), Unread> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = openat(&dir.fd, name, flags, Mode::empty()).map_err(failed)?;
@@ -43,7 +43,7 @@ fn open_path(dir: &Node, name: &str) -> Result<(OwnedFd, rustix::fs::Stat), Unre
 }
 
 fn failed(error: rustix::io::Errno) -> Unread {
-    // A link that took the place of what was looked at a moment ago.
+    // A link replaced what was there a moment ago.
     if error == rustix::io::Errno::LOOP {
         return Unread::NotFound;
     }
@@ -51,7 +51,8 @@ fn failed(error: rustix::io::Errno) -> Unread {
 }
 
 impl Directory {
-    /// A tree below `root`, which is opened at the first read; where that fails, every read says so.
+    /// Creates a source for the tree below `root`, which is opened on the first read; if that
+    /// fails, every read returns the error.
     pub fn new(root: PathBuf) -> Self {
         Self {
             path: root,
@@ -60,7 +61,7 @@ impl Directory {
         }
     }
 
-    /// Finds the place of a path.
+    /// Resolves a path.
     fn find(&self, path: &str, last: LastLink) -> Result<Found<Rc<Node>>, Unread> {
         let Some((parent, name)) = path.rsplit_once('/') else {
             return resolve(self, path, last);
@@ -100,7 +101,7 @@ impl Directory {
         let Found::Leaf { parent, name } = self.find(path, LastLink::Follow)? else {
             return Err(not_regular());
         };
-        // Looked at before it is opened: opening a device has effects.
+        // Checked before opening: opening a device has side effects.
         let (_, looked) = open_path(&parent, &name)?;
         if FileType::from_raw_mode(looked.st_mode) != FileType::RegularFile {
             return Err(not_regular());
@@ -123,7 +124,7 @@ impl Tree for Directory {
     fn root(&self) -> Result<Rc<Node>, Unread> {
         self.root
             .get_or_init(|| {
-                // Links in this path are the user's own.
+                // The user chose this path, so links in it are followed.
                 let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
                 match openat(CWD, &self.path, flags, Mode::empty()) {
                     Ok(fd) => Ok(Rc::new(Node { fd, parent: None })),

@@ -1,8 +1,9 @@
 //! Live device-mapper tables, read from /dev/mapper/control (`linux/dm-ioctl.h`).
 //!
-//! The control node is opened only where a `dm-*` device exists, since opening it would load the
-//! module. Answers may hold volume keys: `DM_SECURE_DATA_FLAG` makes the kernel wipe its copies, the
-//! buffer here is zeroised, and only [`dm_table::sanitise_target`]'s lines leave this module.
+//! The control node is opened only if a `dm-*` device exists, since opening it would load the
+//! module. Answers may contain volume keys: `DM_SECURE_DATA_FLAG` makes the kernel wipe its copies,
+//! the buffer here is zeroized, and only the lines from [`dm_table::sanitise_target`] leave this
+//! module.
 
 use super::ioctl::{DM_HEADER_BYTES, dm_table_status};
 use crate::parse::dm_table;
@@ -21,19 +22,19 @@ const FLAGS_AT: usize = 28;
 const DATA_START_AT: usize = 16;
 const TARGET_COUNT_AT: usize = 20;
 const NAME_AT: usize = 48;
-/// `DM_NAME_LEN`, the closing NUL included.
+/// `DM_NAME_LEN`, including the final NUL.
 const NAME_LEN: usize = 128;
 /// Size of `struct dm_target_spec`.
 const SPEC_BYTES: usize = 40;
 
 const BUFFER_BYTES_FIRST: usize = 16 << 10;
-/// A table of 16 MiB would name some hundred thousand extents.
+/// A table of 16 MiB would list some hundred thousand extents.
 const BUFFER_BYTES_MAX: usize = 16 << 20;
 
-/// Every table in the form of `dmsetup table`, keys replaced by `-`.
+/// Returns every table in the format of `dmsetup table`, with keys replaced by `-`.
 ///
 /// # Errors
-/// [`Unread::NotFound`] where no device-mapper device exists, [`Unread::Denied`] without root.
+/// [`Unread::NotFound`] if no device-mapper device exists, [`Unread::Denied`] without root.
 pub(crate) fn table() -> Result<Vec<u8>, Unread> {
     let names = names(Path::new("/sys/block"))?;
     if names.is_empty() {
@@ -47,7 +48,7 @@ pub(crate) fn table() -> Result<Vec<u8>, Unread> {
     Ok(text.into_bytes())
 }
 
-/// The kernel's names of the device-mapper devices, in the order of their minor numbers.
+/// Returns the kernel's names of the device-mapper devices, in the order of their minor numbers.
 fn names(sys_block: &Path) -> Result<Vec<String>, Unread> {
     let entries = match fs::read_dir(sys_block) {
         Ok(entries) => entries,
@@ -63,7 +64,7 @@ fn names(sys_block: &Path) -> Result<Vec<String>, Unread> {
     minors.sort_unstable();
     let name_of = |minor: &u32| {
         let path = sys_block.join(format!("dm-{minor}/dm/name"));
-        // Gone since it was listed: not a device any more.
+        // Removed since it was listed.
         let text = fs::read_to_string(path).ok()?;
         let name = text.strip_suffix('\n').unwrap_or(&text);
         (!name.is_empty()).then(|| name.to_owned())
@@ -78,7 +79,7 @@ fn open_control(path: &Path) -> Result<File, Unread> {
         .open(path)
         .map_err(|error| match error.kind() {
             std::io::ErrorKind::PermissionDenied => Unread::Denied,
-            // Containers see the devices in sysfs, and no control node.
+            // Containers see the devices in sysfs, but no control node.
             std::io::ErrorKind::NotFound => Unread::Failed(format!(
                 "device-mapper devices exist, but {} does not (a container?)",
                 path.display()
@@ -115,7 +116,7 @@ fn add_table(control: BorrowedFd<'_>, name: &str, text: &mut String) -> Result<(
     }
 }
 
-/// The header of a request for a device's table. Version 4.0.0 is what every kernel takes.
+/// Writes the header of a request for a device's table. Every kernel accepts version 4.0.0.
 fn write_header(buffer: &mut [u64], name: &str) -> Result<(), Unread> {
     if name.len() >= NAME_LEN {
         return Err(Unread::Malformed(
@@ -135,7 +136,7 @@ fn write_header(buffer: &mut [u64], name: &str) -> Result<(), Unread> {
     Ok(())
 }
 
-/// What the kernel wrote; never copied, only looked at.
+/// The kernel's answer; only borrowed, never copied.
 struct Answer<'b> {
     words: &'b [u64],
 }
@@ -163,13 +164,13 @@ impl Answer<'_> {
         self.bytes_at(at).map(u64::from_ne_bytes)
     }
 
-    /// The text up to a NUL, or `len_max` bytes where none is among them, in memory that is wiped.
+    /// Returns the text up to a NUL, or `len_max` bytes if there is none, in memory that is wiped.
     fn text_at(&self, at: usize, len_max: usize) -> Option<Zeroizing<String>> {
         let mut len = 0;
         while len < len_max && self.byte_at(at.checked_add(len)?)? != 0 {
             len += 1;
         }
-        // With its full size at once: a growing vector would leave pieces behind.
+        // Allocated at full size: a growing vector would leave copies behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(len));
         bytes.extend((at..at + len).filter_map(|at| self.byte_at(at)));
         let text = std::str::from_utf8(&bytes).ok()?;
@@ -177,7 +178,7 @@ impl Answer<'_> {
     }
 }
 
-/// One line for each `dm_target_spec` of the answer; a device without a live table has none.
+/// Adds one line for each `dm_target_spec` in the answer; a device without a live table has none.
 fn add_lines(answer: &Answer<'_>, name: &str, text: &mut String) -> Result<(), Unread> {
     let malformed = || Unread::Malformed(format!("the kernel's table of {name} cannot be read"));
     let data_start = answer.u32_at(DATA_START_AT).ok_or_else(malformed)? as usize;
@@ -188,7 +189,7 @@ fn add_lines(answer: &Answer<'_>, name: &str, text: &mut String) -> Result<(), U
         text.push_str(&line);
         text.push('\n');
         let next = answer.u32_at(at + 20).ok_or_else(malformed)? as usize;
-        // `next` counts from `data_start`, and always leads forwards.
+        // `next` is relative to `data_start`, and must always point forward.
         let next = data_start.checked_add(next).ok_or_else(malformed)?;
         if next < at + SPEC_BYTES {
             return Err(malformed());
@@ -210,7 +211,7 @@ fn line_at(answer: &Answer<'_>, at: usize, name: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// An answer as the kernel lays it out: header, then specs with their arguments, 8-aligned.
+    /// An answer in the kernel's layout: header, then specs with their arguments, 8-aligned.
     fn answer(targets: &[(u64, u64, &str, &str)]) -> Vec<u64> {
         let mut buffer = vec![0_u64; 512];
         write_header(&mut buffer, "c0").unwrap();
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_holds_what_the_kernel_looks_at() {
+    fn the_request_header_has_what_the_kernel_reads() {
         let mut buffer = vec![0_u64; 64];
         write_header(&mut buffer, "vg-data").unwrap();
         let header = Answer { words: &buffer };
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn truncated_answers_are_refused() {
+    fn truncated_answers_are_rejected() {
         let words = answer(&[(0, 8, "linear", "8:0 0"), (8, 8, "linear", "8:0 8")]);
         for len in 0..words.len() {
             let mut text = String::new();
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_come_in_the_order_of_their_numbers() {
+    fn devices_are_sorted_by_number() {
         let tree = tempfile::tempdir().unwrap();
         for (minor, name) in [(10, "ten"), (2, "two"), (3, "")] {
             let dm = tree.path().join(format!("dm-{minor}/dm"));
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_device_the_control_node_is_not_touched() {
+    fn without_devices_the_control_node_is_not_opened() {
         let has_dm = fs::read_dir("/sys/block").is_ok_and(|entries| {
             entries
                 .flatten()
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_control_node_is_no_missing_device_mapper() {
+    fn a_missing_control_node_differs_from_missing_device_mapper() {
         let tree = tempfile::tempdir().unwrap();
         assert!(matches!(
             open_control(&tree.path().join("control")),

@@ -9,10 +9,10 @@ use linux::run::Ended;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a tool may take. A drive answers in milliseconds, one that wakes up in a second or two;
-/// the kernel gives a command 30 seconds and more.
+/// Timeout for a tool. A drive answers in milliseconds, one that has to wake up in a second or two;
+/// the kernel's timeout for a command is 30 seconds and more.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// Where the tools are. Not by `PATH`, which root may have inherited from somebody else.
+/// Where the tools are. `PATH` is not used, since root may have inherited it from somebody else.
 const DIRECTORIES: [&str; 6] = [
     "/usr/sbin",
     "/usr/bin",
@@ -22,7 +22,8 @@ const DIRECTORIES: [&str; 6] = [
     "/run/current-system/sw/bin",
 ];
 
-/// The answer of a tool for a drive. Nothing is run unless root asks, for nobody else gets one.
+/// Returns a tool's answer for a drive. Nothing is run unless we are root, since others get no
+/// answer.
 pub(super) fn ask(tool: DriveTool, drive: &str) -> Result<Vec<u8>, Unread> {
     if !rustix::process::geteuid().is_root() {
         return Err(Unread::Denied);
@@ -51,24 +52,25 @@ fn run(
     let device = format!("/dev/{drive}");
     let mut command = isolated(program);
     match tool {
-        // No log of errors: those take time.
+        // Without the error log, which takes time to read.
         DriveTool::Smartctl if drive.starts_with("nvme") => {
             command.args(["--json=c", "-A", &device])
         }
-        // Without -i it does not say how large a sector is, and the device statistics count sectors.
+        // Without -i the sector size is missing, and the device statistics count sectors.
         DriveTool::Smartctl => command.args(["--json=c", "-i", "-A", "-l", "devstat,1", &device]),
         DriveTool::NvmeSmartLog => command.args(["smart-log", &device, "-o", "json"]),
         DriveTool::NvmeOcp => command.args(["ocp", "smart-add-log", &device, "-o", "json"]),
     };
     command.env("LC_ALL", "C").env("TZ", "UTC");
-    let Ended { status, answer, .. } =
+    let Ended { status, stdout, .. } =
         process::run_to_end(&mut command, deadline, ANSWER_BYTES_MAX)?;
-    // smartctl's status says how healthy a drive is: of what it could not do, its answer tells.
-    let says_more = tool == DriveTool::Smartctl && status.code().is_some() && !answer.is_empty();
+    // smartctl's status reflects the drive's health; whether smartctl itself failed is in its
+    // answer.
+    let says_more = tool == DriveTool::Smartctl && status.code().is_some() && !stdout.is_empty();
     if status.success() || says_more {
-        return Ok(answer);
+        return Ok(stdout);
     }
-    // Not what it complained of: that may name the drive by its serial number.
+    // Not its error message, which may contain the drive's serial number.
     Err(Unread::Failed(status.to_string()))
 }
 
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complaint_is_not_repeated_and_a_status_is() {
+    fn errors_contain_the_status_but_not_the_message() {
         let directory = tool(
             "nvme",
             "echo S3RI4L; echo 'S3RI4L: no such log' >&2; exit 2",
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_hangs_is_given_up() {
+    fn a_hanging_drive_times_out() {
         let directory = tool("nvme", "exec sleep 30");
         let short = Duration::from_millis(80);
         let answer = run_in(&directory, DriveTool::NvmeSmartLog, "nvme0n1", short);
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_is_not_there_is_not_found_and_no_odd_name_is_passed_on() {
+    fn a_missing_tool_is_not_found_and_odd_names_are_rejected() {
         let directory = tool("nvme", "echo '{}'");
         let answer = run_in(&directory, DriveTool::Smartctl, "sda", LONG);
         assert_eq!(answer, Err(Unread::NotFound));

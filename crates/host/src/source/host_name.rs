@@ -1,12 +1,13 @@
-//! The name that a host's files give it.
+//! The host name in a host's files.
 
 use super::Source;
 
-/// The longest file that is read, in bytes: a name has 64 at most (hostname(7)).
+/// Maximum file size in bytes: a name has at most 64 (hostname(7)).
 const FILE_BYTES_MAX: usize = 4 << 10;
 
-/// The name in `etc/hostname` (hostname(5)), for a tree that was taken without `/proc`, where the kernel
-/// tells it. It tells whose lines a log holds, and is read past the filter and the recording, as logs are.
+/// Returns the name in `etc/hostname` (hostname(5)), for a tree without `/proc`, where the kernel
+/// provides it. It identifies whose lines are in a log, and bypasses the filter and the recording,
+/// as logs do.
 pub fn static_host_name(source: &dyn Source) -> Option<String> {
     let bytes = source.read("etc/hostname", FILE_BYTES_MAX).ok()?;
     let text = String::from_utf8(bytes).ok()?;
@@ -26,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_that_is_no_remark_is_the_name() {
+    fn the_first_line_that_is_not_a_comment_is_the_name() {
         for (text, name) in [
             ("db1\n", Some("db1")),
             (

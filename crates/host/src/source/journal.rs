@@ -1,4 +1,4 @@
-//! Asks systemd's journal which jobs ran.
+//! Queries systemd's journal for job runs.
 
 use super::process;
 use crate::command::JOURNAL_ENTRIES_MAX;
@@ -11,14 +11,14 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How long `journalctl` may take. It finds entries by an index, in files of some gigabytes.
+/// Timeout for `journalctl`. It finds entries by an index, in files of several gigabytes.
 const DEADLINE: Duration = Duration::from_secs(20);
-/// The longest answer: twice what [`JOURNAL_ENTRIES_MAX`] entries of the usual length have.
+/// Maximum answer size: twice that of [`JOURNAL_ENTRIES_MAX`] entries of usual length.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
-/// Where `journalctl` is. Not by `PATH`, which root may have inherited from somebody else.
+/// Where `journalctl` is. `PATH` is not used, since root may have inherited it from somebody else.
 const DIRECTORIES: [&str; 3] = ["/usr/bin", "/bin", "/run/current-system/sw/bin"];
-/// Who tells of the runs of crontabs and anacron. The run-parts of Red Hat 7 has its directory in
-/// the identifier.
+/// Syslog identifiers of cron, anacron and run-parts. In Red Hat 7, the identifier of run-parts
+/// includes its directory.
 const IDENTIFIERS: [&str; 10] = [
     "CRON",
     "CROND",
@@ -31,20 +31,20 @@ const IDENTIFIERS: [&str; 10] = [
     "run-parts(/etc/cron.weekly)",
     "run-parts(/etc/cron.monthly)",
 ];
-/// Beyond that many, systemd's messages about all units are asked for: a program's arguments may
-/// not grow without bound.
+/// With more units than this, systemd's messages about all units are requested: a program's
+/// arguments must not grow without bound.
 const UNITS_MAX: usize = 1_000;
 
-/// Who may read nothing of the system's is told so (`journal_access_check_and_warn()` of systemd's
-/// `journal-util.c`).
+/// Messages to users who may not read the system's journal (`journal_access_check_and_warn()` in
+/// systemd's `journal-util.c`).
 const REFUSALS: [&str; 2] = ["insufficient permissions", "not seeing messages"];
 
-/// The entries about runs from `since` to `until`, newest first, at most [`JOURNAL_ENTRIES_MAX`] of
-/// them, in the form of `journalctl -o json`.
+/// Returns the entries about runs from `since` to `until`, newest first, at most
+/// [`JOURNAL_ENTRIES_MAX`] of them, in the format of `journalctl -o json`.
 ///
 /// # Errors
-/// As of [`super::Source::command`]; [`Unread::Denied`] where journalctl says that it may not read
-/// the system's journal.
+/// Those of [`super::Source::command`]; [`Unread::Denied`] if journalctl reports that it may not
+/// read the system's journal.
 pub(super) fn ask(units: &[String], since: Timestamp, until: Timestamp) -> Result<Vec<u8>, Unread> {
     run(units, since, until, &DIRECTORIES, DEADLINE)
 }
@@ -79,7 +79,8 @@ fn run(
             .arg(format!("--since=@{}", since.as_second()))
             .arg(format!("--until=@{}", until.as_second()))
             .arg("--");
-        // Matches of one field are alternatives; those before and after a `+` are, too (journalctl(1)).
+        // Matches on one field are alternatives, and so are those before and after a `+`
+        // (journalctl(1)).
         if !units.is_empty() {
             command.arg("_PID=1");
             if units.len() <= UNITS_MAX {
@@ -91,7 +92,7 @@ fn run(
         call(&mut command)
     };
     let mut ended = entries(&["--output-fields=MESSAGE,MESSAGE_ID,SYSLOG_IDENTIFIER,UNIT"])?;
-    // Before systemd 236, as on Red Hat 7, there is no such option, and entries come with all fields.
+    // Before systemd 236, as on Red Hat 7, there is no such option, and entries contain all fields.
     if !ended.status.success() && complaint(&ended).contains("--output-fields") {
         ended = entries(&[])?;
     }
@@ -100,9 +101,10 @@ fn run(
         REFUSALS.iter().any(|words| complaint.contains(words))
     };
     if ended.status.success() {
-        // With JSON journalctl is as quiet as with --quiet (`parse_argv()` of `journalctl.c`), and does
-        // not say that it may not read the system's journal, or that there is only one's own.
-        if !ended.answer.starts_with(b"{") {
+        // With JSON output journalctl is as quiet as with --quiet (`parse_argv()` in
+        // `journalctl.c`), and does not report that it may not read the system's journal, or can
+        // read only the user's own.
+        if !ended.stdout.starts_with(b"{") {
             let mut command = plain(&program);
             command.args(["--output=short", "--lines=0"]);
             let told = call(&mut command)?;
@@ -110,7 +112,7 @@ fn run(
                 return Err(Unread::Denied);
             }
         }
-        return Ok(ended.answer);
+        return Ok(ended.stdout);
     }
     if is_refused(&ended) {
         return Err(Unread::Denied);
@@ -121,7 +123,7 @@ fn run(
     }))
 }
 
-/// The program, in an environment of its own.
+/// Returns the program with a clean environment.
 fn plain(program: &Path) -> Command {
     let mut command = isolated(program);
     command
@@ -132,7 +134,7 @@ fn plain(program: &Path) -> Command {
 }
 
 fn complaint(ended: &Ended) -> Cow<'_, str> {
-    String::from_utf8_lossy(&ended.complaints)
+    String::from_utf8_lossy(&ended.stderr)
 }
 
 #[cfg(test)]
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_asked_for_runs_alone() {
+    fn only_runs_are_requested() {
         let asked = |units: &[&str]| {
             let told = answer("printf '%s\\n' \"$@\" \"$LC_ALL\" \"$HOME\"", units, LONG).unwrap();
             String::from_utf8(told).unwrap()
@@ -167,7 +169,7 @@ mod tests {
         let identifiers = "SYSLOG_IDENTIFIER=CRON\nSYSLOG_IDENTIFIER=CROND\nSYSLOG_IDENTIFIER=cron\nSYSLOG_IDENTIFIER=crond\nSYSLOG_IDENTIFIER=anacron\nSYSLOG_IDENTIFIER=run-parts\nSYSLOG_IDENTIFIER=run-parts(/etc/cron.hourly)\nSYSLOG_IDENTIFIER=run-parts(/etc/cron.daily)\nSYSLOG_IDENTIFIER=run-parts(/etc/cron.weekly)\nSYSLOG_IDENTIFIER=run-parts(/etc/cron.monthly)\nC\n\n";
         let options = "--no-pager\n--output=json\n--reverse\n--output-fields=MESSAGE,MESSAGE_ID,SYSLOG_IDENTIFIER,UNIT\n--lines=400000\n--since=@1767225600\n--until=@1769904000\n--\n";
         assert_eq!(asked(&[]), format!("{options}{identifiers}"));
-        // A name from a hostile unit is one word, and no option.
+        // A name from a hostile unit is a single word, and not an option.
         assert_eq!(
             asked(&["fstrim.service", "--x $(y).service"]),
             format!(
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_real_one_takes_these_words() {
+    fn the_real_journalctl_accepts_the_arguments() {
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
         let units = ["fstrim.service".to_owned(), "--x (y).service".to_owned()];
         let told = ask(
@@ -185,7 +187,7 @@ mod tests {
             at("2026-01-01T00:00:00Z"),
             at("2026-01-02T00:00:00Z"),
         );
-        // Where there is one, it may hold nothing, or nothing that we may read.
+        // If there is a journal, it may be empty or unreadable for us.
         assert!(
             matches!(
                 told,
@@ -195,9 +197,9 @@ mod tests {
         );
     }
 
-    /// The hint that the real one gives to who may read their own journal alone, as it does: not with
-    /// JSON, nor with --quiet.
-    fn hinting(answer: &str) -> String {
+    /// A stand-in that prints the real one's hint to users who may only read their own journal, and
+    /// like it prints no hint with JSON or --quiet.
+    fn with_hint(answer: &str) -> String {
         format!(
             "case \" $* \" in\n\
              *' --output=json '*) {answer};;\n\
@@ -208,14 +210,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_told_as_that() {
-        assert_eq!(answer(&hinting(":"), &[], LONG), Err(Unread::Denied));
-        // Some of it may be read all the same.
+    fn refused_access_is_reported() {
+        assert_eq!(answer(&with_hint(":"), &[], LONG), Err(Unread::Denied));
+        // Part of it may be readable nevertheless.
         assert_eq!(
-            answer(&hinting("echo '{}'"), &[], LONG),
+            answer(&with_hint("echo '{}'"), &[], LONG),
             Ok(b"{}\n".to_vec())
         );
-        // Nobody is refused, and there is nothing.
+        // Access is granted, and there are no entries.
         assert_eq!(answer(":", &[], LONG), Ok(Vec::new()));
         let blocked =
             "echo 'No journal files were opened due to insufficient permissions.' >&2; exit 1";
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_knows_no_choice_of_fields_is_asked_again() {
+    fn an_old_journalctl_is_run_without_output_fields() {
         let of_219 = "case \"$*\" in\n\
              *--output-fields*)\n\
              echo \"journalctl: unrecognized option '--output-fields=MESSAGE'\" >&2; exit 1;;\n\
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_or_slow_one_is_given_up() {
+    fn a_broken_or_slow_journalctl_is_an_error() {
         let broken = "echo 'Failed to open files: Bad message' >&2; exit 1";
         let told = answer(broken, &[], LONG);
         assert!(

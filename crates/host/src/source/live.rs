@@ -14,12 +14,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long `systemctl` may take. It talks to one process over a socket; where that is busy for
-/// longer, the unit files have to do.
+/// Timeout for `systemctl`. It talks to one process over a socket; if that is busy for longer, the
+/// unit files have to do.
 const SYSTEMCTL_DEADLINE: Duration = Duration::from_secs(2);
-/// Largest answer of `systemctl`: some 20 properties of some 10,000 units.
+/// Maximum size of `systemctl`'s answer: some 20 properties of some 10,000 units.
 const SYSTEMCTL_BYTES_MAX: usize = 4 << 20;
-/// Where `systemctl` is. Not by `PATH`, which root may have inherited from somebody else.
+/// Where `systemctl` is. `PATH` is not used, since root may have inherited it from somebody else.
 const SYSTEMCTL: [&str; 3] = [
     "/usr/bin/systemctl",
     "/bin/systemctl",
@@ -29,14 +29,14 @@ const SYSTEMCTL: [&str; 3] = [
 /// The running host.
 #[derive(Debug, Default)]
 pub struct Live {
-    /// The program and its arguments that answers [`Command::Statfs`] in a process of its own (a
-    /// hung filesystem can make a process immortal); `None` leaves sizes unknown. It is given the
-    /// mount points on its standard input, each ended by a NUL, and writes one line of JSON
-    /// ([`crate::parse::statfs::Answer`]) for each, in this order, flushed line by line.
+    /// Program and arguments of the child process that answers [`Command::Statfs`] (a process that
+    /// accesses a hung filesystem may become unkillable); `None` leaves sizes unknown. It gets the
+    /// mount points on standard input, each terminated by a NUL, and writes one line of JSON
+    /// ([`crate::parse::statfs::Answer`]) for each, in the same order, flushing each line.
     pub statfs_helper: Option<Vec<OsString>>,
 }
 
-/// The path from the host's root; not found for one that no file can have.
+/// Returns the path from the host's root; not found if no file can have that path.
 fn absolute(path: &str) -> Result<String, Unread> {
     if path.contains('\0') {
         return Err(Unread::NotFound);
@@ -44,14 +44,15 @@ fn absolute(path: &str) -> Result<String, Unread> {
     Ok(format!("/{path}"))
 }
 
-/// What is said of anything but a regular file where one is to be read.
+/// The error for anything but a regular file where a file is to be read.
 pub(super) fn not_regular() -> Unread {
     Unread::Failed("not a regular file".to_owned())
 }
 
-/// Reads to the end, or to the limit. Sizes are not believed: /proc and /sys say 0 or 4096.
+/// Reads to the end, or to the limit. Reported sizes are not trusted: /proc and /sys report 0 or
+/// 4096.
 pub(super) fn read_bounded(mut file: File, max_bytes: usize) -> Result<Vec<u8>, Unread> {
-    // One page holds most attributes, so that they cost two reads.
+    // One page is enough for most attributes, so that they take two reads.
     let mut bytes = vec![0; 4096];
     let mut len = 0;
     loop {
@@ -77,7 +78,7 @@ pub(super) fn read_bounded(mut file: File, max_bytes: usize) -> Result<Vec<u8>, 
 fn open_regular(path: &str) -> Result<File, Unread> {
     let path = absolute(path)?;
     let refused = |errno: rustix::io::Errno| Unread::from(&errno.into());
-    // Looked at before it is opened: opening alone arms a watchdog and rewinds a tape.
+    // Checked before opening: just opening a device arms a watchdog or rewinds a tape.
     let seen = rustix::fs::stat(path.as_str()).map_err(refused)?;
     if FileType::from_raw_mode(seen.st_mode) != FileType::RegularFile {
         return Err(not_regular());
@@ -163,7 +164,7 @@ impl Source for Live {
     }
 }
 
-/// The state that systemd keeps of some units.
+/// Returns the state of some units according to systemd.
 fn systemctl_show(units: &[String]) -> Result<Vec<u8>, Unread> {
     // sd_booted(3): this directory exists if and only if systemd is the init system.
     if !Path::new("/run/systemd/system").is_dir() {
@@ -171,11 +172,11 @@ fn systemctl_show(units: &[String]) -> Result<Vec<u8>, Unread> {
     }
     let units: Vec<&String> = units
         .iter()
-        // A template has no state, and systemctl gives up at the first one.
+        // A template has no state, and systemctl fails at the first one.
         .filter(|unit| !unit.contains("@."))
         .collect();
     if units.is_empty() {
-        // Without a unit, systemctl would show the manager, its environment included.
+        // Without a unit, systemctl would show the manager, including its environment.
         return Ok(Vec::new());
     }
     let program = SYSTEMCTL
@@ -199,14 +200,14 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// A path as `Source` wants it.
+    /// Returns a path in the form that `Source` expects.
     fn below(directory: &tempfile::TempDir, name: &str) -> String {
         let path = directory.path().join(name);
         path.to_str().unwrap().trim_start_matches('/').to_owned()
     }
 
     #[test]
-    fn files_of_proc_are_read_although_they_claim_no_size() {
+    fn files_in_proc_are_read_despite_a_size_of_zero() {
         let live = Live::default();
         assert_eq!(live.stat("proc/self/mountinfo").unwrap().size_bytes, 0);
         let text = live.read("proc/self/mountinfo", 4 << 20).unwrap();
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_or_device_is_refused_without_opening_it() {
+    fn a_fifo_or_device_is_rejected_without_opening_it() {
         let directory = tempfile::tempdir().unwrap();
         let fifo = below(&directory, "fifo");
         rustix::fs::mknodat(
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_the_last_size_that_is_read() {
+    fn the_size_limit_is_inclusive() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("file"), vec![b'x'; 5000]).unwrap();
         let path = below(&directory, "file");

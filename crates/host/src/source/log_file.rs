@@ -1,11 +1,11 @@
-//! Files of logs: long, read from their end, and compressed when they are old.
+//! Log files: long, read from their end, and compressed if they are old.
 
 use super::{End, Source};
 use crate::unread::Unread;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
-/// Reads the last `max_bytes` of a file, as long as it is when it is looked at.
+/// Reads the last `max_bytes` of a file, by its size at the start.
 pub(super) fn read_end_bounded(mut file: File, max_bytes: usize) -> Result<End, Unread> {
     let failed = |error: std::io::Error| Unread::from(&error);
     let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX);
@@ -13,7 +13,7 @@ pub(super) fn read_end_bounded(mut file: File, max_bytes: usize) -> Result<End, 
     let before = len.saturating_sub(limit);
     file.seek(SeekFrom::Start(before)).map_err(failed)?;
     let mut bytes = Vec::new();
-    // What is added meanwhile comes after.
+    // Ignore what is appended meanwhile.
     file.take(len - before)
         .read_to_end(&mut bytes)
         .map_err(failed)?;
@@ -23,12 +23,13 @@ pub(super) fn read_end_bounded(mut file: File, max_bytes: usize) -> Result<End, 
     })
 }
 
-/// The whole lines at the end of a log, `bytes_left` at most. A file whose name ends in `.gz` is
-/// read as [`whole_log`] does, whole or not at all: what is compressed has no end that could be read by
-/// itself. What was read and what was inflated is taken off `bytes_left`, also where it was in vain.
+/// Returns the complete lines at the end of a log, at most `bytes_left` bytes. A file whose name
+/// ends in `.gz` is read like [`whole_log`] does, completely or not at all, since the end of a
+/// compressed file cannot be read separately. What was read and decompressed is subtracted from
+/// `bytes_left`, even if it could not be used.
 ///
 /// # Errors
-/// Why it could not be read; [`Unread::TooLarge`] for a compressed file that holds more, and
+/// If it could not be read; [`Unread::TooLarge`] for a compressed file that is longer, and
 /// [`Unread::Malformed`] for a damaged one.
 pub fn read_log(source: &dyn Source, path: &str, bytes_left: &mut usize) -> Result<End, Unread> {
     let is_gzip = std::path::Path::new(path)
@@ -56,12 +57,12 @@ pub fn read_log(source: &dyn Source, path: &str, bytes_left: &mut usize) -> Resu
     Ok(end)
 }
 
-/// A log that was read as a whole, decompressed (RFC 1952) where it begins as gzip does. The longer one
-/// of what was read and what was inflated is taken off `bytes_left`.
+/// Returns the contents of a log that was read as a whole, decompressed (RFC 1952) if it starts
+/// like gzip. The larger of the sizes read and decompressed is subtracted from `bytes_left`.
 ///
 /// # Errors
-/// [`Unread::TooLarge`] where it holds more than `bytes_left`, and [`Unread::Malformed`] for a damaged
-/// one.
+/// [`Unread::TooLarge`] if it is longer than `bytes_left`, and [`Unread::Malformed`] if it is
+/// damaged.
 pub fn whole_log(bytes: Vec<u8>, bytes_left: &mut usize) -> Result<Vec<u8>, Unread> {
     let max_bytes = *bytes_left;
     if !bytes.starts_with(&[0x1f, 0x8b]) {
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_lines_are_read() {
+    fn only_the_newest_lines_are_read() {
         let directory = tempfile::tempdir().unwrap();
         let write = |name: &str, bytes: &[u8]| {
             std::fs::write(directory.path().join(name), bytes).unwrap();
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_files_are_read_whole_or_not_at_all() {
+    fn compressed_files_are_read_completely_or_not_at_all() {
         let packed = gzip(b"first\nsecond\n");
         let source = MemorySource::new()
             .file("log.gz", &packed)
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_in_vain_is_paid_for() {
+    fn unusable_reads_count_toward_the_limit() {
         let zeros = gzip(&vec![0; 1 << 20]);
         let source = MemorySource::new()
             .file("log", "first\n")

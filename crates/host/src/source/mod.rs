@@ -1,4 +1,4 @@
-//! Where facts are read from. Paths have no leading slash and are relative to the host's root.
+//! Sources of facts. Paths have no leading slash and are relative to the host's root.
 
 pub mod bundle;
 mod directory;
@@ -31,27 +31,27 @@ use crate::command::Command;
 use crate::unread::Unread;
 use serde::{Deserialize, Serialize};
 
-/// More names than any directory has that is listed here: /proc of a large host has some 10,000.
+/// More names than any directory has that is listed here: /proc on a large host has some 10,000.
 const LIST_NAMES_MAX: usize = 100_000;
 
-/// What is said of a directory above [`LIST_NAMES_MAX`].
+/// The error for a directory with more than [`LIST_NAMES_MAX`] names.
 fn too_many_names() -> Unread {
     Unread::Failed(format!("more than {LIST_NAMES_MAX} names"))
 }
 
-/// A host's files and the few commands whose answers no file holds.
+/// A host's files, and the few commands whose output is in no file.
 pub trait Source {
-    /// The content of a file, symbolic links followed.
+    /// Returns the contents of a file, following symbolic links.
     ///
     /// # Errors
-    /// Why it could not be read; [`Unread::TooLarge`] above `max_bytes`.
+    /// If it could not be read; [`Unread::TooLarge`] above `max_bytes`.
     fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, Unread>;
 
-    /// The last `max_bytes` of a file, symbolic links followed. A source that holds its files in
-    /// memory anyway gives them as a whole or not at all.
+    /// Returns the last `max_bytes` of a file, following symbolic links. A source that keeps its
+    /// files in memory anyway returns them completely or not at all.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// Same as [`Self::read`].
     fn read_end(&self, path: &str, max_bytes: usize) -> Result<End, Unread> {
         Ok(End {
             bytes: self.read(path, max_bytes)?,
@@ -59,47 +59,48 @@ pub trait Source {
         })
     }
 
-    /// The names in a directory, sorted, without `.` and `..`.
+    /// Returns the names in a directory, sorted, without `.` and `..`.
     ///
     /// # Errors
-    /// Why it could not be read.
+    /// If it could not be read.
     fn list(&self, path: &str) -> Result<Vec<String>, Unread>;
 
-    /// The text of a symbolic link, as it stands; the links on the way to it are followed.
+    /// Returns the target of a symbolic link, verbatim; links in its parent directories are
+    /// followed.
     ///
     /// # Errors
-    /// [`Unread::NotFound`] also where `path` is no link.
+    /// [`Unread::NotFound`] also if `path` is not a link.
     fn link(&self, path: &str) -> Result<String, Unread>;
 
-    /// Kind, mode and time of change, symbolic links followed.
+    /// Returns kind, mode and modification time, following symbolic links.
     ///
     /// # Errors
-    /// Why it could not be read.
+    /// If it could not be read.
     fn stat(&self, path: &str) -> Result<Stat, Unread>;
 
-    /// The answer of a command.
+    /// Returns the output of a command.
     ///
     /// # Errors
-    /// [`Unread::NotFound`] where the command has nothing to say on this host.
+    /// [`Unread::NotFound`] if the command does not apply to this host.
     fn command(&self, command: &Command) -> Result<Vec<u8>, Unread>;
 
-    /// Whether all of the host can be asked: what is not found is then not there. False for a tree
-    /// that may hold only a part of it.
+    /// Whether this is the complete host, so that what is not found does not exist. False for a
+    /// tree that may contain only a part of it.
     fn is_whole(&self) -> bool {
         false
     }
 
-    /// When the facts were collected, where that was another time than now.
+    /// Returns when the facts were collected, if not now.
     fn collected_at(&self) -> Option<jiff::Timestamp> {
         None
     }
 
-    /// Data paths that were given by hand when the facts were collected.
+    /// Returns the data paths that the user supplied when the facts were collected.
     fn data_paths(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What the user should know of this source: entries of a bundle that were passed over.
+    /// Returns remarks for the user about this source, such as skipped entries of a bundle.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
@@ -108,26 +109,26 @@ pub trait Source {
 /// The end of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
-    /// Its bytes.
+    /// Its contents.
     pub bytes: Vec<u8>,
-    /// Whether something stands before them.
+    /// Whether there is more before it.
     pub is_cut: bool,
 }
 
-/// What `stat` tells that matters here.
+/// The relevant part of `stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stat {
     /// Regular file, directory, or anything else.
     pub kind: Kind,
     /// Permission bits.
     pub mode: u32,
-    /// Last change of the content, seconds since 1970.
+    /// Modification time, in seconds since 1970.
     pub mtime_s: i64,
     /// Size in bytes.
     pub size_bytes: u64,
 }
 
-/// File kinds that are told apart.
+/// Kinds of files that are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {

@@ -1,16 +1,16 @@
-//! What becomes of a program's end in this crate: an answer, or why there is none.
+//! Maps the outcome of a program to its output or to why there is none.
 
 use crate::unread::Unread;
-use linux::run::{Complaints, Ended, Limits, RunError, Stuck};
+use linux::run::{Ended, IfStuck, KeepStderr, Limits, RunError};
 use std::process::Command;
 use std::time::Duration;
 
-/// Where an answer is wanted of a program that succeeds.
+/// Runs a program that must succeed and returns its output.
 ///
 /// # Errors
-/// [`Unread::NotFound`] where there is no such program, [`Unread::Timeout`] and
-/// [`Unread::TooLarge`] at the limits, [`Unread::Failed`] with the first line of its complaint where
-/// it ends with another status than 0.
+/// [`Unread::NotFound`] if there is no such program, [`Unread::Timeout`] and [`Unread::TooLarge`]
+/// at the limits, [`Unread::Failed`] with the first line of its error message if it exits with a
+/// status other than 0.
 pub(super) fn run(
     command: &mut Command,
     deadline: Duration,
@@ -19,9 +19,9 @@ pub(super) fn run(
     let ended = run_to_end(command, deadline, max_bytes)?;
     let status = ended.status;
     if status.success() {
-        return Ok(ended.answer);
+        return Ok(ended.stdout);
     }
-    let complaint = String::from_utf8_lossy(&ended.complaints);
+    let complaint = String::from_utf8_lossy(&ended.stderr);
     Err(Unread::Failed(
         match complaint.lines().find(|line| !line.trim().is_empty()) {
             Some(line) => format!("{status}: {}", line.trim()),
@@ -30,10 +30,10 @@ pub(super) fn run(
     ))
 }
 
-/// As [`run`], for programs whose status says more than whether there is an answer.
+/// Like [`run`], for programs whose exit status says more than whether there is output.
 ///
 /// # Errors
-/// As [`run`], but for the status.
+/// Same as [`run`], except for the status.
 pub(super) fn run_to_end(
     command: &mut Command,
     deadline: Duration,
@@ -41,9 +41,9 @@ pub(super) fn run_to_end(
 ) -> Result<Ended, Unread> {
     let limits = Limits {
         deadline,
-        answer_bytes_max: Some(max_bytes),
-        complaints: Complaints::First,
-        stuck: Stuck::Abandoned,
+        stdout_bytes_max: Some(max_bytes),
+        keep_stderr: KeepStderr::First,
+        if_stuck: IfStuck::Abandon,
     };
     linux::run::run(command, &limits).map_err(|error| match error {
         RunError::Start(error) | RunError::Wait(error) => Unread::from(&error),
@@ -70,13 +70,13 @@ mod tests {
     }
 
     #[test]
-    fn the_output_comes_back() {
+    fn the_output_is_returned() {
         let answer = run_shell("echo out; echo err >&2", LONG, 100);
         assert_eq!(answer, Ok(b"out\n".to_vec()));
     }
 
     #[test]
-    fn a_failure_says_what_the_program_said() {
+    fn a_failure_contains_the_programs_message() {
         let script = "echo partial; echo 'no such unit' >&2; exit 3";
         let Err(Unread::Failed(why)) = run_shell(script, LONG, 100) else {
             panic!("status 3 passed for success");
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_at_its_limit_is_killed() {
+    fn a_program_that_exceeds_its_limits_is_killed() {
         let short = Duration::from_millis(80);
         let answer = run_shell("exec sleep 30", short, 100);
         assert_eq!(answer, Err(Unread::Timeout(80)));

@@ -5,35 +5,35 @@ use crate::unread::Unread;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// Largest file that is read, unless a caller says otherwise.
+/// Maximum file size, unless a caller specifies another.
 const FILE_BYTES_MAX: usize = 4 << 20;
 
-/// Reads through a [`Source`]: filters, and records every read with its outcome, not-found and
-/// denied included.
+/// Reads through a [`Source`]: filters, and records every read with its outcome, including not
+/// found and denied.
 pub struct Reader<'s> {
     source: &'s dyn Source,
     recording: RefCell<Recording>,
 }
 
-/// Everything that was read, after the filter; what a bundle is made of.
+/// Everything that was read, after filtering; a bundle consists of this.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recording {
     /// Contents by path.
     pub files: BTreeMap<String, Result<Vec<u8>, Unread>>,
     /// Directory listings by path.
     pub lists: BTreeMap<String, Result<Vec<String>, Unread>>,
-    /// Link texts by path.
+    /// Link targets by path.
     pub links: BTreeMap<String, Result<String, Unread>>,
     /// Stats by path.
     pub stats: BTreeMap<String, Result<Stat, Unread>>,
-    /// Answers by command name.
+    /// Outputs by command name.
     pub commands: BTreeMap<String, Result<Vec<u8>, Unread>>,
-    /// Data paths that were given by hand.
+    /// Data paths supplied by the user.
     pub data_paths: Vec<String>,
 }
 
 impl<'s> Reader<'s> {
-    /// A reader with an empty recording.
+    /// Creates a reader with an empty recording.
     pub fn new(source: &'s dyn Source) -> Self {
         Self {
             source,
@@ -41,13 +41,13 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Whether what is not found is not there on the host, see [`Source::is_whole`].
+    /// Whether what is not found does not exist on the host, see [`Source::is_whole`].
     pub fn is_whole(&self) -> bool {
         self.source.is_whole()
     }
 
-    /// The data paths given by hand, now and when the source was collected. They go into the
-    /// recording, since no file says them.
+    /// Returns the data paths supplied by the user, now and when the source was collected. They are
+    /// added to the recording, since they are in no file.
     pub fn data_paths(&self, given: &[String]) -> Vec<String> {
         let mut paths = given.to_vec();
         for path in self.source.data_paths() {
@@ -59,16 +59,16 @@ impl<'s> Reader<'s> {
         paths
     }
 
-    /// Ends the reading.
+    /// Returns the recording.
     pub fn into_recording(self) -> Recording {
         self.recording.into_inner()
     }
 
-    /// The content of a file after the filter.
+    /// Returns the contents of a file after filtering.
     ///
     /// # Errors
-    /// Why it could not be read; [`Unread::Failed`] for a path that the filter does not know, which
-    /// is a mistake in this crate.
+    /// If it could not be read; [`Unread::Failed`] for a path that the filter does not handle,
+    /// which is a bug in this crate.
     pub fn bytes(&self, path: &str) -> Result<Vec<u8>, Unread> {
         if let Some(known) = self.recording.borrow().files.get(path) {
             return known.clone();
@@ -84,34 +84,34 @@ impl<'s> Reader<'s> {
         outcome
     }
 
-    /// The content of a file as text; bytes that are not UTF-8 become U+FFFD, since comments in old
-    /// configuration files are often Latin-1.
+    /// Returns the contents of a file as text; bytes that are not UTF-8 become U+FFFD, since
+    /// comments in old configuration files are often Latin-1.
     ///
     /// # Errors
-    /// As [`Self::bytes`].
+    /// Same as [`Self::bytes`].
     pub fn text(&self, path: &str) -> Result<String, Unread> {
         let bytes = self.bytes(path)?;
         Ok(String::from_utf8(bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
-    /// A one-value file such as a sysfs attribute, trimmed; `None` where it cannot be read or is
-    /// empty.
+    /// Returns the trimmed contents of a single-value file such as a sysfs attribute; `None` if it
+    /// cannot be read or is empty.
     pub fn attribute(&self, path: &str) -> Option<String> {
         let text = self.text(path).ok()?;
         let value = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
         (!value.is_empty()).then(|| value.to_owned())
     }
 
-    /// A one-value file that holds a decimal number.
+    /// Returns the number in a single-value file.
     pub fn number(&self, path: &str) -> Option<u64> {
         self.attribute(path)?.parse().ok()
     }
 
-    /// The names in a directory, sorted.
+    /// Returns the names in a directory, sorted.
     ///
     /// # Errors
-    /// Why it could not be read.
+    /// If it could not be read.
     pub fn list(&self, path: &str) -> Result<Vec<String>, Unread> {
         if let Some(known) = self.recording.borrow().lists.get(path) {
             return known.clone();
@@ -124,10 +124,10 @@ impl<'s> Reader<'s> {
         outcome
     }
 
-    /// The text of a symbolic link.
+    /// Returns the target of a symbolic link.
     ///
     /// # Errors
-    /// Why it could not be read.
+    /// If it could not be read.
     pub fn link(&self, path: &str) -> Result<String, Unread> {
         if let Some(known) = self.recording.borrow().links.get(path) {
             return known.clone();
@@ -140,10 +140,10 @@ impl<'s> Reader<'s> {
         outcome
     }
 
-    /// Kind, mode and time of change.
+    /// Returns kind, mode and modification time.
     ///
     /// # Errors
-    /// Why it could not be read.
+    /// If it could not be read.
     pub fn stat(&self, path: &str) -> Result<Stat, Unread> {
         if let Some(known) = self.recording.borrow().stats.get(path) {
             return known.clone();
@@ -156,7 +156,7 @@ impl<'s> Reader<'s> {
         outcome
     }
 
-    /// Whether something is at this path; `None` where that cannot be told.
+    /// Whether a path exists; `None` if that is unknown.
     pub fn exists(&self, path: &str) -> Option<bool> {
         match self.stat(path) {
             Ok(_) => Some(true),
@@ -165,10 +165,10 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// The answer of a command after the filter. Each command is asked once.
+    /// Returns the output of a command after filtering. Each command is run once.
     ///
     /// # Errors
-    /// Why there is none.
+    /// If there is no output.
     pub fn command(&self, command: &Command) -> Result<Vec<u8>, Unread> {
         let outcome = self
             .source
@@ -181,7 +181,7 @@ impl<'s> Reader<'s> {
         outcome
     }
 
-    /// Paths whose reading was denied, sorted.
+    /// Returns the paths for which access was denied, sorted.
     pub fn denied(&self) -> Vec<String> {
         let recording = self.recording.borrow();
         let files = recording

@@ -1,44 +1,44 @@
-//! Follows paths and symbolic links inside a tree that is not trusted, as chroot(2) would: absolute
-//! targets start at the tree's root and `..` stays below it. Links are interpreted here and never
-//! by the kernel, so that none can lead out.
+//! Resolves paths and symbolic links inside an untrusted tree, as chroot(2) would: absolute targets
+//! start at the tree's root and `..` never leaves it. Links are interpreted here and never by the
+//! kernel, so that none can lead outside.
 
 use crate::unread::Unread;
 
-/// As the kernel's own limit (`MAXSYMLINKS` of `include/linux/namei.h`).
+/// The kernel's own limit (`MAXSYMLINKS` in `include/linux/namei.h`).
 const LINKS_MAX: usize = 40;
-/// Path components looked at for one path, those of links included. Real paths need a few dozen;
-/// 40 links of 4096 bytes could ask for 80,000.
+/// Maximum number of components examined for one path, including those in links. Real paths need a
+/// few dozen; 40 links of 4096 bytes could require 80,000.
 const STEPS_MAX: usize = 1000;
 
-/// A tree of files.
+/// A file tree.
 pub(super) trait Tree {
-    /// A directory in it.
+    /// A directory in the tree.
     type Dir: Clone;
 
-    /// The top.
+    /// Returns the root.
     fn root(&self) -> Result<Self::Dir, Unread>;
 
-    /// The directory above; the top is above itself.
+    /// Returns the parent directory; the root is its own parent.
     fn parent(&self, dir: &Self::Dir) -> Self::Dir;
 
-    /// What stands under a name, links not followed. `name` is not empty, `.` or `..`, and holds
-    /// no slash and no NUL.
+    /// Returns what a name refers to, without following links. `name` is not empty, `.` or `..`,
+    /// and contains no slash and no NUL.
     fn look(&self, dir: &Self::Dir, name: &str) -> Result<Entry<Self::Dir>, Unread>;
 }
 
-/// What stands under a name.
+/// What a name refers to.
 pub(super) enum Entry<D> {
     Directory(D),
-    /// A symbolic link with its text.
+    /// A symbolic link with its target.
     Link(String),
-    /// A file or anything else that nothing is below of.
+    /// A file, or anything else that cannot contain entries.
     Leaf,
 }
 
-/// Where a path leads.
+/// What a path refers to.
 pub(super) enum Found<D> {
     Directory(D),
-    /// Only where the last link is not followed.
+    /// Only if the last link is not followed.
     Link(String),
     Leaf {
         parent: D,
@@ -46,17 +46,17 @@ pub(super) enum Found<D> {
     },
 }
 
-/// What happens to a symbolic link at the very end of a path.
+/// What to do with a symbolic link at the end of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LastLink {
     Follow,
     Keep,
 }
 
-/// Follows a path from the top of a tree.
+/// Resolves a path from the root of a tree.
 ///
 /// # Errors
-/// [`Unread::NotFound`], what [`Tree::look`] says, and [`Unread::Failed`] for loops of links.
+/// [`Unread::NotFound`], errors of [`Tree::look`], and [`Unread::Failed`] for loops of links.
 pub(super) fn resolve<T: Tree>(
     tree: &T,
     path: &str,
@@ -66,7 +66,7 @@ pub(super) fn resolve<T: Tree>(
         return Err(Unread::NotFound);
     }
     let mut dir = tree.root()?;
-    // What is still to go, the next component last.
+    // The remaining components, the next one last.
     let mut ahead: Vec<String> = path.rsplit('/').map(str::to_owned).collect();
     let mut links = 0;
     let mut steps = 0;

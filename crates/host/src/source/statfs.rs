@@ -1,5 +1,5 @@
-//! Asks filesystems for their size in a process of its own, since a hung one (a dead NFS server, a
-//! FUSE daemon that stands still) makes the process that asks immortal.
+//! Queries the sizes of filesystems in a child process, since a hung one (a dead NFS server, a
+//! stuck FUSE daemon) makes the querying process unkillable.
 
 use crate::parse::statfs::Answer;
 use linux::child::isolated;
@@ -7,16 +7,16 @@ use linux::helper::{Helper, Line};
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-/// How long the helper may be silent before the mount it is at counts as hung.
+/// How long the helper may be silent before the current mount counts as hung.
 const STALL: Duration = Duration::from_millis(250);
-/// How long all of them may take together.
+/// Total timeout for all mounts.
 const TOTAL: Duration = Duration::from_millis(600);
 
-/// One JSON line ([`Answer`]) a mount point, in their order; those that do not answer are answered
-/// for, with `timeout_ms` or `error`.
+/// Returns one JSON line ([`Answer`]) for each mount point, in order; for those that do not answer,
+/// a line with `timeout_ms` or `error`.
 ///
-/// `helper` is a program with its arguments. It is given the mount points on its standard input,
-/// each ended by a NUL, and writes their answers in this order, flushed line by line.
+/// `helper` is a program with its arguments. It gets the mount points on standard input, each
+/// terminated by a NUL, and writes their answers in this order, flushing each line.
 pub(super) fn ask(helper: &[OsString], mount_points: &[String]) -> Vec<u8> {
     let end = Instant::now() + TOTAL;
     let mut answers = Answers {
@@ -39,7 +39,7 @@ pub(super) fn ask(helper: &[OsString], mount_points: &[String]) -> Vec<u8> {
 
 struct Answers<'m> {
     mount_points: &'m [String],
-    /// Index of the mount point that is to be answered next.
+    /// Index of the next mount point to be answered.
     next: usize,
     lines: Vec<u8>,
 }
@@ -59,7 +59,7 @@ impl Answers<'_> {
             timeout_ms,
             error,
         };
-        // Strings and numbers only: this cannot fail.
+        // Strings and numbers only, so this cannot fail.
         let line = serde_json::to_vec(&answer).unwrap_or_default();
         self.push(&line);
     }
@@ -72,7 +72,7 @@ impl Answers<'_> {
         self.push_for(None, Some(why.to_owned()));
     }
 
-    /// Takes a line of the helper, if it answers the mount point whose turn it is.
+    /// Accepts a line from the helper if it answers the current mount point.
     fn accept(&mut self, line: &[u8]) -> bool {
         let fits = serde_json::from_slice::<Answer>(line)
             .is_ok_and(|answer| answer.mount_point == self.mount_points[self.next]);
@@ -83,10 +83,11 @@ impl Answers<'_> {
     }
 }
 
-/// Starts one helper on what is not answered yet, and follows it until it is done, hangs or ends.
+/// Starts one helper for the remaining mount points, and follows it until it is done, hangs or
+/// exits.
 ///
 /// # Errors
-/// Where no other helper would do better.
+/// If starting another helper would not help.
 fn ask_rest(helper: &[OsString], answers: &mut Answers<'_>, end: Instant) -> Result<(), String> {
     let Some((program, arguments)) = helper.split_first() else {
         return Err("no statfs helper was named".to_owned());
@@ -109,19 +110,19 @@ fn ask_rest(helper: &[OsString], answers: &mut Answers<'_>, end: Instant) -> Res
             Line::Text(_) | Line::TooLong => {
                 break Err("the statfs helper wrote something else than an answer".to_owned());
             }
-            Line::Ended if answers.next == first => {
+            Line::Closed if answers.next == first => {
                 break Err("the statfs helper ended without an answer".to_owned());
             }
-            Line::Ended => {
+            Line::Closed => {
                 answers.fail("the statfs helper ended while it asked this filesystem");
                 break Ok(());
             }
-            Line::Late if stalled <= end => {
+            Line::TimedOut if stalled <= end => {
                 answers.time_out(STALL);
                 break Ok(());
             }
-            // The time for all of them is over.
-            Line::Late => break Ok(()),
+            // The total timeout has expired.
+            Line::TimedOut => break Ok(()),
         }
     };
     helper.abandon();
@@ -141,7 +142,7 @@ mod tests {
         std::fs::write(&path, script).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
         // Through sh: running a file that was just written can fail with ETXTBSY while another
-        // test's child still holds it open.
+        // test's child still has it open.
         vec!["/bin/sh".into(), path.into()]
     }
 
@@ -174,8 +175,8 @@ mod tests {
     }
 
     #[test]
-    fn the_helper_gets_nothing_of_our_environment() {
-        // Cargo sets it for tests, as users set TRIMTAB_PASSWORD.
+    fn the_helper_does_not_inherit_our_environment() {
+        // Cargo sets this for tests, as users set TRIMTAB_PASSWORD.
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
         let directory = tempfile::tempdir().unwrap();
         let body = format!("[ -n \"$CARGO_MANIFEST_DIR\" ] && exit 1\n{ANSWER}");
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hung_mount_is_skipped_and_the_rest_goes_on() {
+    fn a_hung_mount_does_not_affect_the_others() {
         let directory = tempfile::tempdir().unwrap();
         let body = format!("[ \"$m\" = /hung ] && sleep 30\n{ANSWER}");
         let helper = helper(&directory, &body);
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn many_hung_mounts_end_at_the_deadline_for_all() {
+    fn many_hung_mounts_are_limited_by_the_total_timeout() {
         let directory = tempfile::tempdir().unwrap();
         let helper = helper(&directory, "sleep 30");
         let begun = Instant::now();
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_no_answer() {
+    fn garbage_is_not_an_answer() {
         let directory = tempfile::tempdir().unwrap();
         for garbage in ["echo nonsense", "echo '{\"mount_point\":\"/other\"}'"] {
             let helper = helper(&directory, garbage);
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_helper_that_dies_on_one_mount_is_started_again() {
+    fn a_helper_that_dies_on_one_mount_is_restarted() {
         let directory = tempfile::tempdir().unwrap();
         let body = format!("[ \"$m\" = /bad ] && exit 1\n{ANSWER}");
         let helper = helper(&directory, &body);
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_helper_that_cannot_start_or_says_nothing_is_an_error_for_all() {
+    fn a_helper_that_fails_is_an_error_for_all_mounts() {
         for helper in [
             vec!["/nonexistent".into()],
             vec!["/bin/true".into()],
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_starts_nothing() {
+    fn no_mount_points_start_no_helper() {
         assert!(ask(&["/nonexistent".into()], &[]).is_empty());
     }
 }

@@ -1,5 +1,5 @@
-//! The helper process that asks filesystems for their size and geometry, so that a hung mount cannot
-//! hang the audit.
+//! The helper process that queries filesystems for their size and geometry, so that a hung mount
+//! cannot hang its parent.
 
 use crate::parse::statfs::Answer;
 use facts::host::{FsGeometry, FsUsage};
@@ -11,14 +11,15 @@ const XFS_MAGIC: u64 = 0x5846_5342;
 /// `EXT4_SUPER_MAGIC`, which ext2 and ext3 share.
 const EXT4_MAGIC: u64 = 0xef53;
 
-/// More mount points than any host has; bounds what the child reads.
+/// More mount points than any host has; limits what the child reads.
 const INPUT_BYTES_MAX: u64 = 16 << 20;
 
-/// The body of the helper process: reads mount points, each ended by a NUL, asks each, and writes one
-/// line for each as soon as it answered. The parent kills the process when a mount takes too long.
+/// The main function of the helper process: reads mount points, each terminated by a NUL, queries
+/// each, and writes one line for each as soon as it has answered. The parent kills the process when
+/// a mount takes too long.
 ///
 /// # Errors
-/// Where the input cannot be read or the output cannot be written.
+/// If the input cannot be read or the output cannot be written.
 pub fn answer_mount_points(input: impl Read, mut output: impl Write) -> io::Result<()> {
     let mut bytes = Vec::new();
     input.take(INPUT_BYTES_MAX).read_to_end(&mut bytes)?;
@@ -43,12 +44,12 @@ fn ask(mount_point: &str) -> Answer {
             return answer;
         }
     };
-    // The fields have other types on other architectures; an i128 holds each of them.
+    // The fields have other types on other architectures; an i128 can hold all of them.
     let number = |value: i128| u64::try_from(value).unwrap_or(0);
     let fs_type = number(i128::from(stat.f_type) & 0xffff_ffff);
     let block = number(i128::from(stat.f_bsize));
     let fragment = number(i128::from(stat.f_frsize));
-    // Counted in fragments where the filesystem says how long one is: statvfs(3).
+    // Counted in fragments if the filesystem reports their size: statvfs(3).
     let block_bytes = if fragment > 0 { fragment } else { block };
     answer.usage = Some(FsUsage {
         block_bytes,
@@ -64,7 +65,7 @@ fn ask(mount_point: &str) -> Answer {
         EXT4_MAGIC => {
             answer.geometry = Some(FsGeometry::Ext4 {
                 block_bytes,
-                // One block of bitmap: 8 blocks a byte.
+                // One block of bitmap, eight blocks per byte.
                 group_bytes: block_bytes.saturating_mul(block_bytes).saturating_mul(8),
             });
         }

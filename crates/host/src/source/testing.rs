@@ -1,11 +1,11 @@
-//! A host in memory, for tests: files, links and denials by path.
+//! An in-memory host for tests: files, links and denials by path.
 
 use super::{Kind, Source, Stat};
 use crate::command::Command;
 use crate::unread::Unread;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A tree of files and links in memory. Directories are there because something is in them.
+/// An in-memory tree of files and links. A directory exists if something is in it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MemorySource {
     entries: BTreeMap<String, Entry>,
@@ -22,16 +22,16 @@ enum Entry {
     Device,
 }
 
-/// As many links as Linux follows in one path.
+/// Linux's limit for symbolic links in one path.
 const LINKS_MAX: usize = 40;
 
 impl MemorySource {
-    /// An empty host.
+    /// Creates an empty host.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// It stands for the running host: what is not there is nowhere.
+    /// Makes it act as the running host: what is not in it does not exist.
     #[must_use]
     pub(crate) fn whole(mut self) -> Self {
         self.whole = true;
@@ -61,21 +61,21 @@ impl MemorySource {
         self
     }
 
-    /// Adds something that is neither file nor directory, such as a pipe.
+    /// Adds something that is neither a file nor a directory, such as a pipe.
     #[must_use]
     pub(crate) fn device(mut self, path: &str) -> Self {
         self.entries.insert(path.to_owned(), Entry::Device);
         self
     }
 
-    /// Denies everything at and below a path.
+    /// Denies access to everything at and below a path.
     #[must_use]
     pub(crate) fn deny(mut self, path: &str) -> Self {
         self.denied.insert(path.to_owned());
         self
     }
 
-    /// Adds the answer of a command, by its name ([`Command::name`]).
+    /// Adds the output of a command, by its name ([`Command::name`]).
     #[must_use]
     pub(crate) fn answer(mut self, name: &str, answer: Result<&str, Unread>) -> Self {
         self.answers
@@ -99,7 +99,7 @@ impl MemorySource {
                 .is_some_and(|(name, _)| below(path, name).is_some())
     }
 
-    /// The path with links followed, the last component's only if `follow_last`.
+    /// Resolves links in a path; in the last component only if `follow_last`.
     fn walk(&self, path: &str, follow_last: bool) -> Result<String, Unread> {
         let mut todo: VecDeque<String> = path.split('/').map(str::to_owned).collect();
         let mut done: Vec<String> = Vec::new();
@@ -136,7 +136,7 @@ impl MemorySource {
     }
 }
 
-/// What follows `directory/` in `path`.
+/// Returns the part of `path` after `directory/`.
 fn below<'p>(directory: &str, path: &'p str) -> Option<&'p str> {
     if directory.is_empty() {
         return Some(path);

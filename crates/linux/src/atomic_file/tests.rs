@@ -1,8 +1,8 @@
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 
-fn write_bytes(path: &Path, existing: Existing, bytes: &[u8]) -> io::Result<()> {
-    write(path, existing, Access::Owner, |out| out.write_all(bytes))
+fn write_bytes(path: &Path, if_exists: IfExists, bytes: &[u8]) -> io::Result<()> {
+    write(path, if_exists, Access::Owner, |out| out.write_all(bytes))
 }
 
 fn mode(path: &Path) -> u32 {
@@ -10,30 +10,30 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn a_file_appears_whole_and_private() {
+fn a_file_appears_complete_and_private() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("host.tar.zst");
-    write_bytes(&path, Existing::Kept, b"content").unwrap();
+    write_bytes(&path, IfExists::Keep, b"content").unwrap();
     assert_eq!(mode(&path), 0o600);
     assert_eq!(std::fs::read(&path).unwrap(), b"content");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
 #[test]
-fn an_existing_file_is_kept_unless_told() {
+fn an_existing_file_is_kept_unless_replacing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("host");
     std::fs::write(&path, "before").unwrap();
-    let error = write_bytes(&path, Existing::Kept, b"after").unwrap_err();
+    let error = write_bytes(&path, IfExists::Keep, b"after").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AlreadyExists);
     assert!(error.to_string().contains("not overwritten"), "{error}");
     assert_eq!(std::fs::read(&path).unwrap(), b"before");
-    write_bytes(&path, Existing::Replaced, b"after").unwrap();
+    write_bytes(&path, IfExists::Replace, b"after").unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), b"after");
 
-    // Made by somebody else while we write.
+    // Created by someone else while we write.
     let path = directory.path().join("raced");
-    let error = write(&path, Existing::Kept, Access::Owner, |out| {
+    let error = write(&path, IfExists::Keep, Access::Owner, |out| {
         std::fs::write(&path, "theirs")?;
         out.write_all(b"ours")
     })
@@ -47,41 +47,41 @@ fn an_existing_file_is_kept_unless_told() {
 fn a_failure_leaves_nothing_behind() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("host");
-    let half = |existing| {
-        write(&path, existing, Access::AsUsual, |out| {
+    let half = |if_exists| {
+        write(&path, if_exists, Access::Default, |out| {
             out.write_all(b"half")?;
             Err(io::Error::other("no more"))
         })
     };
-    assert_eq!(half(Existing::Kept).unwrap_err().to_string(), "no more");
+    assert_eq!(half(IfExists::Keep).unwrap_err().to_string(), "no more");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     std::fs::write(&path, "before").unwrap();
-    assert!(half(Existing::Replaced).is_err());
+    assert!(half(IfExists::Replace).is_err());
     assert_eq!(std::fs::read(&path).unwrap(), b"before");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
-    assert!(write_bytes(&directory.path().join("no/such"), Existing::Kept, b"").is_err());
+    assert!(write_bytes(&directory.path().join("no/such"), IfExists::Keep, b"").is_err());
 }
 
 #[test]
-fn nothing_but_a_regular_file_is_replaced() {
+fn only_a_regular_file_is_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let link = directory.path().join("link");
     std::os::unix::fs::symlink("target", &link).unwrap();
     let fifo = directory.path().join("fifo");
     rustix::fs::mkfifoat(CWD, &fifo, Mode::RUSR | Mode::WUSR).unwrap();
     for path in [&link, &fifo, directory.path(), Path::new("/")] {
-        let error = write_bytes(path, Existing::Replaced, b"").unwrap_err();
+        let error = write_bytes(path, IfExists::Replace, b"").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
     }
 }
 
 #[test]
-fn a_file_as_usual_has_the_usual_mode_or_that_of_the_one_it_replaces() {
+fn default_access_uses_the_umask_or_the_replaced_files_mode() {
     let directory = tempfile::tempdir().unwrap();
     let (usual, path) = (directory.path().join("usual"), directory.path().join("x"));
     std::fs::write(&usual, "").unwrap();
     let write = |text: &[u8]| {
-        write(&path, Existing::Replaced, Access::AsUsual, |out| {
+        write(&path, IfExists::Replace, Access::Default, |out| {
             out.write_all(text)
         })
     };
@@ -101,7 +101,7 @@ fn a_file_as_usual_has_the_usual_mode_or_that_of_the_one_it_replaces() {
 }
 
 #[test]
-fn a_temporary_file_follows_nothing_and_goes_when_dropped() {
+fn a_temporary_file_follows_no_links_and_is_removed_when_dropped() {
     let directory = tempfile::tempdir().unwrap();
     let opened = File::open(directory.path()).unwrap();
     let create = |name: &str| Temporary::create(opened.as_fd(), name.to_owned(), Access::Owner);

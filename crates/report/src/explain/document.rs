@@ -1,4 +1,4 @@
-//! What `trimtab explain --format json` prints, schema `trimtab.explain/1`.
+//! JSON document of `trimtab explain --format json`, schema `trimtab.explain/1`.
 
 use super::ExplainReport;
 use crate::envelope::{Answer, Envelope};
@@ -9,34 +9,34 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The answer of an analysis.
+/// Result of an analysis.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ExplainResult<'a> {
     /// The series with their verdicts.
     #[serde(flatten)]
     pub analysis: &'a Analysis,
-    /// What short logs of disks show by themselves, where what is written to the drives jumps.
+    /// Jumps in disk writes found in short disk logs.
     pub disk_logs: &'a [DiskLog],
     /// Where the time zone was taken from.
     pub zone_from: &'a str,
-    /// Where the jobs were read; null where no host's were.
+    /// Where the jobs were read; null if no host's were.
     pub jobs_from: Option<&'a str>,
-    /// The jobs that were weighed, and events given by hand.
+    /// The jobs that were considered, and events given by hand.
     pub jobs: Vec<JobRow<'a>>,
 }
 
-/// A job that was weighed.
+/// A job that was considered.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct JobRow<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Number of its runs in the time of the series.
+    /// Number of its runs during the series.
     pub runs: usize,
-    /// Earliest start of the first of them; null without runs.
+    /// Earliest start of the first run; null without runs.
     pub first_run: Option<Timestamp>,
-    /// Latest start of the last of them.
+    /// Latest start of the last run; null without runs.
     pub last_run: Option<Timestamp>,
-    /// What is not known of its runs.
+    /// What is unknown about its runs.
     pub unknown: &'a [String],
 }
 
@@ -58,7 +58,7 @@ impl Answer for ExplainResult<'_> {
 }
 
 impl<'a> ExplainResult<'a> {
-    /// Arranges a report as a document.
+    /// Builds the document of a report.
     pub fn envelope(report: &'a ExplainReport<'a>) -> Envelope<Self> {
         let result = Self {
             analysis: report.analysis,
@@ -80,7 +80,7 @@ impl<'a> ExplainResult<'a> {
     }
 }
 
-/// Renders a report as an indented JSON document with a line break at its end.
+/// Renders a report as an indented JSON document with a trailing newline.
 pub fn json(report: &ExplainReport<'_>) -> String {
     ExplainResult::envelope(report).json()
 }

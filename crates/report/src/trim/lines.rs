@@ -1,5 +1,6 @@
-//! `trimtab trim --format json`: one object a line, with `schema`, `seq`, `type` and `at`. Times are RFC
-//! 3339 in UTC, sizes bytes, durations seconds (`_s`), what is unknown is null.
+//! JSON lines of `trimtab trim --format json`: one object per line, with `schema`, `seq`, `type`
+//! and `at`. Times are RFC 3339 in UTC, sizes are in bytes, durations in seconds (`_s`), unknown
+//! values are null.
 
 use super::plan::{Plan, missing_consent};
 use jiff::Timestamp;
@@ -18,7 +19,7 @@ use trim::pass::{Event, Progressed};
 use trim::status::{CancelOutcome, Cancelled, PassState, PassStatus};
 use trim::summary::PassSummary;
 
-/// Name and version of the stream.
+/// Name and version of the stream's schema.
 pub const SCHEMA: &str = "trimtab.trim/1";
 
 /// One line of the stream.
@@ -28,45 +29,45 @@ pub struct Line {
     schema: &'static str,
     /// Number of the line in its stream, from 0.
     seq: u64,
-    /// What the line tells.
+    /// Type of the line.
     #[serde(rename = "type")]
     kind: Kind,
     /// When it was written, RFC 3339 in UTC.
     at: Timestamp,
-    /// What belongs to its type: sizes in bytes (`_bytes`), durations in seconds (`_s`); what is unknown is
-    /// null.
+    /// Fields of this type: sizes in bytes (`_bytes`), durations in seconds (`_s`); unknown values
+    /// are null.
     #[serde(flatten)]
     fields: Map<String, Value>,
 }
 
-/// What a line tells.
+/// Type of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// What is planned for a mount.
+    /// The plan for a mount.
     Plan,
-    /// A sentence about a mount, or about the whole call.
+    /// A message about a mount, or about the whole run.
     Note,
     /// The quiet level is being measured.
     Measuring,
-    /// A pass begins, or is resumed.
+    /// A pass begins or is resumed.
     Begins,
     /// A step was made.
     Step,
-    /// Nothing is done for a while.
+    /// The pass is waiting.
     Waiting,
-    /// Something is worth knowing and does not stop the pass.
+    /// A warning that does not stop the pass.
     Warning,
-    /// A pass is over, or was refused.
+    /// A pass has ended or was refused.
     Ended,
-    /// How far a pass is (`--status`).
+    /// Progress of a pass (`--status`).
     Pass,
     /// A request to cancel a pass (`--cancel`).
     Cancelled,
 }
 
 impl Line {
-    /// A line without a line break, without control characters in its text.
+    /// Renders a line without a newline and without control characters in its text.
     pub fn json(seq: u64, at: Timestamp, kind: Kind, fields: Value) -> String {
         let line = Self {
             schema: SCHEMA,
@@ -82,10 +83,10 @@ impl Line {
     }
 }
 
-/// The JSON Schema (2020-12) of a line, indented, with a line break at its end.
+/// Returns the JSON Schema (2020-12) of a line, indented, with a trailing newline.
 ///
 /// # Panics
-/// Never: a schema is a JSON value already.
+/// Never: a schema is already a JSON value.
 pub fn schema() -> String {
     let generator = SchemaSettings::draft2020_12()
         .for_serialize()
@@ -99,7 +100,7 @@ pub fn schema() -> String {
     }
     serde_json::to_string_pretty(schema.as_value()).expect("written to memory") + "\n"
 }
-/// What is planned for a mount.
+/// Fields of a plan for a mount.
 pub fn plan(plan: &Plan<'_>) -> Value {
     let (filesystem, forecast, request) = (plan.filesystem, plan.forecast, plan.request);
     let mount = filesystem.mount;
@@ -162,7 +163,7 @@ pub fn plan(plan: &Plan<'_>) -> Value {
     })
 }
 
-/// The end of a pass that did not begin, of a mount.
+/// Fields of the end of a pass that did not begin.
 pub fn not_begun(mount_point: &str, reason: &str, hints: &[String]) -> Value {
     json!({
         "mount_point": mount_point,
@@ -172,7 +173,7 @@ pub fn not_begun(mount_point: &str, reason: &str, hints: &[String]) -> Value {
     })
 }
 
-/// A mount that is refused.
+/// Fields of the end of a pass over a mount that was refused.
 pub fn refused(mount_point: &str, refusal: &TrimRefusal) -> Value {
     json!({
         "mount_point": mount_point,
@@ -183,8 +184,8 @@ pub fn refused(mount_point: &str, refusal: &TrimRefusal) -> Value {
     })
 }
 
-/// The fields of a request to cancel a pass: `outcome` is `asked`, `forgotten` or `nothing_there`, `pid`
-/// the process that was asked to end.
+/// Fields of a request to cancel a pass: `outcome` is `asked`, `forgotten` or `nothing_there`, `pid`
+/// is the process that was told to end.
 pub fn cancelled(request: &Cancelled) -> Value {
     let (outcome, pid) = match request.outcome {
         CancelOutcome::Asked { pid } => ("asked", pid),
@@ -198,7 +199,7 @@ pub fn cancelled(request: &Cancelled) -> Value {
     })
 }
 
-/// How far a pass of any process is.
+/// Fields of the progress of a pass, whichever process runs it.
 pub fn pass_status(status: &PassStatus) -> Value {
     let (state, reason, pid, waits_for_window) = match &status.state {
         PassState::Running {
@@ -234,8 +235,7 @@ fn unsplittable(survey: &Survey) -> Vec<Value> {
         .collect()
 }
 
-/// An event's type and fields. Steps and waits are to
-/// be rate-limited by the caller.
+/// Returns type and fields of an event. The caller should rate-limit steps and waits.
 pub fn event(event: &SessionEvent<'_>) -> (Kind, Value) {
     match event {
         SessionEvent::Note { mount_point, text } => (
@@ -304,7 +304,7 @@ fn pass_event(mount_point: &str, counters: &LayerCounters, event: &Event) -> (Ki
             progress,
         } => {
             let mut fields = progressed(progress, counters);
-            // Not FITRIM's answer: what it was asked for, in the filesystem's own addresses.
+            // The requested range in the filesystem's own addresses, not FITRIM's answer.
             fields["range_start_bytes"] = step.range.start_bytes.into();
             fields["step_free_bytes"] = step.free_bytes.into();
             fields["step_free_extents"] = step.free_extents.into();
@@ -355,8 +355,9 @@ fn levels(levels: &[(String, QuietLevel)]) -> Vec<Value> {
         .collect()
 }
 
-/// The end of a pass. What begins with `resumed_` is of earlier sessions: `steps`, `visited_bytes`
-/// and the layers' bytes have it in them, `took_s` and `active_s` are of this session alone.
+/// Fields of the end of a pass. Fields starting with `resumed_` cover earlier sessions; `steps`,
+/// `visited_bytes` and the layers' bytes include them, while `took_s` and `active_s` cover this
+/// session alone.
 pub fn ended(summary: &PassSummary) -> Value {
     let outcome = &summary.outcome;
     let of_layer: Vec<Value> = summary
@@ -399,7 +400,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_has_its_frame_first_and_no_control_characters() {
+    fn lines_start_with_common_fields_and_have_no_control_characters() {
         let at = "2026-03-02T01:00:00Z".parse().unwrap();
         let line = Line::json(7, at, Kind::Note, json!({"text": "a\u{1b}[31m\u{202e}"}));
         assert!(!line.contains('\u{202e}') && !line.contains('\n'), "{line}");
@@ -417,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_fit_their_schema() {
+    fn lines_match_their_schema() {
         let schema: Value = serde_json::from_str(&schema()).unwrap();
         let validator = jsonschema::validator_for(&schema).unwrap();
         let line = Line::json(0, Timestamp::UNIX_EPOCH, Kind::Plan, json!({"notes": []}));

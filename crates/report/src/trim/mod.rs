@@ -1,4 +1,4 @@
-//! What `trimtab trim` answers: plans, ends of passes, and the stream of JSON lines. Their pages are made
+//! Results of `trimtab trim`: plans, ends of passes, and the stream of JSON lines. Their pages are
 //! in [`crate::views::trim`].
 
 pub mod lines;

@@ -1,4 +1,4 @@
-//! What is planned for a filesystem, and what became of it.
+//! The plan for a filesystem, and how its pass ended.
 
 use rules::TrimVerdict;
 use rules::shell::quote;
@@ -8,42 +8,42 @@ use trim::request::Request;
 use trim::resume::CommandLine;
 use trim::summary::PassSummary;
 
-/// What is planned for one filesystem.
+/// The plan for one filesystem.
 #[derive(Clone, Copy)]
 pub struct Plan<'a> {
-    /// Which.
+    /// The filesystem.
     pub filesystem: &'a Filesystem<'a>,
     /// Whether it may be trimmed.
     pub verdict: &'a TrimVerdict,
-    /// What a pass would do.
+    /// Forecast of the pass.
     pub forecast: &'a Forecast<'a>,
-    /// What is asked for.
+    /// The user's request.
     pub request: &'a Request,
 }
 
-/// What became of one filesystem that was to be trimmed.
+/// How the trim of one filesystem ended.
 #[derive(Debug, Clone)]
 pub enum PassEnd {
     /// A pass ran.
     Ended {
-        /// What it did.
+        /// Summary of the pass.
         summary: Box<PassSummary>,
         /// The command that resumes it.
         resume: CommandLine,
     },
     /// No pass began.
     NotBegun {
-        /// Where the filesystem is mounted.
+        /// Mount point of the filesystem.
         mount_point: String,
         /// Why not.
         reason: String,
-        /// Ways out, one sentence each.
+        /// How to proceed, one sentence each.
         hints: Vec<String>,
     },
 }
 
 impl PassEnd {
-    /// Where the filesystem is mounted.
+    /// Returns the mount point of the filesystem.
     pub fn mount_point(&self) -> &str {
         match self {
             Self::Ended { summary, .. } => &summary.mount_point,
@@ -52,7 +52,7 @@ impl PassEnd {
     }
 }
 
-/// The option that a pass still needs before it may begin; `None` where none is missing.
+/// Returns the option that a pass still needs before it may begin; `None` if none is missing.
 pub fn missing_consent(filesystem: &Filesystem<'_>, request: &Request) -> Option<String> {
     request.lacks_consent(filesystem).then(|| {
         format!(
@@ -63,12 +63,12 @@ pub fn missing_consent(filesystem: &Filesystem<'_>, request: &Request) -> Option
     })
 }
 
-/// Kinds of stores on a filesystem.
+/// Returns the engine names of the stores on a filesystem.
 pub(crate) fn store_names(filesystem: &Filesystem<'_>) -> String {
     filesystem.store_labels().join(", ")
 }
 
-/// A command that can be pasted into a shell, with a word on what it lacks:
+/// Formats a command that can be pasted into a shell, followed by the options it lacks:
 /// `` `trimtab trim --now /data`, with its --probe ``.
 pub fn command_text(command: &CommandLine) -> String {
     let words: Vec<String> = command.words.iter().map(|word| quote(word)).collect();
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_can_be_pasted_and_say_what_they_lack() {
+    fn commands_can_be_pasted_and_name_missing_options() {
         let mut command = CommandLine {
             words: ["trimtab", "trim", "--now", "/my data\n"]
                 .map(str::to_owned)

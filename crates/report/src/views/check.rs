@@ -1,8 +1,8 @@
-//! What `trimtab check` found: the verdict, the filesystems with their stacks and findings, what was
-//! skipped, and the verdict once more where a long output ends.
+//! Page of `trimtab check`: the verdict, the filesystems with their stacks and findings, skipped
+//! checks, and the verdict once more at the end of a long output.
 
 use super::finding::{evidence, fix, level, prose};
-use super::groups::{Group, Groups, store_words};
+use super::groups::{Group, Groups, describe_store};
 use super::{cluster, stack};
 use crate::check::{CheckReport, Suppressed, severity_word};
 use facts::{Finding, Remedy, Severity, Skipped};
@@ -10,25 +10,26 @@ use page::{Block, Fix, Level, List, Page, Section, Table, Tone};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// How much of an answer is shown.
+/// Level of detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Detail {
-    /// Every mount with its stack, every skipped check by itself, the rules that ran.
+    /// Whether to show every mount with its stack, every skipped check on its own, and the rules
+    /// that ran.
     pub verbose: bool,
-    /// Notes in short, and what was said before not again: for a terminal, where all of it scrolls by.
+    /// Whether to shorten notes and avoid repetition: for a terminal, where everything scrolls by.
     pub brief: bool,
 }
 
-/// Skipped checks that one line names when they share their reason.
+/// Maximum number of skipped checks named in one line if they share their reason.
 const WHATS_MAX: usize = 6;
 
-/// The page of a report.
+/// Builds the page of a report.
 pub fn page(report: &CheckReport<'_>, detail: Detail) -> Page {
     let groups = Groups::of(report, detail.verbose);
     let mut view = View {
         report,
         detail,
-        told: Vec::new(),
+        shown_texts: Vec::new(),
         shortened: false,
         page: Page {
             title: format!("trimtab check: {}", report.name()),
@@ -71,8 +72,8 @@ fn origin(report: &CheckReport<'_>, detail: Detail) -> String {
     origin
 }
 
-/// A finding's text that was shown in full, so that it is not shown again.
-struct Told<'a> {
+/// A finding's text that was shown in full, so that it is not repeated.
+struct ShownText<'a> {
     rule: &'a str,
     subject: &'a str,
     why: &'a str,
@@ -82,14 +83,14 @@ struct Told<'a> {
 struct View<'r, 'a> {
     report: &'r CheckReport<'a>,
     detail: Detail,
-    told: Vec<Told<'a>>,
-    /// A note was shown without its evidence and commands.
+    shown_texts: Vec<ShownText<'a>>,
+    /// Whether a note was shown without its evidence and commands.
     shortened: bool,
     page: Page,
 }
 
 impl<'a> View<'_, 'a> {
-    /// All findings in one table, the worst first.
+    /// Adds a table of all findings, the worst first.
     fn summary(&mut self, groups: &Groups<'_>) {
         let mut findings: Vec<&Finding> = groups
             .troubled
@@ -135,7 +136,7 @@ impl<'a> View<'_, 'a> {
         section.aside = group.filesystem();
         let stores = group.stores.iter();
         let stores: Vec<_> = stores
-            .map(|store| ("store".to_owned(), store_words(store)))
+            .map(|store| ("store".to_owned(), describe_store(store)))
             .collect();
         if !stores.is_empty() {
             section.push(Block::Facts(stores));
@@ -175,7 +176,7 @@ impl<'a> View<'_, 'a> {
         }
     }
 
-    /// A finding below a heading that names `places`.
+    /// Builds a finding for a section whose heading names `places`.
     fn finding(&mut self, finding: &'a Finding, places: &[&str]) -> page::Finding {
         let is_brief = self.is_brief(finding);
         let subject = if places == [finding.subject.as_str()] {
@@ -183,21 +184,21 @@ impl<'a> View<'_, 'a> {
         } else {
             finding.subject.clone()
         };
-        let same_rule = |told: &&Told<'_>| told.rule == finding.rule && self.detail.brief;
-        let told = self.told.iter();
-        let why_above = told
+        let same_rule = |shown: &&ShownText<'_>| shown.rule == finding.rule && self.detail.brief;
+        let shown_texts = self.shown_texts.iter();
+        let why_above = shown_texts
             .clone()
             .filter(same_rule)
-            .find(|told| told.why == finding.why);
+            .find(|shown| shown.why == finding.why);
         let why = match why_above {
-            Some(told) => format!("as for {} above", told.subject),
+            Some(shown) => format!("as for {} above", shown.subject),
             None => prose(&finding.why),
         };
-        let mut told = told.filter(same_rule);
-        let fix_above = told.find(|told| told.remedy == finding.remedy);
+        let mut shown_texts = shown_texts.filter(same_rule);
+        let fix_above = shown_texts.find(|shown| shown.remedy == finding.remedy);
         let fixes = match fix_above {
-            Some(told) if !finding.remedy.is_empty() => vec![Fix {
-                text: format!("as for {} above", told.subject),
+            Some(shown) if !finding.remedy.is_empty() => vec![Fix {
+                text: format!("as for {} above", shown.subject),
                 ..Fix::default()
             }],
             _ if is_brief => {
@@ -217,7 +218,7 @@ impl<'a> View<'_, 'a> {
             evidence(finding)
         };
         self.shortened |= is_brief;
-        self.told.push(Told {
+        self.shown_texts.push(ShownText {
             rule: &finding.rule,
             subject: &finding.subject,
             why: &finding.why,
@@ -234,17 +235,17 @@ impl<'a> View<'_, 'a> {
         }
     }
 
-    /// Notes are many and nothing has to be done about them: their evidence and commands would bury
-    /// what hurts.
+    /// Returns whether to shorten a finding: notes are many and need no action, so their evidence
+    /// and commands would bury the real problems.
     fn is_brief(&self, finding: &Finding) -> bool {
         self.detail.brief && !self.detail.verbose && finding.severity == Severity::Info
     }
 
-    /// Stores without a mount, and mounts without a finding.
+    /// Adds stores without a mount, and mounts without a finding.
     fn rest(&mut self, groups: &Groups<'_>) {
         let mut rows = Vec::new();
         for store in &groups.unplaced {
-            let words = format!("{}; on no mount that is known", store_words(store));
+            let words = format!("{}; on no mount that is known", describe_store(store));
             rows.push(("store".to_owned(), words));
         }
         if groups.others > 0 {
@@ -305,7 +306,7 @@ impl<'a> View<'_, 'a> {
         self.page.push(section);
     }
 
-    /// Skipped checks that share reason and remedy, named together.
+    /// Groups skipped checks that share reason and remedy.
     fn by_reason(&self) -> Vec<(String, &'a Skipped)> {
         let mut reasons: Vec<(Vec<&str>, &Skipped)> = Vec::new();
         let mut known = HashMap::new();
@@ -335,7 +336,8 @@ impl<'a> View<'_, 'a> {
             .collect()
     }
 
-    /// What was checked, and the verdict again: where a long output ends, its beginning is out of sight.
+    /// Adds the scope and repeats the verdict: at the end of a long output its beginning has
+    /// scrolled away.
     fn close(&mut self) {
         let report = self.report;
         let mut rows = vec![("checked".to_owned(), report.scope())];
@@ -347,7 +349,7 @@ impl<'a> View<'_, 'a> {
             .iter()
             .max_by_key(|finding| finding.severity);
         if let Some(worst) = worst {
-            rows.push(("found".to_owned(), report.found()));
+            rows.push(("found".to_owned(), report.describe_counts()));
             let mut hint = format!("`trimtab rule {}` explains that rule", worst.rule);
             if self.shortened {
                 hint.push_str("; -v shows evidence and commands of notes");

@@ -1,19 +1,20 @@
-//! A cluster in words.
+//! Descriptions of a cluster.
 
 use facts::{Cluster, Finding};
 use units::{count, grouped, list};
 
-/// Its name; its address where it did not tell one.
+/// Returns its name, or its address if the name is unknown.
 pub(crate) fn name(cluster: &Cluster) -> &str {
     cluster.name.as_deref().unwrap_or(&cluster.endpoint)
 }
 
-/// `cluster logs (Elasticsearch 7.4.0, 12 nodes, 50,000 shards)`.
+/// Describes a cluster: `cluster logs (Elasticsearch 7.4.0, 12 nodes, 50,000 shards)`.
 pub(crate) fn words(cluster: &Cluster) -> String {
     format!("cluster {} ({})", name(cluster), about(cluster))
 }
 
-/// `Elasticsearch 7.4.0, 12 nodes, 50,000 shards`, without what is not known.
+/// Describes a cluster without its name: `Elasticsearch 7.4.0, 12 nodes, 50,000 shards`. Unknown
+/// parts are left out.
 pub(crate) fn about(cluster: &Cluster) -> String {
     let mut words = vec![format!("{} {}", cluster.flavour.label(), cluster.version)];
     if let Some(nodes) = &cluster.nodes {
@@ -25,8 +26,8 @@ pub(crate) fn about(cluster: &Cluster) -> String {
     words.join(", ")
 }
 
-/// What was looked at, in parts: `12 nodes`, `50,000 shards`, `4,200 indices (200 closed)`; what is not
-/// known is named as such.
+/// Describes what was examined, in parts: `12 nodes`, `50,000 shards`,
+/// `4,200 indices (200 closed)`; unknown parts are named as such.
 pub(crate) fn scope(cluster: &Cluster) -> Vec<String> {
     let nodes = match &cluster.nodes {
         Some(nodes) => count(nodes.len(), "node"),
@@ -47,7 +48,7 @@ pub(crate) fn scope(cluster: &Cluster) -> Vec<String> {
     vec![nodes, shards, indices]
 }
 
-/// Findings about clusters, by the name of the cluster; the names in the order of the findings.
+/// Groups findings about clusters by the cluster's name, in the order of the findings.
 pub(crate) fn by_cluster<'a>(findings: &[&'a Finding]) -> Vec<(&'a str, Vec<&'a Finding>)> {
     let mut groups: Vec<(&str, Vec<&Finding>)> = Vec::new();
     for finding in findings {
@@ -62,8 +63,8 @@ pub(crate) fn by_cluster<'a>(findings: &[&'a Finding]) -> Vec<(&'a str, Vec<&'a 
     groups
 }
 
-/// The sections of a report: a heading, what is known of the cluster, its findings. The checked
-/// cluster has one even without findings.
+/// Returns the sections of a report: heading, description of the cluster, its findings. The checked
+/// cluster has a section even without findings.
 pub(crate) fn sections<'a>(
     cluster: Option<&Cluster>,
     findings: &[&'a Finding],
@@ -82,7 +83,7 @@ pub(crate) fn sections<'a>(
     sections
 }
 
-/// Names of a few nodes, for a line of text.
+/// Returns the names of a few nodes, for a line of text.
 pub(crate) fn node_names(cluster: &Cluster) -> Option<String> {
     const NAMES_MAX: usize = 6;
     let nodes = cluster.nodes.as_ref()?;

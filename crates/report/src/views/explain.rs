@@ -1,32 +1,32 @@
-//! What recurs or changed in histories, and which job is behind it: the sentence, the curve with the runs
-//! of jobs, every explanation that was compared, and what it all rests on.
+//! Page of `trimtab explain`: the sentence, the curve with the runs of jobs, every explanation that
+//! was compared, and the evidence.
 
 mod causes;
 mod chart;
 mod clock;
 mod detail;
 mod disk_log;
+mod listing;
 mod names;
 mod series;
-mod told;
 
 pub use detail::ExplainDetail;
 
 use crate::explain::ExplainReport;
 use explain::verdict::Kind;
+use listing::ListedSeries;
 use page::{Block, Cell, Level, Page, Section, Table, Text, Tone};
-use told::Told;
 use units::cut;
 
-/// Rows of the summary and of lists on a terminal.
+/// Maximum number of rows of the summary and of lists on a terminal.
 const SUMMARY_MAX: usize = 40;
 const NOTES_MAX: usize = 5;
-/// Columns of a name in a heading; JSON has all of it.
+/// Maximum columns of a name in a heading; JSON has the full name.
 const NAME_COLUMNS_MAX: usize = 200;
 
-/// The page of a report.
+/// Builds the page of a report.
 pub fn page(report: &ExplainReport<'_>, detail: ExplainDetail) -> Page {
-    let (told, summed_up) = told::parted(report, detail.all);
+    let (listed, summed_up) = listing::split_listed(report, detail.all);
     let mut view = View {
         report,
         detail,
@@ -36,11 +36,11 @@ pub fn page(report: &ExplainReport<'_>, detail: ExplainDetail) -> Page {
             ..Page::default()
         },
     };
-    match (report.disk_logs, told.as_slice()) {
+    match (report.disk_logs, listed.as_slice()) {
         ([], []) if summed_up.is_empty() => {
             view.lead("No series: there is nothing to explain.", Tone::Strong);
         }
-        ([], []) => view.lead(&told::summed_up(&summed_up), Tone::Level(Level::Note)),
+        ([], []) => view.lead(&listing::summed_up(&summed_up), Tone::Level(Level::Note)),
         ([], [one]) => view.only_series(one),
         ([], all) => {
             let tone = if report.is_trouble() {
@@ -48,15 +48,15 @@ pub fn page(report: &ExplainReport<'_>, detail: ExplainDetail) -> Page {
             } else {
                 Tone::Strong
             };
-            view.lead(&format!("{}.", told::counts(all)), tone);
+            view.lead(&format!("{}.", listing::counts(all)), tone);
             let blocks = view.all_series(all);
             view.page.blocks.extend(blocks);
         }
         (_, all) => view.disk_logs(all),
     }
-    let anything_else = !report.disk_logs.is_empty() || !told.is_empty();
+    let anything_else = !report.disk_logs.is_empty() || !listed.is_empty();
     if anything_else && !summed_up.is_empty() {
-        view.page.push(Block::aside(told::summed_up(&summed_up)));
+        view.page.push(Block::aside(listing::summed_up(&summed_up)));
     }
     view.close();
     view.page
@@ -74,9 +74,9 @@ impl View<'_, '_> {
         self.page.tone = tone;
     }
 
-    /// A series that is all there is: its sentence is the answer.
-    fn only_series(&mut self, told: &Told<'_>) {
-        let series = told.verdict;
+    /// Handles a report with a single series, whose sentence is the answer.
+    fn only_series(&mut self, listed: &ListedSeries<'_>) {
+        let series = listed.verdict;
         self.page.title = name(&series.name);
         self.lead(&series.verdict.sentence, names::tone(series.verdict.kind));
         self.page.about.push(format!(
@@ -85,11 +85,11 @@ impl View<'_, '_> {
             name(&series.source),
             series::about(self.report, series)
         ));
-        self.page.blocks = series::blocks(self.report, told, self.detail, false);
+        self.page.blocks = series::blocks(self.report, listed, self.detail, false);
     }
 
-    /// Logs of disks, and below them the series that are shown one by one.
-    fn disk_logs(&mut self, told: &[Told<'_>]) {
+    /// Adds disk logs, and below them the series that are shown individually.
+    fn disk_logs(&mut self, listed: &[ListedSeries<'_>]) {
         let [first, others @ ..] = self.report.disk_logs else {
             return;
         };
@@ -104,21 +104,21 @@ impl View<'_, '_> {
             section.blocks.extend(disk_log::blocks(log, self.detail));
             self.page.push(section);
         }
-        if !told.is_empty() {
+        if !listed.is_empty() {
             let mut section = Section::new("Series");
-            section.aside = told::counts(told);
-            section.blocks = self.all_series(told);
+            section.aside = listing::counts(listed);
+            section.blocks = self.all_series(listed);
             self.page.push(section);
         }
     }
 
-    /// A table of all series, the largest effect first, and the first of them in full.
-    fn all_series(&self, told: &[Told<'_>]) -> Vec<Block> {
+    /// Adds a table of all series, the largest effect first, and then the first of them in full.
+    fn all_series(&self, listed: &[ListedSeries<'_>]) -> Vec<Block> {
         let max = self.detail.series_max();
-        let titles = told::titles(told);
+        let titles = listing::titles(listed);
         let mut table = Table::new(&["<series", "<verdict", "effect", "period", "q"]);
-        let shown = self.detail.shown(told.len(), SUMMARY_MAX);
-        for (index, (one, title)) in told.iter().zip(&titles).take(shown).enumerate() {
+        let shown = self.detail.shown(listed.len(), SUMMARY_MAX);
+        for (index, (one, title)) in listed.iter().zip(&titles).take(shown).enumerate() {
             let verdict = &one.verdict.verdict;
             let dash = || "-".to_owned();
             let cell = Cell {
@@ -137,8 +137,12 @@ impl View<'_, '_> {
             ]);
         }
         let mut blocks = vec![table.into()];
-        blocks.extend(self.detail.more(told.len(), SUMMARY_MAX).map(Block::aside));
-        for (index, (one, title)) in told.iter().zip(&titles).take(max).enumerate() {
+        blocks.extend(
+            self.detail
+                .more(listed.len(), SUMMARY_MAX)
+                .map(Block::aside),
+        );
+        for (index, (one, title)) in listed.iter().zip(&titles).take(max).enumerate() {
             let verdict = &one.verdict.verdict;
             let mut section = Section::new(name(title));
             section.id = id(index);
@@ -153,7 +157,7 @@ impl View<'_, '_> {
                 .extend(series::blocks(self.report, one, self.detail, true));
             blocks.push(section.into());
         }
-        let rest = told.len().saturating_sub(max);
+        let rest = listed.len().saturating_sub(max);
         if rest > 0 {
             blocks.push(Block::aside(format!(
                 "{} more series; `--all` shows them in full, `--select` chooses.",
@@ -163,7 +167,7 @@ impl View<'_, '_> {
         blocks
     }
 
-    /// What holds for all series.
+    /// Adds what applies to all series.
     fn close(&mut self) {
         let report = self.report;
         self.page.about.push(format!(
@@ -215,12 +219,12 @@ impl View<'_, '_> {
     }
 }
 
-/// A name for a heading.
+/// Shortens a name for a heading.
 fn name(name: &str) -> String {
     cut(name, NAME_COLUMNS_MAX).into_owned()
 }
 
-/// The id of a series' section.
+/// Returns the ID of a series' section.
 fn id(index: usize) -> String {
     format!("s{index}")
 }

@@ -1,10 +1,10 @@
-//! A finding as it is shown.
+//! Converts findings for display.
 
 use crate::check::is_command;
 use facts::{Finding, Remedy, Severity};
 use page::{Evidence, Fix, Level};
 
-/// A finding in full, below a heading that says what it is about.
+/// Converts a finding in full, for a section whose heading names its subject.
 pub(crate) fn in_full(finding: &Finding) -> page::Finding {
     page::Finding {
         level: level(finding.severity),
@@ -50,7 +50,7 @@ pub(crate) fn fix(remedy: &Remedy) -> Fix {
     }
 }
 
-/// Sentences on one line, however they were broken.
+/// Joins sentences into one line, whatever their line breaks.
 pub(crate) fn prose(text: &str) -> String {
     text.lines()
         .map(str::trim)

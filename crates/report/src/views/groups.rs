@@ -1,4 +1,4 @@
-//! Findings by the filesystem that they concern: how text and Markdown are laid out.
+//! Groups findings by the filesystem that they concern, for the layout of text and Markdown.
 
 use crate::check::{CheckReport, by_severity};
 use facts::host::{BlockDevice, DeviceNumber, Mount, Store, StoreEngine, StoreState};
@@ -8,23 +8,23 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use units::bytes;
 
-/// A filesystem, with all that is said of it.
+/// A filesystem with its stack, stores and findings.
 #[derive(Default)]
 pub(crate) struct Group<'a> {
-    /// Its mounts that findings or stores name, in mountinfo's order; empty where a finding names a
-    /// mount point that is not mounted.
+    /// Its mounts that findings or stores refer to, in mountinfo's order; empty if a finding names
+    /// a mount point that is not mounted.
     pub mounts: Vec<&'a Mount>,
-    /// Mount points that findings name and that are not mounted.
+    /// Mount points named by findings that are not mounted.
     pub unmounted: Vec<&'a str>,
     /// The layers below it.
     pub stack: Option<Stack<'a>>,
-    /// Stores whose data lies on it.
+    /// Stores whose data is on it.
     pub stores: Vec<&'a Store>,
     /// Findings, most severe first.
     pub findings: Vec<&'a Finding>,
 }
 
-/// A report, cut into its parts.
+/// A report divided into groups.
 pub(crate) struct Groups<'a> {
     /// Filesystems with findings, most severe first.
     pub troubled: Vec<Group<'a>>,
@@ -32,16 +32,16 @@ pub(crate) struct Groups<'a> {
     pub host_wide: Vec<&'a Finding>,
     /// Findings about a cluster, most severe first.
     pub cluster_wide: Vec<&'a Finding>,
-    /// Filesystems below stores without findings; with `all`, every other filesystem, too.
+    /// Filesystems of stores without findings; with `all`, every other filesystem as well.
     pub clean: Vec<Group<'a>>,
-    /// Stores that belong to none of the groups: their data lies on no mount that is known.
+    /// Stores that belong to none of the groups, because the mount of their data is unknown.
     pub unplaced: Vec<&'a Store>,
-    /// Mounts that belong to none of the groups.
+    /// Number of mounts that belong to none of the groups.
     pub others: usize,
 }
 
 impl<'a> Groups<'a> {
-    /// Sorts the findings of a report; `all` asks for groups of the other mounts as well.
+    /// Groups the findings of a report; `all` adds groups for the other mounts as well.
     pub fn of(report: &CheckReport<'a>, all: bool) -> Self {
         let host = report.host_or_none();
         let filesystems = Filesystems::of(host);
@@ -122,7 +122,7 @@ impl<'a> Groups<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Most severe first, then those with stores, then by mount point.
+    /// Sort key: most severe first, then those with stores, then by mount point.
     fn order(&self) -> impl Ord + use<'a> {
         (
             Reverse(self.findings.first().map(|finding| finding.severity)),
@@ -131,7 +131,7 @@ impl<'a> Group<'a> {
         )
     }
 
-    /// Every mount point of the group, each once.
+    /// Returns every mount point of the group, each once.
     pub fn mount_points(&self) -> Vec<&'a str> {
         let mut points: Vec<&str> = Vec::new();
         let all = self.mounts.iter().map(|mount| mount.mount_point.as_str());
@@ -143,7 +143,7 @@ impl<'a> Group<'a> {
         points
     }
 
-    /// Heading: the mount points, the first three of them by name.
+    /// Returns the heading: the mount points, the first three of them by name.
     pub fn title(&self) -> String {
         let points = self.mount_points();
         let mut title = points
@@ -158,7 +158,7 @@ impl<'a> Group<'a> {
         title
     }
 
-    /// `xfs, 1.8 TiB, 62 % full`; empty where nothing is mounted.
+    /// Describes the filesystem: `xfs, 1.8 TiB, 62 % full`, or `not mounted`.
     pub fn filesystem(&self) -> String {
         let Some(mount) = self.mounts.first() else {
             return "not mounted".to_owned();
@@ -166,7 +166,7 @@ impl<'a> Group<'a> {
         let mut words = vec![mount.fs_type.clone()];
         if let Some(usage) = mount.usage {
             words.push(bytes(usage.size_bytes));
-            // As df counts: the share of what a user may fill, rounded up.
+            // As df does: the share of what a user may fill, rounded up.
             let used = u128::from(usage.size_bytes.saturating_sub(usage.free_bytes));
             let fillable = used + u128::from(usage.available_bytes);
             if fillable > 0 {
@@ -179,8 +179,8 @@ impl<'a> Group<'a> {
         words.join(", ")
     }
 
-    /// Rules that blame this device, each once, most severe first. Host-wide findings count as well:
-    /// they concern the device wherever it is drawn.
+    /// Returns the rules that blame this device, each once, most severe first. Host-wide findings
+    /// count as well, because they concern the device wherever it is drawn.
     pub fn blamed_by(&self, device: &str, host_wide: &[&'a Finding]) -> Vec<&'a str> {
         let mut rules: Vec<&str> = Vec::new();
         for finding in self.findings.iter().chain(host_wide) {
@@ -193,8 +193,8 @@ impl<'a> Group<'a> {
     }
 }
 
-/// `Elasticsearch 7.4.2, running, data in /mnt/data/es`.
-pub(crate) fn store_words(store: &Store) -> String {
+/// Describes a store: `Elasticsearch 7.4.2, running, data in /mnt/data/es`.
+pub(crate) fn describe_store(store: &Store) -> String {
     let mut words = store.engine.label().to_owned();
     if let Some(version) = &store.version {
         words.push(' ');
@@ -219,12 +219,12 @@ pub(crate) fn store_words(store: &Store) -> String {
     words
 }
 
-/// What tells two filesystems apart. Mounts of the same device are the same filesystem.
+/// Identifies a filesystem. Mounts of the same device are the same filesystem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Key<'a> {
     /// The device at the top of its stack.
     Device(&'a str),
-    /// No block device below, as far as sysfs shows: its number and source.
+    /// Number and source of a filesystem without a block device in sysfs.
     NoDevice(DeviceNumber, &'a str),
     /// A mount point that only a finding names.
     Unmounted(&'a str),
@@ -255,7 +255,7 @@ impl<'a> Filesystems<'a> {
         }
     }
 
-    /// The device that is mounted; the same as [`Host::device_of`], by an index.
+    /// Returns the mounted device; same as [`Host::device_of`], but indexed.
     pub fn device_of(&self, mount: &Mount) -> Option<&'a BlockDevice> {
         self.by_number
             .get(&mount.device_number)

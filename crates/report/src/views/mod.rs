@@ -1,5 +1,5 @@
-//! One view for each answer: a result in, a [`page::Page`] out. What is said stands here, how it is
-//! drawn in crate `page`.
+//! Views: each turns a result into a [`page::Page`]. Views decide what is shown; the `page` crate
+//! decides how it is drawn.
 
 pub(crate) mod check;
 pub(crate) mod cluster;

@@ -1,10 +1,10 @@
-//! The list of rules, and their reference in Markdown.
+//! Page that lists the rules, and the rule reference in Markdown.
 
 use page::{Block, Page};
 use rules::Rule;
 use std::fmt::Write;
 
-/// Every rule in one line, and where to read on.
+/// Builds the page that lists every rule in one line.
 pub fn list(rules: &[Rule]) -> Page {
     let line = |rule: &Rule| (rule.id.to_owned(), rule.title.to_owned());
     let mut page = Page::default();
@@ -13,7 +13,7 @@ pub fn list(rules: &[Rule]) -> Page {
     page
 }
 
-/// The documentation of every rule below a table of contents, in Markdown.
+/// Returns the documentation of every rule in Markdown, after a table of contents.
 pub fn reference(rules: &[Rule]) -> String {
     let mut text =
         "# Rules\n\nMade by `make docs` from the rules' own doc comments: do not edit.\n\n"
@@ -23,13 +23,13 @@ pub fn reference(rules: &[Rule]) -> String {
         let _ = writeln!(text, "- [{}](#{anchor}) {}", rule.id, rule.title);
     }
     for rule in rules {
-        let _ = write!(text, "\n{}", deeper(&rule.documentation()));
+        let _ = write!(text, "\n{}", demote_headings(&rule.documentation()));
     }
     text
 }
 
-/// Headings one level deeper, for a page that holds all rules. Lines in fenced code stay.
-fn deeper(markdown: &str) -> String {
+/// Moves headings one level down, for a page with all rules. Lines in fenced code are kept.
+fn demote_headings(markdown: &str) -> String {
     let mut fenced = false;
     let mut text = String::new();
     for line in markdown.lines() {
@@ -45,7 +45,7 @@ fn deeper(markdown: &str) -> String {
     text
 }
 
-/// The anchor that Markdown renderers give the page's first heading.
+/// Returns the anchor that Markdown renderers give the page's first heading.
 fn anchor(markdown: &str) -> String {
     let heading = markdown
         .lines()
@@ -68,12 +68,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_keeps_its_comments() {
-        assert_eq!(deeper("# A\n```\n# b\n```\n"), "## A\n```\n# b\n```\n");
+    fn fenced_code_is_unchanged() {
+        assert_eq!(
+            demote_headings("# A\n```\n# b\n```\n"),
+            "## A\n```\n# b\n```\n"
+        );
     }
 
     #[test]
-    fn anchors_are_those_of_the_renderers() {
+    fn anchors_match_those_of_renderers() {
         assert_eq!(anchor("# FS001: Btrfs, and more\n"), "fs001-btrfs-and-more");
     }
 }

@@ -1,14 +1,15 @@
-//! A stack as a tree, identical siblings drawn once.
+//! Draws a stack as a tree, with identical siblings drawn once.
 
 use facts::Stack;
 use facts::host::{BlockDevice, DeviceKind, DiscardLimits, ScsiTransport};
 use page::Level;
 use std::collections::HashMap;
 
-/// Name patterns of one row.
+/// Maximum number of name patterns per row.
 const PATTERNS_MAX: usize = 4;
 
-/// The tree of a stack. `blamed_by` names the rules that blame a device, and how severe the worst is.
+/// Builds the tree of a stack. `blamed_by` returns the rules that blame a device, and the severity
+/// of the worst.
 pub(crate) fn tree<'a>(
     stack: &Stack<'a>,
     blamed_by: impl Fn(&str) -> (Vec<&'a str>, Option<Level>),
@@ -25,17 +26,17 @@ pub(crate) fn tree<'a>(
     }
 }
 
-/// One or several devices that look alike, with what is below them.
+/// One or several identical devices, with what is below them.
 struct Node<'a> {
     names: Vec<&'a str>,
     kind: String,
-    /// The name that somebody gave it, which does not tell siblings apart.
+    /// User-assigned name, which does not distinguish siblings.
     own_name: Option<&'a str>,
     discards: String,
     blamed_by: Vec<&'a str>,
     level: Option<Level>,
     below: Vec<Node<'a>>,
-    /// Equal for nodes that differ in their names only.
+    /// Equal for nodes that only differ in their names.
     signature: String,
 }
 
@@ -55,8 +56,10 @@ impl<'a> Node<'a> {
         let (kind, discards, (blamed_by, level)) = if layer.repeated {
             ("see above".to_owned(), String::new(), (Vec::new(), None))
         } else {
-            let discards = device.discard.map_or_else(String::new, discard_words);
-            (kind_words(device), discards, blamed_by(&device.name))
+            let discards = device
+                .discard
+                .map_or_else(String::new, describe_discard_limits);
+            (describe_kind(device), discards, blamed_by(&device.name))
         };
         let mut signature = format!("{kind}\0{discards}\0{}\0(", blamed_by.join(","));
         for child in &children {
@@ -76,7 +79,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Takes in a sibling of the same signature.
+    /// Merges a sibling with the same signature.
     fn absorb(&mut self, sibling: Self) {
         self.names.extend(sibling.names);
         for (mine, other) in self.below.iter_mut().zip(sibling.below) {
@@ -101,7 +104,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Siblings of the same signature become one, at the place of the first.
+/// Merges siblings with the same signature into the first of them.
 fn merge(siblings: Vec<Node<'_>>) -> Vec<Node<'_>> {
     let mut merged: Vec<Node<'_>> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
@@ -116,8 +119,8 @@ fn merge(siblings: Vec<Node<'_>>) -> Vec<Node<'_>> {
     merged
 }
 
-/// What a device is, without the name that its owner gave it.
-fn kind_words(device: &BlockDevice) -> String {
+/// Describes the type of a device, without its user-assigned name.
+fn describe_kind(device: &BlockDevice) -> String {
     match &device.kind {
         DeviceKind::Partition { .. } => "partition".to_owned(),
         DeviceKind::Nvme {
@@ -161,15 +164,15 @@ fn kind_words(device: &BlockDevice) -> String {
         DeviceKind::Md { level, .. } => level
             .as_deref()
             .map_or_else(|| "md".to_owned(), |level| format!("md {level}")),
-        DeviceKind::DeviceMapper { .. } => dm_words(device),
+        DeviceKind::DeviceMapper { .. } => describe_dm(device),
         DeviceKind::Zram => "zram".to_owned(),
         DeviceKind::Bcache => "bcache".to_owned(),
         DeviceKind::Other => "block device".to_owned(),
     }
 }
 
-/// The target types of a dm device, each once: `crypt`, `linear+striped`; `None` where its table is
-/// not known or empty.
+/// Returns the target types of a dm device, each once: `crypt`, `linear+striped`; `None` if its
+/// table is unknown or empty.
 pub(crate) fn dm_types(device: &BlockDevice) -> Option<String> {
     let mut types: Vec<&str> = Vec::new();
     for target in device.dm_targets().unwrap_or_default() {
@@ -180,8 +183,8 @@ pub(crate) fn dm_types(device: &BlockDevice) -> Option<String> {
     (!types.is_empty()).then(|| types.join("+"))
 }
 
-/// What its table says, or, where that needs root, its uuid.
-fn dm_words(device: &BlockDevice) -> String {
+/// Describes a dm device by its table, or, if that needs root, by its UUID.
+fn describe_dm(device: &BlockDevice) -> String {
     if let Some(types) = dm_types(device) {
         return types;
     }
@@ -195,7 +198,7 @@ fn dm_words(device: &BlockDevice) -> String {
     .to_owned()
 }
 
-/// The name that somebody gave a device: a mapping's, a loop file's.
+/// Returns the user-assigned name of a device: of a mapping, or of a loop file.
 fn own_name(device: &BlockDevice) -> Option<&str> {
     match &device.kind {
         DeviceKind::DeviceMapper { name, .. } => name.as_deref(),
@@ -204,8 +207,8 @@ fn own_name(device: &BlockDevice) -> Option<&str> {
     }
 }
 
-/// What a queue says of discards, and no more than it says.
-pub(crate) fn discard_words(limits: DiscardLimits) -> String {
+/// Describes the discard limits of a queue, claiming no more than they show.
+pub(crate) fn describe_discard_limits(limits: DiscardLimits) -> String {
     match (limits.max_bytes, limits.max_hw_bytes) {
         (None, _) => "discard limit not known".to_owned(),
         (Some(0), Some(hardware)) if hardware > 0 => {
@@ -219,7 +222,7 @@ pub(crate) fn discard_words(limits: DiscardLimits) -> String {
     }
 }
 
-/// Several kernel names in short: `nvme[0-7]n1`, `sd[a-d]1`, `dm-0, sda`.
+/// Abbreviates several kernel names: `nvme[0-7]n1`, `sd[a-d]1`, `dm-0, sda`.
 fn patterns(names: &[&str]) -> String {
     if let [name] = names {
         return (*name).to_owned();
@@ -247,14 +250,14 @@ fn patterns(names: &[&str]) -> String {
     shown.join(", ")
 }
 
-/// The part of a name that counts.
+/// The part of a name that enumerates devices.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Counter<'a> {
     value: u64,
     text: &'a str,
 }
 
-/// Splits a name at the part that counts: the last letter of `sda` and `sdab1`, else the first
+/// Splits a name at the enumerating part: the last letter of `sda` and `sdab1`, else the first
 /// number.
 fn split(name: &str) -> (&str, Counter<'_>, &str) {
     for family in ["xvd", "sd", "hd", "vd"] {
@@ -283,7 +286,7 @@ fn split(name: &str) -> (&str, Counter<'_>, &str) {
     (&name[..start], counter, &name[start + digits..])
 }
 
-/// `0-3,5`: runs of neighbours are joined.
+/// Formats `0-3,5`, joining runs of neighbours.
 fn ranges(mut counters: Vec<Counter<'_>>) -> String {
     counters.sort();
     let mut parts: Vec<String> = Vec::new();
@@ -301,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_summed_up() {
+    fn device_names_are_abbreviated() {
         for (names, pattern) in [
             (&["nvme0n1"][..], "nvme0n1"),
             (
@@ -318,9 +321,9 @@ mod tests {
     }
 
     #[test]
-    fn limits_in_words() {
+    fn discard_limits_are_described() {
         let words = |max_bytes, max_hw_bytes| {
-            discard_words(DiscardLimits {
+            describe_discard_limits(DiscardLimits {
                 granularity_bytes: Some(4096),
                 max_bytes,
                 max_hw_bytes,

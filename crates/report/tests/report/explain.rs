@@ -1,4 +1,4 @@
-//! What people and programs see of an analysis.
+//! Renderings of an analysis: text, page, Markdown and JSON.
 
 use crate::explained::{self, Case};
 use crate::schemas::assert_valid;
@@ -9,13 +9,13 @@ use report::explain::json;
 use report::{ExplainDetail, ExplainResult, explain_page, schema_of};
 use serde_json::Value;
 
-/// As on a terminal.
+/// Detail on a terminal.
 const BRIEF: ExplainDetail = ExplainDetail {
     verbose: false,
     brief: true,
     all: false,
 };
-/// As on a page.
+/// Detail on a page.
 const IN_FULL: ExplainDetail = ExplainDetail {
     brief: false,
     ..BRIEF
@@ -49,7 +49,7 @@ fn text_at_80_columns() {
     }
 }
 
-/// What a browser shows as well, with the tables behind the charts.
+/// Shows what a browser shows as well, with the tables behind the charts.
 #[test]
 fn markdown_in_full() {
     for (name, case) in [
@@ -69,7 +69,7 @@ fn text_in_ascii_and_in_colour() {
     insta::assert_snapshot!("explain_text_weekly_ascii", ascii);
     let color = text(&weekly, 80, true, true);
     insta::assert_snapshot!("explain_text_weekly_color", color);
-    // Colour adds nothing and takes nothing away.
+    // Colour adds nothing and removes nothing.
     let mut without = String::new();
     let mut rest = color.as_str();
     while let Some(at) = rest.find('\u{1b}') {
@@ -83,7 +83,7 @@ fn text_in_ascii_and_in_colour() {
 
 fn assert_fits(name: &str, shown: &str, width: usize) {
     for line in shown.lines() {
-        // What stands between two backticks is never broken.
+        // Text between two backticks is never wrapped.
         if !line.contains('`') {
             let columns = units::display_width(line);
             assert!(columns <= width, "{name} at {width}: {line:?}");
@@ -96,7 +96,7 @@ fn assert_fits(name: &str, shown: &str, width: usize) {
 }
 
 #[test]
-fn lines_fit_and_hold_no_controls() {
+fn lines_fit_and_contain_no_control_characters() {
     for (name, case) in explained::all() {
         for width in [40, 60, 80, 120] {
             for unicode in [false, true] {
@@ -107,7 +107,7 @@ fn lines_fit_and_hold_no_controls() {
 }
 
 #[test]
-fn the_sentence_comes_first_and_nothing_is_a_candidate() {
+fn sentence_comes_first_and_nothing_is_listed_as_a_candidate() {
     let case = explained::weekly();
     let shown = plain(&case);
     assert!(
@@ -149,7 +149,7 @@ fn a_class_and_its_candidate_are_one_row() {
 }
 
 #[test]
-fn series_of_one_name_are_told_apart_by_their_source() {
+fn series_with_the_same_name_are_distinguished_by_source() {
     let part = |name: &str, source: &str| {
         let values = vec![1.0; 20];
         let mut one = explained::series(name, "2026-01-01T00:00:00Z", explained::DAY_S, values);
@@ -185,13 +185,13 @@ fn series_of_one_name_are_told_apart_by_their_source() {
         assert!(page.contains(&format!("\">{escaped}</a></th>")), "{page}");
         assert!(page.contains(&format!("<h2>{escaped}</h2>")), "{page}");
     }
-    // By nothing, where the source is the same.
+    // If the source is the same too, nothing distinguishes them.
     let case = Case::new(vec![part("x", "/srv/a.csv"), part("x", "/srv/a.csv")]);
     assert_eq!(plain(&case).matches("\nx ──").count(), 2);
 }
 
 #[test]
-fn details_are_of_the_first_only() {
+fn only_the_first_series_are_shown_in_detail() {
     let series = |number: usize| {
         let name = format!("s{number}");
         let values = vec![1.0; 20];
@@ -207,7 +207,7 @@ fn details_are_of_the_first_only() {
         shown.contains("Nothing recurs in s4.") && !shown.contains("Nothing recurs in s5."),
         "{shown}"
     );
-    // All of them have a row.
+    // Each of them has a row.
     assert_eq!(shown.matches(" no pattern ").count(), 25, "{shown}");
     let page = html(&case);
     assert_eq!(page.matches("<section").count(), 20);
@@ -226,7 +226,7 @@ fn validator() -> Validator {
 }
 
 #[test]
-fn documents_follow_the_published_schema() {
+fn documents_match_the_published_schema() {
     let validator = validator();
     for (_, case) in explained::all() {
         assert_valid(&validator, &json(&case.report()));
@@ -235,7 +235,7 @@ fn documents_follow_the_published_schema() {
 }
 
 #[test]
-fn the_schema_demands_what_the_contract_names() {
+fn schema_requires_the_documented_fields() {
     let validator = validator();
     let document: Value = serde_json::from_str(&json(&explained::weekly().report())).unwrap();
     assert_eq!(document["schema"], "trimtab.explain/1");
@@ -258,7 +258,7 @@ fn the_schema_demands_what_the_contract_names() {
     }
 }
 
-/// Whether tags are balanced and attributes quoted, as HTML parsers and people expect it.
+/// Checks that tags are balanced and attributes quoted.
 fn assert_well_formed(name: &str, page: &str) {
     const VOID: [&str; 3] = ["meta", "input", "br"];
     let mut open: Vec<String> = Vec::new();
@@ -293,7 +293,7 @@ fn assert_well_formed(name: &str, page: &str) {
 }
 
 #[test]
-fn pages_are_well_formed_and_load_nothing() {
+fn pages_are_well_formed_and_self_contained() {
     for (name, case) in explained::all() {
         let page = html(&case);
         assert_well_formed(name, &page);
@@ -308,7 +308,7 @@ fn pages_are_well_formed_and_load_nothing() {
 }
 
 #[test]
-fn words_stay_words_on_a_page() {
+fn text_is_escaped_on_a_page() {
     let page = html(&explained::hostile());
     assert!(!page.contains("<img") && !page.contains("onerror=\"") && !page.contains('\u{202e}'));
     assert!(!page.contains("</script>"));
@@ -330,7 +330,7 @@ fn a_page_keeps_a_spike_of_a_long_series() {
     // 100,000 samples at 720 points.
     assert!(page.contains("mean of 139 samples on average"));
     assert!(!html(&explained::weekly()).contains("samples on average"));
-    // A column of shade on a terminal, and an entry of the legend.
+    // A shaded column on a terminal, and a legend entry.
     assert!(plain(&case).matches('░').count() > 5);
 }
 
@@ -354,7 +354,7 @@ fn a_page_is_complete_without_a_script() {
 }
 
 #[test]
-fn a_log_of_disks_is_told_as_a_whole() {
+fn disk_log_is_shown_as_a_whole() {
     let case = explained::disks();
     insta::assert_snapshot!("explain_text_disks", plain(&case));
     for width in [40, 80] {
@@ -364,7 +364,7 @@ fn a_log_of_disks_is_told_as_a_whole() {
     assert_well_formed("disks", &page);
     assert!(!page.contains("<img") && page.contains("15,625x"));
     assert_valid(&validator(), &json(&case.report()));
-    // All of them, where that is asked for.
+    // All of them, if requested.
     let all = ExplainDetail { all: true, ..BRIEF };
     assert_eq!(plain(&case).matches("Cannot tell.").count(), 0);
     let shown = page::terminal(&explain_page(&case.report(), all), &Terminal::default());

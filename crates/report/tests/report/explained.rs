@@ -1,4 +1,4 @@
-//! Answers to draw: made by hand, as an analysis would fill them.
+//! Hand-made analyses to render, filled in as an analysis would be.
 
 use explain::JobRuns;
 use explain::disk_log::{DeviceJump, DiskLog, FromTo, WritesAre};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub const DAY_S: i64 = 86_400;
 const US: i64 = 1_000_000;
 
-/// A report that owns what it shows.
+/// A report that owns its data.
 pub struct Case {
     pub analysis: Analysis,
     pub series: Vec<Series>,
@@ -31,10 +31,10 @@ pub struct Case {
 impl Case {
     pub fn new(parts: Vec<(Series, Verdict)>) -> Self {
         let (series, verdicts): (Vec<Series>, Vec<Verdict>) = parts.into_iter().unzip();
-        let told = series.iter().zip(verdicts);
+        let pairs = series.iter().zip(verdicts);
         Self {
             analysis: Analysis {
-                series: told
+                series: pairs
                     .map(|(series, verdict)| about(series, verdict))
                     .collect(),
                 zone: "Europe/Berlin".to_owned(),
@@ -112,7 +112,7 @@ pub fn series(name: &str, start: &str, step_s: i64, values: Vec<f64>) -> Series 
     }
 }
 
-/// A verdict of a kind that tells nothing else.
+/// A verdict of a kind with nothing else filled in.
 pub fn bare(kind: Kind, sentence: &str) -> Verdict {
     Verdict {
         sentence: sentence.to_owned(),
@@ -155,8 +155,8 @@ fn run(job: &str, start: Timestamp, evidence: &str) -> Run {
     }
 }
 
-/// Twelve weeks, nightly at 05:40, that decline and recover on Sundays; two jobs of cron.weekly in one
-/// class, a daily one in another.
+/// Twelve weeks of nightly values at 05:40 that decline and recover on Sundays; two jobs of
+/// cron.weekly in one class, a daily one in another.
 #[expect(clippy::too_many_lines, reason = "one case in full")]
 pub fn weekly() -> Case {
     // Monday 2016-01-04, 05:40 in Berlin.
@@ -309,7 +309,7 @@ fn candidate(name: &str, score: f64, gain_nats: f64) -> Candidate {
     }
 }
 
-/// The weekly series beside others of each kind.
+/// The weekly series next to others of each kind.
 pub fn several() -> Case {
     let first = weekly();
     let wave: Vec<f64> = (0..600_u32).map(|hour| f64::from(hour % 24)).collect();
@@ -363,10 +363,10 @@ pub fn several() -> Case {
     case
 }
 
-/// Whatever a file or host may call itself.
+/// A name with everything that could break a rendering.
 pub const HOSTILE: &str = "</script><img src=x onerror=\"alert(1)\">'&`rm -rf`\u{1b}[31m\u{202e}\n日本日本日本日本日本日本日本日本日本日本日本";
 
-/// Hostile names wherever a name may stand.
+/// Hostile names in every place that holds a name.
 pub fn hostile() -> Case {
     let mut case = weekly();
     let words = || HOSTILE.to_owned();
@@ -375,12 +375,12 @@ pub fn hostile() -> Case {
     case.series[0].unit = Some(words());
     case.jobs[0].name = words();
     case.jobs[0].unknown = vec![words()];
-    let told = &mut case.analysis.series[0];
-    told.name = words();
-    told.source = words();
-    told.unit = Some(words());
-    told.notes = vec![words()];
-    let verdict = &mut told.verdict;
+    let hostile = &mut case.analysis.series[0];
+    hostile.name = words();
+    hostile.source = words();
+    hostile.unit = Some(words());
+    hostile.notes = vec![words()];
+    let verdict = &mut hostile.verdict;
     verdict.sentence = words();
     verdict.classes[0].jobs[0] = words();
     verdict.classes[0].evidence[0] = words();
@@ -399,7 +399,7 @@ pub fn hostile() -> Case {
     case
 }
 
-/// One sample, and values at the ends of what a number can be.
+/// A single sample, and values at the limits of the number range.
 pub fn extreme() -> Case {
     let one = series("one", "2026-03-01T00:00:00Z", 60, vec![5.0]);
     let huge = series(
@@ -430,7 +430,7 @@ pub fn extreme() -> Case {
     ])
 }
 
-/// A log of disks whose own series say nothing, with hostile names in it.
+/// A disk log whose own series show nothing, with hostile names in it.
 pub fn disks() -> Case {
     let parts = (0..3).map(|number| {
         let mut one = series(

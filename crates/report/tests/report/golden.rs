@@ -1,4 +1,4 @@
-//! Golden files: what people and programs see of five hosts.
+//! Golden files: renderings of five hosts.
 
 use crate::hosts;
 use report::{TextOptions, json, markdown, nagios, sarif, text};

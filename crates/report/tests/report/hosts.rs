@@ -8,12 +8,12 @@ use facts::{Cluster, Evidence, Finding, Host, Remedy, Severity, Skipped};
 use jiff::Timestamp;
 use report::{CheckReport, RuleInfo, Suppressed};
 
-/// A report that owns what it is made of.
+/// A report that owns its data.
 #[derive(Debug)]
 pub struct Case {
     pub host: Host,
     pub cluster: Option<Cluster>,
-    /// The cluster alone was checked.
+    /// Whether only the cluster was checked.
     pub without_host: bool,
     pub findings: Vec<Finding>,
     pub suppressed: Vec<Suppressed>,
@@ -119,7 +119,7 @@ pub fn nvme(index: u32, model: &str) -> BlockDevice {
         serial: None,
         transport: Some("pcie".to_owned()),
     };
-    // 2 TiB less a sector, as the NVMe driver says.
+    // 2 TiB less a sector, as reported by the NVMe driver.
     let max = 2_199_023_255_040;
     takes(
         device(&format!("nvme{index}n1"), (259, index), kind, &[]),
@@ -195,7 +195,7 @@ pub fn finding(rule: &str, severity: Severity, subject: &str, title: &str, why: 
     }
 }
 
-/// The recommended fix of a timer: a command of several lines with a here document.
+/// The recommended fix of a timer: a multi-line command with a here document.
 fn timer_finding() -> Finding {
     Finding {
         evidence: vec![
@@ -418,7 +418,7 @@ pub fn thin_pool() -> Case {
     case
 }
 
-/// 30 mounts on one drive, a finding on one of them, no store.
+/// 30 mounts on one drive, one finding on one of them, no store.
 pub fn many_mounts() -> Case {
     let mut devices = vec![nvme(0, "INTEL SSDPE2KX040T8")];
     let mut mounts = Vec::new();
@@ -467,7 +467,7 @@ pub fn many_mounts() -> Case {
     case
 }
 
-/// A node as the facts are written.
+/// A node in the form in which facts are serialised.
 fn node(name: &str, available_bytes: u64) -> serde_json::Value {
     serde_json::json!({
         "id": format!("id-{name}"),
@@ -484,7 +484,7 @@ fn node(name: &str, available_bytes: u64) -> serde_json::Value {
     })
 }
 
-/// Two nodes of Elasticsearch 7.4.0 with 25,000 shards, of which es-2 is nearly full.
+/// Two nodes of Elasticsearch 7.4.0 with 25,000 shards; es-2 is nearly full.
 pub fn es740() -> Cluster {
     serde_json::from_value(serde_json::json!({
         "read_at": "2026-11-03T07:11:59Z",
@@ -543,7 +543,7 @@ pub fn about_cluster(rule: &str, severity: Severity, subject: &str, title: &str)
     }
 }
 
-/// A cluster alone: no host was looked at.
+/// A cluster alone, without a host.
 pub fn cluster() -> Case {
     Case {
         cluster: Some(es740()),

@@ -1,4 +1,4 @@
-//! What the text shows, leaves out and says once.
+//! Layout of the text: what it shows, leaves out and does not repeat.
 
 use crate::hosts::{self, Case};
 use facts::host::DeviceKind;
@@ -11,7 +11,7 @@ fn shown(case: &Case) -> String {
 }
 
 #[test]
-fn the_same_explanation_stands_once() {
+fn same_explanation_is_shown_once() {
     let mut case = hosts::many_mounts();
     case.findings = ["/vol/05", "/vol/04"]
         .map(|mount_point| Finding {
@@ -60,7 +60,7 @@ fn most_severe_filesystem_first_and_host_last() {
 }
 
 #[test]
-fn mounts_of_one_filesystem_stand_together() {
+fn mounts_of_one_filesystem_are_grouped() {
     let mut case = hosts::crypt();
     // A bind mount, and a store on it that has no finding of its own.
     let mut bind = case.host.mounts[0].clone();
@@ -84,7 +84,7 @@ fn a_store_on_no_known_mount_is_still_named() {
 }
 
 #[test]
-fn a_mount_point_that_is_not_mounted_has_its_finding() {
+fn finding_about_an_unmounted_mount_point_is_shown() {
     let mut case = hosts::healthy();
     case.findings = vec![Finding {
         mount_point: Some("/gone".to_owned()),
@@ -106,9 +106,9 @@ fn nothing_checked_is_not_nothing_found() {
     assert!(shown(&case).starts_with("Nothing could be checked on es1"));
 }
 
-/// 64 drives that all differ, the last one to blame: the tree is cut and leads to it all the same.
+/// 64 drives that all differ, the last one blamed: the tree is cut but still leads to it.
 #[test]
-fn a_large_tree_is_cut_and_keeps_the_blamed_layer() {
+fn large_tree_is_truncated_but_keeps_the_blamed_layer() {
     let mut devices: Vec<_> = (0..64)
         .map(|index| hosts::nvme(index, &format!("Model {index}")))
         .collect();
@@ -140,7 +140,7 @@ fn a_large_tree_is_cut_and_keeps_the_blamed_layer() {
 }
 
 #[test]
-fn a_deep_stack_stays_on_a_narrow_page() {
+fn deep_stack_fits_a_narrow_page() {
     let mut devices: Vec<_> = (0..20_u32)
         .map(|index| {
             let kind = DeviceKind::Loop {
@@ -167,7 +167,7 @@ fn a_deep_stack_stays_on_a_narrow_page() {
         let shown = text(&case.report(), &options);
         let widest = shown.lines().map(|line| line.chars().count()).max();
         assert!(widest.unwrap() <= width, "{shown}");
-        // A row that is broken has one blank between name and kind.
+        // A row that is wrapped has one blank between name and kind.
         assert!(shown.replace("  ", " ").contains("loop19 loop"), "{shown}");
         assert_eq!(shown.matches("<-- TRIM008").count(), 1, "{shown}");
     }
@@ -186,19 +186,19 @@ fn a_layer_is_blamed_in_its_own_stacks_only() {
         blamed.count()
     };
     assert_eq!(blamed(&case), 1);
-    // A finding about the whole host concerns the drive wherever it stands.
+    // A finding about the whole host concerns the drive wherever it is drawn.
     case.findings[0].mount_point = None;
     assert_eq!(blamed(&case), 30);
 }
 
 #[test]
-fn a_cluster_has_a_section_of_its_own() {
+fn cluster_has_its_own_section() {
     let shown = shown(&hosts::host_and_cluster());
     assert!(
         shown.contains("and cluster logs (Elasticsearch 7.4.0, 2 nodes, 25,000 shards)"),
         "{shown}"
     );
-    // The cluster first, since it is what all nodes share; its own name is not repeated.
+    // The cluster comes first, since all nodes share it; its own name is not repeated.
     let places = [
         "cluster logs ──",
         "ES001",
@@ -213,7 +213,7 @@ fn a_cluster_has_a_section_of_its_own() {
 }
 
 #[test]
-fn a_healthy_cluster_is_named_all_the_same() {
+fn healthy_cluster_is_still_named() {
     let mut case = hosts::cluster();
     case.findings.clear();
     let shown = shown(&case);
@@ -222,7 +222,7 @@ fn a_healthy_cluster_is_named_all_the_same() {
         "{shown}"
     );
     assert!(shown.contains("Nothing found here."), "{shown}");
-    // Nothing is said of a host that was not looked at.
+    // Nothing is said about a host that was not checked.
     for word in ["this host", "drive", "mount", "jobs are not known"] {
         assert!(!shown.contains(word), "{word} in {shown}");
     }

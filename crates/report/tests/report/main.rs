@@ -1,4 +1,4 @@
-//! What the renderings look like, and what holds for every report.
+//! Tests of the renderings, and of properties that hold for every report.
 
 mod explain;
 mod explained;

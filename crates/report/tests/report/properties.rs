@@ -1,4 +1,4 @@
-//! What holds for every report, however hostile the host.
+//! Properties that hold for every report, however hostile the host.
 
 use crate::hosts;
 use crate::schemas::{assert_valid, document_validator, sarif_validator};
@@ -125,7 +125,7 @@ prop_compose! {
     }
 }
 
-/// Control characters, and those that hide or reorder text.
+/// Returns whether a character is a control character, or hides or reorders text.
 fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
@@ -138,7 +138,7 @@ fn harmless(output: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Columns, counted by a rule of its own: what is not ASCII, Latin or box drawing counts double.
+/// Returns the width of a line in columns.
 fn columns_at_least(line: &str) -> usize {
     units::display_width(line)
 }
@@ -147,7 +147,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn no_output_steers_a_terminal(case in case(), verbose: bool, unicode: bool) {
+    fn no_output_contains_control_sequences(case in case(), verbose: bool, unicode: bool) {
         let report = case.report();
         let options = TextOptions { verbose, unicode, ..TextOptions::default() };
         for output in [
@@ -162,15 +162,15 @@ proptest! {
         for code in ["0", "1", "2", "36", "1;31", "1;33"] {
             plain = plain.replace(&format!("\u{1b}[{code}m"), "");
         }
-        // Blanks at the end of a line are trimmed only where no colour ends behind them.
+        // Trailing blanks are only trimmed if no colour ends after them.
         let lines = |text: &str| text.lines().map(|l| l.trim_end().to_owned()).collect::<Vec<_>>();
         prop_assert_eq!(lines(&plain), lines(&text(&report, &options)));
     }
 
     #[test]
-    fn text_keeps_to_its_width(case in case(), width in 40_usize..120, verbose: bool) {
+    fn text_stays_within_its_width(case in case(), width in 40_usize..120, verbose: bool) {
         let mut case = case;
-        // What is never broken has no place here: commands, undo commands, evidence, code spans.
+        // Remove everything that is never wrapped: commands, undo commands, evidence, code spans.
         for finding in &mut case.findings {
             finding.evidence.clear();
             for remedy in &mut finding.remedy {
@@ -214,7 +214,7 @@ proptest! {
         assert_valid(&sarif_validator(), &log);
         let document: serde_json::Value = serde_json::from_str(&document).unwrap();
         let log: serde_json::Value = serde_json::from_str(&log).unwrap();
-        // No finding is lost or changed on the way.
+        // No finding is lost or changed.
         let read: Vec<Finding> =
             serde_json::from_value(document["result"]["findings"].clone()).unwrap();
         prop_assert_eq!(read.len(), case.findings.len());
@@ -226,7 +226,7 @@ proptest! {
     }
 
     #[test]
-    fn nagios_has_one_bar(case in case()) {
+    fn nagios_output_has_one_bar(case in case()) {
         prop_assert_eq!(nagios(&case.report()).matches('|').count(), 1);
     }
 }

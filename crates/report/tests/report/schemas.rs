@@ -1,4 +1,4 @@
-//! JSON and SARIF against their schemas.
+//! Validates JSON and SARIF against their schemas.
 
 use crate::hosts;
 use jsonschema::Validator;
@@ -33,7 +33,7 @@ pub fn assert_valid(validator: &Validator, text: &str) {
 }
 
 #[test]
-fn documents_follow_the_published_schema() {
+fn documents_match_the_published_schema() {
     let validator = document_validator();
     for (_, case) in hosts::all() {
         assert_valid(&validator, &json(&case.report()));
@@ -41,7 +41,7 @@ fn documents_follow_the_published_schema() {
 }
 
 #[test]
-fn the_schema_demands_what_the_contract_names() {
+fn schema_requires_the_documented_fields() {
     let validator = document_validator();
     let document: Value = serde_json::from_str(&json(&hosts::crypt().report())).unwrap();
     for (pointer, field) in [
@@ -66,7 +66,7 @@ fn the_schema_demands_what_the_contract_names() {
 }
 
 #[test]
-fn sarif_follows_the_official_schema() {
+fn sarif_matches_the_official_schema() {
     let validator = sarif_validator();
     for (_, case) in hosts::all() {
         assert_valid(&validator, &sarif(&case.report()));

@@ -1,4 +1,4 @@
-//! What `trimtab shards` answers, for people.
+//! Text renderings of `trimtab shards`.
 
 use jiff::Timestamp;
 use page::Terminal;
@@ -16,7 +16,7 @@ fn envelope(result: ShardsAnswer, warnings: &[&str]) -> Envelope<ShardsAnswer> {
     envelope
 }
 
-/// The text on a terminal of 80 columns, which it fits.
+/// Renders the text for a terminal of 80 columns, and checks that it fits.
 fn text(result: ShardsAnswer) -> String {
     let options = Terminal {
         width: 80,
@@ -57,7 +57,7 @@ fn cost(version: &str, copies: u64) -> CostEstimate {
 }
 
 #[test]
-fn cost_begins_with_the_answer_and_leaves_nothing_out() {
+fn cost_starts_with_the_answer_and_is_complete() {
     let text = text(ShardsAnswer::Cost(Box::new(cost("7.4.0", 25_000))));
     assert!(
         text.starts_with("A reroute takes the master about "),
@@ -131,7 +131,7 @@ fn standing(unassigned: [u64; 2], used_percent: f64) -> Standing {
 
 fn forecast() -> Forecast {
     Forecast {
-        changes: vec!["node node-3 is taken away".to_owned()],
+        changes: vec!["node node-3 removed".to_owned()],
         rounds: 2,
         quiet: true,
         moved: 0,
@@ -174,7 +174,7 @@ fn what_if_begins_with_what_is_lost() {
     has(
         &fine,
         &[
-            "- node node-3 is taken away",
+            "- node node-3 removed",
             "7 replicas are promoted to primaries; 3 replicas recover from their primaries (3 GiB); then \
              the cluster is at rest, after 2 rounds.",
             "shards in the routing table 1,200 1,200",
@@ -195,7 +195,7 @@ fn what_if_begins_with_what_is_lost() {
 }
 
 #[test]
-fn what_if_tells_full_disks_and_shards_that_cannot_stay() {
+fn what_if_reports_full_disks_and_shards_that_cannot_stay() {
     let mut after = standing([0, 0], 92.0);
     after.cannot_stay = 1;
     let text = what_if(Forecast {
@@ -230,7 +230,7 @@ fn what_if_lists_nodes_on_a_page_only() {
 }
 
 #[test]
-fn reroute_tells_each_decision_and_what_the_deciders_said() {
+fn reroute_lists_each_decision_with_the_deciders_results() {
     let decision = DecisionRow {
         index: "logs\u{202e}".to_owned(),
         shard: 2,

@@ -1,4 +1,4 @@
-//! What rules about clusters look at.
+//! The input of rules about clusters.
 
 use crate::context::{Context, Volume};
 use crate::shell::printable;
@@ -7,13 +7,13 @@ use facts::host::StoreEngine;
 use facts::{Cluster, Host};
 use jiff::Timestamp;
 
-/// What a rule about a cluster may look at.
+/// The input of a rule about a cluster.
 pub struct ClusterContext<'a> {
     /// The cluster.
     pub cluster: &'a Cluster,
-    /// "Now": the moment at which it was asked.
+    /// The time at which the cluster was queried.
     pub now: Timestamp,
-    /// Hosts handed in, each with the nodes that run on it.
+    /// The given hosts, each with the nodes running on it.
     pub hosts: Vec<NodeHost<'a>>,
 }
 
@@ -21,12 +21,12 @@ pub struct ClusterContext<'a> {
 pub struct NodeHost<'a> {
     /// Its facts.
     pub context: Context<'a>,
-    /// Nodes that run on it, as far as names tell; empty where none could be matched.
+    /// Nodes running on it, matched by name; empty if none could be matched.
     pub nodes: Vec<&'a ClusterNode>,
 }
 
 impl<'a> ClusterContext<'a> {
-    /// Prepares the shared views. A host that was handed in twice (the same name) counts once.
+    /// Builds the shared views. Hosts given twice (with the same name) count once.
     pub fn new(cluster: &'a Cluster, hosts: &[&'a Host]) -> Self {
         let mut known: Vec<NodeHost<'a>> = Vec::new();
         for &host in hosts {
@@ -52,7 +52,7 @@ impl<'a> ClusterContext<'a> {
 }
 
 impl<'a> NodeHost<'a> {
-    /// The host's name, fit for a sentence.
+    /// Returns the host's name, escaped for use in a sentence.
     pub(crate) fn name(&self) -> String {
         printable(
             self.context
@@ -64,8 +64,8 @@ impl<'a> NodeHost<'a> {
         )
     }
 
-    /// Filesystems that hold the cluster's data here: those that its nodes name, and those below
-    /// data paths of Elasticsearch and OpenSearch found on the host.
+    /// Returns the filesystems that hold the cluster's data on this host: those named by its nodes,
+    /// and those below data paths of Elasticsearch and OpenSearch found on the host.
     pub(crate) fn volumes(&self) -> impl Iterator<Item = &Volume<'a>> {
         let named: Vec<&str> = self
             .nodes
@@ -88,8 +88,8 @@ impl<'a> NodeHost<'a> {
     }
 }
 
-/// Nodes whose published host, address or name is the host's name; the part before the first dot
-/// counts where one of them is not qualified.
+/// Returns the nodes whose published host, address or name equals the host's name. If one of the
+/// names is unqualified, only the part before the first dot is compared.
 fn nodes_on<'a>(cluster: &'a Cluster, host: &Host) -> Vec<&'a ClusterNode> {
     let Some(host_name) = host.platform.host_name.as_deref() else {
         return Vec::new();

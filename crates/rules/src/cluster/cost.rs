@@ -1,5 +1,5 @@
-//! What reroutes cost the master of this cluster: the model of the crate `shards`, which was fitted to the
-//! servers' own code, asked with what is known of a cluster.
+//! Predicts what reroutes cost this cluster's master, with the model from the `shards` crate, which
+//! was fitted to measurements of the servers' own code.
 
 use super::ClusterContext;
 use facts::cluster::{ServerVersion, ShardCounts};
@@ -8,11 +8,11 @@ use shards::cost::{
 };
 use shards::profile::{Profile, V6_8, V7_0, V7_2, V7_4};
 
-/// Copies of an index in the clusters that were measured, where this one does not tell its indices.
+/// Copies per index in the measured clusters, used if this cluster does not report its indices.
 const COPIES_BY_INDEX: u64 = 5;
 
-/// How this version allocates, if its reroutes scan; `None` where they do not, or where it is older than
-/// what was measured.
+/// Returns the allocation profile of this version if its reroutes scan; `None` if they do not, or
+/// if it is older than the measured versions.
 pub(crate) fn scanning(version: &ServerVersion) -> Option<&'static Profile> {
     match (version.major, version.minor) {
         (6, 8..) => Some(&V6_8),
@@ -23,12 +23,12 @@ pub(crate) fn scanning(version: &ServerVersion) -> Option<&'static Profile> {
     }
 }
 
-/// Copies that are on a node: those are scanned.
+/// Returns the number of copies assigned to nodes: those are scanned.
 pub(crate) fn assigned(shards: &ShardCounts) -> u64 {
     shards.total.saturating_sub(shards.unassigned)
 }
 
-/// A cluster to predict, in milliseconds of the master's processor.
+/// Predicts times for a cluster, in milliseconds of the master's CPU time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Model {
     profile: &'static Profile,
@@ -36,7 +36,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// The cluster as its routing table is, with the scan.
+    /// Creates the model of the cluster with its current routing table and the scan.
     pub fn new(
         cx: &ClusterContext<'_>,
         profile: &'static Profile,
@@ -53,7 +53,7 @@ impl Model {
             shape: Shape {
                 data_nodes: u32::try_from(data_nodes).unwrap_or(u32::MAX),
                 copies,
-                // What is counted is the routing table: nothing of it is left out.
+                // The count is the whole routing table, so nothing is subtracted.
                 closed_copies: 0,
                 shards: shards.primaries,
                 indices: indices.unwrap_or(copies / COPIES_BY_INDEX),
@@ -62,19 +62,20 @@ impl Model {
         }
     }
 
-    /// The same without the scan, as `include_relocations: false` makes it.
+    /// Returns the model without the scan, as with `include_relocations: false`.
     pub fn without_scan(self) -> Self {
         let mut other = self;
         other.shape.disk_scan = false;
         other
     }
 
-    /// The same cluster on another version.
+    /// Returns the model of the same cluster on another version.
     pub fn on(self, profile: &'static Profile) -> Self {
         Self { profile, ..self }
     }
 
-    /// The same with so many copies in the routing table, and as many by index.
+    /// Returns the model with this many copies in the routing table, and the same number of copies
+    /// per index.
     pub fn with_copies(self, copies: u64) -> Self {
         Self {
             shape: self.shape.with_copies(copies),
@@ -82,12 +83,12 @@ impl Model {
         }
     }
 
-    /// A reroute that finds nothing to do.
+    /// Predicts a reroute that finds nothing to do.
     pub fn reroute(&self) -> Prediction {
         predict(self.profile, Step::Reroute, &self.shape)
     }
 
-    /// Creating an index with the primaries and the replica that it has where nothing is said.
+    /// Predicts creating an index with the default number of primaries and replicas.
     pub fn creation(&self) -> OperationCost {
         operation(
             self.profile,
@@ -97,7 +98,7 @@ impl Model {
         )
     }
 
-    /// An index of this version where nothing is said.
+    /// Returns the default index of this version.
     pub fn new_index(&self) -> IndexShape {
         IndexShape {
             primaries: if *self.profile == V6_8 { 5 } else { 1 },
@@ -105,25 +106,26 @@ impl Model {
         }
     }
 
-    /// The version whose code was measured.
+    /// Returns the measured version that the model is based on.
     pub fn measured_version(&self) -> &'static str {
         self.profile.measured
     }
 }
 
-/// A predicted time, in milliseconds, for people: two digits say all that a prediction is good for.
-pub(crate) fn words(ms: f64) -> String {
+/// Formats a predicted time in milliseconds with two digits, which is as precise as a prediction
+/// gets.
+pub(crate) fn format_ms(ms: f64) -> String {
     if ms < 10.0 {
         return units::seconds((ms * 10.0).round() / 10.0 / 1e3);
     }
-    // 7,219 becomes 7,200.
+    // 7,219 is rounded to 7,200.
     let scale = 10_f64.powf(ms.log10().floor() - 1.0);
     units::seconds((ms / scale).round() * scale / 1e3)
 }
 
-/// `3.6 s to 14 s`; one time where both read the same.
-pub(crate) fn span_words(least_ms: f64, most_ms: f64) -> String {
-    let (least, most) = (words(least_ms), words(most_ms));
+/// Formats a range such as `3.6 s to 14 s`, or a single time if both ends read the same.
+pub(crate) fn format_ms_range(least_ms: f64, most_ms: f64) -> String {
+    let (least, most) = (format_ms(least_ms), format_ms(most_ms));
     if least == most {
         least
     } else {
@@ -131,8 +133,8 @@ pub(crate) fn span_words(least_ms: f64, most_ms: f64) -> String {
     }
 }
 
-/// How sure a prediction is: `within a factor of 1.4 on the machine that measured`.
-pub(crate) fn error_words(prediction: &Prediction) -> String {
+/// Describes the accuracy of a prediction: `within a factor of 1.4 on the machine that measured`.
+pub(crate) fn describe_accuracy(prediction: &Prediction) -> String {
     format!(
         "within a factor of {} on the machine that measured",
         units::number((prediction.held_back_factor * 10.0).round() / 10.0)
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn measured_clusters_are_met() {
+    fn predictions_match_measured_clusters() {
         // Rows of crates/shards/data/measured.csv.
         for (version, copies, nodes, measured_ms) in [
             ("6.8.23", 25_000, 2, 8_600.0),
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_remedies_bring() {
+    fn remedies_reduce_the_cost() {
         let here = model("7.4.0", 25_000, 2);
         let ms = here.reroute().ms;
         for better in [
@@ -189,15 +191,16 @@ mod tests {
         ] {
             assert!(better.reroute().ms < ms / 10.0, "{better:?}");
         }
-        // Four times the work, or a little less, and as many copies by index as before.
+        // A quarter of the work, or a little more, with the same number of copies per index.
         let half = here.with_copies(12_500);
         assert_eq!(half.shape.indices, here.shape.indices / 2);
         assert!((3.0..=4.5).contains(&(ms / half.reroute().ms)));
     }
 
     #[test]
-    fn a_reported_cluster_is_met() {
-        // 60,000 shards on 10 nodes: about 15,000 ms on another machine, far outside of what was measured.
+    fn the_prediction_matches_a_reported_cluster() {
+        // 60,000 shards on 10 nodes: about 15,000 ms on another machine, far outside the measured
+        // range.
         let prediction = model("7.4.0", 60_000, 10).reroute();
         assert!(prediction.extrapolated);
         let factor = 15_000.0 / prediction.ms;
@@ -205,23 +208,24 @@ mod tests {
     }
 
     #[test]
-    fn a_new_index_is_that_of_its_version() {
+    fn the_default_index_depends_on_the_version() {
         let primaries = |version| model(version, 1_000, 3).new_index().primaries;
         assert_eq!((primaries("6.8.23"), primaries("7.0.0")), (5, 1));
-        // The task's reroute, one after the primary has started, one after the replica has.
+        // The task's own reroute, one after the primary has started, one after the replica has
+        // started.
         let creation = model("7.4.0", 1_000, 3).creation();
         assert_eq!((creation.least.reroutes, creation.most.reroutes), (3, 3));
     }
 
     #[test]
-    fn no_shards_and_absurd_numbers_stay_numbers() {
+    fn extreme_inputs_give_finite_times() {
         for copies in [0, u64::MAX] {
             for nodes in [0, u64::MAX] {
                 let model = model("6.8.23", copies, nodes);
                 let (reroute, creation) = (model.reroute(), model.creation());
                 for ms in [reroute.ms, creation.least.ms, creation.most.ms] {
                     assert!(ms.is_finite() && ms >= 0.0, "{model:?}");
-                    assert!(!words(ms).is_empty());
+                    assert!(!format_ms(ms).is_empty());
                 }
             }
         }
@@ -241,9 +245,9 @@ mod tests {
             (120_000.0, "2 min"),
             (7_200_000.0, "2 h"),
         ] {
-            assert_eq!(words(ms), expected);
+            assert_eq!(format_ms(ms), expected);
         }
-        assert_eq!(span_words(3_600.0, 14_438.0), "3.6 s to 14 s");
-        assert_eq!(span_words(14_400.0, 14_438.0), "14 s");
+        assert_eq!(format_ms_range(3_600.0, 14_438.0), "3.6 s to 14 s");
+        assert_eq!(format_ms_range(14_400.0, 14_438.0), "14 s");
     }
 }

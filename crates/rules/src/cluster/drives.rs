@@ -1,19 +1,19 @@
-//! What a cluster's data lies on.
+//! What kind of drives hold a cluster's data.
 
 use crate::cluster::ClusterContext;
 use crate::medium::{self, StackMedium};
 use crate::wording;
 use facts::Evidence;
 
-/// What the drives below the cluster's data are made of.
+/// The kind of drives that hold the cluster's data.
 pub(crate) enum Drives {
     Flash,
     Rotating,
-    /// Why it cannot be told.
+    /// Cannot be determined, with the reason.
     Unknown(&'static str),
 }
 
-/// Of all hosts that were handed in; one kind for all of them, or unknown.
+/// Determines the kind of drives on all given hosts: one kind for all of them, or unknown.
 pub(crate) fn of(cx: &ClusterContext<'_>) -> Drives {
     let mut media = cx.hosts.iter().flat_map(|host| {
         let platform = &host.context.host.platform;
@@ -41,7 +41,7 @@ pub(crate) fn of(cx: &ClusterContext<'_>) -> Drives {
     }
 }
 
-/// What the judgement rests on, host by host.
+/// Returns the evidence for the kind of drives, host by host.
 pub(crate) fn evidence(cx: &ClusterContext<'_>) -> Vec<Evidence> {
     let volumes = cx.hosts.iter().flat_map(|host| {
         let name = host.name();
@@ -52,7 +52,7 @@ pub(crate) fn evidence(cx: &ClusterContext<'_>) -> Vec<Evidence> {
             wording::medium_evidence(volume)
                 .into_iter()
                 .map(move |mut evidence| {
-                    // Not a file of the host that a report may point to.
+                    // A report must not treat the source as a file of this host.
                     evidence.source = format!("host {name}: {}", evidence.source);
                     evidence
                 })

@@ -1,28 +1,28 @@
-//! What a master's thread is doing, told by the frames of its stack.
+//! Determines what a master's thread is doing from its stack frames.
 //!
-//! Class names are those of Elasticsearch 6.8 to 8.x and OpenSearch, whose packages differ in their
-//! first part only.
+//! Class names are those of Elasticsearch 6.8 to 8.x and OpenSearch, whose packages differ only in
+//! the first part.
 
 use facts::cluster::{HotThread, MasterThreads, ThreadStack};
 
-/// Work of the master on shards, the most telling first.
+/// Shard-related work of the master, most specific first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Work {
-    /// Goes through all shards of a node to find those that move: the scan of 6.8 to 7.5.
+    /// Walks all shards of a node to find the relocating ones: the scan of 6.8 to 7.5.
     Scan,
-    /// The desired balance of Elasticsearch 8.6 and later.
+    /// Computes the desired balance of Elasticsearch 8.6 and later.
     DesiredBalance,
-    /// The balancer: weights, moves, unassigned copies.
+    /// Runs the balancer: weights, moves, unassigned copies.
     Balancer,
     /// Looks for existing copies on the nodes.
     Gateway,
-    /// A decider, or the rest of a reroute.
+    /// Runs a decider, or the rest of a reroute.
     Reroute,
 }
 
 impl Work {
-    /// What it is, after "is busy".
-    pub fn words(self) -> &'static str {
+    /// Returns a description that follows "is busy".
+    pub fn description(self) -> &'static str {
         match self {
             Self::Scan => "scanning all shards of nodes for those that move",
             Self::DesiredBalance => "computing or applying the desired balance",
@@ -33,9 +33,9 @@ impl Work {
     }
 }
 
-/// Methods (or classes with their dot) by what they tell; the first part of the package is left
-/// out. A frame matches where it begins with one of them.
-const TELLING: &[(&str, Work)] = &[
+/// Methods (or classes with their dot) and the work they indicate, without the first part of the
+/// package. A frame matches if it begins with one of them.
+const FRAMES: &[(&str, Work)] = &[
     ("cluster.routing.RoutingNode.shardsWithState", Work::Scan),
     (
         "cluster.routing.RoutingNode.numberOfShardsWithState",
@@ -66,27 +66,27 @@ const TELLING: &[(&str, Work)] = &[
     ("cluster.routing.RoutingNodes.", Work::Reroute),
 ];
 
-/// A thread that was seen at such work.
+/// A thread doing shard-related work.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct BusyThread<'a> {
     /// The thread.
     pub thread: &'a HotThread,
-    /// What it does.
+    /// What it is doing.
     pub work: Work,
-    /// The frame that tells, without its package: `RoutingNode.shardsWithState`.
+    /// The frame that indicates the work, without its package: `RoutingNode.shardsWithState`.
     pub frame: &'a str,
-    /// In how many snapshots.
+    /// The number of snapshots with such a frame.
     pub hits: u32,
-    /// Of how many.
+    /// The total number of snapshots.
     pub snapshots: u32,
 }
 
-/// The thread that works on shards most, if any does: by the share of its snapshots, then by what it
-/// does, then by its processor time.
-pub(crate) fn allocating(threads: &MasterThreads) -> Option<Seen<'_>> {
-    threads.threads.iter().filter_map(seen).max_by(|a, b| {
-        let share = |s: &Seen<'_>| f64::from(s.hits) / f64::from(s.snapshots.max(1));
-        let cpu = |s: &Seen<'_>| s.thread.cpu_percent.unwrap_or(0.0);
+/// Returns the thread that works on shards most, if any: by its share of snapshots, then by the
+/// kind of work, then by its CPU time.
+pub(crate) fn allocating(threads: &MasterThreads) -> Option<BusyThread<'_>> {
+    threads.threads.iter().filter_map(classify).max_by(|a, b| {
+        let share = |s: &BusyThread<'_>| f64::from(s.hits) / f64::from(s.snapshots.max(1));
+        let cpu = |s: &BusyThread<'_>| s.thread.cpu_percent.unwrap_or(0.0);
         share(a)
             .total_cmp(&share(b))
             .then(b.work.cmp(&a.work))
@@ -94,7 +94,7 @@ pub(crate) fn allocating(threads: &MasterThreads) -> Option<Seen<'_>> {
     })
 }
 
-/// Whether a thread waits: its frames then tell what it will do, not what it does.
+/// Whether a thread is waiting: its frames then show what it will do, not what it is doing.
 fn waits(thread: &HotThread) -> bool {
     thread.state.as_deref().is_some_and(|state| {
         ["WAITING", "TIMED_WAITING"]
@@ -103,11 +103,11 @@ fn waits(thread: &HotThread) -> bool {
     })
 }
 
-fn seen(thread: &HotThread) -> Option<Seen<'_>> {
+fn classify(thread: &HotThread) -> Option<BusyThread<'_>> {
     if waits(thread) {
         return None;
     }
-    let mut total = None::<Seen<'_>>;
+    let mut total = None::<BusyThread<'_>>;
     for stack in &thread.stacks {
         let Some((work, frame)) = of_stack(stack) else {
             continue;
@@ -120,7 +120,7 @@ fn seen(thread: &HotThread) -> Option<Seen<'_>> {
                 }
             }
             None => {
-                total = Some(Seen {
+                total = Some(BusyThread {
                     thread,
                     work,
                     frame,
@@ -133,7 +133,7 @@ fn seen(thread: &HotThread) -> Option<Seen<'_>> {
     total
 }
 
-/// The most telling frame of a stack; of equal ones the innermost.
+/// Returns the most specific frame of a stack; among equals, the innermost one.
 fn of_stack(stack: &ThreadStack) -> Option<(Work, &str)> {
     stack
         .frames
@@ -142,15 +142,13 @@ fn of_stack(stack: &ThreadStack) -> Option<(Work, &str)> {
         .min_by_key(|(work, _)| *work)
 }
 
-/// What one frame tells, and its class and method.
+/// Returns the work that a frame indicates, and its class and method.
 fn of_frame(frame: &str) -> Option<(Work, &str)> {
     let rest = ["org.elasticsearch.", "org.opensearch."]
         .iter()
         .find_map(|package| frame.strip_prefix(package))?;
-    let (_, work) = TELLING
-        .iter()
-        .find(|(prefix, _)| rest.starts_with(prefix))?;
-    // Packages are in lower case, classes are not.
+    let (_, work) = FRAMES.iter().find(|(prefix, _)| rest.starts_with(prefix))?;
+    // Package names are in lower case, class names are not.
     let class = rest
         .char_indices()
         .find(|(at, c)| c.is_ascii_uppercase() && (*at == 0 || rest.as_bytes()[at - 1] == b'.'))
@@ -189,7 +187,7 @@ mod tests {
         }
     }
 
-    /// As 7.4.0 shows it, innermost first.
+    /// As reported by 7.4.0, innermost frame first.
     const SCANNING: &[&str] = &[
         "java.util.LinkedHashMap$LinkedHashIterator.nextNode",
         "org.elasticsearch.cluster.routing.RoutingNode.shardsWithState",
@@ -204,7 +202,7 @@ mod tests {
     ];
 
     #[test]
-    fn frames_tell_the_work() {
+    fn frames_indicate_the_work() {
         for (frame, expected) in [
             (
                 SCANNING[1],
@@ -269,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn other_work_is_none() {
+    fn other_work_is_ignored() {
         let write = thread(
             Some(90.0),
             vec![stack(

@@ -1,10 +1,10 @@
-//! How often an index shows what is new: `index.refresh_interval`.
+//! Parses the refresh interval of an index: `index.refresh_interval`.
 
-/// What an interval means.
+/// The meaning of a refresh interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refresh {
     Off,
-    /// Below a second.
+    /// Below one second.
     Hasty,
     /// 1s, the default.
     Default,
@@ -13,7 +13,7 @@ pub(crate) enum Refresh {
 }
 
 impl Refresh {
-    /// Reads an interval as the servers write it.
+    /// Parses an interval as written by the servers.
     pub(crate) fn of(value: &str) -> Self {
         let value = value.trim();
         if value.starts_with('-') {
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_are_read() {
+    fn intervals_are_parsed() {
         for (value, expected) in [
             ("-1", Refresh::Off),
             ("-1ms", Refresh::Off),

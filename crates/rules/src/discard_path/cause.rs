@@ -1,40 +1,40 @@
-//! Why a layer loses discards, as far as its own facts say.
+//! Why a layer loses discards, as far as its own facts show.
 
 use facts::host::{AtaTrim, BlockDevice, DeviceKind, DmTarget, ProvisioningMode, ScsiTransport};
 
 /// Why a layer loses discards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// `discard_max_bytes` is 0 and the hardware limit is not: somebody wrote the 0, or a driver did
-    /// after a discard failed.
+    /// `discard_max_bytes` is 0 and the hardware limit is not: it was set to 0 by hand, or by a
+    /// driver after a discard failed.
     SwitchedOff {
-        /// What the queue could take.
+        /// The hardware limit in bytes.
         max_hw_bytes: u64,
     },
-    /// dm-crypt opened without `allow_discards`.
+    /// dm-crypt volume opened without `allow_discards`.
     Crypt {
-        /// The table was read and lacks the word; otherwise the limits alone say so.
+        /// Whether the table was read and lacks the flag; otherwise only the limits show it.
         table_read: bool,
     },
     /// md RAID 4, 5 or 6 without `devices_handle_discard_safely`.
     ParityRaid,
-    /// RAID 4, 5 or 6 of device-mapper (LVM), which follows the same switch.
+    /// Device-mapper RAID 4, 5 or 6 (LVM), which depends on the same parameter.
     DmParityRaid,
     /// Thin pool that ignores discards.
     ThinIgnore {
-        /// The table was read and holds the word; otherwise the limits alone say so.
+        /// Whether the table was read and contains the flag; otherwise only the limits show it.
         table_read: bool,
     },
-    /// Thin pool that frees its own blocks and tells the drives nothing.
+    /// Thin pool that frees its own blocks and does not tell the drives.
     ThinNoPassdown {
-        /// The table was read and holds the word; otherwise the limits alone say so.
+        /// Whether the table was read and contains the flag; otherwise only the limits show it.
         table_read: bool,
     },
     /// dm-cache that does not pass discards to the slow device.
     CacheNoPassdown,
-    /// SCSI disk that announces no UNMAP (`full`), or where it was switched off (`disabled`).
+    /// SCSI disk that does not announce UNMAP (`full`), or on which it was disabled (`disabled`).
     Provisioning(ProvisioningMode),
-    /// The kernel's list forbids TRIM on this SATA drive.
+    /// SATA drive for which the kernel's blocklist forbids TRIM.
     Blocklisted,
     /// SATA drive without TRIM.
     AtaUnsupported,
@@ -42,11 +42,11 @@ pub(crate) enum Cause {
     Usb,
     /// virtio-blk without the discard feature.
     VirtioBlk,
-    /// The queue refuses and nothing says why.
+    /// The queue refuses for no known reason.
     Unexplained,
 }
 
-/// A thin pool's own device: by its table, or by LVM's suffix.
+/// Whether this is a thin pool's own device, by its table or LVM's suffix.
 pub(crate) fn is_thin_pool(device: &BlockDevice) -> bool {
     has_target(device, "thin-pool")
         || (device.dm_targets().is_none()
@@ -55,7 +55,7 @@ pub(crate) fn is_thin_pool(device: &BlockDevice) -> bool {
                 .is_some_and(|uuid| uuid.ends_with("-tpool")))
 }
 
-/// A VDO volume: it takes discards for its own map and sends none down.
+/// Whether this is a VDO volume: it uses discards for its own map and passes none down.
 pub(crate) fn is_vdo(device: &BlockDevice) -> bool {
     has_target(device, "vdo")
         || (device.dm_targets().is_none()
@@ -70,7 +70,7 @@ fn has_target(device: &BlockDevice, target_type: &str) -> bool {
         .is_some_and(|targets| targets.iter().any(|t| t.target_type == target_type))
 }
 
-/// Metadata of a thin pool, a cache or a RAID: discards of data do not go there.
+/// Whether this holds metadata of a thin pool, a cache or a RAID: discards of data do not go there.
 pub(super) fn is_metadata(device: &BlockDevice) -> bool {
     let DeviceKind::DeviceMapper { name, uuid, .. } = &device.kind else {
         return false;
@@ -82,7 +82,7 @@ pub(super) fn is_metadata(device: &BlockDevice) -> bool {
         })
 }
 
-/// A layer that takes discards and keeps them, by its table.
+/// Returns why a layer takes discards without passing them on, according to its table.
 pub(super) fn swallows(device: &BlockDevice) -> Option<Cause> {
     let targets = device.dm_targets()?;
     let with_word = |target_type: &str| {
@@ -99,11 +99,11 @@ pub(super) fn swallows(device: &BlockDevice) -> Option<Cause> {
     }
 }
 
-/// Models for which libata sets NOTRIM (drivers/ata/libata-core.c), as far as the SCSI layer shows
-/// them: it cuts models to 16 characters.
+/// Models for which libata sets NOTRIM (drivers/ata/libata-core.c), as shown by the SCSI layer,
+/// which cuts models to 16 characters.
 const NO_TRIM_MODELS: &[&str] = &["SuperSSpeed S238", "M88V29"];
 
-/// Whether the kernel keeps TRIM from this drive because of its firmware.
+/// Whether the kernel disables TRIM on this drive because of its firmware.
 pub(crate) fn is_blocklisted(drive: &BlockDevice) -> bool {
     let DeviceKind::Scsi {
         vendor,
@@ -125,7 +125,7 @@ pub(crate) fn is_blocklisted(drive: &BlockDevice) -> bool {
         || (on_the_list && *provisioning_mode == Some(ProvisioningMode::Disabled))
 }
 
-/// Why a layer refuses, where its own facts say so.
+/// Returns why a layer refuses, if its own facts show it.
 pub(super) fn own_cause(device: &BlockDevice) -> Option<Cause> {
     let own = match &device.kind {
         DeviceKind::DeviceMapper { uuid, targets, .. } => {
@@ -145,9 +145,9 @@ pub(super) fn own_cause(device: &BlockDevice) -> Option<Cause> {
         } => scsi_cause(*provisioning_mode, *transport, *ata_trim),
         _ => None,
     };
-    // Two drivers write 0 over a hardware limit themselves: sd when UNMAP failed (from Linux 6.10,
-    // with the mode `disabled`), and dm-thin for a pool whose data device takes discards that are
-    // smaller than its blocks only (before 6.10, pool_io_hints).
+    // Two drivers overwrite a hardware limit with 0 themselves: sd when UNMAP failed (from Linux
+    // 6.10, with the mode `disabled`), and dm-thin for a pool whose data device only takes discards
+    // smaller than the pool's blocks (before 6.10, pool_io_hints).
     let driver_did_it = match own {
         Some(Cause::Provisioning(_) | Cause::Blocklisted) => true,
         _ => is_thin_pool(device),

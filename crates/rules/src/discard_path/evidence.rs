@@ -1,10 +1,10 @@
-//! What a judgement about a layer rests on.
+//! Evidence for why a layer loses discards.
 
 use super::{Cause, Fault};
 use facts::Evidence;
 use facts::host::{AtaTrim, BlockDevice, DeviceKind, ProvisioningMode};
 
-/// Evidence for what a device's queue says, and for the reason where it was read.
+/// Returns evidence for the limits of a device's queue and, if it was read, for the cause.
 pub(crate) fn evidence_of(fault: &Fault<'_>) -> Vec<Evidence> {
     let mut evidence = limits_of(fault.device);
     let path = &fault.device.sysfs_path;
@@ -80,12 +80,12 @@ pub(crate) fn evidence_of(fault: &Fault<'_>) -> Vec<Evidence> {
     evidence
 }
 
-/// Where libata's word on the TRIM of a drive stands.
+/// Returns the path of libata's attribute for the TRIM support of a drive.
 pub(crate) fn trim_attribute(ata_device: Option<&str>) -> String {
     format!("sys/class/ata_device/{}/trim", ata_device.unwrap_or("*"))
 }
 
-/// The discard limits of a device as evidence.
+/// Returns the discard limits of a device as evidence.
 pub(crate) fn limits_of(device: &BlockDevice) -> Vec<Evidence> {
     let Some(limits) = device.discard else {
         return Vec::new();
@@ -108,7 +108,7 @@ fn push_uuid(evidence: &mut Vec<Evidence>, path: &str, uuid: Option<&str>) {
     }
 }
 
-/// The word that sysfs uses.
+/// Returns the name used in sysfs.
 fn mode_word(mode: ProvisioningMode) -> &'static str {
     match mode {
         ProvisioningMode::Full => "full",
@@ -120,7 +120,7 @@ fn mode_word(mode: ProvisioningMode) -> &'static str {
     }
 }
 
-/// The word that sysfs uses.
+/// Returns the name used in sysfs.
 fn trim_word(trim: AtaTrim) -> &'static str {
     match trim {
         AtaTrim::Unsupported => "unsupported",

@@ -1,4 +1,4 @@
-//! dm-crypt, thin pools and parity RAID.
+//! Remedies for dm-crypt, thin pools and parity RAID.
 
 use super::site::Site;
 use crate::shell::{operand, printable, quote};
@@ -14,8 +14,8 @@ fn dm_name(device: &BlockDevice) -> &str {
     }
 }
 
-/// Volume group and logical volume of an LVM device, whose dm name is `VG-LV` with the hyphens
-/// inside either name doubled (lvm2, `dm_build_dm_name`).
+/// Returns `VG/LV` for an LVM device, whose dm name is `VG-LV` with the hyphens inside either name
+/// doubled (lvm2, `dm_build_dm_name`).
 pub(super) fn lvm_path(device: &BlockDevice) -> Option<String> {
     if !device.dm_uuid()?.starts_with("LVM-") {
         return None;
@@ -38,9 +38,9 @@ pub(super) fn lvm_path(device: &BlockDevice) -> Option<String> {
     None
 }
 
-/// Whether LVM made this device for itself, so that its commands do not take it: a layer inside a
-/// volume has a suffix behind the two uuids of 32 characters, and LVM keeps these pieces of names to
-/// itself (lvm2, `lib/misc/lvm-string.c`).
+/// Whether LVM uses this device internally, so that its commands do not accept it: a layer inside a
+/// volume has a suffix after the two UUIDs of 32 characters, and LVM reserves these name parts
+/// (lvm2, `lib/misc/lvm-string.c`).
 pub(super) fn is_hidden_volume(device: &BlockDevice) -> bool {
     const VOLUME_UUID_LEN: usize = "LVM-".len() + 2 * 32;
     const RESERVED: &[&str] = &[
@@ -52,7 +52,7 @@ pub(super) fn is_hidden_volume(device: &BlockDevice) -> bool {
     }) || RESERVED.iter().any(|piece| dm_name(device).contains(piece))
 }
 
-/// `VG/POOL` of the pool device `VG-POOL-tpool`.
+/// Returns `VG/POOL` for the pool device `VG-POOL-tpool`.
 fn pool_path(pool: &BlockDevice) -> Option<String> {
     let path = lvm_path(pool)?;
     Some(path.strip_suffix("-tpool").unwrap_or(&path).to_owned())
@@ -135,7 +135,7 @@ const RAID_RISK: &str = "A drive that does not return zeroes, always and for eve
     block, leaves the parity wrong: the next rebuild writes garbage. Discards on parity RAID are \
     slow as well: 12 s for 1.4 GiB on an idle test array.";
 
-/// Asks every drive whether discarded blocks read as zeroes.
+/// Returns the command that queries every drive whether discarded blocks read as zeroes.
 fn check_members(site: &Site<'_, '_>) -> Remedy {
     const DRIVES_MAX: usize = 16;
     let lines: Vec<String> = site
@@ -174,7 +174,7 @@ pub(super) fn md_parity(site: &Site<'_, '_>, array: &BlockDevice) -> Vec<Remedy>
             .filter_map(|name| site.host.device(name))
             .map(|member| quote(&member.dev_path()))
             .collect();
-        // Chained: after a failed umount the mount at the end would be a second one.
+        // Chained, because after a failed umount the final mount would be a second one.
         lines.push(format!(
             "umount {mount_point} &&\nmdadm --stop {array_path} &&\n\
              mdadm --assemble {array_path} {} &&\nmount {array_path} {mount_point}",
@@ -223,8 +223,8 @@ pub(super) fn dm_parity(device: &BlockDevice) -> Remedy {
     ))
 }
 
-/// Switching from or to `ignore` needs an inactive pool (lvm2: "Cannot change support for discards
-/// while pool volume is active"), and so inactive thin volumes.
+/// Switching from or to `ignore` requires an inactive pool (lvm2: "Cannot change support for
+/// discards while pool volume is active"), and therefore inactive thin volumes.
 pub(super) fn thin_ignore(site: &Site<'_, '_>, pool: &BlockDevice) -> Remedy {
     let text = "Let the pool pass discards. It has to be inactive for that, so unmount and \
                 deactivate its volumes first, and activate them again afterwards.";
@@ -252,7 +252,7 @@ pub(super) fn thin_ignore(site: &Site<'_, '_>, pool: &BlockDevice) -> Remedy {
         .collect();
     let lvm: Vec<String> = volumes
         .iter()
-        // `VG-POOL` stands for the pool itself (uuid `-pool`), and goes with it.
+        // `VG-POOL` is the pool itself (uuid `-pool`), and is deactivated with it.
         .filter(|volume| !volume.dm_uuid().is_some_and(|uuid| uuid.ends_with("-pool")))
         .filter_map(|volume| lvm_path(volume))
         .map(|path| operand(&path))
@@ -280,7 +280,7 @@ pub(super) fn thin_ignore(site: &Site<'_, '_>, pool: &BlockDevice) -> Remedy {
             operand(&mount.mount_point)
         )
     }));
-    // Chained: after a failed umount the mount at the end would be a second one.
+    // Chained, because after a failed umount the final mount would be a second one.
     Remedy::command(text, lines.join(" &&\n"))
         .risk(
             "Everything on the pool is offline meanwhile. Afterwards the first trim gives back all \

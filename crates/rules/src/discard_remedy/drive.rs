@@ -1,10 +1,10 @@
-//! Drives, adapters and virtual disks.
+//! Remedies for drives, adapters and virtual disks.
 
 use crate::shell::quote;
 use facts::host::{BlockDevice, DeviceKind, ProvisioningMode, ScsiTransport};
 use facts::{Host, Remedy};
 
-/// A disk that a hypervisor makes and whose host can be asked.
+/// Whether this is a disk of a hypervisor whose host can be asked to change it.
 pub(super) fn is_made_by_a_host(device: &BlockDevice) -> bool {
     matches!(
         device.kind,
@@ -19,16 +19,16 @@ pub(super) fn is_made_by_a_host(device: &BlockDevice) -> bool {
         .is_some_and(|model| model.starts_with("QEMU ") || model.starts_with("VBOX "))
 }
 
-/// The largest limit that kernels let anybody write: later ones refuse what does not fit 32 bits
+/// Largest limit that every kernel accepts: newer ones reject values that do not fit in 32 bits
 /// (`queue_max_discard_sectors_store` in block/blk-sysfs.c).
 const WRITABLE_BYTES_MAX: u64 = u32::MAX as u64;
 
-/// Writes a limit back: the hardware's, or the largest that the kernel lets anybody write.
+/// Restores a limit to the hardware's, or to the largest one that the kernel accepts.
 pub(crate) fn switch_on(device: &BlockDevice, max_hw_bytes: u64) -> Remedy {
     let granularity_bytes = device.discard.and_then(|limits| limits.granularity_bytes);
     if granularity_bytes == Some(0) {
-        // Seen on 6.18: with the limit the kernel forgets the granularity, and refuses every value
-        // that is no multiple of it.
+        // Seen on 6.18: together with the limit, the kernel loses the granularity, and then rejects
+        // every value that is not a multiple of it.
         return Remedy::advice(
             "This kernel takes no other limit once 0 was written, and says \"invalid argument\": \
              take out what writes the 0, then restart the host (or detach the drive and attach it \
@@ -123,8 +123,8 @@ pub(super) fn scsi_unmap(drive: &BlockDevice) -> Vec<Remedy> {
     remedies
 }
 
-/// A udev rule for the drive's model; `None` where the model has characters that mean something to
-/// udev's matching.
+/// Returns a udev rule for the drive's model; `None` if the model contains characters with a
+/// special meaning in udev patterns.
 fn udev_rule(drive: &BlockDevice) -> Option<String> {
     let model = drive.model().filter(|model| {
         !model.is_empty()

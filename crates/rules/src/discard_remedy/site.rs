@@ -1,13 +1,13 @@
-//! Where a fault stands.
+//! The location of a fault.
 
 use facts::host::Mount;
 use facts::{Host, Stack};
 
-/// Where the fault stands.
+/// The location of a fault.
 pub(crate) struct Site<'c, 'a> {
     /// The host.
     pub(crate) host: &'a Host,
-    /// The mount to be saved.
+    /// The affected mount.
     pub(crate) mount: &'c Mount,
     /// Its stack.
     pub(crate) stack: &'c Stack<'a>,

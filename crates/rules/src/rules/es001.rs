@@ -1,8 +1,8 @@
 //! # ES001: every reroute scans all shards
 //!
 //! ## What it finds
-//! Elasticsearch 6.8 to 7.5 whose master, at each reroute, asks for every shard the node that holds it
-//! for all of its shards, to see which of them are moving: n^2/m steps for n shards on m data nodes.
+//! Elasticsearch 6.8 to 7.5, whose master, at each reroute and for every shard, walks all shards on that
+//! shard's node to find the relocating ones: n^2/m steps for n shards on m data nodes.
 //!
 //! ## Why it hurts
 //! Creating, deleting, opening and closing an index, a node that comes or goes, and shards that start
@@ -17,10 +17,10 @@
 //! | 7.6.0 | 1.2 | 2.7 | 11 | 37 |
 //! | 7.17.28 | 1.5 | 3.5 | 14 | 41 |
 //!
-//! The finding predicts, at this cluster's size, a reroute and the creation of an index as this version
-//! makes it where nothing is said (6.8: 5 primaries, later 1; 1 replica), from its fewest reroutes to its
-//! most, and the same for each remedy. The model is that of `trimtab shards cost` (docs/shards.md), fitted
-//! to measurements on one machine; the finding says how far off it was where sizes were held back.
+//! The finding predicts, at this cluster's size, the time of a reroute and of creating an index with this
+//! version's defaults (6.8: 5 primaries, later 1; 1 replica), from the fewest to the most reroutes that it
+//! takes, and the same for each remedy. The model is that of `trimtab shards cost` (docs/shards.md), fitted
+//! to measurements on one machine; the finding states its error on held-out sizes.
 //!
 //! ## Evidence
 //! The master's version, the number of assigned copies in the routing table, the number of data nodes,
@@ -46,7 +46,7 @@
 //! - Elasticsearch 7.5: `cluster.routing.allocation.disk.include_relocations` is deprecated
 
 use crate::cluster::ClusterContext;
-use crate::cluster::cost::{self, Model, error_words, scanning, span_words};
+use crate::cluster::cost::{self, Model, describe_accuracy, format_ms_range, scanning};
 use crate::context::Outcome;
 use crate::rule::{Check, Rule};
 use facts::cluster::ShardCounts;
@@ -61,12 +61,13 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Cluster(check),
 };
 
-/// The setting that makes the scan necessary, and is no help.
+/// The setting that makes the scan necessary although it does not help.
 pub(crate) const INCLUDE_RELOCATIONS: &str = "cluster.routing.allocation.disk.include_relocations";
 
-/// From here on several reroutes of one request come near the 30 seconds that clients wait.
+/// Threshold for errors: several reroutes per request then approach the clients' timeout of 30
+/// seconds.
 const ERROR_MS: f64 = 5_000.0;
-/// From here on people notice.
+/// Threshold for warnings: users notice this.
 const WARNING_MS: f64 = 200.0;
 
 fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
@@ -84,7 +85,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     let Some(profile) = scanning(version) else {
         return;
     };
-    // One answer that is missing is enough to say so.
+    // Reporting one missing answer is enough.
     let Some(settings) = cx.settings_or_skip(&RULE, out) else {
         return;
     };
@@ -131,7 +132,7 @@ fn report(
         severity,
         format!(
             "every reroute scans all shards: about {} of the master's time",
-            cost::words(reroute.ms)
+            cost::format_ms(reroute.ms)
         ),
     );
     let creation = model.creation();
@@ -145,12 +146,12 @@ fn report(
         cx.server(),
         units::count(assigned, "assigned shard"),
         units::count(data_nodes, "data node"),
-        cost::words(reroute.ms),
-        index_words(index),
+        cost::format_ms(reroute.ms),
+        describe_index(index),
         reroutes(&creation),
-        span_words(creation.least.ms, creation.most.ms),
+        format_ms_range(creation.least.ms, creation.most.ms),
         model.measured_version(),
-        error_words(&reroute),
+        describe_accuracy(&reroute),
         if reroute.extrapolated {
             "; this cluster is outside the measured range, where they may be further off"
         } else {
@@ -171,8 +172,8 @@ fn report(
     out.findings.push(finding);
 }
 
-/// `1 primary and 1 replica`, `5 primaries with 1 replica each`.
-fn index_words(index: IndexShape) -> String {
+/// Formats `1 primary and 1 replica`, `5 primaries with 1 replica each`.
+fn describe_index(index: IndexShape) -> String {
     let replicas = units::count(index.replicas, "replica");
     let primaries = units::count::counted(index.primaries, "primary", "primaries");
     if index.primaries == 1 {
@@ -182,7 +183,7 @@ fn index_words(index: IndexShape) -> String {
     }
 }
 
-/// `3 reroutes`, `4 to 11 reroutes`.
+/// Formats `3 reroutes`, `4 to 11 reroutes`.
 fn reroutes(creation: &OperationCost) -> String {
     let (least, most) = (creation.least.reroutes, creation.most.reroutes);
     if least == most {
@@ -192,13 +193,13 @@ fn reroutes(creation: &OperationCost) -> String {
     }
 }
 
-/// What a remedy brings: `100 ms a reroute, 250 ms to create that index`.
+/// Formats the effect of a remedy: `100 ms a reroute, 250 ms to create that index`.
 fn brings(model: Model) -> String {
     let creation = model.creation();
     format!(
         "{} a reroute, {} to create that index",
-        cost::words(model.reroute().ms),
-        span_words(creation.least.ms, creation.most.ms)
+        cost::format_ms(model.reroute().ms),
+        format_ms_range(creation.least.ms, creation.most.ms)
     )
 }
 
@@ -280,7 +281,7 @@ fn fewer_shards(shards: &ShardCounts, model: Model) -> Remedy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_cluster::{TestCluster, node, sound};
+    use crate::test_cluster::{TestCluster, assert_well_formed, node};
     use crate::test_host::only;
     use facts::cluster::SettingOrigin;
 
@@ -292,13 +293,13 @@ mod tests {
     }
 
     #[test]
-    fn a_measured_cluster_is_predicted_as_measured() {
+    fn the_prediction_matches_the_measurement() {
         let outcome = cluster("7.4.0", 25_000, 2).check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         let finding = only(&outcome);
         assert_eq!(finding.severity, Severity::Error);
         assert_eq!(finding.subject, "cluster logs");
-        // Between 7 and 11 s were measured.
+        // The measurement was between 7 and 11 s.
         let seconds: f64 = finding
             .title
             .strip_prefix("every reroute scans all shards: about ")
@@ -361,11 +362,11 @@ mod tests {
             ("7.1.1", 10_000, 2, "7.1.1", Severity::Warning),
             ("7.3.2", 10_000, 2, "7.4.0", Severity::Warning),
             ("7.5.2", 2_500, 2, "7.4.0", Severity::Info),
-            // More nodes, less to scan for each shard.
+            // More nodes mean fewer copies to scan per shard.
             ("7.4.0", 25_000, 12, "7.4.0", Severity::Warning),
         ] {
             let outcome = cluster(version, shards, nodes).check(&RULE);
-            sound(&outcome);
+            assert_well_formed(&outcome);
             let finding = only(&outcome);
             assert!(
                 finding
@@ -377,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_what_was_measured_it_says_so() {
+    fn extrapolation_is_stated() {
         let outcome = cluster("7.4.0", 60_000, 10).check(&RULE);
         assert!(only(&outcome).why.contains("is outside the measured range"));
     }
@@ -426,10 +427,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_skipped() {
+    fn missing_answers_are_skipped() {
         let without = |forget: fn(&mut facts::Cluster)| {
             let outcome = cluster("7.4.0", 25_000, 2).with(forget).check(&RULE);
-            sound(&outcome);
+            assert_well_formed(&outcome);
             assert!(outcome.findings.is_empty());
             outcome.skipped[0].why.clone()
         };

@@ -7,7 +7,7 @@
 //! ## Why it hurts
 //! Up to Elasticsearch 7.1 an index that was closed left the routing table. Since 7.2 its shards stay
 //! there, so that they are replicated and survive the loss of a node; OpenSearch, forked from 7.10,
-//! does the same. Whoever closes old indices to have a small cluster has a large one since that
+//! does the same. A cluster kept small by closing old indices is therefore large again after that
 //! upgrade: with the scan of 7.2 to 7.5 (ES001), 5,000 shards of which 80 % were closed cost 300 ms a
 //! reroute on 7.4.0 and 8.9 ms on 7.1.1.
 //!
@@ -15,8 +15,8 @@
 //! The number of closed indices and of their copies in the routing table.
 //!
 //! ## Remedy
-//! Closed is no archive: take a snapshot, delete the index, and restore it when it is asked for. What
-//! has to stay near: fewer shards before it is closed (shrink), or no replicas.
+//! Closed indices are not an archive: take a snapshot, delete the index, and restore it when needed. For
+//! indices that have to stay: fewer shards before closing (shrink), or no replicas.
 //!
 //! ## Risk
 //! A restore takes time; without replicas a closed index is lost with its node.
@@ -32,7 +32,7 @@
 //! - Elasticsearch reference, "Cluster-level shard limits": closed indices do not contribute
 
 use crate::cluster::ClusterContext;
-use crate::cluster::cost::{self, Model, error_words, scanning};
+use crate::cluster::cost::{self, Model, describe_accuracy, scanning};
 use crate::context::Outcome;
 use crate::rule::{Check, Rule};
 use facts::cluster::{Flavour, ShardCounts};
@@ -46,11 +46,11 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Cluster(check),
 };
 
-/// Fewer copies than this do not matter to any version.
+/// Fewer copies than this do not matter in any version.
 const COPIES_MIN: u64 = 100;
-/// A smaller share than one in so many does not matter either.
+/// A share below one in this many does not matter either.
 const SHARE: u64 = 10;
-/// What the copies may add to a reroute.
+/// Additional time per reroute from which this is a warning.
 const WARNING_MS: f64 = 100.0;
 
 fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
@@ -99,9 +99,9 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
                 " With the scan of this version (ES001) a reroute is predicted to take {} with \
                  them and \
                  {} without, {}.",
-                cost::words(with.ms),
-                cost::words(without.ms),
-                error_words(&with)
+                cost::format_ms(with.ms),
+                cost::format_ms(without.ms),
+                describe_accuracy(&with)
             ),
             None if cx.elasticsearch().and_then(scanning).is_some() => {
                 " This version scans for relocating shards (ES001), but not with this cluster's \
@@ -126,7 +126,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     out.findings.push(finding);
 }
 
-/// A reroute with and without them, where this version scans.
+/// Predicts a reroute with and without the closed copies, if this version scans.
 fn added_by_scan(
     cx: &ClusterContext<'_>,
     shards: &ShardCounts,
@@ -183,7 +183,7 @@ fn percent(part: u64, whole: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_cluster::{TestCluster, sound};
+    use crate::test_cluster::{TestCluster, assert_well_formed};
     use crate::test_host::only;
 
     fn cluster(version: &str) -> TestCluster {
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn mostly_closed_with_the_scan_is_a_warning() {
         let outcome = cluster("7.4.0").check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         let finding = only(&outcome);
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(
@@ -218,10 +218,10 @@ mod tests {
             cluster("7.17.28").check(&RULE),
             cluster("8.11.0").check(&RULE),
             cluster("7.4.0").opensearch("2.19.1").check(&RULE),
-            // Nothing is scanned for.
+            // Nothing is scanned.
             cluster("7.4.0").data_nodes(1).check(&RULE),
         ] {
-            sound(&outcome);
+            assert_well_formed(&outcome);
             assert_eq!(only(&outcome).severity, Severity::Info);
         }
     }
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn few_of_them_are_silent() {
+    fn few_closed_copies_are_silent() {
         for (shards, closed) in [(5_000, 99), (5_000, 499), (5_000, 0), (0, 0)] {
             let outcome = cluster("7.4.0").shards(shards).closed(closed).check(&RULE);
             assert_eq!(outcome, Outcome::default(), "{shards} {closed}");
@@ -251,7 +251,7 @@ mod tests {
             },
         ] {
             let outcome = cluster("7.4.0").with(forget).check(&RULE);
-            sound(&outcome);
+            assert_well_formed(&outcome);
             assert!(outcome.findings.is_empty());
             assert_eq!(outcome.skipped.len(), 1);
         }

@@ -2,7 +2,7 @@
 //!
 //! ## What it finds
 //! Changes that wait for the master for 5 s or longer, and a master whose threads are in the
-//! allocator: told by the frames of its hot threads, or of a thread dump.
+//! allocator, according to the frames of its hot threads or of a thread dump.
 //!
 //! ## Why it hurts
 //! The master makes one change of the cluster state after the other. While it works on one, the
@@ -11,7 +11,7 @@
 //!
 //! ## Evidence
 //! The oldest pending task and how many there are; the thread, the share of snapshots in which it was
-//! in the allocator, and the frame that tells: `RoutingNode.shardsWithState` is the scan of ES001,
+//! in the allocator, and the frame that shows it: `RoutingNode.shardsWithState` is the scan of ES001,
 //! `BalancedShardsAllocator` or `LocalShardsBalancer` the balancer, `DesiredBalanceComputer` that of
 //! Elasticsearch 8.6 and later, `ReplicaShardAllocator` the search for copies.
 //!
@@ -20,19 +20,19 @@
 //! ahead and not all at midnight, mappings that do not grow with each document.
 //!
 //! ## Risk
-//! None in looking.
+//! None.
 //!
 //! ## When it is silent
 //! Where nothing waits for 5 seconds and no busy thread is in the allocator. Waiting for 30 seconds is
 //! an error, 5 seconds a warning. A thread in the allocator alone is a warning where it takes more
-//! than half a processor, else an information. One look is one moment: ask again during an incident.
+//! than half a processor, else an information. This is a single snapshot: run it again during an incident.
 //!
 //! ## References
 //! - Elasticsearch reference: pending cluster tasks; nodes hot threads
 //! - Elasticsearch pull requests 91343 (desired balance, 8.6) and 47817 (the scan's end, 7.6)
 
 use crate::cluster::ClusterContext;
-use crate::cluster::frames::{self, Seen, Work};
+use crate::cluster::frames::{self, BusyThread, Work};
 use crate::context::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
@@ -46,10 +46,10 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Cluster(check),
 };
 
-/// Clients wait for the master for so long, by default (`master_timeout`).
+/// How long clients wait for the master by default (`master_timeout`).
 const ERROR_MS: u64 = 30_000;
 const WARNING_MS: u64 = 5_000;
-/// Percent of a processor.
+/// Percent of a CPU.
 const BUSY_PERCENT: f64 = 50.0;
 
 fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
@@ -105,7 +105,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     out.findings.push(finding);
 }
 
-/// How long the oldest change waits.
+/// Returns how long the oldest change has been waiting.
 fn waited_ms(cx: &ClusterContext<'_>) -> Option<u64> {
     let pending = cx.cluster.pending_tasks.as_ref();
     let oldest = pending.map(|pending| oldest(&pending.tasks).map_or(0, |task| task.in_queue_ms));
@@ -127,7 +127,7 @@ fn seconds(ms: u64) -> String {
     units::seconds(seconds)
 }
 
-fn why(cx: &ClusterContext<'_>, waits: Option<u64>, seen: Option<&Seen<'_>>) -> String {
+fn why(cx: &ClusterContext<'_>, waits: Option<u64>, seen: Option<&BusyThread<'_>>) -> String {
     let mut why =
         "The master makes one change at a time. Meanwhile new indices, new fields and joining \
          nodes wait, and clients give up after 30 seconds by default."
@@ -140,7 +140,10 @@ fn why(cx: &ClusterContext<'_>, waits: Option<u64>, seen: Option<&Seen<'_>>) -> 
                 String::new()
             };
             let pool = printable(&seen.thread.pool);
-            why = format!("{why} Its thread {pool} was {}{often}.", seen.work.words());
+            why = format!(
+                "{why} Its thread {pool} was {}{often}.",
+                seen.work.description()
+            );
             if seen.work == Work::Scan {
                 why.push_str(" That is the scan of ES001.");
             }
@@ -159,7 +162,7 @@ fn why(cx: &ClusterContext<'_>, waits: Option<u64>, seen: Option<&Seen<'_>>) -> 
 fn evidence(
     cx: &ClusterContext<'_>,
     waited_ms: Option<u64>,
-    seen: Option<&Seen<'_>>,
+    seen: Option<&BusyThread<'_>>,
     evidence: &mut Vec<Evidence>,
 ) {
     if let Some(pending) = &cx.cluster.pending_tasks {
@@ -202,7 +205,7 @@ fn evidence(
     }
 }
 
-fn remedies(seen: Option<&Seen<'_>>) -> Vec<Remedy> {
+fn remedies(seen: Option<&BusyThread<'_>>) -> Vec<Remedy> {
     let mut all = Vec::new();
     match seen.map(|seen| seen.work) {
         Some(Work::Scan) => all.push(Remedy::advice(
@@ -228,7 +231,7 @@ fn remedies(seen: Option<&Seen<'_>>) -> Vec<Remedy> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_cluster::{TestCluster, sound};
+    use crate::test_cluster::{TestCluster, assert_well_formed};
     use crate::test_host::only;
     use facts::cluster::{
         Health, HealthStatus, HotThread, MasterThreads, PendingTasks, ThreadStack,
@@ -278,7 +281,7 @@ mod tests {
                 cluster.master_threads = threads;
             })
             .check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         outcome
     }
 
@@ -306,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_alone_is_told_without_a_cause() {
+    fn waiting_alone_is_reported_without_a_cause() {
         let outcome = check_of(&[5_000], None);
         let finding = only(&outcome);
         assert_eq!(finding.severity, Severity::Warning);
@@ -316,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_alone_is_a_warning_where_it_is_busy() {
+    fn a_busy_thread_alone_is_a_warning() {
         for (cpu, severity) in [
             (Some(80.0), Severity::Warning),
             (Some(20.0), Severity::Info),
@@ -333,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn health_tells_the_wait_where_tasks_are_not_known() {
+    fn health_gives_the_wait_if_tasks_are_unknown() {
         let outcome = TestCluster::new()
             .with(|cluster| {
                 cluster.pending_tasks = None;
@@ -344,7 +347,7 @@ mod tests {
                 });
             })
             .check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         assert_eq!(only(&outcome).severity, Severity::Error);
         assert!(outcome.skipped.is_empty());
     }
@@ -372,7 +375,7 @@ mod tests {
                 cluster.master_threads = None;
             })
             .check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         assert!(outcome.findings.is_empty());
         assert_eq!(outcome.skipped.len(), 2);
     }

@@ -56,11 +56,11 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 const GIB: u64 = 1 << 30;
-/// Indices for each GiB of a master's heap.
+/// Indices per GiB of a master's heap.
 const INDICES_PER_GIB: u64 = 3_000;
 const LIMIT_KEY: &str = "cluster.max_shards_per_node";
 const LIMIT_DEFAULT: u64 = 1_000;
-/// Closer to the limit than this is worth a word, in percent.
+/// Share of the limit, in percent, from which this is reported.
 const LIMIT_NEAR_PERCENT: u64 = 90;
 
 fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
@@ -78,15 +78,14 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     }
 }
 
-/// A data node of any tier but the frozen one alone.
+/// Whether a node is a data node of any tier, except of the frozen one alone.
 fn holds_shards(node: &ClusterNode) -> bool {
     let is_data = |role: &String| role == "data" || role.starts_with("data_");
     let mut roles = node.roles.iter().filter(|role| is_data(role)).peekable();
     node.data && (roles.peek().is_none() || roles.any(|role| role != "data_frozen"))
 }
 
-/// Whether so many copies are more than the advice for this heap.
-/// As many copies as are advised for a heap.
+/// Returns the number of copies advised for a heap.
 fn advised_copies(heap_bytes: u64, per_gib: u64) -> u64 {
     let copies = u128::from(heap_bytes) * u128::from(per_gib) / u128::from(GIB);
     u64::try_from(copies).unwrap_or(u64::MAX)
@@ -296,7 +295,7 @@ fn cluster_limit(cx: &ClusterContext<'_>, data_nodes: u64, out: &mut Outcome) {
         .evidence
         .push(cx.setting_evidence(LIMIT_KEY, &LIMIT_DEFAULT.to_string()));
     finding.remedy = fewer_shards();
-    // An upgrade may bring more copies than the limit: it has to rise above those.
+    // An upgrade may leave more copies than the limit allows: the limit must then exceed those.
     let here = limit.max(open.div_ceil(data_nodes.max(1)));
     let raised = here.saturating_add(here / 10);
     finding.remedy.push(
@@ -336,11 +335,11 @@ fn fewer_shards() -> Vec<Remedy> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_cluster::{TestCluster, data_node, node, sound};
+    use crate::test_cluster::{TestCluster, assert_well_formed, data_node, node};
     use crate::test_host::only;
     use facts::cluster::{IndexCounts, SettingOrigin};
 
-    /// Two nodes with so many copies each and 16 GiB of heap.
+    /// Returns two nodes with this many copies each and 16 GiB of heap.
     fn crowded(copies: u64) -> TestCluster {
         let node = |name| ClusterNode {
             shards: Some(copies),
@@ -364,10 +363,10 @@ mod tests {
 
     #[test]
     fn more_than_20_for_each_gb_to_8_2() {
-        // 16 GiB of heap: 320 copies are as advised.
+        // 16 GiB of heap: 320 copies are within the advice.
         for version in ["6.8.23", "7.17.28", "8.2.3"] {
             let outcome = crowded(321).version(version).check(&RULE);
-            sound(&outcome);
+            assert_well_formed(&outcome);
             let finding = only(&outcome);
             assert_eq!(finding.severity, Severity::Warning);
             assert!(finding.title.ends_with("on 2 nodes"), "{}", finding.title);
@@ -375,7 +374,7 @@ mod tests {
             let outcome = crowded(320).version(version).check(&RULE);
             assert_eq!(outcome, Outcome::default());
         }
-        // The advice no longer holds.
+        // The advice no longer applies.
         assert_eq!(
             crowded(900).version("8.3.0").check(&RULE),
             Outcome::default()
@@ -385,7 +384,7 @@ mod tests {
     #[test]
     fn opensearch_advises_25() {
         let outcome = crowded(401).opensearch("2.19.1").check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         assert!(only(&outcome).title.starts_with("more than 25 shards"));
         let outcome = crowded(400).opensearch("2.19.1").check(&RULE);
         assert_eq!(outcome, Outcome::default());
@@ -398,10 +397,10 @@ mod tests {
             .shards(800)
             .closed(300)
             .check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         assert!(outcome.findings.is_empty());
         assert!(outcome.skipped[0].why.starts_with("2 nodes are above 20"));
-        // More than enough without them.
+        // More than advised even without them.
         let outcome = crowded(700)
             .version("7.4.0")
             .shards(1_400)
@@ -413,7 +412,7 @@ mod tests {
     #[test]
     fn from_8_3_masters_need_heap_for_indices() {
         let outcome = indices(48_001).version("8.11.0").check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         let finding = only(&outcome);
         assert!(finding.title.starts_with("3 master-eligible nodes"));
         assert!(finding.why.contains("17 GiB for the 48,001 indices"));
@@ -429,13 +428,13 @@ mod tests {
     fn the_limit_of_the_cluster_is_an_error_when_reached() {
         let at = |shards| TestCluster::new().shards(shards);
         let outcome = at(3_000).check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         assert_eq!(only(&outcome).severity, Severity::Error);
         let outcome = at(2_700).check(&RULE);
         assert_eq!(only(&outcome).severity, Severity::Warning);
         assert!(only(&outcome).title.contains("90 %"));
         assert_eq!(at(2_699).check(&RULE), Outcome::default());
-        // Closed ones do not count, and 6.8 has no such limit.
+        // Closed indices do not count, and 6.8 has no such limit.
         assert_eq!(at(3_000).closed(1_000).check(&RULE).findings, []);
         assert_eq!(at(3_000).version("6.8.23").check(&RULE).findings, []);
         let outcome = at(3_000)
@@ -458,10 +457,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_skipped() {
+    fn missing_answers_are_skipped() {
         let skipped = |change: fn(&mut facts::Cluster)| {
             let outcome = TestCluster::new().with(change).check(&RULE);
-            sound(&outcome);
+            assert_well_formed(&outcome);
             assert!(outcome.findings.is_empty());
             outcome.skipped.len()
         };

@@ -7,7 +7,7 @@
 //! ## Why it hurts
 //! Above the low watermark a node takes no further copies; above the high one the master moves copies
 //! away, which costs network and disks, and where every node is above it nothing helps; above flood
-//! stage every index with a copy on the node becomes read-only. A single data node is let alone by the
+//! stage every index with a copy on the node becomes read-only. A single data node is exempt from the
 //! first two before Elasticsearch 8.0 and in OpenSearch, until a second one joins.
 //!
 //! ## Evidence
@@ -22,9 +22,9 @@
 //! Higher watermarks leave less room for merges, which need free space of the size of what they merge.
 //!
 //! ## When it is silent
-//! With more room. For nodes of the frozen tier alone, which have a watermark of their own. From
-//! Elasticsearch 8.5 on percentages ask for 200, 150 and 100 GB at most unless they are set: that
-//! counts. Flood stage is an error, the other two warnings, near an information.
+//! With more free space, and for nodes of the frozen tier only, which have their own watermark. From
+//! Elasticsearch 8.5 on, default percentages require at most 200, 150 and 100 GB, which is taken into
+//! account. Flood stage is an error, the other two warnings, near an information.
 //!
 //! ## References
 //! - Elasticsearch reference, "Disk-based shard allocation"
@@ -49,11 +49,11 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 const ENABLED_KEY: &str = "cluster.routing.allocation.disk.threshold_enabled";
-/// Nearer to the low watermark than this share of the disk is worth a word, in percent.
+/// Distance to the low watermark, in percent of the disk, below which this is reported.
 const NEAR_PERCENT: u64 = 5;
-/// Disks from this size on waste much below a percentage.
+/// From this size on, a percentage watermark leaves much space unused.
 const LARGE_DISK_BYTES: u64 = 4 << 40;
-/// More findings than this do not help.
+/// Maximum number of findings about nodes.
 const NODES_MAX: usize = 50;
 
 /// Lowest first.
@@ -63,7 +63,7 @@ const LEVELS: [WatermarkLevel; 3] = [
     WatermarkLevel::FloodStage,
 ];
 
-/// A watermark with the most free space that it asks for.
+/// A watermark and the maximum free space that it requires.
 #[derive(Debug, Clone, Copy)]
 struct Limit {
     level: WatermarkLevel,
@@ -81,14 +81,14 @@ impl Limit {
     }
 }
 
-/// The filesystem of a node that has the least room above a watermark.
+/// A node's filesystem with the least space left above a watermark.
 #[derive(Debug, Clone, Copy)]
 struct Disk<'a> {
     node: &'a ClusterNode,
     mount: Option<&'a str>,
     total_bytes: u64,
     available_bytes: u64,
-    /// The highest watermark that it is above; `None` where it is only near.
+    /// The highest watermark exceeded; `None` if the disk is only near one.
     above: Option<Limit>,
 }
 
@@ -124,8 +124,8 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     judge_nodes(cx, &limits, out);
 }
 
-/// The most that a percentage may ask for: `max_headroom`, since Elasticsearch 8.5. Its default holds
-/// only where the watermark itself is not set.
+/// Returns the maximum that a percentage may require: `max_headroom`, since Elasticsearch 8.5. Its
+/// default only applies if the watermark itself is not set.
 fn headroom(
     cx: &ClusterContext<'_>,
     settings: &ClusterSettings,
@@ -135,7 +135,7 @@ fn headroom(
         return None;
     }
     if let Some(text) = settings.text(&format!("{}.max_headroom", level.key())) {
-        // -1 stands for none.
+        // -1 means none.
         return match Watermark::parse(&text) {
             Some(Watermark::FreeBytes(bytes)) => Some(bytes),
             _ => None,
@@ -187,7 +187,7 @@ fn judge_nodes(cx: &ClusterContext<'_>, limits: &[Limit], out: &mut Outcome) {
         disk.above
             .is_some_and(|limit| limit.level >= WatermarkLevel::High)
     };
-    // Then copies have nowhere to go.
+    // In that case copies cannot be moved anywhere.
     let all_high = unknown.is_empty()
         && disks.iter().filter(|disk| high(disk)).count() == data_nodes.len()
         && data_nodes.len() > 1;
@@ -216,7 +216,8 @@ fn is_frozen_only(node: &ClusterNode) -> bool {
     roles.peek().is_some() && roles.all(|role| role == "data_frozen")
 }
 
-/// Mount, size and free bytes of each data path; of all together where paths are not told.
+/// Returns the mount, size and free bytes of each data path, or of all together if paths are not
+/// reported.
 fn filesystems(node: &ClusterNode) -> Vec<(Option<&str>, u64, u64)> {
     if node.data_paths.is_empty() {
         return node
@@ -289,7 +290,7 @@ fn finding(cx: &ClusterContext<'_>, disk: &Disk<'_>, limits: &[Limit], all_high:
             "Every index with a copy on this node is made read-only: writing to it fails."
                 .to_owned()
         }
-        _ if cx.one_data_node_is_free() => {
+        _ if cx.is_single_data_node_exempt() => {
             "With one data node this version ignores the low and high watermarks; only flood stage \
              counts. From the second data node on, all of them do."
                 .to_owned()
@@ -356,7 +357,7 @@ fn remedies(cx: &ClusterContext<'_>, disk: &Disk<'_>, limits: &[Limit]) -> Vec<R
          indices that can be rebuilt.",
     )];
     let level = disk.above.map(|limit| limit.level);
-    // From 7.4 on the server takes it back by itself.
+    // From 7.4 on the server removes the block itself.
     let keeps_block = cx
         .elasticsearch()
         .is_some_and(|version| (version.major, version.minor) < (7, 4));

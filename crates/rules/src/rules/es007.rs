@@ -51,9 +51,9 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 const QUORUM_KEY: &str = "discovery.zen.minimum_master_nodes";
-/// Masters that a cluster needs to lose one of them.
+/// Number of masters needed to survive the loss of one.
 const MASTERS_MIN: usize = 3;
-/// From so many data nodes on masters should do nothing else.
+/// From this many data nodes on, masters should have no other role.
 const DATA_NODES_LARGE: usize = 10;
 
 fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
@@ -62,7 +62,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     };
     let masters: Vec<&ClusterNode> = cx.cluster.master_eligible_nodes().collect();
     quorum(cx, masters.len(), out);
-    // An answer without any master-eligible node is not a whole answer.
+    // An answer without any master-eligible node is incomplete.
     if masters.is_empty() {
         return;
     }
@@ -72,7 +72,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     mixed(cx, &masters, out);
 }
 
-/// What this server calls a master.
+/// Returns this server's term for a master.
 fn master_word(cx: &ClusterContext<'_>) -> &'static str {
     match cx.cluster.flavour {
         Flavour::Opensearch if cx.cluster.version.major >= 2 => "cluster manager",
@@ -80,12 +80,12 @@ fn master_word(cx: &ClusterContext<'_>) -> &'static str {
     }
 }
 
-/// The line of the configuration that makes a node a dedicated master.
+/// Returns the configuration line that makes a node a dedicated master.
 fn roles_line(cx: &ClusterContext<'_>) -> &'static str {
     match cx.cluster.flavour {
         Flavour::Opensearch if cx.cluster.version.major >= 2 => "node.roles: [ cluster_manager ]",
         Flavour::Opensearch => "node.roles: [ master ]",
-        // node.roles came with 7.9.
+        // node.roles was introduced in 7.9.
         Flavour::Elasticsearch if cx.is_elasticsearch_from(7, 9) => "node.roles: [ master ]",
         Flavour::Elasticsearch => "node.master: true, node.data: false, node.ingest: false",
     }
@@ -99,7 +99,7 @@ fn quorum(cx: &ClusterContext<'_>, masters: usize, out: &mut Outcome) {
     let Some(settings) = cx.settings_or_skip(&RULE, out) else {
         return;
     };
-    // Unset stands for 1.
+    // Defaults to 1 if unset.
     let quorum = settings
         .text(QUORUM_KEY)
         .and_then(|text| text.parse::<i64>().ok())
@@ -278,7 +278,7 @@ fn role_evidence(masters: &[&ClusterNode], finding: &mut Finding) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_cluster::{TestCluster, data_node, node, sound};
+    use crate::test_cluster::{TestCluster, assert_well_formed, data_node, node};
     use crate::test_host::only;
     use facts::cluster::SettingOrigin;
 
@@ -300,7 +300,7 @@ mod tests {
         ] {
             let nodes = [named("m", masters, &["master"]), named("d", 3, &["data"])];
             let outcome = cluster(nodes).check(&RULE);
-            sound(&outcome);
+            assert_well_formed(&outcome);
             let finding = only(&outcome);
             assert_eq!(finding.severity, Severity::Warning);
             assert_eq!(finding.title, title);
@@ -316,7 +316,7 @@ mod tests {
             named("d", 3, &["data"]),
         ];
         let outcome = cluster(nodes).opensearch("2.19.1").check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         let finding = only(&outcome);
         assert_eq!(finding.title, "one cluster manager-eligible node among 4");
         assert!(finding.remedy[0].text.contains("[ cluster_manager ]"));
@@ -346,14 +346,14 @@ mod tests {
     }
 
     #[test]
-    fn a_large_cluster_wants_masters_of_its_own() {
+    fn large_clusters_need_dedicated_masters() {
         let outcome = TestCluster::new().data_nodes(10).check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         let finding = only(&outcome);
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.title, "the elected master holds data as well");
         assert_eq!(finding.subject, "node es-1");
-        // Nobody knows who is elected.
+        // It is not known which node is elected.
         let outcome = TestCluster::new()
             .data_nodes(10)
             .with(|cluster| cluster.master = None)
@@ -367,7 +367,7 @@ mod tests {
         let outcome = cluster(nodes)
             .with(|cluster| cluster.master = Some("id-m-1".to_owned()))
             .check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         let finding = only(&outcome);
         assert_eq!(finding.severity, Severity::Info);
         assert!(finding.remedy[0].text.contains("from d-1"));
@@ -384,7 +384,7 @@ mod tests {
         };
         for (quorum, nodes) in [(Some("1"), 3), (None, 2), (Some("-1"), 3), (Some("2"), 4)] {
             let outcome = with(quorum, nodes);
-            sound(&outcome);
+            assert_well_formed(&outcome);
             assert_eq!(
                 only(&outcome).severity,
                 Severity::Error,
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_skipped() {
+    fn missing_answers_are_skipped() {
         for cluster in [
             TestCluster::new().with(|cluster| cluster.nodes = None),
             TestCluster::new()
@@ -411,7 +411,7 @@ mod tests {
                 .with(|cluster| cluster.settings = None),
         ] {
             let outcome = cluster.check(&RULE);
-            sound(&outcome);
+            assert_well_formed(&outcome);
             assert!(outcome.findings.is_empty());
             assert_eq!(outcome.skipped.len(), 1);
         }

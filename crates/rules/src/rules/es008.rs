@@ -11,10 +11,10 @@
 //! ## Why it hurts
 //! - One merge thread cannot keep up with a fast drive: segments pile up until indexing is held up.
 //!   Several on a hard disk make it seek between them.
-//! - Without the throttle a merge takes all that the drive gives.
+//! - Without the throttle, merges use all of the drive's throughput.
 //! - Each refresh writes a segment that has to be merged. Switched off, as for a bulk load, new
-//!   documents are not found. From 7.0 on an interval that is set, be it to the default of 1s, keeps
-//!   shards refreshing that nobody searches.
+//!   documents are not found. From 7.0 on, an explicit interval, even the default of 1s, keeps
+//!   refreshing shards that nobody searches.
 //! - With `async` a write is acknowledged before it is on disk: a power failure loses up to 5 seconds
 //!   (`index.translog.sync_interval`).
 //! - Archived cluster settings make every change of cluster settings fail.
@@ -75,7 +75,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     store_throttle(cx, settings, out);
 }
 
-/// A finding about values of a setting that indices have, with them as evidence.
+/// Creates a finding about values of an index setting, with the values as evidence.
 fn about_indices(
     cx: &ClusterContext<'_>,
     severity: Severity,
@@ -100,13 +100,14 @@ fn about_indices(
     finding
 }
 
-/// Open indices that have one of these values.
+/// Returns the number of open indices that have one of these values.
 fn open(values: &[&IndexSetting]) -> u64 {
     let counts = values.iter().map(|value| value.open);
     counts.fold(0, u64::saturating_add)
 }
 
-/// The command that gives every index a value, at a price: with the warning that it is for all of them.
+/// Returns the command that sets a value for all indices, with its downside and the warning that it
+/// affects all of them.
 fn for_all(cx: &ClusterContext<'_>, text: &str, key: &str, value: &str, price: &str) -> Remedy {
     let risk = format!("{price} The command changes all indices: name yours in place of _all.");
     Remedy::command(text, cx.put(SHARED, &format!("{{\n  \"{key}\": {value}}}"))).risk(risk.trim())
@@ -159,7 +160,7 @@ fn merge_threads(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Ou
             out.findings.push(finding);
         }
         Drives::Rotating => {
-            // The default is half the processors, at most 4.
+            // The default is half the number of CPUs, at most 4.
             let by_default = settings.at_default(THREADS_KEY);
             if several.is_empty() && by_default == 0 {
                 return;
@@ -339,7 +340,7 @@ fn durability(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Outco
     out.findings.push(finding);
 }
 
-/// Store throttling of indices: no version that is supported here knows it.
+/// Reports store throttling of indices, which no supported version has.
 fn store_throttle(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Outcome) {
     let found: Vec<&IndexSetting> = settings
         .values
@@ -372,7 +373,7 @@ fn store_throttle(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut O
     out.findings.push(finding);
 }
 
-/// Cluster settings of older versions that are still set.
+/// Reports cluster settings of older versions that are still set.
 fn left_over(cx: &ClusterContext<'_>, out: &mut Outcome) {
     let settings = cx.cluster.settings.as_ref();
     let keys: Vec<&String> = settings
@@ -432,12 +433,12 @@ fn left_over(cx: &ClusterContext<'_>, out: &mut Outcome) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_cluster::{TestCluster, sound};
+    use crate::test_cluster::{TestCluster, assert_well_formed};
     use crate::test_host::{TestHost, hard_disk, nvme, only};
     use facts::Host;
     use facts::host::BlockDevice;
 
-    /// A host with Elasticsearch's data on this drive.
+    /// Returns a host with Elasticsearch's data on this drive.
     fn host(name: &str, drive: BlockDevice) -> Host {
         let device = drive.name.clone();
         TestHost::new()
@@ -452,7 +453,7 @@ mod tests {
         let outcome = TestCluster::new()
             .index_setting(THREADS_KEY, value, 100)
             .check_with(&RULE, hosts);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         outcome
     }
 
@@ -476,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn several_threads_on_hard_disks_are_one_too() {
+    fn several_threads_on_hard_disks_are_a_warning() {
         let rotating = host("es-1", hard_disk("sda"));
         assert_eq!(
             only(&threads("4", &[&rotating])).severity,
@@ -485,7 +486,7 @@ mod tests {
         assert_eq!(threads("1", &[&rotating]), Outcome::default());
         // The default is several threads as well.
         let outcome = TestCluster::new().check_with(&RULE, &[&rotating]);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         assert_eq!(only(&outcome).severity, Severity::Info);
     }
 
@@ -516,14 +517,14 @@ mod tests {
                 .version(version)
                 .index_setting(REFRESH_KEY, value, 7)
                 .check(&RULE);
-            sound(&outcome);
+            assert_well_formed(&outcome);
             let severities = outcome.findings.iter().map(|finding| finding.severity);
             severities.collect::<Vec<_>>()
         };
         assert_eq!(at("-1", "7.17.28"), [Severity::Warning]);
         assert_eq!(at("100ms", "6.8.23"), [Severity::Warning]);
         assert_eq!(at("1s", "7.0.0"), [Severity::Info]);
-        // 6.8 knows no idle shards.
+        // 6.8 has no idle shards.
         assert_eq!(at("1s", "6.8.23"), []);
         assert_eq!(at("30s", "7.17.28"), []);
     }
@@ -532,14 +533,14 @@ mod tests {
     fn asynchronous_durability_and_unthrottled_merges_are_an_information() {
         for (key, value) in [(DURABILITY_KEY, "async"), (THROTTLE_KEY, "false")] {
             let outcome = TestCluster::new().index_setting(key, value, 3).check(&RULE);
-            sound(&outcome);
+            assert_well_formed(&outcome);
             assert_eq!(only(&outcome).severity, Severity::Info);
         }
         for (key, value) in [(DURABILITY_KEY, "request"), (THROTTLE_KEY, "true")] {
             let outcome = TestCluster::new().index_setting(key, value, 3).check(&RULE);
             assert_eq!(outcome, Outcome::default());
         }
-        // Closed indices write nothing.
+        // Closed indices are not written to.
         let outcome = TestCluster::new()
             .index_setting(DURABILITY_KEY, "async", 0)
             .check(&RULE);
@@ -547,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn what_old_versions_left_is_found() {
+    fn archived_settings_are_found() {
         let old = "indices.store.throttle.max_bytes_per_sec";
         let outcome = TestCluster::new()
             .setting(
@@ -556,13 +557,13 @@ mod tests {
                 "20mb",
             )
             .check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         assert_eq!(only(&outcome).severity, Severity::Warning);
         let outcome = TestCluster::new()
             .setting(SettingOrigin::NodeFile, old, "20mb")
             .index_setting("index.store.throttle.type", "merge", 2)
             .check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         assert_eq!(outcome.findings.len(), 2);
         assert!(
             outcome
@@ -578,14 +579,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_skipped() {
+    fn missing_answers_are_skipped() {
         let outcome = TestCluster::new()
             .with(|cluster| {
                 cluster.settings = None;
                 cluster.index_settings = None;
             })
             .check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         assert!(outcome.findings.is_empty());
         assert_eq!(outcome.skipped.len(), 2);
     }

@@ -15,8 +15,8 @@
 //! | OpenSearch to 2.8 | `best_compression` (DEFLATE) | not measured |
 //! | OpenSearch from 2.9 | `zstd`, `zstd_no_dict` | 0.65 and 0.70, its makers say of taxi rides |
 //!
-//! Measured here: 1,866,239 metric documents (1,051 MB of JSON), all segments merged, on XFS. Data of
-//! another kind compresses otherwise: try it on a copy of one index.
+//! Measured here: 1,866,239 metric documents (1,051 MB of JSON), all segments merged, on XFS. Other
+//! kinds of data compress differently: try it on a copy of one index.
 //!
 //! ## Evidence
 //! The server's version, the number of indices with each codec, and the size of the data.
@@ -55,13 +55,14 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 const CODEC_KEY: &str = "index.codec";
-/// Less than this is not worth the work.
+/// Minimum size of the data to report.
 const STORE_MIN_BYTES: u64 = 10 << 30;
 
 /// The denser codec of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Denser {
-    /// DEFLATE under the name `best_compression`; whether its figure is of Elasticsearch.
+    /// DEFLATE under the name `best_compression`, and whether the figure was measured with
+    /// Elasticsearch.
     Deflate { is_elasticsearch: bool },
     /// Zstandard under the name `best_compression`.
     BestIsZstd,
@@ -85,7 +86,7 @@ impl Denser {
         }
     }
 
-    /// The value of `index.codec`.
+    /// Returns the value of `index.codec`.
     fn value(self) -> &'static str {
         match self {
             Self::Deflate { .. } | Self::BestIsZstd => "best_compression",
@@ -93,7 +94,7 @@ impl Denser {
         }
     }
 
-    /// What it brings, with the server that the figure is of.
+    /// Describes the savings and the server they were measured on.
     fn brings(self) -> &'static str {
         match self {
             Self::Deflate {
@@ -183,7 +184,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     out.findings.push(finding);
 }
 
-/// Open indices with the default codec, set or not.
+/// Returns the number of open indices with the default codec, explicitly set or not.
 fn open_at_default(settings: &IndexSettings, open: u64) -> u64 {
     let is_default = |value: &&IndexSetting| value.value == "default";
     let others = settings
@@ -194,7 +195,7 @@ fn open_at_default(settings: &IndexSettings, open: u64) -> u64 {
     open.saturating_sub(others)
 }
 
-/// The data on all nodes together; `None` where no node told it.
+/// Returns the size of the data on all nodes; `None` if no node reported it.
 fn store_bytes(cx: &ClusterContext<'_>) -> Option<u64> {
     let nodes = cx.cluster.nodes.iter().flatten();
     nodes
@@ -240,11 +241,11 @@ fn remedies(denser: Denser) -> Vec<Remedy> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_cluster::{TestCluster, sound};
+    use crate::test_cluster::{TestCluster, assert_well_formed};
     use crate::test_host::only;
 
     #[test]
-    fn each_version_has_its_codec_and_says_whose_figures_they_are() {
+    fn each_version_names_its_codec_and_the_source_of_figures() {
         for (cluster, value, words) in [
             (
                 TestCluster::new().version("6.8.23"),
@@ -273,7 +274,7 @@ mod tests {
             ),
         ] {
             let outcome = cluster.check(&RULE);
-            sound(&outcome);
+            assert_well_formed(&outcome);
             let finding = only(&outcome);
             assert_eq!(finding.severity, Severity::Info);
             assert!(finding.why.contains(words), "{}", finding.why);
@@ -288,7 +289,7 @@ mod tests {
             .index_setting(CODEC_KEY, "best_compression", 60)
             .index_setting(CODEC_KEY, "default", 10)
             .check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         assert_eq!(
             only(&outcome).title,
             "40 of 100 open indices store documents with the default codec"
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn without_sizes_it_is_told_all_the_same() {
+    fn reported_without_sizes() {
         let outcome = TestCluster::new()
             .with(|cluster| {
                 for node in cluster.nodes.iter_mut().flatten() {
@@ -324,13 +325,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_skipped() {
+    fn missing_answers_are_skipped() {
         for forget in [
             |cluster: &mut facts::Cluster| cluster.index_settings = None,
             |cluster: &mut facts::Cluster| cluster.indices = None,
         ] {
             let outcome = TestCluster::new().with(forget).check(&RULE);
-            sound(&outcome);
+            assert_well_formed(&outcome);
             assert!(outcome.findings.is_empty());
             assert_eq!(outcome.skipped.len(), 1);
         }

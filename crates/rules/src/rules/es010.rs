@@ -47,13 +47,13 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Cluster(check),
 };
 
-/// How far it is looked ahead: a monthly trim meets every weekly one once.
+/// How far ahead to look: a monthly trim meets every weekly one once.
 const AHEAD: SignedDuration = SignedDuration::from_hours(35 * 24);
-/// Starts closer than this are one moment, in seconds.
+/// Starts closer than this count as simultaneous, in seconds.
 const SLACK_S: f64 = 15.0 * 60.0;
-/// More often than this is no event, and is spread over the day anyway.
+/// More frequent trims are spread over the day anyway.
 const PERIOD_MIN_S: f64 = 12.0 * 3600.0;
-/// More hosts than this are not compared.
+/// Maximum number of hosts compared.
 const HOSTS_MAX: usize = 1_000;
 
 /// A trim of a node's data.
@@ -118,7 +118,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
             None,
         ));
     }
-    // The most hosts at once says it all; the groups come largest first.
+    // The largest number of simultaneous hosts says it all; groups are sorted by size.
     let worst = collisions
         .groups
         .iter()
@@ -130,7 +130,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     }
 }
 
-/// Active jobs that trim a filesystem of the cluster's data, on every host.
+/// Returns the active jobs that trim a filesystem with the cluster's data, on every host.
 fn trims<'a, 'c>(hosts: &'c [NodeHost<'a>], out: &mut Outcome) -> Vec<Trim<'a, 'c>> {
     let mut found: Vec<Trim<'a, 'c>> = Vec::new();
     for (host_index, host) in hosts.iter().enumerate() {
@@ -169,7 +169,7 @@ fn trims<'a, 'c>(hosts: &'c [NodeHost<'a>], out: &mut Outcome) -> Vec<Trim<'a, '
     found
 }
 
-/// The runs of a trim after the moment at which the cluster was asked, on its host's own clock.
+/// Returns the runs of a trim after the cluster was queried, in its host's time zone.
 fn runs_of(cx: &ClusterContext<'_>, trim: &Trim<'_, '_>, out: &mut Outcome) -> Vec<Run> {
     let clock = HostClock::of(trim.host.context.host);
     let until = cx.now.checked_add(AHEAD).unwrap_or(cx.now);
@@ -199,7 +199,7 @@ fn runs_of(cx: &ClusterContext<'_>, trim: &Trim<'_, '_>, out: &mut Outcome) -> V
     }
 }
 
-/// The trims of a collision, one for each host.
+/// Returns the trims of a collision, one per host.
 fn hosts_of<'a, 'c, 't>(trims: &'t [Trim<'a, 'c>], collision: &Collision) -> Vec<&'t Trim<'a, 'c>> {
     let mut met: Vec<&Trim<'a, 'c>> = Vec::new();
     for trim in collision.jobs.iter().filter_map(|&index| trims.get(index)) {
@@ -277,7 +277,7 @@ fn report(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_cluster::{TestCluster, sound};
+    use crate::test_cluster::{TestCluster, assert_well_formed};
     use crate::test_host::{TestHost, nvme, only};
     use crate::test_jobs::{LISTED_IN, cron_weekly, fstrim_timer, jobs, timer};
     use facts::Host;
@@ -299,7 +299,7 @@ mod tests {
     fn check_of(hosts: &[Host]) -> Outcome {
         let hosts: Vec<&Host> = hosts.iter().collect();
         let outcome = TestCluster::new().check_with(&RULE, &hosts);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         outcome
     }
 
@@ -329,8 +329,8 @@ mod tests {
     }
 
     #[test]
-    fn each_clock_counts() {
-        // 02:00 UTC both.
+    fn each_host_uses_its_own_zone() {
+        // Both are at 02:00 UTC.
         let mut berlin = at("es-2", "Sun *-*-* 03:00");
         berlin.time_zone = Some("Europe/Berlin".to_owned());
         let utc = at("es-1", "Sun *-*-* 02:00");

@@ -60,17 +60,17 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Host(check),
 };
 
-/// How Btrfs compresses here.
+/// How Btrfs compresses on a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Compression<'a> {
     Off,
-    /// The method, `zlib` where none is named.
+    /// The method, `zlib` if none is given.
     Tried(&'a str),
     Forced(&'a str),
 }
 
 impl Compression<'_> {
-    /// The last option wins, as in the kernel.
+    /// The last option takes precedence, as in the kernel.
     fn of(mount: &Mount) -> Compression<'_> {
         mount
             .options
@@ -157,11 +157,11 @@ fn with_kernel(cx: &Context<'_>, mut finding: Finding, risk: Option<Risk>) -> Fi
     finding
 }
 
-/// What a kernel does to Btrfs.
+/// A risk of Btrfs on some kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Risk {
     text: &'static str,
-    /// The kernel's version tells that it has the fault.
+    /// Whether the kernel's version is certain to be affected.
     is_certain: bool,
 }
 
@@ -171,7 +171,7 @@ const BALANCE_RISK: &str = "From Linux 5.1 to 5.4.13 writes during a balance cou
     metadata and lose the filesystem.";
 
 /// First stable releases with commit 8e928218780e, "Btrfs: fix corruption reading shared and
-/// compressed extents after hole punching"; all from 5.1 on have it.
+/// compressed extents after hole punching"; all releases from 5.1 on have it.
 const COMPRESSION_FIXED_IN: &[(u32, u32, u32)] = &[
     (3, 16, 70),
     (3, 18, 137),
@@ -182,7 +182,7 @@ const COMPRESSION_FIXED_IN: &[(u32, u32, u32)] = &[
     (5, 0, 4),
 ];
 
-/// What Btrfs risks on a kernel; `None` where nothing is known.
+/// Returns the risk of Btrfs on a kernel; `None` if none is known.
 fn kernel_risk(release: &str, compresses: bool) -> Option<Risk> {
     let mut numbers = release
         .split(|c: char| !c.is_ascii_digit())
@@ -199,14 +199,14 @@ fn kernel_risk(release: &str, compresses: bool) -> Option<Risk> {
         // Fixed by commit 6282675e6708, "btrfs: relocation: fix reloc_root lifespan and access".
         (BALANCE_RISK, version < (5, 4, 14))
     };
-    // Debian, Ubuntu and Red Hat count their builds behind a third number that stays 0
-    // (`5.4.0-150-generic`), whatever fixes they took over.
+    // Debian, Ubuntu and Red Hat append their build number to a third number that stays 0
+    // (`5.4.0-150-generic`), regardless of which fixes they backported.
     let is_certain = patch > 0 || !release.contains('-');
     is_affected.then_some(Risk { text, is_certain })
 }
 
 /// Whether the server writes the denser columns of Lucene 7: Elasticsearch from 6, OpenSearch
-/// always. `None` where the version is unknown.
+/// always. `None` if the version is unknown.
 fn has_dense_columns(store: &Store) -> Option<bool> {
     if store.engine == StoreEngine::Opensearch {
         return Some(true);
@@ -270,7 +270,7 @@ fn under_lucene(volume: &Volume<'_>, store: &Store, compression: Compression<'_>
     finding
 }
 
-/// What the option in force saves.
+/// Describes the savings of the option in effect.
 fn saving(compression: Compression<'_>, dense: Option<bool>) -> &'static str {
     match (compression, dense) {
         (Compression::Forced("zstd" | "zlib"), Some(true)) => "saves about a third",
@@ -303,7 +303,7 @@ fn force_zstd(mount: &Mount, compression: Compression<'_>, dense: Option<bool>) 
         Some(false) => "0.47 of the size (Elasticsearch 5.6.16)",
         _ => "0.66 of the size (Elasticsearch 6.8.23)",
     };
-    // Options come from the host; only words that mean something to Btrfs go into a command.
+    // Options come from the host; only values that Btrfs knows go into a command.
     let undo = match compression {
         Compression::Tried(method @ ("lzo" | "zlib" | "zstd")) => {
             format!("mount -o remount,compress={method} {point}")
@@ -385,7 +385,7 @@ mod tests {
             title("rw,compress=zstd:3", "8.11.0"),
             "Btrfs with compress=zstd: not forced, it saves nothing"
         );
-        // The last option is in force.
+        // The last option is in effect.
         assert!(title("rw,compress=lzo,compress-force=zlib", "6.8.23").contains("force=zlib"));
         assert!(title("rw,compress=no", "6.8.23").contains("without compression"));
     }
@@ -417,7 +417,7 @@ mod tests {
             ("rw", "5.4.13", Severity::Warning),
             ("rw", "5.4.14", Severity::Info),
             ("rw,compress=zstd", "6.1.0-40-amd64", Severity::Info),
-            // The version does not tell.
+            // The version is not conclusive.
             ("rw", "5.4.0-150-generic", Severity::Info),
             ("rw,compress=zstd", "3.10.0-1160.el7.x86_64", Severity::Info),
         ] {

@@ -132,7 +132,8 @@ fn copy_on_write(volume: &Volume<'_>, path: &str) -> Finding {
     finding
 }
 
-/// The attribute works for files made after it was set, so the data is copied into a new directory.
+/// The attribute only applies to files created after it was set, so the data is copied into a new
+/// directory.
 fn recreate_without_cow(mount: &Mount, path: &str) -> Remedy {
     let text = "Or stop mongod and copy its data into a new directory that has the attribute C \
                 from the start.";

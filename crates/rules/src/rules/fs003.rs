@@ -41,8 +41,8 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
-    // Access times are a matter of the mount that a path goes through, not of the filesystem, so
-    // bind mounts count on their own here.
+    // Access times depend on the mount that a path goes through, not on the filesystem, so bind
+    // mounts are checked separately here.
     for mount in &cx.host.mounts {
         let stores = cx.stores_on(mount);
         let Some(device) = cx.host.device_of(mount) else {
@@ -57,7 +57,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
 
 fn is_strict(mount: &Mount) -> bool {
     let has = |option| mount.has_option(option);
-    // Without rw the options are not those of the kernel, or the mount is read-only.
+    // Without rw, the options are not the kernel's, or the mount is read-only.
     has("rw")
         && !["ro", "noatime", "relatime", "lazytime"]
             .into_iter()
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn fstab_is_mended_as_well() {
+    fn fstab_is_fixed_as_well() {
         let command = |options: &str| {
             let outcome = TestHost::new()
                 .device(nvme("nvme0n1"))

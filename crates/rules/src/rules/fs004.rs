@@ -47,15 +47,15 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Host(check),
 };
 
-/// Unit of XFS' `sunit` and `swidth` mount options, xfs(5).
+/// Unit of the XFS mount options `sunit` and `swidth`; see xfs(5).
 const XFS_UNIT_BYTES: u64 = 512;
 
-/// Stripes of an array.
+/// The stripe geometry of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stripes {
-    /// What goes to one drive before the next one's turn.
+    /// Bytes written to one drive before moving on to the next.
     chunk_bytes: u64,
-    /// Data of a full stripe.
+    /// Bytes of data in a full stripe.
     width_bytes: u64,
 }
 
@@ -68,7 +68,7 @@ impl Stripes {
         })
     }
 
-    /// From the queue: the chunk and the full stripe.
+    /// Derives the stripes from the queue: the chunk and the full stripe.
     fn of_queue(device: &BlockDevice) -> Option<Self> {
         let limits = device.io_limits?;
         let (chunk, width) = (limits.minimum_bytes?, limits.optimal_bytes?);
@@ -79,40 +79,40 @@ impl Stripes {
     }
 }
 
-/// Whether a device spreads data over drives in turn.
+/// Whether a device stripes data over drives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Striping {
-    /// It does not.
+    /// It does not stripe.
     No,
-    /// It does, and neither its facts nor its queue tell how.
+    /// It stripes, but neither its facts nor its queue give the geometry.
     Unknown,
-    /// It does.
+    /// It stripes with this geometry.
     By(Stripes),
 }
 
 impl Striping {
-    /// From the device's own facts, else from its queue.
+    /// Uses the device's own facts, otherwise its queue.
     fn of(own: Option<Stripes>, device: &BlockDevice) -> Self {
         own.or_else(|| Stripes::of_queue(device))
             .map_or(Self::Unknown, Self::By)
     }
 }
 
-/// A striped layer that was found below a filesystem.
+/// A striped layer below a filesystem.
 struct Array<'a> {
     device: &'a BlockDevice,
     striping: Striping,
-    /// A partition between the filesystem and the array.
+    /// The partition between the filesystem and the array, if any.
     partition: Option<&'a BlockDevice>,
 }
 
-/// What the filesystem believes.
+/// The stripes that the filesystem is configured for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Belief {
+enum KnownStripes {
     Nothing,
-    /// XFS: both values, in bytes.
+    /// XFS: chunk and full stripe.
     Xfs(Stripes),
-    /// ext4: the full stripe only, in bytes.
+    /// ext4: only the full stripe, in bytes.
     Ext4(u64),
 }
 
@@ -137,22 +137,22 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             continue;
         };
         misaligned_partition(volume, &array, stripes, out);
-        match belief(volume.mount) {
+        match known_stripes(volume.mount) {
             Err(needs) => out.skipped.push(Skipped::new(
                 format!("{} on {}", RULE.id, wording::mount_point(volume)),
                 "the stripes that the filesystem knows could not be told",
                 Some(needs),
             )),
-            Ok(belief) if !agrees(belief, stripes) => {
+            Ok(known) if !agrees(known, stripes) => {
                 out.findings
-                    .push(disagreement(volume, &array, stripes, belief));
+                    .push(disagreement(volume, &array, stripes, known));
             }
             Ok(_) => {}
         }
     }
 }
 
-/// The first striped layer below a mount, as long as there is only one way down.
+/// Returns the first striped layer below a mount, provided that each layer has only one below it.
 fn array_below<'a>(volume: &Volume<'a>) -> Option<Array<'a>> {
     let stack = &volume.stack;
     let mut at = 0;
@@ -184,8 +184,8 @@ fn array_below<'a>(volume: &Volume<'a>) -> Option<Array<'a>> {
     }
 }
 
-/// Layers that map a range to a range: a partition, one linear segment, dm-crypt. Without the table
-/// dm-crypt and LVM with one device below are taken for such.
+/// Whether a layer maps a range to a single range: a partition, one linear segment, dm-crypt.
+/// Without the table, dm-crypt and LVM with one device below are assumed to do so.
 fn passes_stripes_through(device: &BlockDevice) -> bool {
     match &device.kind {
         DeviceKind::Partition { .. } => true,
@@ -215,7 +215,7 @@ fn striping(device: &BlockDevice) -> Striping {
                 Some("raid0") => 0,
                 Some("raid4" | "raid5") => 1,
                 Some("raid6") => 2,
-                // Depends on the layout; the queue knows.
+                // Depends on the layout, which the queue reflects.
                 Some("raid10") => return Striping::of(None, device),
                 _ => return Striping::No,
             };
@@ -244,8 +244,9 @@ fn striping(device: &BlockDevice) -> Striping {
     }
 }
 
-/// What the filesystem believes; an error names what would tell.
-fn belief(mount: &Mount) -> Result<Belief, &'static str> {
+/// Returns the stripes the filesystem is configured for; the error is what would be needed to know
+/// them.
+fn known_stripes(mount: &Mount) -> Result<KnownStripes, &'static str> {
     let option = |name: &str| -> Result<Option<u64>, &'static str> {
         mount
             .option_value(name)
@@ -263,24 +264,24 @@ fn belief(mount: &Mount) -> Result<Belief, &'static str> {
                     ..
                 }),
             ) => (Some(stripe_unit_bytes), Some(stripe_width_bytes)),
-            // The kernel shows them wherever they are not 0.
+            // The kernel shows the options unless they are 0.
             (unit, width, _) => (
                 unit.unwrap_or(0).checked_mul(XFS_UNIT_BYTES),
                 width.unwrap_or(0).checked_mul(XFS_UNIT_BYTES),
             ),
         };
         return match unit.zip(width) {
-            Some((0, _) | (_, 0)) => Ok(Belief::Nothing),
-            Some((chunk_bytes, width_bytes)) => Ok(Belief::Xfs(Stripes {
+            Some((0, _) | (_, 0)) => Ok(KnownStripes::Nothing),
+            Some((chunk_bytes, width_bytes)) => Ok(KnownStripes::Xfs(Stripes {
                 chunk_bytes,
                 width_bytes,
             })),
             None => Err("readable mount options"),
         };
     }
-    // The kernel shows `stripe` wherever it is above 1 block.
+    // The kernel shows `stripe` if it is above 1 block.
     let Some(blocks) = option("stripe")?.filter(|&blocks| blocks > 0) else {
-        return Ok(Belief::Nothing);
+        return Ok(KnownStripes::Nothing);
     };
     let block_bytes = match (mount.geometry, mount.usage) {
         (Some(FsGeometry::Ext4 { block_bytes, .. }), _) => block_bytes,
@@ -289,19 +290,19 @@ fn belief(mount: &Mount) -> Result<Belief, &'static str> {
     };
     blocks
         .checked_mul(block_bytes)
-        .map(Belief::Ext4)
+        .map(KnownStripes::Ext4)
         .ok_or("readable mount options")
 }
 
-/// Multiples are fine: whole stripes stay whole.
-fn agrees(belief: Belief, stripes: Stripes) -> bool {
-    match belief {
-        Belief::Nothing => false,
-        Belief::Xfs(own) => {
+/// Whether the geometries agree. Multiples are fine, because whole stripes stay whole.
+fn agrees(known: KnownStripes, stripes: Stripes) -> bool {
+    match known {
+        KnownStripes::Nothing => false,
+        KnownStripes::Xfs(own) => {
             own.chunk_bytes.is_multiple_of(stripes.chunk_bytes)
                 && own.width_bytes.is_multiple_of(stripes.width_bytes)
         }
-        Belief::Ext4(width) => width.is_multiple_of(stripes.width_bytes),
+        KnownStripes::Ext4(width) => width.is_multiple_of(stripes.width_bytes),
     }
 }
 
@@ -317,7 +318,7 @@ fn disagreement(
     volume: &Volume<'_>,
     array: &Array<'_>,
     stripes: Stripes,
-    belief: Belief,
+    known: KnownStripes,
 ) -> Finding {
     let name = discard_remedy::name_of(array.device);
     let fs_name = if volume.mount.fs_type == "xfs" {
@@ -325,16 +326,16 @@ fn disagreement(
     } else {
         "ext4"
     };
-    let known = match belief {
-        Belief::Nothing => None,
-        Belief::Xfs(own) => Some(format!(
+    let described = match known {
+        KnownStripes::Nothing => None,
+        KnownStripes::Xfs(own) => Some(format!(
             "chunks of {} and stripes of {}",
             units::bytes(own.chunk_bytes),
             units::bytes(own.width_bytes)
         )),
-        Belief::Ext4(width) => Some(format!("stripes of {}", units::bytes(width))),
+        KnownStripes::Ext4(width) => Some(format!("stripes of {}", units::bytes(width))),
     };
-    let title = match known {
+    let title = match described {
         None => format!("{fs_name} does not know the stripes of {name}"),
         Some(_) => format!("{fs_name} is set to other stripes than {name} has"),
     };
@@ -346,15 +347,15 @@ fn disagreement(
          first.",
         units::bytes(stripes.chunk_bytes),
         units::bytes(stripes.width_bytes),
-        match known {
+        match described {
             None => "knows of none".to_owned(),
-            Some(known) => format!("reckons with {known}"),
+            Some(described) => format!("reckons with {described}"),
         }
     );
     finding.evidence.extend(array_evidence(array.device));
     finding.remedy = match volume.mount.fs_type.as_str() {
-        "xfs" => vec![xfs_remedy(volume, stripes, belief)],
-        _ => vec![ext4_remedy(volume, stripes, belief)],
+        "xfs" => vec![xfs_remedy(volume, stripes, known)],
+        _ => vec![ext4_remedy(volume, stripes, known)],
     };
     finding
 }
@@ -386,12 +387,12 @@ fn array_evidence(device: &BlockDevice) -> Vec<Evidence> {
     evidence
 }
 
-fn xfs_remedy(volume: &Volume<'_>, stripes: Stripes, belief: Belief) -> Remedy {
+fn xfs_remedy(volume: &Volume<'_>, stripes: Stripes, known: KnownStripes) -> Remedy {
     let unit = stripes.chunk_bytes / XFS_UNIT_BYTES;
     let width = stripes.width_bytes / XFS_UNIT_BYTES;
     // xfs(5): a new unit must be the old one times a power of two, and 0 cannot be changed.
-    let can_change = match belief {
-        Belief::Xfs(own) => {
+    let can_change = match known {
+        KnownStripes::Xfs(own) => {
             stripes.chunk_bytes.is_multiple_of(own.chunk_bytes)
                 && (stripes.chunk_bytes / own.chunk_bytes).is_power_of_two()
         }
@@ -401,8 +402,8 @@ fn xfs_remedy(volume: &Volume<'_>, stripes: Stripes, belief: Belief) -> Remedy {
         let mount = volume.mount;
         let point = operand(&mount.mount_point);
         let source = quote(&mount.source);
-        let before = match belief {
-            Belief::Xfs(own) => format!(
+        let before = match known {
+            KnownStripes::Xfs(own) => format!(
                 "umount {point} &&\nmount -o sunit={},swidth={} {source} {point}",
                 own.chunk_bytes / XFS_UNIT_BYTES,
                 own.width_bytes / XFS_UNIT_BYTES
@@ -427,7 +428,7 @@ fn xfs_remedy(volume: &Volume<'_>, stripes: Stripes, belief: Belief) -> Remedy {
     .risk("mkfs.xfs destroys what is on the device.")
 }
 
-fn ext4_remedy(volume: &Volume<'_>, stripes: Stripes, belief: Belief) -> Remedy {
+fn ext4_remedy(volume: &Volume<'_>, stripes: Stripes, known: KnownStripes) -> Remedy {
     let text = "Tell the filesystem, for now and for later mounts.";
     let block_bytes = volume.mount.usage.map_or(0, |usage| usage.block_bytes);
     if block_bytes == 0 || !stripes.chunk_bytes.is_multiple_of(block_bytes) {
@@ -439,8 +440,8 @@ fn ext4_remedy(volume: &Volume<'_>, stripes: Stripes, belief: Belief) -> Remedy 
     let in_blocks = |bytes: u64| bytes / block_bytes;
     let device = quote(&volume.stack.top().dev_path());
     let point = operand(&volume.mount.mount_point);
-    let before = match belief {
-        Belief::Ext4(width) => in_blocks(width),
+    let before = match known {
+        KnownStripes::Ext4(width) => in_blocks(width),
         _ => 0,
     };
     let width = in_blocks(stripes.width_bytes);
@@ -511,7 +512,7 @@ mod tests {
     use super::*;
     use crate::test_host::*;
 
-    /// RAID 5 of four drives with chunks of 64 KiB, as mkfs.xfs finds it: 128 and 384 units.
+    /// RAID 5 of four drives with chunks of 64 KiB, as detected by mkfs.xfs: 128 and 384 units.
     fn raid5(options: &str, fs_type: &str) -> TestHost {
         let mut array = md(
             "md5",
@@ -531,7 +532,7 @@ mod tests {
     fn what_mkfs_finds_is_right() {
         for (options, fs_type) in [
             ("rw,sunit=128,swidth=384", "xfs"),
-            // Twice the stripe is whole stripes as well.
+            // Twice the stripe still consists of whole stripes.
             ("rw,sunit=256,swidth=768", "xfs"),
             // 192 KiB in blocks of 4 KiB.
             ("rw,stripe=48", "ext4"),
@@ -626,7 +627,7 @@ mod tests {
                 .check(&RULE)
         };
         assert_eq!(on(1 << 20), Outcome::default());
-        // The old 63 sectors.
+        // The traditional offset of 63 sectors.
         assert_eq!(only(&on(63 * 512)).device.as_deref(), Some("md5p1"));
     }
 

@@ -18,7 +18,7 @@
 //! the option out of /etc/fstab and mount again.
 //!
 //! ## Risk
-//! On drives without power-loss protection fsync becomes as slow as it is when it is true.
+//! On drives without power-loss protection fsync becomes slower, because it then really flushes the cache.
 //!
 //! ## When it is silent
 //! With barriers, the default everywhere. Whether a battery backs the cache cannot be seen from here:
@@ -42,7 +42,7 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Host(check),
 };
 
-/// Where XFS no longer knows `barrier` and `nobarrier`.
+/// Linux version from which XFS no longer supports `barrier` and `nobarrier`.
 const XFS_WITHOUT_OPTION: (u32, u32) = (4, 19);
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
@@ -72,7 +72,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     }
 }
 
-/// The option that switches barriers off, if the last word on them does.
+/// Returns the option that switches barriers off, if the last option about them does.
 fn barriers_off(mount: &Mount) -> Option<&str> {
     let option = mount.options.iter().rev().find(|option| {
         let key = option.split('=').next();
@@ -135,7 +135,7 @@ fn mounted(cx: &Context<'_>, volume: &Volume<'_>, option: &str) -> Finding {
     finding
 }
 
-/// Barriers on by a remount, and in fstab where that switches them off.
+/// Enables barriers by a remount, and in fstab if that switches them off.
 fn switch_on(
     cx: &Context<'_>,
     mount: &Mount,
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn fstab_is_mended_as_well() {
+    fn fstab_is_fixed_as_well() {
         let outcome = on("ext4", "rw,nobarrier")
             .with(|host| {
                 let fs_type = "ext4".to_owned();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_is_in_force() {
+    fn the_last_option_is_in_effect() {
         assert_eq!(
             on("ext4", "rw,nobarrier,barrier=1").check(&RULE).findings,
             []
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn xfs_refuses_the_word_on_new_kernels() {
+    fn xfs_rejects_the_option_on_new_kernels() {
         let with = |kernel: &str| {
             on("xfs", "rw,relatime")
                 .with(|host| {

@@ -3,12 +3,12 @@
 //! ## What it finds
 //! Two or more heavy jobs (a trim, a scrub, a RAID check, a backup, a drive's long self-test) whose
 //! starts fall together within the next five weeks, a quarter of an hour apart at most, or that
-//! stand in one cron directory and so run one after the other in one go.
+//! are in the same cron directory and therefore run back to back.
 //!
 //! ## Why it hurts
 //! Each of them alone is hard on the drives; together they take longer than one after the other, and
-//! the store beneath them waits longest. Defaults meet: Sunday night and Monday 00:00 are everybody's
-//! choice. And when throughput drops every Sunday, nobody can tell which of the jobs that start
+//! the store beneath them waits longest. Defaults coincide: Sunday night and Monday 00:00 are common
+//! choices. And when throughput drops every Sunday, nobody can tell which of the jobs that start
 //! together does it: move them apart first.
 //!
 //! ## Evidence
@@ -49,16 +49,16 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Host(check),
 };
 
-/// How far it is looked ahead: every weekday meets every first of a month or first Sunday once.
+/// How far ahead to look: every weekday meets every first of a month or first Sunday once.
 const AHEAD: SignedDuration = SignedDuration::from_hours(35 * 24);
-/// Starts closer than this are one moment, in seconds.
+/// Starts closer than this count as simultaneous, in seconds.
 const SLACK_S: f64 = 15.0 * 60.0;
-/// Jobs that run more often than this are background noise, not an event.
+/// Jobs that run more often than this are background load rather than events.
 const PERIOD_MIN_S: f64 = 12.0 * 3600.0;
-/// More groups than this are not compared with each other, and more meetings not reported.
+/// Maximum number of groups compared with each other, and of meetings reported.
 const GROUPS_MAX: usize = 100;
 
-/// Jobs that one line of a crontab starts together, or one job.
+/// Jobs started together by one crontab line, or a single job.
 struct Group<'a> {
     /// `cron.weekly`, or the job's name.
     name: &'a str,
@@ -105,7 +105,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     }
     let mut reported: Vec<Vec<usize>> = Vec::new();
     for collision in collisions.groups {
-        // Larger groups come first; a pair that also meets alone adds nothing.
+        // Larger groups come first; a pair that also meets separately adds nothing.
         let is_part = reported
             .iter()
             .any(|known| collision.jobs.iter().all(|index| known.contains(index)));
@@ -114,7 +114,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         }
         let met: Vec<&Group<'_>> = collision.jobs.iter().map(|&index| &groups[index]).collect();
         let jobs: Vec<DiskJob<'_>> = met.iter().flat_map(|g| g.jobs.iter().copied()).collect();
-        // The same trim twice is SCHED002's.
+        // The same trim by two jobs is covered by SCHED002.
         if different_work(&jobs) {
             report_meeting(cx, &clock, &collision, &met, out);
             reported.push(collision.jobs);
@@ -128,7 +128,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     }
 }
 
-/// The runs of a group in the weeks to come.
+/// Returns the runs of a group in the coming weeks.
 fn runs_of(cx: &Context<'_>, clock: &HostClock, group: &Group<'_>, out: &mut Outcome) -> Vec<Run> {
     let job = group.jobs[0].job;
     let until = cx.now.checked_add(AHEAD).unwrap_or(cx.now);
@@ -151,7 +151,7 @@ fn runs_of(cx: &Context<'_>, clock: &HostClock, group: &Group<'_>, out: &mut Out
     }
 }
 
-/// Whether at least two heavy kinds of work are among these jobs.
+/// Whether these jobs do at least two kinds of heavy work.
 fn different_work(jobs: &[DiskJob<'_>]) -> bool {
     let mut heavy = jobs.iter().filter(|disk| disk.work.is_heavy());
     let Some(first) = heavy.next() else {
@@ -160,7 +160,7 @@ fn different_work(jobs: &[DiskJob<'_>]) -> bool {
     heavy.any(|other| (other.work, other.program) != (first.work, first.program))
 }
 
-/// Puts scripts of one directory together and leaves out groups without heavy work.
+/// Groups scripts in the same directory and drops groups without heavy work.
 fn group<'a>(all: &[DiskJob<'a>]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for disk in all {
@@ -217,7 +217,7 @@ fn severity(cx: &Context<'_>, certain: bool) -> Severity {
     }
 }
 
-/// Heavy scripts in one directory.
+/// Reports heavy scripts in one directory.
 fn report_directory(cx: &Context<'_>, group: &Group<'_>, out: &mut Outcome) {
     let mut finding = wording::about_host(
         &RULE,
@@ -293,7 +293,7 @@ mod tests {
     use crate::test_host::{TestHost, md, nvme, only};
     use crate::test_jobs::{LISTED_IN, anacron, cron_job, cron_weekly, fstrim_timer, jobs, timer};
 
-    /// A mirror with Btrfs, so that a trim, a RAID check and a scrub have something to do.
+    /// A mirror with Btrfs, so that a trim, a RAID check and a scrub have something to work on.
     fn host(list: Vec<Job>) -> TestHost {
         TestHost::new()
             .devices([nvme("nvme0n1"), nvme("nvme1n1")])
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_all_the_time_is_no_event() {
+    fn frequent_jobs_are_ignored() {
         let outcome = host(vec![
             trim_at("Sun *-*-* 03:00:00"),
             cron_job("/etc/cron.d/b:1", "*/10 * * * *", "rsync"),
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn anacrons_time_is_not_known_well_enough_to_meet() {
+    fn anacron_times_are_too_imprecise_to_meet() {
         let mut weekly = cron_weekly("fstrim", "fstrim --all");
         weekly.triggers = vec![anacron("7", "cron.weekly")];
         let outcome = host(vec![
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn debian_12_as_it_comes_is_silent() {
+    fn stock_debian_12_is_silent() {
         let outcome = host(vec![
             fstrim_timer(),
             timer("e2scrub_all.timer", "Sun *-*-* 03:10:00", "e2scrub_all"),

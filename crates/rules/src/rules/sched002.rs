@@ -19,7 +19,7 @@
 //! crontab, put `test -x /usr/sbin/anacron ||` before `run-parts`.
 //!
 //! ## Risk
-//! See that the one that is kept reaches all that the other did (TRIM006).
+//! Make sure that the one you keep reaches everything that the other did (TRIM006).
 //!
 //! ## When it is silent
 //! Where a guard or a condition holds one of the two back; for two trims of which one is for every
@@ -41,7 +41,7 @@ use facts::{Evidence, Remedy, Severity, Skipped};
 
 pub(crate) const RULE: Rule = Rule {
     id: "SCHED002",
-    title: "cron.weekly and anacron or a timer both run the same job",
+    title: "one job started by two schedulers",
     source: include_str!("sched002.rs"),
     check: Check::Host(check),
 };
@@ -59,7 +59,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     }
 }
 
-/// Severity of something done twice: heavy work beside a store is a warning.
+/// Returns the severity of duplicated work: heavy work on a host with a store is a warning.
 fn severity(cx: &Context<'_>, is_heavy: bool) -> Severity {
     if is_heavy && !cx.host.stores.is_empty() {
         Severity::Warning
@@ -68,7 +68,7 @@ fn severity(cx: &Context<'_>, is_heavy: bool) -> Severity {
     }
 }
 
-/// Scripts of one directory that cron and anacron both start: one finding for each directory.
+/// Reports scripts in a directory that both cron and anacron start, one finding per directory.
 fn by_cron_and_anacron(cx: &Context<'_>, disk_jobs: &[DiskJob<'_>], out: &mut Outcome) {
     let active = || {
         let jobs = cx.host.jobs.iter().flatten();
@@ -152,7 +152,7 @@ fn cron_line(trigger: &Trigger) -> Option<&str> {
     }
 }
 
-/// Two trim jobs of the same kind that reach the same mounts.
+/// Reports two trim jobs of the same kind that reach the same mounts.
 fn trims_twice(cx: &Context<'_>, trims: &TrimJobs<'_>, out: &mut Outcome) {
     let active: Vec<&TrimJob<'_>> = trims.active().take(PAIRED_JOBS_MAX).collect();
     for (index, first) in active.iter().enumerate() {
@@ -184,14 +184,14 @@ fn trims_twice(cx: &Context<'_>, trims: &TrimJobs<'_>, out: &mut Outcome) {
     }
 }
 
-/// More jobs for the same work than this are not compared with each other.
+/// Maximum number of jobs for the same work compared with each other.
 const PAIRED_JOBS_MAX: usize = 16;
 
-/// The same check or scrub by a cron job and by a timer.
+/// Reports the same check or scrub by both a cron job and a timer.
 fn work_twice(cx: &Context<'_>, disk_jobs: &[DiskJob<'_>], work: DiskWork, out: &mut Outcome) {
     let of_work = || disk_jobs.iter().filter(|disk| disk.work == work);
     for cron in of_work().filter(|disk| disk_jobs::is_started_by_cron(disk.job)) {
-        // One timer stands for all of a family: mdcheck_continue goes on where mdcheck_start ended.
+        // One timer represents a family: mdcheck_continue resumes where mdcheck_start ended.
         let timer = of_work().find(|disk| disk.job.timer.is_some() && is_same(cron, disk));
         if let Some(timer) = timer {
             report_pair(
@@ -205,7 +205,8 @@ fn work_twice(cx: &Context<'_>, disk_jobs: &[DiskJob<'_>], work: DiskWork, out: 
     }
 }
 
-/// checkarray, raid-check and mdcheck all check every RAID; scrubs differ by their program.
+/// Whether two jobs do the same work: checkarray, raid-check and mdcheck all check every RAID;
+/// scrubs differ by program.
 fn is_same(a: &DiskJob<'_>, b: &DiskJob<'_>) -> bool {
     let bare = |program: &str| program.trim_end_matches("_cron").to_owned();
     a.work == DiskWork::RaidCheck || bare(a.program) == bare(b.program)
@@ -235,7 +236,7 @@ fn report_pair(severity: Severity, (first, second): (&Job, &Job), what: &str, ou
                 }),
         );
     }
-    // The timer can be moved by an override and shows its runs in `systemctl list-timers`.
+    // The timer can be moved by an override and lists its runs in `systemctl list-timers`.
     let drop = if first.timer.is_none() { first } else { second };
     finding.remedy.push(trim_remedy::stop_second(drop));
     out.findings.push(finding);
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_beside_the_timer() {
+    fn a_script_and_the_timer() {
         let outcome =
             host(vec![cron_weekly("fstrim", "fstrim --all"), fstrim_timer()]).check(&RULE);
         let finding = only(&outcome);
@@ -328,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_back_or_switched_off_is_not_done_twice() {
+    fn inactive_jobs_are_not_duplicates() {
         let mut guarded = cron_weekly("fstrim", "fstrim --all");
         guarded.held_back_by = vec!["test -e /run/systemd/system".to_owned()];
         assert_eq!(

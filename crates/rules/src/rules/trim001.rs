@@ -41,8 +41,8 @@
 //!
 //! ## When it is silent
 //! Where there is nothing to trim: hard disks, network disks and a cloud's virtual disks that take no
-//! discards, read-only filesystems. Where discards were switched off by hand (TRIM009), where the kernel blocklists the
-//! drive's firmware (TRIM010), where a layer takes discards and swallows them (TRIM008).
+//! discards, read-only filesystems. Where discards were switched off by hand (TRIM009), where the kernel
+//! blocklists the drive's firmware (TRIM010), where a layer takes discards and swallows them (TRIM008).
 //!
 //! ## References
 //! - cryptsetup-refresh(8), crypttab(5), lvmthin(7), fstrim(8), `sg_vpd`(8)
@@ -66,7 +66,7 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Host(check),
 };
 
-/// More layers at fault below one mount than this are counted, not listed.
+/// Maximum number of layers at fault listed per mount; further ones are counted.
 const FAULTS_MAX: usize = 8;
 
 pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
@@ -81,7 +81,7 @@ pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
         let faults: Vec<Fault<'_>> = path
             .faults
             .iter()
-            .filter(|fault| !fault.swallows && is_worth_naming(cx.host, &volume.stack, fault))
+            .filter(|fault| !fault.swallows && is_reportable(cx.host, &volume.stack, fault))
             .cloned()
             .collect();
         if !faults.is_empty() {
@@ -94,9 +94,8 @@ pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
     }
 }
 
-/// Whether there is something to be trimmed behind this fault, and another rule does not speak of
-/// it.
-fn is_worth_naming(host: &Host, stack: &Stack<'_>, fault: &Fault<'_>) -> bool {
+/// Whether there is something to trim behind this fault, and no other rule covers it.
+fn is_reportable(host: &Host, stack: &Stack<'_>, fault: &Fault<'_>) -> bool {
     match fault.cause {
         Cause::SwitchedOff { .. } | Cause::Blocklisted => return false,
         _ if !fault.is_drive => return true,
@@ -106,11 +105,12 @@ fn is_worth_naming(host: &Host, stack: &Stack<'_>, fault: &Fault<'_>) -> bool {
     let drive = medium::of_drive(platform, fault.device);
     drive.is_flash()
         || match drive.place {
-            // A cloud's virtual disks are the provider's business.
+            // A cloud's virtual disks are the provider's responsibility.
             Place::Virtual => platform.cloud.is_none(),
             Place::Usb => true,
             Place::Network => false,
-            // One hard disk below dm makes the whole volume refuse, the flash beside it included.
+            // A single hard disk below dm makes the whole volume refuse, including any flash next
+            // to it.
             Place::Local | Place::InstanceStore => has_flash_that_takes(host, stack),
         }
 }
@@ -125,9 +125,9 @@ fn has_flash_that_takes(host: &Host, stack: &Stack<'_>) -> bool {
 fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
     let volume = group.volume;
     let faults = &group.item;
-    let also = &volume.discards.also;
+    let masked = &volume.discards.masked_faults;
     let first = &faults[0];
-    // Backup disks and memory cards: mostly nothing can be done about them.
+    // Backup disks and memory cards: usually nothing can be done about them.
     let is_pluggable = |leaf: &BlockDevice| {
         leaf.kind == DeviceKind::Mmc || medium::of_drive(&host.platform, leaf).place == Place::Usb
     };
@@ -147,7 +147,7 @@ fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
     let mut finding = wording::about_volume(&RULE, severity, volume, title);
     finding.subject = shell::printable(&first.device.dev_path());
     finding.device = Some(first.device.name.clone());
-    finding.why = why(host, volume, first, also);
+    finding.why = why(host, volume, first, masked);
     for fault in faults.iter().take(FAULTS_MAX) {
         finding.evidence.extend(discard_path::evidence_of(fault));
     }
@@ -165,12 +165,12 @@ fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
     finding.evidence.extend(wording::medium_evidence(volume));
     finding.evidence.extend(group.others_as_evidence());
     finding.evidence.dedup();
-    finding.remedy = remedies(host, volume, faults, also);
+    finding.remedy = remedies(host, volume, faults, masked);
     finding
 }
 
-/// What is found below the layer at fault, and what follows from it.
-fn why(host: &Host, volume: &Volume<'_>, fault: &Fault<'_>, also: &[Fault<'_>]) -> String {
+/// Explains what is below the layer at fault, and the consequences.
+fn why(host: &Host, volume: &Volume<'_>, fault: &Fault<'_>, masked: &[Fault<'_>]) -> String {
     let platform = &host.platform;
     let drives: Vec<Drive> = volume
         .stack
@@ -192,8 +192,8 @@ fn why(host: &Host, volume: &Volume<'_>, fault: &Fault<'_>, also: &[Fault<'_>]) 
         "{} {effect} `fstrim --all` and fstrim.timer skip it silently.",
         discard_remedy::reason(fault)
     );
-    if !also.is_empty() {
-        let names: Vec<String> = also
+    if !masked.is_empty() {
+        let names: Vec<String> = masked
             .iter()
             .map(|fault| discard_remedy::name_of(fault.device))
             .collect();
@@ -204,7 +204,7 @@ fn why(host: &Host, volume: &Volume<'_>, fault: &Fault<'_>, also: &[Fault<'_>]) 
     why
 }
 
-/// That the layers below take discards is half of the proof.
+/// Returns evidence that the layers below take discards, which is half of the proof.
 fn taking_below(volume: &Volume<'_>, fault: &Fault<'_>) -> Vec<Evidence> {
     const SHOWN_MAX: usize = 4;
     let layers = &volume.stack.layers;
@@ -228,7 +228,7 @@ fn remedies(
     host: &Host,
     volume: &Volume<'_>,
     faults: &[Fault<'_>],
-    also: &[Fault<'_>],
+    masked: &[Fault<'_>],
 ) -> Vec<Remedy> {
     let site = Site {
         host,
@@ -239,7 +239,7 @@ fn remedies(
     for fault in faults
         .iter()
         .take(FAULTS_MAX)
-        .chain(also.iter().take(FAULTS_MAX))
+        .chain(masked.iter().take(FAULTS_MAX))
     {
         for remedy in discard_remedy::remedies(&site, fault) {
             if !all.contains(&remedy) {
@@ -300,7 +300,7 @@ mod tests {
     fn a_store_on_certain_flash_makes_it_an_error() {
         let outcome = encrypted().elasticsearch("/data/es").check(&RULE);
         assert_eq!(only(&outcome).severity, Severity::Error);
-        // The same above a virtual disk: the medium is not certain.
+        // The same above a virtual disk, where the medium is not certain.
         let outcome = TestHost::new()
             .device(virtio("vda"))
             .device(crypt("dm-0", "c0", "vda", false))
@@ -396,7 +396,7 @@ mod tests {
             .mount("/backup", "sde", "ext4", "rw")
             .check(&RULE);
         assert_eq!(only(&outcome).severity, Severity::Info);
-        // The SSD of somebody's backup is no reason to fail a check either.
+        // An SSD used for backups is no reason to fail a check either.
         let mut ssd = provisioning(
             scsi("sdf", "Samsung", "Portable SSD T5", ScsiTransport::Usb),
             ProvisioningMode::Full,
@@ -407,7 +407,7 @@ mod tests {
             .mount("/backup", "sdf", "ext4", "rw")
             .check(&RULE);
         assert_eq!(only(&outcome).severity, Severity::Info);
-        // In a cloud the disk is the provider's.
+        // In a cloud, the disk is the provider's.
         let outcome = disks()
             .mount("/", "vda", "ext4", "rw")
             .with(|host| host.platform.cloud = Some(Cloud::Gcp))
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn other_rules_speak_of_what_was_switched_off_or_blocklisted() {
+    fn switched_off_or_blocklisted_is_left_to_other_rules() {
         let mut drive = with_discard(sata("sda"), no_discards());
         if let DeviceKind::Scsi { ata_trim, .. } = &mut drive.kind {
             *ata_trim = Some(facts::host::AtaTrim::ForcedUnsupported);
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_limits_are_skipped_aloud() {
+    fn unknown_limits_are_reported_as_skipped() {
         let outcome = TestHost::new()
             .device(with_discard(nvme("nvme0n1"), DiscardLimits::default()))
             .mount("/data", "nvme0n1", "xfs", "rw")

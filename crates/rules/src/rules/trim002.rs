@@ -27,11 +27,11 @@
 //!
 //! ## When it is silent
 //! Where discards are lost on the way (TRIM001, TRIM008); where a trim timer is only switched off
-//! (TRIM003), or one that runs passes this mount by (TRIM006); where it cannot be told that flash is
+//! (TRIM003), or one that runs passes this mount by (TRIM006); where it is unknown whether flash is
 //! below; on read-only mounts; on VDO; on Elastic Cloud Enterprise hosts (TRIM010). Where a job's
 //! script computes what it trims, this rule is skipped for what it may trim. A timer that is masked
 //! does not silence it: whoever masked it did not want that timer, but the drives decay all the
-//! same. TRIM003 then tells of the mask, as an information.
+//! same. TRIM003 then reports the mask as an information.
 //!
 //! ## References
 //! fstrim(8); Elastic, "Is your Elasticsearch trimmed?" (2016).
@@ -68,7 +68,7 @@ fn check_volume(cx: &Context<'_>, trims: &TrimJobs<'_>, volume: &Volume<'_>, out
         let active = trim.job.is_active();
         match trims.reach(trim, volume) {
             Reach::Reached if active => return,
-            // TRIM003 says what is to be done.
+            // TRIM003 describes the remedy.
             Reach::Reached if trim_state::is_switched_off(cx, trim.job) => return,
             Reach::Reached => misses.push(Evidence::new(
                 &trim.job.defined_in,
@@ -78,7 +78,7 @@ fn check_volume(cx: &Context<'_>, trims: &TrimJobs<'_>, volume: &Volume<'_>, out
                 ),
             )),
             Reach::Unknown(_) => {}
-            // TRIM006 says why the job for all mounts passes this one by.
+            // TRIM006 explains why the job for all mounts misses this one.
             Reach::Missed(_) if active && trim.is_for_all() => is_trim006 = true,
             Reach::Missed(miss) => misses.push(Evidence::new(
                 &trim.job.defined_in,
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_other_rules_explain_is_left_to_them() {
+    fn cases_of_other_rules_are_left_to_them() {
         let off = with_state(fstrim_timer(), EnabledState::Disabled, Some(false));
         assert_eq!(
             untrimmed().with(jobs(vec![off])).check(&RULE),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_masked_timer_is_no_plan_to_trim() {
+    fn a_masked_timer_does_not_count_as_a_trim() {
         let masked = with_state(fstrim_timer(), EnabledState::Masked, Some(false));
         let outcome = untrimmed().with(jobs(vec![masked.clone()])).check(&RULE);
         let finding = only(&outcome);
@@ -221,7 +221,7 @@ mod tests {
                 .iter()
                 .any(|e| e.value == "does not run here: the timer is masked")
         );
-        // Where the mask hides what it would run.
+        // The mask hides what it would run.
         let mut empty = masked;
         empty.commands.clear();
         let outcome = untrimmed().with(jobs(vec![empty])).check(&RULE);
@@ -264,7 +264,7 @@ mod tests {
         let outcome = untrimmed().with(jobs(vec![script])).check(&RULE);
         assert_eq!(outcome.findings, []);
         assert_eq!(outcome.skipped[0].what, "TRIM002 on /data");
-        // Beside a job for all mounts that passes it by, too: TRIM006 is silent then.
+        // Also next to a job for all mounts that misses it: TRIM006 is silent then.
         let script = cron_weekly("trim", "fstrim $fs");
         let outcome = untrimmed()
             .with(fstab(&[("/", "defaults")]))

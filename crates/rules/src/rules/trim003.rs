@@ -3,7 +3,7 @@
 //! ## What it finds
 //! A systemd timer for fstrim, usually `fstrim.timer` of util-linux, that is not enabled; or enabled
 //! but not started; or started by hand and not enabled, so that it is gone after the next boot; or
-//! masked. Reported where it would trim something worth it that no other job trims.
+//! masked. Reported if it would trim something worth trimming that no other job trims.
 //!
 //! ## Why it hurts
 //! The package is there, so everybody believes that trimming is taken care of. CentOS 7 and RHEL 7
@@ -27,8 +27,8 @@
 //! Where another job trims the same mounts; where nothing here is worth a trim (no flash and no
 //! device that takes discards, discards lost on the way, online discard); where a condition of the
 //! unit keeps it from running (a container); without systemd; on Elastic Cloud Enterprise hosts.
-//! A masked timer was switched off on purpose: an information. What nothing else trims either decays
-//! all the same, of which TRIM002 warns where a store's data lies on it.
+//! A masked timer was switched off on purpose: an information. If nothing else trims the drives,
+//! they slow down all the same, and TRIM002 warns if they hold a store's data.
 //!
 //! ## References
 //! fstrim(8), systemd.timer(5), systemd.unit(5); scylladb#14249 (enabled but not started).
@@ -42,7 +42,7 @@ use facts::{Evidence, Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM003",
-    title: "a trim timer that is installed but not enabled, or enabled but not started",
+    title: "a trim timer that is installed but does not run",
     source: include_str!("trim003.rs"),
     check: Check::Host(check),
 };
@@ -53,7 +53,7 @@ enum Fault {
     Masked,
     NotEnabled,
     NotStarted,
-    /// Runs now, and not after the next boot.
+    /// Active now, but not after the next boot.
     NotEnabledButStarted,
 }
 
@@ -69,7 +69,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             continue;
         };
         let trim = trims.jobs.iter().find(|trim| std::ptr::eq(trim.job, job));
-        // A masked unit is a link to /dev/null: what it would run is not known.
+        // A masked unit is a link to /dev/null, so it is not known what it would run.
         if trim.is_none() && timer.unit != "fstrim.timer" || !job.held_back_by.is_empty() {
             continue;
         }
@@ -86,7 +86,7 @@ fn fault_of(timer: &TimerState) -> Option<Fault> {
             Some(Fault::NotEnabledButStarted)
         }
         (Some(EnabledState::Disabled), _) => Some(Fault::NotEnabled),
-        // What is static or generated is started by something else, if at all.
+        // Static or generated units are started by something else, if at all.
         (_, Some(false)) => Some(Fault::NotStarted),
         _ => None,
     }
@@ -216,7 +216,7 @@ fn state_evidence(timer: &TimerState, trim: Option<&TrimJob<'_>>) -> Evidence {
                 if active { "active" } else { "inactive" }
             ),
         ),
-        // systemd was not asked: the links below /etc/systemd/system tell.
+        // systemd was not queried; the links below /etc/systemd/system show the state.
         None => Evidence::new(
             trim.map_or("etc/systemd/system", |trim| trim.job.defined_in.as_str()),
             format!("{}: {enabled}", timer.unit),
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn links_alone_tell_where_systemd_was_not_asked() {
+    fn links_suffice_if_systemd_was_not_queried() {
         let outcome = host(with_state(fstrim_timer(), EnabledState::Disabled, None)).check(&RULE);
         assert_eq!(
             only(&outcome).evidence[0].source,
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_where_it_would_bring_nothing() {
+    fn silent_without_a_benefit() {
         assert_eq!(host(fstrim_timer()).check(&RULE), Outcome::default());
         let also = host(off()).with(|host| {
             let jobs = host.jobs.as_mut().expect("jobs");

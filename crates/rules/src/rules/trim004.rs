@@ -1,4 +1,4 @@
-//! # TRIM004: discarded online and trimmed periodically as well
+//! # TRIM004: mounted with `discard` and trimmed periodically as well
 //!
 //! ## What it finds
 //! A filesystem that is mounted with `discard` and also trimmed by a job that runs.
@@ -19,7 +19,7 @@
 //! `discard=async` and leave the mount out of the periodic trim.
 //!
 //! ## Risk
-//! After a change see that one of the two is left: TRIM002 tells if none is.
+//! After a change make sure that one of the two remains: TRIM002 reports if neither does.
 //!
 //! ## When it is silent
 //! Where discards are refused by the mounted device; where no active job reaches the mount. Btrfs'
@@ -151,7 +151,7 @@ mod tests {
             "discarded online, and trimmed by fstrim.timer as well"
         );
         assert!(finding.evidence.iter().any(|e| e.value == LISTED_IN));
-        // XFS does not take nodiscard by a remount.
+        // XFS does not accept nodiscard in a remount.
         let drop = &finding.remedy[0];
         assert!(!drop.command.as_deref().unwrap_or("").contains("remount"));
         let outcome = host("ext4", "rw,discard").check(&RULE);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_skipped() {
+    fn unknown_targets_are_skipped() {
         let outcome = host("xfs", "rw,discard")
             .with(|host| host.jobs = None)
             .check(&RULE);

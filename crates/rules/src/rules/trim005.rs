@@ -5,9 +5,9 @@
 //!
 //! ## Why it hurts
 //! The drive is told of free space at once, so nothing decays. But each deletion of much data, a
-//! merged segment or a dropped index, sends its discards in the middle of the load. ext4 and XFS of
-//! late send them after the commit and not inside it, and drives with queued TRIM take them next to
-//! reads and writes; there it is fine mostly. SATA before 3.1 has no queued TRIM, and libata's list
+//! merged segment or a dropped index, sends its discards in the middle of the load. Recent ext4 and
+//! XFS send them after the commit rather than within it, and drives with queued TRIM handle them alongside
+//! reads and writes; there it is usually fine. SATA before 3.1 has no queued TRIM, and libata's list
 //! takes it away from drives that claim it falsely: each discard waits until the drive's queue is
 //! empty and holds up all that comes after. There a periodic trim in a quiet period is better.
 //!
@@ -19,7 +19,7 @@
 //! `systemctl enable --now fstrim.timer` at a quiet time. Else nothing has to be done.
 //!
 //! ## Risk
-//! Never both (TRIM004), and not neither (TRIM002).
+//! Use exactly one of the two: not both (TRIM004), not neither (TRIM002).
 //!
 //! ## When it is silent
 //! Btrfs' `discard=async` and F2FS, which discard in the background, unless a drive's TRIM is not
@@ -46,7 +46,8 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
-    // Unknown jobs do not hide this: online discard is certain, and the text says what is not.
+    // Unknown jobs do not prevent a finding: online discard is certain, and the text states what is
+    // unknown.
     let trims = TrimJobs::of(cx);
     for volume in &cx.volumes {
         let online = online_discard(volume.mount);
@@ -71,7 +72,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     }
 }
 
-/// libata's word where TRIM waits for an empty queue.
+/// Returns libata's term if TRIM waits for an empty queue.
 fn unqueued_trim(drive: &BlockDevice) -> Option<&'static str> {
     match drive.kind {
         DeviceKind::Scsi {
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn where_trim_is_not_queued_it_hurts() {
+    fn unqueued_trim_is_a_warning() {
         for (trim, word) in [
             (AtaTrim::Unqueued, "unqueued (sda)"),
             (AtaTrim::ForcedUnqueued, "forced_unqueued (sda)"),
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_where_another_rule_speaks() {
+    fn silent_if_another_rule_applies() {
         let both =
             on_sata(AtaTrim::Unqueued, "ext4", "rw,discard").with(jobs(vec![fstrim_timer()]));
         assert_eq!(both.check(&RULE), Outcome::default(), "TRIM004");

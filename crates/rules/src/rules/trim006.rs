@@ -2,14 +2,14 @@
 //!
 //! ## What it finds
 //! A job that is meant to trim every filesystem runs, and passes this one by: it goes by fstab, and
-//! the mount is not in fstab; fstab says `X-fstrim.notrim` or `ro`; the mount is read-only just now;
+//! the mount is not in fstab; fstab says `X-fstrim.notrim` or `ro`; the mount is currently read-only;
 //! the arguments leave it out, or make fstrim refuse to do anything.
 //!
 //! ## Why it hurts
 //! Everybody believes that the host is trimmed. fstrim.service runs
 //! `fstrim --listed-in /etc/fstab:/proc/self/mountinfo`, which reads the first of the two files that
 //! is not empty, and that is fstab: data volumes mounted by a unit, a script, an orchestrator or
-//! cloud-init without an fstab line are passed over without a word. Their drives are never told what
+//! cloud-init without an fstab line are silently skipped. Their drives are never told what
 //! is free, and get slower.
 //!
 //! ## Evidence
@@ -26,7 +26,7 @@
 //!
 //! ## When it is silent
 //! Where no job for all mounts runs (TRIM002, TRIM003); where another job trims the mount, or one
-//! whose targets cannot be told may; with online discard; where discards are lost on the way; on
+//! whose targets are unknown may; with online discard; where discards are lost on the way; on
 //! filesystems that are read-only on purpose, vfat and swap; without a store where nothing says that
 //! flash is below; on Elastic Cloud Enterprise hosts.
 //!
@@ -63,7 +63,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             continue;
         }
         if let Reach::Missed(miss) = trims.reach(for_all, volume) {
-            // A store's mount stands for itself; others missed for the same reason stand together.
+            // A store's mount gets its own finding; others missed for the same reason are grouped.
             let own = (!volume.stores.is_empty()).then_some(volume.mount.id);
             missed.push((volume, (own, miss.clone()), miss));
         }
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn mounts_without_a_store_stand_together() {
+    fn mounts_without_a_store_are_grouped() {
         let outcome = host()
             .device(nvme("nvme2n1"))
             .device(nvme("nvme3n1"))
@@ -248,7 +248,7 @@ mod tests {
         let outcome = host()
             .with(jobs(vec![cron_weekly("fstrim", "fstrim --all /data")]))
             .check(&RULE);
-        // A refused command is for no mount at all: TRIM002's case.
+        // A refused command is for no mount at all, which TRIM002 covers.
         assert_eq!(outcome, Outcome::default());
     }
 

@@ -1,4 +1,4 @@
-//! # TRIM007: an unpaced trim on a store's data at a time that nobody chose
+//! # TRIM007: an unpaced trim on a store's data at a busy or unknown time
 //!
 //! ## What it finds
 //! A job that runs and hands a filesystem with a store's data to fstrim in one go, in particular at
@@ -8,9 +8,10 @@
 //! ## Why it hurts
 //! fstrim asks the kernel to discard all free space in one call, as fast as the drives take it.
 //! Meanwhile reads and writes queue up behind the discards: a MongoDB cluster on striped NVMe drives
-//! stalled at weekends, and in the log of one stall reads fell to a two-hundredth; on a model of a slow drive the 99th percentile of
-//! reads rose from 48 ms to 0.8 to 0.9 s. All nodes with the same default do it in the same night.
-//! Starting fstrim with `ionice` or `nice` changes little: discards are not paced by it.
+//! stalled at weekends, and in the log of one stall reads fell to a two-hundredth; on a model of a slow
+//! drive the 99th percentile of reads rose from 48 ms to 0.8 to 0.9 s. All nodes with the same default do
+//! it in the same night. Starting fstrim with `ionice` or `nice` changes little: discards are not paced
+//! by it.
 //!
 //! On XFS a pass over a whole filesystem also leaves things behind: with fragmented free space up to
 //! 48 % of the free extents were skipped, the same ones at each pass, while fstrim printed the full
@@ -21,16 +22,17 @@
 //! The mount; the job with its command and its schedule; the next runs in the host's time zone.
 //!
 //! ## Remedy
-//! In a quiet period or not at all. Choose the time by an override (`systemctl edit fstrim.timer`,
-//! with `OnCalendar=` reset first), another night on each node. If there is no quiet period:
-//! `systemctl disable --now fstrim.timer`, and online discard after a test.
+//! In a quiet period or not at all. Best is `trimtab trim` in a timer of its own: it discards in small
+//! steps, waits while the drives are busy, and stops at the end of its window. Or choose the time by an
+//! override (`systemctl edit fstrim.timer`, with `OnCalendar=` reset first), another night on each node.
+//! If there is no quiet period: `systemctl disable --now fstrim.timer`, and online discard after a test.
 //!
 //! ## Risk
 //! Without any trim the drives get slower: see TRIM002 and TRIM005 before it is switched off.
 //!
 //! ## When it is silent
 //! On mounts without a store's data; where the mounted device takes no discards; for jobs that trim
-//! range by range or pace themselves. Where somebody chose the time (an own crontab line, a timer
+//! range by range or pace themselves. Where somebody chose the time (a crontab line of its own, a timer
 //! with another calendar than the default) it is an information: only the operator knows whether
 //! that time is quiet.
 //!
@@ -53,7 +55,7 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Host(check),
 };
 
-/// Runs that are listed.
+/// Number of runs listed.
 const RUNS_SHOWN: usize = 3;
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
@@ -83,7 +85,7 @@ fn report(
     unpaced: &[&TrimJob<'_>],
     out: &mut Outcome,
 ) {
-    // The job whose time nobody chose is the one to fix.
+    // Prefer the job with a default schedule, which is the one to fix.
     let by_default = unpaced
         .iter()
         .find_map(|trim| Some((trim, times::default_schedule(trim.job)?)));
@@ -150,6 +152,7 @@ fn report(
              whose control plane can become unstable meanwhile.",
         ));
     } else {
+        // Their wording is shared with other rules, in `trim_remedy`.
         let systemd = cx.host.platform.systemd == Some(true);
         finding.remedy.push(trim_remedy::replace_by_paced(
             trim,
@@ -194,7 +197,7 @@ mod tests {
         assert!(finding.why.contains("48 %"), "{}", finding.why);
         assert!(finding.why.contains("Monday"), "{}", finding.why);
         assert!(!finding.why.contains("same minute"), "{}", finding.why);
-        // 2026-11-18 is a Wednesday; the Mondays after it.
+        // 2026-11-18 is a Wednesday; these are the following Mondays.
         let runs = finding
             .evidence
             .iter()
@@ -223,7 +226,7 @@ mod tests {
         let finding = only(&outcome);
         assert_eq!(finding.severity, Severity::Warning);
         assert!(!finding.why.contains("XFS"));
-        // The Sunday after the Wednesday, as Ubuntu's crontab has it.
+        // The Sunday after the Wednesday, according to Ubuntu's crontab.
         assert!(
             finding
                 .evidence
@@ -270,7 +273,7 @@ mod tests {
     fn silent_for_paced_trims_other_mounts_and_lost_discards() {
         for line in [
             "trimtab trim /data",
-            // What the remedy makes of it.
+            // The command created by the remedy.
             "/usr/bin/trimtab trim --window 03:00-05:00 --all --yes",
             "/usr/bin/trimtab trim --window 03:00-05:00 /data",
             "fstrim -o 0 -l 1G /data",

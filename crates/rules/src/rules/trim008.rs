@@ -21,7 +21,7 @@
 //!
 //! ## Risk
 //! A trim that used to be quick now reaches the drives: run the first one in a quiet period.
-//! Blocks that the pool freed earlier are not made up for.
+//! Blocks that the pool freed earlier are not discarded retroactively.
 //!
 //! ## When it is silent
 //! Where the leg that refuses is a hard disk or a network disk: there is nothing to trim. Below VDO,
@@ -47,21 +47,21 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Host(check),
 };
 
-/// More layers at fault below one mount than this are counted, not listed.
+/// Maximum number of layers at fault listed per mount; further ones are counted.
 const FAULTS_MAX: usize = 8;
 
 pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
     let mut swallowed = Vec::new();
     for volume in volumes::trimmable(cx) {
         let path = &volume.discards;
-        if path.top_takes == Some(true) && path.faults.is_empty() {
+        if path.top_accepts == Some(true) && path.faults.is_empty() {
             out.skipped
                 .extend(path.skipped(RULE.id, &volume.mount.mount_point));
         }
         let faults: Vec<Fault<'_>> = path
             .faults
             .iter()
-            .filter(|fault| fault.swallows && is_worth_naming(cx.host, fault))
+            .filter(|fault| fault.swallows && is_reportable(cx.host, fault))
             .cloned()
             .collect();
         if !faults.is_empty() {
@@ -74,7 +74,7 @@ pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
     }
 }
 
-fn is_worth_naming(host: &Host, fault: &Fault<'_>) -> bool {
+fn is_reportable(host: &Host, fault: &Fault<'_>) -> bool {
     match fault.cause {
         Cause::SwitchedOff { .. } | Cause::Blocklisted => false,
         _ => !fault.is_drive || medium::of_drive(&host.platform, fault.device).is_flash(),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_pool_is_not() {
+    fn a_healthy_pool_is_silent() {
         assert_eq!(thin_host(&[]).check(&RULE), Outcome::default());
     }
 
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_switched_off_by_hand_is_another_rules_business() {
+    fn a_member_switched_off_by_hand_is_left_to_trim009() {
         let outcome = TestHost::new()
             .device(nvme("nvme0n1"))
             .device(with_discard(

@@ -7,7 +7,7 @@
 //! ## Why it hurts
 //! Somebody, or a udev rule, a tuned profile or rc.local, wrote the 0. Often it was meant for an
 //! hour, to end the stalls of a trim. Since then the drive has learned of nothing that was freed.
-//! Only device-mapper and Xen disks can come to this by themselves, after a discard has failed.
+//! Only device-mapper and Xen disks can get into this state on their own, after a discard has failed.
 //!
 //! ## Evidence
 //! `queue/discard_max_bytes` and `queue/discard_max_hw_bytes` (kernel 4.3 and later).
@@ -16,8 +16,8 @@
 //! `echo HW_MAX > /sys/block/DEVICE/queue/discard_max_bytes`, and find what writes the 0 at boot:
 //! `grep -rs discard_max_bytes /etc /usr/lib/udev /usr/lib/tuned /usr/lib/sysctl.d`
 //!
-//! Where the granularity reads 0 as well (seen on Linux 6.18), the kernel takes no other limit any
-//! more: then only a restart, or detaching the drive, helps.
+//! Where the granularity reads 0 as well (seen on Linux 6.18), the kernel no longer accepts any
+//! other limit: then only a restart, or detaching the drive, helps.
 //!
 //! ## Risk
 //! The reason may still hold. A smaller limit than the hardware's, for example 16777216, keeps
@@ -52,9 +52,9 @@ pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
         let at_fault = path.faults.iter().filter(is_switched_off);
         let mut faults: Vec<Fault<'_>> = at_fault.cloned().collect();
         if !faults.is_empty() {
-            // Layers above show the same where they were set up over it. Alone they prove nothing:
-            // device-mapper does that itself once the drive has refused a discard.
-            faults.extend(path.also.iter().filter(is_switched_off).cloned());
+            // Layers above show the same if they were set up on top of it. Alone they are no proof:
+            // device-mapper sets 0 itself once the drive has refused a discard.
+            faults.extend(path.masked_faults.iter().filter(is_switched_off).cloned());
             let key: Vec<String> = faults.iter().map(|f| f.device.name.clone()).collect();
             switched_off.push((volume, key, faults));
         }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn drivers_that_write_the_zero_themselves_are_not_blamed_on_people() {
+    fn zeros_written_by_drivers_are_not_reported() {
         use facts::host::ProvisioningMode;
         // sd from Linux 6.10 on, after UNMAP failed.
         let disabled = with_discard(
@@ -190,7 +190,7 @@ mod tests {
             .mount("/data", "dm-0", "xfs", "rw")
             .check(&RULE);
         assert_eq!(outcome.findings, []);
-        // A pool whose data device takes only discards smaller than a block.
+        // A pool whose data device only takes discards smaller than a block.
         let outcome = TestHost::new()
             .device(nvme("nvme0n1"))
             .device(with_discard(
@@ -220,11 +220,11 @@ mod tests {
             let word = command.split(' ').nth(1).unwrap_or_default().to_owned();
             word.parse().unwrap()
         };
-        // A multiple of the granularity, within 32 bits.
+        // A multiple of the granularity that fits in 32 bits.
         assert_eq!(written(command(512, 2_147_483_136)), 2_147_483_136);
         assert_eq!(written(command(4096, 4_294_966_784)), 4_294_963_200);
         assert_eq!(written(command(512, 2 << 40)), 4_294_966_784);
-        // No command where no value is taken.
+        // No command if no value is accepted.
         let forgotten = remedy_of(0, 4_294_966_784);
         assert_eq!(forgotten.command, None);
         assert!(forgotten.text.contains("restart the host"));

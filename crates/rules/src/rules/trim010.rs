@@ -25,7 +25,7 @@
 //!
 //! ## When it is silent
 //! Devices that take no discards: nothing to trim. `rotational` decides nothing here, since loop,
-//! virtio and SCSI disks say 1 whatever they are made of.
+//! virtio and SCSI disks report 1 regardless of their medium.
 //!
 //! ## References
 //! - Elastic blog: `Is your Elasticsearch TRIMmed?`
@@ -59,7 +59,7 @@ fn elastic_cloud_enterprise(cx: &Context<'_>, out: &mut Outcome) {
         return;
     };
     let can_be_trimmed =
-        volumes::trimmable(cx).any(|volume| volume.discards.top_takes != Some(false));
+        volumes::trimmable(cx).any(|volume| volume.discards.top_accepts != Some(false));
     if !can_be_trimmed {
         return;
     }
@@ -132,7 +132,7 @@ fn blocklisted(cx: &Context<'_>, out: &mut Outcome) {
     }
 }
 
-/// What takes the discards and gives the capacity to others.
+/// A layer that takes discards and gives the capacity to others.
 struct Sharer<'a> {
     device: &'a BlockDevice,
     kind: &'static str,
@@ -143,7 +143,7 @@ fn shared_capacity(cx: &Context<'_>, out: &mut Outcome) {
     let mut found = Vec::new();
     for volume in volumes::trimmable(cx) {
         let path = &volume.discards;
-        if path.top_takes != Some(true) {
+        if path.top_accepts != Some(true) {
             continue;
         }
         let pool = volume
@@ -156,7 +156,7 @@ fn shared_capacity(cx: &Context<'_>, out: &mut Outcome) {
             .or_else(|| vdo(volume))
             .or_else(|| network_disk(cx, volume, path.reaches_drives()));
         if let Some(sharer) = sharer {
-            // Thin volumes of one pool are one matter.
+            // Thin volumes of one pool are reported together.
             let key = pool.map_or(sharer.device, |pool| pool.device).name.as_str();
             found.push((volume, key, sharer));
         }
@@ -200,7 +200,7 @@ fn mark(finding: &mut Finding, device: &BlockDevice) {
 }
 
 fn thin_volume<'a>(volume: &Volume<'a>, above_pool: Option<usize>) -> Option<Sharer<'a>> {
-    // A pool that is mounted itself has nothing above.
+    // A pool that is mounted directly has nothing above it.
     let device = volume.stack.layers[above_pool?].device;
     Some(Sharer {
         device,
@@ -281,10 +281,10 @@ mod tests {
                 .evidence
                 .contains(&Evidence::new("dmsetup table vg-thin", "thin"))
         );
-        // Without passdown the pool gets its blocks back as well.
+        // Without passdown, the pool gets its blocks back as well.
         let takes = limits(65536, 17_179_869_184, 0);
         only(&thin_host(&["no_discard_passdown"], takes).check(&RULE));
-        // An ignoring pool takes nothing: nothing to trim.
+        // An ignoring pool takes nothing, so there is nothing to trim.
         let outcome = thin_host(&["ignore_discard"], no_discards()).check(&RULE);
         assert_eq!(outcome.findings, []);
     }

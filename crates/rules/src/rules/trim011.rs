@@ -75,7 +75,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         "LVM tells the drives nothing when volumes are removed or reduced",
     );
     finding.subject = "/etc/lvm/lvm.conf".into();
-    // The setting is the host's; it belongs to a mount only where there is no other.
+    // The setting is host-wide; the finding belongs to a mount only if there is no other.
     if on_lvm.len() > 1 {
         finding.mount_point = None;
         finding.device = None;
@@ -137,8 +137,8 @@ fn why(cx: &Context<'_>) -> String {
     why
 }
 
-/// The topmost LVM volume of a stack, unless a thin pool is below it: what a thin volume frees goes
-/// back to the pool.
+/// Returns the topmost LVM volume of a stack, unless a thin pool is below it: blocks freed by a
+/// thin volume go back to the pool.
 fn logical_volume<'a>(volume: &Volume<'a>) -> Option<&'a BlockDevice> {
     let layers = &volume.stack.layers;
     if layers.iter().any(|l| discard_path::is_thin_pool(l.device)) {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unread_configuration_is_skipped_aloud() {
+    fn an_unread_configuration_is_reported_as_skipped() {
         let outcome = lvm(None, nvme("nvme0n1")).check(&RULE);
         assert_eq!(outcome.findings, []);
         assert_eq!(outcome.skipped.len(), 1);

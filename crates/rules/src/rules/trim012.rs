@@ -117,8 +117,8 @@ fn finding(group: &Group<'_, '_, Vec<&BlockDevice>>) -> Finding {
     finding
 }
 
-/// Largest and smallest probe that tells anything on the host; never more than a quarter of the
-/// free space.
+/// Maximum and minimum size of the probe file that shows an effect on the host. It is never more
+/// than a quarter of the free space.
 const PROBE_MIB_MAX: u64 = 512;
 const PROBE_MIB_MIN: u64 = 16;
 

@@ -1,4 +1,4 @@
-//! # TRIM013: the trim comes too rarely for the write rate
+//! # TRIM013: a trim that runs too rarely for the write rate
 //!
 //! ## What it finds
 //! A store's data on flash whose trim runs every few days or less often, while more is written
@@ -27,7 +27,7 @@
 //! still be a quiet time: see TRIM007.
 //!
 //! ## When it is silent
-//! Without a store; where it cannot be told that flash is below; where discards are lost or made
+//! Without a store; where it is unknown whether flash is below; where discards are lost or made
 //! online; where no job trims (TRIM002); for daily trims. Skipped within a day of boot, where free
 //! space or counters are unknown, and before Linux 4.18, which counts discards as writes.
 //!
@@ -44,21 +44,21 @@ use facts::{Evidence, Remedy, Severity, Skipped};
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM013",
-    title: "a trim that comes too rarely for the write rate",
+    title: "a trim that runs too rarely for the write rate",
     source: include_str!("trim013.rs"),
     check: Check::Host(check),
 };
 
 const DAY_S: f64 = 86_400.0;
-/// Trims at this interval or a shorter one are left alone: a shorter one would not be quiet.
+/// Trims at this interval or more often are not reported: a shorter interval would not be quiet.
 const SHORT_INTERVAL_S: f64 = 1.5 * DAY_S;
 /// Spare area of client drives, as a share of their capacity.
 const SPARE: f64 = 0.07;
 
-/// What the drives of a volume take and have room for.
+/// The write load of a volume's drives, and the space available for it.
 struct Balance {
     written_bytes_per_day: f64,
-    /// Free on the filesystems, each copy counted.
+    /// Free space on the filesystems, counting each copy.
     free_bytes: f64,
     /// Assumed spare area.
     spare_bytes: f64,
@@ -96,7 +96,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     }
 }
 
-/// Adds up the drives of a volume, and the free space of every filesystem on them.
+/// Adds up the drives of a volume and the free space of all filesystems on them.
 #[allow(clippy::cast_precision_loss)] // Estimates; 53 bits are plenty.
 fn balance(cx: &Context<'_>, volume: &Volume<'_>) -> Result<Balance, (String, &'static str)> {
     let uptime_s = cx.host.platform.uptime_s.ok_or_else(|| {
@@ -161,7 +161,7 @@ fn balance(cx: &Context<'_>, volume: &Volume<'_>) -> Result<Balance, (String, &'
     })
 }
 
-/// How often a block of the filesystem is stored on the drives.
+/// Returns how often a block of the filesystem is stored on the drives.
 fn copies(volume: &Volume<'_>) -> f64 {
     volume
         .stack
@@ -233,7 +233,7 @@ fn judge(
 }
 
 fn remedies(trim: &TrimJob<'_>, days: f64) -> Vec<Remedy> {
-    // Whole days, rounded down; more often than daily there is hardly a quiet period.
+    // Whole days, rounded down; trims more often than daily would hardly be in a quiet period.
     let every = if days < 2.0 { 1 } else { whole_days(days) };
     let (words, calendar) = match every {
         1 => ("daily".to_owned(), "*-*-* 03:00:00".to_owned()),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_room_between_two_trims() {
+    fn writes_exceed_the_room_between_trims() {
         // 7 x 100 GiB against 327.68 GiB: the room lasts 3.3 days.
         let outcome = host(100 * GIB).check(&RULE);
         let finding = only(&outcome);
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn other_filesystems_on_the_drive_lend_their_room() {
+    fn free_space_of_other_filesystems_counts() {
         use crate::test_host::partition;
         let outcome = TestHost::new()
             .device(with_written(nvme("nvme0n1"), 30 * 60 * GIB))
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_facts_are_named() {
         let why = |host: TestHost| {
             let outcome = host.check(&RULE);
             assert_eq!(outcome.findings, []);

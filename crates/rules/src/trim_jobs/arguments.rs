@@ -1,38 +1,38 @@
-//! What a trim command is told to trim.
+//! Parses the arguments of trim commands.
 
 use facts::host::JobCommand;
 
 /// A command that trims.
 pub(super) struct TrimCommand<'a> {
-    /// As it was read.
+    /// The command as found.
     pub command: &'a JobCommand,
-    /// What it is told to trim.
+    /// What it trims.
     pub targets: Targets,
-    /// It trims range by range (`--offset`, `--length`), or paces itself (`trimtab trim`).
+    /// Whether it trims range by range (`--offset`, `--length`) or paces itself (`trimtab trim`).
     pub in_pieces: bool,
     /// `--types`, as written.
     types: Option<String>,
 }
 
-/// What a trim command is told to trim.
+/// What a trim command trims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Targets {
-    /// What is mounted.
+    /// All mounts.
     Mountinfo,
-    /// What is mounted and stands in fstab.
+    /// All mounts that are listed in fstab.
     Fstab,
-    /// The first of these files that has an entry.
+    /// The entries of the first of these files that has any.
     Listed(Vec<String>),
-    /// Directories.
+    /// These directories.
     Paths(Vec<String>),
-    /// Nothing, because the command fails, and why.
+    /// Nothing, because the command fails, with the reason.
     Refused(&'static str),
-    /// The text does not tell, and why.
+    /// Cannot be determined from the text, with the reason.
     Unknown(String),
 }
 
 impl<'a> TrimCommand<'a> {
-    /// The command, if it trims: a dry run, a call for help and everything but a trim are `None`.
+    /// Parses the command if it trims; `None` for dry runs, help and anything else.
     pub fn parse(command: &'a JobCommand) -> Option<Self> {
         match command.program.as_str() {
             "fstrim" => Self::parse_fstrim(command),
@@ -88,7 +88,7 @@ impl<'a> TrimCommand<'a> {
             (1, _) => {
                 Targets::Refused("fstrim takes either --all, --fstab, --listed-in or a mount point")
             }
-            // Given twice, the same mode is fine.
+            // Repeating the same mode is allowed.
             _ if paths.is_empty() && modes.iter().all(|mode| *mode == modes[0]) => modes.remove(0),
             _ => Targets::Refused("--all, --fstab and --listed-in exclude each other"),
         };
@@ -135,8 +135,8 @@ impl<'a> TrimCommand<'a> {
         })
     }
 
-    /// Whether `--types` lets a filesystem type through: a list of types, or of types to leave out
-    /// when it starts with `no` (libmount's `mnt_match_fstype`).
+    /// Whether `--types` accepts a filesystem type: it lists types, or types to exclude if it
+    /// starts with `no` (libmount's `mnt_match_fstype`).
     pub fn takes_type(&self, fs_type: &str) -> bool {
         let Some(pattern) = &self.types else {
             return true;
@@ -156,7 +156,7 @@ impl<'a> TrimCommand<'a> {
     }
 }
 
-/// A path that the shell, not the text, decides on, or that does not start at the root.
+/// Whether a path depends on the shell, or does not start at the root.
 fn is_computed(path: &str) -> bool {
     !path.starts_with('/') || path.contains(['$', '`', '*', '?', '[', '{'])
 }
@@ -166,7 +166,7 @@ enum Word<'w> {
     Path(&'w str),
 }
 
-/// fstrim's options: long name, letter, whether a value follows.
+/// fstrim's options: long name, letter, whether it takes a value.
 const OPTIONS: &[(&str, char, bool)] = &[
     ("all", 'a', false),
     ("fstab", 'A', false),
@@ -179,13 +179,13 @@ const OPTIONS: &[(&str, char, bool)] = &[
     ("types", 't', true),
     ("verbose", 'v', false),
     ("quiet-unsupported", '\0', false),
-    // 2.34 and 2.35; taken for an abbreviation later.
+    // Only in 2.34 and 2.35; later versions treat it as an abbreviation.
     ("quiet", '\0', false),
     ("dry-run", 'n', false),
 ];
 
-/// Splits arguments as GNU getopt does: options anywhere, long names may be cut as long as they
-/// stay unique, letters may be joined.
+/// Splits arguments like GNU getopt: options may be anywhere, long names may be abbreviated as long
+/// as they stay unique, and letters may be combined.
 fn getopt(arguments: &[String]) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     let mut rest = arguments.iter().map(String::as_str);

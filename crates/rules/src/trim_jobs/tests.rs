@@ -2,7 +2,7 @@ use super::*;
 use crate::test_host::{TestHost, nvme};
 use crate::test_jobs::{LISTED_IN, command, cron_job, fstab, fstrim_timer, jobs, timer};
 
-/// `/` and `/data` on drives of their own, both in fstab unless changed.
+/// Returns a host with `/` and `/data` on separate drives, both in fstab unless changed.
 fn two_mounts() -> TestHost {
     TestHost::new()
         .devices([nvme("nvme0n1"), nvme("nvme1n1")])
@@ -35,7 +35,7 @@ fn unknown_jobs_are_not_no_jobs() {
 }
 
 #[test]
-fn all_goes_by_what_is_mounted() {
+fn all_uses_mountinfo() {
     for line in [
         "fstrim -a",
         "fstrim -av",
@@ -63,7 +63,7 @@ fn listed_in_stops_at_fstab() {
         );
         assert_eq!(reach(without(), line, "/"), Reach::Reached, "{line}");
     }
-    // An empty fstab is passed over.
+    // An empty fstab is skipped.
     assert_eq!(
         reach(two_mounts().with(fstab(&[])), LISTED_IN, "/data"),
         Reach::Reached
@@ -79,7 +79,7 @@ fn listed_in_stops_at_fstab() {
 }
 
 #[test]
-fn an_unreadable_fstab_leaves_it_open() {
+fn an_unreadable_fstab_is_undecided() {
     let host = two_mounts().with(|host| {
         host.fstab = None;
         host.skipped.push(facts::Skipped::new(
@@ -98,7 +98,7 @@ fn root_is_trimmed_without_an_entry() {
 }
 
 #[test]
-fn notrim_counts_where_fstrim_knows_it() {
+fn notrim_counts_if_fstrim_supports_it() {
     let with_notrim = || {
         two_mounts().with(fstab(&[
             ("/", "defaults"),
@@ -109,7 +109,7 @@ fn notrim_counts_where_fstrim_knows_it() {
         reach(with_notrim(), LISTED_IN, "/data"),
         Reach::Missed(Miss::NoTrim { line: 2 })
     );
-    // The option is fstab's alone: mountinfo does not have it.
+    // The option only exists in fstab: mountinfo does not have it.
     assert_eq!(reach(with_notrim(), "fstrim -a", "/data"), Reach::Reached);
     // Debian 11's fstrim is 2.36.1.
     let old = with_notrim().with(|host| host.platform.distribution_version = Some("11".to_owned()));
@@ -119,7 +119,7 @@ fn notrim_counts_where_fstrim_knows_it() {
 #[test]
 fn notrim_by_release() {
     let honours = |id: &str, version: &str| {
-        honours_notrim(&Platform {
+        supports_notrim(&Platform {
             distribution: Some(id.to_owned()),
             distribution_version: Some(version.to_owned()),
             ..Platform::default()
@@ -134,7 +134,7 @@ fn notrim_by_release() {
 }
 
 #[test]
-fn read_only_is_skipped_however_it_came_about() {
+fn read_only_mounts_are_skipped() {
     let by_fstab = two_mounts().with(fstab(&[("/", "defaults"), ("/data", "ro")]));
     assert_eq!(
         reach(by_fstab, LISTED_IN, "/data"),
@@ -154,7 +154,7 @@ fn read_only_is_skipped_however_it_came_about() {
         reach(remounted(), "fstrim -a", "/data"),
         Reach::Missed(Miss::ReadOnly)
     );
-    // The kernel trims a read-only mount when it is asked for by name.
+    // The kernel trims a read-only mount if it is named explicitly.
     assert_eq!(reach(remounted(), "fstrim /data", "/data"), Reach::Reached);
 }
 
@@ -175,7 +175,7 @@ fn a_named_directory_stands_for_its_filesystem() {
 }
 
 #[test]
-fn what_the_shell_decides_is_unknown() {
+fn paths_computed_by_the_shell_are_unknown() {
     assert!(matches!(
         reach(two_mounts(), "fstrim $mount", "/data"),
         Reach::Unknown(_)
@@ -207,7 +207,7 @@ fn fstrim_takes_one_mount_point() {
 }
 
 #[test]
-fn types_narrow_it() {
+fn types_restrict_the_filesystems() {
     assert_eq!(
         reach(two_mounts(), "fstrim -a -t ext4,btrfs", "/data"),
         Reach::Missed(Miss::TypeLeftOut)
@@ -258,7 +258,7 @@ fn dry_runs_and_other_programs_are_no_trims() {
 }
 
 #[test]
-fn pieces_and_pacing_are_told_from_whole_passes() {
+fn paced_trims_are_distinguished_from_whole_ones() {
     let unpaced = |line: &str| {
         let command = command(line, "etc/cron.d/t:1");
         !TrimCommand::parse(&command).expect("a trim").in_pieces
@@ -303,7 +303,7 @@ proptest::proptest! {
         let _ = TrimCommand::parse(&line);
     }
 
-    /// Options that say nothing of the targets change nothing about them, wherever they stand.
+    /// Options unrelated to the targets do not change them, wherever they occur.
     #[test]
     fn other_options_do_not_change_the_targets(
         words in proptest::sample::select(vec!["--all", "-A", "/data", "-I/etc/fstab"]),

@@ -1,4 +1,4 @@
-//! The next moment of a calendar event.
+//! Computes the next occurrence of a calendar event.
 
 use super::{Calendar, Part, SECOND_US};
 use crate::civil::{DAY_S, date_of_days, days_of_date, month_len, weekday_from_monday};
@@ -13,35 +13,35 @@ const DAY_US: i64 = DAY_S * SECOND_US;
 /// The last year of an event (systemd.time(7)).
 const YEAR_MAX: i64 = 2199;
 
-/// Clock changes that one search may pass. Zones have a few a year, and an event that falls into
-/// each of their gaps is rare; this bounds what a strange zone can cost.
+/// Maximum number of clock changes in one search. Zones have a few a year, and an event that falls
+/// into every gap is rare; this bounds the cost of an unusual zone.
 const CHANGES_MAX: usize = 1_000;
 
 impl Calendar {
-    /// The first moment of the event after `after`, in `zone` unless the event names its own;
-    /// `None` when it never comes again (`*-02-30`, a year in the past, a year after 2199).
+    /// Returns the first occurrence of the event after `after`, in `zone` unless the event names
+    /// its own; `None` if it never occurs again (`*-02-30`, a year in the past, a year after 2199).
     ///
-    /// As systemd does it (`calendarspec.c`): an event in the hour that a clock change skips does
-    /// not happen on that day; an event in a repeated hour happens once, the first time unless the
-    /// search begins after it.
+    /// Follows systemd (`calendarspec.c`): an event in the hour skipped by a clock change does not
+    /// occur on that day; an event in a repeated hour occurs once, the first time unless the search
+    /// begins after it.
     ///
-    /// A repetition without an end (`3/9`) ends with its unit: minutes 3, 12, 21, 30, 39, 48 and 57
-    /// of each hour. systemd 252 leaves out a moment now and then after the last of them, or gives
-    /// up, because it counts on into the next unit (minute 66) and begins its search behind that.
+    /// An open-ended repetition (`3/9`) ends with its unit: minutes 3, 12, 21, 30, 39, 48 and 57 of
+    /// each hour. systemd 252 sometimes omits an occurrence after the last of them, or gives up,
+    /// because it overflows into the next unit (minute 66) and continues its search from there.
     pub fn next_after(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let mut clock = self.clock(zone);
         let after_us = i64::try_from(after.as_nanosecond().div_euclid(1_000)).ok()?;
         Timestamp::from_microsecond(self.next_after_us(after_us, &mut clock)?).ok()
     }
 
-    /// The clock that the event is read from on a host in `zone`.
+    /// Returns the clock that the event follows on a host in `zone`.
     pub(crate) fn clock(&self, zone: &TimeZone) -> Clock {
         Clock::new(self.zone.as_ref().unwrap_or(zone).clone())
     }
 
-    /// The first moment after another, both in microseconds since the epoch.
+    /// Returns the first occurrence after a time, both in microseconds since the epoch.
     pub(crate) fn next_after_us(&self, after_us: i64, clock: &mut Clock) -> Option<i64> {
-        // systemd knows no time before the epoch.
+        // systemd does not support times before the epoch.
         let from_us = after_us.max(-1).checked_add(1)?;
         let offset_s = clock.offset_at(from_us.div_euclid(SECOND_US));
         let mut wall_us = from_us.checked_add(offset_s * SECOND_US)?;
@@ -67,8 +67,8 @@ impl Calendar {
         None
     }
 
-    /// The first matching wall time from another on, both in microseconds since 1970-01-01 00:00
-    /// on that wall.
+    /// Returns the first matching wall time from `from_us` on, both in microseconds since
+    /// 1970-01-01 00:00 on that wall clock.
     fn first_wall_us(&self, from_us: i64) -> Option<i64> {
         let today = from_us.div_euclid(DAY_US);
         let first_day = self.first_day(today)?;
@@ -85,7 +85,7 @@ impl Calendar {
         Some(day * DAY_US + self.first_of_day(0)?)
     }
 
-    /// The first matching day from another on, both as days since 1970-01-01.
+    /// Returns the first matching day from `from` on, both as days since 1970-01-01.
     fn first_day(&self, from: i64) -> Option<i64> {
         let (from_year, from_month, from_day) = date_of_days(from);
         let mut year = first_of(&self.year, from_year, YEAR_MAX)?;
@@ -114,7 +114,7 @@ impl Calendar {
         }
     }
 
-    /// The first matching day of a month from `day` on, whatever its weekday.
+    /// Returns the first matching day of a month from `day` on, regardless of its weekday.
     fn first_of_month(&self, year: i64, month: i64, day: i64) -> Option<i64> {
         let len = month_len(year, month);
         if !self.from_month_end {
@@ -130,7 +130,7 @@ impl Calendar {
         self.weekdays == 0 || self.weekdays & (1 << weekday_from_monday(day_number)) != 0
     }
 
-    /// The first matching time of day from another on, in microseconds after midnight.
+    /// Returns the first matching time of day from `from_us` on, in microseconds after midnight.
     fn first_of_day(&self, from_us: i64) -> Option<i64> {
         let hour = first_of(&self.hour, from_us / HOUR_US, 23)?;
         if hour == from_us / HOUR_US
@@ -142,7 +142,8 @@ impl Calendar {
         Some(later * HOUR_US + self.first_of_hour(0)?)
     }
 
-    /// The first matching time of an hour from another on, in microseconds after its start.
+    /// Returns the first matching time of an hour from `from_us` on, in microseconds after its
+    /// start.
     fn first_of_hour(&self, from_us: i64) -> Option<i64> {
         let minute = first_of(&self.minute, from_us / MINUTE_US, 59)?;
         if minute == from_us / MINUTE_US
@@ -154,14 +155,15 @@ impl Calendar {
         Some(later * MINUTE_US + self.first_of_minute(0)?)
     }
 
-    /// The same of a minute.
+    /// Returns the first matching time of a minute from `from_us` on, in microseconds after its
+    /// start.
     fn first_of_minute(&self, from_us: i64) -> Option<i64> {
         first_of(&self.second, from_us, MINUTE_US - 1)
     }
 }
 
-/// A part that counts days from the end of the month, counted from its start. A range runs
-/// backwards there, and its repetition counts from its earlier end.
+/// Converts a part that counts days from the end of the month to one that counts from its start. A
+/// range runs backward there, and its repetition counts from its earlier end.
 fn from_month_start(part: Part, month_len: i64) -> Part {
     let start = month_len + 1 - part.start;
     match part.stop {
@@ -174,7 +176,7 @@ fn from_month_start(part: Part, month_len: i64) -> Part {
     }
 }
 
-/// The lowest value of a list from `value` to `high`; an empty list has all of them.
+/// Returns the lowest value of a list from `value` to `high`; an empty list contains all values.
 fn first_of(parts: &[Part], value: i64, high: i64) -> Option<i64> {
     if parts.is_empty() {
         return (value <= high).then_some(value);
@@ -185,7 +187,7 @@ fn first_of(parts: &[Part], value: i64, high: i64) -> Option<i64> {
         .min()
 }
 
-/// The lowest value of a part from `value` to `high`.
+/// Returns the lowest value of a part from `value` to `high`.
 fn first_of_part(part: Part, value: i64, high: i64) -> Option<i64> {
     let found = if part.start >= value {
         part.start
@@ -274,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_repetition_without_an_end_ends_with_its_unit() {
-        // systemd 252 leaves out 00:03, because it looks for 23:67 first.
+        // systemd 252 omits 00:03, because it tries 23:67 first.
         assert_eq!(
             moments_after("*:3,40/9", "UTC", "2024-01-01T23:50:00Z", 3),
             [
@@ -283,7 +285,7 @@ mod tests {
                 "2024-01-02T00:40:00Z"
             ]
         );
-        // Months 1, 6 and 11. systemd 252 gives up after 1 November where the clock has changed.
+        // Months 1, 6 and 11. systemd 252 gives up after 1 November, after the clock change.
         assert_eq!(
             moments_after("*-1/5-1", "Europe/Berlin", "2024-06-02T00:00:00Z", 3),
             [
@@ -335,12 +337,12 @@ mod tests {
     }
 
     #[test]
-    fn winter_time_that_counts_as_daylight_saving_is_no_trap() {
-        // Dublin's zone as its own files have it: 01:00 does not exist on 2008-03-30.
+    fn negative_daylight_saving_is_handled() {
+        // Dublin's zone as defined in its own files: 01:00 does not exist on 2008-03-30.
         let zone = TimeZone::posix("IST-1GMT0,M10.5.0,M3.5.0/1").expect("valid");
         let calendar = Calendar::parse("test", "Sat,Sun").expect("valid");
         let after: Timestamp = "2008-03-30T00:00:00Z".parse().expect("a timestamp");
-        // As systemd-analyze 252 says.
+        // As reported by systemd-analyze 252.
         assert_eq!(
             calendar
                 .next_after(after, &zone)
@@ -348,7 +350,7 @@ mod tests {
                 .as_deref(),
             Some("2008-04-04T23:00:00Z")
         );
-        // The hours after the gap are there.
+        // The hours after the gap occur.
         let hours = Calendar::parse("test", "1..3:00").expect("valid");
         let first = hours.next_after(after, &zone).expect("one more");
         assert_eq!(first.to_string(), "2008-03-30T01:00:00Z");
@@ -369,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_comes_is_found_out() {
+    fn impossible_events_have_no_occurrence() {
         for text in [
             "*-02-30",
             "2013-*-*",
@@ -394,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_time_are_no_trouble() {
+    fn extreme_times_do_not_panic() {
         let calendar = Calendar::parse("test", "*:*:*").expect("valid");
         for name in ["UTC", "Europe/Berlin", "America/New_York"] {
             let zone = parse_zone(name).expect(name);
@@ -406,7 +408,7 @@ mod tests {
         }
     }
 
-    /// Whether a list has a value, by counting through its parts.
+    /// Whether a list contains a value, by enumerating its parts.
     fn has(parts: &[Part], value: i64, high: i64) -> bool {
         parts.is_empty()
             || parts.iter().any(|part| {
@@ -418,7 +420,7 @@ mod tests {
             })
     }
 
-    /// Whether the event happens at a wall time, in minutes since 1970-01-01 00:00.
+    /// Whether the event occurs at a wall time, in minutes since 1970-01-01 00:00.
     fn happens_at(calendar: &Calendar, minute: i64) -> bool {
         let number = minute.div_euclid(1_440);
         let (year, month, day) = date_of_days(number);
@@ -440,10 +442,11 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(500))]
-        /// Twelve days around a clock change give the moments that a walk from minute to minute finds:
-        /// those at which the wall shows a matching time that it has not shown since the walk began.
+        /// Compares twelve days around a clock change with a minute-by-minute walk that finds the
+        /// instants at which the wall clock shows a matching time that it has not shown since the
+        /// walk began.
         #[test]
-        fn agrees_with_a_walk_from_minute_to_minute(
+        fn agrees_with_a_minute_by_minute_walk(
             zone in prop::sample::select(vec![
                 "UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe",
                 "America/Sao_Paulo", "Europe/Dublin", "Pacific/Apia", "Africa/Casablanca",
@@ -484,9 +487,9 @@ mod tests {
             prop_assert_eq!(found, expected, "{}", calendar);
         }
 
-        /// Whatever is asked, the answer lies after the question.
+        /// The result is always later than the given time.
         #[test]
-        fn the_next_moment_lies_ahead(
+        fn the_next_occurrence_is_later(
             text in "((Mon|Tue|Sun)\\.\\.Sun )?(\\*|20[0-9]{2})-(\\*|[1-9])[-~](\\*|[1-9]|[0-9]/[1-5]) [0-2]?[0-9]:(\\*|[0-5]?[0-9]/[1-9]):[0-5]?[0-9](\\.[0-9])?/[1-9]",
             after_s in 0i64..4_000_000_000,
             zone in prop::sample::select(vec![

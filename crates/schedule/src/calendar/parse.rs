@@ -1,4 +1,4 @@
-//! The text of a calendar event expression.
+//! Parser for calendar event expressions.
 
 use super::{Calendar, Part, SECOND_US, WEEKDAY_NAMES};
 use crate::civil::{DAY_S, date_of_days};
@@ -9,10 +9,10 @@ use jiff::tz::TimeZone;
 /// systemd's limit on the elements of one list.
 const LIST_LEN_MAX: usize = 241;
 
-/// Larger numbers (C's `int`) are out of the range of every unit.
+/// Larger numbers (C's `int`) are outside the range of every unit.
 const NUMBER_MAX: i64 = i32::MAX as i64;
 
-/// Words and what they stand for (systemd.time(7)); `anually` is systemd's own old misspelling.
+/// Shorthands and their meaning (systemd.time(7)); `anually` is systemd's own old misspelling.
 const WORDS: &[(&[&str], &str)] = &[
     (&["minutely"], "*-*-* *:*:00"),
     (&["hourly"], "*-*-* *:00:00"),
@@ -37,7 +37,7 @@ const LONG_WEEKDAY_NAMES: [&str; 7] = [
     "Sunday",
 ];
 
-/// The unit of a list, for its range and for error messages.
+/// The unit of a list, which determines its range and its name in error messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Year,
@@ -50,7 +50,7 @@ enum Unit {
 }
 
 impl Unit {
-    /// Lowest and highest value, and what a message calls it.
+    /// Returns the lowest and highest value, and the name for messages.
     fn bounds(self) -> (i64, i64, &'static str) {
         match self {
             Self::Year => (1970, 2199, "a year from 1970 to 2199, or of two digits"),
@@ -65,12 +65,13 @@ impl Unit {
 }
 
 impl Calendar {
-    /// Reads an expression of `OnCalendar=`: `[weekdays] [date] [time] [zone]`, `@seconds`, or a
-    /// word such as `weekly`. `source` names the place for the error.
+    /// Parses an `OnCalendar=` expression: `[weekdays] [date] [time] [zone]`, `@seconds`, or a
+    /// shorthand such as `weekly`. `source` names the place for the error.
     ///
     /// # Errors
-    /// Values outside the range of their unit, and all else that systemd.time(7) does not have; also a
-    /// trailing abbreviation of a time zone, which systemd accepts if it is that of the host.
+    /// If a value is outside the range of its unit, or the text does not follow the grammar of
+    /// systemd.time(7). A trailing time zone abbreviation is also an error, although systemd
+    /// accepts that of the host.
     pub fn parse(source: &str, text: &str) -> Result<Self, InputError> {
         let text = text.trim_ascii();
         let (rest, zone) = split_zone(text);
@@ -114,7 +115,7 @@ impl Calendar {
         Ok(calendar)
     }
 
-    /// `@` and seconds since the epoch: that moment, in UTC whatever zone is named.
+    /// Parses `@` and seconds since the epoch: that instant in UTC, whatever zone is named.
     fn set_instant(&mut self, cursor: &mut Cursor<'_>) -> Result<(), InputError> {
         let instant_s = cursor.digits("seconds since 1970-01-01 UTC")?;
         let (year, month, day) = date_of_days(instant_s.div_euclid(DAY_S));
@@ -136,7 +137,7 @@ impl Calendar {
         Ok(())
     }
 
-    /// Brings every list into its normal form and checks its values.
+    /// Normalizes every list and checks its values.
     fn check(&mut self, source: &str, text: &str) -> Result<(), InputError> {
         if self.weekdays == 0b111_1111 {
             self.weekdays = 0;
@@ -182,7 +183,7 @@ impl Calendar {
     }
 }
 
-/// 12 is 2012, 89 is 1989.
+/// Expands a two-digit year: 12 is 2012, 89 is 1989.
 fn full_year(year: i64) -> i64 {
     match year {
         0..70 => year + 2000,
@@ -191,7 +192,7 @@ fn full_year(year: i64) -> i64 {
     }
 }
 
-/// Ends a range at its last repetition; a range of one value is that value.
+/// Ends a range at its last repetition and turns a range of one value into that value.
 fn normalise(part: &mut Part) {
     let Some(stop) = part.stop else {
         return;
@@ -219,7 +220,7 @@ fn is_valid(part: Part, low: i64, high: i64, from_end: bool) -> bool {
     within(part.start) && part.repeat <= high - low && repeats
 }
 
-/// Splits a trailing `UTC` (in any case) or time zone name off.
+/// Splits off a trailing `UTC` (in any case) or time zone name.
 fn split_zone(text: &str) -> (&str, Option<TimeZone>) {
     let Some((rest, last)) = text.rsplit_once(' ') else {
         return (text, None);
@@ -228,13 +229,13 @@ fn split_zone(text: &str) -> (&str, Option<TimeZone>) {
         return (rest, Some(TimeZone::UTC));
     }
     match parse_zone(last) {
-        // systemd takes no colon in front of a zone.
+        // systemd does not accept a colon in front of a zone.
         Ok(zone) if !last.starts_with(':') => (rest, Some(zone)),
         _ => (text, None),
     }
 }
 
-/// What is left of the text.
+/// The unparsed rest of the text.
 struct Cursor<'t> {
     source: &'t str,
     rest: &'t str,
@@ -255,13 +256,13 @@ impl Cursor<'_> {
         self.rest = self.rest.trim_start_matches(' ');
     }
 
-    /// At the end of a word.
+    /// Whether the cursor is at the end of a word.
     fn at_end(&self) -> bool {
         self.rest.is_empty() || self.rest.starts_with(' ')
     }
 
-    /// `Mon,Wed..Fri`, in front of a date or time; 0 where there is none. A range may be written
-    /// with `-`, a comma may trail.
+    /// Parses `Mon,Wed..Fri` in front of a date or time; returns 0 if there are no weekdays. A
+    /// range may be written with `-`, and a trailing comma is allowed.
     fn weekdays(&mut self) -> Result<u8, InputError> {
         const EXPECTED: &str =
             "a weekday such as Mon or Monday, a list Mon,Fri or a rising range Mon..Fri";
@@ -302,8 +303,8 @@ impl Cursor<'_> {
         Ok(bits)
     }
 
-    /// `[[YEAR-]MONTH-DAY]`, with `~` in front of a day that counts from the end of the month.
-    /// Leaves a time untouched.
+    /// Parses `[[YEAR-]MONTH-DAY]`, with `~` in front of a day that counts from the end of the
+    /// month. Leaves a time untouched.
     fn date(&mut self, calendar: &mut Calendar) -> Result<(), InputError> {
         if self.rest.is_empty() {
             return Ok(());
@@ -338,7 +339,7 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// `-` or `~` and a list; whether it was `~`.
+    /// Parses `-` or `~` followed by a list; also returns whether it was `~`.
     fn next_list(&mut self) -> Result<(Vec<Part>, bool), InputError> {
         let from_end = self.eat("~");
         if !from_end && !self.eat("-") {
@@ -347,7 +348,7 @@ impl Cursor<'_> {
         Ok((self.list(false)?, from_end))
     }
 
-    /// `HOUR:MINUTE[:SECOND]`; midnight where there is none.
+    /// Parses `HOUR:MINUTE[:SECOND]`; midnight if there is none.
     fn time(&mut self, calendar: &mut Calendar) -> Result<(), InputError> {
         let zero = vec![Part {
             start: 0,
@@ -376,8 +377,8 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// `*`, or values, ranges `a..b` and repetitions `a/n` separated by commas. Seconds are read
-    /// into microseconds.
+    /// Parses `*`, or values, ranges `a..b` and repetitions `a/n` separated by commas. Seconds are
+    /// converted to microseconds.
     fn list(&mut self, seconds: bool) -> Result<Vec<Part>, InputError> {
         if self.eat("*") {
             return Ok(if seconds {
@@ -430,7 +431,7 @@ impl Cursor<'_> {
         Ok(part)
     }
 
-    /// A number; a second may have a fraction, of which six digits count.
+    /// Parses a number; a second may have a fraction, of which six digits are used.
     fn value(&mut self, seconds: bool) -> Result<i64, InputError> {
         let at_number = self.rest;
         let whole = self.digits("a number or *")?;
@@ -471,7 +472,7 @@ impl Cursor<'_> {
     }
 }
 
-/// A weekday's name in front of the text, in full or its first three letters, in any case.
+/// Parses a weekday name at the start of the text, in full or its first three letters, in any case.
 fn weekday(text: &str) -> Option<(usize, &str)> {
     let starts = |name: &str| {
         text.get(..name.len())

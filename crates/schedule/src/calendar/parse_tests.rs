@@ -5,9 +5,9 @@ fn normalised(text: &str) -> String {
     Calendar::parse("test", text).expect(text).to_string()
 }
 
-/// The table of systemd.time(7), "Calendar Events".
+/// The examples of systemd.time(7), "Calendar Events".
 #[test]
-fn the_manual_s_examples() {
+fn manual_examples() {
     for (text, expected) in [
         (
             "Sat,Thu,Mon..Wed,Sat..Sun",
@@ -60,7 +60,7 @@ fn the_manual_s_examples() {
 }
 
 #[test]
-fn words_days_from_the_end_and_moments() {
+fn shorthands_month_end_days_and_instants() {
     for (text, expected) in [
         ("minutely", "*-*-* *:*:00"),
         ("Quarterly", "*-01,04,07,10-01 00:00:00"),
@@ -92,7 +92,7 @@ fn words_days_from_the_end_and_moments() {
 }
 
 #[test]
-fn refusals_say_what_was_expected() {
+fn errors_state_what_was_expected() {
     for (text, part) in [
         ("", "a calendar event"),
         ("UTC", "a number or *"),
@@ -132,12 +132,12 @@ fn refusals_say_what_was_expected() {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused(text in "\\PC*") {
+    fn parsing_any_text_does_not_panic(text in "\\PC*") {
         let _ = Calendar::parse("test", &text);
     }
 
     #[test]
-    fn what_is_read_prints_and_reads_the_same(
+    fn display_round_trips(
         text in "((Mon|tue|Sunday|Fri)(,|\\.\\.|-)?){0,3} ?[-*/,.:~0-9]{0,12} ?[-*/,.:0-9]{0,14}( UTC| Asia/Tokyo)?"
     ) {
         if let Ok(read) = Calendar::parse("test", &text) {

@@ -1,77 +1,79 @@
-//! The next run of a crontab schedule.
+//! Computes the next run of a crontab schedule.
 //!
-//! By hand, because croner 4 (over jiff) has one behaviour at clock changes, not the four of
-//! [`CronSense`]; gives up at the day that Samoa skipped; and treats `*/2` in the day fields as a list,
-//! where cron looks for the leading star.
+//! croner 4 (over jiff) is not used: it has a single behavior at clock changes, not the four of
+//! [`CronFlavor`]; it gives up at the day that Samoa skipped; and it treats `*/2` in the day fields
+//! as a list, where cron looks for the leading star.
 
 use super::CronSpec;
 use crate::calendar::Calendar;
 use crate::civil::{DAY_S, date_of_days, days_of_date, month_len, weekday_from_sunday};
-use crate::conditions::CronSense;
+use crate::conditions::CronFlavor;
 use crate::zone::{Clock, Span};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// Minutes of a day.
+/// Minutes per day.
 const DAY_MIN: i64 = 1_440;
 
-/// Months that a search looks through: 29 February on a given weekday comes back after 40 years at
-/// most (2072, 2112 for a Monday).
+/// Number of months searched: 29 February on a given weekday recurs after at most 40 years (2072,
+/// 2112 for a Monday).
 const SEARCH_MONTHS_MAX: i64 = 12 * 41;
 
-/// Spans of constant offset that a search looks into. It jumps over those without a match, so that
-/// few are needed; this bounds what a strange zone can cost.
+/// Maximum number of spans of constant offset examined. Spans without a match are skipped, so few
+/// are needed; this bounds the cost of an unusual zone.
 const SEARCH_SPANS_MAX: usize = 1_000;
 
-/// A wall clock that is put forward by this or more is taken as corrected, and nothing is made up
-/// for: cron.c compares the minutes since it last awoke with 180, and one of them has passed anyway.
+/// A wall clock set forward by this much or more counts as corrected, and no runs are made up:
+/// cron.c compares the minutes since it last woke up with 180, one of which has passed anyway.
 const FORWARD_MAX_S: i64 = 180 * 60;
 
-/// The same for a clock that is put back: Debian's cron takes less than 180 for a change of time.
+/// The same for a clock set back: Debian's cron treats less than 180 minutes as a time change.
 const BACK_MAX_S: i64 = 181 * 60;
 
-/// cronie takes 180 for one, too.
+/// cronie still treats 180 minutes as a time change.
 const CRONIE_BACK_MAX_S: i64 = 182 * 60;
 
-/// Whether cron makes up for what the change at the beginning of a span skips, and leaves out what
+/// Whether cron makes up for the runs skipped by the change at the start of a span, and omits those
 /// it repeats.
-fn is_made_up_for(span: Span, clock: &Clock, sense: CronSense) -> bool {
+fn catches_up_after_change(span: Span, clock: &Clock, flavor: CronFlavor) -> bool {
     let forward_s = span.offset_s - span.offset_before_s;
-    let back_max_s = match sense {
-        CronSense::Vixie => BACK_MAX_S,
-        CronSense::Cronie => CRONIE_BACK_MAX_S,
-        CronSense::Systemd | CronSense::WallClock => return false,
+    let back_max_s = match flavor {
+        CronFlavor::Vixie => BACK_MAX_S,
+        CronFlavor::Cronie => CRONIE_BACK_MAX_S,
+        CronFlavor::Systemd | CronFlavor::WallClock => return false,
     };
-    let is_noticed = sense == CronSense::Vixie
+    let is_noticed = flavor == CronFlavor::Vixie
         || (span.from_s > i64::MIN && clock.is_dst(span.from_s) != clock.is_dst(span.from_s - 1));
     forward_s < FORWARD_MAX_S && -forward_s < back_max_s && is_noticed
 }
 
 impl CronSpec {
-    /// The first run after a moment, in the time zone that cron runs in; `None` when there is none
-    /// (30 February), or none within 41 years. What changes of the clock do to it, the sense tells.
+    /// Returns the first run after an instant, in the time zone that cron runs in; `None` if there
+    /// is none (30 February), or none within 41 years. `flavor` determines the behavior at clock
+    /// changes.
     pub fn next_after(
         &self,
         after: Timestamp,
         zone: &TimeZone,
-        sense: CronSense,
+        flavor: CronFlavor,
     ) -> Option<Timestamp> {
         let after_us = i64::try_from(after.as_nanosecond().div_euclid(1_000)).ok()?;
-        let mut moments = self.moments_us(after_us, Clock::new(zone.clone()), sense);
+        let mut moments = self.moments_us(after_us, Clock::new(zone.clone()), flavor);
         Timestamp::from_microsecond(moments.next()?).ok()
     }
 
-    /// All runs after a moment, in microseconds since the epoch, as [`Self::next_after`].
+    /// Returns all runs after an instant, in microseconds since the epoch; see
+    /// [`Self::next_after`].
     pub(crate) fn moments_us(
         &self,
         after_us: i64,
         mut clock: Clock,
-        sense: CronSense,
+        flavor: CronFlavor,
     ) -> Box<dyn Iterator<Item = i64>> {
         const SECOND_US: i64 = 1_000_000;
-        if sense == CronSense::Systemd {
+        if flavor == CronFlavor::Systemd {
             let calendars = Calendar::of_crontab(self);
-            // Strictly ahead, so that whoever takes all of them comes to an end.
+            // Strictly increasing, so that collecting all runs terminates.
             return Box::new(std::iter::successors(
                 Self::first_of(&calendars, after_us, &mut clock),
                 move |&at_us| {
@@ -82,7 +84,7 @@ impl CronSpec {
         let spec = self.clone();
         let mut second = after_us.div_euclid(SECOND_US);
         Box::new(std::iter::from_fn(move || {
-            second = spec.next_after_s(second, &mut clock, sense)?;
+            second = spec.next_after_s(second, &mut clock, flavor)?;
             second.checked_mul(SECOND_US)
         }))
     }
@@ -94,19 +96,20 @@ impl CronSpec {
             .min()
     }
 
-    /// The first run after a second, in seconds since the epoch, in any sense but systemd's.
-    fn next_after_s(&self, after_s: i64, clock: &mut Clock, sense: CronSense) -> Option<i64> {
+    /// Returns the first run after a second, in seconds since the epoch, for any flavor but
+    /// systemd's.
+    fn next_after_s(&self, after_s: i64, clock: &mut Clock, flavor: CronFlavor) -> Option<i64> {
         let mut cursor_s = after_s.checked_add(1)?;
         for _ in 0..SEARCH_SPANS_MAX {
             let span = clock.span_at(cursor_s);
             let mut wall_s = cursor_s + span.offset_s;
             let forward_s = span.offset_s - span.offset_before_s;
-            let made_up_for = !self.wildcard && is_made_up_for(span, clock, sense);
-            if made_up_for && forward_s > 0 && cursor_s == span.from_s {
-                // The gap's wall times are due now.
+            let catches_up = !self.wildcard && catches_up_after_change(span, clock, flavor);
+            if catches_up && forward_s > 0 && cursor_s == span.from_s {
+                // The wall times in the gap are due now.
                 wall_s -= forward_s;
-            } else if made_up_for && forward_s < 0 {
-                // What the wall clock repeats has run already.
+            } else if catches_up && forward_s < 0 {
+                // The repeated wall times have already run.
                 wall_s = wall_s.max(span.from_s + span.offset_before_s);
             }
             let minute =
@@ -115,9 +118,9 @@ impl CronSpec {
             if next_s < span.until_s {
                 return Some(next_s);
             }
-            // Nothing before this wall time. Walls differ by a day at most, so that spans that end
-            // well before it need no look; the one right after a near change does, because it may
-            // repeat wall times that lie before `cursor_s`.
+            // Nothing runs before this wall time. Wall clocks differ by at most a day, so spans
+            // that end well before it can be skipped. The one right after a nearby change cannot,
+            // because it may repeat wall times before `cursor_s`.
             cursor_s = if span.until_s - cursor_s <= 2 * DAY_S {
                 span.until_s
             } else {
@@ -127,8 +130,7 @@ impl CronSpec {
         None
     }
 
-    /// The first matching minute of the calendar from `minute` on; both count from 1970-01-01
-    /// 00:00.
+    /// Returns the first matching minute from `minute` on; both count from 1970-01-01 00:00.
     fn first_minute(&self, minute: i64) -> Option<i64> {
         let today = minute.div_euclid(DAY_MIN);
         let (year, month, day) = date_of_days(today);
@@ -163,7 +165,7 @@ impl CronSpec {
         matches && self.months & (1 << month) != 0
     }
 
-    /// The first matching minute of a matching day from `minute` on.
+    /// Returns the first matching minute of a matching day from `minute` on.
     fn first_minute_of_day(&self, minute: i64) -> Option<i64> {
         let (hour, minute) = (minute / 60, minute % 60);
         if self.hours & (1 << hour) != 0
@@ -176,7 +178,7 @@ impl CronSpec {
     }
 }
 
-/// The lowest bit set at `from` (0 to 63) or above.
+/// Returns the lowest bit set at `from` (0 to 63) or above.
 fn first_bit_from(bits: u64, from: i64) -> Option<i64> {
     let above = bits & (u64::MAX << from);
     (above != 0).then(|| i64::from(above.trailing_zeros()))
@@ -198,7 +200,7 @@ mod tests {
         let mut at: Timestamp = after.parse().expect("a timestamp");
         let mut found = Vec::new();
         for _ in 0..count {
-            let Some(next) = spec.next_after(at, &zone, CronSense::Vixie) else {
+            let Some(next) = spec.next_after(at, &zone, CronFlavor::Vixie) else {
                 break;
             };
             assert!(next > at);
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn debian_s_crontab() {
+    fn debian_crontab() {
         // Sunday 2024-06-02; Debian: weekly at 6:47 on Sundays, monthly at 6:52 on the first.
         assert_eq!(
             runs_after("47 6 * * 7", "UTC", "2024-06-01T12:00:00Z", 2),
@@ -265,8 +267,8 @@ mod tests {
             ["2096-02-29T04:30:00Z", "2104-02-29T04:30:00Z"],
             "2100 is no leap year"
         );
-        // */8 of 0-7 is Sunday alone. 29 February was a Sunday in 2004; the calendar repeats every
-        // 28 years until 2100, which has none; then it takes 40.
+        // */8 of 0-7 is Sunday only. 29 February was a Sunday in 2004; the calendar repeats every
+        // 28 years until 2100, which is not a leap year; then it takes 40.
         assert_eq!(
             runs_after("0 0 29 2 */8", "UTC", "2061-01-01T00:00:00Z", 2),
             ["2088-02-29T00:00:00Z", "2128-02-29T00:00:00Z"]
@@ -284,19 +286,20 @@ mod tests {
     }
 
     #[test]
-    fn a_skipped_hour_is_made_up_for_right_after_the_gap() {
+    fn skipped_jobs_run_right_after_the_gap() {
         // Berlin, Sunday 2024-03-31: 02:00 CET becomes 03:00 CEST at 01:00 UTC.
         assert_eq!(
             runs_after("30 2 * * *", "Europe/Berlin", "2024-03-30T12:00:00Z", 2),
             ["2024-03-31T01:00:00Z", "2024-04-01T00:30:00Z"]
         );
-        // Two skipped times are one run as far as the minute can tell; 03:00 itself runs then, too.
+        // Two skipped times make a single run, which has a resolution of a minute; 03:00 itself
+        // runs then, too.
         assert_eq!(
             runs_after("0,30 2,3 * * *", "Europe/Berlin", "2024-03-31T00:30:00Z", 2),
             ["2024-03-31T01:00:00Z", "2024-03-31T01:30:00Z"]
         );
-        // Lord Howe Island puts its clock forward by half an hour: 2024-10-06, 02:00 becomes 02:30
-        // at 15:30 UTC of the day before.
+        // Lord Howe Island sets its clock forward by half an hour: 2024-10-06, 02:00 becomes 02:30
+        // at 15:30 UTC of the previous day.
         assert_eq!(
             runs_after(
                 "15 2 * * *",
@@ -320,12 +323,12 @@ mod tests {
             runs_after("30 2 * * *", "Europe/Berlin", "2024-10-26T12:00:00Z", 2),
             ["2024-10-27T00:30:00Z", "2024-10-28T01:30:00Z"]
         );
-        // Asked from within the repetition, the next run is tomorrow's.
+        // Starting within the repeated hour, the next run is tomorrow's.
         assert_eq!(
             runs_after("30 2 * * *", "Europe/Berlin", "2024-10-27T01:10:00Z", 1),
             ["2024-10-28T01:30:00Z"]
         );
-        // 03:00 comes once, after the repetition.
+        // 03:00 occurs once, after the repetition.
         assert_eq!(
             runs_after("0 3 * * *", "Europe/Berlin", "2024-10-27T00:10:00Z", 1),
             ["2024-10-27T02:00:00Z"]
@@ -339,7 +342,7 @@ mod tests {
 
     #[test]
     fn wildcard_jobs_follow_the_wall_clock() {
-        // Spring: 01:30 CET, then 03:30 CEST an hour later; nothing is made up for.
+        // Spring: 01:30 CET, then 03:30 CEST an hour later; skipped runs are not made up.
         assert_eq!(
             runs_after("30 * * * *", "Europe/Berlin", "2024-03-31T00:00:00Z", 2),
             ["2024-03-31T00:30:00Z", "2024-03-31T01:30:00Z"]
@@ -348,7 +351,7 @@ mod tests {
             runs_after("*/30 2 * * *", "Europe/Berlin", "2024-03-30T12:00:00Z", 1),
             ["2024-04-01T00:00:00Z"]
         );
-        // Autumn: 02:00 and 02:30 come twice.
+        // Autumn: 02:00 and 02:30 occur twice.
         assert_eq!(
             runs_after("*/30 2 * * *", "Europe/Berlin", "2024-10-26T12:00:00Z", 5),
             [
@@ -359,7 +362,7 @@ mod tests {
                 "2024-10-28T01:00:00Z"
             ]
         );
-        // Once a year within the repeated hour, asked after its first half.
+        // Once a year within the repeated hour, starting after its first half.
         assert_eq!(
             runs_after("* 2 27 10 *", "Europe/Berlin", "2024-10-27T00:59:00Z", 1),
             ["2024-10-27T01:00:00Z"]
@@ -369,7 +372,7 @@ mod tests {
     #[test]
     fn a_change_of_a_day_is_a_correction() {
         // Samoa had no 30 December 2011: at 10:00 UTC the clock went from 24:00 on the 29th to
-        // 00:00 on the 31st. The run of the 30th is not made up for.
+        // 00:00 on the 31st. The run of the 30th is not made up.
         assert_eq!(
             runs_after("0 12 * * *", "Pacific/Apia", "2011-12-29T12:00:00Z", 2),
             // 29th 12:00 at -10 is 22:00 UTC; 31st 12:00 at +14 is 22:00 UTC of the 30th.
@@ -378,34 +381,34 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_time_are_no_trouble() {
+    fn extreme_times_do_not_panic() {
         let spec = CronSpec::parse("test", "* * * * *").expect("valid");
         for name in ["UTC", "Europe/Berlin", "America/New_York"] {
-            for sense in SENSES {
-                assert_eq!(spec.next_after(Timestamp::MAX, &zone(name), sense), None);
+            for flavor in FLAVORS {
+                assert_eq!(spec.next_after(Timestamp::MAX, &zone(name), flavor), None);
                 assert!(
-                    spec.next_after(Timestamp::MIN, &zone(name), sense)
+                    spec.next_after(Timestamp::MIN, &zone(name), flavor)
                         .is_some()
                 );
             }
         }
     }
 
-    const SENSES: [CronSense; 4] = [
-        CronSense::Vixie,
-        CronSense::Cronie,
-        CronSense::Systemd,
-        CronSense::WallClock,
+    const FLAVORS: [CronFlavor; 4] = [
+        CronFlavor::Vixie,
+        CronFlavor::Cronie,
+        CronFlavor::Systemd,
+        CronFlavor::WallClock,
     ];
 
-    fn in_sense(sense: CronSense, spec: &str, zone_name: &str, after: &str) -> [String; 2] {
+    fn in_flavor(flavor: CronFlavor, spec: &str, zone_name: &str, after: &str) -> [String; 2] {
         let spec = CronSpec::parse("test", spec).expect(spec);
         let after_us = after
             .parse::<Timestamp>()
             .expect("a timestamp")
             .as_microsecond();
         let clock = Clock::new(zone(zone_name));
-        let mut moments = spec.moments_us(after_us, clock, sense);
+        let mut moments = spec.moments_us(after_us, clock, flavor);
         [(); 2].map(|()| {
             let at = Timestamp::from_microsecond(moments.next().expect("one more"));
             at.expect("in range").to_string()
@@ -413,94 +416,97 @@ mod tests {
     }
 
     #[test]
-    fn the_senses_differ_where_the_clock_changes() {
+    fn flavors_differ_at_clock_changes() {
         // New York: on 2024-03-10 02:00 EST becomes 03:00 EDT at 07:00 UTC; on 2024-11-03 02:00 EDT
         // becomes 01:00 EST at 06:00 UTC.
         let (spring, autumn) = ("2024-03-09T12:00:00Z", "2024-11-02T12:00:00Z");
-        let next = |sense, spec, after| in_sense(sense, spec, "America/New_York", after);
-        for sense in [CronSense::Vixie, CronSense::Cronie] {
+        let next = |flavor, spec, after| in_flavor(flavor, spec, "America/New_York", after);
+        for flavor in [CronFlavor::Vixie, CronFlavor::Cronie] {
             assert_eq!(
-                next(sense, "30 2 * * *", spring),
+                next(flavor, "30 2 * * *", spring),
                 ["2024-03-10T07:00:00Z", "2024-03-11T06:30:00Z"]
             );
             assert_eq!(
-                next(sense, "30 1 * * *", autumn),
+                next(flavor, "30 1 * * *", autumn),
                 ["2024-11-03T05:30:00Z", "2024-11-04T06:30:00Z"]
             );
         }
         assert_eq!(
-            next(CronSense::Systemd, "30 2 * * *", spring),
+            next(CronFlavor::Systemd, "30 2 * * *", spring),
             ["2024-03-11T06:30:00Z", "2024-03-12T06:30:00Z"]
         );
         assert_eq!(
-            next(CronSense::Systemd, "30 1 * * *", autumn),
+            next(CronFlavor::Systemd, "30 1 * * *", autumn),
             ["2024-11-03T05:30:00Z", "2024-11-04T06:30:00Z"]
         );
         assert_eq!(
-            next(CronSense::WallClock, "30 2 * * *", spring),
+            next(CronFlavor::WallClock, "30 2 * * *", spring),
             ["2024-03-11T06:30:00Z", "2024-03-12T06:30:00Z"]
         );
         assert_eq!(
-            next(CronSense::WallClock, "30 1 * * *", autumn),
+            next(CronFlavor::WallClock, "30 1 * * *", autumn),
             ["2024-11-03T05:30:00Z", "2024-11-03T06:30:00Z"]
         );
-        // A wildcard: only systemd leaves out the repetition.
-        for sense in [CronSense::Vixie, CronSense::Cronie, CronSense::WallClock] {
+        // With a wildcard, only systemd omits the repetition.
+        for flavor in [CronFlavor::Vixie, CronFlavor::Cronie, CronFlavor::WallClock] {
             assert_eq!(
-                next(sense, "*/60 1 * * *", autumn),
+                next(flavor, "*/60 1 * * *", autumn),
                 ["2024-11-03T05:00:00Z", "2024-11-03T06:00:00Z"]
             );
         }
         assert_eq!(
-            next(CronSense::Systemd, "*/60 1 * * *", autumn),
+            next(CronFlavor::Systemd, "*/60 1 * * *", autumn),
             ["2024-11-03T05:00:00Z", "2024-11-04T06:00:00Z"]
         );
     }
 
     #[test]
     fn cronie_notices_a_change_of_zone_only_with_daylight_saving_time() {
-        // Caracas went from -04:30 to -04:00 on 2016-05-01 at 02:30, 07:00 UTC, without any. 02:45
-        // did not exist: Debian's cron makes up for it at once.
-        let next = |sense| {
-            in_sense(
-                sense,
+        // Caracas went from -04:30 to -04:00 on 2016-05-01 at 02:30, 07:00 UTC, without daylight
+        // saving time. 02:45 did not exist: Debian's cron makes up for it at once.
+        let next = |flavor| {
+            in_flavor(
+                flavor,
                 "45 2 * * *",
                 "America/Caracas",
                 "2016-04-30T12:00:00Z",
             )
         };
         assert_eq!(
-            next(CronSense::Vixie),
+            next(CronFlavor::Vixie),
             ["2016-05-01T07:00:00Z", "2016-05-02T06:45:00Z"]
         );
         assert_eq!(
-            next(CronSense::Cronie),
+            next(CronFlavor::Cronie),
             ["2016-05-02T06:45:00Z", "2016-05-03T06:45:00Z"]
         );
     }
 
     #[test]
     fn systemd_reads_either_day_as_two_events() {
-        // The 13th, a Friday, and Fridays.
+        // The 13th when it is a Friday, and every Friday.
         let spec = CronSpec::parse("test", "0 0 14 * 5").expect("valid");
         let after_us = Timestamp::from_second(1_725_667_200)
             .expect("in range")
             .as_microsecond();
         let clock = || Clock::new(TimeZone::UTC);
-        let moments =
-            |sense| -> Vec<i64> { spec.moments_us(after_us, clock(), sense).take(40).collect() };
-        assert_eq!(moments(CronSense::Systemd), moments(CronSense::Vixie));
+        let moments = |flavor| -> Vec<i64> {
+            spec.moments_us(after_us, clock(), flavor)
+                .take(40)
+                .collect()
+        };
+        assert_eq!(moments(CronFlavor::Systemd), moments(CronFlavor::Vixie));
     }
 
-    /// The daemon's main loop, minute by minute, as cron.c describes its four kinds of wakeup:
-    /// Debian's 3.0pl1-162 and cronie 1.7. For cronie the daemon is started again when the zone
-    /// moves without daylight saving time.
+    /// The daemon's main loop, minute by minute, with the four kinds of wakeup described in cron.c:
+    /// Debian's 3.0pl1-162 and cronie 1.7. cronie is restarted when the zone changes its offset
+    /// without daylight saving time.
     fn daemon(
         spec: &CronSpec,
         zone: &TimeZone,
         from_s: i64,
         until_s: i64,
-        sense: CronSense,
+        flavor: CronFlavor,
     ) -> Vec<i64> {
         let info = |s: i64| {
             let info = zone.to_offset_info(Timestamp::from_second(s).expect("in range"));
@@ -522,8 +528,8 @@ mod tests {
         for at_s in (from_s + 60..until_s).step_by(60) {
             let now = wall(at_s);
             let (before, after) = (info(at_s - 60), info(at_s));
-            if sense == CronSense::WallClock
-                || (sense == CronSense::Cronie && before.0 != after.0 && before.1 == after.1)
+            if flavor == CronFlavor::WallClock
+                || (flavor == CronFlavor::Cronie && before.0 != after.0 && before.1 == after.1)
             {
                 virtual_minute = now - 1;
             }
@@ -540,7 +546,7 @@ mod tests {
                     }
                 }
                 -179..=0 => run(at_s, now, true, false),
-                -180 if sense == CronSense::Cronie => run(at_s, now, true, false),
+                -180 if flavor == CronFlavor::Cronie => run(at_s, now, true, false),
                 _ => {
                     virtual_minute = now;
                     run(at_s, now, true, true);
@@ -552,11 +558,11 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(600))]
-        /// Four days around a clock change give the same runs as the daemon's loop.
+        /// Compares four days around a clock change with the runs of the daemon's loop.
         #[test]
-        fn agrees_with_the_daemon_s_loop(
-            sense in prop::sample::select(vec![
-                CronSense::Vixie, CronSense::Cronie, CronSense::WallClock,
+        fn agrees_with_the_daemon_loop(
+            flavor in prop::sample::select(vec![
+                CronFlavor::Vixie, CronFlavor::Cronie, CronFlavor::WallClock,
             ]),
             zone_name in prop::sample::select(vec![
                 "UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe",
@@ -577,15 +583,15 @@ mod tests {
             let from_s = (change_s - 2 * DAY_S).div_euclid(60) * 60;
             let until_s = from_s + 4 * DAY_S;
             let ours: Vec<i64> = spec
-                .moments_us(from_s * 1_000_000, Clock::new(zone.clone()), sense)
+                .moments_us(from_s * 1_000_000, Clock::new(zone.clone()), flavor)
                 .map(|at_us| at_us / 1_000_000)
                 .take_while(|&at_s| at_s < until_s)
                 .collect();
-            let theirs = daemon(&spec, &zone, from_s, until_s, sense);
-            prop_assert_eq!(ours, theirs, "{} in {}, {:?}", spec, zone_name, sense);
+            let theirs = daemon(&spec, &zone, from_s, until_s, flavor);
+            prop_assert_eq!(ours, theirs, "{} in {}, {:?}", spec, zone_name, flavor);
         }
 
-        /// In systemd's sense a crontab line is the calendar event with the same lists.
+        /// For systemd, a crontab line equals the calendar event with the same lists.
         #[test]
         fn agrees_with_the_calendar(
             zone_name in prop::sample::select(vec![
@@ -597,10 +603,11 @@ mod tests {
         ) {
             const NAMES: [&str; 8] = ["", "Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun "];
             let zone = zone(zone_name);
-            // A star in front, so that both have to match.
+            // A leading star, so that both have to match.
             let of_week = if weekday == 0 { "*".to_owned() } else { weekday.to_string() };
             let spec = CronSpec::parse("test", &format!("{minute} {hour} */{day} * {of_week}")).expect("valid");
-            // Spelled out: systemd lets an open repetition run over the end of the month.
+            // Listed one by one, because systemd lets an open-ended repetition overflow past the
+            // end of the month.
             let days: Vec<String> = (1..=31u8).step_by(day.into()).map(|day| day.to_string()).collect();
             let text = format!("{}*-*-{} {hour}:{minute}", NAMES[weekday], days.join(","));
             let calendar = Calendar::parse("test", &text).expect("valid");
@@ -609,7 +616,7 @@ mod tests {
             let from = Timestamp::from_second(change.as_second() - 2 * DAY_S).expect("in range");
             let mut clock = Clock::new(zone.clone());
             let mut at_us = from.as_microsecond();
-            for ours in spec.moments_us(at_us, Clock::new(zone.clone()), CronSense::Systemd).take(20) {
+            for ours in spec.moments_us(at_us, Clock::new(zone.clone()), CronFlavor::Systemd).take(20) {
                 let next = calendar.next_after_us(at_us, &mut clock);
                 prop_assert_eq!(Some(ours), next, "{} in {}", spec, zone_name);
                 at_us = ours;

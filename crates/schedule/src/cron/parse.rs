@@ -1,4 +1,4 @@
-//! The text of a crontab schedule.
+//! Parser for crontab schedules.
 
 use super::CronSpec;
 use facts::InputError;
@@ -9,7 +9,7 @@ struct Field {
     expected: &'static str,
     low: u32,
     high: u32,
-    /// Names of the values from `low` on.
+    /// Names of the values, starting at `low`.
     names: &'static [&'static str],
 }
 
@@ -46,7 +46,7 @@ const WEEKDAY: Field = Field {
     names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat", "sun"],
 };
 
-/// The words and the fields that they stand for (crontab(5)). `@reboot` is no time.
+/// Nicknames and the fields they stand for (crontab(5)). `@reboot` is not a time.
 const WORDS: &[(&str, &str)] = &[
     ("@hourly", "0 * * * *"),
     ("@daily", "0 0 * * *"),
@@ -58,14 +58,14 @@ const WORDS: &[(&str, &str)] = &[
 ];
 
 impl CronSpec {
-    /// Reads a schedule: five fields separated by blanks, or `@hourly`, `@daily`, `@midnight`,
+    /// Parses a schedule: five fields separated by blanks, or `@hourly`, `@daily`, `@midnight`,
     /// `@weekly`, `@monthly`, `@yearly`, `@annually`. `source` names the place for the error.
     ///
     /// # Errors
-    /// What cron itself refuses; and what the two crons read differently or nobody can foretell: a
-    /// step on a single value (`5/10`: cronie refuses it, Debian's cron takes it as `5`), text
-    /// after a value, a falling range (taken as "never"), and cronie's random `6~15`, whose value
-    /// is drawn when crond starts.
+    /// If cron itself rejects the text, and for text that the two crons read differently or whose
+    /// runs cannot be predicted: a step on a single value (`5/10`: cronie rejects it, Debian's cron
+    /// reads it as `5`), text after a value, a descending range (read as "never"), and cronie's
+    /// random `6~15`, whose value is drawn when crond starts.
     pub fn parse(source: &str, text: &str) -> Result<Self, InputError> {
         let written: Vec<&str> = text.split([' ', '\t']).filter(|f| !f.is_empty()).collect();
         let shape = || {
@@ -100,7 +100,7 @@ impl CronSpec {
             months: list(source, month, &MONTH)?,
             weekdays,
             either_day: !day.starts_with('*') && !weekday.starts_with('*'),
-            // `@hourly` sets the flag for the hour, just as its fields do.
+            // `@hourly` sets the flag for the hour, as its fields do.
             wildcard: minute.starts_with('*') || hour.starts_with('*'),
             text: if from_word {
                 written.concat()
@@ -111,7 +111,7 @@ impl CronSpec {
     }
 }
 
-/// `list = range {"," range}`, as a set of bits.
+/// Parses `list = range {"," range}` into a set of bits.
 fn list(source: &str, text: &str, field: &Field) -> Result<u64, InputError> {
     let mut bits = 0;
     for part in text.split(',') {
@@ -120,7 +120,7 @@ fn list(source: &str, text: &str, field: &Field) -> Result<u64, InputError> {
     Ok(bits)
 }
 
-/// `range = ("*" | number "-" number) ["/" step] | number`.
+/// Parses `range = ("*" | number "-" number) ["/" step] | number`.
 fn range(source: &str, text: &str, field: &Field) -> Result<u64, InputError> {
     if text.contains('~') {
         return Err(InputError::new(
@@ -141,7 +141,7 @@ fn range(source: &str, text: &str, field: &Field) -> Result<u64, InputError> {
     } else if let Some((low, high)) = span.split_once('-') {
         let low = number(source, low, field)?;
         match number(source, high, field)? {
-            // cronie: `fri-sun` is 5-0, and means 5-7; not so with a step.
+            // In cronie, `fri-sun` is 5-0 and means 5-7, except with a step.
             0 if low > 0 && field.high == WEEKDAY.high && step.is_none() => (low, 7),
             high => (low, high),
         }
@@ -215,7 +215,8 @@ mod tests {
         assert_eq!(read.months, bits(&[1, 3, 4, 5]));
         assert_eq!(read.weekdays, bits(&[1, 2, 3, 4, 5]));
         assert_eq!(read.to_string(), "*/20 1-7/3 1,15,31 jan,Mar-MAY 1-5");
-        // A step larger than the range leaves its first value; leading zeros are decimal.
+        // A step larger than the range leaves only its first value; numbers with leading zeros are
+        // decimal.
         assert_eq!(spec("*/90 08 * * *").minutes, bits(&[0]));
         assert_eq!(spec("*/90 08 * * *").hours, bits(&[8]));
         assert_eq!(spec("5,* * * * *").minutes, (1 << 60) - 1);
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_for_fields() {
+    fn nicknames_expand_to_fields() {
         for (word, fields) in WORDS {
             let (from_word, from_fields) = (spec(word), spec(fields));
             assert_eq!(from_word.to_string(), *word);
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_was_expected() {
+    fn errors_state_what_was_expected() {
         for (text, part) in [
             ("60 * * * *", "a minute from 0 to 59"),
             ("* 24 * * *", "an hour from 0 to 23"),
@@ -312,7 +313,7 @@ mod tests {
         }
     }
 
-    /// A field's text together with the values that it means.
+    /// A field's text together with the values it stands for.
     fn field(low: u32, high: u32) -> impl Strategy<Value = (String, u64)> {
         let part = prop_oneof![
             (low..=high).prop_map(|v| (v.to_string(), 1 << v)),
@@ -342,19 +343,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "\\PC*") {
+        fn parsing_any_text_does_not_panic(text in "\\PC*") {
             let _ = CronSpec::parse("test", &text);
         }
 
         #[test]
-        fn what_is_read_prints_and_reads_the_same(text in "[-*/,0-9a-z~ @]{1,30}") {
+        fn display_round_trips(text in "[-*/,0-9a-z~ @]{1,30}") {
             if let Ok(read) = CronSpec::parse("test", &text) {
                 prop_assert_eq!(CronSpec::parse("test", &read.to_string()), Ok(read));
             }
         }
 
         #[test]
-        fn fields_mean_their_values(
+        fn fields_parse_to_their_values(
             minute in field(0, 59), hour in field(0, 23), day in field(1, 31),
             month in field(1, 12), weekday in field(0, 6),
         ) {

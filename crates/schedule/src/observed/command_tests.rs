@@ -1,4 +1,4 @@
-//! What of commands is kept and told.
+//! What is kept and shown of commands.
 
 use super::*;
 
@@ -14,13 +14,13 @@ fn commands_stay_secret() {
         log.sightings(&job)[0].run("x").evidence,
         "log:1: cron started pg_dump for root"
     );
-    // Another user's is another job.
+    // The same command of another user is another job.
     let mut other = job.clone();
     other.user = Some("postgres".to_owned());
     assert_eq!(log.sightings(&other), []);
 }
 
-/// The name of what a command starts, and what evidence says of it.
+/// Returns the name of what a command starts, and its evidence text.
 fn name_and_evidence(command: &str) -> (String, String) {
     let line = format!("Jun  9 06:00:01 h CRON[1]: (root) CMD ({command})\n");
     let log = read(&line, "2024-06-10T00:00:00Z");
@@ -33,7 +33,7 @@ fn name_and_evidence(command: &str) -> (String, String) {
 }
 
 #[test]
-fn words_are_a_shell_s() {
+fn words_are_split_like_a_shell_does() {
     for (command, name) in [
         ("PGPASSWORD='hunter2' /usr/bin/pg_dump db", "pg_dump"),
         ("PGPASSWORD=\"hunter2\" pg_dump db", "pg_dump"),
@@ -56,7 +56,7 @@ fn words_are_a_shell_s() {
             "cd / && X='hunter2' run-parts --report /etc/cron.daily",
             "cron.daily",
         ),
-        // Where in doubt, nothing is named.
+        // If in doubt, no program is named.
         ("PGPASSWORD='hunter2", "a command"),
         ("X=a#011hunter2", "a command"),
         ("'hunter2' pg_dump", "a command"),
@@ -64,20 +64,20 @@ fn words_are_a_shell_s() {
         ("echo hunter2", "a command"),
         ("hunter2:x@y", "a command"),
     ] {
-        let told = name_and_evidence(command);
+        let found = name_and_evidence(command);
         let evidence = format!("log:1: cron started {name} for root");
-        assert_eq!(told, (name.to_owned(), evidence), "{command}");
+        assert_eq!(found, (name.to_owned(), evidence), "{command}");
     }
-    // Far longer than cron runs.
+    // Far longer than any command cron runs.
     let long = format!("x {}", "hunter2 ".repeat(100_000));
     assert_eq!(name_and_evidence(&long).0, "a command");
 }
 
 #[test]
-fn two_commands_of_one_program_end_by_themselves() {
+fn ends_are_matched_by_command_text() {
     let text = "Jun  9 06:00:01 h CROND[1]: (root) CMD (backup --full)\nJun  9 06:00:01 h CROND[2]: (root) CMD (backup)\nJun  9 06:00:11 h CROND[2]: (root) CMDEND (backup)\nJun  9 06:10:01 h CROND[1]: (root) CMDEND (backup --full)\n";
     let log = read(text, "2024-06-10T00:00:00Z");
-    let told = seen(&log, &line_job(1, "0 6 * * *", "backup"));
-    let lens: Vec<Option<f64>> = told.iter().map(|(_, len_s)| *len_s).collect();
+    let runs = seen(&log, &line_job(1, "0 6 * * *", "backup"));
+    let lens: Vec<Option<f64>> = runs.iter().map(|(_, len_s)| *len_s).collect();
     assert_eq!(lens, [Some(600.0), Some(10.0)]);
 }

@@ -9,14 +9,14 @@ const NAME_BYTES_MAX: usize = 255;
 /// The lines of a log that name one host, or none.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct HostLines {
-    /// The name as the lines have it; `None` for lines without a host name.
+    /// The name as it appears in the lines; `None` for lines without a host name.
     pub name: Option<String>,
     pub from: Timestamp,
     pub until: Timestamp,
     pub lines: usize,
 }
 
-/// A start of a host's kernel.
+/// A boot of a host, according to its kernel's lines.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct HostStart {
     pub at: Timestamp,
@@ -28,8 +28,8 @@ pub(super) struct HostStart {
     pub before_own: Option<Timestamp>,
 }
 
-/// The host name in the host field of a line; `None` if it does not look like one, or is that of any host
-/// (`localhost`).
+/// Returns the host name in the host field of a line; `None` if it does not look like one, or could
+/// be any host (`localhost`).
 pub(super) fn host_name(field: &str) -> Option<&str> {
     // syslog-ng may prepend its source and append the relay.
     let (_, name) = field.rsplit_once('@').unwrap_or(("", field));
@@ -51,7 +51,7 @@ pub(super) fn is_localhost(name: &str) -> bool {
         || address().is_some_and(|address| address.is_loopback())
 }
 
-/// The part before the domain; an address is not split.
+/// Returns the part before the domain; addresses are not split.
 pub(super) fn short_name(name: &str) -> &str {
     if name.parse::<IpAddr>().is_ok() {
         return name;

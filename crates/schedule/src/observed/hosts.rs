@@ -1,4 +1,4 @@
-//! Whose lines a log holds: a host that gathers the logs of others has their lines among its own.
+//! Selects the lines of one host from logs that may contain lines collected from other hosts.
 
 use super::Log;
 use super::host_lines::{HostLines, is_localhost, short_name};
@@ -6,25 +6,24 @@ use super::pair::uptimes;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{HashMap, HashSet};
 
-/// Hosts that a note names.
+/// Maximum number of hosts named in a note.
 const NAMED_MAX: usize = 3;
 
-/// A host writes a line an hour at least (cron starts `cron.hourly`): what is shorter says nothing of when
-/// it had which name.
+/// A host writes at least one line an hour (cron starts `cron.hourly`), so a shorter span does not
+/// show when it had which name.
 const FORMER_MIN: SignedDuration = SignedDuration::from_hours(2);
 
-/// Which lines of logs are those of one host.
+/// Which lines of the logs belong to one host.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Whose {
-    /// The lines of these names, in lower case, and those that name nobody.
-    Of {
-        /// The host's name, short and with its domain.
+pub enum HostIdentity {
+    /// Lines with these names, in lower case, and lines without a host name.
+    Known {
+        /// The host's name, with and without its domain.
         names: HashSet<String>,
-        /// Other names that are the host's all the same: nothing else is named at that time.
+        /// Other names that belong to the host nonetheless: no other host is named at that time.
         other_names: HashSet<String>,
     },
-    /// Several hosts are named at the same time, and none of them is known to be the one: the first of
-    /// them, and how many they are.
+    /// Several hosts are named at the same time, and it is not known which of them is the host.
     Unknown {
         /// Some of the names.
         some: Vec<String>,
@@ -33,19 +32,20 @@ pub enum Whose {
     },
 }
 
-impl Whose {
-    /// Tells the lines of the host `own`, `None` where its name is not known, from those of others in these
-    /// logs: `db1` and `db1.example.org` are one host where no `db1` of another domain is named, too.
+impl HostIdentity {
+    /// Separates the lines of the host `own` (`None` if its name is not known) from those of other
+    /// hosts in these logs. `db1` and `db1.example.org` are the same host unless a `db1` of another
+    /// domain is named, too.
     ///
-    /// Where the logs name a single host, it is the one, whatever it is called. So are, one after
-    /// another, the names of a host that was renamed: those that end before the host's own name begins,
-    /// and, where its own name is not among them, names of which each begins after the one before ends.
+    /// If the logs name a single host, that is the one, whatever its name. Successive names of a
+    /// renamed host also count as its own: names that end before the host's own name begins and, if
+    /// its own name does not appear, names each of which begins after the previous one ends.
     ///
-    /// A host that is called `localhost` names itself in no line: where others are named while it writes
-    /// lines without a name, these alone are its own.
+    /// A host called `localhost` does not name itself in any line: if other hosts are named while
+    /// lines without a name are written, only the latter are its own.
     pub fn of(logs: &[Log], own: Option<&str>) -> Self {
         let mut named = hosts_of(logs.iter().flat_map(|log| &log.hosts), own);
-        let is_own = |host: &Named, fits: &dyn Fn(&str, &str) -> bool| {
+        let is_own = |host: &NamedHost, fits: &dyn Fn(&str, &str) -> bool| {
             own.is_some_and(|own| host.names.iter().any(|name| fits(name, own)))
         };
         let equals = |name: &str, own: &str| name.eq_ignore_ascii_case(own);
@@ -57,15 +57,15 @@ impl Whose {
                     .collect();
             }
         }
-        // Of several that may be the one, none is known to be.
+        // If several hosts may be the one, none is known to be.
         if let [own] = of_own[..] {
             let own = named.swap_remove(own);
-            let earlier: Vec<&Named> = named
+            let earlier: Vec<&NamedHost> = named
                 .iter()
                 .filter(|host| host.until <= own.from && host.is_long())
                 .collect();
             let is_renamed = is_chain(&earlier);
-            return Self::Of {
+            return Self::Known {
                 other_names: earlier
                     .iter()
                     .filter(|_| is_renamed)
@@ -74,8 +74,8 @@ impl Whose {
                 names: own.names.into_iter().collect(),
             };
         }
-        if own.is_some_and(is_localhost) && writes_beside(logs, &named) {
-            return Self::Of {
+        if own.is_some_and(is_localhost) && writes_concurrently(logs, &named) {
+            return Self::Known {
                 names: HashSet::new(),
                 other_names: HashSet::new(),
             };
@@ -90,15 +90,15 @@ impl Whose {
                     .collect(),
             };
         }
-        let all = |hosts: &[Named]| -> HashSet<String> {
+        let all = |hosts: &[NamedHost]| -> HashSet<String> {
             hosts.iter().flat_map(|host| host.names.clone()).collect()
         };
-        // The last of them is what it is called, where nobody knows better.
+        // The last of them is its current name, unless known otherwise.
         let known = match own {
             None => named.len().saturating_sub(1),
             Some(_) => named.len(),
         };
-        Self::Of {
+        Self::Known {
             names: all(&named[known..]),
             other_names: all(&named[..known]),
         }
@@ -106,13 +106,13 @@ impl Whose {
 }
 
 impl Log {
-    /// The lines that are those of one host; what is left out, and what is taken under another name, is
-    /// told in the notes. `None` where no line is left.
+    /// Keeps the lines of one host; the notes mention what was dropped and what was kept under
+    /// another name. `None` if no line is left.
     ///
     /// The log then covers the time from the first to the last line of this host.
     #[must_use]
-    pub fn lines_of(mut self, whose: &Whose) -> Option<Self> {
-        let Whose::Of { names, other_names } = whose else {
+    pub fn restrict_to(mut self, identity: &HostIdentity) -> Option<Self> {
+        let HostIdentity::Known { names, other_names } = identity else {
             return None;
         };
         let (mut other, mut left_out) = (Vec::new(), Vec::new());
@@ -154,7 +154,7 @@ impl Log {
     }
 }
 
-/// `1 line of another host (db2)`, `3 lines of 2 other hosts (db2, web1)`.
+/// Formats `1 line of another host (db2)`, `3 lines of 2 other hosts (db2, web1)`.
 fn words(of: &[&HostLines], what: &str) -> String {
     let lines: usize = of.iter().map(|host| host.lines).sum();
     let s = if lines == 1 { "" } else { "s" };
@@ -172,29 +172,29 @@ fn words(of: &[&HostLines], what: &str) -> String {
     }
 }
 
-/// A host by all names that lines have for it, in lower case, and the time of its lines.
-struct Named {
+/// A host with all names used for it, in lower case, and the time span of its lines.
+struct NamedHost {
     names: Vec<String>,
     from: Timestamp,
     until: Timestamp,
 }
 
-impl Named {
+impl NamedHost {
     fn is_long(&self) -> bool {
         self.until.duration_since(self.from) >= FORMER_MIN
     }
 }
 
-/// Whether each of some hosts begins where the one before has ended.
-fn is_chain(hosts: &[&Named]) -> bool {
+/// Whether each host begins after the previous one has ended.
+fn is_chain(hosts: &[&NamedHost]) -> bool {
     let mut spans: Vec<(Timestamp, Timestamp)> =
         hosts.iter().map(|host| (host.from, host.until)).collect();
     spans.sort_unstable();
     spans.windows(2).all(|pair| pair[0].1 <= pair[1].0)
 }
 
-/// Whether lines that name nobody are written while one of some hosts writes.
-fn writes_beside(logs: &[Log], named: &[Named]) -> bool {
+/// Whether lines without a host name are written while one of these hosts writes.
+fn writes_concurrently(logs: &[Log], named: &[NamedHost]) -> bool {
     let mut nameless = logs
         .iter()
         .flat_map(|log| &log.hosts)
@@ -206,8 +206,8 @@ fn writes_beside(logs: &[Log], named: &[Named]) -> bool {
     })
 }
 
-/// The hosts that lines name, in the order of their names.
-fn hosts_of<'a>(lines: impl Iterator<Item = &'a HostLines>, own: Option<&str>) -> Vec<Named> {
+/// Returns the hosts named in the lines, sorted by name.
+fn hosts_of<'a>(lines: impl Iterator<Item = &'a HostLines>, own: Option<&str>) -> Vec<NamedHost> {
     let mut spans: HashMap<String, (Timestamp, Timestamp)> = HashMap::new();
     for host in lines {
         let Some(name) = &host.name else { continue };
@@ -218,10 +218,10 @@ fn hosts_of<'a>(lines: impl Iterator<Item = &'a HostLines>, own: Option<&str>) -
     }
     let mut spans: Vec<_> = spans.into_iter().collect();
     spans.sort_unstable();
-    // A name without a domain is that of the only host of this name that has one.
+    // A name without a domain belongs to the only host of this name that has one.
     let (full, short): (Vec<_>, Vec<_>) = spans.into_iter().partition(|(name, _)| !is_short(name));
-    let mut named: Vec<Named> = Vec::new();
-    // The place of each, `None` for the own one where no line has its domain.
+    let mut named: Vec<NamedHost> = Vec::new();
+    // The index of each host, `None` for the own host if no line has its domain.
     let mut of_short: HashMap<String, Vec<Option<usize>>> = HashMap::new();
     let own = own.map(str::to_ascii_lowercase);
     if let Some(own) = own.filter(|own| !is_short(own))
@@ -232,7 +232,7 @@ fn hosts_of<'a>(lines: impl Iterator<Item = &'a HostLines>, own: Option<&str>) -
     for (name, (from, until)) in full {
         let places = of_short.entry(short_name(&name).to_owned()).or_default();
         places.push(Some(named.len()));
-        named.push(Named {
+        named.push(NamedHost {
             names: vec![name],
             from,
             until,
@@ -245,7 +245,7 @@ fn hosts_of<'a>(lines: impl Iterator<Item = &'a HostLines>, own: Option<&str>) -
             host.from = host.from.min(from);
             host.until = host.until.max(until);
         } else {
-            named.push(Named {
+            named.push(NamedHost {
                 names: vec![name],
                 from,
                 until,
@@ -256,7 +256,7 @@ fn hosts_of<'a>(lines: impl Iterator<Item = &'a HostLines>, own: Option<&str>) -
     named
 }
 
-/// Whether two names are those of one host: they are equal, or one of them is the other without a domain.
+/// Whether two names denote the same host: they are equal, or one is the other without its domain.
 fn is_same_host(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b)
         || (is_short(a) != is_short(b) && short_name(a).eq_ignore_ascii_case(short_name(b)))

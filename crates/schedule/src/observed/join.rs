@@ -1,4 +1,4 @@
-//! Several files as one log.
+//! Joins several files into one log.
 
 use super::Sighting;
 use super::log::{Log, OBSERVED_MAX, Observed, SUBJECTS_MAX};
@@ -10,22 +10,23 @@ use jiff::Timestamp;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-/// The most runs that [`observed_runs`] gives.
+/// Maximum number of runs returned by [`observed_runs`].
 pub const RUNS_OF_ALL_MAX: usize = 500_000;
 
-/// A run in the journal and in a file of syslog, or in two files of syslog, is the same one when the two
-/// tell it within this, in seconds: a forwarded line may come late.
+/// Maximum time in seconds between two records of the same run, in the journal and a syslog file or
+/// in two syslog files: a forwarded line may arrive late.
 const SAME_RUN_S: f64 = 5.0;
 
 impl Log {
-    /// Files of which each goes on where another one ends, as one log: `syslog.1` and `syslog`. A job
-    /// that one of them tells of did not run in the time of the others unless they tell of it.
+    /// Joins files that continue one another, such as `syslog.1` and `syslog`, into one log. A job
+    /// recorded in one of them did not run during the others unless they record it.
     ///
-    /// The name is that of the one that ends last, and evidence names each file. What several files tell
-    /// alike, of the same moment and host, is one run, as where a rotation was copied, or compressed without
-    /// being deleted; what one file tells twice stays two. A run that begins in one file and ends in the
-    /// next has no length. Where together they tell of too much, the newest are taken, and a note names the
-    /// first that is not. `None` where there is no file.
+    /// The log is named after the file that ends last, and evidence names each file. If several
+    /// files record the same event at the same time and host, it counts as one run, as when a
+    /// rotated file was copied, or compressed without being deleted; two identical events in one
+    /// file remain two. A run that begins in one file and ends in the next has no duration. If the
+    /// files together exceed the limits, the newest are used, and a note names the first that is
+    /// not. Returns `None` if there is no file.
     pub fn joined(files: Vec<Self>) -> Option<Self> {
         Self::joined_within(files, SUBJECTS_MAX, OBSERVED_MAX)
     }
@@ -36,7 +37,7 @@ impl Log {
         observed_max: usize,
     ) -> Option<Self> {
         files.sort_by_key(|file| (file.from, file.until));
-        // Far more than a host has: no more is taken in, as within a file.
+        // Far more than any host has. Older files that would exceed the limits are left out.
         let mut subjects: HashSet<&Subject> = HashSet::new();
         let mut count = 0;
         let fitting = files.iter().rev().take_while(|file| {
@@ -44,7 +45,7 @@ impl Log {
             count += file.count();
             subjects.len() <= subjects_max && count <= observed_max
         });
-        // A file by itself is within the bounds.
+        // A single file is always within the limits.
         let fitting = fitting.count().clamp(1, files.len().max(1));
         let older = files.len().saturating_sub(fitting);
         let left_out = older.checked_sub(1).map(|last| {
@@ -56,7 +57,7 @@ impl Log {
         });
         let mut files = files.into_iter().skip(older);
         let mut whole = files.next()?;
-        let mut places = Places {
+        let mut places = IndexMaps {
             subjects: whole.subjects.iter().cloned().zip(0..).collect(),
             hosts: of_names(&whole),
         };
@@ -64,9 +65,9 @@ impl Log {
             whole.append(file, &mut places);
         }
         whole.notes.extend(left_out);
-        let told = whole.observed.len();
+        let recorded = whole.observed.len();
         whole.observed = without_copies(whole.observed);
-        let copies = told - whole.observed.len();
+        let copies = recorded - whole.observed.len();
         if copies > 0 {
             whole.notes.push(format!(
                 "{copies} of its runs stand in a second file as well, and count once"
@@ -79,7 +80,7 @@ impl Log {
         Some(whole)
     }
 
-    fn append(&mut self, file: Self, places: &mut Places) {
+    fn append(&mut self, file: Self, places: &mut IndexMaps) {
         let parts = self.parts.len();
         let of_subjects: Vec<usize> = file
             .subjects
@@ -94,7 +95,7 @@ impl Log {
                     })
             })
             .collect();
-        // When the host of each start wrote last in the files before.
+        // When the host of each boot last wrote in the previous files.
         let mut before_own = Vec::with_capacity(file.hosts.len());
         let of_hosts: Vec<usize> = file
             .hosts
@@ -124,7 +125,7 @@ impl Log {
         let before = self.until;
         self.host_starts
             .extend(file.host_starts.into_iter().map(|mut start| {
-                // The same moment is the start itself, in a copy.
+                // A line at the same time is the boot itself, in a copy of the file.
                 let known = |last: Timestamp| (last < start.at).then_some(last);
                 start.before = start.before.or(known(before));
                 start.before_own = start.before_own.or(before_own[start.host].and_then(known));
@@ -133,23 +134,24 @@ impl Log {
             }));
         self.parts.extend(file.parts);
         self.notes.extend(file.notes);
-        // Of copies that end alike the first that was given.
+        // Of copies with the same end, the first one given wins.
         if file.until > before {
             self.until = file.until;
             self.source = file.source;
         }
     }
 
-    /// The log of a text that nobody keeps, such as a command's answer: evidence names no line of it.
+    /// Drops the line numbers of a log whose text is not stored, such as a command's output:
+    /// evidence names no lines.
     #[must_use]
-    pub fn without_lines(mut self) -> Self {
+    pub fn without_line_numbers(mut self) -> Self {
         for part in &mut self.parts {
             part.has_lines = false;
         }
         self
     }
 
-    /// [`observed_runs`] of this log alone, of all times.
+    /// Returns the [`observed_runs`] of this log alone, over all time.
     pub fn events(&self) -> Vec<Events> {
         let logs = std::slice::from_ref(self);
         observed_runs(logs, Timestamp::MIN, Timestamp::MAX, RUNS_OF_ALL_MAX)
@@ -161,14 +163,14 @@ impl Log {
             .collect()
     }
 
-    /// How many files it was read from.
+    /// Returns the number of files it was read from.
     pub fn files(&self) -> usize {
         self.parts.len()
     }
 }
 
-/// Where what files tell of stands in the log that they become.
-struct Places {
+/// Maps the indices of a file to those in the joined log.
+struct IndexMaps {
     subjects: HashMap<Subject, usize>,
     hosts: HashMap<Option<String>, usize>,
 }
@@ -178,7 +180,7 @@ fn of_names(log: &Log) -> HashMap<Option<String>, usize> {
     names.zip(0..).collect()
 }
 
-/// The runs in the order of their starts, each as often as the file has it that tells it most often.
+/// Returns the runs sorted by start, each as often as in the file that records it most often.
 fn without_copies(mut observed: Vec<Observed>) -> Vec<Observed> {
     let run = |seen: &Observed| (seen.start, seen.subject, seen.host);
     observed.sort_by_key(|seen| (run(seen), seen.part));
@@ -190,8 +192,8 @@ fn without_copies(mut observed: Vec<Observed>) -> Vec<Observed> {
         };
         let begin = kept.len();
         kept.extend_from_slice(files().find(|file| file.len() == most).unwrap_or(same));
-        // A file that ends amid a run does not know how long it was. Each is walked once: hostile ones tell
-        // a moment millions of times.
+        // A file that ends during a run does not have its duration. Each file is scanned only once,
+        // because hostile ones may repeat one time millions of times.
         for file in files() {
             for (seen, copy) in kept[begin..].iter_mut().zip(file) {
                 seen.len_s = seen.len_s.or(copy.len_s);
@@ -201,9 +203,9 @@ fn without_copies(mut observed: Vec<Observed>) -> Vec<Observed> {
     kept
 }
 
-/// Takes out what a second log tells of the same runs: `runs` are in the order of their starts, each with
-/// the log that tells it. Of two the one that is known better stays.
-pub(crate) fn drop_doubles(runs: &mut Vec<(usize, Sighting<'_>)>) {
+/// Drops duplicate records of the same run in a second log. `runs` are sorted by start, each with
+/// the index of its log. Of two records, the more precise one is kept.
+pub(crate) fn drop_duplicates(runs: &mut Vec<(usize, Sighting<'_>)>) {
     runs.sort_by_key(|(_, seen)| (seen.start, seen.log.seen));
     runs.dedup_by(|(later_log, later), (kept_log, kept)| {
         let same = later_log != kept_log
@@ -219,10 +221,10 @@ pub(crate) fn drop_doubles(runs: &mut Vec<(usize, Sighting<'_>)>) {
     });
 }
 
-/// All that logs tell of from `from` until before `until`, by the names of what was started, for
-/// whoever takes the logs for lists of events. A run that two of them tell of is there once. Of one name
-/// the first `runs_max` runs are given, and of all names the first [`RUNS_OF_ALL_MAX`]; what was cut says
-/// so.
+/// Returns all recorded runs from `from` until before `until`, grouped by the name of what was
+/// started, for use as lists of events. A run recorded in two logs appears once. The result has at
+/// most the first `runs_max` runs of each name, and the first [`RUNS_OF_ALL_MAX`] overall;
+/// truncated lists say so.
 pub fn observed_runs(
     logs: &[Log],
     from: Timestamp,
@@ -231,7 +233,7 @@ pub fn observed_runs(
 ) -> Vec<(String, Forecast)> {
     let mut lists: Vec<(String, Vec<(usize, Sighting<'_>)>)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
-    // All of them are complete until then.
+    // All lists are complete up to this time.
     let mut cut: Option<Timestamp> = None;
     for (index, log) in logs.iter().enumerate() {
         let places: Vec<usize> = log
@@ -254,7 +256,7 @@ pub fn observed_runs(
         }
     }
     for (_, seen) in &mut lists {
-        drop_doubles(seen);
+        drop_duplicates(seen);
     }
     let mut starts: Vec<Timestamp> = lists
         .iter()

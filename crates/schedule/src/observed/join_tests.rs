@@ -1,4 +1,4 @@
-//! Several files as one log, and what logs tell by themselves.
+//! Joining several files into one log, and the runs that logs record on their own.
 
 use super::*;
 use crate::conditions::Uptime;
@@ -23,10 +23,10 @@ fn rotated() -> [Log; 2] {
 }
 
 #[test]
-fn a_file_that_goes_on_where_another_ends_is_the_same_log() {
+fn consecutive_files_form_one_log() {
     let job = line_job(1, "0 6 * * *", "backup");
     let stretch = ("2024-06-10T00:00:00Z", "2024-06-19T00:00:00Z");
-    // The older file by itself says nothing of the job: five days of it are computed.
+    // The older file alone has no record of the job: five days of it are computed.
     let apart = known(&job, &[], &rotated(), stretch.0, stretch.1);
     assert_eq!(apart.runs.len(), 9);
     let log = Log::joined(rotated().into()).expect("two files");
@@ -39,13 +39,13 @@ fn a_file_that_goes_on_where_another_ends_is_the_same_log() {
         (at("2024-06-10T00:00:01Z"), at("2024-06-18T06:00:01Z"))
     );
     let joined = known(&job, &[], std::slice::from_ref(&log), stretch.0, stretch.1);
-    let told: Vec<&str> = joined
+    let evidence: Vec<&str> = joined
         .runs
         .iter()
         .map(|run| run.evidence.as_str())
         .collect();
     assert_eq!(
-        told,
+        evidence,
         [
             "syslog:2: cron started backup for root",
             "syslog:3: cron started backup for root"
@@ -56,7 +56,7 @@ fn a_file_that_goes_on_where_another_ends_is_the_same_log() {
         log.sightings(&other)[0].run("x").evidence,
         "syslog.1:2: cron started other for root"
     );
-    let unnumbered = log.without_lines();
+    let unnumbered = log.without_line_numbers();
     assert_eq!(
         unnumbered.sightings(&other)[0].run("x").evidence,
         "syslog.1: cron started other for root"
@@ -65,7 +65,7 @@ fn a_file_that_goes_on_where_another_ends_is_the_same_log() {
 }
 
 #[test]
-fn a_start_of_the_host_ends_what_the_file_before_tells() {
+fn a_boot_ends_the_uptime_of_the_previous_file() {
     let [_, older] = rotated();
     let text = "Jun 17 09:00:00 h kernel: Linux version 6.1\n";
     let ended = at("2024-06-18T00:00:00Z");
@@ -87,7 +87,7 @@ fn a_start_of_the_host_ends_what_the_file_before_tells() {
 }
 
 #[test]
-fn of_too_much_the_newest_files_are_joined() {
+fn the_newest_files_are_joined_within_the_limits() {
     let file = |day: u32| {
         let text = format!(
             "Jun {day:2} 06:00:01 h CRON[1]: (root) CMD (job{day})\nJun {day:2} 07:00:01 h CRON[1]: (root) CMD (job)\n"
@@ -97,7 +97,7 @@ fn of_too_much_the_newest_files_are_joined() {
         Log::parse(&name, &text, &TimeZone::UTC, ended, &commands).expect("readable")
     };
     let of = |subjects_max, observed_max| {
-        // The file of the 13th tells of one job alone, and would fit by itself.
+        // The file of the 13th records only one job, and would fit on its own.
         let text = "Jun 13 07:00:01 h CRON[1]: (root) CMD (job)\n";
         let ended = at("2024-06-20T00:00:00Z");
         let small = Log::parse("syslog.7", text, &TimeZone::UTC, ended, &commands);
@@ -113,7 +113,7 @@ fn of_too_much_the_newest_files_are_joined() {
     let (from, until, count, notes) = of(100, 100);
     assert_eq!((from, until), days("13", "16"));
     assert_eq!((count, notes.len()), (7, 0));
-    // Subjects of two files count once: `job` and those of two days.
+    // Subjects in both files count once: `job` and those of two days.
     let (from, until, count, notes) = of(3, 100);
     assert_eq!((from, until), days("15", "16"));
     assert_eq!((count, notes), (4, vec![left_out("syslog.6")]));
@@ -124,18 +124,18 @@ fn of_too_much_the_newest_files_are_joined() {
 }
 
 #[test]
-fn what_logs_tell_of_by_themselves_is_bounded() {
+fn observed_runs_are_bounded() {
     let line = |day: u32| format!("Jun  {day} 06:00:01 h CRON[1]: (root) CMD (backup)\n");
     let mut text: String = (1..=9).map(line).collect();
     text += "Jun  9 07:00:01 h CRON[1]: (root) CMD (other)\n";
     let log = [read(&text, "2024-06-10T00:00:00Z")];
     let of = |from: &str, until: &str, runs_max| {
-        let told = |(name, found): (String, Forecast)| {
+        let summary = |(name, found): (String, Forecast)| {
             let cut = found.truncated_at.map(|at| at.strftime("%d").to_string());
             (name, found.runs.len(), cut)
         };
         let found = observed_runs(&log, at(from), at(until), runs_max);
-        found.into_iter().map(told).collect::<Vec<_>>()
+        found.into_iter().map(summary).collect::<Vec<_>>()
     };
     let (first, last) = ("2024-06-01T00:00:00Z", "2024-06-30T00:00:00Z");
     assert_eq!(
@@ -158,7 +158,7 @@ fn what_logs_tell_of_by_themselves_is_bounded() {
     );
 }
 
-/// A file of June 2024 with a line of cron for each `(day, command)`.
+/// Returns a file of June 2024 with one cron line for each `(day, command)`.
 fn of_days(name: &str, lines: &[(u32, &str)]) -> Log {
     let line = |(day, command): &(u32, &str)| {
         format!("Jun {day:2} 06:00:01 h CRON[1]: (root) CMD ({command})")
@@ -169,10 +169,10 @@ fn of_days(name: &str, lines: &[(u32, &str)]) -> Log {
 }
 
 #[test]
-fn what_stands_in_two_files_counts_once() {
+fn duplicates_in_two_files_count_once() {
     let newer = of_days("syslog", &[(14, "backup"), (15, "backup")]);
     let older = |name: &str| of_days(name, &[(10, "backup"), (11, "backup"), (11, "other")]);
-    // Compressed, and the plain file was not deleted.
+    // Compressed without deleting the plain file.
     let log = Log::joined(vec![newer.clone(), older("syslog.1"), older("syslog.1.gz")]);
     let log = log.expect("files");
     assert_eq!((log.count(), log.files()), (5, 3));
@@ -187,18 +187,18 @@ fn what_stands_in_two_files_counts_once() {
         .map(|seen| seen.start.strftime("%d").to_string())
         .collect();
     assert_eq!(days, ["10", "11", "14", "15"]);
-    // A copy of what is now longer has a part of it.
+    // A copy of a file that has grown since has only part of it.
     let copy = of_days("syslog-20240614", &[(14, "backup")]);
     let log = Log::joined(vec![newer.clone(), older("syslog.1"), copy]).expect("files");
     assert_eq!(log.count(), 5);
-    // The same moment, another command: no copy.
+    // The same time but another command: not a copy.
     let cron = of_days("syslog.1", &[(14, "other"), (13, "backup")]);
     let log = Log::joined(vec![newer, cron]).expect("files");
     assert_eq!((log.count(), log.notes.len()), (4, 0));
 }
 
 #[test]
-fn what_one_file_tells_twice_stays_two() {
+fn repeated_runs_in_one_file_are_kept() {
     let twice = || {
         of_days(
             "syslog.1",
@@ -207,7 +207,7 @@ fn what_one_file_tells_twice_stays_two() {
     };
     let log = Log::joined(vec![of_days("syslog", &[(14, "backup")]), twice()]);
     assert_eq!(log.expect("files").count(), 4);
-    // As often as the file has it that has it most often.
+    // As often as in the file that has it most often.
     let once = of_days("syslog.2", &[(10, "backup")]);
     for files in [vec![twice(), once.clone()], vec![once, twice(), twice()]] {
         let log = Log::joined(files).expect("files");
@@ -216,7 +216,7 @@ fn what_one_file_tells_twice_stays_two() {
 }
 
 #[test]
-fn of_copies_the_one_that_knows_the_length_tells_it() {
+fn the_copy_with_a_duration_wins() {
     let file = |name: &str, lines: &[&str]| {
         let ended = at("2024-06-20T00:00:00Z");
         Log::parse(name, &lines.join("\n"), &TimeZone::UTC, ended, &commands).expect("readable")
@@ -234,13 +234,13 @@ fn of_copies_the_one_that_knows_the_length_tells_it() {
 }
 
 #[test]
-fn a_start_of_the_host_that_stands_twice_is_one() {
+fn duplicate_boots_count_once() {
     let text = "Jun 10 22:00:00 h x: y\nJun 11 08:00:00 h kernel: Linux version 6.1\n";
     let file = |name: &str, text: &str| {
         let ended = at("2024-06-20T00:00:00Z");
         Log::parse(name, text, &TimeZone::UTC, ended, &commands).expect("readable")
     };
-    // The second copy lacks the line before.
+    // The second copy lacks the preceding line.
     let files = vec![
         file("syslog.1", text),
         file("syslog.1.gz", text),
@@ -258,7 +258,7 @@ fn a_start_of_the_host_that_stands_twice_is_one() {
 }
 
 #[test]
-fn hosts_of_several_files_are_the_same() {
+fn hosts_are_merged_across_files() {
     let file = |name: &str, day: u32, hosts: &[&str]| {
         let line = |(host, hour): (&&str, u32)| {
             format!("Jun {day:2} 0{hour}:00:01 {host} CRON[1]: (root) CMD (backup)")
@@ -272,8 +272,8 @@ fn hosts_of_several_files_are_the_same() {
         file("syslog", 11, &["db1", "web2", "web1", "db1"]),
     ]);
     let log = log.expect("files");
-    let whose = Whose::of(std::slice::from_ref(&log), Some("db1"));
-    let log = log.lines_of(&whose).expect("lines are left");
+    let identity = HostIdentity::of(std::slice::from_ref(&log), Some("db1"));
+    let log = log.restrict_to(&identity).expect("lines are left");
     assert_eq!(log.count(), 3);
     assert_eq!(
         log.notes,
@@ -286,9 +286,9 @@ fn hosts_of_several_files_are_the_same() {
 }
 
 #[test]
-fn a_moment_that_is_told_without_end_takes_no_square_of_it() {
-    // Runs of one moment by the hundred thousand, of which none knows its length; a copy, too, and a
-    // shorter one that does know.
+fn repeated_times_take_linear_time() {
+    // Hundreds of thousands of runs at the same time without a duration; also a copy, and a shorter
+    // one that has the duration.
     let line = "Jun 17 06:00:01 h CRON[3]: (root) CMD (backup)\n";
     let file = |name: &str, text: &str| {
         let ended = at("2024-06-18T00:00:00Z");

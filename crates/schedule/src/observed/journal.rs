@@ -1,15 +1,15 @@
-//! The output of `journalctl -o json`: one object a line (systemd.journal-fields(7)).
+//! The output of `journalctl -o json`: one object per line (systemd.journal-fields(7)).
 
 use super::Log;
-use super::message::{Lines, Told, unit_subject};
-use super::pair::{Pairs, UNTOLD};
+use super::message::{LogEvent, MessageParser, unit_subject};
+use super::pair::{REDACTED, RunPairer};
 use crate::run::Seen;
 use facts::InputError;
 use jiff::Timestamp;
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// systemd's catalogue of messages (`sd-messages.h`).
+/// Message IDs from systemd's catalog (`sd-messages.h`).
 const UNIT_STARTING: &str = "7d4958e842da4a758f6c1cdc7b36dcc5";
 const UNIT_STARTED: &str = "39f53479d3a045ac8e11786248231fbf";
 const UNIT_SUCCESS: &str = "7ad2d189f7e94e70a38c781354912448";
@@ -18,8 +18,8 @@ const UNIT_FAILED: &str = "be02cf6855d2428ba40df7e9d022f03d";
 
 const EXPECTED: &str = "an entry of `journalctl -o json` with __REALTIME_TIMESTAMP";
 
-/// The fields that matter. A field is a string, or numbers where it is no text, or null where it
-/// is too long, or an array where it comes more than once.
+/// The relevant fields. A field is a string, an array of numbers if it is not text, null if it is
+/// too long, or an array if it occurs more than once.
 #[derive(Deserialize)]
 struct Entry<'a> {
     #[serde(rename = "__REALTIME_TIMESTAMP", borrow)]
@@ -59,8 +59,12 @@ impl Field<'_> {
     }
 }
 
-pub(super) fn parse(source: &str, text: &str, mut lines: Lines<'_>) -> Result<Log, InputError> {
-    let mut pairs = Pairs::new(source, Seen::Journal);
+pub(super) fn parse(
+    source: &str,
+    text: &str,
+    mut parser: MessageParser<'_>,
+) -> Result<Log, InputError> {
+    let mut pairs = RunPairer::new(source, Seen::Journal);
     for (line, number) in text.lines().zip(1..) {
         if line.trim().is_empty() {
             continue;
@@ -68,8 +72,8 @@ pub(super) fn parse(source: &str, text: &str, mut lines: Lines<'_>) -> Result<Lo
         let entry = match serde_json::from_str::<Entry<'_>>(line) {
             Ok(entry) => entry,
             Err(error) => {
-                pairs.unread(|| {
-                    InputError::new(source, EXPECTED, UNTOLD)
+                pairs.count_unparsed(|| {
+                    InputError::new(source, EXPECTED, REDACTED)
                         .at_line(number)
                         .at_column(error.column().max(1))
                 });
@@ -81,10 +85,10 @@ pub(super) fn parse(source: &str, text: &str, mut lines: Lines<'_>) -> Result<Lo
             .text()
             .and_then(|text| Timestamp::from_microsecond(text.parse().ok()?).ok());
         let Some(at) = at else {
-            pairs.unread(|| InputError::new(source, EXPECTED, UNTOLD).at_line(number));
+            pairs.count_unparsed(|| InputError::new(source, EXPECTED, REDACTED).at_line(number));
             continue;
         };
-        if !pairs.take(at, number, entry.host.text(), entry.told(&mut lines)) {
+        if !pairs.push(at, number, entry.host.text(), entry.event(&mut parser)) {
             break;
         }
     }
@@ -92,21 +96,21 @@ pub(super) fn parse(source: &str, text: &str, mut lines: Lines<'_>) -> Result<Lo
 }
 
 impl Entry<'_> {
-    fn told(&self, lines: &mut Lines<'_>) -> Option<Told> {
+    fn event(&self, parser: &mut MessageParser<'_>) -> Option<LogEvent> {
         if let (Some(id), Some(unit)) = (self.message_id.text(), self.unit.text()) {
             let subject = unit_subject(unit)?;
             return match id {
-                UNIT_STARTING => Some(Told::Starts(subject)),
-                UNIT_STARTED => Some(Told::Started(subject)),
-                UNIT_SUCCESS | UNIT_FAILURE_RESULT | UNIT_FAILED => Some(Told::Ends(subject)),
+                UNIT_STARTING => Some(LogEvent::Starts(subject)),
+                UNIT_STARTED => Some(LogEvent::Started(subject)),
+                UNIT_SUCCESS | UNIT_FAILURE_RESULT | UNIT_FAILED => Some(LogEvent::Ends(subject)),
                 _ => None,
             };
         }
         let identifier = self.identifier.text()?;
-        // Its own lines are told apart by their ids.
+        // systemd's own lines are identified by their message IDs.
         if identifier == "systemd" {
             return None;
         }
-        lines.told(identifier, self.message.text()?)
+        parser.event(identifier, self.message.text()?)
     }
 }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 /// Maximum number of runs in one log: a year of ten jobs that run every minute.
 pub const OBSERVED_MAX: usize = 5_000_000;
 
-/// Maximum number of different things that one log starts.
+/// Maximum number of different subjects in one log.
 pub(super) const SUBJECTS_MAX: usize = 100_000;
 
 /// Maximum number of hosts in one log.
@@ -18,21 +18,21 @@ pub(super) const HOSTS_MAX: usize = 100_000;
 /// A parsed log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Log {
-    /// Its name: a file, or the newest of several that are read as one.
+    /// The file name, or that of the newest file if several were joined.
     pub source: String,
     /// Its kind: [`Seen::Journal`] or [`Seen::Syslog`].
     pub seen: Seen,
-    /// Its first line.
+    /// The time of its first line.
     pub from: Timestamp,
-    /// Its last line.
+    /// The time of its last line.
     pub until: Timestamp,
-    /// When the host was up, according to the lines of its kernel.
+    /// When the host was up, according to kernel messages.
     pub uptimes: Vec<Uptime>,
     /// What could not be parsed, with counts.
     pub notes: Vec<String>,
-    /// The files that it was read from, each of which continues the one before.
+    /// The files it was read from, each of which continues the previous one.
     pub(super) parts: Vec<Part>,
-    /// The hosts that its lines name.
+    /// The hosts named in its lines.
     pub(super) hosts: Vec<HostLines>,
     pub(super) host_starts: Vec<HostStart>,
     pub(super) subjects: Vec<Subject>,

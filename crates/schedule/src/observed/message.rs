@@ -1,40 +1,40 @@
-//! What lines of cron, anacron, run-parts, systemd and the kernel tell of runs.
+//! Parses messages of cron, anacron, run-parts, systemd and the kernel about runs.
 
 use super::subject::{Commands, CronCommand, Subject, started_directory};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The longest name that is shown.
+/// Maximum length of a name that is shown.
 const NAME_BYTES_MAX: usize = 255;
-/// The longest command that is taken apart, in bytes: cronie's longest line of a crontab.
+/// Maximum length of a command that is parsed, in bytes: cronie's limit on a crontab line.
 const COMMAND_BYTES_MAX: usize = 128 << 10;
-/// The most programs of a command that are kept.
+/// Maximum number of programs kept per command.
 const PROGRAMS_MAX: usize = 64;
-/// The most commands that are known while a log is read.
+/// Maximum number of commands cached while a log is read.
 const KNOWN_MAX: usize = 10_000;
 
-/// What a line tells.
+/// The event that a line records.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Told {
+pub(super) enum LogEvent {
     /// A run begins.
     Starts(Subject),
-    /// One ends.
+    /// A run ends.
     Ends(Subject),
     /// systemd has started a unit: the end of a run that it announced (a service of type oneshot),
-    /// else the begin of one.
+    /// otherwise the beginning of one.
     Started(Subject),
-    /// The kernel begins.
+    /// The kernel boots.
     HostStarts,
 }
 
-/// Reads what lines tell.
-pub(super) struct Lines<'a> {
+/// Parses messages into events.
+pub(super) struct MessageParser<'a> {
     commands: &'a Commands<'a>,
-    /// A log has the same commands over and over: what was found in each, by its text's hash.
+    /// Parsed commands by the hash of their text, because a log repeats the same commands.
     known: HashMap<u64, (Vec<String>, Option<String>)>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> MessageParser<'a> {
     pub fn new(commands: &'a Commands<'a>) -> Self {
         Self {
             commands,
@@ -42,8 +42,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// What a line of a program tells, if anything.
-    pub fn told(&mut self, program: &str, message: &str) -> Option<Told> {
+    /// Returns the event that a program's message records, if any.
+    pub fn event(&mut self, program: &str, message: &str) -> Option<LogEvent> {
         match program {
             "CRON" | "CROND" | "cron" | "crond" => self.cron(message),
             "anacron" => anacron(message),
@@ -53,9 +53,9 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// `(root) CMD (command)`, and where the daemon is told to, `(root) END (command)` (Debian,
-    /// `-L 2`) or `(root) CMDEND (command)` (cronie).
-    fn cron(&mut self, message: &str) -> Option<Told> {
+    /// Parses `(root) CMD (command)` and, if the daemon is configured to log it,
+    /// `(root) END (command)` (Debian, `-L 2`) or `(root) CMDEND (command)` (cronie).
+    fn cron(&mut self, message: &str) -> Option<LogEvent> {
         let (user, rest) = message.strip_prefix('(')?.split_once(") ")?;
         let (kind, rest) = rest.split_once(" (")?;
         let is_begin = match kind {
@@ -66,13 +66,13 @@ impl<'a> Lines<'a> {
         let command = rest.trim_end().strip_suffix(')')?;
         let subject = Subject::Cron(self.command(plain(user)?, without_process(command)));
         Some(if is_begin {
-            Told::Starts(subject)
+            LogEvent::Starts(subject)
         } else {
-            Told::Ends(subject)
+            LogEvent::Ends(subject)
         })
     }
 
-    /// What of a command may be kept.
+    /// Extracts the parts of a command that may be kept.
     fn command(&mut self, user: String, text: &str) -> CronCommand {
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
@@ -99,7 +99,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Debian's `-L 8` puts the number of the process in front of the command.
+/// Strips the process ID that Debian's `-L 8` puts in front of the command.
 fn without_process(command: &str) -> &str {
     let command = command.trim();
     command
@@ -109,25 +109,26 @@ fn without_process(command: &str) -> &str {
         .map_or(command, |(_, rest)| rest.trim_start())
 }
 
-/// ``Job `cron.weekly' started``, ``Job `cron.weekly' terminated (exit status: 1)``.
-fn anacron(message: &str) -> Option<Told> {
+/// Parses ``Job `cron.weekly' started``, ``Job `cron.weekly' terminated (exit status: 1)``.
+fn anacron(message: &str) -> Option<LogEvent> {
     let (identifier, rest) = message
         .strip_prefix("Job ")?
         .strip_prefix(['`', '\''])?
         .split_once("' ")?;
     let subject = Subject::Anacron(plain(identifier)?);
     if rest == "started" {
-        Some(Told::Starts(subject))
+        Some(LogEvent::Starts(subject))
     } else if rest.starts_with("terminated") {
-        Some(Told::Ends(subject))
+        Some(LogEvent::Ends(subject))
     } else {
         None
     }
 }
 
-/// The run-parts of crontabs: `run-parts[9]: (/etc/cron.daily) starting logrotate`, and before it
+/// Parses messages of the run-parts used in crontabs:
+/// `run-parts[9]: (/etc/cron.daily) starting logrotate`, and in older versions
 /// `run-parts(/etc/cron.daily)[9]: starting logrotate`.
-fn run_parts(program: &str, message: &str) -> Option<Told> {
+fn run_parts(program: &str, message: &str) -> Option<LogEvent> {
     let rest = program.strip_prefix("run-parts")?;
     let (directory, rest) = if rest.is_empty() {
         message.strip_prefix('(')?.split_once(") ")?
@@ -138,16 +139,16 @@ fn run_parts(program: &str, message: &str) -> Option<Told> {
     let path = format!("{}/{}", directory.trim_matches('/'), name.trim());
     let subject = Subject::Script(plain(&path)?);
     match kind {
-        "starting" => Some(Told::Starts(subject)),
-        "finished" => Some(Told::Ends(subject)),
+        "starting" => Some(LogEvent::Starts(subject)),
+        "finished" => Some(LogEvent::Ends(subject)),
         _ => None,
     }
 }
 
-/// Lines of systemd that name the unit: `Starting fstrim.service - Discard...` (since version 250),
-/// `fstrim.service: Deactivated successfully.` Older ones give the description alone, which names
-/// nobody.
-fn systemd(message: &str) -> Option<Told> {
+/// Parses systemd messages that name the unit: `Starting fstrim.service - Discard...` (since
+/// version 250), `fstrim.service: Deactivated successfully.` Older versions log only the
+/// description, which does not name the unit.
+fn systemd(message: &str) -> Option<LogEvent> {
     if let Some((unit, rest)) = message.split_once(": ")
         && let Some(subject) = unit_subject(unit)
     {
@@ -159,36 +160,36 @@ fn systemd(message: &str) -> Option<Told> {
         return ends
             .iter()
             .any(|end| rest.starts_with(end))
-            .then_some(Told::Ends(subject));
+            .then_some(LogEvent::Ends(subject));
     }
     let (verb, rest) = message.split_once(' ')?;
     let (unit, _) = rest.split_once(" - ")?;
     let subject = unit_subject(unit)?;
     match verb {
-        "Starting" => Some(Told::Starts(subject)),
-        "Started" | "Finished" => Some(Told::Started(subject)),
-        "Failed" => Some(Told::Ends(subject)),
+        "Starting" => Some(LogEvent::Starts(subject)),
+        "Started" | "Finished" => Some(LogEvent::Started(subject)),
+        "Failed" => Some(LogEvent::Ends(subject)),
         _ => None,
     }
 }
 
-/// A service by its name.
+/// Returns the subject for a service name.
 pub(super) fn unit_subject(unit: &str) -> Option<Subject> {
     unit.ends_with(".service").then_some(())?;
     Some(Subject::Unit(plain(unit)?))
 }
 
-/// The first line of a kernel's log, with its clock or without.
-fn kernel(message: &str) -> Option<Told> {
+/// Recognizes the first line of a kernel log, with or without its time stamp.
+fn kernel(message: &str) -> Option<LogEvent> {
     let text = match message.strip_prefix('[') {
         Some(rest) => rest.split_once("] ")?.1,
         None => message,
     };
     text.starts_with("Linux version ")
-        .then_some(Told::HostStarts)
+        .then_some(LogEvent::HostStarts)
 }
 
-/// A name that may be shown: of a user, a unit, a script, a program.
+/// Returns the name if it may be shown: of a user, a unit, a script, a program.
 fn plain(name: &str) -> Option<String> {
     let is_plain = !name.is_empty()
         && name.len() <= NAME_BYTES_MAX

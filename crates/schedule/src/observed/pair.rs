@@ -1,8 +1,8 @@
-//! Begins and ends of runs, put together.
+//! Pairs the begin and end events of runs.
 
 use super::host_lines::{HostLines, HostStart, host_name};
 use super::log::{HOSTS_MAX, Log, OBSERVED_MAX, Observed, Part, SUBJECTS_MAX};
-use super::message::Told;
+use super::message::LogEvent;
 use super::subject::Subject;
 use crate::conditions::Uptime;
 use crate::run::Seen;
@@ -10,36 +10,36 @@ use facts::InputError;
 use jiff::Timestamp;
 use std::collections::{HashMap, VecDeque};
 
-/// systemd says "deactivated" and "finished" of the same run; in this time, in seconds.
+/// systemd logs "deactivated" and "finished" for the same run within this time, in seconds.
 const SAME_END_S: f64 = 2.0;
-/// Runs of one subject that are under way at once.
+/// Maximum number of concurrent runs of one subject.
 const OPEN_MAX: usize = 1_000;
 
-/// Said of a line that cannot be read, in the place of its text.
-pub(super) const UNTOLD: &str = "something else";
+/// Shown instead of the text of a line that cannot be parsed.
+pub(super) const REDACTED: &str = "something else";
 
-/// Takes the lines of a log.
-pub(super) struct Pairs {
+/// Collects the lines of a log.
+pub(super) struct RunPairer {
     source: String,
     seen: Seen,
     span: Option<(Timestamp, Timestamp)>,
     hosts: Vec<HostLines>,
-    of_names: HashMap<Option<String>, usize>,
-    /// Of the line before.
+    host_indices: HashMap<Option<String>, usize>,
+    /// Index of the previous line's host.
     host: usize,
-    /// Lines of hosts beyond those that are kept.
-    of_further: usize,
+    /// Number of lines of hosts beyond [`HOSTS_MAX`].
+    lines_over_host_limit: usize,
     starts: Vec<HostStart>,
-    told: Vec<Line>,
+    events: Vec<Line>,
     subjects: Vec<Subject>,
-    places: HashMap<Subject, usize>,
-    unread: usize,
-    first_unread: Option<InputError>,
-    /// Where it was cut.
+    subject_indices: HashMap<Subject, usize>,
+    unparsed: usize,
+    first_unparsed: Option<InputError>,
+    /// Where the log was cut off.
     full_at: Option<Timestamp>,
 }
 
-/// What a line tells.
+/// An event with its line.
 #[derive(Debug, Clone, Copy)]
 struct Line {
     at: Timestamp,
@@ -56,47 +56,48 @@ enum Event {
     Started(usize),
 }
 
-impl Pairs {
+impl RunPairer {
     pub fn new(source: &str, seen: Seen) -> Self {
         Self {
             source: source.to_owned(),
             seen,
             span: None,
             hosts: Vec::new(),
-            of_names: HashMap::new(),
+            host_indices: HashMap::new(),
             host: 0,
-            of_further: 0,
+            lines_over_host_limit: 0,
             starts: Vec::new(),
-            told: Vec::new(),
+            events: Vec::new(),
             subjects: Vec::new(),
-            places: HashMap::new(),
-            unread: 0,
-            first_unread: None,
+            subject_indices: HashMap::new(),
+            unparsed: 0,
+            first_unparsed: None,
             full_at: None,
         }
     }
 
-    /// A line that cannot be read.
-    pub fn unread(&mut self, error: impl FnOnce() -> InputError) {
-        self.unread += 1;
-        self.first_unread.get_or_insert_with(error);
+    /// Records a line that cannot be parsed.
+    pub fn count_unparsed(&mut self, error: impl FnOnce() -> InputError) {
+        self.unparsed += 1;
+        self.first_unparsed.get_or_insert_with(error);
     }
 
-    /// A line, what stands where it names its host, and what it tells; `false` where no more are taken.
-    pub fn take(
+    /// Adds a line with the text in its host field and its event; returns `false` if a limit is
+    /// reached.
+    pub fn push(
         &mut self,
         at: Timestamp,
         number: usize,
         host: Option<&str>,
-        told: Option<Told>,
+        recorded: Option<LogEvent>,
     ) -> bool {
-        let Some(host) = self.host(host.and_then(host_name), at) else {
-            self.of_further += 1;
+        let Some(host) = self.host_index(host.and_then(host_name), at) else {
+            self.lines_over_host_limit += 1;
             return true;
         };
-        let event = match told {
+        let event = match recorded {
             None => None,
-            Some(Told::HostStarts) => {
+            Some(LogEvent::HostStarts) => {
                 let own = &self.hosts[host];
                 let before = self.span.map(|(_, last)| last);
                 let before_own = (own.lines > 0).then_some(own.until);
@@ -110,15 +111,15 @@ impl Pairs {
                 }
                 None
             }
-            Some(Told::Starts(subject)) => Some(Event::Starts(self.place(subject))),
-            Some(Told::Ends(subject)) => Some(Event::Ends(self.place(subject))),
-            Some(Told::Started(subject)) => Some(Event::Started(self.place(subject))),
+            Some(LogEvent::Starts(subject)) => Some(Event::Starts(self.subject_index(subject))),
+            Some(LogEvent::Ends(subject)) => Some(Event::Ends(self.subject_index(subject))),
+            Some(LogEvent::Started(subject)) => Some(Event::Started(self.subject_index(subject))),
         };
-        if self.subjects.len() > SUBJECTS_MAX || self.told.len() >= 2 * OBSERVED_MAX {
+        if self.subjects.len() > SUBJECTS_MAX || self.events.len() >= 2 * OBSERVED_MAX {
             self.full_at = Some(at);
             return false;
         }
-        self.told.extend(event.map(|event| Line {
+        self.events.extend(event.map(|event| Line {
             at,
             number,
             host,
@@ -134,22 +135,22 @@ impl Pairs {
         true
     }
 
-    /// The place of a host; `None` where there are as many as may be.
-    fn host(&mut self, name: Option<&str>, at: Timestamp) -> Option<usize> {
+    /// Returns the index of a host; `None` if there are too many hosts.
+    fn host_index(&mut self, name: Option<&str>, at: Timestamp) -> Option<usize> {
         let before = self.hosts.get(self.host);
         if before.is_some_and(|host| host.name.as_deref() == name) {
             return Some(self.host);
         }
         let name = name.map(str::to_owned);
-        if let Some(&place) = self.of_names.get(&name) {
-            self.host = place;
-            return Some(place);
+        if let Some(&index) = self.host_indices.get(&name) {
+            self.host = index;
+            return Some(index);
         }
         if self.hosts.len() >= HOSTS_MAX {
             return None;
         }
         self.host = self.hosts.len();
-        self.of_names.insert(name.clone(), self.host);
+        self.host_indices.insert(name.clone(), self.host);
         self.hosts.push(HostLines {
             name,
             from: at,
@@ -159,28 +160,30 @@ impl Pairs {
         Some(self.host)
     }
 
-    fn place(&mut self, subject: Subject) -> usize {
-        if let Some(&place) = self.places.get(&subject) {
-            return place;
+    fn subject_index(&mut self, subject: Subject) -> usize {
+        if let Some(&index) = self.subject_indices.get(&subject) {
+            return index;
         }
         self.subjects.push(subject.clone());
-        self.places.insert(subject, self.subjects.len() - 1);
+        self.subject_indices
+            .insert(subject, self.subjects.len() - 1);
         self.subjects.len() - 1
     }
 
-    /// The log.
+    /// Builds the log.
     pub fn finish(mut self, empty: &str) -> Result<Log, InputError> {
         let Some((from, until)) = self.span else {
             let nothing = || InputError::new(&self.source, empty, "");
-            return Err(self.first_unread.take().unwrap_or_else(nothing));
+            return Err(self.first_unparsed.take().unwrap_or_else(nothing));
         };
-        // Newest first (`journalctl -r`) and lines out of order are no trouble.
-        self.told.sort_by_key(|line| (line.at, line.number));
+        // The input may be newest first (`journalctl -r`) or out of order.
+        self.events.sort_by_key(|line| (line.at, line.number));
         let mut runs = Runs::default();
-        for line in &self.told {
+        for line in &self.events {
             match line.event {
                 Event::Starts(subject) => {
-                    // systemd does not start a unit that runs: the end of the one before is missing.
+                    // systemd does not start a unit that is already running: the end of the
+                    // previous run is missing.
                     if matches!(self.subjects[subject], Subject::Unit(_)) {
                         runs.open.remove(&(line.host, subject));
                     }
@@ -191,19 +194,19 @@ impl Pairs {
             }
         }
         let mut notes = Vec::new();
-        if let Some(first) = &self.first_unread {
-            let lines = if self.unread == 1 { "line" } else { "lines" };
-            // Not what stands there: it may be a command with a password.
+        if let Some(first) = &self.first_unparsed {
+            let lines = if self.unparsed == 1 { "line" } else { "lines" };
+            // Omit the text of the line: it may be a command with a password.
             let place = first.line.map_or(String::new(), |line| format!(":{line}"));
             notes.push(format!(
                 "{} {lines} could not be read, the first is {}{place}",
-                self.unread, self.source
+                self.unparsed, self.source
             ));
         }
-        if self.of_further > 0 {
+        if self.lines_over_host_limit > 0 {
             notes.push(format!(
                 "{} lines of {} are left out: it names more than {HOSTS_MAX} hosts",
-                self.of_further, self.source
+                self.lines_over_host_limit, self.source
             ));
         }
         if let Some(at) = self.full_at {
@@ -231,13 +234,13 @@ impl Pairs {
     }
 }
 
-/// Runs under way, and all of them. Each host has its own.
+/// Open runs and all runs. Each host has its own.
 #[derive(Default)]
 struct Runs {
     observed: Vec<Observed>,
-    /// Begun and not ended, by host and subject.
+    /// Runs that have begun and not ended, by host and subject.
     open: HashMap<(usize, usize), VecDeque<usize>>,
-    /// When the last one ended.
+    /// When the last one ended, by host and subject.
     ended: HashMap<(usize, usize), Timestamp>,
 }
 
@@ -281,8 +284,8 @@ impl Runs {
     }
 }
 
-/// The host was up from each start to the last line before the next one. When it was started before
-/// the first is not known.
+/// Computes when the host was up: from each boot to the last line before the next one. The boot
+/// before the first recorded one is unknown.
 pub(super) fn uptimes(starts: &[HostStart]) -> Vec<Uptime> {
     let mut known = Vec::new();
     if let Some(before) = starts.first().and_then(|start| start.before) {

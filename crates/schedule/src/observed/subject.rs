@@ -1,30 +1,30 @@
-//! What a line of a log says was started.
+//! What a log line says was started.
 
 use facts::host::{Job, JobCommand, Trigger};
 use std::fmt;
 
-/// Parses the command of a crontab line into [`Job::commands`]: its programs, and those of their
-/// arguments that cannot be secret (`host::parse::shell::script::commands`).
+/// Parses the command of a crontab line like [`Job::commands`]: its programs, and those arguments
+/// that cannot be secret (`host::parse::shell::script::commands`).
 pub type Commands<'a> = dyn Fn(&str) -> Vec<JobCommand> + 'a;
 
 /// What was started.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Subject {
-    /// A unit of systemd.
+    /// A systemd unit.
     Unit(String),
-    /// A command of a crontab.
+    /// A crontab command.
     Cron(CronCommand),
-    /// A job of anacron, by its identifier.
+    /// An anacron job, by its identifier.
     Anacron(String),
     /// A script that run-parts started, without leading slash: `etc/cron.daily/logrotate`.
     Script(String),
 }
 
-/// A command of a crontab, without its text.
+/// A crontab command, without its text.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct CronCommand {
     pub(super) user: String,
-    /// Names of the programs that it runs.
+    /// Names of the programs it runs.
     pub(super) programs: Vec<String>,
     /// The directory whose scripts it starts: `cron.weekly`.
     pub(super) directory: Option<String>,
@@ -33,8 +33,8 @@ pub(super) struct CronCommand {
 }
 
 impl Subject {
-    /// Who started what, as evidence; only the program of a command.
-    pub(super) fn told(&self) -> String {
+    /// Describes who started what, as evidence; of a command only the program.
+    pub(super) fn evidence(&self) -> String {
         match self {
             Self::Unit(unit) => format!("systemd started {unit}"),
             Self::Anacron(identifier) => format!("anacron started {identifier}"),
@@ -45,7 +45,7 @@ impl Subject {
         }
     }
 
-    /// A short name.
+    /// Returns a short name.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Unit(name) | Self::Anacron(name) => name.clone(),
@@ -58,7 +58,7 @@ impl Subject {
         }
     }
 
-    /// The directory whose scripts a command of a crontab starts: `cron.weekly`.
+    /// Returns the directory whose scripts a crontab command starts: `cron.weekly`.
     pub(super) fn directory(&self) -> Option<&str> {
         match self {
             Self::Cron(command) => command.directory.as_deref(),
@@ -66,7 +66,7 @@ impl Subject {
         }
     }
 
-    /// Whether it is a run of a job.
+    /// Whether it is a run of this job.
     pub(super) fn is_of(&self, job: &Job) -> bool {
         match self {
             Self::Unit(unit) => job
@@ -78,7 +78,7 @@ impl Subject {
                 matches!(trigger, Trigger::Anacron { identifier, .. } if identifier == known)
             }),
             Self::Cron(command) => {
-                // A line that only tests for anacron has no trigger and starts nothing.
+                // A line that only checks for anacron has no trigger and starts nothing.
                 let by_cron = job
                     .triggers
                     .iter()
@@ -108,14 +108,14 @@ impl Subject {
     }
 }
 
-/// Whether a job is the crontab line that starts the scripts of a directory.
+/// Whether a job is the crontab line that starts the scripts in a directory.
 fn starts_directory(job: &Job, directory: &str) -> bool {
     job.commands
         .iter()
         .any(|command| started_directory(command) == Some(directory))
 }
 
-/// The cron directory whose scripts a program starts.
+/// Returns the cron directory whose scripts a program starts.
 pub(super) fn started_directory(command: &JobCommand) -> Option<&str> {
     if command.program != "run-parts" {
         return None;
@@ -128,9 +128,9 @@ pub(super) fn started_directory(command: &JobCommand) -> Option<&str> {
     Some(name.trim_end_matches('/'))
 }
 
-/// As [`Subject::told`].
+/// As [`Subject::evidence`].
 impl fmt::Debug for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.told())
+        f.write_str(&self.evidence())
     }
 }

@@ -1,12 +1,12 @@
-//! Files of syslog: traditional (RFC 3164, what rsyslog and `journalctl` write), with RFC 3339
-//! times, and RFC 5424.
+//! Syslog files: the traditional format (RFC 3164, written by rsyslog and `journalctl`), with RFC
+//! 3339 times, and RFC 5424.
 
 use super::Log;
-use super::message::Lines;
-use super::pair::{Pairs, UNTOLD};
+use super::message::MessageParser;
+use super::pair::{REDACTED, RunPairer};
 use crate::civil::{DAY_S, month_len};
 use crate::run::Seen;
-use crate::zone::wall_moments;
+use crate::zone::wall_instants;
 use facts::InputError;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -18,17 +18,17 @@ const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// A line that is dated more than this after the one below it is of the year before, in seconds.
+/// A line dated more than this many seconds after the next one is from the previous year.
 const BACKWARDS_MAX_S: i64 = DAY_S;
 
-/// The earliest year that is thought of.
+/// The earliest year considered.
 const YEAR_MIN: i64 = 1990;
 
 /// When a line was written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Stamp {
     At(Timestamp),
-    /// Month, day and second of the day, in the host's zone and a year that is left open.
+    /// Month, day and second of the day in the host's zone; the year is unknown.
     OfYear {
         month: i64,
         day: i64,
@@ -37,7 +37,7 @@ enum Stamp {
 }
 
 impl Stamp {
-    /// A figure that rises within a year.
+    /// Returns a number that increases within a year.
     fn order_s(self) -> Option<i64> {
         match self {
             Self::At(_) => None,
@@ -51,9 +51,9 @@ pub(super) fn parse(
     text: &str,
     zone: &TimeZone,
     ended: Timestamp,
-    mut lines: Lines<'_>,
+    mut parser: MessageParser<'_>,
 ) -> Result<Log, InputError> {
-    let mut pairs = Pairs::new(source, Seen::Syslog);
+    let mut pairs = RunPairer::new(source, Seen::Syslog);
     let mut years = Years::of(text, zone, ended);
     let mut before: Option<Timestamp> = None;
     for (index, line) in text.lines().enumerate() {
@@ -71,19 +71,20 @@ pub(super) fn parse(
             Some((at, line))
         });
         let Some((at, line)) = read else {
-            pairs.unread(|| InputError::new(source, EXPECTED, UNTOLD).at_line(index + 1));
+            pairs.count_unparsed(|| InputError::new(source, EXPECTED, REDACTED).at_line(index + 1));
             continue;
         };
         before = Some(at);
-        let told = lines.told(line.program, line.message);
-        if !pairs.take(at, index + 1, Some(line.host), told) {
+        let recorded = parser.event(line.program, line.message);
+        if !pairs.push(at, index + 1, Some(line.host), recorded) {
             break;
         }
     }
     pairs.finish(EXPECTED)
 }
 
-/// The moment of a wall time; of two with the same the first that is not before the line above.
+/// Returns the instant of a wall time; if it is repeated, the first instant not before the previous
+/// line.
 fn resolve(
     (year, month, day, second): (i64, i64, i64, i64),
     zone: &TimeZone,
@@ -100,24 +101,24 @@ fn resolve(
         0,
     )
     .ok()?;
-    let (first, second) = wall_moments(wall, zone)?;
+    let (first, second) = wall_instants(wall, zone)?;
     Some(match before {
         Some(before) if first < before && second >= before => second,
         _ => first,
     })
 }
 
-/// The years of lines that do not tell them.
+/// The years of lines that do not contain them.
 struct Years {
-    /// The first line of each year, by index, in rising order, and the year.
+    /// The index of the first line of each year, ascending, and the year.
     begins: Vec<(usize, i64)>,
-    /// The entry of the line before.
+    /// The entry used for the previous line.
     current: usize,
 }
 
 impl Years {
-    /// From the last line, which is of the latest year that does not lie after the file's end, up:
-    /// a line that is dated well after the one below it is of the year before.
+    /// Determines the years backward from the last line, which is in the latest year that puts it
+    /// before the end of the file. A line dated well after the next one is from the previous year.
     fn of(text: &str, zone: &TimeZone, ended: Timestamp) -> Self {
         let ended_on = ended.to_zoned(zone.clone());
         let mut year = i64::from(ended_on.year());
@@ -139,7 +140,7 @@ impl Years {
                 Some(below_s) if order_s > below_s + BACKWARDS_MAX_S => of_line -= 1,
                 Some(_) => {}
                 None => {
-                    // A day's grace: clocks and zones may differ.
+                    // Allow a day of difference: clocks and zones may differ.
                     let at = resolve((year, month, day, second), zone, None);
                     let latest_s = ended.as_second().saturating_add(DAY_S);
                     if at.is_none_or(|at| at.as_second() > latest_s) {
@@ -164,7 +165,7 @@ impl Years {
         Self { begins, current: 0 }
     }
 
-    /// The year of a line; lines are asked for in rising order.
+    /// Returns the year of a line; lines must be queried in ascending order.
     fn of_line(&mut self, index: usize) -> i64 {
         while let Some((begin, _)) = self.begins.get(self.current + 1)
             && *begin <= index
@@ -175,10 +176,10 @@ impl Years {
     }
 }
 
-/// A line.
+/// A log line.
 struct Line<'a> {
     stamp: Stamp,
-    /// What stands where the host has its place.
+    /// The text in the host field.
     host: &'a str,
     program: &'a str,
     message: &'a str,
@@ -217,7 +218,7 @@ fn split(line: &str) -> Option<Line<'_>> {
         Some((rest.trim_start().strip_suffix(':')?, ""))
     })?;
     if tag.contains(char::is_whitespace) {
-        // Text without a program, which tells nothing.
+        // Text without a program is not parsed further.
         return Some(Line {
             stamp,
             host,
@@ -234,7 +235,7 @@ fn split(line: &str) -> Option<Line<'_>> {
     })
 }
 
-/// Without `<78>`, and without `<78>1 ` of RFC 5424.
+/// Strips `<78>`, or `<78>1 ` of RFC 5424; also returns whether it was the latter.
 fn without_priority(line: &str) -> (&str, bool) {
     let priority = line
         .strip_prefix('<')
@@ -251,7 +252,7 @@ fn without_priority(line: &str) -> (&str, bool) {
     }
 }
 
-/// Without the structured data in front of the text.
+/// Strips the structured data in front of the text.
 fn without_data(rest: &str) -> Option<&str> {
     let text = if let Some(text) = rest.strip_prefix('-') {
         text
@@ -272,11 +273,11 @@ fn without_data(rest: &str) -> Option<&str> {
         }
         rest.starts_with('[').then_some(&rest[end?..])?
     };
-    // A byte order mark says that the text is UTF-8.
+    // A byte order mark indicates that the text is UTF-8.
     Some(text.trim_start().trim_start_matches('\u{feff}'))
 }
 
-/// `Jun  9 06:47:01` and the rest of the line.
+/// Parses `Jun  9 06:47:01` and returns the rest of the line.
 fn of_year(line: &str) -> Option<(Stamp, &str)> {
     let (name, rest) = line.split_once(' ')?;
     let month = MONTHS.iter().position(|month| *month == name)?;
@@ -286,7 +287,7 @@ fn of_year(line: &str) -> Option<(Stamp, &str)> {
         let is_number = (1..=2).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
         text.parse::<i64>().ok().filter(|n| is_number && *n <= max)
     };
-    // High precision times have a fraction.
+    // High-precision times have a fraction.
     let (time, _) = time.split_once('.').unwrap_or((time, ""));
     let mut parts = time.split(':');
     let (hour, minute, second) = (parts.next()?, parts.next()?, parts.next()?);

@@ -27,7 +27,7 @@ fn read(text: &str, ended: &str) -> Log {
     Log::parse("log", text, &berlin(), at(ended), &commands).expect("readable")
 }
 
-/// Start and length of each run of a job.
+/// Returns the start and duration of each run of a job.
 fn seen(log: &Log, job: &Job) -> Vec<(String, Option<f64>)> {
     let pair = |seen: &Sighting<'_>| (seen.start.to_string(), seen.len_s);
     log.sightings(job).iter().map(pair).collect()
@@ -45,7 +45,7 @@ fn fstrim_timer() -> Job {
     job
 }
 
-/// A script of cron.weekly that cron itself starts.
+/// A script in cron.weekly that cron itself starts.
 fn weekly_script(name: &str) -> Job {
     let mut job = cron_job(&format!("cron.weekly/{name}"), "47 6 * * 7");
     job.defined_in = format!("etc/cron.weekly/{name}");
@@ -67,7 +67,7 @@ fn line_job(line: usize, spec: &str, program: &str) -> Job {
     job
 }
 
-/// As Debian 12 writes it: a oneshot service that ends, one that fails, and one of type simple.
+/// Written by Debian 12: a oneshot service that ends, one that fails, and one of type simple.
 const JOURNAL: &str = r#"{"__REALTIME_TIMESTAMP":"1717372800100000","_BOOT_ID":"a","MESSAGE_ID":"7d4958e842da4a758f6c1cdc7b36dcc5","UNIT":"fstrim.service","SYSLOG_IDENTIFIER":"systemd","MESSAGE":"Starting fstrim.service - Discard unused blocks..."}
 {"__REALTIME_TIMESTAMP":"1717372842100000","MESSAGE_ID":"7ad2d189f7e94e70a38c781354912448","UNIT":"fstrim.service","SYSLOG_IDENTIFIER":"systemd","MESSAGE":"fstrim.service: Deactivated successfully."}
 {"__REALTIME_TIMESTAMP":"1717372842200000","MESSAGE_ID":"39f53479d3a045ac8e11786248231fbf","UNIT":"fstrim.service","JOB_RESULT":"done","SYSLOG_IDENTIFIER":"systemd","MESSAGE":"Finished fstrim.service."}
@@ -80,7 +80,7 @@ const JOURNAL: &str = r#"{"__REALTIME_TIMESTAMP":"1717372800100000","_BOOT_ID":"
 "#;
 
 #[test]
-fn the_journal_tells_starts_and_lengths_of_units() {
+fn the_journal_gives_starts_and_durations_of_units() {
     let log = read(JOURNAL, "2024-06-11T00:00:00Z");
     assert_eq!(
         (log.seen, log.count(), log.notes.len()),
@@ -105,14 +105,14 @@ fn the_journal_tells_starts_and_lengths_of_units() {
         seen(&log, &backup),
         [("2024-06-10T00:01:40Z".to_owned(), Some(60.0))]
     );
-    // Newest first is the same.
+    // The order does not matter.
     let reversed: Vec<&str> = JOURNAL.lines().rev().collect();
     let reversed = read(&reversed.join("\n"), "2024-06-11T00:00:00Z");
     assert_eq!(
         seen(&reversed, &fstrim_timer()),
         seen(&log, &fstrim_timer())
     );
-    // Before version 246 a oneshot service was "started" when it had ended.
+    // Before version 246, a oneshot service was "started" when it had ended.
     let older = JOURNAL
         .lines()
         .take(3)
@@ -128,7 +128,7 @@ fn the_journal_tells_starts_and_lengths_of_units() {
 }
 
 #[test]
-fn a_directory_s_line_is_a_run_of_all_its_scripts() {
+fn a_directory_run_counts_for_all_its_scripts() {
     let text = "Jun  9 06:47:01 db1 CRON[811]: (root) CMD (test -x /usr/sbin/anacron || ( cd / && run-parts --report /etc/cron.weekly ))\nJun  9 07:17:01 db1 CRON[900]: (root) CMD (   cd / && run-parts --report /etc/cron.hourly)\n";
     let log = read(text, "2024-06-10T00:00:00Z");
     for name in ["fstrim", "man-db"] {
@@ -139,7 +139,7 @@ fn a_directory_s_line_is_a_run_of_all_its_scripts() {
     }
     let run = log.sightings(&weekly_script("fstrim"))[0].run("x");
     assert_eq!(run.evidence, "log:1: cron started cron.weekly for root");
-    // Where anacron starts them, the line in cron's table only looks for it.
+    // If anacron starts the scripts, the crontab line only checks for anacron.
     let mut by_anacron = weekly_script("fstrim");
     by_anacron.triggers = vec![Trigger::Anacron {
         period: "7".to_owned(),
@@ -159,7 +159,7 @@ fn a_directory_s_line_is_a_run_of_all_its_scripts() {
 }
 
 #[test]
-fn red_hat_s_run_parts_tells_each_script() {
+fn red_hat_run_parts_logs_each_script() {
     let text = "Jun  9 03:20:01 db1 CROND[811]: (root) CMD (run-parts /etc/cron.weekly)\nJun  9 03:20:01 db1 run-parts[812]: (/etc/cron.weekly) starting fstrim\nJun  9 03:24:01 db1 run-parts[815]: (/etc/cron.weekly) finished fstrim\nJun  9 03:24:01 db1 run-parts(/etc/cron.weekly)[812]: starting man-db\nJun  9 03:24:11 db1 run-parts(/etc/cron.weekly)[815]: finished man-db\nJun  9 03:24:11 db1 CROND[810]: (root) CMDEND (run-parts /etc/cron.weekly)\n";
     let log = read(text, "2024-06-10T00:00:00Z");
     assert_eq!(
@@ -170,7 +170,7 @@ fn red_hat_s_run_parts_tells_each_script() {
         seen(&log, &weekly_script("man-db")),
         [("2024-06-09T01:24:01Z".to_owned(), Some(10.0))]
     );
-    // A script that is not named has the whole directory's run.
+    // A script that is not named gets the runs of the whole directory.
     assert_eq!(
         seen(&log, &weekly_script("other")),
         [("2024-06-09T01:20:01Z".to_owned(), Some(250.0))]
@@ -189,17 +189,17 @@ fn years_are_found_from_the_end_of_the_file() {
         "2025-01-02",
     ]
     .map(|day| (format!("{day}T05:00:01Z"), None));
-    // Written last on that day, or found months later.
+    // Last written on that day, or months later.
     for ended in ["2025-01-02T06:00:00Z", "2025-11-30T00:00:00Z"] {
         assert_eq!(seen(&read(text, ended), &job), expected, "{ended}");
     }
-    // A file from before its last line's day is of the year before.
+    // A file last written before the date of its last line is from the previous year.
     let earlier = read(
         "Dec 31 06:00:01 h cron[1]: (root) CMD (backup)\n",
         "2025-06-01T00:00:00Z",
     );
     assert_eq!(earlier.from, at("2024-12-31T05:00:01Z"));
-    // 29 February needs a leap year.
+    // 29 February requires a leap year.
     let leap = read(
         "Feb 29 06:00:01 h cron[1]: (root) CMD (backup)\n",
         "2027-06-01T00:00:00Z",
@@ -208,7 +208,7 @@ fn years_are_found_from_the_end_of_the_file() {
 }
 
 #[test]
-fn a_repeated_hour_is_told_apart_by_the_order() {
+fn repeated_hours_are_resolved_by_line_order() {
     let text = "Oct 27 02:30:01 h cron[1]: (root) CMD (backup)\nOct 27 02:59:01 h x[1]: y\nOct 27 02:30:01 h cron[1]: (root) CMD (backup)\n";
     let log = read(text, "2024-10-28T00:00:00Z");
     assert_eq!(
@@ -236,7 +236,7 @@ fn rfc_5424_and_priorities() {
 }
 
 #[test]
-fn starts_of_the_host() {
+fn boots_of_the_host() {
     let text = "Jun  3 10:00:00 h x[1]: y\nJun  5 22:00:00 h x[1]: y\nJun  6 08:00:00 h kernel: [    0.000000] Linux version 6.1.0-21-amd64 (a@b)\nJun  9 10:00:00 h x[1]: y\nJun  9 12:00:00 h kernel: Linux version 6.1.0-22-amd64 (a@b)\n";
     let log = read(text, "2024-06-10T00:00:00Z");
     let spans: Vec<(Timestamp, Option<Timestamp>)> =
@@ -272,10 +272,10 @@ fn known(job: &Job, jobs: &[Job], logs: &[Log], from: &str, until: &str) -> Fore
 }
 
 #[test]
-fn what_was_seen_outranks_what_is_computed() {
+fn observed_runs_replace_computed_ones() {
     let log = read(JOURNAL, "2024-06-11T00:00:00Z");
     let mut job = fstrim_timer();
-    // As of today it is daily; the log has two weekly runs.
+    // The current schedule is daily; the log has two weekly runs.
     if let Trigger::Calendar(calendars) = &mut job.triggers[0] {
         calendars.expressions = vec!["04:00 UTC".to_owned()];
         calendars.accuracy_s = Some(0.0);
@@ -313,8 +313,8 @@ fn what_was_seen_outranks_what_is_computed() {
 }
 
 #[test]
-fn a_schedule_that_was_changed_is_seen() {
-    // Sundays until 2016-10-16, then every day, as the log has it; the crontab of today is daily.
+fn a_schedule_change_is_detected() {
+    // Sundays until 2016-10-16, then every day, according to the log; the current crontab is daily.
     let mut lines: Vec<String> = Vec::new();
     let mut day = at("2016-08-28T04:47:01Z");
     while day < at("2016-11-10T00:00:00Z") {
@@ -342,7 +342,7 @@ fn a_schedule_that_was_changed_is_seen() {
 }
 
 #[test]
-fn two_lines_with_one_program_are_told_apart_by_the_time() {
+fn jobs_with_one_program_are_distinguished_by_time() {
     let text = "Jun  9 06:00:01 h CRON[1]: (root) CMD (/usr/local/bin/backup --full)\nJun 10 03:00:01 h CRON[1]: (root) CMD (/usr/local/bin/backup)\nJun 11 12:34:01 h CRON[1]: (root) CMD (/usr/local/bin/backup)\n";
     let log = [read(text, "2024-06-12T00:00:00Z")];
     let jobs = [
@@ -360,7 +360,7 @@ fn two_lines_with_one_program_are_told_apart_by_the_time() {
         let observed = found.runs.iter().filter(|run| run.seen == Seen::Syslog);
         observed.map(|run| run.earliest.to_string()).collect()
     };
-    // The one at noon fits neither schedule: it may be of either.
+    // The one at noon fits neither schedule: it may belong to either.
     let noon = "2024-06-11T10:34:01Z";
     assert_eq!(starts(&jobs[0]), ["2024-06-09T04:00:01Z", noon]);
     assert_eq!(starts(&jobs[1]), ["2024-06-10T01:00:01Z", noon]);
@@ -391,7 +391,7 @@ fn the_same_run_in_two_logs_counts_once() {
 }
 
 #[test]
-fn a_log_without_the_job_says_nothing_of_it() {
+fn a_log_without_the_job_is_ignored() {
     let log = read(
         "Jun  9 06:00:01 h CRON[1]: (root) CMD (other)\n",
         "2024-06-10T00:00:00Z",
@@ -414,14 +414,14 @@ fn a_log_without_the_job_says_nothing_of_it() {
 }
 
 #[test]
-fn what_two_files_tell_is_one_run() {
+fn a_run_in_two_files_counts_once() {
     let text = "Jun  9 06:00:01 h CRON[1]: (root) CMD (backup)\nJun  9 06:00:02 h CRON[2]: (root) CMD (backup)\n";
     let mut cron = read(text, "2024-06-10T00:00:00Z");
     cron.source = "cron.log".to_owned();
     let logs = [read(text, "2024-06-10T00:00:00Z"), cron];
     let lists = observed_runs(&logs, Timestamp::MIN, Timestamp::MAX, 10);
     assert_eq!(lists.len(), 1);
-    // Both that the log itself tells apart.
+    // The log itself distinguishes the two.
     assert_eq!(lists[0].1.runs.len(), 2);
     let job = line_job(1, "0 6 * * *", "backup");
     let found = known(
@@ -435,7 +435,7 @@ fn what_two_files_tell_is_one_run() {
 }
 
 #[test]
-fn bad_lines_are_counted_and_a_log_of_nothing_else_is_an_error() {
+fn bad_lines_are_counted_and_all_bad_is_an_error() {
     let text = "Jun  9 06:00:01 h CRON[1]: (root) CMD (backup)\n-- Boot 0a --\nFoo 40 x\n";
     let log = read(text, "2024-06-10T00:00:00Z");
     assert_eq!(log.notes.len(), 1);
@@ -457,25 +457,25 @@ fn bad_lines_are_counted_and_a_log_of_nothing_else_is_an_error() {
     assert!(refuse("").starts_with("log: expected a line of syslog"));
     assert!(refuse("{\"MESSAGE\":\"x\"}").starts_with("log:1:"));
     assert!(refuse("{\"__REALTIME_TIMESTAMP\":\"x\"}").contains("__REALTIME_TIMESTAMP"));
-    // What stands there may be a command with a password.
+    // The text may be a command with a password.
     for line in [
         "CRON (root) CMD (/bin/mysqldump -phunter2)\n",
         "{\"MESSAGE\":\"(root) CMD (mysqldump -phunter2)\"}\n",
         "{\"MESSAGE\":\"(root) CMD (mysqldump -phunter2)\n",
         "{\"__REALTIME_TIMESTAMP\":\"hunter2\"}\n",
     ] {
-        let told = refuse(line);
-        assert!(!told.contains("hunter2"), "{told}");
+        let error = refuse(line);
+        assert!(!error.contains("hunter2"), "{error}");
         assert!(
-            told.starts_with("log:1") && told.contains("expected"),
-            "{told}"
+            error.starts_with("log:1") && error.contains("expected"),
+            "{error}"
         );
     }
 }
 
 proptest! {
-    /// Whatever a log holds, reading it ends, and it tells of no more runs than it has lines, each
-    /// within its time.
+    /// Parsing any log terminates and returns no more runs than there are lines, each within the
+    /// log's time span.
     #[test]
     fn total(
         lines in proptest::collection::vec(prop_oneof![
@@ -497,7 +497,7 @@ proptest! {
         let most = files.iter().map(Log::count).max();
         if let Some(log) = Log::joined(files) {
             let runs: Vec<Run> = log.events().into_iter().flat_map(|events| events.runs).collect();
-            // What both have counts once.
+            // Runs in both logs count once.
             prop_assert!(most <= Some(log.count()) && log.count() <= count);
             prop_assert_eq!(runs.len(), log.count());
             for run in runs {
@@ -516,10 +516,10 @@ proptest! {
         }
     }
 
-    /// Lines without a year, written over up to three years, are read at the moments at which they
+    /// Lines without a year, written over up to three years, are parsed to the times at which they
     /// were written.
     #[test]
-    fn years_are_found(
+    fn years_are_inferred(
         first_s in 946_684_800i64..2_000_000_000,
         steps in proptest::collection::vec(1i64..25_000_000, 1..5),
         later_s in 0i64..20_000_000,

@@ -23,7 +23,7 @@ fn a_dead_node_is_made_up_for() {
     assert_eq!((answer.before.data_nodes, answer.after.data_nodes), (3, 2));
     assert_eq!(answer.after.shards_per_node, Some([3, 4]));
     assert!(answer.quiet && !answer.worse);
-    assert_eq!(answer.changes, ["node node-b is taken away"]);
+    assert_eq!(answer.changes, ["node node-b removed"]);
 }
 
 #[test]

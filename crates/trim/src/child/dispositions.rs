@@ -1,9 +1,9 @@
-//! What this process does on signals. FITRIM is ended by a signal that ends the process, and by no
-//! other: one with a handler is noticed after the call only.
+//! Resets this process's signal handling. FITRIM is interrupted only by a signal that terminates
+//! the process; a signal with a handler is noticed only after the call.
 //!
-//! Handlers do not survive exec, but "ignored" does (nohup, background jobs of a shell), and so does
-//! the mask. The mask is emptied. Ignored signals are set right by a second exec: a handler is
-//! installed first, and exec resets what has a handler to the default (signal(7)).
+//! Handlers do not survive exec, but ignored signals do (nohup, background jobs of a shell), and so
+//! does the mask. The mask is cleared. Ignored signals are reset by a second exec: a handler is
+//! installed first, and exec resets signals that have a handler to the default (signal(7)).
 
 use super::signal_mask;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -14,15 +14,15 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Signals that are meant to end the child.
+/// Signals that should terminate the child.
 const DEADLY: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
 /// Set for the second exec, so that there is no third.
 const MARK: &str = "TRIMTAB_FITRIM_SECOND_EXEC";
 
-/// Makes the deadly signals deadly, by executing this program anew where it has to. Says whether
-/// this process is deaf to SIGTERM all the same: SIGKILL it must be then. To be called while there
-/// is no other thread: each has a mask of its own.
+/// Makes [`DEADLY`] signals terminate the process, re-executing the program if necessary. Returns
+/// whether SIGTERM still has no effect, so that only SIGKILL works. Must be called while there is
+/// no other thread, because each thread has its own mask.
 pub(super) fn make_default() -> io::Result<bool> {
     signal_mask::clear()?;
     let masks = Masks::parse(&std::fs::read_to_string("/proc/self/status")?);
@@ -31,7 +31,7 @@ pub(super) fn make_default() -> io::Result<bool> {
         for &signal in ignored {
             signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
         }
-        // Nothing has been read from stdin yet.
+        // Safe to exec: nothing has been read from stdin yet.
         return Err(Command::new("/proc/self/exe")
             .args(std::env::args_os().skip(1))
             .env(MARK, one())
@@ -44,7 +44,7 @@ fn one() -> &'static OsStr {
     OsStr::new("1")
 }
 
-/// Signal masks of /proc/PID/status; bit n-1 is signal n.
+/// Signal masks from /proc/PID/status; bit n-1 is signal n.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Masks {
     ignored: u64,

@@ -1,4 +1,4 @@
-//! What parent and child say to each other: one JSON object a line, of bounded length.
+//! Wire protocol between parent and child: one JSON object per line, of bounded length.
 
 use crate::target::{Identity, Target};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,32 +14,32 @@ use std::mem::MaybeUninit;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Version of the protocol: parent and child are the same program unless it was replaced by another
+/// Protocol version. Parent and child are the same program unless it was replaced by another
 /// version in between, which `/proc/self/exe` prevents.
 const VERSION: u32 = 1;
 
-/// Longest line. Paths are at most 4 KiB, written as a list of numbers.
+/// Maximum line length. Paths are at most 4 KiB and are encoded as lists of numbers.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// Descriptors for which there is room in one message.
+/// Maximum number of descriptors received per message.
 const DESCRIPTORS_MAX: usize = 253;
 
-/// From parent to child.
+/// Message from parent to child.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Request {
-    /// The first line.
+    /// First message.
     Hello {
         version: u32,
         parent_pid: u32,
-        /// Descriptors that follow.
+        /// Number of descriptors that follow.
         locks: usize,
         mount_point: Vec<u8>,
         mount_id: u64,
         identity: Identity,
         device_path: Vec<u8>,
     },
-    /// Comes with as many descriptors.
+    /// Carries `count` descriptors.
     Locks { count: usize },
     Trim {
         id: u64,
@@ -64,7 +64,7 @@ impl Request {
     }
 }
 
-/// The first line, understood.
+/// A parsed hello message.
 #[derive(Debug)]
 pub(super) struct Hello {
     pub(super) parent_pid: u32,
@@ -74,7 +74,7 @@ pub(super) struct Hello {
 
 impl Hello {
     /// # Errors
-    /// Where the line is another one, or of another version.
+    /// If the line is another message or has another version.
     pub(super) fn parse(line: &str) -> io::Result<Self> {
         let path = |bytes| PathBuf::from(OsString::from_vec(bytes));
         match parse_request(line)? {
@@ -104,16 +104,16 @@ impl Hello {
     }
 }
 
-/// From child to parent.
+/// Message from child to parent.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Answer {
-    /// It holds the locks and waits for ranges.
+    /// The child holds the locks and is waiting for ranges.
     Ready {
-        /// SIGTERM is blocked or ignored and could not be set right.
+        /// SIGTERM is blocked or ignored and could not be reset.
         is_deaf: bool,
     },
-    /// It cannot work.
+    /// The child cannot work.
     Refused { message: String },
     Trimmed {
         id: u64,
@@ -139,7 +139,7 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// The request that it answers.
+    /// Returns the ID of the request that this answers.
     pub(super) fn id(&self) -> Option<u64> {
         match self {
             Self::Ready { .. } | Self::Refused { .. } => None,
@@ -163,8 +163,8 @@ fn invalid(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
-/// Sends one line, with descriptors. A line is far smaller than a socket's buffer and each waits for
-/// its answer: a line that does not fit at once means that the other side is out of order.
+/// Sends one line with descriptors. A line is far smaller than a socket's buffer, and each side
+/// waits for the answer, so a line that does not fit at once means that the other side is broken.
 pub(super) fn send(
     socket: BorrowedFd<'_>,
     message: &impl Serialize,
@@ -192,7 +192,7 @@ pub(super) fn send(
         match sent {
             Ok(sent) => {
                 rest = rest.get(sent..).unwrap_or_default();
-                // They have gone with the first byte.
+                // The descriptors were sent with the first byte.
                 control.clear();
             }
             Err(Errno::INTR) => {}
@@ -202,7 +202,7 @@ pub(super) fn send(
     Ok(())
 }
 
-/// Receives bytes and descriptors; 0 at the end.
+/// Receives bytes and descriptors; returns 0 at end of file.
 pub(super) fn receive(
     socket: BorrowedFd<'_>,
     lines: &mut Lines,
@@ -232,7 +232,7 @@ pub(super) fn receive(
     Ok(received.bytes)
 }
 
-/// Cuts a stream into lines of bounded length.
+/// Splits a stream into lines of bounded length.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     bytes: Vec<u8>,
@@ -243,7 +243,7 @@ impl Lines {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Reads once; 0 at the end.
+    /// Reads once; returns 0 at end of file.
     pub(super) fn read_from(&mut self, mut source: impl Read) -> io::Result<usize> {
         let mut bytes = [0; 4096];
         let len = source.read(&mut bytes)?;
@@ -251,7 +251,7 @@ impl Lines {
         Ok(len)
     }
 
-    /// The next complete line, without its end.
+    /// Returns the next complete line, without its newline.
     pub(super) fn next_line(&mut self) -> io::Result<Option<String>> {
         let Some(end) = self.bytes.iter().position(|&byte| byte == b'\n') else {
             if self.bytes.len() > LINE_BYTES_MAX {
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_travel_with_their_line() {
+    fn descriptors_arrive_with_their_line() {
         let (here, there) = UnixStream::pair().unwrap();
         let files: Vec<OwnedFd> = (0..3)
             .map(|_| std::fs::File::open("/dev/null").unwrap().into())
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn endless_lines_and_foreign_words_are_errors() {
+    fn endless_lines_and_unknown_messages_are_errors() {
         let mut lines = Lines::default();
         lines.push(&vec![b'x'; LINE_BYTES_MAX + 1]);
         assert!(lines.next_line().is_err());
@@ -341,9 +341,10 @@ mod tests {
     }
 
     proptest! {
-        /// A line of either direction with a piece replaced: an error, or what is written the same.
+        /// A line of either direction with a piece replaced: either an error, or it parses to what
+        /// it says.
         #[test]
-        fn hostile_lines_are_errors_or_mean_what_they_say(
+        fn hostile_lines_fail_or_round_trip(
             which in 0usize..9,
             at in any::<prop::sample::Index>(),
             cut in 0usize..12,
@@ -372,7 +373,7 @@ mod tests {
             };
             let start = at.index(line.len() + 1);
             let end = (start + cut).min(line.len());
-            // All of them are ASCII.
+            // All lines are ASCII.
             let hostile = format!("{}{piece}{}", &line[..start], &line[end..]);
             if let Ok(request) = parse_request(&hostile) {
                 prop_assert_eq!(parse_request(&text(&request)).unwrap(), request);
@@ -387,7 +388,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_cut_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn any_bytes_are_split_or_rejected(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let mut cutter = Lines::default();
             cutter.push(&bytes);
             let mut found = 0;
@@ -399,7 +400,7 @@ mod tests {
         }
 
         #[test]
-        fn lines_are_the_same_however_they_arrive(
+        fn lines_do_not_depend_on_chunking(
             lines in prop::collection::vec("[^\n]{0,40}", 0..8),
             cut in 1usize..9,
         ) {
@@ -416,7 +417,7 @@ mod tests {
         }
 
         #[test]
-        fn whole_requests_survive_the_way(
+        fn requests_round_trip(
             id in any::<u64>(),
             start_bytes in any::<u64>(),
             len_bytes in any::<u64>(),

@@ -1,4 +1,4 @@
-//! The child's side.
+//! The child process's side of the protocol.
 
 use super::dispositions;
 use super::protocol::{Answer, Hello, Lines, Request, parse_request, receive, send};
@@ -10,14 +10,14 @@ use rustix::thread::set_name;
 use std::io;
 use std::time::Instant;
 
-/// The body of the child: reads requests from the socket that is its stdin, answers there, ends at
-/// end of input. It is killed by the kernel when its parent dies, in the middle of a call as well.
+/// Runs the child: reads requests from the socket on stdin, answers them there, and returns at end
+/// of input. The kernel kills it when its parent dies, even in the middle of a call.
 ///
 /// # Errors
-/// Where stdin is no socket (the command was typed by hand), or breaks.
+/// If stdin is not a socket (the command was typed by hand) or fails.
 pub fn serve() -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    // Started as /proc/self/exe, it would be called `exe` in every list of processes.
+    // Started as /proc/self/exe, it would appear as `exe` in process lists.
     set_name(c"trimtab-fitrim")?;
     let is_deaf = dispositions::make_default()?;
     let stdin = io::stdin();
@@ -37,11 +37,11 @@ pub fn serve() -> io::Result<()> {
             });
         }
     };
-    // A parent that died before the death signal was armed has handed its children on.
+    // If the parent died before the death signal was armed, this process has been reparented.
     if getppid().map(Pid::as_raw_pid).map(i32::unsigned_abs) != Some(hello.parent_pid) {
         return Ok(());
     }
-    // Descriptors may arrive with bytes that were sent before them: the messages are counted.
+    // Descriptors may arrive together with bytes sent before them, so count the messages.
     let mut announced = 0;
     while announced < hello.locks {
         let Some(line) = server.next_line()? else {
@@ -85,7 +85,7 @@ pub fn serve() -> io::Result<()> {
 struct Server<'s> {
     socket: BorrowedFd<'s>,
     lines: Lines,
-    /// The locks, which are held for as long as this process lives.
+    /// The locks, held for the lifetime of this process.
     descriptors: Vec<OwnedFd>,
 }
 
@@ -118,7 +118,7 @@ fn explain(error: io::Error) -> io::Error {
     error
 }
 
-/// The mount is open for the length of the call only.
+/// Trims one range. The mount is open only during the call.
 fn trim(target: &Target, id: u64, range: ByteRange, minlen_bytes: u64) -> Answer {
     let mount = match target.open() {
         Ok(mount) => mount,
@@ -158,7 +158,7 @@ fn trim(target: &Target, id: u64, range: ByteRange, minlen_bytes: u64) -> Answer
         },
         Err(error) => Answer::Kernel {
             id,
-            // Every error of a system call has a number.
+            // Every system call error has an errno.
             errno: error.raw_os_error().unwrap_or(0),
         },
     }

@@ -6,8 +6,8 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-// Recorded: kernel 6.1 (20 columns), 4.18's layout (18), CentOS 7's 3.10 (14), each with what
-// Documentation/admin-guide/iostats.rst says about its columns.
+// Recorded lines: kernel 6.1 (20 columns), 4.18's layout (18), CentOS 7's 3.10 (14). The meaning of
+// the columns is from Documentation/admin-guide/iostats.rst.
 const NEW: &str =
     " 259       0 nvme2n1 101 190 2780 360 406 27179 220598 2999 3 2700 3364 7 1 4096 9 11 4\n";
 const WITH_DISCARDS: &str =
@@ -15,7 +15,7 @@ const WITH_DISCARDS: &str =
 const OLD: &str = "   8       0 sda 101 190 2780 360 406 27179 220598 2999 4 2700 3364\n   8       1 sda1 1 0 8 4 0 0 0 0 0 4 4\n";
 
 #[test]
-fn columns_of_each_generation() {
+fn diskstats_columns_by_kernel_generation() {
     let text = format!("{NEW}{WITH_DISCARDS}{OLD}");
     let found = parse_diskstats(&text, &names(&["nvme2n1", "sdb", "sda", "sda1"])).unwrap();
     let expected = DeviceCounters {
@@ -51,7 +51,7 @@ fn columns_of_each_generation() {
 }
 
 #[test]
-fn names_are_whole_and_slashes_are_bangs() {
+fn names_match_entirely_and_slashes_are_bangs() {
     let text =
         " 104 0 cciss/c0d0 1 0 0 0 0 0 0 0 0 0 0\n 104 1 cciss/c0d0p1 2 0 0 0 0 0 0 0 0 0 0\n";
     let found = parse_diskstats(text, &names(&["cciss!c0d0", "c0d0"])).unwrap();
@@ -60,7 +60,7 @@ fn names_are_whole_and_slashes_are_bangs() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn errors_name_the_problem() {
     let short = parse_diskstats("8 1 sda1 3 4 5 6\n", &names(&["sda1"])).unwrap_err();
     assert_eq!(
         short.to_string(),
@@ -72,12 +72,12 @@ fn what_is_wrong_is_named() {
         negative.to_string(),
         "diskstats: line 1, sda: column 7: \"-5\" is no count"
     );
-    // Nobody asked for it.
+    // This device was not requested.
     assert!(parse_diskstats(&text, &names(&["sda1"])).is_ok());
 }
 
 #[test]
-fn an_underflow_is_nothing_in_flight() {
+fn underflow_means_nothing_in_flight() {
     let text = OLD.replace(" 2999 4 ", " 2999 4294967295 ");
     let found = parse_diskstats(&text, &names(&["sda"])).unwrap();
     assert_eq!(found["sda"].in_flight, 0);
@@ -99,7 +99,7 @@ fn pressure() {
 }
 
 #[test]
-fn a_host_with_and_without_pressure_and_a_device_that_goes() {
+fn host_with_and_without_pressure_and_removed_device() {
     let proc_dir = tempfile::tempdir().unwrap();
     let clock = SystemClock::start();
     let mut watch = HostCounters::new(proc_dir.path().to_owned(), names(&["sda", "sdb"]), clock);
@@ -149,7 +149,7 @@ fn this_host() {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused(text in "\\PC*|([ 0-9]{0,9}(sda|nvme0n1)?[ 0-9]{0,80}\n){0,5}") {
+    fn any_text_is_parsed_or_rejected(text in "\\PC*|([ 0-9]{0,9}(sda|nvme0n1)?[ 0-9]{0,80}\n){0,5}") {
         let devices = names(&["sda", "nvme0n1", ""]);
         if let Ok(found) = parse_diskstats(&text, &devices) {
             prop_assert!(found.keys().all(|name| devices.contains(name)));
@@ -158,7 +158,7 @@ proptest! {
     }
 
     #[test]
-    fn counts_of_any_size_come_back(
+    fn counts_of_any_size_round_trip(
         counts in prop::collection::vec(any::<u64>(), 11..24),
     ) {
         let columns: Vec<String> = counts.iter().map(u64::to_string).collect();

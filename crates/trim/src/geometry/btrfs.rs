@@ -1,10 +1,10 @@
-//! Btrfs: by block groups, and its unallocated space once.
+//! Btrfs: split by block group, with the unallocated space as one extra step.
 //!
-//! What FITRIM does with a range of logical addresses (`btrfs_trim_fs`, fs/btrfs/extent-tree.c): it
-//! trims each block group that begins in the range, as far as the range goes; and then, whatever
-//! the range, all unallocated space of all devices that has not been trimmed since the mount
-//! (before 5.2: all of it at each call). So a step is whole block groups, and the unallocated
-//! space comes first, by a range in which no block group begins.
+//! How FITRIM treats a range of logical addresses (`btrfs_trim_fs`, fs/btrfs/extent-tree.c): it
+//! trims each block group that begins in the range, as far as the range goes. Then, whatever the
+//! range, it trims all unallocated space of all devices that has not been trimmed since the mount
+//! (before 5.2: all of it at each call). So a step is a set of whole block groups, and the
+//! unallocated space comes first, using a range in which no block group begins.
 
 pub mod items;
 
@@ -16,19 +16,19 @@ use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::io;
 
-/// What the walk asks of the kernel.
+/// Kernel queries that the walk needs.
 pub(super) trait BtrfsSource {
-    /// Opens what the other questions need.
+    /// Opens the mount for the other queries.
     fn open(&mut self) -> Result<(), GeometryError>;
     /// Closes it again.
     fn close(&mut self);
-    /// Fails once a stop was asked for: looked at between any two questions.
+    /// Fails once a stop was requested; called between any two queries.
     fn check_stop(&self) -> Result<(), GeometryError>;
     /// `BTRFS_IOC_TREE_SEARCH_V2`.
     fn search(&mut self, key: BtrfsSearchKey) -> io::Result<(u32, Vec<u8>)>;
-    /// Size of a sector, the smallest range that FITRIM takes.
+    /// Sector size, the smallest range that FITRIM accepts.
     fn sector_bytes(&mut self) -> io::Result<u64>;
-    /// Of each device, its size and what of it belongs to block groups.
+    /// For each device, its size and the bytes allocated to block groups.
     fn device_bytes(&mut self) -> io::Result<Vec<(u64, u64)>>;
 }
 
@@ -40,16 +40,16 @@ const CHUNK_TREE_OBJECT: u64 = 256;
 const BLOCK_GROUP_ITEM: u32 = 192;
 const FREE_SPACE_INFO: u32 = 198;
 const CHUNK_ITEM: u32 = 228;
-/// The first MiB of a device is never used and never trimmed (`BTRFS_DEVICE_RANGE_RESERVED`).
+/// The first MiB of a device is never used or trimmed (`BTRFS_DEVICE_RANGE_RESERVED`).
 const RESERVED_BYTES: u64 = 1 << 20;
-/// Chunks that one search may give; more come with the next.
+/// Maximum number of chunks requested per search.
 const CHUNKS_AT_ONCE: u32 = 64;
 
-/// A block group and what is free in it.
+/// A block group and its free space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Group {
     chunk: Chunk,
-    /// On the devices, all copies.
+    /// Free bytes on the devices, all copies included.
     free_bytes: u64,
     /// `None` without a free space tree.
     free_extents: Option<u64>,
@@ -95,14 +95,14 @@ impl Batch {
     }
 }
 
-/// The walk.
+/// The walk over a Btrfs.
 pub(super) struct Btrfs<S> {
     source: S,
     cursor: Cursor,
-    /// Block group items are in a tree of their own; `None`: not asked yet.
+    /// Tree that holds the block group items; `None` until it has been determined.
     group_tree: Option<u64>,
     has_free_space_tree: bool,
-    /// The step handed out last is that of the unallocated space.
+    /// Whether the last step returned is that of the unallocated space.
     in_unallocated: bool,
 }
 
@@ -120,7 +120,7 @@ fn invalid(what: &str, message: &str) -> GeometryError {
     }
 }
 
-/// Everything of one kind of item of one object.
+/// Search key for all items of one kind of one object.
 fn key(tree_id: u64, object_id: u64, kind: u32, offsets: (u64, u64), items: u32) -> BtrfsSearchKey {
     let mut key = BtrfsSearchKey::default();
     key.tree_id = tree_id;
@@ -157,7 +157,7 @@ impl<S: BtrfsSource> Btrfs<S> {
         answer
     }
 
-    /// Chunks from a logical address on, at most [`CHUNKS_AT_ONCE`].
+    /// Returns chunks from a logical address on, at most [`CHUNKS_AT_ONCE`].
     fn chunks(&mut self, from: u64) -> Result<VecDeque<Chunk>, GeometryError> {
         const WHAT: &str = "the chunk tree of Btrfs (BTRFS_IOC_TREE_SEARCH_V2, needs root)";
         let offsets = (from, u64::MAX);
@@ -187,7 +187,7 @@ impl<S: BtrfsSource> Btrfs<S> {
         Ok(chunks)
     }
 
-    /// The data of the one item with a key.
+    /// Returns the answer to a search for a single item.
     fn item(&mut self, tree: u64, chunk: &Chunk, kind: u32) -> io::Result<Option<(u32, Vec<u8>)>> {
         let offsets = (chunk.len_bytes, chunk.len_bytes);
         let (count, bytes) = self
@@ -211,7 +211,7 @@ impl<S: BtrfsSource> Btrfs<S> {
                 }
             },
         };
-        // A block group that was made a moment ago has no item yet: nothing in it is used.
+        // A newly created block group has no item yet: nothing in it is used.
         let Some((count, bytes)) = found.map_err(unreadable(WHAT))? else {
             return Ok(0);
         };
@@ -258,7 +258,7 @@ impl<S: BtrfsSource> Btrfs<S> {
         })
     }
 
-    /// Block groups from an address on, as many as the budget allows, at least one.
+    /// Gathers block groups from an address on, as many as the budget allows, at least one.
     fn batch(
         &mut self,
         from: u64,
@@ -279,7 +279,7 @@ impl<S: BtrfsSource> Btrfs<S> {
                 None => Some(Batch::of(group)),
                 Some(batch) => {
                     let more = batch.with(group);
-                    // What has nothing free costs nothing and so comes along.
+                    // A group without free space costs nothing, so it is always included.
                     if group.free_bytes > 0 && batch.free_bytes > 0 && more.exceeds(budget) {
                         return Ok(Some(batch));
                     }
@@ -305,8 +305,8 @@ impl<S: BtrfsSource> Btrfs<S> {
         }))
     }
 
-    /// A range in which no block group begins: FITRIM finds only the unallocated space to do. It
-    /// lies inside of a block group, because kernels before 5.0 refuse addresses beyond the
+    /// Returns a range in which no block group begins, so that FITRIM trims only the unallocated
+    /// space. It lies inside a block group, because kernels before 5.0 refuse addresses beyond the
     /// filesystem's size.
     fn unallocated_step(&mut self) -> Result<Option<Step>, GeometryError> {
         let sector = self
@@ -418,7 +418,7 @@ impl<S: BtrfsSource> Walk for Btrfs<S> {
 
     fn locks_one_extent_at_a_time(&self) -> bool {
         // Chunks cannot be allocated while unallocated space is discarded (`chunk_mutex` in
-        // `btrfs_trim_free_extents`); of a block group one free extent after the other is taken.
+        // `btrfs_trim_free_extents`); in a block group one free extent at a time is locked.
         !self.in_unallocated
     }
 

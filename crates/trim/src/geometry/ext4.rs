@@ -1,7 +1,7 @@
-//! ext4, and ext2 and ext3 driven by it: by block groups.
+//! ext4, including ext2 and ext3 mounted with its driver: split by block group.
 //!
-//! FITRIM takes absolute block numbers; a group that is covered whole is marked as trimmed and not
-//! trimmed again until something in it is freed, one that is covered in part never is
+//! FITRIM takes absolute block numbers. A group that is covered entirely is marked as trimmed and
+//! not trimmed again until something in it is freed; a group covered in part is never marked
 //! (`ext4_trim_fs`, fs/ext4/mballoc.c). So steps are whole groups.
 
 pub mod format;
@@ -13,21 +13,21 @@ use format::{SUPERBLOCK_BYTES, SUPERBLOCK_OFFSET_BYTES, Superblock};
 use rustix::io::Errno;
 use std::io;
 
-/// What the walk asks of the kernel and the device.
+/// Kernel and device queries that the walk needs.
 pub(super) trait Ext4Source {
-    /// Opens what the other questions need.
+    /// Opens the mount and device for the other queries.
     fn open(&mut self) -> Result<(), GeometryError>;
-    /// Closes it again.
+    /// Closes them again.
     fn close(&mut self);
-    /// Fails once a stop was asked for: looked at between any two questions.
+    /// Fails once a stop was requested; called between any two queries.
     fn check_stop(&self) -> Result<(), GeometryError>;
-    /// Reads the device through the page cache, in which ext4 keeps its descriptors.
+    /// Reads the device through the page cache, where ext4 keeps its descriptors.
     fn read_at(&mut self, offset_bytes: u64, len_bytes: usize) -> io::Result<Vec<u8>>;
     /// `FS_IOC_GETFSMAP`.
     fn fsmap(&mut self, low: FsMap, high: FsMap) -> io::Result<Vec<FsMap>>;
 }
 
-/// Larger filesystems are surveyed without their extents: each group costs a bitmap read from the
+/// Larger filesystems are surveyed without extents, because each group costs a bitmap read from the
 /// device. 4096 groups of 4 KiB blocks are 512 GiB.
 const SURVEY_GROUPS_MAX: u64 = 4096;
 
@@ -35,7 +35,7 @@ const SURVEY_GROUPS_MAX: u64 = 4096;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Group {
     free_bytes: u64,
-    /// `None` where the kernel does not list extents (before 4.13).
+    /// `None` if the kernel does not list extents (before 4.13).
     extents: Option<Extents>,
 }
 
@@ -54,13 +54,13 @@ impl Extents {
     }
 }
 
-/// Several groups in one step.
+/// Groups of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Batch {
     groups_end: u64,
     free_bytes: u64,
     extents: Option<Extents>,
-    /// Groups with free space.
+    /// Number of groups with free space.
     occupied: u64,
 }
 
@@ -94,15 +94,15 @@ impl Batch {
     }
 }
 
-/// The walk.
+/// The walk over an ext4.
 pub(super) struct Ext4<S> {
     source: S,
     superblock: Superblock,
-    /// `dev_t` in GETFSMAP's form.
+    /// `dev_t` in GETFSMAP's encoding.
     device: u32,
     cursor: Cursor,
     lists_extents: bool,
-    /// The descriptor block read last, within one call.
+    /// The descriptor block read last; cleared at the start of each call.
     descriptors: Option<(u64, Vec<u8>)>,
 }
 
@@ -116,9 +116,9 @@ pub(super) fn superblock(
             source,
         }
     })?;
-    Superblock::parse(&bytes).map_err(|nonsense| GeometryError::Invalid {
+    Superblock::parse(&bytes).map_err(|invalid| GeometryError::Invalid {
         what: "the superblock of ext4".to_owned(),
-        message: nonsense.to_string(),
+        message: invalid.to_string(),
     })
 }
 
@@ -140,7 +140,7 @@ impl<S: Ext4Source> Ext4<S> {
         self.superblock.uuid
     }
 
-    /// Opens, asks, closes.
+    /// Opens the source, runs `ask`, and closes it again.
     fn session<T>(
         &mut self,
         ask: impl FnOnce(&mut Self) -> Result<T, GeometryError>,
@@ -171,9 +171,9 @@ impl<S: Ext4Source> Ext4<S> {
             self.descriptors.insert((at, block))
         };
         let free = self.superblock.free_bytes(group, block);
-        free.map_err(|nonsense| GeometryError::Invalid {
+        free.map_err(|invalid| GeometryError::Invalid {
             what: "a group descriptor of ext4".to_owned(),
-            message: nonsense.to_string(),
+            message: invalid.to_string(),
         })
     }
 
@@ -191,7 +191,7 @@ impl<S: Ext4Source> Ext4<S> {
         })
     }
 
-    /// Free extents of a group, as the kernel lists them.
+    /// Returns the free extents of a group, as listed by the kernel.
     fn extents(&mut self, group: u64) -> Result<Option<Extents>, GeometryError> {
         if !self.lists_extents {
             return Ok(None);
@@ -239,7 +239,7 @@ impl<S: Ext4Source> Ext4<S> {
         }
     }
 
-    /// The groups of the next step, and those behind it that have nothing free.
+    /// Gathers the groups of the next step, and the groups after it that have no free space.
     fn batch(
         &mut self,
         first: u64,
@@ -259,7 +259,7 @@ impl<S: Ext4Source> Ext4<S> {
     }
 }
 
-/// This kernel or filesystem does not list extents.
+/// Returns whether this kernel or filesystem cannot list extents.
 pub(super) fn is_unsupported(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

@@ -1,5 +1,5 @@
-//! The geometry's questions, asked of the kernel. Nothing stays open between two of a walk's calls:
-//! a pause must never keep a filesystem from being unmounted.
+//! The geometry sources, backed by the kernel. Nothing stays open between two calls of a walk: a
+//! pause must never keep a filesystem from being unmounted.
 
 use super::btrfs::BtrfsSource;
 use super::ext4::Ext4Source;
@@ -36,7 +36,7 @@ impl Live {
         }
     }
 
-    /// Opens the mount, which is verified to be the one that the pass began on.
+    /// Opens the mount and verifies that it is the one on which the pass began.
     pub(super) fn open(&mut self) -> Result<(), GeometryError> {
         if self.mount.is_none() {
             self.mount = Some(self.target.open()?);
@@ -61,7 +61,7 @@ impl Live {
         Ok(self.mount.as_ref().ok_or_else(not_open)?.as_fd())
     }
 
-    /// The device that is mounted, by its path, or by its number where that path is no device
+    /// Opens the mounted device by its path, or by its number if that path is not a device
     /// (`/dev/root`).
     fn open_device(&self) -> io::Result<File> {
         let number = self.target.identity.device;
@@ -82,7 +82,7 @@ impl Live {
         Ok(bytes)
     }
 
-    /// Asks XFS for its shape.
+    /// Queries the geometry of an XFS.
     pub(super) fn xfs_geometry(&self) -> io::Result<XfsGeometry> {
         Ok(linux::xfs::geometry(self.mount()?)?)
     }
@@ -179,7 +179,7 @@ impl BtrfsSource for Live {
         let mount = self.mount()?;
         let info = ioctl::btrfs_fs_info(mount)?;
         let mut devices = Vec::new();
-        // Numbers are never used again, so a filesystem that has seen many devices has gaps.
+        // Device IDs are never reused, so a filesystem that has had many devices has gaps.
         for id in 0..=info.device_id_max {
             match ioctl::btrfs_dev_info(mount, id) {
                 Ok(found) => devices.push((found.total_bytes, found.allocated_bytes)),
@@ -195,8 +195,8 @@ impl BtrfsSource for Live {
     }
 }
 
-/// `discard_granularity` of a block device, in bytes; a partition has its disk's. 0 where it cannot
-/// be read.
+/// Returns `discard_granularity` of a block device in bytes; for a partition, that of its disk. 0
+/// if it cannot be read.
 pub(super) fn discard_granularity_bytes(device: facts::host::DeviceNumber) -> u64 {
     let base = format!("/sys/dev/block/{}:{}", device.major, device.minor);
     ["queue", "../queue"]

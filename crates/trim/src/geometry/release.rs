@@ -1,21 +1,21 @@
-//! What a kernel's release says of its FITRIM.
+//! FITRIM behaviour by kernel release.
 
 /// Major and minor number of a Linux release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KernelRelease {
-    /// 6 of 6.18.
+    /// 6 in 6.18.
     pub major: u32,
-    /// 18 of 6.18.
+    /// 18 in 6.18.
     pub minor: u32,
 }
 
 impl KernelRelease {
-    /// A release.
+    /// Creates a release.
     pub const fn new(major: u32, minor: u32) -> Self {
         Self { major, minor }
     }
 
-    /// Reads `6.18.44-fc-v657`, as /proc/sys/kernel/osrelease has it; `None` where it does not
+    /// Parses `6.18.44-fc-v657`, the format of /proc/sys/kernel/osrelease; `None` if it does not
     /// begin with two numbers.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.trim().split('.');
@@ -26,25 +26,25 @@ impl KernelRelease {
         Some(Self { major, minor })
     }
 
-    /// The release of the kernel that runs.
+    /// Returns the release of the running kernel.
     pub(super) fn running() -> Option<Self> {
         Self::parse(&std::fs::read_to_string("/proc/sys/kernel/osrelease").ok()?)
     }
 
-    /// XFS walks the free space of a range by address and clips it to the range since 6.10 ("xfs:
-    /// fix performance problems when fstrimming a subset of a fragmented AG", `fs/xfs/xfs_discard.c`).
-    /// A prior only: distributions carry it to older kernels.
+    /// Whether XFS walks the free space of a range by address and clips it to the range: since 6.10
+    /// ("xfs: fix performance problems when fstrimming a subset of a fragmented AG",
+    /// `fs/xfs/xfs_discard.c`). A prior only, because distributions backport this to older kernels.
     pub(super) fn xfs_clips(self) -> bool {
         self >= Self::new(6, 10)
     }
 
-    /// XFS maps the real-time device behind the data device since 6.11; before, addresses there
-    /// are refused.
+    /// Whether XFS maps the real-time device behind the data device: since 6.11. Before, addresses
+    /// there are refused.
     pub(super) fn xfs_trims_real_time(self) -> bool {
         self >= Self::new(6, 11)
     }
 
-    /// Btrfs remembers which unallocated space it has trimmed since the mount, from 5.2 on
+    /// Whether Btrfs remembers which unallocated space it has trimmed since the mount: since 5.2
     /// (`CHUNK_TRIMMED`, `fs/btrfs/extent-tree.c`). Before, each call trims all of it again.
     pub(super) fn btrfs_remembers_unallocated(self) -> bool {
         self >= Self::new(5, 2)
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn releases_of_distributions() {
+    fn distribution_releases_are_parsed() {
         for (text, expected) in [
             ("6.18.44-fc-v657\n", Some(KernelRelease::new(6, 18))),
             ("6.1.0-56-amd64", Some(KernelRelease::new(6, 1))),

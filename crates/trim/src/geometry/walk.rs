@@ -1,24 +1,24 @@
-//! What every walk through a filesystem tells and does.
+//! The interface of every walk through a filesystem.
 
 use crate::range::{Cursor, Step, StepBudget};
 use crate::target::TargetError;
 
-/// What a filesystem is made of, as far as a trim is concerned.
+/// The structure of a filesystem, as far as it matters for a trim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Survey {
-    /// In words: `ext4: 80 block groups of 128 MiB`, `XFS: 4 allocation groups of 1 GiB, free
-    /// extents listed by the kernel`.
+    /// Human-readable description: `ext4: 80 block groups of 128 MiB`,
+    /// `XFS: 4 allocation groups of 1 GiB, free extents listed by the kernel`.
     pub description: String,
     /// Free bytes, from the filesystem's own structures (or statfs).
     pub free_bytes: u64,
-    /// Free extents; `None` where the filesystem does not tell.
+    /// Number of free extents; `None` if the filesystem does not tell.
     pub free_extents: Option<u64>,
-    /// The largest of them.
+    /// Size of the largest free extent.
     pub largest_extent_bytes: Option<u64>,
-    /// Steps at a given budget, roughly.
+    /// Approximate number of steps for the given budget.
     pub steps: u64,
-    /// What cannot be split, with its bytes: Btrfs' unallocated space, an allocation group of a
-    /// kernel that does not list extents, the whole filesystem of an unknown type.
+    /// What cannot be split: Btrfs' unallocated space, an allocation group on a kernel that does
+    /// not list extents, or the whole filesystem if its type is unknown.
     pub unsplittable: Vec<Unsplittable>,
     /// Size of the filesystem.
     pub size_bytes: u64,
@@ -27,72 +27,72 @@ pub struct Survey {
 /// A step that cannot be paced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsplittable {
-    /// What it is.
+    /// Description of the step.
     pub what: String,
     /// Free bytes that one call discards.
     pub bytes: u64,
-    /// It is Btrfs' unallocated space, which is locked until its last discard is done.
+    /// Whether it is Btrfs' unallocated space, which is locked until its last discard is done.
     pub is_unallocated: bool,
 }
 
 /// Why the geometry could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum GeometryError {
-    /// The mount is not what it was.
+    /// The mount has changed.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// A stop was asked for in the middle of it.
+    /// A stop was requested meanwhile.
     #[error("the geometry was not read to its end: a stop was asked for")]
     Stopped,
     /// The filesystem's structures could not be read.
     #[error("{what}: {source}")]
     Unreadable {
-        /// What was asked for.
+        /// What was being read.
         what: String,
-        /// What the kernel said.
+        /// Error from the kernel.
         source: std::io::Error,
     },
-    /// They make no sense.
+    /// The structures are invalid.
     #[error("{what}: {message}")]
     Invalid {
-        /// What was asked for.
+        /// What was being read.
         what: String,
-        /// What was wrong.
+        /// What is wrong with it.
         message: String,
     },
 }
 
-/// Walks a filesystem in steps, in ascending order. Either question may take thousands of calls of
-/// the kernel: it ends with [`GeometryError::Stopped`] soon after a stop was asked for, and can be
-/// asked again.
+/// Walks a filesystem in steps, in ascending order. A survey and a search for the next step may
+/// take thousands of system calls each: they end with [`GeometryError::Stopped`] soon after a stop
+/// was requested, and can be called again.
 pub trait Walk {
-    /// What there is to do in the whole filesystem, wherever the cursor is. May take a while on a
-    /// filesystem with millions of extents.
+    /// Surveys the whole filesystem, regardless of the cursor. May take a while on a filesystem
+    /// with millions of extents.
     ///
     /// # Errors
-    /// Where the structures cannot be read.
+    /// If the structures cannot be read.
     fn survey(&mut self, budget: StepBudget) -> Result<Survey, GeometryError>;
 
-    /// The next step, at most as large as the budget where the geometry allows it; `None` at the
+    /// Returns the next step, no larger than the budget if the geometry allows it; `None` at the
     /// end. The step counts as done at the next call.
     ///
     /// # Errors
-    /// Where the structures cannot be read.
+    /// If the structures cannot be read.
     fn next_step(&mut self, budget: StepBudget) -> Result<Option<Step>, GeometryError>;
 
-    /// What the step handed out last discarded on the mounted device, where that can be measured:
-    /// a kernel that takes overlapping extents whole shows itself here.
+    /// Reports what the last step discarded on the mounted device, where that can be measured. It
+    /// reveals kernels that discard overlapping extents whole.
     fn observed(&mut self, discarded_bytes: Option<u64>);
 
-    /// How far the steps handed out have come, the last one included.
+    /// Returns the position after the steps returned so far, including the last one.
     fn cursor(&self) -> Cursor;
 
-    /// `minlen` for every call of this pass; constant, because ext4 trims everything again when it
-    /// is lowered.
+    /// Returns `minlen` for every call of this pass. It is constant, because ext4 trims everything
+    /// again when it is lowered.
     fn minlen_bytes(&self) -> u64;
 
-    /// Whether the step handed out last locks one free extent at a time, so that others can allocate
-    /// beside it, whatever its size (block groups of ext4 and Btrfs). XFS locks all extents of a
+    /// Returns whether the last step locks one free extent at a time, so that others can allocate
+    /// meanwhile, whatever its size (block groups of ext4 and Btrfs). XFS locks all extents of a
     /// call.
     fn locks_one_extent_at_a_time(&self) -> bool {
         false

@@ -1,4 +1,4 @@
-//! A filesystem whose geometry is not known: one step, which cannot be paced.
+//! A filesystem with unknown geometry: one step, which cannot be paced.
 
 use super::walk::{GeometryError, Survey, Unsplittable, Walk};
 use crate::range::{ByteRange, Cursor, Step, StepBudget};
@@ -10,15 +10,15 @@ pub(super) struct Space {
     pub(super) size_bytes: u64,
 }
 
-/// Tells free and total bytes of what is mounted.
+/// Source of free and total bytes of a mounted filesystem.
 pub(super) trait Statfs {
     fn space(&mut self) -> Result<Space, GeometryError>;
 }
 
-/// The whole filesystem in one call.
+/// A walk with a single step for the whole filesystem.
 pub(super) struct Whole<S> {
     source: S,
-    /// Why it is not split, for people.
+    /// Why it is not split, as human-readable text.
     reason: String,
     fs_type: String,
     cursor: Cursor,

@@ -1,12 +1,13 @@
-//! XFS: by free extents, inside allocation groups.
+//! XFS: split by free extents within allocation groups.
 //!
-//! What FITRIM does with a range (`xfs_ioc_trim`, `fs/xfs/xfs_discard.c`):
+//! How FITRIM treats a range (`xfs_ioc_trim`, `fs/xfs/xfs_discard.c`):
 //! - before 6.10 it walks all free extents of each group that the range touches, longest first, and
 //!   discards every one that overlaps the range, whole; one that ends exactly where the range
-//!   begins overlaps. Before 6.6 the group's header is locked until all discards are done.
+//!   begins counts as overlapping. Before 6.6 the group's header is locked until all discards are
+//!   done.
 //! - from 6.10 on a range that is not a whole group is walked by address and clipped.
 //! - whole groups and the whole filesystem are walked longest first on every kernel, and from 6.6
-//!   on that walk leaves extents out.
+//!   on that walk skips extents.
 //!
 //! So each range begins and ends at edges of free extents inside one group: every extent is visited
 //! once on either kind of kernel.
@@ -26,7 +27,7 @@ use std::io;
 use std::time::Duration;
 use stream::{Batch, Extent, Group, Short, Stream};
 
-/// The shape of an XFS, in bytes.
+/// Geometry of an XFS, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) block: u64,
@@ -35,25 +36,25 @@ pub(super) struct Shape {
     pub(super) groups: u64,
     /// Size of the data device.
     pub(super) data: u64,
-    /// Size of the real-time device; 0 where there is none.
+    /// Size of the real-time device; 0 if there is none.
     pub(super) real_time: u64,
-    /// The real-time device is zoned: FITRIM leaves it alone.
+    /// Whether the real-time device is zoned, so that FITRIM skips it.
     pub(super) zoned: bool,
-    /// The log has a device of its own, which holds nothing to trim.
+    /// Whether the log is on a separate device, which has nothing to trim.
     pub(super) external_log: bool,
     /// `discard_granularity` of the data device.
     pub(super) granularity: u64,
 }
 
-/// Listed extents are believed for this long: free space changes while a pass pauses.
+/// How long listed extents stay valid: free space changes while a pass pauses.
 const LISTED_VALID: Duration = Duration::from_secs(20);
 
-/// Whether a range is clipped by this kernel.
+/// Whether this kernel clips a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Clipping {
-    /// From the kernel's release.
+    /// Assumed from the kernel's release.
     Expected(bool),
-    /// Seen at work.
+    /// Observed in this pass.
     Seen(bool),
 }
 
@@ -63,15 +64,15 @@ impl Clipping {
     }
 }
 
-/// What the last part told of clipping.
+/// Evidence about clipping from the last part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sight {
+enum ClippingEvidence {
     /// Nothing unusual.
-    Clear,
-    /// Its extent seems to have been taken whole, by a kernel that should not.
-    Doubted,
-    /// Nothing: what a step discards cannot be measured.
-    Blind,
+    Normal,
+    /// Its extent seems to have been discarded whole, by a kernel that should clip.
+    Contradicting,
+    /// None: discarded bytes cannot be measured.
+    Unmeasurable,
 }
 
 /// A part of an extent that is being split.
@@ -79,13 +80,13 @@ enum Sight {
 struct Part {
     /// The extent as it was listed.
     extent: Extent,
-    /// What has been handed out of it, up to here.
+    /// End of the range handed out so far.
     done: u64,
-    /// What the last step covered.
+    /// Length of the last step.
     len: u64,
 }
 
-/// The walk.
+/// The walk over an XFS.
 pub(super) struct Xfs<S> {
     source: S,
     shape: Shape,
@@ -94,16 +95,16 @@ pub(super) struct Xfs<S> {
     lists_extents: bool,
     clipping: Clipping,
     stream: Option<Stream>,
-    /// The rest of an extent that is larger than the budget.
+    /// The remainder of an extent that is larger than the budget.
     rest: Option<Part>,
-    /// The step handed out last was a part: what it tells of clipping is still to come.
+    /// Whether the last step was a part whose discarded bytes have yet to be reported.
     unobserved: bool,
-    sight: Sight,
+    evidence: ClippingEvidence,
     cursor: Cursor,
 }
 
 impl<S: XfsSource> Xfs<S> {
-    /// `device` is the data device's `dev_t` in GETFSMAP's form.
+    /// `device` is the data device's `dev_t` in GETFSMAP's encoding.
     pub(super) fn open(
         mut source: S,
         shape: Shape,
@@ -111,7 +112,7 @@ impl<S: XfsSource> Xfs<S> {
         device: u32,
         from: Cursor,
     ) -> Result<Self, GeometryError> {
-        check(&shape)?;
+        validate(&shape)?;
         source.open()?;
         let probed = probe(&mut source, &shape, device);
         source.close();
@@ -126,7 +127,7 @@ impl<S: XfsSource> Xfs<S> {
             stream: None,
             rest: None,
             unobserved: false,
-            sight: Sight::Clear,
+            evidence: ClippingEvidence::Normal,
             cursor: from,
         })
     }
@@ -152,13 +153,14 @@ impl<S: XfsSource> Xfs<S> {
         }
     }
 
-    /// Shorter extents are not discarded (`minlen` in `xfs_ioc_trim`, rounded up to blocks).
+    /// Returns the minimum length of an extent to be discarded (`minlen` in `xfs_ioc_trim`, rounded
+    /// up to blocks).
     fn shortest(&self) -> u64 {
         let granularity = self.shape.granularity.max(self.minlen_bytes());
         granularity.max(1).next_multiple_of(self.shape.block)
     }
 
-    /// Real-time space that this kernel trims, as FITRIM addresses it.
+    /// Returns the real-time space that this kernel trims, at the addresses FITRIM uses.
     fn real_time(&self) -> Option<Extent> {
         let start = self.shape.data;
         let trimmed =
@@ -169,8 +171,8 @@ impl<S: XfsSource> Xfs<S> {
         })
     }
 
-    /// How long a part of an extent is: whole blocks and whole discards, never so that the last
-    /// part is too short to be discarded.
+    /// Returns the length of the next part of an extent: a multiple of blocks and discards, such
+    /// that the last part is not too short to be discarded.
     fn part_len(&self, rest: Extent, budget: StepBudget) -> u64 {
         let unit = self.shortest();
         let len = (budget.free_bytes / unit).max(1) * unit;
@@ -181,24 +183,24 @@ impl<S: XfsSource> Xfs<S> {
         }
     }
 
-    /// Hands out a part of an extent that is larger than the budget, or all of it where the kernel
-    /// takes it whole. `alone`: the step covers nothing else, so that what it discards tells how
-    /// the kernel works.
+    /// Returns a step for a part of an extent that is larger than the budget, or for all of it if
+    /// the kernel discards it whole. `alone`: the step covers nothing else, so that its discarded
+    /// bytes reveal whether the kernel clips.
     fn split(&mut self, extent: Extent, done: u64, alone: bool, budget: StepBudget) -> Step {
         let rest = Extent {
             start: done,
             end: extent.end,
         };
         let fits = extent.len() <= budget.free_bytes;
-        // A kernel that is only expected not to clip is asked for the first part: if it takes the
-        // extent whole, that is what was announced; if it does not, the rest can be split after
-        // all. A second try would discard the extent twice.
+        // A kernel that is only assumed not to clip gets the first part: if it discards the whole
+        // extent, that is what was announced; if it does not, the rest can be split after all. A
+        // second try would discard the extent twice.
         let part_len = self.part_len(rest, budget);
         let tries = self.clipping == Clipping::Expected(false)
             && done == extent.start
             && alone
-            && self.sight != Sight::Blind
-            && tells(extent.len() - part_len, part_len);
+            && self.evidence != ClippingEvidence::Unmeasurable
+            && reveals_clipping(extent.len() - part_len, part_len);
         let len = if self.clipping.clips() || tries {
             part_len
         } else {
@@ -211,8 +213,8 @@ impl<S: XfsSource> Xfs<S> {
             len,
         });
         self.unobserved = alone;
-        // Where a kernel may take extents whole, and not list one from its middle, an extent that is
-        // interrupted is begun again.
+        // If the kernel may discard extents whole, and may not list one from its middle, an
+        // interrupted extent has to start over.
         if self.clipping.clips() || end == extent.end {
             self.cursor.next_bytes = end;
         }
@@ -235,7 +237,7 @@ impl<S: XfsSource> Xfs<S> {
         }
     }
 
-    /// The next extents of the group at the cursor; `None` where it has no more.
+    /// Returns the next extents of the group at the cursor; `None` if it has no more.
     fn step_in_group(
         &mut self,
         group: Group,
@@ -251,10 +253,10 @@ impl<S: XfsSource> Xfs<S> {
         let shortest = self.shortest();
         let batch = stream.gather(&mut self.source, budget, shortest, &mut Short::default())?;
         self.stream = Some(stream);
-        // Listing began in the middle of the group. Some kernels do not list an extent there that
-        // begins before: the range begins where the last one ended. Kernels that take extents whole
-        // count one that ends there as overlapping, so it begins a block behind; that block was in
-        // use when the last extent ended.
+        // Listing began in the middle of the group. Some kernels then omit an extent that begins
+        // earlier, so the range begins where the last one ended. Kernels that discard extents whole
+        // count an extent that ends there as overlapping, so for them it begins one block later;
+        // that block was in use when the last extent ended.
         let seam = (relisted && from > group.start).then(|| {
             let gap = if self.clipping.clips() {
                 0
@@ -274,7 +276,7 @@ impl<S: XfsSource> Xfs<S> {
             Some(batch) => {
                 let start = seam.map_or(batch.span.start, |seam| seam.min(batch.span.start));
                 self.cursor.next_bytes = batch.span.end;
-                Ok(Some(plain(start, batch)))
+                Ok(Some(step_of(start, batch)))
             }
             None => {
                 self.cursor.next_bytes = group.end;
@@ -291,7 +293,7 @@ impl<S: XfsSource> Xfs<S> {
         }
     }
 
-    /// A whole group, where the kernel does not list extents.
+    /// Returns a step for a whole group, for kernels that do not list extents.
     fn whole_group(&mut self, number: u64, group: Group) -> Step {
         let agf = self.agf(number, group);
         let free_bytes = agf.map(|agf| u64::from(agf.free_blocks) * self.shape.block);
@@ -304,7 +306,7 @@ impl<S: XfsSource> Xfs<S> {
         }
     }
 
-    /// Free space of a group from its header on the device: as last written.
+    /// Reads the free space of a group from its header on the device, as last written.
     fn agf(&mut self, number: u64, group: Group) -> Option<Agf> {
         let bytes = self
             .source
@@ -323,8 +325,8 @@ impl<S: XfsSource> Xfs<S> {
             let number = self.cursor.next_bytes / self.shape.group;
             let group = self.group(number);
             if !self.lists_extents {
-                // A cursor inside a group comes from a kernel that lists extents: the group is
-                // taken again.
+                // A cursor inside a group comes from a kernel that lists extents: trim the group
+                // again.
                 return Ok(Some(self.whole_group(number, group)));
             }
             if let Some(step) = self.step_in_group(group, budget)? {
@@ -334,7 +336,7 @@ impl<S: XfsSource> Xfs<S> {
         let Some(real_time) = self.real_time() else {
             return Ok(None);
         };
-        // Its free space is in a bitmap; kernels clip ranges to it. What is free is not known, so
+        // Its free space is in a bitmap; kernels clip ranges to it. How much is free is unknown, so
         // the budget bounds the space covered.
         let start = self.cursor.next_bytes.max(real_time.start);
         if start >= real_time.end {
@@ -380,7 +382,7 @@ impl<S: XfsSource> Xfs<S> {
         Ok(tally)
     }
 
-    /// What is worth knowing besides.
+    /// Returns further remarks for the description.
     fn remarks(&self) -> String {
         let mut remarks = String::new();
         if self.shape.real_time > 0 {
@@ -402,14 +404,14 @@ impl<S: XfsSource> Xfs<S> {
 const WHY_GROUPS: &str = "this kernel does not list free extents (before Linux 4.12): whole \
                           allocation groups";
 
-/// What a survey counts.
+/// Totals of a survey.
 #[derive(Debug, Default)]
 struct Tally {
     bytes: u64,
     extents: u64,
     largest: u64,
     steps: u64,
-    /// Extents larger than the budget that cannot be split.
+    /// Number of extents larger than the budget that cannot be split.
     whole: u64,
     short: Short,
 }
@@ -421,7 +423,7 @@ fn range(start: u64, end: u64) -> ByteRange {
     }
 }
 
-fn plain(start: u64, batch: Batch) -> Step {
+fn step_of(start: u64, batch: Batch) -> Step {
     Step {
         range: range(start, batch.span.end),
         free_extents: Some(batch.extents),
@@ -430,13 +432,14 @@ fn plain(start: u64, batch: Batch) -> Step {
     }
 }
 
-/// Whether the discarded bytes of a part show if the rest of its extent was discarded as well.
-fn tells(besides: u64, part: u64) -> bool {
+/// Returns whether the discarded bytes of a part reveal that the rest of its extent was discarded
+/// too.
+fn reveals_clipping(besides: u64, part: u64) -> bool {
     besides >= part / 2 && besides > 0
 }
 
-/// Refuses a geometry that would make the arithmetic wrong.
-fn check(shape: &Shape) -> Result<(), GeometryError> {
+/// Rejects a geometry that would break the arithmetic.
+fn validate(shape: &Shape) -> Result<(), GeometryError> {
     let sane = shape.block.is_power_of_two()
         && shape.block >= 512
         && shape.group >= shape.block
@@ -457,9 +460,9 @@ fn check(shape: &Shape) -> Result<(), GeometryError> {
     })
 }
 
-/// Finds out how the data device is called in GETFSMAP, and whether there is a GETFSMAP.
-/// Filesystems with an internal real-time section number their devices; the data device is 1
-/// (`XFS_DEV_DATA`, Linux 6.15).
+/// Determines the data device's number in GETFSMAP, and whether GETFSMAP is supported. Filesystems
+/// with an internal real-time section number their devices; the data device is 1 (`XFS_DEV_DATA`,
+/// Linux 6.15).
 fn probe(
     source: &mut impl XfsSource,
     shape: &Shape,
@@ -565,41 +568,41 @@ impl<S: XfsSource> Walk for Xfs<S> {
             return;
         };
         self.unobserved = false;
-        // What a kernel that takes extents whole would have discarded besides.
+        // What a kernel that discards extents whole would have discarded in addition.
         let extent = part.extent.len();
         let besides = extent - part.len;
-        if !tells(besides, part.len) || matches!(self.clipping, Clipping::Seen(_)) {
+        if !reveals_clipping(besides, part.len) || matches!(self.clipping, Clipping::Seen(_)) {
             return;
         }
-        // Others discard too (a mount with `discard`): much more than the extent tells nothing.
+        // Others discard too (a mount with `discard`): far more than the extent proves nothing.
         let looks_whole = |discarded: u64| {
             discarded >= part.len + besides / 4 * 3
                 && discarded <= extent.saturating_add(extent / 4)
         };
         match (discarded_bytes, self.clipping) {
-            // Nothing can be measured: parts teach nothing, and extents are taken whole from now on.
-            (None, _) => self.sight = Sight::Blind,
+            // Nothing can be measured, so parts reveal nothing: trim extents whole from now on.
+            (None, _) => self.evidence = ClippingEvidence::Unmeasurable,
             (Some(discarded), Clipping::Expected(false)) if looks_whole(discarded) => {
                 self.clipping = Clipping::Seen(false);
                 self.rest = None;
                 self.cursor.next_bytes = part.extent.end;
             }
-            // Against the release's word two sights in a row are wanted, and the rest is trimmed all
-            // the same: what was taken for the extent may have been somebody else's.
+            // Contradicting the release takes two observations in a row, and the rest is still
+            // trimmed: what looked like the extent may have been discards of another process.
             (Some(discarded), Clipping::Expected(true)) if looks_whole(discarded) => {
-                if self.sight == Sight::Doubted {
+                if self.evidence == ClippingEvidence::Contradicting {
                     self.clipping = Clipping::Seen(false);
                 }
-                self.sight = Sight::Doubted;
+                self.evidence = ClippingEvidence::Contradicting;
             }
             (Some(discarded), _)
                 if discarded >= part.len / 2 && discarded <= part.len + besides / 4 =>
             {
-                // Neither busy (nothing discarded) nor whole.
+                // Neither nothing (extent busy) nor the whole extent was discarded.
                 self.clipping = Clipping::Seen(true);
                 self.cursor.next_bytes = part.done;
             }
-            _ => self.sight = Sight::Clear,
+            _ => self.evidence = ClippingEvidence::Normal,
         }
     }
 

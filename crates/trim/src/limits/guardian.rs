@@ -1,6 +1,6 @@
-//! The guardian: a process that does nothing but notice the end of the pass, and put limits back.
+//! The guardian: a process that only waits for the end of the pass, and then restores limits.
 //!
-//! It holds the reading end of a pipe whose only writing end is the pass's: end of input means that
+//! It holds the read end of a pipe whose only write end belongs to the pass: end of file means that
 //! the pass is over or dead, whatever killed it. The pass writes the journal's name into the pipe;
 //! the guardian answers when it is ready, and at the end with what it restored.
 
@@ -18,24 +18,25 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// How long it may take to get ready.
+/// Time limit for the guardian to become ready.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long it may take to exit after its report.
+/// Time limit for the guardian to exit after its report.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Longest answer; a limit takes about 300 bytes.
+/// Maximum length of an answer; a limit takes about 300 bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
-/// Longest name of a journal.
+/// Maximum length of a journal's name.
 const NAME_BYTES_MAX: u64 = 255;
 
 const READY: &[u8] = b"ready\n";
 
-/// Signals that come to the group, the terminal or the control group of a pass that is to end.
+/// Signals sent to the process group, terminal or control group of a pass that should end; the
+/// guardian survives them.
 const SURVIVED: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM];
 
-/// The pass's side.
+/// Handle to the guardian, on the pass's side.
 #[derive(Debug)]
 pub(super) struct Guardian {
     process: Child,
@@ -43,14 +44,14 @@ pub(super) struct Guardian {
     stdout: ChildStdout,
 }
 
-/// How a guardian ended its work.
+/// How a guardian finished.
 #[derive(Debug)]
 pub(super) enum Dismissed {
-    /// All is settled.
+    /// Everything is restored or settled.
     Restored(Vec<(Lowered, Restored)>),
-    /// It waits for a drive, and goes on waiting.
+    /// It is blocked by a drive and keeps waiting.
     Waiting { pid: u32 },
-    /// It died, or could not do it.
+    /// It died or failed.
     Failed,
 }
 
@@ -107,7 +108,7 @@ impl Guardian {
         !matches!(self.process.try_wait(), Ok(None))
     }
 
-    /// Ends its input and waits for its report.
+    /// Closes its input and waits for its report.
     pub(super) fn dismiss(mut self, timeout: Duration) -> Dismissed {
         self.stdin = None;
         let dismissed = match self.read(timeout, ANSWER_BYTES_MAX) {
@@ -126,13 +127,13 @@ impl Guardian {
         dismissed
     }
 
-    /// Reads up to the end, or to a length; `None` where the time is over first.
+    /// Reads up to end of file or `len_max`; `None` on timeout.
     fn read(&mut self, timeout: Duration, len_max: usize) -> io::Result<Option<Vec<u8>>> {
         linux::read_until(&mut self.stdout, Instant::now() + timeout, len_max)
     }
 
     fn wait(&mut self, timeout: Duration) {
-        // One that is still there afterwards is left to itself.
+        // If it is still running afterwards it is left alone.
         let _ = self.process.wait_until(Instant::now() + timeout);
     }
 }
@@ -144,15 +145,15 @@ fn failed(command: &[OsString], source: io::Error) -> LimitError {
     }
 }
 
-/// The body of the guardian process: waits until its stdin ends (the pass ended or died), then
-/// restores what the journal still names. Speaks over stdin and stdout with the pass that started
-/// it, and outlives the signals that end a pass.
+/// Runs the guardian process: waits until its stdin ends (the pass ended or died), then restores
+/// what the journal still names. Communicates over stdin and stdout with the pass that started it,
+/// and survives the signals that end a pass.
 ///
 /// # Errors
 /// As [`restore_leftovers`].
 pub fn guard(state_dir: &Path, sysfs: &Path) -> Result<(), LimitError> {
     let stdin_error = io_error(Path::new("stdin"));
-    // For lists of processes; without it, it would be called `exe` there.
+    // Otherwise it would appear as `exe` in process lists.
     rustix::thread::set_name(c"trimtab-guard").map_err(|error| stdin_error(error.into()))?;
     for signal in SURVIVED {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
@@ -167,7 +168,7 @@ pub fn guard(state_dir: &Path, sysfs: &Path) -> Result<(), LimitError> {
     answer(READY);
     io::copy(&mut stdin, &mut io::sink()).map_err(&stdin_error)?;
     let mut restored = Vec::new();
-    // The pass has let go of it, even where it still lives.
+    // The pass has released the journal, even if it is still running.
     let own = name.trim_end();
     if is_journal_name(own)
         && let Some(directory) = journal::open_directory(state_dir)?
@@ -182,12 +183,12 @@ pub fn guard(state_dir: &Path, sysfs: &Path) -> Result<(), LimitError> {
     restore_leftovers(state_dir, sysfs).map(|_| ())
 }
 
-/// Of a file in the journal's own directory.
+/// Returns whether `name` is a file in the journal's own directory.
 fn is_journal_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['/', '\0']) && !name.starts_with('.')
 }
 
-/// Nobody may be listening any more.
+/// Writes to stdout, ignoring errors: the reader may be gone.
 fn answer(bytes: &[u8]) {
     let mut stdout = io::stdout().lock();
     let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());

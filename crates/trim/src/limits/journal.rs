@@ -1,4 +1,4 @@
-//! The journal: one file a pass, written and fsynced before the first limit is.
+//! The journal: one file per pass, written and fsynced before the first limit is changed.
 
 use super::lowered::{LimitError, Lowered, Restored, io_error};
 use super::queue::{Queue, is_device_name};
@@ -13,18 +13,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Below the state directory.
+/// Name of the directory below the state directory.
 pub(super) const DIRECTORY: &str = "limits";
 
 const SCHEMA: &str = "trimtab.limits-journal/1";
 
-/// Largest journal that is read; a limit takes about 200 bytes.
+/// Maximum size of a journal that is read; a limit takes about 200 bytes.
 const JOURNAL_BYTES_MAX: usize = 1 << 20;
 
-/// Somebody else restores the same journal.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait for another process that is restoring the same journal.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is in the file.
+/// Content of the file.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Journal {
     schema: String,
@@ -41,12 +41,12 @@ impl Journal {
         }
     }
 
-    /// Gives the file's name.
+    /// Writes the journal and returns its file name.
     pub(super) fn write(&self, directory: &Directory) -> Result<String, LimitError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let ProcessId { pid, start_ticks } = self.owner;
-        // Numbers of processes begin anew at each boot.
+        // Process IDs start over at each boot.
         let boot_id = this_boot()?;
         let name = format!("{boot_id}-{pid}-{start_ticks}-{number}.json");
         let mut content = serde_json::to_vec_pretty(self)
@@ -93,16 +93,15 @@ impl Journal {
     }
 }
 
-/// Reads a journal as [`restore_leftovers`] does: for those who want to look at one, and for
-/// tests with hostile ones.
+/// Parses a journal as [`restore_leftovers`] does, for inspection and for tests with hostile ones.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// A message if the journal is invalid.
 pub fn check_journal(content: &[u8]) -> Result<Vec<Lowered>, String> {
     Journal::parse(content).map(|journal| journal.limits)
 }
 
-/// A journal that nobody else restores at the same time: locked.
+/// A journal locked against restoration by another process.
 #[derive(Debug)]
 pub(super) struct JournalFile {
     name: String,
@@ -111,7 +110,7 @@ pub(super) struct JournalFile {
 }
 
 impl JournalFile {
-    /// Opens and locks; `None` where it is gone: somebody else has restored it.
+    /// Opens and locks a journal; `None` if it is gone because another process has restored it.
     pub(super) fn claim(directory: &Directory, name: &str) -> Result<Option<Self>, LimitError> {
         let path = directory.join(name);
         let Some(file) = directory
@@ -150,7 +149,7 @@ impl JournalFile {
         &self.journal.limits
     }
 
-    /// Puts everything back that is still ours, and removes the journal when all of it is settled.
+    /// Restores every limit that still has our value, and removes the journal once all are settled.
     pub(super) fn restore(
         self,
         directory: &Directory,
@@ -180,12 +179,12 @@ fn restore(sysfs: &Path, boot_id: &str, limit: &Lowered) -> Result<Restored, Lim
         return Ok(Restored::Obsolete);
     }
     let queue = Queue::find(sysfs, &limit.device).map_err(io_error(sysfs))?;
-    // Drives are journaled, never partitions: a partition of that name is another device, and the
-    // limit of its drive is none of ours.
+    // Journals name drives, never partitions: a partition with that name is another device, and the
+    // limit of its drive is not ours.
     let queue = queue.filter(|queue| queue.device() == limit.device);
     match queue.filter(|queue| queue.diskseq() == limit.diskseq || queue.still_holds(limit)) {
         Some(queue) => match queue.restore(limit) {
-            // The drive went in this moment.
+            // The drive was removed just now.
             Err(LimitError::Io { path, source })
                 if source.kind() == io::ErrorKind::NotFound && !path.exists() =>
             {
@@ -197,12 +196,11 @@ fn restore(sysfs: &Path, boot_id: &str, limit: &Lowered) -> Result<Restored, Lim
     }
 }
 
-/// Puts back whatever the journal of a dead pass still names: at the next start, and from the
+/// Restores the limits that journals of dead passes still name: at the next start, and from the
 /// unit's `ExecStopPost`. Journals whose pass is alive are left alone.
 ///
 /// # Errors
-/// Where the journal cannot be read or a value cannot be written; the others are restored all the
-/// same.
+/// If a journal cannot be read or a value cannot be written; the others are restored nevertheless.
 pub fn restore_leftovers(
     state_dir: &Path,
     sysfs: &Path,
@@ -231,7 +229,7 @@ pub fn restore_leftovers(
 }
 
 fn lock(file: &File) -> io::Result<()> {
-    if linux::lock::exclusive_within(file, PATIENCE)? {
+    if linux::lock::exclusive_within(file, LOCK_TIMEOUT)? {
         return Ok(());
     }
     Err(io::Error::new(
@@ -247,7 +245,7 @@ pub(super) fn create_directory(state_dir: &Path) -> Result<Directory, LimitError
         .map_err(io_error(&path))
 }
 
-/// `None` where nothing was ever journaled.
+/// Returns `None` if nothing was ever journaled.
 pub(super) fn open_directory(state_dir: &Path) -> Result<Option<Directory>, LimitError> {
     let path = state_dir.join(DIRECTORY);
     match Directory::open(state_dir).and_then(|_| Directory::open(&path)) {
@@ -264,7 +262,8 @@ pub(super) fn names(directory: &Directory) -> Result<Vec<String>, LimitError> {
     Ok(names)
 }
 
-/// Without the boot's id nobody could tell later whether a limit is still in force.
+/// Fails if the boot ID is unknown, because later nobody could tell whether a limit is still in
+/// force.
 pub(super) fn this_boot() -> Result<String, LimitError> {
     state::boot_id().ok_or_else(|| LimitError::Invalid {
         path: PathBuf::from(state::BOOT_ID),

@@ -1,4 +1,4 @@
-//! A lowered limit, what became of it, and what can go wrong.
+//! A lowered limit, the result of restoring it, and errors.
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -8,65 +8,65 @@ use std::path::{Path, PathBuf};
 pub struct Lowered {
     /// Kernel name of the drive.
     pub device: String,
-    /// What was there.
+    /// Value before.
     pub old_bytes: u64,
-    /// What was written.
+    /// Value written.
     pub new_bytes: u64,
-    /// What can be put back: `old_bytes`, or less where the kernel does not take that much.
+    /// Value that can be restored: `old_bytes`, or less if the kernel does not accept that much.
     pub restorable_bytes: u64,
-    /// `diskseq` of the drive (5.15+): a drive that came later under the same name is another.
+    /// `diskseq` of the drive (5.15+), which differs for a later drive with the same name.
     pub diskseq: Option<u64>,
-    /// Inode of the drive's directory in sysfs, which is its queue's for as long as that exists: a
-    /// loop device that is attached anew is another drive in the same queue, and from 6.9 on finds
-    /// the limit of its predecessor there (`max_user_discard_sectors`).
+    /// Inode of the drive's directory in sysfs, which identifies its queue for as long as that
+    /// exists: a loop device that is reattached is another drive in the same queue, and from 6.9 on
+    /// finds the limit of its predecessor there (`max_user_discard_sectors`).
     #[serde(default)]
     pub queue_inode: Option<u64>,
-    /// Boot in which it was written; limits do not outlive a boot.
+    /// Boot in which it was written; limits do not survive a reboot.
     pub boot_id: String,
 }
 
-/// What became of a journaled limit.
+/// Result of restoring a journaled limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Restored {
-    /// The old value is back.
+    /// The old value was restored.
     Restored,
-    /// As much as the kernel takes is back (see [`Lowered::restorable_bytes`]).
+    /// As much as the kernel accepts was restored (see [`Lowered::restorable_bytes`]).
     Nearest {
-        /// What is there.
+        /// Current value.
         found_bytes: u64,
     },
-    /// Somebody else has changed it since: left alone.
+    /// The value has been changed since and was left alone.
     ChangedByOthers {
-        /// What is there.
+        /// Current value.
         found_bytes: u64,
     },
-    /// The boot or the drive is another.
+    /// The host was rebooted or the drive replaced since.
     Obsolete,
 }
 
-/// Why a limit could not be lowered or put back.
+/// Why a limit could not be lowered or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum LimitError {
     /// A file could not be read or written.
     #[error("{path}: {source}")]
     Io {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What the kernel said.
+        /// Error from the kernel.
         source: std::io::Error,
     },
-    /// The journal is not what this program writes.
+    /// The journal is not one that this program writes.
     #[error("{path}: {message}")]
     Invalid {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What was wrong.
+        /// What is wrong.
         message: String,
     },
 }
 
-/// An error about a file.
+/// Returns a function that wraps an I/O error of a file.
 pub(super) fn io_error(path: &Path) -> impl Fn(std::io::Error) -> LimitError + use<> {
     let path = path.to_owned();
     move |source| LimitError::Io {

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The largest number that the kernel takes here (`queue_var_store`, `block/blk-sysfs.c`).
+/// The largest value that the kernel accepts here (`queue_var_store`, `block/blk-sysfs.c`).
 const WRITABLE_BYTES_MAX: u64 = u32::MAX as u64;
 
 /// The kernel counts in sectors.
@@ -21,7 +21,7 @@ pub(super) struct Queue {
     directory: PathBuf,
 }
 
-/// What is to be written.
+/// The values involved in lowering a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::struct_field_names)] // the unit belongs to each name
 pub(super) struct Change {
@@ -30,7 +30,8 @@ pub(super) struct Change {
     pub(super) restorable_bytes: u64,
 }
 
-/// Kernel names of block devices; in sysfs, `!` stands for the `/` that a few of them have.
+/// Returns whether `name` can be the kernel name of a block device; in sysfs, `!` replaces the `/`
+/// that a few of them contain.
 pub(super) fn is_device_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() < 64
@@ -41,7 +42,7 @@ pub(super) fn is_device_name(name: &str) -> bool {
 }
 
 impl Queue {
-    /// Finds a drive, or the drive of a partition; `None` where there is none of that name.
+    /// Finds a drive, or the drive of a partition; `None` if there is none of that name.
     pub(super) fn find(sysfs: &Path, device: &str) -> io::Result<Option<Self>> {
         if !is_device_name(device) {
             return Err(io::Error::new(
@@ -84,12 +85,12 @@ impl Queue {
         read_number(&self.max_path())
     }
 
-    /// The hardware's; `None` before kernel 4.3.
+    /// Returns the limit of the hardware; `None` before kernel 4.3.
     fn hw_bytes(&self) -> Option<u64> {
         read_number(&self.directory.join("queue/discard_max_hw_bytes")).ok()
     }
 
-    /// `None` before kernel 5.15.
+    /// Returns `None` before kernel 5.15.
     pub(super) fn diskseq(&self) -> Option<u64> {
         read_number(&self.directory.join("diskseq")).ok()
     }
@@ -100,7 +101,8 @@ impl Queue {
         Some(found.ino())
     }
 
-    /// Whether another drive has come into the very queue whose limit was lowered, and finds it so.
+    /// Returns whether another drive was attached to the very queue whose limit was lowered, and
+    /// inherited the lowered limit.
     pub(super) fn still_holds(&self, limit: &Lowered) -> bool {
         limit.queue_inode.is_some()
             && self.inode() == limit.queue_inode
@@ -111,7 +113,7 @@ impl Queue {
         read_number(&self.directory.join("queue/discard_granularity"))
     }
 
-    /// What to write; `None` where nothing would become lower.
+    /// Returns what to write; `None` if the limit would not become lower.
     pub(super) fn plan(&self, max_bytes: u64) -> Result<Option<Change>, LimitError> {
         let old_bytes = self.max_bytes()?;
         let hw_bytes = self.hw_bytes();
@@ -145,7 +147,7 @@ impl Queue {
             })
     }
 
-    /// Puts one limit back, if it is still ours.
+    /// Restores one limit if it still has the value that was written.
     pub(super) fn restore(&self, limit: &Lowered) -> Result<Restored, LimitError> {
         let found_bytes = self.max_bytes()?;
         if found_bytes == limit.new_bytes {
@@ -164,8 +166,9 @@ impl Queue {
     }
 }
 
-/// The kernel refuses a value unless `value & (granularity - 1)` is 0, which for a granularity that
-/// is no power of two asks for more than a multiple of it.
+/// Returns the unit of writable values. The kernel refuses a value unless
+/// `value & (granularity - 1)` is 0, which for a granularity that is not a power of two demands
+/// more than a multiple of it.
 fn granule(granularity_bytes: u64) -> u64 {
     granularity_bytes
         .max(SECTOR_BYTES)
@@ -177,9 +180,9 @@ fn round_down(bytes: u64, granule: u64) -> u64 {
     bytes - bytes % granule
 }
 
-/// What to write in order to have `old_bytes` back, as far as that is possible. The kernel cuts what
-/// is written down to the hardware's limit: where that was in force, the largest number of all is
-/// written, which is no limit of an administrator's then (`max_user_discard_sectors`, 6.9+).
+/// Returns the value to write to restore `old_bytes` as closely as possible. The kernel clamps what
+/// is written to the hardware's limit: if that was in force, the maximum value is written, which
+/// then does not count as an administrator's limit (`max_user_discard_sectors`, 6.9+).
 fn writable(old_bytes: u64, hw_bytes: u64, granularity_bytes: u64) -> u64 {
     let bytes = if old_bytes == hw_bytes {
         WRITABLE_BYTES_MAX
@@ -189,10 +192,10 @@ fn writable(old_bytes: u64, hw_bytes: u64, granularity_bytes: u64) -> u64 {
     round_down(bytes, granule(granularity_bytes))
 }
 
-/// What [`super::Guard::lower`] writes for a drive with these limits when `max_bytes` are asked for:
-/// as much, rounded down to what the drive's granularity allows, and that at least. `None` where
-/// it writes nothing: the limit is as low already, the drive takes no discards, or its limit is
-/// not known.
+/// Returns what [`super::Guard::lower`] writes for a drive with these limits when asked for
+/// `max_bytes`: that value rounded down to the drive's granularity, but at least one granule.
+/// `None` if it writes nothing because the limit is already as low, the drive does not support
+/// discards, or its limit is unknown.
 pub fn lowered_to(limits: DiscardLimits, max_bytes: u64) -> Option<u64> {
     let old_bytes = limits.max_bytes?;
     let hw_bytes = limits.max_hw_bytes.unwrap_or(old_bytes);
@@ -204,7 +207,7 @@ fn plan(old_bytes: u64, hw_bytes: u64, granularity_bytes: u64, max_bytes: u64) -
     let granule = granule(granularity_bytes);
     let new_bytes = round_down(max_bytes.min(WRITABLE_BYTES_MAX), granule).max(granule);
     let restorable_bytes = writable(old_bytes, hw_bytes, granularity_bytes).min(hw_bytes);
-    // Where it could not be raised again either, nothing is gained.
+    // Do not lower the limit if it could not be raised again.
     (new_bytes < old_bytes && new_bytes < restorable_bytes && new_bytes <= WRITABLE_BYTES_MAX)
         .then_some(Change {
             old_bytes,
@@ -228,15 +231,15 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// `queue_discard_max_store` and `queue_var_store`, in a few words: what reads back, or `None`
-    /// for EINVAL.
+    /// Model of `queue_discard_max_store` and `queue_var_store`: the value that reads back, or
+    /// `None` for EINVAL.
     fn kernel_stores(bytes: u64, hw_bytes: u64, granularity_bytes: u64) -> Option<u64> {
         let refused = bytes > u64::from(u32::MAX) || bytes & granularity_bytes.wrapping_sub(1) != 0;
         (!refused).then(|| (bytes / 512 * 512).min(hw_bytes))
     }
 
     #[test]
-    fn the_usual_drives() {
+    fn typical_drives() {
         let change = |new_bytes, restorable_bytes, old_bytes| {
             Some(Change {
                 old_bytes,
@@ -250,18 +253,18 @@ mod tests {
             plan(nvme, nvme, 512, 16 * MIB),
             change(16 * MIB, 4_294_966_784, nvme)
         );
-        // A loop device: UINT_MAX bytes in whole sectors, which is no multiple of 4096.
+        // A loop device: UINT_MAX bytes in whole sectors, which is not a multiple of 4096.
         let on_loop = 4_294_966_784;
         assert_eq!(
             plan(on_loop, on_loop, 4096, 16 * MIB + 1),
             change(16 * MIB, 4_294_963_200, on_loop)
         );
-        // ATA: 65535 sectors of 64 KiB... of 512 bytes, with a granularity of 4096.
+        // ATA: 65535 sectors of 512 bytes, with a granularity of 4096.
         let ata = 2_147_450_880;
         assert_eq!(plan(ata, ata, 512, MIB), change(MIB, ata, ata));
         let odd = 65535 * 512;
         assert_eq!(plan(odd, odd, 4096, MIB), change(MIB, odd, odd));
-        // One granule is the least; as low already; no discards at all.
+        // At least one granule; already as low; no discard support.
         assert_eq!(plan(ata, ata, 262_144, 4096), change(262_144, ata, ata));
         assert_eq!(plan(16 * MIB, ata, 512, 16 * MIB), None);
         assert_eq!(plan(16 * MIB, ata, 512, u64::MAX), None);
@@ -273,7 +276,7 @@ mod tests {
         };
         assert_eq!(lowered_to(limits, 1), Some(4096));
         assert_eq!(lowered_to(DiscardLimits::default(), 1), None);
-        // An administrator's own limit comes back as it was.
+        // An administrator's own limit is restored exactly.
         assert_eq!(
             plan(64 * MIB, nvme, 512, 16 * MIB),
             change(16 * MIB, 64 * MIB, 64 * MIB)
@@ -281,10 +284,10 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is planned is taken by the kernel, reads back as it was written, and what is
+        /// Every planned value is accepted by the kernel and reads back as written, and the value
         /// written at the end gives what was promised.
         #[test]
-        fn what_is_planned_can_be_written(
+        fn planned_values_can_be_written(
             hw_sectors in 0u64..=u64::from(u32::MAX),
             user in prop::option::of(any::<u32>()),
             granularity_bytes in prop_oneof![

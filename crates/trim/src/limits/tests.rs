@@ -21,7 +21,7 @@ fn journal(limit: &serde_json::Value) -> Vec<u8> {
 }
 
 #[test]
-fn a_journal_is_believed_only_where_it_makes_sense() {
+fn only_consistent_journals_are_accepted() {
     let read = check_journal(&journal(&limit())).unwrap();
     assert_eq!(read[0].device, "nvme0n1");
     assert_eq!(read[0].diskseq, Some(9));
@@ -47,7 +47,7 @@ fn a_journal_is_believed_only_where_it_makes_sense() {
     assert!(error.contains("another version"), "{error}");
 }
 
-/// A drive of a made-up sysfs: plain files, which take whatever is written.
+/// Creates a drive in a fake sysfs: plain files, which accept any value.
 fn drive(sysfs: &Path, device: &str, max_bytes: u64) -> PathBuf {
     let queue = sysfs.join("block").join(device).join("queue");
     std::fs::create_dir_all(&queue).unwrap();
@@ -81,7 +81,7 @@ impl Bench {
         self.directory.path().join("state")
     }
 
-    /// As a pass of the past left it: its process is not there any more.
+    /// Leaves a journal behind as a past pass would; its process no longer exists.
     fn leave(&self, limits: &[serde_json::Value]) -> PathBuf {
         let _ = journal::create_directory(&self.state()).unwrap();
         let path = self.state().join("limits/left.json");
@@ -106,7 +106,7 @@ fn now(mut limit: serde_json::Value) -> serde_json::Value {
 }
 
 #[test]
-fn nothing_was_ever_lowered() {
+fn restoring_without_journals_does_nothing() {
     assert_eq!(Bench::new().restore().unwrap(), []);
 }
 
@@ -124,7 +124,7 @@ fn another_boot_or_another_drive_is_obsolete() {
     assert!(!journal.exists());
 }
 
-/// As a loop device that was detached and attached anew.
+/// Like a loop device that was detached and reattached.
 #[test]
 fn another_drive_in_the_same_queue_does_not_keep_the_limit() {
     use std::os::unix::fs::MetadataExt;
@@ -145,7 +145,7 @@ fn another_drive_in_the_same_queue_does_not_keep_the_limit() {
         [Restored::Nearest { found_bytes }]
     );
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "4294966784");
-    // Whoever came has a limit of its own.
+    // The new drive has a limit of its own.
     std::fs::write(&path, "1048576").unwrap();
     bench.leave(&[other_drive]);
     assert_eq!(bench.restore().unwrap(), [Restored::Obsolete]);
@@ -153,7 +153,7 @@ fn another_drive_in_the_same_queue_does_not_keep_the_limit() {
 }
 
 #[test]
-fn what_cannot_be_written_stays_in_the_journal() {
+fn failed_writes_stay_in_the_journal() {
     let bench = Bench::new();
     let first = drive(&bench.sysfs(), "nvme0n1", 16_777_216);
     let second = drive(&bench.sysfs(), "nvme1n1", 16_777_216);
@@ -163,7 +163,7 @@ fn what_cannot_be_written_stays_in_the_journal() {
     let journal = bench.leave(&[other, now(limit())]);
     let error = bench.restore().unwrap_err().to_string();
     assert!(error.contains("discard_granularity"), "{error}");
-    // The other one was put back all the same, and nothing is forgotten.
+    // The other limit was restored nevertheless, and the journal is kept.
     assert_eq!(std::fs::read_to_string(first).unwrap(), "4294966784");
     assert!(journal.exists());
     std::fs::write(second.with_file_name("discard_granularity"), "512").unwrap();
@@ -176,7 +176,7 @@ fn what_cannot_be_written_stays_in_the_journal() {
 }
 
 #[test]
-fn a_partition_stands_for_its_drive() {
+fn partition_name_refers_to_its_drive() {
     let bench = Bench::new();
     let sysfs = bench.sysfs();
     drive(&sysfs, "sda", 1 << 30);
@@ -195,7 +195,7 @@ fn a_partition_stands_for_its_drive() {
 }
 
 #[test]
-fn a_journal_that_names_a_partition_does_not_reach_its_drive() {
+fn journal_that_names_a_partition_does_not_affect_its_drive() {
     let bench = Bench::new();
     let sysfs = bench.sysfs();
     let path = drive(&sysfs, "sda", 16_777_216);
@@ -212,7 +212,7 @@ fn a_journal_that_names_a_partition_does_not_reach_its_drive() {
 }
 
 #[test]
-fn an_old_kernel_is_told() {
+fn old_kernel_is_reported() {
     let bench = Bench::new();
     let path = drive(&bench.sysfs(), "sda", 1 << 30);
     std::fs::remove_file(path.with_file_name("discard_max_hw_bytes")).unwrap();

@@ -1,24 +1,25 @@
-//! What a step costs: `locked = a * extents + b * bytes`, fitted to the steps of this pass.
+//! Cost model of a step: `locked = a * extents + b * bytes`, fitted to the steps of this pass.
 //!
-//! Least squares with exponential forgetting, weighted by `1 / (extents + MiB)^2` (small steps teach
-//! as much as large ones, and a drive that has become slow weighs as much as when it was quick),
-//! both coefficients at least 0. A single outlier is robbed of its weight (Huber): a step that
-//! waited behind somebody else's work says little about the drive. Three in a row are the rule.
+//! Least squares with exponential forgetting, weighted by `1 / (extents + MiB)^2` (small steps
+//! teach as much as large ones, and a drive that has become slow weighs as much as when it was
+//! quick), with both coefficients at least 0. A single outlier is down-weighted (Huber): a step
+//! that waited behind the work of others says little about the drive. Three in a row are accepted
+//! as the new normal.
 
 use std::time::Duration;
 
-/// Bytes are counted in MiB in the sums, so that both columns are of similar size.
+/// Bytes are summed in MiB, so that both columns are of similar magnitude.
 const MIB: f64 = 1_048_576.0;
-/// Memory: about 30 steps.
-const FORGET: f64 = 0.97;
-/// From so many in a row on outliers are believed.
-const BELIEVED: u32 = 3;
-/// A residual beyond this many predictions loses weight.
+/// Forgetting factor: a memory of about 30 steps.
+const FORGETTING: f64 = 0.97;
+/// This many consecutive outliers are accepted as normal.
+const OUTLIERS_MAX: u32 = 3;
+/// A residual beyond this many predictions is down-weighted.
 const HUBER: f64 = 1.0;
-/// Nothing is quicker than this: times below are the clock's and the system's.
+/// Lower bound of a step's time: below this, clock and system overhead dominate.
 const LOCKED_MIN_S: f64 = 50e-6;
 
-/// The fit.
+/// The fitted cost model.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cost {
     ee: f64,
@@ -28,16 +29,16 @@ pub(super) struct Cost {
     bt: f64,
     steps: u64,
     outliers: u32,
-    /// Means of what was fitted.
+    /// Running means of the fitted steps.
     typical_extents: f64,
     typical_mib: f64,
     locked_s: f64,
     bytes: f64,
-    /// Of the largest step.
+    /// Bytes of the largest step.
     bytes_max: f64,
 }
 
-/// The coefficients.
+/// The fitted coefficients.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Fitted {
     pub(super) extent_s: f64,
@@ -49,14 +50,14 @@ impl Fitted {
         self.extent_s * extents + self.mib_s * bytes / MIB
     }
 
-    /// MiB to bytes.
+    /// Converts the cost per MiB to the cost per byte.
     pub(super) fn byte_s(self) -> f64 {
         self.mib_s / MIB
     }
 }
 
 impl Cost {
-    /// Takes a step in.
+    /// Adds a step to the fit.
     pub(super) fn add(&mut self, extents: f64, bytes: f64, locked: Duration) {
         let locked_s = locked.as_secs_f64().clamp(LOCKED_MIN_S, 1e6);
         let mib = bytes / MIB;
@@ -64,7 +65,7 @@ impl Cost {
             return;
         }
         let mut weight = 1.0 / ((extents + mib) * (extents + mib));
-        // A step larger than those before is no outlier, whatever it took: it is news.
+        // A step larger than all before is not an outlier, whatever it took: it is news.
         let known = extents <= 2.0 * self.typical_extents && mib <= 2.0 * self.typical_mib;
         if self.steps >= 5
             && known
@@ -76,13 +77,13 @@ impl Cost {
                 self.outliers = 0;
             } else {
                 self.outliers += 1;
-                if self.outliers < BELIEVED {
+                if self.outliers < OUTLIERS_MAX {
                     weight *= HUBER / residual / residual;
                 }
             }
         }
-        self.typical_extents += (extents - self.typical_extents) * (1.0 - FORGET);
-        self.typical_mib += (mib - self.typical_mib) * (1.0 - FORGET);
+        self.typical_extents += (extents - self.typical_extents) * (1.0 - FORGETTING);
+        self.typical_mib += (mib - self.typical_mib) * (1.0 - FORGETTING);
         for sum in [
             &mut self.ee,
             &mut self.eb,
@@ -90,21 +91,21 @@ impl Cost {
             &mut self.et,
             &mut self.bt,
         ] {
-            *sum *= FORGET;
+            *sum *= FORGETTING;
         }
         self.ee += weight * extents * extents;
         self.eb += weight * extents * mib;
         self.bb += weight * mib * mib;
         self.et += weight * extents * locked_s;
         self.bt += weight * mib * locked_s;
-        self.locked_s = self.locked_s * FORGET + locked_s;
-        self.bytes = self.bytes * FORGET + bytes;
+        self.locked_s = self.locked_s * FORGETTING + locked_s;
+        self.bytes = self.bytes * FORGETTING + bytes;
         self.bytes_max = self.bytes_max.max(bytes);
         self.steps += 1;
     }
 
-    /// The least that a byte is taken to cost: a tenth of what it would cost if commands cost
-    /// nothing. Among steps of one small extent each the fit may lose sight of the bytes.
+    /// Returns a lower bound of the cost per byte: a tenth of what it would be if commands cost
+    /// nothing. With steps of one small extent each, the fit may lose track of the bytes.
     pub(super) fn byte_s_min(&self) -> f64 {
         if self.bytes > 0.0 {
             0.1 * self.locked_s / self.bytes
@@ -113,15 +114,15 @@ impl Cost {
         }
     }
 
-    /// `None` before the first step.
+    /// Returns `None` before the first step.
     pub(super) fn fitted(&self) -> Option<Fitted> {
         if self.steps == 0 {
             return None;
         }
         let only_extents = self.et / self.ee.max(f64::MIN_POSITIVE);
         let only_bytes = self.bt / self.bb.max(f64::MIN_POSITIVE);
-        // A little ridge on both (0.01 %): steps that are all alike do not tell the two apart, and get half
-        // of the blame each.
+        // Add a small ridge (0.01 %) to both: if all steps are alike, extents and bytes cannot be
+        // separated and each gets half of the cost.
         let (ee, bb) = (self.ee * 1.0001, self.bb * 1.0001);
         let determinant = ee * bb - self.eb * self.eb;
         if determinant > 0.0 && determinant.is_finite() {
@@ -130,7 +131,7 @@ impl Cost {
             if extent_s >= 0.0 && mib_s >= 0.0 {
                 return Some(Fitted { extent_s, mib_s });
             }
-            // The best fit lies on the border where the negative one is 0.
+            // The best fit lies on the boundary where the negative coefficient is 0.
             return Some(if extent_s < 0.0 && self.bb > 0.0 {
                 Fitted {
                     extent_s: 0.0,
@@ -156,7 +157,7 @@ impl Cost {
         })
     }
 
-    /// Bytes of the largest step that was fitted.
+    /// Returns the bytes of the largest step that was fitted.
     pub(super) fn bytes_max(&self) -> f64 {
         self.bytes_max
     }
@@ -188,27 +189,30 @@ mod tests {
     ];
 
     #[test]
-    fn finds_what_made_the_times() {
+    fn fit_recovers_the_true_costs() {
         for (a_s, mib_s) in [(1e-3, 1e-3), (50e-3, 0.0), (0.0, 2e-3), (1e-3, 1e-5)] {
             let fitted = fit(MIXED, a_s, mib_s);
             for (extents, mib) in [(1.0, 1.0), (20.0, 5.0), (2.0, 200.0)] {
                 let truth = a_s * extents + mib_s * mib;
-                let told = fitted.seconds(extents, mib * MIB);
-                // The ridge of 0.01 % and nothing else.
-                assert!((told - truth).abs() < 0.03 * truth, "{told} {truth}");
+                let predicted = fitted.seconds(extents, mib * MIB);
+                // Only the ridge of 0.01 % makes a difference.
+                assert!(
+                    (predicted - truth).abs() < 0.03 * truth,
+                    "{predicted} {truth}"
+                );
             }
         }
     }
 
     #[test]
-    fn steps_that_are_alike_are_predicted_even_so() {
+    fn identical_steps_are_still_predicted() {
         let fitted = fit(&[(1.0, 4.0); 8], 1e-3, 1e-3);
-        let told = fitted.seconds(2.0, 8.0 * MIB);
-        assert!((told - 10e-3).abs() < 0.2e-3, "{told}");
+        let predicted = fitted.seconds(2.0, 8.0 * MIB);
+        assert!((predicted - 10e-3).abs() < 0.2e-3, "{predicted}");
     }
 
     #[test]
-    fn one_outlier_does_little_and_many_become_the_rule() {
+    fn one_outlier_has_little_effect_and_many_become_normal() {
         let mut cost = Cost::default();
         for &(extents, mib) in MIXED.iter().cycle().take(40) {
             cost.add(

@@ -1,11 +1,11 @@
 use std::time::Duration;
 
-/// Sixteen buckets for each doubling: quantiles are at most 6 % too high.
+/// Sixteen buckets per doubling: quantiles are at most 6 % too high.
 const SUB_BITS: u32 = 4;
 const SUB: u64 = 1 << SUB_BITS;
 const BUCKETS: usize = (64 - SUB_BITS as usize + 1) << SUB_BITS;
 
-/// Latencies of a whole pass in bounded memory: log-linear buckets, as `HdrHistogram` has them
+/// Latencies of a whole pass in bounded memory, using log-linear buckets as in `HdrHistogram`
 /// (<https://hdrhistogram.org>).
 #[derive(Debug, Clone)]
 pub(super) struct Histogram {
@@ -24,7 +24,7 @@ fn bucket(ns: u64) -> usize {
     usize::try_from(index).unwrap_or(BUCKETS - 1)
 }
 
-/// The largest value of a bucket.
+/// Returns the largest value of a bucket.
 fn bucket_end(index: usize) -> u64 {
     let index = index as u64;
     if index < SUB {
@@ -62,7 +62,8 @@ impl Histogram {
         super::quiet::seconds(self.sum_s / self.count.max(1) as f64)
     }
 
-    /// The smallest bucket's end that at least `permille` of the latencies do not exceed.
+    /// Returns the end of the first bucket at or below which at least `permille` of the latencies
+    /// lie.
     pub(super) fn quantile(&self, permille: u64) -> Duration {
         let wanted = (u128::from(self.count) * u128::from(permille)).div_ceil(1000);
         let mut seen = 0u128;
@@ -82,7 +83,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn small_values_are_exact_and_the_mean_is() {
+    fn small_values_and_the_mean_are_exact() {
         let mut histogram = Histogram::new();
         for ns in 1..=10 {
             histogram.add(Duration::from_nanos(ns));
@@ -114,8 +115,8 @@ mod tests {
             values.sort_unstable();
             let rank = (values.len() as u64 * permille).div_ceil(1000).max(1);
             let exact = values[usize::try_from(rank).unwrap() - 1];
-            let told = u64::try_from(histogram.quantile(permille).as_nanos()).unwrap();
-            prop_assert!(told >= exact && told <= exact + exact / 16 + 1, "{told} {exact}");
+            let quantile = u64::try_from(histogram.quantile(permille).as_nanos()).unwrap();
+            prop_assert!(quantile >= exact && quantile <= exact + exact / 16 + 1, "{quantile} {exact}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What one probe tells: the level without a step, and the harm that steps do.
+//! Latency model of one probe: the level without steps, and the harm that steps do.
 
 use super::histogram::Histogram;
 use super::quiet::{LEVELS, QuietLevel, seconds};
@@ -7,33 +7,33 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use units::duration;
 
-/// Of readings, those over the limit that one in a hundred may not exceed.
+/// Fraction of readings that may exceed the tail limit.
 const OVER_ALLOWED: f64 = 0.01;
-/// Of what the store itself leaves of a budget the pass plans to use this much: what the probe sees
-/// is a sample, and others ask more often, from busier processors.
-const PLANNED: f64 = 0.5;
-/// What is remembered, in seconds and in readings: a store's probe asks more seldom than the
+/// Fraction of the remaining budget that the pass plans to use: the probe only sees a sample, and
+/// others read more often and from busier processors.
+const PLANNED_SHARE: f64 = 0.5;
+/// Memory lengths in seconds and in readings: a store's probe is sampled less often than the
 /// drives', and must not remember a bad minute for ten times as long.
 const LEDGER: Memory = Memory::new(120.0, 240.0, 2400.0);
-/// Of the idle level's mean, and of its tail.
+/// Memory of the idle level's mean, and of its tail.
 const IDLE_MEAN: Memory = Memory::new(5.0, 10.0, 100.0);
 const IDLE_OVER: Memory = Memory::new(25.0, 100.0, 500.0);
-/// However long a store was away: so much of it is held against it.
+/// Upper bound of the remembered idle tail, however long a store was unavailable.
 const IDLE_OVER_MAX: f64 = 2.0 * OVER_ALLOWED;
-/// Idle readings after which their tail is believed, and how often it is looked at.
+/// Idle readings after which their tail is trusted, and how often it is re-evaluated.
 const TAIL_READINGS: u64 = 300;
 const TAIL_EVERY: u64 = 50;
-/// A prior of that many readings.
+/// Weight of the prior, in readings.
 const PRIOR_READINGS: f64 = 4.0;
-/// Part of readings over the limit before any was seen in a step.
+/// Prior fraction of readings over the limit, before any was taken during a step.
 const PRIOR_OVER: f64 = 0.05;
-/// Readings in steps after which the older half is forgotten.
+/// Readings during steps after which the older half is forgotten.
 const HARM_READINGS: f64 = 400.0;
-/// Idle readings that recovery is judged by.
+/// Number of idle readings used to judge recovery.
 const RECENT: usize = 10;
 const UNSORTED_MAX: usize = 8192;
 
-/// How many readings a mean goes back.
+/// Memory length of a running mean.
 #[derive(Debug, Clone, Copy)]
 struct Memory {
     seconds: f64,
@@ -55,10 +55,10 @@ impl Memory {
     }
 }
 
-/// Between two readings, before any came.
+/// Assumed interval between two readings, before any arrived.
 const INTERVAL_S: f64 = 0.05;
 
-/// A time in which a step was at work, or its aftermath may have been felt.
+/// A time during which a step was running, or its aftermath may have been felt.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
     pub(super) from: Duration,
@@ -66,7 +66,7 @@ pub(super) struct Window {
     pub(super) level: usize,
 }
 
-/// Harm done by steps of one level of size, over the readings that met one.
+/// Harm done by steps of one size level, over the readings that fell into their windows.
 #[derive(Debug, Clone, Copy, Default)]
 struct Harm {
     readings: f64,
@@ -76,7 +76,7 @@ struct Harm {
     prior_over: f64,
 }
 
-/// Of a probe.
+/// Latency model of one probe.
 #[derive(Debug)]
 pub(super) struct Latency {
     pub(super) label: String,
@@ -84,13 +84,13 @@ pub(super) struct Latency {
     pub(super) mean_budget: Duration,
     pub(super) p99_budget: Duration,
     histogram: Histogram,
-    /// Readings that met no step: the quiet level as the pass goes on.
+    /// Readings outside any window: the quiet level as the pass goes on.
     idle: Histogram,
-    /// Of the quiet measurement.
+    /// Tail budget from the quiet measurement.
     first_p99_budget: Duration,
     pending: Vec<Reading>,
     unsorted: VecDeque<Reading>,
-    /// Requests in a row that failed.
+    /// Number of consecutive failed requests.
     failures: u32,
     asked_at: Option<Duration>,
     /// Mean time between two readings.
@@ -120,7 +120,7 @@ impl Latency {
             .saturating_mul(3)
             .max(quiet.p99.saturating_add(2 * milli));
         if let Some(max_latency) = max_latency {
-            // Whoever allows a mean allows what belongs to it.
+            // Allowing a mean implies allowing the tail that goes with it.
             p99_budget = p99_budget.max(max_latency.saturating_mul(3));
         }
         let harm = Harm {
@@ -191,7 +191,7 @@ impl Latency {
         }
     }
 
-    /// A failed read counts as over any budget.
+    /// Returns the latency of a reading, counting a failed one as over any budget.
     fn effective(&self, reading: &Reading) -> Duration {
         if reading.failed {
             reading.latency.max(self.p99_budget.saturating_mul(2))
@@ -200,7 +200,8 @@ impl Latency {
         }
     }
 
-    /// Tells readings that met a step from those that met none. No step is at work now.
+    /// Separates readings that fell into a step's window from the others. Called while no step is
+    /// running.
     pub(super) fn sort(&mut self, windows: &VecDeque<Window>) {
         while let Some(reading) = self.unsorted.pop_front() {
             let latency = self.effective(&reading);
@@ -210,9 +211,9 @@ impl Latency {
             let met = windows
                 .iter()
                 .find(|window| reading.at <= window.to && end >= window.from);
-            // What the store does to itself is not owed by the pass.
-            if met.is_some() || self.busy().is_none() {
-                self.enter(latency_s, over);
+            // Latency that the store causes itself is not charged to the pass.
+            if met.is_some() || self.busy_reason().is_none() {
+                self.add_to_ledger(latency_s, over);
             }
             if let Some(window) = met {
                 let excess_s = latency_s - self.idle_mean_s;
@@ -248,9 +249,9 @@ impl Latency {
         }
     }
 
-    /// A short quiet measurement sees little of the tail. What reads take between steps, over a
-    /// longer time, may widen the tail's budget, up to twice; a drive that our own steps keep busy
-    /// gets no more than that.
+    /// Widens the tail's budget, at most twofold, from the latencies between steps: a short quiet
+    /// measurement sees little of the tail. The bound also covers a drive that our own steps keep
+    /// busy.
     fn learn_tail(&mut self) {
         if self.idle.count() >= TAIL_READINGS && self.idle.count().is_multiple_of(TAIL_EVERY) {
             let first = self.first_p99_budget;
@@ -259,7 +260,7 @@ impl Latency {
         }
     }
 
-    fn enter(&mut self, latency_s: f64, over: f64) {
+    fn add_to_ledger(&mut self, latency_s: f64, over: f64) {
         let readings = LEDGER.readings(self.interval_s);
         if self.ledger_readings >= readings {
             let keep = (readings - 1.0) / self.ledger_readings;
@@ -272,8 +273,8 @@ impl Latency {
         self.ledger_over += over;
     }
 
-    /// Why a step now would meet somebody who already waits, for people.
-    pub(super) fn unwell(&self) -> Option<String> {
+    /// Returns why a step now would hit a probe that is already suffering, as human-readable text.
+    pub(super) fn distress_reason(&self) -> Option<String> {
         if let Some(longest) = self.pending.iter().map(|reading| reading.latency).max()
             && longest > self.p99_budget
         {
@@ -285,7 +286,7 @@ impl Latency {
             ));
         }
         if self.failures > 0 {
-            return Some(self.failing());
+            return Some(self.failure_reason());
         }
         if self.hurt {
             return Some(format!(
@@ -298,7 +299,7 @@ impl Latency {
         let count = self.recent_s.len() as f64;
         if count > 0.0 {
             let mean_s = self.recent_s.iter().sum::<f64>() / count;
-            // A mean of so few is known to its standard error only.
+            // The mean of so few readings is only known to its standard error.
             if mean_s > self.mean_budget.as_secs_f64() * (1.0 + 1.0 / count.sqrt()) {
                 return Some(format!(
                     "{}: {}, budget {}",
@@ -311,17 +312,18 @@ impl Latency {
         None
     }
 
-    fn failing(&self) -> String {
+    fn failure_reason(&self) -> String {
         match self.failures {
             1 => format!("{}: the last request failed", self.label),
             failures => format!("{}: the last {failures} requests failed", self.label),
         }
     }
 
-    /// The level without a step is over budget, for people: the store is busy by itself.
-    pub(super) fn busy(&self) -> Option<String> {
+    /// Returns a human-readable reason why the store itself is busy: the level without a step is
+    /// over budget.
+    pub(super) fn busy_reason(&self) -> Option<String> {
         if self.failures > 1 {
-            return Some(self.failing());
+            return Some(self.failure_reason());
         }
         if self.idle_mean_s > self.mean_budget.as_secs_f64() {
             return Some(format!(
@@ -341,11 +343,11 @@ impl Latency {
         })
     }
 
-    /// What the last two minutes owe, for people.
-    pub(super) fn owes(&self) -> Option<String> {
+    /// Returns by how much the last two minutes are over budget, as human-readable text.
+    pub(super) fn overdrawn_reason(&self) -> Option<String> {
         let readings = self.ledger_readings;
         let mean_budget_s = self.mean_budget.as_secs_f64();
-        // A pass begins with nothing saved up: it may owe one slow reading.
+        // A pass begins without credit: it may owe one slow reading.
         if self.ledger_over > 0.9 * OVER_ALLOWED * readings + 1.0 {
             return Some(format!(
                 "{}: {} over {} of late, allowed is 1 %",
@@ -365,18 +367,20 @@ impl Latency {
         None
     }
 
-    /// How many times the window of a step must fit into the time until the next, so that mean and
-    /// tail stay within what is planned.
+    /// Returns how many times the window of a step must fit into the time until the next one, so
+    /// that mean and tail stay within the planned budget.
     pub(super) fn stretch(&self, level: usize) -> f64 {
         let (excess_s, over) = self.harm(level);
         let mean_budget_s = self.mean_budget.as_secs_f64();
-        let mean_room_s = (PLANNED * (mean_budget_s - self.idle_mean_s)).max(0.05 * mean_budget_s);
-        let over_room = (PLANNED * (OVER_ALLOWED - self.idle_over)).max(0.1 * OVER_ALLOWED);
+        let mean_room_s =
+            (PLANNED_SHARE * (mean_budget_s - self.idle_mean_s)).max(0.05 * mean_budget_s);
+        let over_room = (PLANNED_SHARE * (OVER_ALLOWED - self.idle_over)).max(0.1 * OVER_ALLOWED);
         let over = (over - self.idle_over).max(0.0);
         (excess_s / mean_room_s.max(1e-9)).max(over / over_room)
     }
 
-    /// Mean excess and part over the limit of readings that met a step of this level.
+    /// Returns the mean excess, and the fraction over the limit, of readings that fell into windows
+    /// of this level.
     fn harm(&self, level: usize) -> (f64, f64) {
         let harm = &self.harms[level];
         let readings = harm.readings + PRIOR_READINGS;
@@ -386,12 +390,13 @@ impl Latency {
         )
     }
 
-    /// Readings that a level is judged by.
+    /// Returns the number of readings by which a level is judged.
     pub(super) fn evidence(&self, level: usize) -> f64 {
         self.harms[level].readings
     }
 
-    /// Begins a level anew, with what another one (of `scale` times its size) lets expect.
+    /// Resets a level, using another level's results (scaled by `scale`, the ratio of their sizes)
+    /// as prior.
     pub(super) fn expect(&mut self, level: usize, from: usize, scale: f64) {
         let (excess_s, over) = self.harm(from);
         self.harms[level] = Harm {
@@ -401,7 +406,7 @@ impl Latency {
         };
     }
 
-    /// A step was made: recovery is judged by what comes after it.
+    /// Begins a step: recovery is judged by the readings after it.
     pub(super) fn begin_step(&mut self) {
         self.recent_s.clear();
     }

@@ -1,8 +1,8 @@
-//! What the parts of the pacing share: levels of step sizes, quiet latencies, times.
+//! Types shared by the parts of the pacing: size levels, quiet latencies, times.
 
 use std::time::Duration;
 
-/// Sizes of steps that are told apart, each half of the one above.
+/// Number of step size levels, each half of the one above.
 pub(super) const LEVELS: usize = 6;
 
 /// Latency of one probe before the pass.
@@ -14,11 +14,11 @@ pub struct QuietLevel {
     pub p50: Duration,
     /// 99th percentile.
     pub p99: Duration,
-    /// Readings it was made of.
+    /// Number of readings.
     pub readings: usize,
 }
 
-/// Seconds to a duration; what makes no sense is 0, what is too long a year.
+/// Converts seconds to a duration; NaN becomes 0, and very long durations are capped at a year.
 pub(super) fn seconds(value: f64) -> Duration {
     Duration::from_secs_f64(if value.is_nan() {
         0.0

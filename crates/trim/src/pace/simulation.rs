@@ -1,63 +1,64 @@
-//! A drive, its readers and a pass over it, event by event in simulated time. Seeded: the same seed
+//! Discrete-event simulation of a drive, its readers and a pass over it. The same seed gives the same
+//! run.
+
 #![allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss
 )]
-//! gives the same run.
 
 use super::{Action, Controller, QuietLevel, Settings, StepOutcome};
 use crate::counters::{DeviceCounters, Sample};
 use crate::probe::Reading;
 use std::time::Duration;
 
-/// How a drive works.
+/// Model of a drive.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Disk {
-    /// Requests served at the same time; each has a queue of its own, and requests spread over them
-    /// by chance.
+    /// Requests served at the same time; each server has its own queue, and requests are assigned
+    /// to them at random.
     pub(super) servers: usize,
     /// Mean service time of a read; exponential.
     pub(super) read_s: f64,
-    /// What a discard costs: for the command, and for each byte.
+    /// Cost of a discard, per command and per byte.
     pub(super) discard_s: f64,
     pub(super) discard_byte_s: f64,
-    /// Discards have a queue of their own, and no read waits for them.
-    pub(super) apart: bool,
+    /// Discards have their own queue, and no read waits for them.
+    pub(super) separate_queue: bool,
 }
 
-/// One server, 1 ms a discard and 1 GB/s.
+/// One server; a discard takes 1 ms plus its bytes at 1 GB/s.
 pub(super) const FIFO: Disk = Disk {
     servers: 1,
     read_s: 0.5e-3,
     discard_s: 1e-3,
     discard_byte_s: 1e-9,
-    apart: false,
+    separate_queue: false,
 };
 
-/// 50 ms for each command, whatever its size.
+/// 50 ms per command, whatever its size.
 pub(super) const PER_COMMAND: Disk = Disk {
     discard_s: 50e-3,
     discard_byte_s: 0.0,
     ..FIFO
 };
 
-/// Eight servers, quick discards.
+/// Eight servers, fast discards.
 pub(super) const PARALLEL: Disk = Disk {
     servers: 8,
     read_s: 0.2e-3,
     discard_s: 0.1e-3,
     discard_byte_s: 0.2e-9,
-    apart: false,
+    separate_queue: false,
 };
 
 /// Reads never wait for discards.
 pub(super) const IDEAL: Disk = Disk {
-    apart: true,
+    separate_queue: true,
     ..PARALLEL
 };
 
-/// A discard takes two seconds, and everybody waits.
+/// A discard takes two seconds, and everything waits for it.
 pub(super) const IMPOSSIBLE: Disk = Disk {
     discard_s: 2.0,
     ..FIFO
@@ -83,15 +84,15 @@ impl Random {
         -mean * (1.0 - self.unit()).ln()
     }
 
-    /// Extents as filesystems have them: most are small, most bytes are in few. Pareto with
-    /// exponent 1.1 from 64 KiB to 1 GiB.
+    /// Returns extents as they occur in filesystems: most are small, most bytes are in few. Pareto
+    /// with exponent 1.1 from 64 KiB to 1 GiB.
     fn extent_bytes(&mut self) -> u64 {
         let size = 65_536.0 / (1.0 - self.unit()).powf(1.0 / 1.1);
         (size.min((1u64 << 30) as f64) as u64) & !4095
     }
 }
 
-/// The world.
+/// State of the simulation.
 pub(super) struct World {
     disk: Disk,
     random: Random,
@@ -101,16 +102,16 @@ pub(super) struct World {
     reads_per_s: f64,
     next_read_s: f64,
     next_probe_s: f64,
-    /// Latency of the store's reads, and of the probe's that completed by now.
+    /// Latencies of the store's reads.
     pub(super) reads_s: Vec<f64>,
     probes: Vec<Reading>,
     counters: DeviceCounters,
-    /// From then on until then the store reads so many times as much.
+    /// From and to: during this time the store's read rate is multiplied by the third number.
     pub(super) surge: Option<(f64, f64, f64)>,
 }
 
 impl World {
-    /// `utilisation` of the drive by the store's reads.
+    /// `utilisation` is that of the drive by the store's reads.
     pub(super) fn new(disk: Disk, utilisation: f64, seed: u64) -> Self {
         Self {
             disk,
@@ -143,7 +144,7 @@ impl World {
         latency_s
     }
 
-    /// Lets time pass, with all that arrives in it.
+    /// Advances time to `to_s`, with all reads that arrive meanwhile.
     pub(super) fn advance(&mut self, to_s: f64) {
         loop {
             let at_s = self.next_read_s.min(self.next_probe_s);
@@ -178,7 +179,7 @@ impl World {
 
     fn discard(&mut self, at_s: f64, bytes: u64) -> f64 {
         let cost_s = self.disk.discard_s + bytes as f64 * self.disk.discard_byte_s;
-        if self.disk.apart {
+        if self.disk.separate_queue {
             self.discards_free_at_s = self.discards_free_at_s.max(at_s) + cost_s;
             self.discards_free_at_s
         } else {
@@ -186,7 +187,7 @@ impl World {
         }
     }
 
-    /// What a probe would hand out now.
+    /// Returns what a probe would return now.
     fn drain(&mut self) -> Vec<Reading> {
         let now = self.now();
         let (mut done, waiting): (Vec<_>, Vec<_>) =
@@ -209,7 +210,7 @@ impl World {
     }
 }
 
-/// What a pass was like.
+/// Results of a pass.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) mean_budget_s: f64,
@@ -217,7 +218,7 @@ pub(super) struct Run {
     pub(super) complete: bool,
     pub(super) locked_s: Vec<f64>,
     pub(super) bytes: u64,
-    /// Length of the pass, and the part of it in which discards were in flight.
+    /// Length of the pass, and the fraction of it in which discards were in flight.
     pub(super) took_s: f64,
     pub(super) duty: f64,
     pub(super) mean_s: f64,
@@ -227,14 +228,14 @@ pub(super) struct Run {
     pub(super) reasons: std::collections::BTreeMap<String, u32>,
 }
 
-/// How to run one.
+/// Parameters of a simulated pass.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
     pub(super) free_bytes: u64,
     pub(super) quiet_s: f64,
     pub(super) longest_s: f64,
     pub(super) probe: bool,
-    /// Extents can be split at the budget.
+    /// Whether extents can be split at the budget.
     pub(super) split: bool,
 }
 
@@ -257,12 +258,12 @@ pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// What the engine does around a step takes time: a process is asked, counters are read.
+/// The engine's overhead per step: querying a process, reading counters.
 const ENGINE_S: f64 = 0.5e-3;
-/// Time between two looks while settling.
+/// Polling interval while settling.
 const POLL_S: f64 = 2e-3;
 
-/// Makes a step: discards are given to the drive at once, as XFS does, and waited for.
+/// Makes a step: the discards are given to the drive at once, as XFS does, and waited for.
 fn step(
     world: &mut World,
     controller: &mut Controller,
@@ -312,7 +313,7 @@ fn step(
     });
 }
 
-/// Makes a pass.
+/// Simulates a pass.
 pub(super) fn run(world: &mut World, settings: Settings, plan: Plan) -> Run {
     let mut samples = vec![world.sample()];
     let mut readings = Vec::new();
@@ -341,7 +342,7 @@ pub(super) fn run(world: &mut World, settings: Settings, plan: Plan) -> Run {
         largest_pause: Duration::ZERO,
         reasons: std::collections::BTreeMap::new(),
     };
-    // What is left of the extent that a step did not take whole.
+    // The remainder of an extent that a step did not cover.
     let mut rest_bytes = 0u64;
     while world.now_s - began_s < plan.longest_s {
         if plan.probe {
@@ -385,7 +386,7 @@ pub(super) fn run(world: &mut World, settings: Settings, plan: Plan) -> Run {
     run
 }
 
-/// The store's reads with nothing trimmed, for as long.
+/// Returns mean and p99 of the store's reads without trimming, over the same time.
 pub(super) fn untrimmed(disk: Disk, utilisation: f64, seed: u64, long_s: f64) -> (f64, f64) {
     let mut world = World::new(disk, utilisation, seed);
     world.advance(long_s);

@@ -1,75 +1,75 @@
-//! How large the next step may be.
+//! Chooses the size of the next step.
 //!
-//! Two things decide: how long a step may lock its space (`stall`, from the fitted cost), and at
-//! which size the pass is fastest within the latency budget. On a drive that serves one request
-//! after the other a step of 40 ms makes every read in it wait, so that 30 s of pause are owed,
-//! while a step of 2 ms is not felt at all; on one that serves them side by side large steps save
-//! overhead. The size is therefore chosen from levels, each half of the one above, by the speed
-//! that was measured there: bytes over the time that a step needs with its pause.
+//! Two things decide: how long a step may lock its space (`stall`, using the fitted cost), and at
+//! which size the pass is fastest within the latency budget. On a drive that serves one request at
+//! a time, a step of 40 ms delays every read in it, so that 30 s of pause are due, while a step of
+//! 2 ms is not felt at all; on a drive that serves requests in parallel, large steps save overhead.
+//! The size is therefore chosen from levels, each half of the one above, by the speed measured
+//! there: bytes over the time that a step needs including its pause.
 
 use super::cost::Cost;
 use super::quiet::LEVELS;
 use crate::range::StepBudget;
 use std::time::Duration;
 
-/// Part of the stall that a step is planned to take: times vary.
-const PLANNED: f64 = 0.6;
-/// The level a pass begins at: an eighth of the largest.
+/// Fraction of the stall that a step is planned to take, because times vary.
+const PLANNED_SHARE: f64 = 0.6;
+/// The initial level: an eighth of the largest.
 const FIRST_LEVEL: usize = 3;
-/// Steps up to so many times the largest that was measured can be foretold.
-const FORESIGHT: f64 = 16.0;
-/// Of fewer steps the fit does not tell commands from bytes yet.
-const STEPS_TOLD: u64 = 10;
-/// Until then an extent of this size is sooner measured than foretold.
+/// Predictions are made for steps up to this many times the largest measured one.
+const PREDICTABLE_RATIO: f64 = 16.0;
+/// With fewer steps, the fit cannot separate commands from bytes yet.
+const STEPS_FOR_FIT: u64 = 10;
+/// Up to this size an extent is better measured than predicted from a few steps.
 const SMALL_BYTES: f64 = 16.0 * 1_048_576.0;
 const FIRST_BYTES: f64 = 4.0 * 1_048_576.0;
-/// Smaller pieces than this are no use: every discard has a price of its own.
+/// Smaller pieces are not worthwhile, because every discard has a fixed cost.
 const BYTES_MIN: f64 = 1_048_576.0;
 const EXTENTS_MAX: f64 = 1e6;
-/// Readings that met a step, after which a level can be judged.
+/// Readings during steps after which a level can be judged.
 const JUDGED_READINGS: f64 = 30.0;
 const CONDEMNED_READINGS: f64 = 100.0;
 /// How much faster another level must be.
 const FASTER: f64 = 1.1;
-/// After so long a level that was left is worth another try; doubled each time.
+/// Time after which an abandoned level is tried again; doubled each time.
 const RETRY: Duration = Duration::from_mins(1);
-/// Steps whose speed is remembered.
+/// Forgetting factor of the measured speeds.
 const MEMORY: f64 = 0.97;
 
-/// What was measured at one level.
+/// Measurements at one level.
 #[derive(Debug, Clone, Copy, Default)]
 struct Measured {
     steps: f64,
     bytes: f64,
     window_s: f64,
     busy_s: f64,
-    /// Left at, and how often.
+    /// When the level was last abandoned, and how often.
     left_at: Option<Duration>,
     left: u32,
 }
 
 impl Measured {
-    /// Bytes a second with the pauses that the harm asks for.
+    /// Returns bytes per second including the pauses that the harm requires.
     fn speed(&self, stretch: f64) -> Option<f64> {
         let needs_s = self.busy_s.max(self.window_s * stretch);
         (self.steps >= 3.0 && needs_s > 0.0).then(|| self.bytes / needs_s)
     }
 }
 
-/// One finished step, as sizes see it.
+/// One finished step, as needed for choosing sizes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Done {
     pub(super) extents: Option<u64>,
-    /// Visited, where known: what is compared with the budget.
+    /// Bytes visited, if known; compared with the budget.
     pub(super) visited_bytes: Option<u64>,
-    /// Discarded, or else visited.
+    /// Bytes discarded, or else visited.
     pub(super) bytes: u64,
     pub(super) locked: Duration,
     pub(super) window: Duration,
     pub(super) timed_out: bool,
 }
 
-/// Chooses sizes.
+/// Chooses step sizes.
 #[derive(Debug, Clone)]
 pub(super) struct Sizes {
     stall: Duration,
@@ -77,23 +77,23 @@ pub(super) struct Sizes {
     cost: Cost,
     level: usize,
     levels: [Measured; LEVELS],
-    /// What steps have grown to.
+    /// Size that steps have grown to.
     grown_extents: f64,
     grown_bytes: f64,
-    /// Below 1 after steps that took too long.
+    /// Factor below 1 after steps that took too long.
     caution: f64,
-    /// Bytes by extent, of the last steps.
+    /// Mean bytes per extent of the last steps.
     extent_bytes: Option<f64>,
     last: StepBudget,
 }
 
 #[allow(clippy::cast_precision_loss)] // sizes
-fn float(value: u64) -> f64 {
+fn to_f64(value: u64) -> f64 {
     value as f64
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped
-fn whole(value: f64) -> u64 {
+fn to_u64(value: f64) -> u64 {
     if value >= 1.0 {
         value.min(9e18) as u64
     } else {
@@ -105,7 +105,7 @@ impl Sizes {
     pub(super) fn new(stall: Duration, bytes_max: u64) -> Self {
         let mut sizes = Self {
             stall: stall.clamp(Duration::from_millis(1), Duration::from_hours(1)),
-            bytes_max: float(bytes_max).max(1.0),
+            bytes_max: to_f64(bytes_max).max(1.0),
             cost: Cost::default(),
             level: FIRST_LEVEL,
             levels: [Measured::default(); LEVELS],
@@ -126,13 +126,13 @@ impl Sizes {
         self.level
     }
 
-    /// Nothing smaller is left to try.
+    /// Returns whether steps cannot get any smaller.
     pub(super) fn is_smallest(&self) -> bool {
         self.level == LEVELS - 1 || (self.last.free_extents == 1 && self.floor_is_reached())
     }
 
     fn floor_is_reached(&self) -> bool {
-        float(self.last.free_bytes) <= BYTES_MIN
+        to_f64(self.last.free_bytes) <= BYTES_MIN
     }
 
     pub(super) fn smallest(&mut self) {
@@ -146,26 +146,26 @@ impl Sizes {
 
     pub(super) fn predicted(&self, bytes: u64, extents: u64) -> Option<Duration> {
         let fitted = self.cost.fitted()?;
-        // From a few small extents nobody can tell commands from bytes.
-        if float(bytes) > FORESIGHT * self.cost.bytes_max() {
+        // A few small extents cannot separate the cost of commands from that of bytes.
+        if to_f64(bytes) > PREDICTABLE_RATIO * self.cost.bytes_max() {
             return None;
         }
-        // A few steps know little.
-        let margin = if self.cost.steps() >= STEPS_TOLD {
+        // Few steps give an uncertain fit.
+        let margin = if self.cost.steps() >= STEPS_FOR_FIT {
             1.3
-        } else if float(bytes) <= SMALL_BYTES {
+        } else if to_f64(bytes) <= SMALL_BYTES {
             return None;
         } else {
             2.0
         };
         Some(super::quiet::seconds(
-            margin * fitted.seconds(float(extents.max(1)), float(bytes)),
+            margin * fitted.seconds(to_f64(extents.max(1)), to_f64(bytes)),
         ))
     }
 
     fn goal_s(&self, level: usize) -> f64 {
         let halves = i32::try_from(level).unwrap_or(0);
-        PLANNED * self.stall.as_secs_f64() * 0.5f64.powi(halves)
+        PLANNED_SHARE * self.stall.as_secs_f64() * 0.5f64.powi(halves)
     }
 
     fn plan(&self) -> StepBudget {
@@ -176,50 +176,50 @@ impl Sizes {
             let command_s = fitted.extent_s.max(1e-12);
             let each_byte_s = fitted.byte_s().max(self.cost.byte_s_min()).max(1e-21);
             let typical_bytes = self.extent_bytes.unwrap_or(FIRST_BYTES);
-            // Each of the two gets the share that it has in an ordinary extent, so that a step
-            // that meets either limit, or both, stays below the goal.
+            // Split the goal between commands and bytes as in a typical extent, so that a step that
+            // reaches either limit, or both, stays below the goal.
             let share = command_s / (command_s + each_byte_s * typical_bytes);
             let share = share.clamp(0.1, 0.9);
             extents = extents.min((share * goal_s / command_s).max(1.0));
-            // One command has to be paid for anyway: then it should be worth its price.
+            // One command has to be paid for anyway, so make it worthwhile.
             let bytes_s =
                 ((1.0 - share) * goal_s).max(0.3 * command_s.min(self.stall.as_secs_f64()));
             bytes = bytes.min(bytes_s / each_byte_s);
         }
         let floor = BYTES_MIN.min(self.bytes_max);
         StepBudget {
-            free_bytes: whole(bytes.clamp(floor, self.bytes_max)),
-            free_extents: whole(extents.clamp(1.0, EXTENTS_MAX)),
+            free_bytes: to_u64(bytes.clamp(floor, self.bytes_max)),
+            free_extents: to_u64(extents.clamp(1.0, EXTENTS_MAX)),
         }
     }
 
-    /// Takes a step in.
+    /// Adds a finished step.
     pub(super) fn finished(&mut self, done: &Done) {
         let visited_bytes = done.visited_bytes.unwrap_or(done.bytes);
-        // What was not discarded cost nothing: of the extents only a part counts.
+        // What was not discarded cost nothing, so only a fraction of the extents counts.
         let part = if visited_bytes > 0 {
-            (float(done.bytes) / float(visited_bytes)).min(1.0)
+            (to_f64(done.bytes) / to_f64(visited_bytes)).min(1.0)
         } else {
             1.0
         };
-        let extents = float(done.extents.unwrap_or(1).max(1)) * part;
+        let extents = to_f64(done.extents.unwrap_or(1).max(1)) * part;
         let worked = done.bytes > 0;
         if worked {
-            self.cost.add(extents, float(done.bytes), done.locked);
-            let extent_bytes = float(done.bytes) / extents.max(1e-9);
+            self.cost.add(extents, to_f64(done.bytes), done.locked);
+            let extent_bytes = to_f64(done.bytes) / extents.max(1e-9);
             let mean = self.extent_bytes.get_or_insert(extent_bytes);
             *mean += (extent_bytes - *mean) * 0.1;
         }
-        // Only a step that was as small as it was asked to be says something about the size asked.
+        // Only a step that stayed within its budget says something about that budget.
         let asked = self.last;
-        let obeyed = float(visited_bytes) <= 1.5 * float(asked.free_bytes)
+        let obeyed = to_f64(visited_bytes) <= 1.5 * to_f64(asked.free_bytes)
             && done.extents.unwrap_or(1) <= asked.free_extents.saturating_mul(2);
         if obeyed {
             self.adapt(done, asked, visited_bytes, worked);
         }
         let measured = &mut self.levels[self.level];
         measured.steps = measured.steps * MEMORY + 1.0;
-        measured.bytes = measured.bytes * MEMORY + float(done.bytes);
+        measured.bytes = measured.bytes * MEMORY + to_f64(done.bytes);
         measured.window_s = measured.window_s * MEMORY + done.window.as_secs_f64();
         measured.busy_s *= MEMORY;
         self.last = self.plan();
@@ -228,27 +228,27 @@ impl Sizes {
     fn adapt(&mut self, done: &Done, asked: StepBudget, visited_bytes: u64, worked: bool) {
         let locked_s = done.locked.as_secs_f64();
         let stall_s = self.stall.as_secs_f64();
-        // How much of the time the bytes took, as far as the fit can tell. A drive that takes 50 ms
-        // for each command is not helped by smaller ones.
+        // The share of the time spent on bytes, as far as the fit can tell. If a drive takes 50 ms
+        // per command, smaller commands do not help.
         let bytes_part = self.cost.fitted().map_or(0.5, |fitted| {
-            let least_s = self.cost.byte_s_min() * float(done.bytes);
-            let bytes_s = fitted.seconds(0.0, float(done.bytes)).max(least_s);
-            let all_s = fitted.seconds(float(done.extents.unwrap_or(1)), float(done.bytes));
+            let least_s = self.cost.byte_s_min() * to_f64(done.bytes);
+            let bytes_s = fitted.seconds(0.0, to_f64(done.bytes)).max(least_s);
+            let all_s = fitted.seconds(to_f64(done.extents.unwrap_or(1)), to_f64(done.bytes));
             bytes_s / all_s.max(1e-12)
         });
         if locked_s > stall_s || done.timed_out {
             let cut = if done.timed_out {
                 0.25
             } else {
-                (PLANNED * stall_s / locked_s).clamp(0.125, 0.8)
+                (PLANNED_SHARE * stall_s / locked_s).clamp(0.125, 0.8)
             };
             self.caution = (self.caution * cut).max(0.02);
             if bytes_part < 0.9 {
-                let extents = self.grown_extents.min(float(asked.free_extents));
+                let extents = self.grown_extents.min(to_f64(asked.free_extents));
                 self.grown_extents = (extents * cut).max(1.0);
             }
             if bytes_part > 0.1 || done.timed_out {
-                let bytes = self.grown_bytes.min(float(asked.free_bytes));
+                let bytes = self.grown_bytes.min(to_f64(asked.free_bytes));
                 self.grown_bytes = (bytes * cut).max(BYTES_MIN);
             }
         }
@@ -258,8 +258,8 @@ impl Sizes {
         if locked_s <= stall_s {
             self.caution = (self.caution * 1.05).min(1.0);
         }
-        // Well below the goal: twice as much of what the step made use of.
-        let well_s = 0.5 * PLANNED * stall_s;
+        // Well below the goal: double the limit that the step used up.
+        let well_s = 0.5 * PLANNED_SHARE * stall_s;
         let extents = done.extents.unwrap_or(1);
         if locked_s <= well_s && extents.saturating_mul(2) > asked.free_extents {
             self.grown_extents = (self.grown_extents * 2.0).min(EXTENTS_MAX);
@@ -270,14 +270,14 @@ impl Sizes {
         }
     }
 
-    /// The time that the last step needed, from the permission for it to the next question, without
-    /// the pause.
-    pub(super) fn busy(&mut self, busy: Duration) {
+    /// Adds the time that the last step needed without its pause: from being allowed to the next
+    /// call of [`Controller::next`](super::Controller::next).
+    pub(super) fn add_busy(&mut self, busy: Duration) {
         self.levels[self.level].busy_s += busy.as_secs_f64();
     }
 
-    /// Chooses the level of the next step. `stretch` and `evidence` by level; returns the level
-    /// that is left, if any.
+    /// Chooses the level of the next step, given `stretch` and `evidence` by level. Returns the
+    /// level that was abandoned, if any.
     pub(super) fn choose(
         &mut self,
         now: Duration,
@@ -303,7 +303,7 @@ impl Sizes {
             });
             match there.speed(stretch(level)).filter(|_| fresh) {
                 Some(known) => known > FASTER * speed,
-                // Not known, or no longer: tried where there is something to be gained.
+                // Unknown or outdated levels are tried if there is something to gain.
                 None if level > here => condemned && pauses > 1.5,
                 None => pauses < 1.0,
             }

@@ -16,8 +16,8 @@ fn pass(disk: Disk, utilisation: f64, seed: u64, plan: Plan) -> Run {
     )
 }
 
-/// What is promised: the mean within its budget and p99 at most three times the untrimmed level (or
-/// 2 ms above it), or the pass stopped itself.
+/// Checks the guarantee: the mean is within its budget and p99 at most three times the untrimmed
+/// level (or 2 ms above it), or the pass gave up.
 fn keeps_its_promise(run: &Run, disk: Disk, utilisation: f64, seed: u64) {
     let (_, p99_s) = untrimmed(disk, utilisation, seed, 300.0);
     let limit_s = (3.0 * p99_s).max(p99_s + 2e-3);
@@ -26,7 +26,7 @@ fn keeps_its_promise(run: &Run, disk: Disk, utilisation: f64, seed: u64) {
         assert!(run.p99_s <= limit_s, "seed {seed}: {limit_s} {run:?}");
     }
     assert!(run.largest_pause <= PAUSE_MAX, "seed {seed}: {run:?}");
-    // The probe saw what the store felt.
+    // The probe must have measured what the store experienced.
     let probed = run.seen.unwrap();
     let ratio = probed.mean.as_secs_f64() / run.mean_s;
     assert!((0.6..1.6).contains(&ratio), "seed {seed}: {ratio} {run:?}");
@@ -37,7 +37,7 @@ fn over_the_stall(run: &Run) -> usize {
 }
 
 #[test]
-fn a_drive_that_serves_one_after_the_other() {
+fn drive_that_serves_one_request_at_a_time() {
     let plan = Plan {
         longest_s: 300.0,
         ..PLAN
@@ -51,7 +51,7 @@ fn a_drive_that_serves_one_after_the_other() {
                 over_the_stall(&run) <= 3 + run.locked_s.len() / 1000,
                 "{run:?}"
             );
-            // Discards alone may have what is left of the mean's budget; a tenth of the time is
+            // Discards may use what the reads leave of the mean's budget; a tenth of the time is
             // well below that at any of these loads.
             assert!(
                 run.duty >= 0.1,
@@ -64,13 +64,13 @@ fn a_drive_that_serves_one_after_the_other() {
 }
 
 #[test]
-fn a_drive_that_takes_50_ms_for_each_command() {
+fn drive_that_takes_50_ms_per_command() {
     for utilisation in [0.05, 0.3] {
         for seed in SEEDS {
             let run = pass(PER_COMMAND, utilisation, seed, PLAN);
             keeps_its_promise(&run, PER_COMMAND, utilisation, seed);
             assert!(!run.locked_s.is_empty());
-            // One command at a time, but for the first few steps.
+            // One command at a time, except for the first few steps.
             let several = run.locked_s.iter().filter(|&&s| s > 0.08).count();
             assert!(several <= 3, "seed {seed}: {:?}", run.locked_s);
         }
@@ -93,7 +93,7 @@ fn a_drive_with_parallel_queues() {
 }
 
 #[test]
-fn an_ideal_drive_is_kept_at_work() {
+fn ideal_drive_is_kept_busy() {
     for utilisation in [0.05, 0.6] {
         for seed in SEEDS {
             let run = pass(IDEAL, utilisation, seed, PLAN);
@@ -121,7 +121,7 @@ fn an_impossible_drive_is_given_up() {
 }
 
 #[test]
-fn large_extents_that_cannot_be_split_do_not_unsettle_it() {
+fn unsplittable_large_extents_are_handled() {
     let plan = Plan {
         split: false,
         ..PLAN
@@ -134,8 +134,8 @@ fn large_extents_that_cannot_be_split_do_not_unsettle_it() {
 }
 
 #[test]
-fn a_store_that_is_busy_by_itself_is_waited_for() {
-    // Three minutes at twice the load, which the drive can hardly serve; then as before.
+fn busy_store_is_waited_for() {
+    // Three minutes at twice the load, which the drive can barely serve, then back to normal.
     let plan = Plan {
         longest_s: 600.0,
         ..PLAN
@@ -154,7 +154,7 @@ fn a_store_that_is_busy_by_itself_is_waited_for() {
 }
 
 #[test]
-fn a_store_that_stays_busy_is_left_alone() {
+fn pass_gives_up_on_a_store_that_stays_busy() {
     let mut world = World::new(PARALLEL, 0.45, 3);
     world.surge = Some((40.0, 1e9, 2.1));
     let settings = Settings {
@@ -167,7 +167,7 @@ fn a_store_that_stays_busy_is_left_alone() {
 }
 
 #[test]
-fn without_a_probe_awaits_and_locked_time_must_do() {
+fn without_a_probe_await_and_locked_time_limit_the_pass() {
     let plan = Plan {
         probe: false,
         longest_s: 300.0,
@@ -177,7 +177,7 @@ fn without_a_probe_awaits_and_locked_time_must_do() {
         let run = pass(IDEAL, 0.3, seed, plan);
         assert!(run.bytes > 1 << 30, "{run:?}");
         assert_eq!(over_the_stall(&run), 0);
-        // Reads that suffer are seen in diskstats alone.
+        // Without a probe, only diskstats shows that reads suffer.
         let hurt = pass(IMPOSSIBLE, 0.3, seed, plan);
         assert!(hurt.locked_s.len() < 30, "{:?}", hurt.reasons);
         let reason = hurt.gave_up.expect("gave up");
@@ -186,7 +186,7 @@ fn without_a_probe_awaits_and_locked_time_must_do() {
 }
 
 #[test]
-fn the_rate_is_kept() {
+fn rate_limit_is_kept() {
     let rate = 64 << 20;
     let settings = Settings {
         rate_bytes_per_s: Some(rate),
@@ -221,7 +221,7 @@ fn quiet(mean_us: u64) -> QuietLevel {
 }
 
 #[test]
-fn budgets_are_told() {
+fn budgets_are_described() {
     let settings = Settings {
         rate_bytes_per_s: Some(500 << 20),
         ..Settings::default()
@@ -244,7 +244,7 @@ fn budgets_are_told() {
 }
 
 #[test]
-fn max_latency_is_the_drives_own() {
+fn max_latency_applies_to_the_drive_probe_only() {
     let settings = Settings {
         max_latency: Some(Duration::from_millis(7)),
         ..Settings::default()
@@ -275,7 +275,7 @@ fn a_quiet_level_needs_answers() {
 }
 
 #[test]
-fn a_read_that_hangs_stops_everything_while_it_hangs() {
+fn hanging_read_holds_up_the_pass() {
     let probes = vec![("sda".to_owned(), quiet(500))];
     let mut controller = Controller::new(Settings::default(), probes, &[]);
     assert_eq!(controller.next(Duration::ZERO), Action::Go);
@@ -297,7 +297,7 @@ fn a_read_that_hangs_stops_everything_while_it_hangs() {
 }
 
 #[test]
-fn the_time_of_a_closed_window_is_not_held_against_the_store() {
+fn closed_window_time_does_not_count_as_busy() {
     let probes = vec![("sda".to_owned(), quiet(500))];
     let mut controller = Controller::new(Settings::default(), probes, &[]);
     let hung = Reading {
@@ -316,7 +316,7 @@ fn the_time_of_a_closed_window_is_not_held_against_the_store() {
 }
 
 #[test]
-fn failed_requests_hold_it_up_and_are_no_latency() {
+fn failed_requests_brake_but_do_not_count_as_latency() {
     let probes = vec![("sda".to_owned(), quiet(500))];
     let mut controller = Controller::new(Settings::default(), probes, &[]);
     let failed: Vec<Reading> = (0..10)
@@ -337,7 +337,7 @@ fn failed_requests_hold_it_up_and_are_no_latency() {
 }
 
 #[test]
-fn the_tail_between_steps_is_learnt_and_bounded() {
+fn tail_between_steps_is_learnt_within_bounds() {
     let budget_after = |slow_us: u64| {
         let probes = vec![("sda".to_owned(), quiet(500))];
         let mut controller = Controller::new(Settings::default(), probes, &[]);
@@ -349,7 +349,7 @@ fn the_tail_between_steps_is_learnt_and_bounded() {
         }
         controller.probes[0].p99_budget.as_secs_f64() / first.as_secs_f64()
     };
-    // One read in 40 takes so long by itself.
+    // One read in 40 is this slow without any step.
     assert!(
         (0.99..1.01).contains(&budget_after(600)),
         "nothing to learn"
@@ -360,8 +360,8 @@ fn the_tail_between_steps_is_learnt_and_bounded() {
 }
 
 #[test]
-fn a_store_that_was_away_is_believed_again_soon_after() {
-    // A store's probe: two requests a second.
+fn store_recovers_soon_after_an_outage() {
+    // A store's probe: two requests per second.
     let probes = vec![("store".to_owned(), quiet(2000))];
     let mut controller = Controller::new(Settings::default(), probes, &[]);
     let mut now_ms = 0;
@@ -382,7 +382,7 @@ fn a_store_that_was_away_is_believed_again_soon_after() {
 }
 
 #[test]
-fn pressure_of_others_is_a_veto_and_the_passs_own_is_not() {
+fn pressure_from_others_vetoes_but_own_pressure_does_not() {
     let sample = |at_ms: u64, us: u64| Sample {
         at: Duration::from_millis(at_ms),
         io_pressure_us: Some(us),
@@ -405,7 +405,7 @@ fn pressure_of_others_is_a_veto_and_the_passs_own_is_not() {
     };
     controller.sample(&sample(10_000, 500_000));
     controller.finished(&step);
-    // Half a second of waiting in the second that passed: that was the step.
+    // Half a second of waiting in the last second, all of it caused by the step.
     controller.sample(&sample(11_000, 1_000_000));
     assert_eq!(controller.next(Duration::from_secs(11)), Action::Go);
     controller.sample(&sample(12_000, 1_500_000));
@@ -427,7 +427,7 @@ fn stalls_are_predicted_from_what_was_measured() {
         controller.finished(&StepOutcome {
             began: Duration::from_secs(extents),
             settled: Duration::from_secs(extents + 1),
-            // 2 ms an extent, 1 ms a MiB.
+            // 2 ms per extent, 1 ms per MiB.
             locked: Duration::from_millis(2 * extents + extents * extents),
             discarded_bytes: Some(bytes),
             free_bytes: Some(bytes),
@@ -441,16 +441,16 @@ fn stalls_are_predicted_from_what_was_measured() {
         .as_secs_f64();
     // 1.024 s + 0.2 s, and a margin of 30 %.
     assert!((1.55..1.65).contains(&predicted), "{predicted}");
-    // The largest step had 400 MiB: what 7 GiB would take, nobody knows.
+    // The largest step had 400 MiB: the time for 7 GiB cannot be predicted.
     assert_eq!(controller.predicted_stall(7 << 30, 1), None);
 }
 
 #[test]
-fn a_few_small_discards_foretell_nothing() {
+fn few_small_discards_give_no_prediction() {
     let mut controller = Controller::new(Settings::default(), Vec::new(), &[]);
     for step in 0..10 {
         assert_eq!(controller.predicted_stall(512 << 30, 1), None);
-        // From 51 ms and 55 ms nobody can say that 2 MiB take 300 ms.
+        // 51 ms and 55 ms do not show that 2 MiB take 300 ms.
         assert_eq!(controller.predicted_stall(2 << 20, 1), None, "{step}");
         controller.finished(&StepOutcome {
             began: Duration::from_secs(step),
@@ -536,7 +536,7 @@ fn any_input() -> impl Strategy<Value = Input> {
 
 proptest! {
     #[test]
-    fn no_input_unsettles_it(
+    fn no_input_breaks_the_controller(
         inputs in prop::collection::vec(any_input(), 0..120),
         levels in prop::collection::vec((any_duration(), any_duration()), 0..3),
         stall in any_duration(),

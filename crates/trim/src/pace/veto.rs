@@ -1,31 +1,31 @@
-//! What the kernel counts for everybody: time that reads take (diskstats) and time that tasks wait
-//! for I/O (pressure). Both are coarse and both know nothing of who waits, so they cannot steer;
-//! but they see every reader, and may say no.
+//! Vetoes from system-wide counters: the time reads take (diskstats) and the time tasks wait for
+//! I/O (pressure). Both are coarse and do not tell who waits, so they cannot steer; but they cover
+//! every reader, and may veto steps.
 
 use crate::counters::{DeviceCounters, Sample, ms_between};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Reads below which their mean time means nothing.
+/// Minimum number of reads for a meaningful mean time.
 const READS_MIN: u64 = 20;
 /// Shortest interval that is judged.
 const INTERVAL_MIN: Duration = Duration::from_millis(500);
-/// After so long an interval is judged or dropped.
+/// An interval is judged or dropped after this time.
 const INTERVAL_MAX: Duration = Duration::from_secs(3);
 
-/// What was usual, and what is.
+/// Limits from the quiet level, and the current state.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Veto {
-    /// Await by device: quiet level and limit, in milliseconds.
+    /// Quiet await and its limit by device, in milliseconds.
     limits_ms: BTreeMap<String, (f64, f64)>,
-    /// Share of time that some task waited for I/O: limit.
+    /// Limit for the share of time in which some task waited for I/O.
     pressure_limit: Option<f64>,
-    /// The beginning of the interval that is being watched, by device; and for pressure.
+    /// Start of the current interval, by device and for pressure.
     awaits_since: BTreeMap<String, (Duration, DeviceCounters)>,
     pressure_since: Option<(Duration, u64)>,
-    /// Time within the pressure's interval in which the pass itself waited for I/O.
+    /// Time within the pressure interval in which the pass itself waited for I/O.
     own_s: f64,
-    /// In words, while it holds.
+    /// Current objections as text.
     awaits: BTreeMap<String, String>,
     pressure: Option<String>,
 }
@@ -47,14 +47,15 @@ fn pressure_share(since: (Duration, u64), at: Duration, total_us: u64) -> f64 {
 }
 
 impl Veto {
-    /// From samples before the pass. `alone`: there is no probe, these must do.
+    /// Computes limits from samples taken before the pass. `alone`: there is no probe, so these
+    /// counters are the only signal.
     pub(super) fn new(quiet: &[Sample], alone: bool) -> Self {
         let mut veto = Self::default();
         let (Some(first), Some(last)) = (quiet.first(), quiet.last()) else {
             return veto;
         };
-        // As the budgets are with nothing else to go by, and wider beside a probe: a store that
-        // begins to read larger pieces waits longer for them.
+        // The usual budgets if there is nothing else to go by, and wider ones beside a probe: a
+        // store that begins to read larger pieces waits longer for them.
         let (times, plus_ms) = if alone { (2.0, 2.0) } else { (3.0, 10.0) };
         for (name, after) in &last.devices {
             let before = first.devices.get(name);
@@ -72,8 +73,8 @@ impl Veto {
         veto
     }
 
-    /// A step of the pass itself kept a task waiting for so long.
-    pub(super) fn own(&mut self, waited: Duration) {
+    /// Records that a step of the pass itself kept a task waiting for I/O.
+    pub(super) fn add_own_wait(&mut self, waited: Duration) {
         self.own_s += waited.as_secs_f64();
     }
 
@@ -110,10 +111,10 @@ impl Veto {
                 }
             }
         }
-        self.press(sample);
+        self.check_pressure(sample);
     }
 
-    fn press(&mut self, sample: &Sample) {
+    fn check_pressure(&mut self, sample: &Sample) {
         let (Some(limit), Some(total_us)) = (self.pressure_limit, sample.io_pressure_us) else {
             self.pressure = None;
             return;
@@ -123,7 +124,7 @@ impl Veto {
         if long_s < 2.0 * INTERVAL_MIN.as_secs_f64() {
             return;
         }
-        // The child that trims waits for I/O as well, and that is nobody's trouble.
+        // The trimming child waits for I/O as well, which does no harm.
         let share = pressure_share(since, sample.at, total_us) - self.own_s / long_s;
         self.pressure = (share > limit).then(|| {
             format!(
@@ -136,8 +137,8 @@ impl Veto {
         self.own_s = 0.0;
     }
 
-    /// Why not to go on, for people.
-    pub(super) fn holds(&self) -> Option<&str> {
+    /// Returns the human-readable reason to hold back.
+    pub(super) fn reason(&self) -> Option<&str> {
         self.awaits
             .values()
             .next()
@@ -145,7 +146,7 @@ impl Veto {
             .map(String::as_str)
     }
 
-    /// The limits, for people.
+    /// Returns the limits as human-readable sentences.
     pub(super) fn limits(&self) -> Vec<String> {
         let mut sentences: Vec<String> = self
             .limits_ms
@@ -158,7 +159,7 @@ impl Veto {
                 )
             })
             .collect();
-        // Above the whole of the time it can never hold.
+        // A limit above 100 % of the time can never be exceeded.
         sentences.extend(
             self.pressure_limit
                 .filter(|limit| *limit < 1.0)

@@ -1,11 +1,11 @@
-//! A pass: survey, then steps and pauses until something ends it.
+//! The engine of a pass: survey, then steps and pauses until something ends it.
 
 mod account;
-mod believed;
 mod record;
 mod state;
 mod step;
 mod survey;
+mod trusted_counters;
 
 use crate::pace::Action;
 use crate::pass::model::{Ended, Event, Options, Outcome, Parts, Progress};
@@ -13,10 +13,10 @@ use crate::state::Phase;
 use state::{Engine, Judged};
 use std::time::Duration;
 
-/// Waits that are shorter are part of the pace, and not worth a word.
-const WORTH_A_WORD: Duration = Duration::from_millis(500);
+/// Shorter waits are part of the pacing and not reported.
+const REPORTED_WAIT_MIN: Duration = Duration::from_millis(500);
 
-/// Makes a pass.
+/// Runs a pass.
 pub(super) fn run(parts: Parts<'_>, options: &Options, progress: &mut dyn Progress) -> Outcome {
     Engine::new(parts, options, progress).run()
 }
@@ -34,7 +34,7 @@ impl Engine<'_> {
         if let Ok(last) = self.sample() {
             self.count_late(&last);
         }
-        let ended = self.leave(ended);
+        let ended = self.finish_checkpoint(ended);
         let progress = self.progressed(judged.as_ref());
         let locks_whole_steps = !self.parts.walk.locks_one_extent_at_a_time();
         Outcome {
@@ -48,11 +48,11 @@ impl Engine<'_> {
         }
     }
 
-    /// Steps and pauses, until something ends it.
+    /// Makes steps and pauses until something ends the pass.
     fn work(&mut self, judged: &mut Judged) -> Result<Ended, Ended> {
         let mut waited_since: Option<Duration> = None;
         loop {
-            self.look(judged)?;
+            self.feed_controller(judged)?;
             self.wait_for_gate(judged)?;
             self.run_housekeeping()?;
             match judged.controller.next(self.parts.clock.elapsed()) {
@@ -60,7 +60,7 @@ impl Engine<'_> {
                     waited_since = None;
                     let budget = judged.controller.step_budget();
                     let next = self.parts.walk.next_step(budget);
-                    let Some(step) = next.map_err(|error| self.unwalked(&error))? else {
+                    let Some(step) = next.map_err(|error| self.geometry_failure(&error))? else {
                         self.warn_of_undiscarded_space();
                         return Ok(Ended::Complete);
                     };
@@ -68,7 +68,7 @@ impl Engine<'_> {
                     let before = self.cursor;
                     self.step(&step, judged)?;
                     if self.cursor == before {
-                        // Structures that contradict themselves must not keep a drive busy for ever.
+                        // Inconsistent structures must not keep a drive busy forever.
                         return Err(Ended::Failed {
                             reason: format!(
                                 "the filesystem's structures lead nowhere beyond byte {}: is it sound?",
@@ -81,7 +81,8 @@ impl Engine<'_> {
                 Action::Wait { pause, reason } => {
                     let now = self.parts.clock.elapsed();
                     let since = *waited_since.get_or_insert(now);
-                    if pause >= WORTH_A_WORD || now.saturating_sub(since) >= WORTH_A_WORD {
+                    if pause >= REPORTED_WAIT_MIN || now.saturating_sub(since) >= REPORTED_WAIT_MIN
+                    {
                         let progress = self.progressed(Some(judged));
                         self.progress.event(&Event::Waiting {
                             pause,
@@ -122,7 +123,7 @@ impl Engine<'_> {
                 });
                 self.save(judged, Phase::Running)?;
             }
-            // In slices: the wall clock may jump, in either direction.
+            // Wait in slices, because the wall clock may jump in either direction.
             self.pause(Duration::from_secs(1), judged)?;
             self.run_housekeeping()?;
         }

@@ -1,9 +1,9 @@
-//! What a pass works with, tells, and ends with.
+//! Inputs, events and results of a pass.
 
 use crate::account::{Discarded, Layers, Swallowed};
 use crate::child::Trimmer;
 use crate::clock::Clock;
-use crate::counters::Watch;
+use crate::counters::CounterSource;
 use crate::geometry::{Survey, Walk};
 use crate::pace::{QuietLevel, Settings};
 use crate::probe::Probe;
@@ -14,79 +14,79 @@ use crate::target::Target;
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// What a middling drive is taken to discard per second before anything was measured, when a step
-/// that cannot be split is weighed.
+/// Assumed discard rate of an average drive before anything was measured, used to judge a step that
+/// cannot be split.
 pub const ASSUMED_BYTES_PER_S: u64 = 2 << 30;
 
-/// For how long a step that cannot be split may lock its space unless [`Options::accept_stall`] says
-/// otherwise. Asked of a free extent that this kernel takes whole (XFS), of Btrfs' unallocated space
-/// and of filesystems without a known geometry; a walk that locks one free extent at a time (block
-/// groups of ext4 and Btrfs, see [`Walk::locks_one_extent_at_a_time`]) is not asked at all.
-pub const STALL_UNASKED: Duration = Duration::from_millis(250);
+/// How long a step that cannot be split may lock its space unless [`Options::accept_stall`] says
+/// otherwise. Applies to a free extent that this kernel discards whole (XFS), to Btrfs' unallocated
+/// space and to filesystems with unknown geometry; a walk that locks one free extent at a time
+/// (block groups of ext4 and Btrfs, see [`Walk::locks_one_extent_at_a_time`]) is exempt.
+pub const STALL_MAX_DEFAULT: Duration = Duration::from_millis(250);
 
-/// Why a pass ended whose time was over.
+/// Stop reason of a pass whose time is over.
 pub const DEADLINE_PASSED: &str = "the deadline has passed; the next call goes on from here";
 
-/// Says when a pass may work: windows of the wall clock.
+/// Decides when a pass may work: windows of the wall clock.
 pub trait Gate {
-    /// `None` while open; a reason and when it opens next while closed.
+    /// Returns `None` while open; while closed, the reason and when it opens next.
     fn closed(&mut self, now: Timestamp) -> Option<Closed>;
 }
 
 /// A closed gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closed {
-    /// For people: `outside of --window 01:00-05:00`.
+    /// Human-readable reason: `outside of --window 01:00-05:00`.
     pub reason: String,
-    /// When it opens; `None`: the pass stops and is resumed by another call.
+    /// When it opens; `None` if the pass should stop and be resumed by another call.
     pub opens_at: Option<Timestamp>,
 }
 
 /// Everything that a pass works with.
 pub struct Parts<'a> {
-    /// What is trimmed.
+    /// The filesystem to trim.
     pub target: &'a Target,
     /// The layers below it.
     pub layers: &'a Layers,
-    /// Its steps, from the checkpoint's cursor on.
+    /// The walk that yields its steps, from the checkpoint's cursor on.
     pub walk: Box<dyn Walk>,
-    /// The checkpoint that `walk` begins at; `None` for a new pass.
+    /// The checkpoint at which `walk` begins; `None` for a new pass.
     pub resume: Option<Checkpoint>,
-    /// Hands them to the kernel.
+    /// Trims the ranges of the steps.
     pub trimmer: Box<dyn Trimmer>,
-    /// Counters of all layers.
-    pub watch: Box<dyn Watch>,
-    /// What others feel; the first is the drive probe.
+    /// Source of the counters of all layers.
+    pub watch: Box<dyn CounterSource>,
+    /// Latency probes; the first is the drive probe.
     pub probes: Vec<Box<dyn Probe>>,
-    /// Time.
+    /// The clock.
     pub clock: &'a dyn Clock,
-    /// Checkpoints.
+    /// Store of checkpoints.
     pub state: &'a State,
-    /// Being asked to stop.
+    /// Stop requests.
     pub stop: Stop,
-    /// Windows.
+    /// Decides when the pass may work.
     pub gate: Box<dyn Gate>,
-    /// Called between steps: keeps the guardian alive, and whatever else needs looking after.
+    /// Called between steps, to keep the guardian alive and for other upkeep.
     pub run_housekeeping: Box<dyn FnMut() -> Result<(), String> + 'a>,
 }
 
-/// How a pass is made.
+/// Options of a pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// What the user allows.
+    /// Limits for the pacing.
     pub settings: Settings,
-    /// `--accept-stall`: for how long a step that cannot be split may lock its space; `None`:
-    /// [`STALL_UNASKED`].
+    /// `--accept-stall`: how long a step that cannot be split may lock its space; `None`:
+    /// [`STALL_MAX_DEFAULT`].
     pub accept_stall: Option<Duration>,
     /// How long the quiet level is measured.
     pub quiet: Duration,
-    /// Longest duration of this session.
+    /// Maximum duration of this session.
     pub deadline: Option<Duration>,
     /// How long to wait for the drives after a step before going on, slower.
     pub settle_timeout: Duration,
 }
 
-/// What happens during a pass, for whoever draws it.
+/// A progress event of a pass.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The quiet level is being measured.
@@ -94,20 +94,20 @@ pub enum Event {
         /// How long that takes.
         takes: Duration,
     },
-    /// The pass begins, or goes on from a checkpoint.
+    /// The pass begins, or resumes from a checkpoint.
     Begins {
-        /// What there is to do.
+        /// Survey of the filesystem.
         survey: Survey,
         /// Quiet level by probe label.
         quiet: Vec<(String, QuietLevel)>,
-        /// Budgets in words.
+        /// Budgets as sentences.
         budgets: Vec<String>,
         /// Bytes visited in earlier sessions.
         resumed_bytes: u64,
     },
-    /// A step is about to be made that cannot be split.
+    /// A step that cannot be split is about to be made.
     Unsplittable {
-        /// What.
+        /// Why it cannot be split.
         what: String,
         /// Free bytes that the call discards.
         bytes: u64,
@@ -117,27 +117,27 @@ pub enum Event {
     },
     /// A step was made.
     Stepped {
-        /// Which.
+        /// The step.
         step: Step,
         /// How long its discards were in flight.
         locked: Duration,
-        /// So far.
+        /// Progress so far.
         progress: Progressed,
     },
-    /// Nothing is done for a while.
+    /// The pass is waiting.
     Waiting {
         /// How long, at least.
         pause: Duration,
         /// Why.
         reason: String,
-        /// So far.
+        /// Progress so far.
         progress: Progressed,
     },
-    /// Something is worth knowing, but does not stop the pass.
+    /// A warning that does not stop the pass.
     Warning(String),
 }
 
-/// How far a pass is.
+/// Progress of a pass.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Progressed {
     /// Steps made in all sessions.
@@ -150,11 +150,11 @@ pub struct Progressed {
     pub discarded: Discarded,
     /// Time spent in this session.
     pub active: Duration,
-    /// Time left, where it can be estimated.
+    /// Estimated time left, if available.
     pub left: Option<Duration>,
-    /// Bytes discarded (or visited, where not measurable) per second over the last minute.
+    /// Bytes discarded (or visited, if not measurable) per second over the last minute.
     pub rate_bytes_per_s: f64,
-    /// Latency seen by each probe during the pass.
+    /// Latency of each probe during the pass.
     pub latency: Vec<(String, QuietLevel)>,
 }
 
@@ -163,55 +163,56 @@ pub struct Progressed {
 pub enum Ended {
     /// Everything was visited.
     Complete,
-    /// The budget cannot be kept, a step would stall others, time is over: resumable.
+    /// The budget cannot be kept, a step would stall others, or time is over: resumable.
     Stopped {
-        /// Why, and the way out.
+        /// Why, and how to proceed.
         reason: String,
     },
-    /// A signal: resumable.
+    /// Stopped by a signal: resumable.
     Signal(i32),
-    /// `--cancel`: the checkpoint is gone.
+    /// Stopped by `--cancel`: the checkpoint is gone.
     Cancelled,
     /// The stack swallows discards.
     Swallowed(Swallowed),
-    /// The mount, a device or the child is not what it was, or a file could not be written.
+    /// The mount, a device or the child has changed or failed, or a file could not be written.
     Failed {
         /// What happened.
         reason: String,
-        /// Whether a later call can go on from the checkpoint.
+        /// Whether a later call can resume from the checkpoint.
         resumable: bool,
     },
 }
 
-/// What a pass did.
+/// Result of a pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// How it ended.
     pub ended: Ended,
     /// How far it came.
     pub progress: Progressed,
-    /// Free bytes surveyed, and the filesystem's size.
+    /// Survey from the start of the pass; `None` if it ended before.
     pub survey: Option<Survey>,
     /// Quiet level by probe.
     pub quiet: Vec<(String, QuietLevel)>,
-    /// Longest time from a call of FITRIM to its last discard.
+    /// Longest time from a FITRIM call to its last discard.
     pub longest_step: Duration,
-    /// All the space of a step was locked for so long (XFS), not one free extent after the other.
+    /// Whether a step locks all of its space for that long (XFS), rather than one free extent at a
+    /// time.
     pub locks_whole_steps: bool,
-    /// Kernels before 4.18 do not count discards.
+    /// Whether discards can be measured: kernels before 4.18 do not count them.
     pub measurable: bool,
 }
 
-/// Hears of events.
+/// Receives the events of a pass.
 pub trait Progress {
-    /// Something happened.
+    /// Handles one event.
     fn event(&mut self, event: &Event);
 }
 
-/// How a pass ends that somebody wants to end; `None` while nobody does. `key` is
-/// [`crate::target::Identity::key`]. `--cancel` leaves its request with the state first and then
-/// sends a signal: a signal alone is no cancel.
-pub fn asked_to_end(stop: &Stop, state: &State, key: &str) -> Option<Ended> {
+/// Returns how a pass should end if a stop was requested; `None` otherwise. `key` is
+/// [`crate::target::Identity::key`]. `--cancel` first leaves its request with the state and then
+/// sends a signal, so a signal alone is not a cancel.
+pub fn requested_end(stop: &Stop, state: &State, key: &str) -> Option<Ended> {
     let request = stop.requested()?;
     if state.cancel_requested(key) {
         return Some(Ended::Cancelled);
@@ -226,7 +227,7 @@ pub fn asked_to_end(stop: &Stop, state: &State, key: &str) -> Option<Ended> {
 }
 
 impl Ended {
-    /// One word for it, for programs.
+    /// Returns a machine-readable name.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -238,7 +239,7 @@ impl Ended {
         }
     }
 
-    /// Whether the same command resumes the pass from where it was.
+    /// Returns whether the same command resumes the pass from where it was.
     pub fn is_resumable(&self) -> bool {
         match self {
             Self::Complete | Self::Cancelled | Self::Swallowed(_) => false,
@@ -247,7 +248,7 @@ impl Ended {
         }
     }
 
-    /// Why it ended, where it is not complete.
+    /// Returns why it ended, unless it is complete.
     pub fn reason(&self) -> Option<String> {
         match self {
             Self::Complete => None,
@@ -262,7 +263,7 @@ impl Ended {
     }
 }
 
-/// A checkpoint's reason, for people and programs: it has signals by their numbers.
+/// Describes the stop reason of a checkpoint, which contains signals as numbers.
 pub fn describe_stop(reason: &str) -> String {
     let number = reason.strip_prefix("signal ").and_then(|n| n.parse().ok());
     number.map_or_else(

@@ -1,4 +1,4 @@
-//! Whole passes over a made-up filesystem and drive, in made-up time.
+//! Whole passes over a simulated filesystem and drive, in simulated time.
 
 mod world;
 
@@ -86,7 +86,7 @@ fn a_stop_in_the_survey_ends_the_pass_and_changes_nothing() {
     assert!(trial.world.calls.borrow().is_empty());
     assert_eq!(trial.state.checkpoint(&trial.key()).unwrap(), None);
 
-    // The checkpoint of an earlier session stands as it is; a cancel drops it.
+    // The checkpoint of an earlier session is left as it is; a cancel drops it.
     trial.world.stop.clear();
     trial.trouble = Box::new(|world, call| {
         (call == 2).then(|| {
@@ -109,10 +109,10 @@ fn a_stop_in_the_survey_ends_the_pass_and_changes_nothing() {
 }
 
 #[test]
-fn how_a_pass_ends_that_is_asked_to() {
+fn requested_end_of_a_pass() {
     let trial = Trial::new(World::new());
     let stop = Stop::default();
-    let ended = || asked_to_end(&stop, &trial.state, &trial.key());
+    let ended = || requested_end(&stop, &trial.state, &trial.key());
     assert_eq!(ended(), None);
     stop.request(StopRequest::Signal(1));
     assert_eq!(ended(), Some(Ended::Signal(1)));
@@ -136,13 +136,13 @@ fn a_stack_that_swallows_discards_ends_the_pass() {
     };
     assert_eq!(swallowed.device.as_deref(), Some("dm-0"));
     assert_eq!(swallowed.passed_bytes, 0);
-    // The next pass begins anew: nothing of this one arrived.
+    // The next pass starts over, because nothing of this one arrived.
     assert_eq!(trial.state.checkpoint(&trial.key()).unwrap(), None);
     assert!(swallowed.taken_bytes < trial.units * UNIT);
 }
 
 #[test]
-fn the_deadline_counts_the_clock_that_never_jumps() {
+fn deadline_uses_the_monotonic_clock() {
     let mut trial = Trial::new(World::new());
     trial.options.deadline = Some(Duration::from_secs(4));
     trial.options.settings.rate_bytes_per_s = Some(UNIT);
@@ -181,8 +181,8 @@ fn a_pass_waits_for_its_window() {
     let (outcome, events) = trial.run();
     assert_eq!(outcome.ended, Ended::Complete);
     assert!(trial.world.now.get() >= Duration::from_hours(1));
-    // The guardian is looked after in the meantime as well.
-    assert!(trial.world.tended.get() > 1000);
+    // Housekeeping keeps running in the meantime.
+    assert!(trial.world.housekeeping_runs.get() > 1000);
     let waits = events.iter().filter(
         |event| matches!(event, Event::Waiting { reason, .. } if reason == "outside of --window"),
     );
@@ -213,7 +213,7 @@ fn a_window_that_closes_stops_the_pass_resumably() {
 }
 
 #[test]
-fn what_cannot_be_split_wants_a_word() {
+fn unsplittable_step_needs_consent() {
     let mut trial = Trial::new(World::new());
     trial.units = 1024;
     trial.unsplittable = true;
@@ -238,10 +238,10 @@ fn what_cannot_be_split_wants_a_word() {
 }
 
 #[test]
-fn what_the_kernel_passed_over_is_told_of_xfs() {
-    for (eighths, fs_type, told) in [(1, "xfs", true), (0, "xfs", false), (1, "ext4", false)] {
+fn space_skipped_by_xfs_is_reported() {
+    for (eighths, fs_type, expected) in [(1, "xfs", true), (0, "xfs", false), (1, "ext4", false)] {
         let mut world = World::new();
-        world.passed_over_eighths = eighths;
+        world.skipped_eighths = eighths;
         let mut trial = Trial::new(world);
         trial.target.identity.fs_type = fs_type.to_owned();
         let (outcome, events) = trial.run();
@@ -249,7 +249,7 @@ fn what_the_kernel_passed_over_is_told_of_xfs() {
         let said = events.iter().any(
             |event| matches!(event, Event::Warning(text) if text.contains("32 MiB were not discarded")),
         );
-        assert_eq!(said, told, "{fs_type} {eighths}: {events:?}");
+        assert_eq!(said, expected, "{fs_type} {eighths}: {events:?}");
     }
 }
 
@@ -267,7 +267,7 @@ fn a_walk_that_does_not_advance_ends() {
 }
 
 #[test]
-fn a_drive_that_goes_away_is_named() {
+fn removed_drive_is_named() {
     let mut trial = Trial::new(World::new());
     trial.trouble = Box::new(|world, call| {
         world.gone.set(call == 3);
@@ -320,7 +320,7 @@ fn a_state_directory_that_fails_ends_it() {
 }
 
 #[test]
-fn a_child_that_shows_a_signal_first_has_not_failed() {
+fn child_killed_by_a_signal_first_is_not_a_failure() {
     // systemd sends SIGTERM to the whole control group.
     let mut trial = Trial::new(World::new());
     trial.trouble = Box::new(|world, call| {
@@ -339,7 +339,7 @@ fn a_child_that_shows_a_signal_first_has_not_failed() {
 }
 
 #[test]
-fn a_drive_that_counts_nothing_swallows_nothing() {
+fn uncounted_drive_does_not_swallow() {
     let mut world = World::new();
     world.counts_reads = false;
     world.passes = false;
@@ -349,12 +349,12 @@ fn a_drive_that_counts_nothing_swallows_nothing() {
     assert!(events.iter().any(
         |event| matches!(event, Event::Warning(text) if text.contains("nvme0n1") && text.contains("iostats"))
     ));
-    // Not known, rather than nothing.
+    // Unknown, rather than zero.
     assert_eq!(outcome.progress.discarded.0.get("nvme0n1"), None);
 }
 
 #[test]
-fn drives_that_do_not_answer_are_not_trimmed_blindly() {
+fn unresponsive_drives_are_not_trimmed() {
     let mut world = World::new();
     world.answers = false;
     let mut trial = Trial::new(world);
@@ -366,10 +366,10 @@ fn drives_that_do_not_answer_are_not_trimmed_blindly() {
 }
 
 #[test]
-fn steps_that_are_alike_are_announced_once() {
+fn identical_steps_are_announced_once() {
     let mut trial = Trial::new(World::new());
     trial.unsplittable = true;
-    // 128 MiB, as a block group of ext4: above the stall that is aimed at, and allowed.
+    // 128 MiB, like a block group of ext4: above the target stall, and allowed.
     trial.rock_units = 32;
     trial.units = 640;
     let (outcome, events) = trial.run();
@@ -381,7 +381,7 @@ fn steps_that_are_alike_are_announced_once() {
 }
 
 #[test]
-fn an_unsupported_call_is_not_worth_another_try() {
+fn unsupported_call_is_not_resumable() {
     let mut trial = Trial::new(World::new());
     trial.trouble = Box::new(|_, _| {
         Some(TrimError::Kernel(std::io::Error::from_raw_os_error(
@@ -399,7 +399,7 @@ fn an_unsupported_call_is_not_worth_another_try() {
 }
 
 #[test]
-fn kernels_that_do_not_count_discards_are_trimmed_all_the_same() {
+fn kernels_without_discard_counters_are_still_trimmed() {
     let mut world = World::new();
     world.counts_discards = false;
     let mut trial = Trial::new(world);

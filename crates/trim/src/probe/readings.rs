@@ -1,49 +1,49 @@
-//! What the threads of a probe have heard, until somebody asks.
+//! Buffer of a probe's readings.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// One answer of a probe.
+/// One reading of a probe.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
-    /// When it was asked, on the monotonic clock.
+    /// When the request was sent, on the monotonic clock.
     pub at: Duration,
-    /// How long it took; for one that has not answered yet, how long it has been waiting.
+    /// How long it took; for a pending one, how long it has been waiting.
     pub latency: Duration,
-    /// It failed (an error, a time-out): counts as over any budget.
+    /// Whether it failed (an error or timeout), which counts as over any budget.
     pub failed: bool,
-    /// It is still waiting for its answer.
+    /// Whether it is still waiting for its answer.
     pub pending: bool,
 }
 
-/// Readings kept for a caller who does not come.
+/// Maximum number of readings kept until they are drained.
 const READINGS_MAX: usize = 1 << 16;
 
-/// The readings of an open loop: requests wait in slots, one request in each, and whoever drains
-/// them hears of those that were answered and of those that still wait.
+/// The readings of an open loop. Requests wait in slots, one per slot; draining returns the
+/// answered and the pending ones.
 #[derive(Debug, Default)]
 pub struct Readings {
     answered: VecDeque<Reading>,
-    /// When each slot's request was asked, while it waits.
+    /// When each slot's pending request was sent.
     waiting: Vec<Option<Duration>>,
 }
 
 impl Readings {
-    /// Lets one more request wait at the same time; gives the slot's number.
+    /// Adds a slot for one more pending request and returns its number.
     pub fn add_slot(&mut self) -> usize {
         self.waiting.push(None);
         self.waiting.len() - 1
     }
 
-    /// A request was sent from a slot at a moment of the monotonic clock.
+    /// Records that a request was sent from a slot.
     pub fn asked(&mut self, slot: usize, at: Duration) {
         if let Some(waiting) = self.waiting.get_mut(slot) {
             *waiting = Some(at);
         }
     }
 
-    /// The request of a slot was answered, or failed, after so long; nothing where none waits there.
-    /// The oldest readings are forgotten where nobody drains them.
+    /// Records that the request of a slot was answered, or failed; ignored if none is pending
+    /// there. The oldest readings are dropped if they are never drained.
     pub fn answered(&mut self, slot: usize, latency: Duration, failed: bool) {
         let Some(at) = self.waiting.get_mut(slot).and_then(Option::take) else {
             return;
@@ -59,8 +59,8 @@ impl Readings {
         });
     }
 
-    /// What [`super::Probe::drain`] gives: the answers since the last call, and then the requests
-    /// that wait at this moment, which come again. Both in the order in which they were asked.
+    /// Returns the readings for [`super::Probe::drain`]: the answers since the last call, then the
+    /// requests pending now, which will be returned again. Both are in the order of sending.
     pub fn drain(&mut self, now: Duration) -> Vec<Reading> {
         let mut readings: Vec<Reading> = self.answered.drain(..).collect();
         let answers = readings.len();
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_come_once_and_what_waits_comes_last_and_again() {
+    fn answers_are_returned_once_and_pending_ones_last_and_repeatedly() {
         let mut readings = Readings::default();
         for slot in 0..4 {
             assert_eq!(readings.add_slot(), slot);
@@ -96,7 +96,7 @@ mod tests {
         }
         readings.answered(0, at(1), true);
         readings.answered(1, at(35), false);
-        let heard = |now: Duration, readings: &mut Readings| -> Vec<(Duration, Duration, bool)> {
+        let drained = |now: Duration, readings: &mut Readings| -> Vec<(Duration, Duration, bool)> {
             let drained = readings.drain(now);
             assert!(
                 drained
@@ -109,7 +109,7 @@ mod tests {
                 .collect()
         };
         assert_eq!(
-            heard(at(50), &mut readings),
+            drained(at(50), &mut readings),
             [
                 (at(10), at(35), false),
                 (at(40), at(1), false),
@@ -119,13 +119,13 @@ mod tests {
         );
         readings.answered(3, at(60), false);
         assert_eq!(
-            heard(at(90), &mut readings),
+            drained(at(90), &mut readings),
             [(at(20), at(60), false), (at(30), at(60), true)]
         );
     }
 
     #[test]
-    fn an_answer_to_nothing_is_none_and_the_newest_are_kept() {
+    fn unexpected_answer_is_ignored_and_the_newest_are_kept() {
         let mut readings = Readings::default();
         readings.asked(7, at(1));
         readings.answered(7, at(1), false);

@@ -1,7 +1,7 @@
-//! What the store itself feels: it is asked at a low rate beside the pass.
+//! Latency probe of the store itself, queried at a low rate alongside the pass.
 //!
-//! Like the probe of the drives it is an open loop: requests are due at moments of their own, whatever
-//! became of the earlier ones, so that a stop of the store is seen as often as its users would see it.
+//! Like the drive probe it is an open loop: requests are due at their own times, regardless of
+//! earlier ones, so that a stall of the store is seen as often as its users would see it.
 
 pub mod command;
 
@@ -11,38 +11,38 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-/// A store that fails again and again is told of once in this time.
+/// Minimum time between two warnings about a failing store.
 const WARN_EVERY: Duration = Duration::from_mins(1);
 
-/// Asks one thing once; shared by the threads that ask.
+/// A request that can be repeated; shared by the threads of a probe.
 pub trait Ask: Send + Sync {
-    /// Waits for the answer.
+    /// Sends the request and waits for the answer.
     ///
     /// # Errors
-    /// One line that says what was wrong with it.
+    /// A one-line description of what was wrong with it.
     fn ask(&self) -> Result<(), String>;
     /// Makes every call of [`Self::ask`] return soon, now and later.
     fn abort(&self);
 }
 
-/// Hears in one line of a store that fails.
+/// Callback that receives a one-line warning about a failing store.
 pub type Warn = Box<dyn Fn(&str) + Send + Sync>;
 
-/// What is asked, and how often.
+/// What to query, and how often.
 pub struct Question {
-    /// What it is called: a URL, the name of a program.
+    /// Display name: a URL, or the name of a program.
     pub label: String,
-    /// Asks once.
+    /// Sends one request.
     pub ask: Box<dyn Ask>,
-    /// Requests that may wait at the same time.
+    /// Maximum number of pending requests.
     pub waiting_max: usize,
-    /// Requests a second.
+    /// Requests per second.
     pub requests_per_s: f64,
-    /// Hears of failures.
+    /// Receives warnings about failures.
     pub warn: Warn,
 }
 
-/// Readings of a store, made in threads of their own.
+/// A latency probe of a store, with its own threads.
 pub struct StoreProbe {
     shared: Arc<Shared>,
     elapsed: Box<dyn Fn() -> Duration + Send>,
@@ -54,34 +54,34 @@ struct Shared {
     warn: Warn,
     interval: Duration,
     state: Mutex<State>,
-    /// The probe was dropped.
+    /// Notified when the probe is dropped.
     stopped: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     stop: bool,
-    /// A slot for each thread.
+    /// One slot per thread.
     readings: Readings,
     due: Duration,
     /// Requests so far.
     count: u32,
-    /// When somebody was last told of a failure, and its words.
-    told: Option<(Duration, String)>,
+    /// When the last warning about a failure was issued, and its text.
+    last_warning: Option<(Duration, String)>,
 }
 
 impl Shared {
-    /// A thread that panicked took no invariant with it.
+    /// A panicking thread leaves no broken invariant behind.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl StoreProbe {
-    /// Asks at the rate of the question, beside the caller.
+    /// Starts querying at the configured rate in background threads.
     ///
     /// # Errors
-    /// Where no thread can be started.
+    /// If a thread cannot be started.
     pub fn start<C: Clock + Clone + Send + 'static>(
         question: Question,
         clock: C,
@@ -104,7 +104,7 @@ impl StoreProbe {
             stopped: Condvar::new(),
         });
         let clocks = vec![clock.clone(); question.waiting_max];
-        // Made now: should a thread be refused, dropping it ends the others.
+        // Created first, so that if a thread cannot be started, dropping it ends the others.
         let probe = Self {
             shared: Arc::clone(&shared),
             elapsed: Box::new(move || clock.elapsed()),
@@ -119,15 +119,18 @@ impl StoreProbe {
         Ok(probe)
     }
 
-    /// Tells of its threads, also once it was dropped.
+    /// Returns a handle to its threads that remains valid after the probe was dropped.
     pub fn threads(&self) -> Threads {
         Threads(Arc::downgrade(&self.shared))
     }
 
-    /// The failure that was told last.
+    /// Returns the last failure that was reported.
     pub fn last_failure(&self) -> Option<String> {
         let state = self.shared.lock();
-        state.told.as_ref().map(|(_, reason)| reason.clone())
+        state
+            .last_warning
+            .as_ref()
+            .map(|(_, reason)| reason.clone())
     }
 }
 
@@ -135,7 +138,7 @@ impl StoreProbe {
 pub struct Threads(Weak<Shared>);
 
 impl Threads {
-    /// Whether all of them have ended, and let go of what they shared.
+    /// Returns whether all of them have ended and released their shared state.
     pub fn have_ended(&self) -> bool {
         self.0.strong_count() == 0
     }
@@ -153,7 +156,7 @@ impl Probe for StoreProbe {
 }
 
 impl Drop for StoreProbe {
-    /// Ends the threads, with what they wait for; nobody waits for them.
+    /// Ends the threads and aborts their requests, without waiting for them.
     fn drop(&mut self) {
         self.shared.lock().stop = true;
         self.shared.stopped.notify_all();
@@ -168,21 +171,21 @@ fn work(shared: &Shared, slot: usize, clock: &impl Clock) {
         let mut state = shared.lock();
         state.readings.answered(slot, latency, answer.is_err());
         let Err(reason) = answer else { continue };
-        // What was ended together with the probe has not failed.
-        let news = match &state.told {
-            Some((told, _)) => clock.elapsed().saturating_sub(*told) >= WARN_EVERY,
+        // A request that was aborted because the probe ended has not failed.
+        let is_due = match &state.last_warning {
+            Some((warned_at, _)) => clock.elapsed().saturating_sub(*warned_at) >= WARN_EVERY,
             None => true,
         };
-        if news && !state.stop {
+        if is_due && !state.stop {
             (shared.warn)(&reason);
-            state.told = Some((clock.elapsed(), reason));
+            state.last_warning = Some((clock.elapsed(), reason));
         }
     }
 }
 
-/// Waits until a request is due and takes it; `None` where the probe was dropped.
+/// Waits until a request is due and takes it; `None` if the probe was dropped.
 fn next_request(shared: &Shared, slot: usize, clock: &impl Clock) -> Option<Duration> {
-    /// Fractions of its multiples fill an interval evenly and never repeat (Weyl, 1916).
+    /// The fractional parts of its multiples fill an interval evenly and never repeat (Weyl, 1916).
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
     let mut state = shared.lock();
     loop {
@@ -192,13 +195,13 @@ fn next_request(shared: &Shared, slot: usize, clock: &impl Clock) -> Option<Dura
         let now = clock.elapsed();
         if state.due <= now {
             state.count = state.count.wrapping_add(1);
-            // Uneven intervals, so that they cannot keep step with the pass.
+            // Uneven intervals cannot lock into step with the pass.
             let jitter = 0.5 + (f64::from(state.count) * GOLDEN).fract();
             let interval = shared.interval.mul_f64(jitter);
-            // What nobody could send, as all threads waited, is not sent later in a burst.
+            // Requests missed while all threads were waiting are not made up for in a burst.
             let late = now.saturating_sub(state.due);
             state.due = if late > interval { now } else { state.due } + interval;
-            // Sent now: how late this thread was woken is no fault of the store.
+            // Start counting now: being woken late is not the store's fault.
             state.readings.asked(slot, now);
             return Some(now);
         }

@@ -3,8 +3,7 @@ use crate::clock::SystemClock;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::Instant;
 
-/// A file that takes direct reads, or `None` where the filesystem of the temporary directory does
-/// not.
+/// Creates a sparse file for direct reads.
 fn file(directory: &Path, name: &str, size_bytes: u64) -> PathBuf {
     let path = directory.join(name);
     let file = std::fs::File::create(&path).unwrap();
@@ -31,7 +30,7 @@ fn wait_for(probe: &mut DriveProbe, wanted: usize) -> Vec<Reading> {
 }
 
 #[test]
-fn reads_two_files_and_lets_go_of_them() {
+fn reads_two_files_and_closes_them() {
     let directory = tempfile::tempdir().unwrap();
     let paths = [
         file(directory.path(), "a", 1 << 20),
@@ -53,8 +52,8 @@ fn reads_two_files_and_lets_go_of_them() {
 }
 
 #[test]
-fn a_read_that_fails_is_a_reading() {
-    // A file that shrinks answers reads beyond its end with nothing; a directory cannot be read.
+fn failed_read_is_a_reading() {
+    // A read beyond the end of a shrunken file returns nothing; a directory cannot be read.
     let directory = tempfile::tempdir().unwrap();
     let error = DriveProbe::start(
         &[directory.path().join("absent")],
@@ -78,7 +77,7 @@ fn a_read_that_fails_is_a_reading() {
 }
 
 #[test]
-fn a_file_that_shrank_answers_with_failures() {
+fn shrunken_file_gives_failures() {
     let directory = tempfile::tempdir().unwrap();
     let path = file(directory.path(), "a", 1 << 20);
     let clock = SystemClock::start();
@@ -98,7 +97,7 @@ fn a_file_that_shrank_answers_with_failures() {
 }
 
 #[test]
-fn the_schedule_is_that_of_its_seed_and_keeps_its_rate() {
+fn schedule_is_determined_by_its_seed_and_keeps_its_rate() {
     let schedule = |seed| Schedule {
         random: SplitMix64(seed),
         interval_s: 0.05,
@@ -122,15 +121,15 @@ fn the_schedule_is_that_of_its_seed_and_keeps_its_rate() {
     // 1000 intervals of uniform jitter: a standard error of 0.9 %.
     let last_s = reads[999].0.as_secs_f64();
     assert!((48.0..52.0).contains(&last_s), "{last_s}");
-    // A minute in which nobody came is not made up for.
+    // A minute without reads is not made up for.
     let mut late = schedule(1);
     late.take(Duration::from_mins(1));
     assert!(late.due > Duration::from_mins(1));
 }
 
 #[test]
-fn a_waiting_read_is_reported_until_it_answers_and_nobody_waits_for_it() {
-    // No drive here hangs on demand: a worker's slot is filled by hand.
+fn pending_read_is_reported_until_answered_and_drop_does_not_wait_for_it() {
+    // No drive here hangs on demand, so fill a worker's slot by hand.
     let directory = tempfile::tempdir().unwrap();
     let path = file(directory.path(), "a", 1 << 20);
     let clock = SystemClock::start();

@@ -9,16 +9,16 @@ const MIB: u64 = 1 << 20;
 #[derive(Default)]
 struct World {
     now: Cell<Duration>,
-    looks: Cell<u32>,
-    /// When, and how many bytes.
+    samples_taken: Cell<u32>,
+    /// Time and size of each completion.
     completions: RefCell<Vec<(Duration, u64)>>,
-    /// Requests counted as in flight until then.
+    /// Requests count as in flight until this time.
     in_flight_until: Cell<Duration>,
     counts_discards: Cell<bool>,
-    /// Others write all the time.
+    /// Whether others write all the time.
     others_write: Cell<bool>,
     gone_at: Cell<Option<Duration>>,
-    /// An md RAID0 above, which counts no discards.
+    /// Whether there is an md RAID0 above, which counts no discards.
     below_md: Cell<bool>,
 }
 
@@ -37,12 +37,12 @@ impl Clock for World {
     }
 }
 
-struct Eyes(Rc<World>);
+struct FakeCounters(Rc<World>);
 
-impl Watch for Eyes {
+impl CounterSource for FakeCounters {
     fn sample(&mut self) -> Result<Sample, CounterError> {
         let world = &self.0;
-        world.looks.set(world.looks.get() + 1);
+        world.samples_taken.set(world.samples_taken.get() + 1);
         let now = world.now.get();
         if world.gone_at.get().is_some_and(|at| now >= at) {
             return Err(CounterError::Gone {
@@ -109,14 +109,15 @@ impl Trial {
         }
     }
 
-    /// A call that returns after `call`; completions at times after the call's beginning.
+    /// Makes a call that returns after `call`; completions are at times since the start of the
+    /// call.
     fn step(
         &mut self,
         call: Duration,
         completions: &[(Duration, u64)],
         free_bytes: Option<u64>,
     ) -> Result<(Settled, Duration), CounterError> {
-        let before = Eyes(Rc::clone(&self.world)).sample()?;
+        let before = FakeCounters(Rc::clone(&self.world)).sample()?;
         let began = self.world.now.get();
         self.world
             .completions
@@ -139,7 +140,7 @@ impl Trial {
         };
         let world = Rc::clone(&self.world);
         let settled = self.settler.settle(
-            &mut Eyes(Rc::clone(&self.world)),
+            &mut FakeCounters(Rc::clone(&self.world)),
             &*world,
             &self.stop,
             &before,
@@ -151,7 +152,7 @@ impl Trial {
 }
 
 #[test]
-fn what_was_done_within_the_call_is_not_waited_for() {
+fn discards_done_within_the_call_are_not_waited_for() {
     let mut trial = Trial::new();
     let (settled, waited) = trial
         .step(ms(30), &[(ms(10), 5 * MIB), (ms(29), MIB)], Some(6 * MIB))
@@ -164,7 +165,7 @@ fn what_was_done_within_the_call_is_not_waited_for() {
 
 #[test]
 fn throttled_discards_are_waited_for_although_nothing_is_in_flight() {
-    // 20 a second, as a cgroup's io.max lets them through: the notes' case.
+    // 20 per second, as a cgroup's io.max lets them through.
     let mut trial = Trial::new();
     for _ in 0..5 {
         let completions: Vec<_> = (1..=20).map(|i| (ms(50 * i), MIB)).collect();
@@ -174,17 +175,17 @@ fn throttled_discards_are_waited_for_although_nothing_is_in_flight() {
             (990..=1020).contains(&settled.took.as_millis()),
             "{settled:?}"
         );
-        // The bytes say so: no time is lost.
+        // The bytes show it, so no time is lost.
         assert!(waited <= settled.took + ms(1));
     }
 }
 
 #[test]
-fn the_drives_count_where_the_raid_above_does_not() {
+fn drive_counters_are_used_if_the_raid_does_not_count() {
     let mut trial = Trial::new();
     trial.world.below_md.set(true);
     for _ in 0..3 {
-        // Longer than the longest quiet time, which is all that a blind wait would last.
+        // Longer than the longest quiet time, which is all that a wait without counters would last.
         let completions: Vec<_> = (1..=30).map(|i| (ms(100 * i), MIB)).collect();
         let (settled, waited) = trial.step(ms(2), &completions, Some(30 * MIB)).unwrap();
         assert_eq!(settled.discarded_bytes, Some(30 * MIB));
@@ -199,15 +200,15 @@ fn the_drives_count_where_the_raid_above_does_not() {
 }
 
 #[test]
-fn bytes_that_never_come_cost_a_few_gaps() {
+fn missing_bytes_cost_a_few_gaps() {
     let mut trial = Trial::new();
     for step in 0..10 {
         let completions: Vec<_> = (1..=10).map(|i| (ms(50 * i), MIB)).collect();
-        // An eleventh MiB is busy.
+        // The eleventh MiB is busy.
         let (settled, waited) = trial.step(ms(2), &completions, Some(11 * MIB)).unwrap();
         assert_eq!(settled.discarded_bytes, Some(10 * MIB), "step {step}");
         assert!(!settled.timed_out);
-        // Longer than a gap of 50 ms, shorter than half a second and a bit.
+        // Longer than a gap of 50 ms, and not much longer than half a second.
         let quiet = waited.saturating_sub(settled.took);
         assert!(
             quiet > ms(100) && quiet <= ms(520),
@@ -230,7 +231,7 @@ fn quick_drives_are_not_waited_for_long() {
 }
 
 #[test]
-fn nothing_to_discard_soon_costs_next_to_nothing() {
+fn nothing_to_discard_soon_costs_little_time() {
     // ext4, trimmed before.
     let mut trial = Trial::new();
     let waits: Vec<Duration> = (0..100)
@@ -276,7 +277,7 @@ fn a_request_in_flight_is_waited_for() {
 }
 
 #[test]
-fn others_requests_are_waited_for_at_most_the_longest_quiet() {
+fn requests_of_others_are_waited_for_at_most_the_longest_quiet_time() {
     let mut trial = Trial::new();
     trial.world.in_flight_until.set(Duration::from_hours(1));
     let (settled, waited) = trial.step(ms(1), &[(ms(5), MIB)], Some(2 * MIB)).unwrap();
@@ -285,8 +286,8 @@ fn others_requests_are_waited_for_at_most_the_longest_quiet() {
 }
 
 #[test]
-fn more_than_expected_is_not_taken_for_done() {
-    // A kernel that takes overlapping extents whole, and returns early.
+fn more_bytes_than_expected_does_not_end_the_wait() {
+    // A kernel that discards overlapping extents whole, and returns early.
     let mut trial = Trial::new();
     let completions: Vec<_> = (1..=40).map(|i| (ms(4 * i), 3 * MIB)).collect();
     trial.step(ms(1), &completions, Some(10 * MIB)).unwrap();
@@ -295,7 +296,7 @@ fn more_than_expected_is_not_taken_for_done() {
 }
 
 #[test]
-fn a_time_out_is_no_error() {
+fn timeout_is_not_an_error() {
     let mut trial = Trial::new();
     trial.timeout = ms(700);
     let completions: Vec<_> = (1..=100).map(|i| (ms(20 * i), MIB)).collect();
@@ -314,7 +315,7 @@ fn a_stop_ends_the_wait() {
 }
 
 #[test]
-fn before_discards_were_counted_writes_must_stand_still() {
+fn without_discard_counters_writes_must_stand_still() {
     let mut trial = Trial::new();
     trial.world.counts_discards.set(false);
     trial.world.in_flight_until.set(ms(200));
@@ -333,7 +334,7 @@ fn before_discards_were_counted_writes_must_stand_still() {
 }
 
 #[test]
-fn a_device_that_goes_is_an_error() {
+fn removed_device_is_an_error() {
     let mut trial = Trial::new();
     trial.world.gone_at.set(Some(ms(40)));
     let error = trial.step(ms(1), &[(ms(90), MIB)], Some(MIB)).unwrap_err();
@@ -341,10 +342,14 @@ fn a_device_that_goes_is_an_error() {
 }
 
 #[test]
-fn waiting_costs_few_looks() {
+fn waiting_takes_few_samples() {
     let mut trial = Trial::new();
     trial
         .step(ms(1), &[(Duration::from_millis(450), MIB)], Some(MIB))
         .unwrap();
-    assert!(trial.world.looks.get() < 60, "{}", trial.world.looks.get());
+    assert!(
+        trial.world.samples_taken.get() < 60,
+        "{}",
+        trial.world.samples_taken.get()
+    );
 }

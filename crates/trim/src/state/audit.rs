@@ -1,4 +1,4 @@
-//! The audit log: JSON lines, only ever appended to.
+//! The audit log file: JSON lines, append-only.
 
 use super::directory::Directory;
 use rustix::fs::OFlags;
@@ -7,16 +7,17 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-/// The file.
+/// File name.
 pub(super) const NAME: &str = "audit.jsonl";
 
-/// Other passes may be writing at the same time, each for a moment.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait for other passes that are writing.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Appends a line and fsyncs it. A line that a crash has torn stays as it is; the next begins anew.
+/// Appends a line and fsyncs it. A line torn by a crash is left as it is; the next one starts on a
+/// new line.
 pub(super) fn append(state: &Directory, entry: &serde_json::Value) -> io::Result<()> {
     let mut file = state.create_file(NAME, OFlags::RDWR | OFlags::APPEND)?;
-    if !linux::lock::exclusive_within(&file, PATIENCE)? {
+    if !linux::lock::exclusive_within(&file, LOCK_TIMEOUT)? {
         return Err(Errno::WOULDBLOCK.into());
     }
     let len_bytes = file.metadata()?.len();
@@ -32,7 +33,7 @@ pub(super) fn append(state: &Directory, entry: &serde_json::Value) -> io::Result
     line.push(b'\n');
     let written = file.write_all(&line).and_then(|()| file.sync_data());
     if written.is_err() {
-        // A full disk takes part of a line only.
+        // On a full disk only part of a line may be written.
         let _ = file.set_len(len_bytes);
     }
     written

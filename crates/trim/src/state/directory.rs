@@ -1,8 +1,8 @@
-//! A directory of this program's own: files in it are replaced atomically, and nothing in it is
-//! followed anywhere else.
+//! A private directory of this program: files in it are replaced atomically, and links in it are
+//! never followed.
 
 use crate::process::ProcessId;
-use linux::atomic_file::{Access, Existing, Temporary};
+use linux::atomic_file::{Access, IfExists, Temporary};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -21,10 +21,11 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Makes it (0700) where it is missing, with those above it.
+    /// Creates the directory (0700) and its missing parents.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         if let Some(parent) = path.parent() {
-            // Not all that the umask leaves: whoever writes to a parent can replace what is below.
+            // Do not leave this to the umask: whoever can write to a parent can replace what is
+            // below.
             std::fs::DirBuilder::new()
                 .recursive(true)
                 .mode(0o755)
@@ -36,7 +37,8 @@ impl Directory {
         }
     }
 
-    /// Refuses a symbolic link, and a directory in which somebody else may put files.
+    /// Opens the directory. Refuses a symbolic link, and a directory in which other users may
+    /// create files.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| {
@@ -69,9 +71,9 @@ impl Directory {
         self.path.join(name)
     }
 
-    /// A file's content; `None` where there is none.
+    /// Returns a file's content; `None` if there is no such file.
     ///
-    /// Errors where it is larger than `bytes_max`, or no regular file.
+    /// Fails if it is larger than `bytes_max`, or not a regular file.
     pub(crate) fn read(&self, name: &str, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
         let Some(file) = self.open_file(name, OFlags::RDONLY)? else {
             return Ok(None);
@@ -79,7 +81,7 @@ impl Directory {
         read_bounded(&file, bytes_max).map(Some)
     }
 
-    /// Opens a regular file that exists. Never waits (a fifo in its place would make it).
+    /// Opens an existing regular file. Never blocks (opening a FIFO could).
     pub(crate) fn open_file(&self, name: &str, access: OFlags) -> io::Result<Option<File>> {
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR) {
@@ -107,31 +109,31 @@ impl Directory {
         Ok(Some(file))
     }
 
-    /// Opens a regular file, making it (0600) where it is missing.
+    /// Opens a regular file, creating it (0600) if it is missing.
     pub(crate) fn create_file(&self, name: &str, access: OFlags) -> io::Result<File> {
         self.open_file(name, access | OFlags::CREATE)?
             .ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Writes a file under another name, fsyncs it, renames it, fsyncs the directory: after a crash
-    /// the old content is there or the new one. Where it fails the old one stands.
+    /// Writes a file under another name, fsyncs it, renames it, and fsyncs the directory: after a
+    /// crash either the old or the new content is there. On failure the old file is kept.
     pub(crate) fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let mut temporary =
             Temporary::create(self.fd.as_fd(), temporary_name(name), Access::Owner)?;
         temporary.file().write_all(content)?;
-        temporary.persist(OsStr::new(name), Existing::Replaced)?;
+        temporary.persist(OsStr::new(name), IfExists::Replace)?;
         self.sync()
     }
 
-    /// Writes a file under a name that is nobody else's, and removes it again.
-    pub(crate) fn prove_writable(&self) -> io::Result<()> {
+    /// Verifies that files can be written, using a temporary file.
+    pub(crate) fn verify_writable(&self) -> io::Result<()> {
         let mut proof = Temporary::create(self.fd.as_fd(), temporary_name("proof"), Access::Owner)?;
         proof.file().write_all(&[b' '; 4096])?;
         proof.file().sync_all()?;
         proof.remove()
     }
 
-    /// Removes a file; `false` where there was none.
+    /// Removes a file; returns `false` if there was none.
     pub(crate) fn remove(&self, name: &str) -> io::Result<bool> {
         match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
             Ok(()) => self.sync().map(|()| true),
@@ -140,7 +142,8 @@ impl Directory {
         }
     }
 
-    /// Names of the files in it, sorted. Those that are not UTF-8 are not this program's.
+    /// Returns the names of the files in it, sorted. Names that are not UTF-8 are not ours and are
+    /// skipped.
     pub(crate) fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.fd)? {
@@ -155,7 +158,7 @@ impl Directory {
         Ok(names)
     }
 
-    /// Removes what processes left behind that died while they wrote.
+    /// Removes temporary files of processes that died while writing.
     pub(crate) fn remove_leftovers(&self) -> io::Result<()> {
         for name in self.names()? {
             if temporary_owner(&name).is_some_and(|owner| !owner.is_alive()) {
@@ -165,7 +168,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Whether this is still the file that the name stands for.
+    /// Returns whether `name` still refers to this file.
     pub(crate) fn is_current(&self, name: &str, file: &File) -> io::Result<bool> {
         let opened = rustix::fs::fstat(file)?;
         match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -188,7 +191,7 @@ fn refused(message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
-/// Reads from the file's beginning.
+/// Reads a file from its current position, with a size limit.
 pub(crate) fn read_bounded(file: &File, bytes_max: usize) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX);
@@ -203,7 +206,7 @@ pub(crate) fn read_bounded(file: &File, bytes_max: usize) -> io::Result<Vec<u8>>
     Ok(content)
 }
 
-/// `.NAME.PID-START-NUMBER.tmp`: the process tells whether somebody still writes it.
+/// Returns `.NAME.PID-START-NUMBER.tmp`, which names the process that is writing it.
 fn temporary_name(name: &str) -> String {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let own = ProcessId::own();
@@ -237,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_is_private() {
+    fn created_files_are_private() {
         let (_outer, directory) = own_directory();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o7777;
         assert_eq!(mode(&directory.path), 0o700);
@@ -248,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_and_nothing_else_stays() {
+    fn file_is_replaced_without_leftovers() {
         let (_outer, directory) = own_directory();
         assert_eq!(directory.read("x", 9).unwrap(), None);
         directory.replace("x", b"old").unwrap();
@@ -305,7 +308,8 @@ mod tests {
     fn parents_are_not_open_to_others_whatever_the_umask() {
         let outer = tempfile::tempdir().unwrap();
         let asked_for = outer.path().join("p/q/r");
-        // The umask is the process's, and other tests make files: a process of its own is asked.
+        // The umask is process-wide, and other tests create files, so this runs in a separate
+        // process.
         let status = std::process::Command::new("sh")
             .args(["-c", "umask 0 && exec \"$0\" --exact \"$1\" --ignored"])
             .arg(std::env::current_exe().unwrap())
@@ -350,18 +354,18 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_of_writing_touches_nobody_elses_file() {
+    fn verifying_writability_touches_no_other_file() {
         let (_outer, directory) = own_directory();
         for name in ["writable", "proof"] {
             std::fs::write(directory.join(name), "precious").unwrap();
         }
-        directory.prove_writable().unwrap();
+        directory.verify_writable().unwrap();
         assert_eq!(directory.names().unwrap(), ["proof", "writable"]);
         assert_eq!(directory.read("writable", 9).unwrap().unwrap(), b"precious");
     }
 
     #[test]
-    fn leftovers_of_the_dead_are_removed_and_those_of_the_living_are_not() {
+    fn only_leftovers_of_dead_processes_are_removed() {
         let (_outer, directory) = own_directory();
         let mine = temporary_name("x.json");
         let dead = format!(".x.json.{}-1-0.tmp", std::process::id());

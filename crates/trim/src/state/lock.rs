@@ -1,7 +1,7 @@
-//! Locks: flock on files that are never removed, so that a name always stands for the same file.
+//! Locks: flock on files that are never removed, so that a name always refers to the same file.
 //!
-//! The file tells who took the lock. That is believed only while the lock is held, and only of a
-//! process that still lives: an inherited lock outlives the one who took it.
+//! The file records who took the lock. The record is only trusted while the lock is held, and only
+//! if that process is still alive: an inherited lock outlives the process that took it.
 
 use super::directory::{Directory, read_bounded};
 use crate::process::ProcessId;
@@ -13,13 +13,13 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Longest record that is read.
+/// Maximum length of a record that is read.
 const RECORD_BYTES_MAX: usize = 4096;
 
-/// The record is written over the last one in one piece, so it always has the same length.
+/// A record overwrites the last one in a single write, so it always has the same length.
 const RECORD_BYTES: usize = 96;
 
-/// Somebody who only looks holds the lock for a moment: what is busy is looked at again.
+/// A process that only checks the lock holds it for a moment, so a busy lock is tried again.
 const ATTEMPTS: u32 = 6;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -27,17 +27,17 @@ const PAUSE: Duration = Duration::from_millis(20);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holder {
     /// The process that took it.
-    Taker(ProcessId),
-    /// It is dead, and this one inherited the lock (a child that is stuck in the kernel). 0 where
-    /// nobody could be found.
-    Heir(u32),
+    Owner(ProcessId),
+    /// The process that took it is dead; this one inherited the lock (a child stuck in the kernel).
+    /// 0 if it could not be found.
+    Inheritor(u32),
 }
 
 impl Holder {
     pub(super) fn pid(self) -> u32 {
         match self {
-            Self::Taker(id) => id.pid,
-            Self::Heir(pid) => pid,
+            Self::Owner(id) => id.pid,
+            Self::Inheritor(pid) => pid,
         }
     }
 }
@@ -47,20 +47,21 @@ pub(super) fn take(directory: &Directory, name: &str) -> io::Result<Result<File,
     for attempt in 1.. {
         let file = directory.create_file(name, OFlags::RDWR)?;
         if lock::try_exclusive(&file)? {
-            // Else the directory was emptied in between: the lock is one on a file without a name.
+            // Otherwise the directory was emptied in between, and the locked file no longer has a
+            // name.
             if directory.is_current(name, &file)? {
-                sign(&file)?;
+                write_record(&file)?;
                 return Ok(Ok(file));
             }
         } else if attempt >= ATTEMPTS {
-            return Ok(Err(identify(&file, &directory.join(name))?));
+            return Ok(Err(identify_holder(&file, &directory.join(name))?));
         }
         std::thread::sleep(PAUSE);
     }
     Err(io::ErrorKind::WouldBlock.into())
 }
 
-/// Who holds a lock now; `None` where nobody does.
+/// Returns who holds a lock; `None` if nobody does.
 pub(super) fn holder(directory: &Directory, name: &str) -> io::Result<Option<Holder>> {
     let Some(file) = directory.open_file(name, OFlags::RDWR)? else {
         return Ok(None);
@@ -68,10 +69,10 @@ pub(super) fn holder(directory: &Directory, name: &str) -> io::Result<Option<Hol
     if lock::try_shared(&file)? {
         return Ok(None);
     }
-    identify(&file, &directory.join(name)).map(Some)
+    identify_holder(&file, &directory.join(name)).map(Some)
 }
 
-fn sign(file: &File) -> io::Result<()> {
+fn write_record(file: &File) -> io::Result<()> {
     let mut record = serde_json::to_string(&ProcessId::own())?;
     while record.len() < RECORD_BYTES - 1 {
         record.push(' ');
@@ -80,23 +81,23 @@ fn sign(file: &File) -> io::Result<()> {
     file.write_all_at(record.as_bytes(), 0)
 }
 
-fn identify(file: &File, path: &Path) -> io::Result<Holder> {
-    // Between taking and signing there is a moment in which the record is another's.
+fn identify_holder(file: &File, path: &Path) -> io::Result<Holder> {
+    // Between taking the lock and writing the record, the record is that of an earlier holder.
     for _ in 0..ATTEMPTS {
         let record = read_bounded(&file.try_clone()?, RECORD_BYTES_MAX)?;
-        if let Ok(taker) = serde_json::from_slice::<ProcessId>(&record)
-            && taker.is_alive()
+        if let Ok(owner) = serde_json::from_slice::<ProcessId>(&record)
+            && owner.is_alive()
         {
-            return Ok(Holder::Taker(taker));
+            return Ok(Holder::Owner(owner));
         }
         std::io::Seek::rewind(&mut &*file)?;
         std::thread::sleep(PAUSE);
     }
-    Ok(Holder::Heir(find_heir(path).unwrap_or(0)))
+    Ok(Holder::Inheritor(find_inheritor(path).unwrap_or(0)))
 }
 
-/// A process that has the file open, as far as they can be looked at.
-fn find_heir(path: &Path) -> Option<u32> {
+/// Finds a process that has the file open, among those that may be inspected.
+fn find_inheritor(path: &Path) -> Option<u32> {
     let path = std::fs::canonicalize(path).ok()?;
     let own = std::process::id();
     std::fs::read_dir("/proc")

@@ -44,7 +44,7 @@ fn open() -> (tempfile::TempDir, State) {
 }
 
 #[test]
-fn a_checkpoint_is_found_again_until_it_is_forgotten() {
+fn checkpoint_is_found_until_it_is_forgotten() {
     let (_directory, state) = open();
     assert_eq!(state.checkpoint(UUID).unwrap(), None);
     state.save(&checkpoint()).unwrap();
@@ -62,7 +62,7 @@ fn a_checkpoint_is_found_again_until_it_is_forgotten() {
 }
 
 #[test]
-fn copies_and_old_passes_are_begun_anew() {
+fn copies_and_old_passes_start_over() {
     let mut old = checkpoint();
     old.cursor.next_bytes = 1000;
     let same = old.identity.clone();
@@ -73,15 +73,15 @@ fn copies_and_old_passes_are_begun_anew() {
     assert_eq!(outdated(&same, 1000, 6), None);
     assert!(outdated(&same, 1000, 9).unwrap().contains("9 days"));
     assert!(outdated(&same, 999, 1).unwrap().contains("further"));
-    // A clock that went back is no reason.
+    // A clock that went back is not a reason.
     assert_eq!(outdated(&same, 1000, -30), None);
     let mut copy = same.clone();
     copy.device.minor += 1;
     assert!(outdated(&copy, 1000, 1).unwrap().contains("7:4"));
-    // After a boot drives may have other names.
+    // After a reboot drives may have other names.
     assert_eq!(old.outdated(&copy, Some(1000), day(1), Some("two")), None);
     assert_eq!(old.outdated(&copy, Some(1000), day(1), None), None);
-    // A Btrfs has another number after each mount.
+    // A Btrfs gets a new number with each mount.
     copy.device.major = 0;
     assert_eq!(outdated(&copy, 1000, 1), None);
     copy.fs_type = "ext4".to_owned();
@@ -89,7 +89,7 @@ fn copies_and_old_passes_are_begun_anew() {
 }
 
 #[test]
-fn what_cannot_be_read_names_the_way_out_and_can_be_forgotten() {
+fn unreadable_checkpoint_names_the_fix_and_can_be_forgotten() {
     let (_directory, state) = open();
     let path = state.state_dir.join(format!("pass-{UUID}.json"));
     let mut other_version = serde_json::to_value(checkpoint()).unwrap();
@@ -116,16 +116,16 @@ fn what_cannot_be_read_names_the_way_out_and_can_be_forgotten() {
 }
 
 #[test]
-fn a_number_that_json_cannot_hold_is_refused_and_the_old_checkpoint_stands() {
+fn non_finite_number_is_refused_and_the_old_checkpoint_kept() {
     let (_directory, state) = open();
     state.save(&checkpoint()).unwrap();
     for (active_s, left_s) in [(f64::NAN, None), (1.0, Some(f64::INFINITY))] {
-        let nonsense = Checkpoint {
+        let non_finite = Checkpoint {
             active_s,
             left_s,
             ..checkpoint()
         };
-        state.save(&nonsense).unwrap_err();
+        state.save(&non_finite).unwrap_err();
     }
     assert_eq!(state.checkpoint(UUID).unwrap(), Some(checkpoint()));
 }
@@ -148,7 +148,7 @@ fn keys_never_lead_out_of_the_directory() {
 }
 
 #[test]
-fn directories_that_are_missing_hold_nothing() {
+fn missing_directories_are_empty() {
     let directory = tempfile::tempdir().unwrap();
     let state = State {
         state_dir: directory.path().join("no"),
@@ -186,7 +186,8 @@ fn locks_are_all_or_nothing() {
         error => panic!("{error}"),
     }
     assert_eq!(state.holder("b").unwrap(), None);
-    // A second start on the same filesystem is told of the filesystem, not of a drive below it.
+    // A second pass on the same filesystem fails because of the filesystem, not of a drive below
+    // it.
     match state
         .lock(&identity("a"), &[drive(0), drive(1)])
         .unwrap_err()
@@ -202,7 +203,7 @@ fn locks_are_all_or_nothing() {
         error => panic!("{error}"),
     }
     let apart = state.lock(&identity("b"), &[drive(2)]).unwrap();
-    // What was inherited keeps the lock.
+    // Inherited descriptors keep the lock.
     let inherited = first.for_child().unwrap();
     assert_eq!(inherited.len(), 3);
     drop(first);
@@ -213,7 +214,7 @@ fn locks_are_all_or_nothing() {
 }
 
 #[test]
-fn somebody_who_only_looks_makes_nothing_busy() {
+fn checking_a_lock_does_not_make_it_busy() {
     let (_directory, state) = open();
     let looker = state.clone();
     let done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
@@ -232,18 +233,18 @@ fn somebody_who_only_looks_makes_nothing_busy() {
 
 /// The lock file's directory was emptied while the lock was held: two passes would each hold one.
 #[test]
-fn a_lock_on_a_file_without_a_name_is_none() {
+fn lock_on_an_unlinked_file_does_not_count() {
     let (_directory, state) = open();
     let held = state.lock(&identity("a"), &[]).unwrap();
     std::fs::remove_file(state.run_dir.join("fs-a.lock")).unwrap();
-    // Nothing can be done for the old holder; the new lock has a name again.
+    // The old holder cannot be helped; the new lock has a name again.
     let again = state.lock(&identity("a"), &[]).unwrap();
     assert!(state.run_dir.join("fs-a.lock").exists());
     drop((held, again));
 }
 
 #[test]
-fn the_audit_log_goes_on_after_a_torn_line() {
+fn audit_log_continues_after_a_torn_line() {
     let (_directory, state) = open();
     state
         .audit(&serde_json::json!({"n": 1, "text": "a\nb"}))
@@ -292,7 +293,7 @@ fn many_writers_share_the_audit_log() {
 
 proptest! {
     #[test]
-    fn checkpoints_survive_the_file(
+    fn checkpoints_round_trip(
         next_bytes in any::<u64>(),
         steps in any::<u64>(),
         remark in prop::option::of(".{0,40}"),

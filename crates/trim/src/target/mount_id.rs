@@ -1,4 +1,4 @@
-//! Which mount a directory lies on, and whether it is the mount's root.
+//! Determines which mount a directory is on, and whether it is the mount's root.
 
 use rustix::fd::{AsRawFd, BorrowedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, StatxAttributes, StatxFlags};
@@ -6,17 +6,17 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// A mount, seen through an open directory.
+/// The mount of an open directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MountId {
     /// `mnt_id` of mountinfo.
     pub(super) id: u64,
-    /// The directory is the mount's root: a mount point, seen from outside.
+    /// Whether the directory is the mount's root, that is, a mount point.
     pub(super) is_root: bool,
 }
 
 impl MountId {
-    /// Asks statx (5.8+), else /proc/self/fdinfo (3.15+), else mountinfo.
+    /// Uses statx (5.8+), else /proc/self/fdinfo (3.15+), else mountinfo.
     pub(super) fn of(directory: BorrowedFd<'_>, path: &Path) -> io::Result<Self> {
         if let Some(found) = by_statx(directory) {
             return Ok(found);
@@ -28,7 +28,7 @@ impl MountId {
     }
 }
 
-/// `None` where the kernel is too old to tell.
+/// Returns `None` if the kernel is too old.
 fn by_statx(directory: BorrowedFd<'_>) -> Option<MountId> {
     let found = rustix::fs::statx(directory, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
     let tells_id = found.stx_mask & StatxFlags::MNT_ID.bits() != 0;
@@ -41,7 +41,8 @@ fn by_statx(directory: BorrowedFd<'_>) -> Option<MountId> {
     })
 }
 
-/// A mount's root is where `..` leads to another mount, or, at the top of all, to itself.
+/// Uses fdinfo. The root of a mount is a directory whose `..` is on another mount or, at the very
+/// top, is itself.
 fn by_fdinfo(directory: BorrowedFd<'_>) -> io::Result<Option<MountId>> {
     let Some(id) = fdinfo_mount_id(directory)? else {
         return Ok(None);
@@ -70,7 +71,7 @@ fn parse_fdinfo(text: &str) -> Option<u64> {
         .and_then(|id| id.trim().parse().ok())
 }
 
-/// The mount that was made last at this path covers those below it.
+/// Uses mountinfo. The last mount listed at this path covers those below it.
 fn by_mountinfo(path: &Path) -> io::Result<MountId> {
     let path = std::fs::canonicalize(path)?;
     let text = std::fs::read("/proc/self/mountinfo")?;
@@ -92,9 +93,9 @@ mod tests {
     use proptest::prelude::*;
     use rustix::fd::AsFd;
 
-    /// The three ways must agree wherever all of them work.
+    /// The three methods must agree wherever all of them work.
     #[test]
-    fn the_ways_to_ask_agree() {
+    fn all_methods_agree() {
         let inside = tempfile::tempdir().unwrap();
         for path in [Path::new("/"), Path::new("/proc"), inside.path()] {
             let directory = std::fs::File::open(path).unwrap();

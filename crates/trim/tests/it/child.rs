@@ -1,4 +1,4 @@
-//! The child trims real filesystems, and every way to end it is tried.
+//! The child trims real filesystems, and is ended in every possible way.
 
 use crate::support::{
     Frozen, Loop, Mounted, Process, children_of, helper, is_alive, is_root, run, signal, until,
@@ -22,18 +22,18 @@ fn helper_command() -> Vec<OsString> {
     vec![helper().into(), "fitrim".into()]
 }
 
-/// A filesystem with free space that is still stored below. In the order in which all of it ends.
+/// A filesystem with free space that is still stored below. Fields are in the order of teardown.
 struct Rig {
     target: Target,
     mounted: Mounted,
     device: Loop,
-    /// The filesystem that its image is on, and what that is on, where it has one of its own.
+    /// The filesystem that holds its image, and that one's device, if it has its own.
     outer: Option<(Mounted, Loop)>,
     directory: tempfile::TempDir,
 }
 
 impl Rig {
-    /// `None` without root.
+    /// Returns `None` without root.
     fn new(fs_type: &str) -> Option<Self> {
         if !is_root() {
             return None;
@@ -43,8 +43,8 @@ impl Rig {
         Some(Self::in_directory(directory, None, &image, fs_type))
     }
 
-    /// The image of an ext4 lies on an XFS of its own; while that is frozen, the loop device waits
-    /// in fallocate, and whoever waits for its discards cannot be killed.
+    /// Creates an ext4 whose image is on an XFS of its own; while that is frozen, the loop device
+    /// waits in fallocate, and whoever waits for its discards cannot be killed.
     fn nested() -> Option<Self> {
         if !is_root() {
             return None;
@@ -86,7 +86,7 @@ impl Rig {
         State::open(below("state"), below("run")).unwrap()
     }
 
-    /// A pass of one step in a process of its own, and its child.
+    /// Starts a pass of one step in a separate process; also returns its child.
     fn pass(&self) -> (Process, u32) {
         let path = |name: &str| self.directory.path().join(name).display().to_string();
         let mut parent = Process::start(&[
@@ -114,7 +114,7 @@ fn start(target: &Target, stop: &Stop) -> Child {
 }
 
 #[test]
-fn free_space_is_given_back_and_the_mount_is_not_held() {
+fn free_space_is_discarded_and_the_mount_not_held() {
     for fs_type in ["ext4", "xfs", "btrfs"] {
         let Some(rig) = Rig::new(fs_type) else { return };
         assert!(rig.target.identity.uuid.is_some(), "{fs_type}");
@@ -123,7 +123,7 @@ fn free_space_is_given_back_and_the_mount_is_not_held() {
         let trimmed = child.trim(ByteRange::WHOLE, 0).unwrap();
         assert!(trimmed.reported_len_bytes >= GARBAGE_BYTES, "{fs_type}");
         until(&format!("the image of {fs_type} shrinks"), || {
-            // XFS frees what was deleted in the background.
+            // XFS frees deleted space in the background.
             child.trim(ByteRange::WHOLE, 0).unwrap();
             rig.device.stored_bytes() + GARBAGE_BYTES / 10 * 9 < before
         });
@@ -139,7 +139,7 @@ fn free_space_is_given_back_and_the_mount_is_not_held() {
             error.to_string().contains("nothing is mounted there now"),
             "{error}"
         );
-        // The same process goes on when it is back.
+        // The same process continues when the filesystem is back.
         let _mounted = Mounted::mount(&rig.device.device, &rig.target.mount_point);
         match child.trim(ByteRange::WHOLE, 0) {
             Ok(_) => {}
@@ -153,7 +153,7 @@ fn free_space_is_given_back_and_the_mount_is_not_held() {
 }
 
 #[test]
-fn what_is_there_instead_is_told() {
+fn error_names_what_is_mounted_instead() {
     let Some(rig) = Rig::new("ext4") else { return };
     let (target, device) = (&rig.target, &rig.device.device);
     let mount_point = &target.mount_point;
@@ -208,7 +208,7 @@ fn a_lazily_unmounted_filesystem_is_gone() {
 }
 
 #[test]
-fn the_kernels_refusal_is_passed_on() {
+fn kernel_errors_are_passed_on() {
     if !is_root() {
         return;
     }
@@ -226,7 +226,7 @@ fn the_kernels_refusal_is_passed_on() {
 }
 
 #[test]
-fn a_killed_child_is_told_and_replaced() {
+fn killed_child_is_reported_and_replaced() {
     let Some(rig) = Rig::new("ext4") else { return };
     let mut child = start(&rig.target, &Stop::default());
     child.trim(ByteRange::WHOLE, 0).unwrap();
@@ -246,7 +246,7 @@ fn a_killed_child_is_told_and_replaced() {
 }
 
 #[test]
-fn a_stop_ends_even_a_child_that_does_not_hear() {
+fn stop_ends_even_an_unresponsive_child() {
     let Some(rig) = Rig::new("ext4") else { return };
     let stop = Stop::default();
     let mut child = start(&rig.target, &stop);
@@ -263,14 +263,14 @@ fn a_stop_ends_even_a_child_that_does_not_hear() {
     assert!(matches!(error, TrimError::Stopped), "{error}");
     assert!(!is_alive(pid));
     stopper.join().unwrap();
-    // A stop is a stop: no other child is started.
+    // After a stop no other child is started.
     let error = child.trim(ByteRange::WHOLE, 0).unwrap_err();
     assert!(matches!(error, TrimError::Stopped), "{error}");
     assert_eq!(child.pid(), None);
 }
 
-/// A limit on discards, through the first version of control groups; `None` where the host has not
-/// got it. It is for the processes that are put in.
+/// A limit on discards, using version 1 control groups; `None` if the host does not have them. It
+/// applies to the processes that are put into the group.
 struct Throttle(std::path::PathBuf);
 
 impl Throttle {
@@ -328,7 +328,7 @@ fn a_stop_ends_the_call_in_the_middle() {
     };
     let stop = Stop::default();
     let mut child = start(&target, &stop);
-    // The child is started by a call that finds nothing of that length.
+    // Start the child by a call that finds nothing of that length.
     child.trim(ByteRange::WHOLE, 1 << 40).unwrap_err();
     let pid = child.pid().unwrap();
     throttle.put_in(pid);
@@ -356,7 +356,8 @@ fn a_stop_ends_the_call_in_the_middle() {
     assert!(done < 200, "all of it was trimmed: {done} discards");
 }
 
-/// For good: discards of what was never written are quick on a frozen filesystem as well.
+/// Waits until the process waits permanently: discards of space that was never written are quick
+/// even on a frozen filesystem.
 fn until_it_waits(pid: u32) {
     let mut in_a_row = 0;
     until("it waits for the drive", || {
@@ -377,7 +378,7 @@ fn lock(state: &State, target: &Target) -> Result<trim::state::Locks, StateError
 }
 
 #[test]
-fn a_child_that_waits_for_the_drive_is_left_with_its_locks() {
+fn child_waiting_for_the_drive_keeps_its_locks() {
     let Some(rig) = Rig::nested() else { return };
     let (target, state) = (&rig.target, rig.state());
     let locks = lock(&state, target).unwrap();
@@ -399,7 +400,7 @@ fn a_child_that_waits_for_the_drive_is_left_with_its_locks() {
     };
     assert_eq!(stuck, pid);
     stopper.join().unwrap();
-    // Asked again it is still stuck, and says so at once.
+    // The next call finds it still stuck and returns at once.
     let error = child.trim(ByteRange::WHOLE, 0).unwrap_err();
     assert!(matches!(error, TrimError::Stuck { .. }), "{error}");
     drop(child);
@@ -421,7 +422,8 @@ fn a_child_that_waits_for_the_drive_is_left_with_its_locks() {
     until("its locks are free", || lock(&state, target).is_ok());
 }
 
-/// As above, and then the parent is killed: the lock's taker is dead, and its heir is found.
+/// As above, but then the parent is killed: the process that took the lock is dead, and the one
+/// that inherited it is found.
 #[test]
 fn a_stuck_child_outlives_its_parent_and_is_named() {
     let Some(rig) = Rig::nested() else { return };
@@ -441,7 +443,7 @@ fn a_stuck_child_outlives_its_parent_and_is_named() {
         StateError::Busy { pid, .. } => assert_eq!(pid, child),
         error => panic!("{error}"),
     }
-    // Nobody is there to be cancelled; the checkpoint could be dropped.
+    // There is no process to cancel; the checkpoint could be dropped.
     assert!(!state.cancel(&key).unwrap());
     drop(frozen);
     until("the child is gone", || !is_alive(child));
@@ -457,8 +459,9 @@ fn an_idle_child_dies_with_its_parent() {
     rig.mounted.unmount();
 }
 
-/// Runs the child's command in a shell, `exec "$0" fitrim` at the end of it, lets it answer once and
-/// gives its masks of ignored, caught and blocked signals; then SIGTERM must end it.
+/// Runs the child's command in a shell, with `exec "$0" fitrim` at the end of `script`, waits for
+/// its first answer and returns its masks of ignored, caught and blocked signals; then SIGTERM must
+/// end it.
 fn masks_under(script: &str) -> [u64; 3] {
     let target = Target::identify("/proc".into(), "proc", "proc".into()).unwrap();
     let helper = ["sh", "-c", script]
@@ -487,16 +490,16 @@ fn assert_deadly([ignored, caught, blocked]: [u64; 3], script: &str) {
     assert_eq!(blocked, 0, "{script}");
 }
 
-/// A background job of a shell ignores SIGINT, `nohup` SIGHUP, and exec keeps it that way.
+/// A background job of a shell ignores SIGINT, `nohup` SIGHUP, and exec preserves that.
 #[test]
-fn ignored_signals_are_set_right() {
+fn ignored_signals_are_reset() {
     let script = "trap '' HUP INT QUIT TERM; exec \"$0\" fitrim";
     assert_deadly(masks_under(script), script);
 }
 
-/// The mask outlives exec as well.
+/// The mask survives exec as well.
 #[test]
-fn blocked_signals_are_set_right() {
+fn blocked_signals_are_unblocked() {
     let block = "env --block-signal=HUP,INT,QUIT,TERM,USR1";
     let is_known = std::process::Command::new("sh")
         .args([
@@ -517,7 +520,7 @@ fn blocked_signals_are_set_right() {
 }
 
 #[test]
-fn helpers_that_are_none_are_told() {
+fn invalid_helpers_are_reported() {
     let target = Target::identify("/proc".into(), "proc", "proc".into()).unwrap();
     let outcome = |helper: &[&str]| {
         let helper = helper.iter().map(OsString::from).collect();
@@ -540,9 +543,9 @@ fn helpers_that_are_none_are_told() {
     );
 }
 
-/// By hand it is of no use, and harmless.
+/// Started by hand it is useless but harmless.
 #[test]
-fn stdin_must_be_the_parents_socket() {
+fn stdin_must_be_the_parent_socket() {
     let output = std::process::Command::new(helper())
         .arg("fitrim")
         .stdin(std::process::Stdio::null())

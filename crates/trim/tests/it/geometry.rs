@@ -1,5 +1,5 @@
-//! Walks of real filesystems, whose free space lies in thousands of pieces, against fstrim: what
-//! the image behind the loop device still stores is the measure.
+//! Walks of real filesystems with fragmented free space, compared with fstrim: the measure is how
+//! much the image behind the loop device still stores.
 
 use crate::support::{Loop, Mounted, is_root, run};
 use std::path::Path;
@@ -18,7 +18,7 @@ const BUDGET: StepBudget = StepBudget {
     free_extents: 100,
 };
 
-/// Numbers without a pattern that a filesystem's layout could share (SplitMix64).
+/// Random numbers, so that no pattern matches the filesystem's layout (SplitMix64).
 struct Random(u64);
 
 impl Random {
@@ -60,13 +60,13 @@ fn sync(path: &Path) {
     run("sync", &["-f", path.to_str().unwrap()]);
 }
 
-/// Btrfs discards what is freed by itself, a while later, which would be counted here.
+/// Turns off Btrfs' own delayed discards, which would be counted here.
 fn only_when_asked(mounted: &Mounted) {
     let path = mounted.mount_point.to_str().unwrap();
     run("mount", &["-o", "remount,nodiscard", path]);
 }
 
-/// Requests in flight, and bytes discarded on a loop device.
+/// Returns requests in flight, and bytes discarded on a loop device.
 fn discards(device: &Loop) -> (u64, u64) {
     let text = std::fs::read_to_string(device.sysfs("stat")).unwrap();
     let fields: Vec<u64> = text
@@ -76,7 +76,7 @@ fn discards(device: &Loop) -> (u64, u64) {
     (fields[8], fields[13] * 512)
 }
 
-/// FITRIM of XFS returns before its discards are done.
+/// Waits for discards, because FITRIM of XFS returns before they are done.
 fn settle(device: &Loop) -> u64 {
     let (mut last, mut quiet) = (0, 0);
     while quiet < 4 {
@@ -105,7 +105,7 @@ fn rig(fs_type: &str, size_bytes: u64) -> Rig {
     let mount_point = directory.path().join("mnt");
     let mounted = Mounted::make(fs_type, &device.device, &mount_point);
     fragment(&mounted, size_bytes);
-    // Mounted anew: what was freed is committed, and Btrfs' allocator holds nothing aside.
+    // Remounted, so that freed space is committed and Btrfs' allocator holds nothing back.
     mounted.unmount();
     let mounted = Mounted::mount(&device.device, &mount_point);
     if fs_type == "btrfs" {
@@ -127,7 +127,7 @@ impl Rig {
         Child::new(command, self.target.clone(), Vec::new(), Stop::default())
     }
 
-    /// Walks, and starts anew from the cursor after every `steps_a_session` steps.
+    /// Walks, starting over from the cursor after every `steps_a_session` steps.
     fn trim(&self, budget: StepBudget, steps_a_session: u64) -> Passed {
         let mut child = self.trimmer();
         let mut passed = Passed::default();
@@ -168,12 +168,12 @@ struct Passed {
     steps: u64,
     free_bytes: u64,
     discarded_bytes: u64,
-    /// Most that one step discarded that was not said to be unsplittable.
+    /// The most that one step discarded, among those not marked as unsplittable.
     largest_bytes: u64,
 }
 
 #[test]
-fn xfs_is_freed_completely_where_fstrim_leaves_extents() {
+fn xfs_is_discarded_completely_unlike_with_fstrim() {
     if !is_root() {
         return;
     }
@@ -206,7 +206,7 @@ fn xfs_is_freed_completely_where_fstrim_leaves_extents() {
 }
 
 #[test]
-fn a_walk_that_is_resumed_after_every_step_frees_as_much() {
+fn walk_resumed_after_every_step_discards_as_much() {
     if !is_root() {
         return;
     }
@@ -225,7 +225,7 @@ fn a_walk_that_is_resumed_after_every_step_frees_as_much() {
 }
 
 #[test]
-fn ext4_is_freed_as_by_fstrim_and_remembers_it() {
+fn ext4_is_discarded_as_by_fstrim_and_remembers_it() {
     if !is_root() {
         return;
     }
@@ -249,7 +249,7 @@ fn ext4_is_freed_as_by_fstrim_and_remembers_it() {
 
 /// Groups of 1 KiB blocks begin at block 1.
 #[test]
-fn ext4_of_small_blocks_and_of_large_clusters() {
+fn ext4_with_small_blocks_and_with_large_clusters() {
     if !is_root() {
         return;
     }
@@ -290,7 +290,7 @@ fn ext4_of_small_blocks_and_of_large_clusters() {
 }
 
 #[test]
-fn btrfs_discards_unallocated_space_in_the_step_that_says_so_and_only_there() {
+fn btrfs_discards_unallocated_space_only_in_its_own_step() {
     if !is_root() {
         return;
     }
@@ -321,7 +321,7 @@ fn btrfs_discards_unallocated_space_in_the_step_that_says_so_and_only_there() {
         "all of it, and no block group"
     );
     assert_eq!(first, unallocated);
-    // A later session announces it again: the filesystem may have been mounted anew since, and then
+    // A later session announces it again: the filesystem may have been remounted since, and then
     // whatever step comes first trims it.
     let mut resumed = rig.walk(walk.cursor());
     let again = resumed.next_step(BUDGET).unwrap().unwrap();

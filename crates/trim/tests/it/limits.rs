@@ -1,4 +1,4 @@
-//! Limits of real loop devices, lowered and put back whatever is killed.
+//! Limits of real loop devices, lowered and restored whatever is killed.
 
 use crate::support::{Loop, Process, children_of, helper, is_alive, is_root, signal, until};
 use rustix::process::Signal;
@@ -15,7 +15,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// `None` without root.
+    /// Returns `None` without root.
     fn new() -> Option<Self> {
         if !is_root() {
             return None;
@@ -56,7 +56,7 @@ impl Bench {
         Guard::lower(&self.state(), Path::new(SYSFS), devices, bytes, guardian)
     }
 
-    /// A process that has lowered the limit to 1 MiB, and its guardian.
+    /// Starts a process that has lowered the limit to 1 MiB; also returns its guardian.
     fn owner(&self) -> (Process, u32) {
         let mut owner = Process::start(&[
             "lower",
@@ -72,7 +72,7 @@ impl Bench {
         (owner, children[0])
     }
 
-    /// A limit of 1 MiB whose owner and guardian were killed.
+    /// Leaves a limit of 1 MiB whose owner and guardian were killed.
     fn leave_lowered(&self) {
         let (mut owner, guardian) = self.owner();
         kill(guardian);
@@ -95,14 +95,14 @@ impl Bench {
     }
 }
 
-/// As `kill -9` does, and until it is dead.
+/// Kills a process as `kill -9` does, and waits until it is dead.
 fn kill(pid: u32) {
     signal(pid, Signal::KILL);
     until("it is dead", || !is_alive(pid));
 }
 
 #[test]
-fn lowered_and_put_back() {
+fn limits_are_lowered_and_restored() {
     let Some(bench) = Bench::new() else { return };
     let before = bench.device.discard_max_bytes();
     let highest = bench.device.highest_limit();
@@ -114,7 +114,7 @@ fn lowered_and_put_back() {
     assert_eq!(lowered.old_bytes, before);
     assert_eq!(lowered.restorable_bytes, highest);
     assert_eq!(bench.journals(), 1);
-    // A living owner's journal is its own.
+    // The journal of a living owner is left alone.
     assert_eq!(bench.leftovers(), []);
     assert_eq!(bench.device.discard_max_bytes(), 16 * MIB);
     let restored = guard.restore().unwrap();
@@ -130,7 +130,7 @@ fn lowered_and_put_back() {
     assert_eq!(restored[0].1, expected);
     assert_eq!(bench.journals(), 0);
 
-    // From a value that can be written it comes back exactly.
+    // A value that can be written is restored exactly.
     let guard = bench.lower(MIB);
     assert_eq!(guard.restore().unwrap()[0].1, Restored::Restored);
     assert_eq!(bench.device.discard_max_bytes(), highest);
@@ -148,7 +148,7 @@ fn the_guardian_restores_when_the_pass_is_killed() {
     let Some(bench) = Bench::new() else { return };
     let highest = bench.device.highest_limit();
     let (mut owner, guardian) = bench.owner();
-    // What ends the pass does not end its guardian.
+    // Signals that end the pass do not end its guardian.
     for number in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
         signal(guardian, number);
     }
@@ -164,7 +164,7 @@ fn the_guardian_restores_when_the_pass_is_killed() {
 }
 
 #[test]
-fn the_next_start_restores_when_both_are_killed() {
+fn next_start_restores_when_both_are_killed() {
     let Some(bench) = Bench::new() else { return };
     let highest = bench.device.highest_limit();
     bench.leave_lowered();
@@ -177,7 +177,7 @@ fn the_next_start_restores_when_both_are_killed() {
 }
 
 #[test]
-fn lowering_again_restores_what_was_left_first() {
+fn lowering_again_restores_leftovers_first() {
     let Some(bench) = Bench::new() else { return };
     let highest = bench.device.highest_limit();
     bench.leave_lowered();
@@ -189,7 +189,7 @@ fn lowering_again_restores_what_was_left_first() {
 }
 
 #[test]
-fn what_a_living_pass_lowered_is_no_old_value() {
+fn limit_lowered_by_a_running_pass_is_not_an_old_value() {
     let Some(bench) = Bench::new() else { return };
     let (owner, _) = bench.owner();
     let error = bench
@@ -225,13 +225,13 @@ fn a_dead_guardian_is_replaced() {
     guard.keep_guarded().unwrap();
     let second = guardian().expect("another guardian");
     assert_ne!(first, second);
-    // With no guardian at all the pass does it itself.
+    // Without any guardian the pass restores the limit itself.
     kill(second);
     assert_eq!(guard.restore().unwrap().len(), 1);
     assert_eq!(bench.device.discard_max_bytes(), highest);
 }
 
-/// Children of this process's other threads: tests run in threads.
+/// Children of this process's other threads, because tests run in threads.
 fn tasks() -> Vec<u32> {
     std::fs::read_dir("/proc/self/task")
         .unwrap()
@@ -246,7 +246,7 @@ fn tasks() -> Vec<u32> {
 }
 
 #[test]
-fn what_others_have_changed_is_left_alone() {
+fn values_changed_by_others_are_left_alone() {
     let Some(bench) = Bench::new() else { return };
     let path = bench.device.sysfs("queue/discard_max_bytes");
     let guard = bench.lower(MIB);
@@ -262,9 +262,9 @@ fn what_others_have_changed_is_left_alone() {
     assert_eq!(bench.journals(), 0);
 }
 
-/// Another drive in the same queue: it keeps no limit that was meant for its predecessor.
+/// Another drive in the same queue does not keep a limit that was meant for its predecessor.
 #[test]
-fn a_loop_device_that_is_attached_anew_gets_its_limit_back() {
+fn reattached_loop_device_gets_its_limit_back() {
     let Some(bench) = Bench::new() else { return };
     if !bench.device.sysfs("diskseq").exists() {
         eprintln!("skipped: no diskseq before kernel 5.15");

@@ -1,4 +1,4 @@
-//! What only real filesystems, devices and processes can show.
+//! Tests that need real filesystems, devices and processes.
 
 mod child;
 mod geometry;

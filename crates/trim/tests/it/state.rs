@@ -1,4 +1,4 @@
-//! State directory and locks between processes, and on a full disk.
+//! State directory and locks across processes, and on a full disk.
 
 use crate::support::{Process, is_root, run};
 use facts::host::DeviceNumber;
@@ -51,7 +51,7 @@ fn hold(directory: &Path) -> Process {
 }
 
 #[test]
-fn another_process_is_named_and_its_death_frees_the_lock() {
+fn lock_holder_is_named_and_its_death_frees_the_lock() {
     let directory = tempfile::tempdir().unwrap();
     let mut holder = hold(directory.path());
     let (state, run) = directories(directory.path());
@@ -76,7 +76,7 @@ fn another_process_is_named_and_its_death_frees_the_lock() {
 }
 
 #[test]
-fn a_running_pass_is_cancelled_and_a_sleeping_one_is_forgotten() {
+fn running_pass_is_cancelled_and_stopped_pass_is_forgotten() {
     let directory = tempfile::tempdir().unwrap();
     let mut holder = hold(directory.path());
     let (state, run) = directories(directory.path());
@@ -85,7 +85,7 @@ fn a_running_pass_is_cancelled_and_a_sleeping_one_is_forgotten() {
     assert!(state.cancel(UUID).unwrap());
     assert_eq!(holder.line(), "cancelled true");
     holder.wait();
-    // It was asked of that process, not of this one, and the next pass is another.
+    // The request was meant for that process, not for this one, nor for the next pass.
     assert!(!state.cancel_requested(UUID));
     let locks = state.lock(&identity(), &[]).unwrap();
     assert!(!state.cancel_requested(UUID));
@@ -96,7 +96,7 @@ fn a_running_pass_is_cancelled_and_a_sleeping_one_is_forgotten() {
 }
 
 #[test]
-fn a_signal_that_is_no_cancel_is_not_taken_for_one() {
+fn signal_alone_is_not_a_cancel() {
     let directory = tempfile::tempdir().unwrap();
     let mut holder = hold(directory.path());
     crate::support::signal(holder.pid(), rustix::process::Signal::TERM);
@@ -112,7 +112,7 @@ impl Drop for Unmount<'_> {
 }
 
 #[test]
-fn on_a_full_disk_the_old_checkpoint_stands() {
+fn full_disk_keeps_the_old_checkpoint() {
     if !is_root() {
         return;
     }
@@ -129,7 +129,7 @@ fn on_a_full_disk_the_old_checkpoint_stands() {
     let state = State::open(state_dir.clone(), directory.path().join("run")).unwrap();
     state.save(&checkpoint(1)).unwrap();
     state.audit(&serde_json::json!({"pass": 1})).unwrap();
-    // A line that fits in what is left of its page would still be taken: fill that as well.
+    // A line that fits into the rest of its page would still be accepted, so fill that as well.
     let filler = small.join("filler");
     assert!(std::fs::write(&filler, vec![0; 1 << 20]).is_err());
     let log = state_dir.join("audit.jsonl");

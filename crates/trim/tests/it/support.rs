@@ -1,4 +1,5 @@
-//! Loop devices, filesystems and processes that a test makes and that are gone when it ends.
+//! Loop devices, filesystems and processes that a test creates and that are cleaned up when it
+//! ends.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::MetadataExt;
@@ -7,7 +8,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Loop devices and mounts need root. Says so where it is missing; the caller returns then.
+/// Returns whether the test runs as root, which loop devices and mounts need; if not, prints that
+/// the test is skipped.
 pub fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
@@ -16,7 +18,7 @@ pub fn is_root() -> bool {
     is_root
 }
 
-/// Runs a command that must succeed, and gives its output.
+/// Runs a command that must succeed, and returns its output.
 pub fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program)
         .args(arguments)
@@ -30,7 +32,7 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// Waits for something that is going to happen.
+/// Waits until a condition holds.
 pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
     let start = Instant::now();
     while !happened() {
@@ -39,14 +41,15 @@ pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
-/// The example program with the processes that tests start: built by `cargo test` beside them.
+/// Returns the example program with the processes that tests start, built by `cargo test` beside
+/// them.
 pub fn helper() -> &'static Path {
     static HELPER: OnceLock<PathBuf> = OnceLock::new();
     HELPER.get_or_init(|| {
         let test = std::env::current_exe().expect("the test's own path");
         let directory = test.parent().and_then(Path::parent).expect("target/debug");
         let helper = directory.join("examples/trim_helper");
-        // `cargo test --test it` builds no examples, and leaves old ones.
+        // `cargo test --test it` does not build examples, and leaves old ones.
         if let Some(cargo) = std::env::var_os("CARGO") {
             let built = Command::new(cargo)
                 .args(["build", "--quiet", "--package", "trim"])
@@ -76,7 +79,8 @@ impl Loop {
         device
     }
 
-    /// The highest limit that the kernel takes: a multiple of the granularity below 4 GiB.
+    /// Returns the highest limit that the kernel accepts: a multiple of the granularity below 4
+    /// GiB.
     pub fn highest_limit(&self) -> u64 {
         let granularity = self.number("queue/discard_granularity").max(512);
         let hw = self.number("queue/discard_max_hw_bytes");
@@ -104,7 +108,7 @@ impl Loop {
         Self::attach(&image)
     }
 
-    /// `loop7`
+    /// Returns the kernel name, such as `loop7`.
     pub fn kernel_name(&self) -> &str {
         self.device.trim_start_matches("/dev/")
     }
@@ -119,14 +123,14 @@ impl Loop {
         self.number("queue/discard_max_bytes")
     }
 
-    /// What the image still occupies.
+    /// Returns how much space the image still occupies.
     pub fn stored_bytes(&self) -> u64 {
         std::fs::metadata(&self.image).unwrap().blocks() * 512
     }
 }
 
 impl Drop for Loop {
-    /// A limit outlives the detaching: the next user of the device must not find this test's.
+    /// Resets the limit, which survives detaching: the next user of the device must not inherit it.
     fn drop(&mut self) {
         self.reset_limit();
         let _ = Command::new("losetup").args(["-d", &self.device]).status();
@@ -140,7 +144,7 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Nothing is discarded while it is made.
+    /// Creates and mounts a filesystem without discarding anything.
     pub fn make(fs_type: &str, device: &str, mount_point: &Path) -> Self {
         match fs_type {
             "ext4" => run("mkfs.ext4", &["-q", "-F", "-E", "nodiscard", device]),
@@ -160,13 +164,13 @@ impl Mounted {
         }
     }
 
-    /// Fails the test where it is busy.
+    /// Unmounts it; fails the test if it is busy.
     pub fn unmount(self) {
         run("umount", &[self.mount_point.to_str().unwrap()]);
         std::mem::forget(self);
     }
 
-    /// Writes a file, and deletes it again: space that is free and still stored below.
+    /// Writes a file and deletes it again, which leaves free space that is still stored below.
     pub fn make_free_space(&self, len_bytes: usize) {
         let path = self.mount_point.join("garbage");
         std::fs::write(&path, vec![0xA5; len_bytes]).expect("a file");
@@ -208,7 +212,7 @@ impl Drop for Frozen {
     }
 }
 
-/// One of the helper's processes; killed at the end.
+/// One of the helper's processes; killed when dropped.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -237,20 +241,20 @@ impl Process {
         self.child.id()
     }
 
-    /// The next line that it says; empty at its end.
+    /// Returns its next line of output; empty at its end.
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.stdout.read_line(&mut line).expect("its stdout");
         line.trim_end().to_owned()
     }
 
-    /// Writes it a line.
+    /// Writes a line to it.
     pub fn say(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().expect("its stdin");
         writeln!(stdin, "{line}").expect("its stdin");
     }
 
-    /// As `kill -9` does.
+    /// Kills it as `kill -9` does.
     pub fn kill(&mut self) {
         self.child.kill().expect("kill");
         self.child.wait().expect("wait");
@@ -275,7 +279,7 @@ pub fn signal(pid: u32, signal: rustix::process::Signal) {
     rustix::process::kill_process(pid, signal).expect("a process to send a signal to");
 }
 
-/// It runs: not gone, and no zombie.
+/// Returns whether a process is running: neither gone nor a zombie.
 pub fn is_alive(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
         !stat
@@ -287,7 +291,7 @@ pub fn is_alive(pid: u32) -> bool {
     })
 }
 
-/// Processes whose parent is this one.
+/// Returns the processes whose parent is this one.
 pub fn children_of(pid: u32) -> Vec<u32> {
     std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))
         .unwrap_or_default()

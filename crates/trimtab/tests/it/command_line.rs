@@ -222,7 +222,7 @@ fn completions_and_man_pages_are_made() {
     for shell in ["bash", "zsh", "fish"] {
         let output = run(&["completions", shell]);
         assert!(
-            output.status.success() && stdout(&output).contains("trimtab"),
+            output.status.success() && stdout(&output).contains("TRIM007"),
             "{shell}"
         );
     }

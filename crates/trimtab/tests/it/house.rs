@@ -112,7 +112,7 @@ fn files_of_a_crate_go_one_way_and_only_page_and_report_render() {
     for name in &crates {
         let report = house::measure_crate(&checkout, name).unwrap();
         for (what, option, count) in [
-            ("files in circles", "--circles", report.files_in_circles()),
+            ("files in circles", "--circles", report.files_in_cycles()),
             (
                 "files that render",
                 "--rendering",

@@ -1,4 +1,4 @@
-//! Logs of made-up hosts.
+//! Tests with the logs of made-up hosts.
 
 use super::*;
 use crate::source::{self, Stat};
@@ -6,14 +6,15 @@ use std::collections::BTreeMap;
 
 mod hosts;
 
-/// `Nov  2 06:47:01 h CRON[2]: (root) CMD (/sbin/fstrim -a)` and a line end, by gzip.
+/// `Nov  2 06:47:01 h CRON[2]: (root) CMD (/sbin/fstrim -a)` and a line ending, compressed by gzip.
 const PACKED: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xf3\xcb\x2f\x53\x50\x30\x52\x30\x30\xb3\x32\x31\xb7\x32\x30\x54\xc8\x50\x70\x0e\xf2\xf7\x8b\x36\x8a\xb5\x52\xd0\x28\xca\xcf\x2f\xd1\x54\x70\xf6\x75\x51\xd0\xd0\x2f\x4e\xca\xcc\xd3\x4f\x2b\x2e\x29\xca\xcc\x55\xd0\x4d\xd4\xe4\x02\x00\xeb\x3b\x95\x4e\x38\x00\x00\x00";
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// A running host: files of its `var/log` with the day in November 2026 on which they were written last.
+/// A running host: files in its `var/log`, with the day in November 2026 on which they were last
+/// written.
 struct Fake {
     files: BTreeMap<&'static str, (i64, Result<Vec<u8>, Unread>)>,
     journal: Result<Vec<u8>, Unread>,
@@ -115,7 +116,7 @@ fn of_host(
     super::read(&host, stretch, zone, skipped)
 }
 
-/// The host with a timer of fstrim.
+/// A host with an fstrim timer.
 fn found(source: impl Source + 'static) -> Found {
     let jobs = vec![facts::host::Job {
         name: "fstrim.timer".to_owned(),
@@ -145,7 +146,8 @@ fn november() -> (Timestamp, Timestamp) {
     (at("2026-11-01T00:00:00Z"), at("2026-11-30T00:00:00Z"))
 }
 
-/// Sources with their first and last day and number of runs, and what is told of the skipped.
+/// Returns the sources with their first and last day and number of runs, and the messages about
+/// skipped ones.
 fn read_of(found: &Found) -> (Vec<String>, Vec<String>) {
     let mut skipped = Vec::new();
     let logs = of_host(found, november(), &TimeZone::UTC, &mut skipped);
@@ -181,7 +183,7 @@ fn rotations_are_one_log() {
             .file("syslog", 20, line(18) + &line(19))
             .file("syslog.1", 16, line(9) + &line(16))
             .file("syslog.2.gz", 2, PACKED)
-            // Written last before there were samples.
+            // Last written before the first sample.
             .file("syslog.3.gz", -6, "not looked at")
             .file("cron-20261115", 15, line(9) + &line(12))
             .file("cron-20261108", 8, line(5) + &line(8))
@@ -202,7 +204,7 @@ fn rotations_are_one_log() {
 }
 
 #[test]
-fn a_file_that_is_missing_ends_a_log() {
+fn a_missing_file_splits_a_log() {
     let whole = Fake::new()
         .file("syslog", 20, line(18))
         .file("syslog.2", 9, line(5));
@@ -225,7 +227,7 @@ fn a_file_that_is_missing_ends_a_log() {
 }
 
 #[test]
-fn a_compression_that_is_not_read_ends_a_log() {
+fn an_unsupported_compression_splits_a_log() {
     let (logs, skipped) = read(
         Fake::new()
             .file("cron", 20, line(16) + &line(19))
@@ -251,7 +253,7 @@ fn a_compression_that_is_not_read_ends_a_log() {
             "var/log/syslog.1.zst: .zst is not read"
         ]
     );
-    // The lines alone tell of no hole.
+    // The lines alone do not reveal the gap.
     let (logs, _) = read(
         Fake::new()
             .file("cron-20261110", 10, line(10))
@@ -262,7 +264,7 @@ fn a_compression_that_is_not_read_ends_a_log() {
 }
 
 #[test]
-fn a_date_that_is_missing_ends_a_log() {
+fn a_missing_date_splits_a_log() {
     let days = |from: u32, until: u32| -> String { (from..=until).map(line).collect() };
     let weeks = || {
         Fake::new()
@@ -271,7 +273,7 @@ fn a_date_that_is_missing_ends_a_log() {
     };
     let (logs, _) = read(weeks().file("cron-20261115", 15, days(9, 15)));
     assert_eq!(logs, ["var/log/cron 09-25 17 of 3"]);
-    // That of the 15th.
+    // The file of the 15th is missing.
     let (logs, _) = read(weeks().file("cron-20261108", 8, days(2, 8)));
     assert_eq!(
         logs,
@@ -280,14 +282,14 @@ fn a_date_that_is_missing_ends_a_log() {
             "var/log/cron-20261108 02-08 7 of 1"
         ]
     );
-    // That of the 22nd.
+    // The file of the 22nd is missing.
     let (logs, _) = read(Fake::new().file("cron", 25, days(23, 25)).file(
         "cron-20261115",
         15,
         days(9, 15),
     ));
     assert_eq!(logs.len(), 2, "{logs:?}");
-    // A log that is rotated every night, with a line a night.
+    // A log that is rotated every night, with one line per night.
     let nights = Fake::new()
         .file("cron", 10, line(10))
         .file("cron-20261110", 9, line(9));
@@ -296,7 +298,7 @@ fn a_date_that_is_missing_ends_a_log() {
 }
 
 #[test]
-fn times_of_a_copy_leave_nothing_out() {
+fn copied_files_are_all_read() {
     // All of them were written after the samples, when they were copied.
     let stretch = (at("2026-11-01T00:00:00Z"), at("2026-11-19T00:00:00Z"));
     for days in [[25, 25, 25], [23, 24, 25], [25, 24, 25]] {
@@ -311,7 +313,7 @@ fn times_of_a_copy_leave_nothing_out() {
 }
 
 #[test]
-fn files_after_the_samples_are_left_alone() {
+fn files_after_the_samples_are_not_read() {
     let fake = Fake::new()
         .unread("syslog", Unread::Failed("never asked".to_owned()))
         .file("syslog.1", 16, line(12))
@@ -324,7 +326,7 @@ fn files_after_the_samples_are_left_alone() {
 }
 
 #[test]
-fn what_is_no_log_is_told_and_no_more() {
+fn files_that_are_not_logs_are_reported_without_their_text() {
     let (logs, skipped) = read(
         Fake::new()
             .file("syslog", 20, "")
@@ -337,7 +339,7 @@ fn what_is_no_log_is_told_and_no_more() {
                 Unread::Failed("not a regular file".to_owned()),
             ),
     );
-    // An empty file after a rotation is no hole.
+    // An empty file after a rotation is not a gap.
     assert_eq!(logs, ["var/log/syslog.1 09-09 1 of 1"]);
     assert_eq!(skipped.len(), 5, "{skipped:?}");
     for (told, expected) in skipped.iter().zip([
@@ -353,7 +355,7 @@ fn what_is_no_log_is_told_and_no_more() {
 }
 
 #[test]
-fn a_line_with_bytes_that_are_no_text_counts_all_the_same() {
+fn a_line_with_invalid_utf_8_counts() {
     let mut bytes = b"Nov 18 06:47:01 h x: caf\xe9 \xff\n".to_vec();
     bytes.extend(line(19).bytes());
     bytes.push(0xe2);
@@ -363,7 +365,7 @@ fn a_line_with_bytes_that_are_no_text_counts_all_the_same() {
 }
 
 #[test]
-fn of_a_long_log_the_newest_lines_are_read() {
+fn the_newest_lines_of_a_long_log_are_read() {
     let directory = tempfile::tempdir().unwrap();
     let logs = directory.path().join("var/log");
     std::fs::create_dir_all(&logs).unwrap();
@@ -379,7 +381,7 @@ fn of_a_long_log_the_newest_lines_are_read() {
     let source = source::Directory::new(directory.path().to_path_buf());
     let (since, until) = november();
     let mut skipped = Vec::new();
-    let mut reading = Reading {
+    let mut reader = LogReader {
         source: &source,
         zone: &TimeZone::UTC,
         since,
@@ -388,19 +390,20 @@ fn of_a_long_log_the_newest_lines_are_read() {
         logs: Vec::new(),
         skipped: &mut skipped,
     };
-    reading.syslog();
-    assert_eq!(reading.logs.len(), 1);
-    assert_eq!(reading.logs[0].from, at("2026-11-09T06:47:01Z"));
-    assert_eq!(reading.logs[0].count(), 3);
+    reader.syslog();
+    assert_eq!(reader.logs.len(), 1);
+    assert_eq!(reader.logs[0].from, at("2026-11-09T06:47:01Z"));
+    assert_eq!(reader.logs[0].count(), 3);
     let told: Vec<&str> = skipped.iter().map(|one| one.what.as_str()).collect();
     assert_eq!(told, ["var/log/syslog.1", "var/log/syslog.2"]);
 }
 
-/// The names of logs that are read within some bytes, and what is told of the others.
+/// Returns the names of the logs that are read within a number of bytes, and the messages about the
+/// others.
 fn read_within(fake: &Fake, bytes: usize) -> (Vec<String>, Vec<String>) {
     let (since, until) = november();
     let mut skipped = Vec::new();
-    let mut reading = Reading {
+    let mut reader = LogReader {
         source: fake,
         zone: &TimeZone::UTC,
         since,
@@ -409,14 +412,14 @@ fn read_within(fake: &Fake, bytes: usize) -> (Vec<String>, Vec<String>) {
         logs: Vec::new(),
         skipped: &mut skipped,
     };
-    reading.syslog();
-    let logs = reading.logs.iter().map(|log| log.source.clone()).collect();
+    reader.syslog();
+    let logs = reader.logs.iter().map(|log| log.source.clone()).collect();
     let told = |one: &Skipped| format!("{}: {}", one.what, one.why);
     (logs, skipped.iter().map(told).collect())
 }
 
 #[test]
-fn what_has_the_lines_of_cron_alone_is_read_first() {
+fn logs_with_only_cron_lines_are_read_first() {
     let fake = Fake::new()
         .file("syslog", 20, line(18).repeat(50))
         .file("cron", 20, line(18))
@@ -433,8 +436,8 @@ fn what_has_the_lines_of_cron_alone_is_read_first() {
 }
 
 #[test]
-fn what_is_inflated_in_vain_counts() {
-    // Its checksum is wrong, which is known at its end.
+fn unusable_decompressed_data_counts_toward_the_limit() {
+    // Its checksum is wrong, which is only known at the end.
     let mut damaged = PACKED.to_vec();
     let checksum = damaged.len() - 8;
     damaged[checksum] ^= 1;
@@ -449,7 +452,7 @@ fn what_is_inflated_in_vain_counts() {
 }
 
 #[test]
-fn what_a_tree_lacks_is_told() {
+fn missing_parts_of_a_tree_are_reported() {
     let root = tempfile::tempdir().unwrap();
     let tree = || source::Directory::new(root.path().to_path_buf());
     let skipped = || read_of(&found(tree())).1;
@@ -494,7 +497,7 @@ fn the_journal_of_the_running_host() {
         ]
     );
     assert!(skipped.is_empty(), "{skipped:?}");
-    // What is not there is told only where nothing else is.
+    // A missing journal is reported only if there is no other log.
     for answer in [Ok(""), Ok("-- No entries --\n"), Err(Unread::NotFound)] {
         let (logs, skipped) = read(Fake::new().journal(answer.clone()));
         assert!(logs.is_empty());

@@ -1,4 +1,4 @@
-//! Cron, run-parts and anacron on a host.
+//! Jobs of cron, run-parts and anacron.
 
 use super::files::{ANACRONS, Files};
 use crate::parse::crontab_jobs::{JOBS_MAX, empty_job};
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
 
-/// Directories whose scripts run-parts starts on every common distribution.
+/// Directories of scripts that run-parts runs on all common distributions.
 const DIRECTORIES: &[&str] = &[
     "etc/cron.hourly",
     "etc/cron.daily",
@@ -20,14 +20,14 @@ const DIRECTORIES: &[&str] = &[
     "etc/cron.monthly",
     "etc/cron.yearly",
 ];
-/// Directories of users' crontabs: Debian, SUSE, cronie, busybox.
+/// Directories of user crontabs: Debian, SUSE, cronie, busybox.
 const SPOOLS: &[&str] = &[
     "var/spool/cron/crontabs",
     "var/spool/cron/tabs",
     "var/spool/cron",
     "etc/crontabs",
 ];
-/// Programs that read crontabs. systemd-cron's generator makes timers of them.
+/// Programs that read crontabs. systemd-cron's generator turns them into timers.
 const DAEMONS: &[&str] = &[
     "/usr/sbin/cron",
     "/usr/sbin/crond",
@@ -37,17 +37,17 @@ const DAEMONS: &[&str] = &[
     "/usr/bin/fcron",
     "/usr/lib/systemd/system-generators/systemd-crontab-generator",
 ];
-/// More users than have crontabs on any sound host.
+/// More users than have crontabs on any real host.
 const CRONTABS_MAX: usize = 5000;
-/// More lines than start one directory on any sound host.
+/// More lines than start the same directory on any real host.
 const STARTERS_MAX: usize = 100;
 
-/// What starts a directory's scripts.
+/// What starts the scripts in a directory.
 #[derive(Debug, Default)]
 struct Starters {
     triggers: Vec<Trigger>,
     user: Option<String>,
-    /// Lines of anacrontab, and the names of their stamps.
+    /// Anacrontab lines, with the names of their timestamp files.
     anacron: Vec<(Trigger, String)>,
 }
 
@@ -60,8 +60,8 @@ struct Cron<'f, 'r, 's> {
     jobs: Vec<Job>,
 }
 
-/// Reads crontabs, run-parts directories and anacron. `cron_stopped` says why cron starts nothing,
-/// where systemd knows; `anacron_at_boot` that systemd starts anacron.
+/// Reads crontabs, run-parts directories and anacron. `cron_stopped` is why cron starts nothing, if
+/// systemd knows; `anacron_at_boot` is whether systemd starts anacron.
 pub(super) fn read(
     files: &Files<'_, '_>,
     host: &Host,
@@ -112,7 +112,8 @@ pub(super) fn read(
     cron.jobs
 }
 
-/// A job that starts anacron, not only its `-u`, which sets the stamps.
+/// Whether a job starts anacron to run jobs, rather than only `anacron -u`, which updates
+/// timestamps.
 fn starts_anacron(job: &Job) -> bool {
     job.is_active()
         && job.commands.iter().any(|command| {
@@ -130,12 +131,13 @@ fn starts_anacron(job: &Job) -> bool {
         })
 }
 
-/// When anacron last ran a job to its end. The stamp holds the day, and is written at that moment.
+/// Returns when anacron last completed a job. The timestamp file contains the date, and is written
+/// at that moment.
 fn stamp(files: &Files<'_, '_>, identifier: &str, zone: &TimeZone) -> Option<Timestamp> {
     let path = format!("var/spool/anacron/{identifier}");
     let day = anacrontab::parse_stamp(&files.text(&path)?)?;
     let midnight = day.to_zoned(zone.clone()).ok()?.timestamp();
-    // A copied file has another time; a day of any zone ends within 26 hours.
+    // A copied file has a different mtime; a day ends within 26 hours in any time zone.
     let written = files
         .reader
         .stat(&path)
@@ -145,7 +147,8 @@ fn stamp(files: &Files<'_, '_>, identifier: &str, zone: &TimeZone) -> Option<Tim
     Some(written.unwrap_or(midnight))
 }
 
-/// Directories that a command line has run-parts start; SUSE's run-crons starts the usual ones.
+/// Returns the directories that a command has run-parts run; SUSE's run-crons runs the standard
+/// ones.
 fn started_directories(found: &Found) -> Vec<String> {
     let arguments = &found.command.arguments;
     match found.command.program.as_str() {
@@ -193,12 +196,12 @@ impl Cron<'_, '_, '_> {
         }
     }
 
-    /// Whether there are more jobs than are looked at.
+    /// Whether the maximum number of jobs has been reached.
     fn is_full(&self) -> bool {
         self.jobs.len() > JOBS_MAX
     }
 
-    /// Anything that is not known to be something else.
+    /// Whether a path is a file: true unless it is known to be something else.
     fn is_file(&self, path: &str) -> bool {
         self.files
             .reader
@@ -215,7 +218,7 @@ impl Cron<'_, '_, '_> {
         self.report(&crontab.errors);
         let mut held: Vec<String> = self.stopped_by.iter().cloned().chain(ignored).collect();
         if self.debian_like {
-            // Debian's cron refuses the whole file; others skip the line.
+            // Debian's cron rejects the whole file; others skip the line.
             if let Some(line) = crontab.errors.first().and_then(|error| error.line) {
                 held.push(format!(
                     "cron ignores all of {path} because line {line} is wrong"
@@ -267,7 +270,7 @@ impl Cron<'_, '_, '_> {
                         });
                 }
             }
-            // A line that only starts directories is a trigger of their scripts, no job.
+            // A line that only starts directories is a trigger for their scripts, not a job.
             let before = found.len();
             let mut index = 0;
             found.retain(|_| {
@@ -291,8 +294,8 @@ impl Cron<'_, '_, '_> {
         }
     }
 
-    /// Lines of anacrontab that start no directory: job, trigger, identifier. Those that do are
-    /// noted at the directory.
+    /// Returns the anacrontab lines that start no directory, as job, trigger and identifier. Lines
+    /// that do are recorded with the directory.
     fn anacrontab(&mut self) -> Vec<(Job, Trigger, String)> {
         let mut jobs = Vec::new();
         let path = "etc/anacrontab";
@@ -344,7 +347,7 @@ impl Cron<'_, '_, '_> {
         jobs
     }
 
-    /// A job for each script in the directories; their indices and directories.
+    /// Adds a job for each script in the directories; returns their indices and directories.
     fn directory_jobs(&mut self) -> Vec<(usize, String)> {
         let mut owners = Vec::new();
         for (directory, starters) in &self.directories {
@@ -354,7 +357,7 @@ impl Cron<'_, '_, '_> {
                 if self.is_full() {
                     return owners;
                 }
-                // `.placeholder` and the like are on every host and nobody takes them for jobs.
+                // Every host has files such as `.placeholder`, and nobody takes them for jobs.
                 if name.starts_with('.') || !self.is_file(&path) {
                     continue;
                 }
@@ -379,8 +382,8 @@ impl Cron<'_, '_, '_> {
     }
 }
 
-/// SUSE's run-crons looks every quarter of an hour which period has passed since its stamp, so a
-/// directory has a period and no time of the day.
+/// Builds a trigger for SUSE's run-crons, which checks every quarter of an hour which periods have
+/// passed since their timestamps; so a directory has a period but no time of day.
 fn by_period(directory: &str, place: &str) -> Trigger {
     let identifier = directory.rsplit('/').next().unwrap_or_default().to_owned();
     if identifier == "cron.hourly" {

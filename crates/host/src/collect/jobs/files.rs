@@ -1,5 +1,5 @@
-//! What jobs need to know of a host's files: whether a guard's file is there, and what is in a
-//! script that a job calls.
+//! File lookups for jobs: whether the file that a guard tests exists, and what is in a script that
+//! a job calls.
 
 use crate::parse::shell::programs;
 use crate::parse::shell::script::{self, Found, Origin, SCRIPT_BYTES_MAX};
@@ -10,36 +10,36 @@ use facts::{Host, Skipped};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashSet};
 
-/// Larger files that a job calls are no scripts.
+/// Larger files called by jobs are not scripts.
 const CALLED_BYTES_MAX: u64 = 1 << 20;
-/// More scripts called by jobs than a sound host has.
+/// More scripts than jobs call on any real host.
 const CALLED_MAX: u32 = 2000;
-/// Crontabs, units and scripts together, of the largest host several times over.
+/// Limit for crontabs, units and scripts together: several times those of the largest host.
 const TEXT_BYTES_MAX: usize = 16 << 20;
-/// What reading a file costs at least, in bytes of its text.
+/// Minimum cost of reading a file, in bytes of its text.
 const FILE_COST_BYTES: usize = 64;
-/// The program of anacron.
+/// Paths of the anacron program.
 pub(super) const ANACRONS: &[&str] = &["/usr/sbin/anacron", "/usr/bin/anacron"];
-/// Where administrators keep scripts of their own.
+/// Where administrators put their own scripts.
 const CALLED_BELOW: &[&str] = &["etc/", "usr/local/", "opt/", "root/"];
-/// Where a name without a path is looked for, as far as scripts of administrators go.
+/// Where a name without a path is searched, as far as administrators' scripts are concerned.
 const LOCAL_PROGRAMS: &[&str] = &["usr/local/sbin", "usr/local/bin"];
 
-/// A host's files as far as jobs need them.
+/// Access to a host's files for reading jobs.
 pub(crate) struct Files<'r, 's> {
     pub reader: &'r Reader<'s>,
     /// Whether systemd is the init system.
     pub systemd: Option<bool>,
-    /// The tree holds programs at all; recorded trees often do not.
+    /// Whether the tree contains programs at all; recorded trees often do not.
     has_programs: bool,
     local_programs: Vec<(&'static str, HashSet<String>)>,
     calls_left: Cell<u32>,
     text_bytes_left: Cell<usize>,
-    /// Files that could not be read, or not to their end.
+    /// Files that could not be read, or not completely.
     skipped: RefCell<BTreeSet<Skipped>>,
 }
 
-/// What a job runs, and what keeps it from doing so.
+/// What a job runs, and what keeps it from running.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     pub commands: Vec<JobCommand>,
@@ -69,8 +69,8 @@ impl<'r, 's> Files<'r, 's> {
         }
     }
 
-    /// The text of a file. What is denied is listed by the caller of all readers; any other
-    /// failure is noted here. A file counts each time that it is read: a drop-in may be one of
+    /// Returns the text of a file. Denied paths are reported by the caller for all readers; any
+    /// other failure is recorded here. Each read counts toward the limit: a drop-in may belong to
     /// every unit.
     pub fn text(&self, path: &str) -> Option<String> {
         let left = self.text_bytes_left.get();
@@ -96,7 +96,7 @@ impl<'r, 's> Files<'r, 's> {
         }
     }
 
-    /// The names in a directory, as [`Self::text`].
+    /// Lists a directory; failures are handled as in [`Self::text`].
     pub fn list(&self, path: &str) -> Vec<String> {
         match self.reader.list(path) {
             Ok(names) => names,
@@ -112,16 +112,16 @@ impl<'r, 's> Files<'r, 's> {
         self.skipped.borrow_mut().insert(skipped);
     }
 
-    /// Hands over what was skipped.
+    /// Adds what was skipped to `host`.
     pub fn report(self, host: &mut Host) {
         host.skipped.extend(self.skipped.into_inner());
     }
 
-    /// Answers `test -x PATH` and the like.
+    /// Evaluates `test -x PATH` and similar tests.
     pub fn test(&self, option: char, path: &str) -> Option<bool> {
         self.look_up(option, path).or_else(|| {
-            // Where programs cannot be seen, its configuration is the best sign of anacron: Debian
-            // leaves that behind only until the package is purged.
+            // If programs are not visible, configuration files are the best sign of anacron: Debian
+            // leaves them behind only until the package is purged.
             ANACRONS
                 .contains(&path)
                 .then(|| self.reader.exists("etc/anacrontab") == Some(true))
@@ -141,11 +141,11 @@ impl<'r, 's> Files<'r, 's> {
                 _ => true,
             }),
             Err(unread) => {
-                // sd_booted(3): this directory says whether systemd runs.
+                // sd_booted(3): this directory shows whether systemd is running.
                 if path == "run/systemd/system" && self.systemd.is_some() {
                     return self.systemd;
                 }
-                // A tree that holds no programs says nothing about any of them.
+                // A tree without programs says nothing about any of them.
                 let top = path.split('/').next().unwrap_or_default();
                 let top_is_there = match top {
                     "usr" | "bin" | "sbin" | "lib" | "lib64" | "opt" => self.has_programs,
@@ -156,7 +156,7 @@ impl<'r, 's> Files<'r, 's> {
         }
     }
 
-    /// Whether any of these programs is there.
+    /// Whether any of these programs exists.
     pub fn any_program(&self, paths: &[&str]) -> Option<bool> {
         let answers: Vec<Option<bool>> = paths.iter().map(|path| self.test('e', path)).collect();
         if answers.contains(&Some(true)) {
@@ -168,19 +168,19 @@ impl<'r, 's> Files<'r, 's> {
         }
     }
 
-    /// What a command line for the shell runs.
+    /// Finds the programs that a shell command line runs.
     pub fn scan_line(&self, place: &str, command: &str) -> Vec<Found> {
         let test = |option, path: &str| self.test(option, path);
         script::scan(Origin::Line(place), command, &test)
     }
 
-    /// What a command line that no shell reads runs.
+    /// Finds the programs that a command line runs without a shell.
     pub fn scan_exec(&self, place: &str, line: &str) -> Vec<Found> {
         let test = |option, path: &str| self.test(option, path);
         script::scan_exec(Origin::Line(place), line, &test)
     }
 
-    /// What a script runs; empty where it cannot be read.
+    /// Finds the programs that a script runs; empty if it cannot be read.
     pub fn scan_file(&self, path: &str, stat: Option<Stat>) -> Vec<Found> {
         let Some(text) = self.text(path) else {
             return Vec::new();
@@ -194,12 +194,12 @@ impl<'r, 's> Files<'r, 's> {
         script::scan(Origin::File(path), &text, &probe)
     }
 
-    /// What a job comes to: the scripts that it calls are looked into, one level deep.
+    /// Determines what a job runs, including the scripts that it calls, one level deep.
     pub fn work(&self, found: Vec<Found>) -> Work {
         let mut all: Vec<Found> = Vec::new();
         for mut found in found {
             let inside = self.called(&found);
-            // A script that does nothing here keeps its caller from doing anything.
+            // If a called script does nothing on this host, nor does the call.
             if found.held_back_by.is_none() && inside.iter().all(|f| f.held_back_by.is_some()) {
                 found.held_back_by = inside.first().and_then(|f| f.held_back_by.clone());
             }
@@ -223,7 +223,7 @@ impl<'r, 's> Files<'r, 's> {
         work
     }
 
-    /// What is in the script that a command calls.
+    /// Finds the programs in the script that a command calls.
     fn called(&self, found: &Found) -> Vec<Found> {
         let program = found.command.program.as_str();
         if programs::arguments_matter(program) {
@@ -256,7 +256,7 @@ impl<'r, 's> Files<'r, 's> {
         if stat.kind != Kind::File || stat.size_bytes > CALLED_BYTES_MAX {
             return Vec::new();
         }
-        // The filter refuses what is no script.
+        // The filter rejects files that are not scripts.
         if matches!(self.reader.bytes(&path), Err(Unread::Failed(_))) {
             return Vec::new();
         }

@@ -1,6 +1,6 @@
-//! Everything scheduled: cron, anacron, systemd timers.
+//! Scheduled jobs: cron, anacron, systemd timers.
 //!
-//! Schedules stay text here; what they mean is another crate's business.
+//! Schedules are kept as text; another crate interprets them.
 
 mod cron;
 mod files;
@@ -15,7 +15,7 @@ use crate::source::Reader;
 use facts::{Host, Skipped};
 use files::Files;
 
-/// Any of these says something of what is scheduled.
+/// Any of these paths indicates that schedules can be read.
 const SIGNS: &[&str] = &[
     "etc/crontab",
     "etc/cron.d",
@@ -26,9 +26,9 @@ const SIGNS: &[&str] = &[
     "var/spool/cron",
 ];
 
-/// Reads jobs. The platform has to be known.
+/// Reads jobs. The platform must have been read before.
 pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
-    // Something that may not be looked at is there.
+    // One of them exists but may not be read.
     if SIGNS.iter().all(|path| reader.exists(path) == Some(false)) {
         host.skipped.push(Skipped::new(
             "jobs",

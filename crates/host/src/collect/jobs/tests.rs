@@ -1,4 +1,4 @@
-//! Whole hosts: what is on them, and which jobs that makes.
+//! Tests with whole hosts: the files on them and the jobs found.
 
 use super::*;
 use crate::command::Command;
@@ -9,13 +9,13 @@ use facts::host::{Calendars, EnabledState, Job, Trigger};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// A host in memory with executable files and times of change.
+/// A host in memory with executable files and modification times.
 #[derive(Default)]
 struct Tree {
     memory: MemorySource,
     executable: BTreeSet<String>,
     changed_at_s: BTreeMap<String, i64>,
-    /// As a bundle records them.
+    /// File status as recorded in a bundle.
     stats: BTreeMap<String, Result<Stat, Unread>>,
     systemctl: Option<String>,
 }
@@ -41,7 +41,7 @@ impl Tree {
         self
     }
 
-    /// The programs that make a tree a whole host.
+    /// Adds the programs that make the tree look like a complete host.
     fn whole(self) -> Self {
         self.program("usr/bin/env", "").program("usr/sbin/cron", "")
     }
@@ -52,7 +52,7 @@ impl Tree {
         let reader = Reader::new(self);
         read(&reader, &mut host);
 
-        // The same again from what a bundle would hold.
+        // Read again from what a bundle would contain.
         let recording = reader.into_recording();
         let mut bundle = Self {
             memory: self.memory.clone(),
@@ -258,7 +258,7 @@ fn debian_12_with_systemd_and_anacron() {
 }
 
 #[test]
-fn without_systemctl_the_unit_files_count() {
+fn without_systemctl_the_unit_files_are_used() {
     let host = debian_12().read_on("debian");
     let fstrim = job(&host, "fstrim.timer");
     let timer = fstrim.timer.as_ref().expect("a timer");
@@ -314,7 +314,7 @@ fn a_crontab_without_the_guard_and_anacron_both_start_the_scripts() {
 
 #[test]
 fn scripts_that_nothing_starts_have_no_trigger() {
-    // Anacron is installed, so the crontab leaves the work to it, and nothing starts anacron.
+    // Anacron is installed, so the crontab leaves the work to it; but nothing starts anacron.
     let host = Tree::default()
         .whole()
         .program("usr/sbin/anacron", "")
@@ -386,7 +386,7 @@ fn centos_7_ships_the_timer_disabled_and_starts_anacron_hourly() {
 }
 
 #[test]
-fn a_stamp_that_was_copied_gives_its_day() {
+fn a_copied_timestamp_file_gives_its_date() {
     let host = debian_12()
         .file("var/spool/anacron/cron.daily", "20261115\n")
         .file("var/spool/anacron/cron.weekly", "")
@@ -436,7 +436,7 @@ fn drop_ins_masks_and_instances() {
         panic!("{:?}", fstrim.triggers);
     };
     assert_eq!(calendars.expressions, ["Sun 03:00"]);
-    // Drop-ins are read by name: 10-all.conf, override.conf.
+    // Drop-ins are applied in order of name: 10-all.conf, override.conf.
     assert_eq!(calendars.accuracy_s, Some(300.0));
     assert!(fstrim.commands[0].idle_io);
     assert_eq!(
@@ -477,7 +477,7 @@ fn drop_ins_masks_and_instances() {
         })
         .collect();
     assert_eq!(spans, [("OnBootSec", 900.0), ("OnUnitActiveSec", 86_400.0)]);
-    // The span that is none is reported, not guessed.
+    // The invalid span is reported, not guessed.
     assert_eq!(host.skipped.len(), 1);
     assert_eq!(
         host.skipped[0].what,
@@ -486,7 +486,7 @@ fn drop_ins_masks_and_instances() {
 }
 
 #[test]
-fn conditions_that_are_known_not_to_hold_hold_back() {
+fn failed_conditions_hold_a_job_back() {
     let tree = debian_12().file("etc/initrd-release", "");
     let host = tree.read_on("debian");
     assert_eq!(
@@ -508,7 +508,7 @@ fn conditions_that_are_known_not_to_hold_hold_back() {
 }
 
 #[test]
-fn wrong_lines_are_listed_and_stop_debians_cron() {
+fn malformed_lines_are_reported_and_stop_debians_cron() {
     let crontab = "61 3 * * * root fstrim -a\n0 3 * * * root fstrim -a\n";
     let tree = || {
         Tree::default()
@@ -532,7 +532,7 @@ fn wrong_lines_are_listed_and_stop_debians_cron() {
         job(&debian, "/etc/cron.d/cut:1").held_back_by,
         ["cron ignores etc/cron.d/cut because its last line has no line end"]
     );
-    // cronie skips the line, and takes a last line without a line end.
+    // cronie skips the line, and accepts a last line without a line ending.
     let fedora = tree().read_on("fedora");
     assert!(job(&fedora, "/etc/cron.d/trim:2").is_active());
     assert!(job(&fedora, "/etc/cron.d/cut:1").is_active());
@@ -540,7 +540,7 @@ fn wrong_lines_are_listed_and_stop_debians_cron() {
 }
 
 #[test]
-fn names_and_modes_that_run_parts_passes_over() {
+fn names_and_modes_that_run_parts_ignores() {
     let script = "#!/bin/sh\nfstrim -a\n";
     let tree = || {
         Tree::default()
@@ -614,7 +614,7 @@ fn cron_that_does_not_run_starts_nothing() {
         job(&host, "/etc/cron.d/trim:1").held_back_by,
         ["cron.service is inactive"]
     );
-    // The scripts of a container's image that has no cron at all.
+    // The scripts in a container image that has no cron.
     let host = Tree::default()
         .program("usr/bin/env", "")
         .file(
@@ -631,8 +631,8 @@ fn cron_that_does_not_run_starts_nothing() {
 }
 
 #[test]
-fn a_tree_without_programs_says_nothing_of_them() {
-    // Recorded trees often hold configuration only.
+fn a_tree_without_programs_reveals_nothing_about_them() {
+    // Recorded trees often contain only configuration.
     let host = Tree::default()
         .file("etc/crontab", DEBIAN_CRONTAB)
         .file("etc/cron.d/mdadm", DEBIAN_MDADM)
@@ -643,7 +643,8 @@ fn a_tree_without_programs_says_nothing_of_them() {
             "/lib/systemd/system/anacron.timer",
         )
         .read_on("debian");
-    // Its configuration says that anacron is there, so the crontab's guard leaves the work to it.
+    // Its configuration indicates that anacron is installed, so the crontab's guard leaves the work
+    // to it.
     assert!(matches!(
         &job(&host, "cron.weekly/trim").triggers[..],
         [Trigger::Anacron { .. }]
@@ -656,7 +657,7 @@ fn a_tree_without_programs_says_nothing_of_them() {
 }
 
 #[test]
-fn nothing_that_says_what_is_scheduled() {
+fn without_scheduler_files_jobs_are_unknown() {
     let host = Tree::default().file("etc/fstab", "").read_on("debian");
     assert_eq!(host.jobs, None);
     assert_eq!(host.skipped.len(), 1);
@@ -677,7 +678,7 @@ fn suse_starts_the_directories_by_period() {
 }
 
 #[test]
-fn a_thousand_hostile_lines_end_soon() {
+fn a_thousand_hostile_lines_are_fast() {
     let nested = "sh -c 'x $(".repeat(2000);
     let crontab = format!("0 0 * * * root {nested}\n").repeat(20);
     let host = Tree::default()
@@ -726,7 +727,7 @@ fn triggers_do_not_multiply_with_scripts() {
 }
 
 #[test]
-fn a_drop_in_of_all_units_counts_for_each() {
+fn a_drop_in_for_all_units_is_counted_for_each() {
     let mut tree = Tree::default().whole();
     for index in 0..1000 {
         let path = format!("etc/systemd/system/t{index}.timer");
@@ -743,7 +744,7 @@ fn a_drop_in_of_all_units_counts_for_each() {
 
 #[test]
 fn many_units_are_found_by_name() {
-    // Looking for each among all would take a minute, which anybody who waits for it notices.
+    // A linear search for each unit would take about a minute.
     let mut answer = String::new();
     let mut tree = Tree::default().whole();
     let names = "x.timer ".repeat(100);

@@ -1,4 +1,4 @@
-//! systemd's timers: from unit files, and from systemd itself where it runs.
+//! systemd timers: from unit files, and from systemd itself if it is running.
 
 use super::files::Files;
 use super::units::{Level, Units};
@@ -13,9 +13,9 @@ use facts::host::{Calendars, EnabledState, Host, Job, TimerState, Trigger};
 use facts::{InputError, Skipped};
 use std::collections::HashMap;
 
-/// Units that run cron.
+/// Services that run cron.
 const CRON_SERVICES: &[&str] = &["cron.service", "crond.service", "cronie.service"];
-/// The directives of a timer that are relative to some moment.
+/// Timer directives relative to some event.
 const MONOTONIC: &[&str] = &[
     "OnActiveSec",
     "OnBootSec",
@@ -24,18 +24,18 @@ const MONOTONIC: &[&str] = &[
     "OnUnitInactiveSec",
 ];
 
-/// What systemd has to say about jobs.
+/// Information from systemd about jobs.
 pub(super) struct Timers {
     pub jobs: Vec<Job>,
-    /// Why cron starts nothing, where systemd knows.
+    /// Why cron starts nothing, if systemd knows.
     pub cron_stopped: Option<String>,
-    /// systemd starts anacron at boot, or by a timer whose file is not to be had.
+    /// Whether systemd starts anacron at boot, or by a timer whose file is missing.
     pub anacron_at_boot: bool,
-    /// systemd answered, so it runs.
+    /// Whether systemd answered, which means that it is running.
     pub answered: bool,
 }
 
-/// Reads timers and the services that they start.
+/// Reads timers and the services that they activate.
 pub(super) fn read(files: &Files<'_, '_>, host: &Host) -> Timers {
     let units = Units::find(files);
     let timers: Vec<(String, Option<UnitFile>)> = units
@@ -105,7 +105,7 @@ fn ask(files: &Files<'_, '_>, units: Vec<String>) -> Vec<UnitState> {
     }
     match files.reader.command(&Command::SystemctlShow { units }) {
         Ok(answer) => systemctl::parse(&String::from_utf8_lossy(&answer)),
-        // No systemd, or a tree of files only.
+        // No systemd, or only a tree of files.
         Err(Unread::NotFound) if files.systemd != Some(true) => Vec::new(),
         Err(unread) => {
             let what = "the state of systemd's timers";
@@ -125,7 +125,7 @@ fn cron_stopped(states: &[UnitState]) -> Option<String> {
         })
         .collect();
     let is_running = |state: &&UnitState| {
-        // Starting, reloading: on its way. Unknown: no reason to doubt it.
+        // Starting or reloading: it will be running. Unknown: no reason to doubt it.
         !matches!(state.get("ActiveState"), Some("inactive" | "failed"))
     };
     if known.is_empty() || known.iter().any(is_running) {
@@ -179,17 +179,17 @@ impl Timer<'_, '_, '_> {
         if self.files.systemd == Some(false) {
             held_back_by.push("systemd does not run here".to_owned());
         }
-        // A timer that is active has passed its conditions.
+        // An active timer has already passed its conditions.
         if active != Some(true) {
-            held_back_by.extend(self.unmet(self.file));
+            held_back_by.extend(self.unmet_conditions(self.file));
         }
-        held_back_by.extend(self.unmet(self.service_file));
+        held_back_by.extend(self.unmet_conditions(self.service_file));
         let found = self.found();
         let work = self.files.work(found);
         held_back_by.extend(work.held_back_by);
         held_back_by.dedup();
         let mut commands = work.commands;
-        if self.is_gentle() {
+        if self.has_idle_io() {
             for command in &mut commands {
                 command.idle_io = true;
             }
@@ -236,8 +236,8 @@ impl Timer<'_, '_, '_> {
                 None => {}
             }
         }
-        // systemd calls a unit without [Install] static, wanted or not; here the question is
-        // whether anything starts it.
+        // systemd calls a unit without [Install] static even if another one wants it; what matters
+        // here is whether anything starts it.
         match self.units.level(self.name) {
             Some(Level::Administrator) => EnabledState::Enabled,
             Some(Level::Runtime) => EnabledState::EnabledRuntime,
@@ -257,7 +257,7 @@ impl Timer<'_, '_, '_> {
                 continue;
             }
             if assignment.value.is_empty() {
-                // systemd.timer(5): an empty one resets all of them, of either kind.
+                // systemd.timer(5): an empty assignment resets all of them, of either kind.
                 expressions.clear();
                 relative.clear();
             } else if is_relative {
@@ -289,7 +289,7 @@ impl Timer<'_, '_, '_> {
                 expressions,
                 accuracy_s,
                 randomized_delay_s,
-                // Not among the properties that systemd is asked for: older ones lack it.
+                // Not one of the properties that are requested: older versions of systemd lack it.
                 fixed_random_delay: self
                     .file
                     .and_then(|file| file.boolean("Timer", "FixedRandomDelay"))
@@ -311,7 +311,7 @@ impl Timer<'_, '_, '_> {
                     randomized_delay_s,
                     source: fragment.to_owned(),
                 }),
-                // Infinitely long: it never elapses.
+                // Infinite: it never elapses.
                 (Some(_), _) | (None, None) => {}
                 (None, Some(error)) => self.report(&error),
             }
@@ -319,7 +319,7 @@ impl Timer<'_, '_, '_> {
         triggers
     }
 
-    /// A span as systemd states it, else as the unit file does.
+    /// Returns a time span, as reported by systemd or otherwise from the unit file.
     fn span(&self, property: &str, key: &str) -> Option<f64> {
         let stated = self
             .state
@@ -347,7 +347,8 @@ impl Timer<'_, '_, '_> {
         self.files.skip(Skipped::new(what, error.to_string(), None));
     }
 
-    /// What the service runs: from its file, whose words are told apart, else from systemd.
+    /// Finds the programs that the service runs: from its file, which preserves word boundaries,
+    /// otherwise from systemd.
     fn found(&self) -> Vec<Found> {
         let mut found = Vec::new();
         for key in ["ExecStartPre", "ExecStart"] {
@@ -368,8 +369,8 @@ impl Timer<'_, '_, '_> {
         found
     }
 
-    /// Whether the service leaves the disks to others.
-    fn is_gentle(&self) -> bool {
+    /// Whether the service runs at idle I/O priority.
+    fn has_idle_io(&self) -> bool {
         let value = |key, property| {
             self.service_file
                 .and_then(|file| file.value("Service", key))
@@ -384,9 +385,9 @@ impl Timer<'_, '_, '_> {
                 .is_some_and(|nice| nice > 0)
     }
 
-    /// Conditions of a unit that are known not to hold (systemd.unit(5)): all plain ones have to,
-    /// and one of those behind `|`.
-    fn unmet(&self, file: Option<&UnitFile>) -> Vec<String> {
+    /// Returns the unit's conditions that are known not to hold (systemd.unit(5)): all plain
+    /// conditions must hold, and one of those prefixed with `|`.
+    fn unmet_conditions(&self, file: Option<&UnitFile>) -> Vec<String> {
         let mut conditions: Vec<(&str, &str)> = Vec::new();
         for assignment in file.map_or(&[][..], |file| &file.assignments) {
             if assignment.section == "Unit" && assignment.key.starts_with("Condition") {
@@ -427,8 +428,8 @@ impl Timer<'_, '_, '_> {
     }
 }
 
-/// The command lines of one `ExecStart=`: without the prefixes that systemd.service(5) lists, and
-/// taken apart at lone semicolons.
+/// Splits an `ExecStart=` value into command lines, at semicolons that are separate words and
+/// without the prefixes listed in systemd.service(5).
 fn exec_lines(value: &str) -> Vec<String> {
     plain_commands(value)
         .into_iter()
@@ -438,7 +439,7 @@ fn exec_lines(value: &str) -> Vec<String> {
             if !prefix.contains('@') {
                 return bare.to_owned();
             }
-            // The second word is what the program shall take for its name.
+            // The second word is what the program gets as argv[0].
             let mut words = bare.splitn(3, char::is_whitespace);
             let program = words.next().unwrap_or_default();
             format!("{program} {}", words.nth(1).unwrap_or_default())

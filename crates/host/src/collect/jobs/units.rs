@@ -1,4 +1,4 @@
-//! Which unit files are in force: search path, drop-ins, masks, enablement (systemd.unit(5)).
+//! Which unit files are in effect: search path, drop-ins, masks, enablement (systemd.unit(5)).
 
 use super::files::Files;
 use crate::parse::systemctl::UnitState;
@@ -15,7 +15,7 @@ pub(super) enum Level {
     Vendor,
 }
 
-/// The search path, what comes first wins. Drop-ins of all of them count.
+/// The search path, highest precedence first. Drop-ins of all directories apply.
 const ROOTS: &[(&str, Level)] = &[
     ("etc/systemd/system", Level::Administrator),
     ("run/systemd/transient", Level::Runtime),
@@ -25,28 +25,28 @@ const ROOTS: &[(&str, Level)] = &[
     ("usr/lib/systemd/system", Level::Vendor),
     ("lib/systemd/system", Level::Vendor),
 ];
-/// More timers than a sound host has.
+/// More timers than any real host has.
 const TIMERS_MAX: usize = 5000;
 
-/// The unit files of a host, by name.
+/// The unit files of a host by name.
 #[derive(Debug, Default)]
 pub(super) struct Units {
-    /// Paths of a unit's files, the one in force first.
+    /// Paths of a unit's files, the one in effect first.
     fragments: BTreeMap<String, Vec<String>>,
-    /// Directories of drop-ins by their name (`fstrim.timer.d`), in the search path's order.
+    /// Drop-in directories by name (`fstrim.timer.d`), in search path order.
     drop_in_directories: BTreeMap<String, Vec<String>>,
-    /// Drop-ins in force, in the order in which they are read, by unit.
+    /// Drop-ins in effect by unit, in the order in which they are applied.
     drop_ins: BTreeMap<String, Vec<String>>,
-    /// Units that are wanted or required by another one.
+    /// Units that are wanted or required by another unit.
     wanted: BTreeMap<String, Level>,
     masked: BTreeSet<String>,
 }
 
 impl Units {
-    /// Looks through the search path.
+    /// Searches the unit path.
     pub fn find(files: &Files<'_, '_>) -> Self {
         let mut units = Self::default();
-        // On a host with /usr merged these two are one.
+        // On a host with a merged /usr these two are the same directory.
         let lib_is_usr_lib = files.reader.link("lib").is_ok();
         for &(root, level) in ROOTS {
             if root.starts_with("lib/") && lib_is_usr_lib {
@@ -76,7 +76,7 @@ impl Units {
         units
     }
 
-    /// Timers, instances of templates included; templates and second names of others are not.
+    /// Returns the timers, including instances of templates, but not templates and aliases.
     pub fn timers(&self) -> Vec<String> {
         let instances = self.wanted.keys().filter(|name| {
             template_of(name).is_some_and(|template| self.fragments.contains_key(&template))
@@ -90,13 +90,13 @@ impl Units {
             .collect()
     }
 
-    /// The path of the file in force.
+    /// Returns the path of the file in effect.
     pub fn fragment(&self, name: &str) -> Option<&str> {
         let paths = self
             .fragments
             .get(name)
             .or_else(|| self.fragments.get(&template_of(name)?))?;
-        // Of a masked unit the file that is masked tells more.
+        // For a masked unit, the file that is masked is more informative.
         let masked = usize::from(self.masked.contains(name) && paths.len() > 1);
         paths.get(masked).map(String::as_str)
     }
@@ -106,13 +106,13 @@ impl Units {
         self.masked.contains(name)
     }
 
-    /// Who enabled a unit; `None` where nothing starts it by itself.
+    /// Returns who enabled a unit; `None` if nothing starts it automatically.
     pub fn level(&self, name: &str) -> Option<Level> {
         self.wanted.get(name).copied()
     }
 
-    /// What changes a unit as its package ships it: drop-ins, and a file that takes the place of the
-    /// package's.
+    /// Returns what changes a unit from its packaged version: drop-ins, and a file that overrides
+    /// the package's.
     pub fn changes(&self, name: &str, state: Option<&UnitState>) -> Vec<String> {
         let mut changes: Vec<String> = self.drop_ins.get(name).cloned().unwrap_or_default();
         if changes.is_empty()
@@ -133,7 +133,7 @@ impl Units {
         changes
     }
 
-    /// The unit with its drop-ins; `None` where there is no file.
+    /// Loads a unit with its drop-ins; `None` if it has no file.
     pub fn load(&self, files: &Files<'_, '_>, name: &str) -> Option<UnitFile> {
         let path = self.fragment(name)?;
         let mut unit = unit_file::parse(path, &files.text(path)?);
@@ -150,8 +150,8 @@ impl Units {
         Some(unit)
     }
 
-    /// A link to /dev/null or an empty file masks a unit; a link to another name is that unit's
-    /// second name.
+    /// Finds masked units and aliases: a link to /dev/null or an empty file masks a unit; a link to
+    /// another name makes an alias of that unit.
     fn find_masks(&mut self, files: &Files<'_, '_>) {
         let mut second_names = Vec::new();
         for (name, paths) in &self.fragments {
@@ -182,7 +182,8 @@ impl Units {
         }
     }
 
-    /// Of drop-ins with the same name that of the first directory counts; they are read by name.
+    /// Finds drop-ins: of those with the same name the one in the first directory applies; they are
+    /// sorted by name.
     fn find_drop_ins(&mut self, files: &Files<'_, '_>) {
         let names: Vec<String> = self
             .fragments
@@ -214,7 +215,7 @@ impl Units {
     }
 }
 
-/// What follows the last dot: a unit's type.
+/// Returns the text after the last dot: a unit's type.
 fn suffix(name: &str) -> &str {
     name.rsplit_once('.').map_or("", |(_, suffix)| suffix)
 }
@@ -226,8 +227,8 @@ fn template_of(name: &str) -> Option<String> {
     (!instance.is_empty()).then(|| format!("{prefix}@.{suffix}"))
 }
 
-/// The names of the directories that hold a unit's drop-ins, the most specific first: its own, its
-/// template's, those of its name cut at each dash, and its type's.
+/// Returns the names of the directories with a unit's drop-ins, most specific first: for its own
+/// name, its template, its name truncated at each dash, and its type.
 fn drop_in_names(name: &str) -> Vec<String> {
     let mut directories = vec![format!("{name}.d")];
     if let Some(template) = template_of(name) {

@@ -1,11 +1,11 @@
 use crate::parse::cgroup::{marker, runtime};
 use crate::source::Reader;
 
-/// The container manager that this process runs below, in the order of systemd's `detect_container`
-/// (src/basic/virt.c).
+/// Detects the container manager that this process runs under, in the order of systemd's
+/// `detect_container` (src/basic/virt.c).
 pub(super) fn read(reader: &Reader<'_>, kernel_release: Option<&str>) -> Option<String> {
     let is_there = |path: &str| reader.exists(path) == Some(true);
-    // In the container and outside of it, and outside only.
+    // The first exists on OpenVZ hosts and in containers, the second only on hosts.
     if is_there("proc/vz") && !is_there("proc/bc") {
         return Some("openvz".to_owned());
     }
@@ -14,7 +14,7 @@ pub(super) fn read(reader: &Reader<'_>, kernel_release: Option<&str>) -> Option<
     {
         return Some("wsl".to_owned());
     }
-    // Files come last: an image may hold them by accident.
+    // Files are checked last: an image may contain them by accident.
     let by_files = || {
         [("run/.containerenv", "podman"), (".dockerenv", "docker")]
             .into_iter()
@@ -25,7 +25,7 @@ pub(super) fn read(reader: &Reader<'_>, kernel_release: Option<&str>) -> Option<
         .attribute("run/host/container-manager")
         .or_else(|| reader.attribute("run/systemd/container"));
     match manager.as_deref() {
-        // The word for "any", which some images set.
+        // A generic value that some images set.
         Some("oci") => return by_files().or_else(|| Some("other".to_owned())),
         Some(_) => return manager,
         None => {}

@@ -2,17 +2,16 @@ use crate::collect::view::View;
 use crate::source::Reader;
 use facts::Host;
 
-/// Where the installer of Elastic Cloud Enterprise puts its data unless told otherwise with
-/// `--host-storage-path`.
+/// Default data directory of the Elastic Cloud Enterprise installer (option `--host-storage-path`).
 const STORAGE: &str = "/mnt/data/elastic";
-/// A runner's directory is named after the host's address; a host has one.
+/// A runner's directory is named after the host's address, and a host has one runner.
 const RUNNERS_MAX: usize = 64;
-/// Part of the path of every node's data: `RUNNER/services/allocator/containers/elasticsearch/...`.
+/// Part of the data path of every node: `RUNNER/services/allocator/containers/elasticsearch/...`.
 const CONTAINERS: &str = "/services/allocator/containers/";
 
-/// Looks for the marks of an Elastic Cloud Enterprise host: the state of its installer, the
-/// directory of its runner, or a store whose data lies where its allocator puts it. Stores and
-/// mounts have to be known before.
+/// Detects an Elastic Cloud Enterprise host: by the state of its installer, the directory of its
+/// runner, or a store whose data is where its allocator puts it. Stores and mounts must have been
+/// read before.
 pub(crate) fn read(reader: &Reader<'_>, view: &View, host: &mut Host) {
     let by_store = || {
         host.stores

@@ -1,10 +1,10 @@
 use crate::source::Reader;
 use facts::host::{Cloud, Platform};
 
-/// The asset tag of Azure's virtual machines (`ds-identify` of cloud-init).
+/// The asset tag of Azure virtual machines (from cloud-init's `ds-identify`).
 const AZURE_ASSET_TAG: &str = "7783-7084-3265-9085-8269-3286-77";
 
-/// What DMI says. A field is empty where it is not there.
+/// DMI fields. Missing fields are empty.
 #[derive(Debug, Default)]
 struct Dmi {
     vendor: String,
@@ -35,7 +35,7 @@ impl Dmi {
     }
 }
 
-/// Reads DMI, and what cloud and hypervisor it stands for.
+/// Reads DMI and derives cloud and hypervisor.
 pub(super) fn read(reader: &Reader<'_>, platform: &mut Platform) {
     let dmi = Dmi::read(reader);
     platform.cloud = cloud(reader, &dmi);
@@ -44,7 +44,7 @@ pub(super) fn read(reader: &Reader<'_>, platform: &mut Platform) {
     platform.dmi_product = Some(dmi.product).filter(|product| !product.is_empty());
 }
 
-/// System vendors of clouds that are not told apart.
+/// System vendors of clouds that are not distinguished.
 const OTHER_VENDORS: [&str; 16] = [
     "Akamai",
     "CloudSigma",
@@ -64,7 +64,7 @@ const OTHER_VENDORS: [&str; 16] = [
     "ZStack",
 ];
 
-/// The cloud, by the marks that cloud-init's ds-identify goes by.
+/// Detects the cloud by the same signs as cloud-init's ds-identify.
 fn cloud(reader: &Reader<'_>, dmi: &Dmi) -> Option<Cloud> {
     let is_xen_of_amazon = || {
         [&dmi.bios_version, &dmi.product_version]
@@ -74,7 +74,7 @@ fn cloud(reader: &Reader<'_>, dmi: &Dmi) -> Option<Cloud> {
     if dmi.vendor == "Amazon EC2" || dmi.bios_vendor == "Amazon EC2" || is_xen_of_amazon() {
         return Some(Cloud::Aws);
     }
-    // A laptop may be of Google too.
+    // Google also makes laptops.
     if dmi.vendor == "Google" && dmi.product.starts_with("Google") {
         return Some(Cloud::Gcp);
     }
@@ -95,14 +95,14 @@ fn cloud(reader: &Reader<'_>, dmi: &Dmi) -> Option<Cloud> {
     if is_other {
         return Some(Cloud::Other);
     }
-    // Paravirtualised Xen guests have no DMI.
+    // Paravirtualized Xen guests have no DMI.
     let uuid = reader.attribute("sys/hypervisor/uuid")?;
     uuid.to_ascii_lowercase()
         .starts_with("ec2")
         .then_some(Cloud::Aws)
 }
 
-/// DMI texts of hypervisors and their names, in the order of systemd's `detect_vm_dmi_vendor`
+/// DMI strings of hypervisors and their names, in the order of systemd's `detect_vm_dmi_vendor`
 /// (src/basic/virt.c).
 const HYPERVISORS: [(&str, &str); 15] = [
     ("KVM", "kvm"),
@@ -131,7 +131,7 @@ fn hypervisor(reader: &Reader<'_>, dmi: &Dmi) -> Option<&'static str> {
             .is_some_and(|(_, rest)| rest.is_empty() || rest.starts_with('-'));
         return (!is_metal).then_some("kvm");
     }
-    // Surface laptops have this vendor too.
+    // Surface laptops have the same vendor.
     if dmi.vendor == "Microsoft Corporation" && dmi.product == "Virtual Machine" {
         return Some("hyperv");
     }
@@ -153,7 +153,7 @@ fn hypervisor(reader: &Reader<'_>, dmi: &Dmi) -> Option<&'static str> {
         return by_dmi;
     }
     if reader.attribute("sys/hypervisor/type").as_deref() == Some("xen") {
-        // Dom0 drives the hardware itself.
+        // Dom0 runs on the hardware itself.
         let capabilities = reader
             .attribute("proc/xen/capabilities")
             .unwrap_or_default();

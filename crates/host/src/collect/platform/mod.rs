@@ -14,7 +14,7 @@ use facts::Host;
 /// Reads the platform.
 pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
     let platform = &mut host.platform;
-    // What the kernel says until somebody sets a name.
+    // The kernel's default until a name is set.
     platform.host_name = reader
         .attribute("proc/sys/kernel/hostname")
         .filter(|name| name != "(none)");
@@ -23,7 +23,7 @@ pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
         .attribute("proc/uptime")
         .and_then(|text| text.split_whitespace().next()?.parse().ok())
         .filter(|uptime: &f64| uptime.is_finite() && *uptime >= 0.0);
-    // sd_booted(3). A tree without /run was not taken from a running host, or not wholly.
+    // sd_booted(3). A tree without /run was not taken from a running host, or is incomplete.
     platform.systemd = reader
         .exists("run/systemd/system")
         .filter(|exists| *exists || reader.is_whole() || reader.exists("run") == Some(true));
@@ -33,13 +33,13 @@ pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
     host.time_zone = time_zone(reader);
 }
 
-/// The IANA name of the time zone: where /etc/localtime points (localtime(5)), else Debian's
-/// /etc/timezone.
+/// Returns the IANA name of the time zone: the target of /etc/localtime (localtime(5)), otherwise
+/// Debian's /etc/timezone.
 fn time_zone(reader: &Reader<'_>) -> Option<String> {
     let link = reader.link("etc/localtime").ok();
     let linked = link.as_deref().and_then(|target| {
         let (_, zone) = target.split_once("zoneinfo/")?;
-        // Variants of the whole database: without and with leap seconds.
+        // Variants of the whole database, without and with leap seconds.
         let zone = zone.strip_prefix("posix/").unwrap_or(zone);
         Some(zone.strip_prefix("right/").unwrap_or(zone).to_owned())
     });

@@ -11,7 +11,7 @@ pub(super) fn read(reader: &Reader<'_>, platform: &mut Platform) {
     platform.distribution = value(&text, "ID");
     platform.distribution_version = value(&text, "VERSION_ID");
     platform.distribution_name = value(&text, "PRETTY_NAME");
-    // CentOS says "CentOS Linux 7 (Core)" in os-release; only this file has the minor release.
+    // In os-release CentOS only says "CentOS Linux 7 (Core)"; this file has the minor release.
     let is_centos = platform.distribution.as_deref() == Some("centos");
     if is_centos || platform.distribution.is_none() {
         let release = reader

@@ -166,7 +166,7 @@ fn debian_12_in_qemu() {
     assert_eq!(host.platform.distribution_version.as_deref(), Some("12"));
     assert_eq!(host.platform.hypervisor.as_deref(), Some("qemu"));
     assert_eq!(host.platform.cloud, None);
-    // Neither proc nor run: nobody knows what runs there.
+    // Neither /proc nor /run: it is unknown what is running.
     assert_eq!(host.platform.systemd, None);
     assert_eq!(host.time_zone.as_deref(), Some("Asia/Tokyo"));
 }
@@ -223,7 +223,7 @@ fn clouds_and_hypervisors_by_dmi() {
 const AZURE: &str = "7783-7084-3265-9085-8269-3286-77";
 
 #[test]
-fn an_unknown_hypervisor_is_told_by_the_processor() {
+fn an_unknown_hypervisor_is_detected_by_the_cpu_flag() {
     let source = MemorySource::new().file("proc/cpuinfo", "flags\t\t: fpu hypervisor\n");
     assert_eq!(platform(&source).hypervisor.as_deref(), Some("other"));
 }
@@ -237,7 +237,7 @@ fn xens_first_domain_is_the_host() {
 }
 
 #[test]
-fn containers_are_recognised() {
+fn containers_are_recognized() {
     let of = |source: MemorySource| platform(&source).container;
     let name = |name: &str| Some(name.to_owned());
     assert_eq!(
@@ -305,7 +305,7 @@ fn elastic_cloud_enterprise_by_its_storage() {
         of(MemorySource::new().directory("mnt/data/elastic/172.16.0.10/services/runners/x")),
         Some("mnt/data/elastic/172.16.0.10/services/runners".to_owned())
     );
-    // A common place for the volumes of a plain Elasticsearch in Docker.
+    // A common path for the volumes of a plain Elasticsearch in Docker.
     assert_eq!(
         of(MemorySource::new().directory("mnt/data/elastic/es-data/nodes")),
         None

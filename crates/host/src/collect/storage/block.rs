@@ -1,5 +1,6 @@
 //! Block devices from `sys/block`: `Documentation/ABI/stable/sysfs-block` and the drivers' own
-//! attributes. Each attribute is one read, so only those are asked for that the kind of device has.
+//! attributes. Each attribute costs one read, so only those that exist for the kind of device are
+//! read.
 
 use super::scsi;
 use crate::source::Reader;
@@ -9,19 +10,19 @@ use facts::host::{BlockDevice, DeviceKind, DeviceNumber, DiscardLimits, IoCounte
 use linux::device_number;
 use std::collections::{HashMap, HashSet};
 
-/// More devices than the kernel's minors of a big host; a hostile tree could hold any number.
+/// More devices than any real host has; a hostile tree could contain any number.
 const DEVICES_MAX: usize = 50_000;
 
-/// Sectors of sysfs are of 512 bytes whatever the device's block size is.
+/// Sectors in sysfs are 512 bytes, whatever the device's block size.
 const SECTOR_BYTES: u64 = 512;
 
-/// Every block device, partitions included, sorted by name; dm tables and what only mdstat knows
-/// are not filled in yet.
+/// Reads all block devices, partitions included, sorted by name; dm tables and details that only
+/// mdstat has are filled in later.
 pub(super) fn read(reader: &Reader<'_>, skipped: &mut Vec<Skipped>) -> Vec<BlockDevice> {
     let disks = match reader.list("sys/block") {
         Ok(disks) => disks,
         Err(unread) => {
-            // What was denied is listed for the whole host.
+            // Denied paths are reported for the whole host.
             if unread != Unread::Denied {
                 skipped.push(Skipped::new(
                     "block devices",
@@ -71,10 +72,10 @@ pub(super) fn read(reader: &Reader<'_>, skipped: &mut Vec<Skipped>) -> Vec<Block
     devices
 }
 
-/// The reading of one host's `sys/block`.
+/// The state of reading one host's `sys/block`.
 struct Tree<'r, 's, 'n> {
     reader: &'r Reader<'s>,
-    /// Hidden paths by their multipath namespace.
+    /// Hidden paths by multipath namespace.
     nvme_paths: HashMap<String, Vec<&'n str>>,
     /// Names in `sys/class/block`.
     classes: HashSet<String>,
@@ -124,7 +125,7 @@ impl Tree<'_, '_, '_> {
         };
         self.devices.push(device);
         for entry in &entries {
-            // The kernel names a partition after its disk: `sda1`, `nvme0n1p1`.
+            // The kernel names partitions after their disk: `sda1`, `nvme0n1p1`.
             let numbered = entry.strip_prefix(name).is_some_and(|rest| {
                 let digits = rest.strip_prefix('p').unwrap_or(rest);
                 !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
@@ -184,7 +185,8 @@ impl Tree<'_, '_, '_> {
         self.nvme_paths.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Before 6.2 a multipath namespace counted nothing itself; then its paths are added up.
+    /// Before 6.2 a multipath namespace had no counters of its own, so those of its paths are
+    /// summed.
     fn disk_counters(&self, name: &str, path: &str) -> Option<IoCounters> {
         let own = counters(self.reader, path)?;
         if own.read_bytes > 0 || own.written_bytes > 0 {
@@ -214,11 +216,11 @@ impl Tree<'_, '_, '_> {
                 targets: None,
             };
         }
-        // Named arrays are `md_home`; every array has the directory.
+        // Named arrays are called `md_home`; all arrays have this directory.
         if has(entries, "md") {
             return DeviceKind::Md {
                 level: attribute("md/level"),
-                // 0 where the level has no chunks.
+                // 0 if the level has no chunks.
                 chunk_bytes: reader
                     .number(&format!("{path}/md/chunk_size"))
                     .filter(|&bytes| bytes > 0),
@@ -231,7 +233,7 @@ impl Tree<'_, '_, '_> {
         }
         if name.starts_with("nvme") {
             let transport = attribute("device/transport").or_else(|| {
-                // A multipath namespace belongs to a subsystem; its paths know their transport.
+                // A multipath namespace belongs to a subsystem; only its paths have a transport.
                 let path = self.paths_of(name).first()?;
                 reader.attribute(&format!("sys/block/{path}/device/transport"))
             });
@@ -259,7 +261,7 @@ impl Tree<'_, '_, '_> {
     }
 }
 
-/// Kinds of which only the name is needed.
+/// Returns the kind for devices whose name is sufficient.
 fn kind_by_name(name: &str) -> DeviceKind {
     if is_lettered(name, "xvd") {
         return DeviceKind::Xen;
@@ -273,7 +275,7 @@ fn kind_by_name(name: &str) -> DeviceKind {
     if is_numbered(name, "bcache") {
         return DeviceKind::Bcache;
     }
-    // `drbd0`, `etherd!e0.0`, `scinia`: name and driver agree but for AoE.
+    // `drbd0`, `etherd!e0.0`, `scinia`: the name starts with the driver, except for AoE.
     for (prefix, driver) in [
         ("nbd", "nbd"),
         ("rbd", "rbd"),
@@ -303,7 +305,7 @@ fn size_bytes(reader: &Reader<'_>, path: &str) -> Option<u64> {
     sectors(reader, &format!("{path}/size"))
 }
 
-/// `0`, `1`; newer modules say `N`, `Y`.
+/// Parses a flag: `0` or `1`, in newer modules `N` or `Y`.
 pub(super) fn flag(reader: &Reader<'_>, path: &str) -> Option<bool> {
     match reader.attribute(path)?.as_str() {
         "0" | "N" => Some(false),
@@ -312,7 +314,7 @@ pub(super) fn flag(reader: &Reader<'_>, path: &str) -> Option<bool> {
     }
 }
 
-/// Devices that exist before anything is behind them.
+/// Whether this is a device that exists before anything is attached to it.
 fn is_empty_slot(name: &str) -> bool {
     [
         "loop", "ram", "zram", "fd", "sr", "nbd", "rbd", "drbd", "rnbd",
@@ -321,20 +323,20 @@ fn is_empty_slot(name: &str) -> bool {
     .any(|prefix| is_numbered(name, prefix))
 }
 
-/// `loop7` is numbered after `loop`.
+/// Whether a name is a prefix plus a number, like `loop7`.
 fn is_numbered(name: &str, prefix: &str) -> bool {
     name.strip_prefix(prefix)
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// `sdaa` is lettered after `sd`.
+/// Whether a name is a prefix plus letters, like `sdaa`.
 fn is_lettered(name: &str, prefix: &str) -> bool {
     name.strip_prefix(prefix)
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_lowercase()))
 }
 
-/// `stat`: `Documentation/block/stat.rst`. Eleven fields; from 4.18 on four more for discards, from
-/// 5.5 on two for flushes.
+/// Reads `stat` (`Documentation/block/stat.rst`): eleven fields, plus four for discards since 4.18
+/// and two for flushes since 5.5.
 fn counters(reader: &Reader<'_>, path: &str) -> Option<IoCounters> {
     parse_counters(&reader.attribute(&format!("{path}/stat"))?)
 }
@@ -359,7 +361,7 @@ fn parse_counters(stat: &str) -> Option<IoCounters> {
     })
 }
 
-/// The multipath namespace that a path belongs to: `nvme0n2` of `nvme0c1n2`.
+/// Returns the multipath namespace that a path belongs to: `nvme0n2` for `nvme0c1n2`.
 fn head_of_nvme_path(name: &str) -> Option<String> {
     let (subsystem, rest) = name.strip_prefix("nvme")?.split_once('c')?;
     let (controller, namespace) = rest.split_once('n')?;

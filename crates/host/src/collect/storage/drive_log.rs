@@ -1,4 +1,4 @@
-//! Asks drives what they wrote to their flash.
+//! Reads the drives' flash write counters.
 
 use crate::command::{Command, DriveTool};
 use crate::parse::drive_log::{Count, is_plain_name, parse};
@@ -7,22 +7,22 @@ use crate::unread::Unread;
 use facts::host::{BlockDevice, DeviceKind, DriveWrites, MediaWrites, ScsiTransport};
 use facts::{Evidence, Host, Skipped};
 
-/// More drives than a host has.
+/// More drives than any host has.
 const DRIVES_MAX: usize = 256;
-/// After so many answers that did not come in time, no drive is asked any more.
+/// After this many timeouts, no further drive is queried.
 const TIMEOUTS_MAX: usize = 3;
 
-/// Asks every drive made of flash that has such counters: NVMe and SATA.
+/// Queries every flash drive that has such counters: NVMe and SATA.
 pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
     let drives: Vec<&BlockDevice> = host.devices.iter().filter(|drive| counts(drive)).collect();
-    let mut asking = Asking {
+    let mut queries = DriveQueries {
         reader,
         timeouts: 0,
     };
     let found: Vec<DriveWrites> = drives
         .iter()
         .take(DRIVES_MAX)
-        .map(|drive| asking.drive(drive))
+        .map(|drive| queries.drive(drive))
         .collect();
     if drives.len() > DRIVES_MAX {
         host.skipped.push(Skipped::new(
@@ -45,19 +45,19 @@ fn counts(drive: &BlockDevice) -> bool {
     is_kind && drive.rotational != Some(true) && is_plain_name(&drive.name)
 }
 
-/// Why a number is not known, and what would make it known.
+/// Why a number is unknown, and what would make it known.
 #[derive(Clone)]
 struct Missing {
     why: String,
     needs: Option<String>,
 }
 
-struct Asking<'r, 's> {
+struct DriveQueries<'r, 's> {
     reader: &'r Reader<'s>,
     timeouts: usize,
 }
 
-impl Asking<'_, '_> {
+impl DriveQueries<'_, '_> {
     fn drive(&mut self, drive: &BlockDevice) -> DriveWrites {
         let mut found = DriveWrites {
             drive: drive.name.clone(),
@@ -95,7 +95,7 @@ impl Asking<'_, '_> {
         found
     }
 
-    /// What one tool says of host bytes and of media writes.
+    /// Runs one tool and returns the host bytes and media writes.
     fn ask(&mut self, tool: DriveTool, drive: &str) -> (Known<u64>, Known<MediaWrites>) {
         let words = tool.words();
         let counts = if self.timeouts >= TIMEOUTS_MAX {
@@ -137,7 +137,7 @@ impl Asking<'_, '_> {
                 why: format!("{words} {drive}: not asked, only root may"),
                 needs: Some("root".to_owned()),
             },
-            // nvme-cli ends with the same status whatever the drive answered.
+            // nvme-cli exits with the same status whatever the drive answered.
             Unread::Failed(status)
                 if tool == DriveTool::NvmeOcp && status.starts_with("exit status") =>
             {

@@ -14,7 +14,7 @@ use facts::host::{BlockDevice, DeviceKind};
 use facts::{Host, InputError, Skipped};
 use std::collections::HashMap;
 
-/// Reads mounts, fstab, crypttab, block devices, LVM's and md's settings.
+/// Reads mounts, fstab, crypttab, block devices, and the settings of LVM and md.
 pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
     if let Some((mounts, errors)) = parsed(reader, mountinfo::PATH, mountinfo::parse, host) {
         add_errors(host, &errors);
@@ -44,13 +44,13 @@ pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
     host.raid456_discards_safe = block::flag(reader, RAID456_PATH);
 }
 
-/// Asks the filesystems for their size and geometry, with a deadline.
+/// Queries the size and geometry of the filesystems, with a deadline.
 pub(crate) fn read_usage(reader: &Reader<'_>, host: &mut Host) {
     usage::read(reader, host);
 }
 
-/// A file's content through a parser; `None` where it is not there or cannot be read, which is
-/// listed unless the reader lists it itself.
+/// Reads and parses a file; `None` if it is missing or cannot be read, which is recorded as skipped
+/// unless the reader reports it itself.
 fn parsed<T>(
     reader: &Reader<'_>,
     path: &str,
@@ -68,7 +68,7 @@ fn parsed<T>(
     }
 }
 
-/// Lists malformed lines.
+/// Records malformed lines.
 fn add_errors(host: &mut Host, errors: &[InputError]) {
     host.skipped.extend(errors.iter().map(|error| {
         let what = match error.line {
@@ -80,7 +80,7 @@ fn add_errors(host: &mut Host, errors: &[InputError]) {
     }));
 }
 
-/// Fills in what sysfs lacks of an array.
+/// Fills in details of arrays that sysfs lacks.
 fn add_mdstat(reader: &Reader<'_>, host: &mut Host) {
     let is_incomplete = |device: &BlockDevice| match &device.kind {
         DeviceKind::Md {
@@ -129,7 +129,7 @@ fn add_mdstat(reader: &Reader<'_>, host: &mut Host) {
         *raid_disks = raid_disks.or(array.raid_disks);
         *sync_action = sync_action.take().or_else(|| array.sync_action.clone());
         *array_state = array_state.take().or_else(|| {
-            // sysfs's words for what mdstat tells apart.
+            // mdstat's states in the terms of sysfs.
             let word = match (array.is_active, array.is_read_only) {
                 (false, _) => "inactive",
                 (true, true) => "readonly",
@@ -140,7 +140,7 @@ fn add_mdstat(reader: &Reader<'_>, host: &mut Host) {
     }
 }
 
-/// Fills in the tables of device-mapper devices. They are asked for only where such a device is.
+/// Fills in the tables of device-mapper devices. They are requested only if such a device exists.
 fn add_dm_tables(reader: &Reader<'_>, host: &mut Host) {
     let is_dm = |device: &BlockDevice| matches!(device.kind, DeviceKind::DeviceMapper { .. });
     if !host.devices.iter().any(is_dm) {
@@ -181,8 +181,8 @@ fn add_dm_tables(reader: &Reader<'_>, host: &mut Host) {
     }
 }
 
-/// `devices/issue_discards`: lvmlocal.conf's word, else lvm.conf's, else LVM's default; `None` where
-/// there is no configuration, or it is broken.
+/// Returns `devices/issue_discards`: from lvmlocal.conf, otherwise from lvm.conf, otherwise LVM's
+/// default; `None` if the configuration is missing or broken.
 fn lvm_issue_discards(reader: &Reader<'_>, host: &mut Host) -> Option<bool> {
     let mut config = |path: &'static str| match reader.text(path) {
         Ok(text) => match lvm_conf::parse(path, &text) {
@@ -202,7 +202,7 @@ fn lvm_issue_discards(reader: &Reader<'_>, host: &mut Host) -> Option<bool> {
     };
     let local = config(lvm_conf::LOCAL_PATH);
     let main = config(lvm_conf::PATH);
-    // A value that is no boolean hides the other file's and means the default, as it does to LVM.
+    // A value that is not a boolean overrides the other file and means the default, as in LVM.
     let key = |config: &lvm_conf::Config| {
         config.get(lvm_conf::ISSUE_DISCARDS)?;
         Some(config.boolean(lvm_conf::ISSUE_DISCARDS).unwrap_or(false))

@@ -1,13 +1,13 @@
-//! Disks behind the SCSI layer: identity, what they hang on, and how discards are sent.
+//! Disks behind the SCSI layer: identity, transport, and how discards are sent.
 
 use crate::source::Reader;
 use facts::Skipped;
 use facts::host::{AtaTrim, DeviceKind, ProvisioningMode, ScsiTransport};
 
-/// Vendors (SCSI INQUIRY) whose disks are made by a hypervisor, whatever adapter it emulates.
+/// Vendors (SCSI INQUIRY) of disks provided by a hypervisor, whatever adapter it emulates.
 const VIRTUAL_VENDORS: &[&str] = &["Msft", "QEMU", "VBOX", "VMware", "VMware,"];
 
-/// Reads a disk at `sys/block/NAME`.
+/// Reads the disk at `sys/block/NAME`.
 pub(super) fn read(reader: &Reader<'_>, path: &str, skipped: &mut Vec<Skipped>) -> DeviceKind {
     let attribute = |name: &str| reader.attribute(&format!("{path}/device/{name}"));
     // ../devices/pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda
@@ -35,7 +35,7 @@ fn provisioning_mode(
     path: &str,
     skipped: &mut Vec<Skipped>,
 ) -> Option<ProvisioningMode> {
-    // One entry, named by the SCSI address; an optical drive has none.
+    // The only entry, named by the SCSI address; an optical drive has none.
     let addresses = reader.list(&format!("{path}/device/scsi_disk")).ok()?;
     let path = format!(
         "{path}/device/scsi_disk/{}/provisioning_mode",
@@ -60,7 +60,7 @@ fn unknown(path: &str) -> Skipped {
     Skipped::new(path, "holds a word that this version does not know", None)
 }
 
-/// What a disk hangs on, from the devices above it in sysfs.
+/// Determines a disk's transport from the devices above it in sysfs.
 fn transport(reader: &Reader<'_>, link: &str, vendor: Option<&str>) -> ScsiTransport {
     let mut host = None;
     for device in link.split('/') {
@@ -77,13 +77,14 @@ fn transport(reader: &Reader<'_>, link: &str, vendor: Option<&str>) -> ScsiTrans
         if numbered(device, "session").is_some() || device.starts_with("rport-") {
             return ScsiTransport::Network;
         }
-        // Hyper-V's bus, by its ACPI device (VMBUS, MSFT1000) or its name on old kernels (vmbus_0_1).
+        // Hyper-V's bus: by its ACPI device (VMBUS, MSFT1000), or its name on old kernels
+        // (vmbus_0_1).
         if device.to_ascii_lowercase().starts_with("vmbus") || device.starts_with("MSFT1000") {
             return ScsiTransport::Hypervisor;
         }
         host = host.or_else(|| numbered(device, "host").map(|_| device));
     }
-    // A PCI adapter: its driver tells more.
+    // A PCI adapter: its driver reveals more.
     let driver =
         host.and_then(|host| reader.attribute(&format!("sys/class/scsi_host/{host}/proc_name")));
     match driver.as_deref() {
@@ -96,18 +97,18 @@ fn transport(reader: &Reader<'_>, link: &str, vendor: Option<&str>) -> ScsiTrans
     }
 }
 
-/// `ata3` is number 3 of `ata`.
+/// Returns the number after a prefix: 3 for `ata3` and `ata`.
 fn numbered(device: &str, prefix: &str) -> Option<u32> {
     let digits = device.strip_prefix(prefix)?;
     let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     plain.then(|| digits.parse().ok()).flatten()
 }
 
-/// `sys/class/ata_device/devP.D/trim`, named and written in the kernel's
-/// `drivers/ata/libata-transport.c`: P is the port's number, D the device's (0, or 1 for a slave),
-/// or for a disk behind a port multiplier `devP.M.0`. The SCSI address HOST:CHANNEL:ID:LUN has D as
-/// its id, and M as its channel (`ata_scsi_scan_host`). The device's name comes with its word, which is
-/// `None` where it is a new one.
+/// Reads `sys/class/ata_device/devP.D/trim`, as defined in the kernel's
+/// `drivers/ata/libata-transport.c`: P is the port number, D the device number (0, or 1 for a
+/// slave); for a disk behind a port multiplier it is `devP.M.0`. The SCSI address
+/// HOST:CHANNEL:ID:LUN has D as its id and M as its channel (`ata_scsi_scan_host`). Returns the
+/// device name and its TRIM support, which is `None` for an unknown value.
 fn ata_trim(reader: &Reader<'_>, link: &str) -> Option<(String, Option<AtaTrim>)> {
     let mut devices = link.split('/');
     let port = devices.find_map(|device| numbered(device, "ata"))?;
@@ -142,7 +143,8 @@ mod tests {
     use super::*;
     use crate::source::MemorySource;
 
-    /// A disk whose attributes are named by `sys/block/sda`, and stand where its link leads.
+    /// Reads a disk with these attributes below `sys/block/sda`, which are stored where the link
+    /// points.
     fn disk(link: &str, files: &[(&str, &str)]) -> (DeviceKind, Vec<Skipped>) {
         let mut source = MemorySource::new();
         if !link.is_empty() {
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn links_tell_the_transport() {
+    fn links_reveal_the_transport() {
         for (link, expected) in [
             (
                 "../devices/pci0000:00/0000:00:04.0/virtio2/host0/target0:0:0/0:0:0:0/block/sda",
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn adapters_and_vendors_tell_the_rest() {
+    fn adapters_and_vendors_reveal_other_transports() {
         let link = "../devices/pci0000:00/0000:00:15.0/0000:03:00.0/host32/target32:0:0/32:0:0:0/block/sda";
         let proc_name = "sys/class/scsi_host/host32/proc_name";
         assert_eq!(

@@ -56,7 +56,7 @@ const TABLES: &str = "vg-lin: 0 1048576 linear 259:0 2048\n\
     vg-thin: 0 1228800 thin 253:3 1\n";
 
 #[test]
-fn a_recorded_lvm_guest_is_put_together() {
+fn a_recorded_lvm_guest_is_assembled() {
     let host = read_host(&lvm_guest().answer("dmsetup_table", Ok(TABLES)));
     assert_eq!(what(&host), [""; 0]);
     let points: Vec<_> = host.mounts.iter().map(|m| m.mount_point.as_str()).collect();
@@ -80,7 +80,7 @@ fn a_recorded_lvm_guest_is_put_together() {
 }
 
 #[test]
-fn tables_that_need_root_are_unknown_and_said_once() {
+fn tables_that_need_root_are_reported_once() {
     let host = read_host(&lvm_guest().answer("dmsetup_table", Err(Unread::Denied)));
     assert_eq!(
         host.skipped,
@@ -90,7 +90,7 @@ fn tables_that_need_root_are_unknown_and_said_once() {
 }
 
 #[test]
-fn a_table_that_is_missing_is_said() {
+fn a_missing_table_is_reported() {
     let host = read_host(&lvm_guest().answer("dmsetup_table", Ok(TABLES.lines().next().unwrap())));
     assert!(host.device("dm-0").unwrap().dm_targets().is_some());
     assert_eq!(
@@ -105,7 +105,7 @@ fn a_table_that_is_missing_is_said() {
 }
 
 #[test]
-fn without_device_mapper_no_table_is_asked_for() {
+fn without_device_mapper_no_table_is_requested() {
     let source = MemorySource::default()
         .file("sys/block/sda/dev", "8:0")
         .answer("dmsetup_table", Ok(TABLES));
@@ -125,7 +125,7 @@ fn names_with_escapes_find_their_table() {
 }
 
 #[test]
-fn malformed_lines_are_listed_with_their_place() {
+fn malformed_lines_are_reported_with_their_position() {
     let source = MemorySource::default()
         .file(
             "proc/self/mountinfo",
@@ -175,7 +175,7 @@ fn mdstat_fills_in_what_sysfs_lacks() {
     );
     assert_eq!(device.below, ["sda", "sdb", "sdc"]);
 
-    // sysfs's own word wins.
+    // The value from sysfs takes precedence.
     let host = read_host(
         &array("md5", "9:5")
             .file("sys/block/md5/md/level", "raid6")
@@ -218,7 +218,7 @@ fn issue_discards_of_both_files() {
 }
 
 #[test]
-fn a_broken_lvm_conf_is_said() {
+fn a_broken_lvm_conf_is_reported() {
     let source = MemorySource::default()
         .file("sys/block/sda/dev", "8:0")
         .file("proc/self/mountinfo", "")
@@ -229,7 +229,7 @@ fn a_broken_lvm_conf_is_said() {
 }
 
 #[test]
-fn raid456_says_whether_discards_are_safe() {
+fn raid456_reports_whether_discards_are_safe() {
     for (word, expected) in [("Y\n", Some(true)), ("N\n", Some(false)), ("?", None)] {
         let source = MemorySource::default().file(RAID456_PATH, word);
         assert_eq!(read_host(&source).raid456_discards_safe, expected);
@@ -237,7 +237,7 @@ fn raid456_says_whether_discards_are_safe() {
 }
 
 #[test]
-fn this_machine_is_read_without_a_malformed_line() {
+fn this_machine_has_no_malformed_lines() {
     let live = crate::source::Live::default();
     let reader = Reader::new(&live);
     let mut host = Host::default();
@@ -249,7 +249,7 @@ fn this_machine_is_read_without_a_malformed_line() {
         .map(str::to_owned)
         .collect();
     assert_eq!(malformed, [""; 0]);
-    // The file's own count of mounts, pseudo filesystems left out.
+    // The file's own number of mounts, without pseudo filesystems.
     let text = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
     let kept = text
         .lines()

@@ -1,4 +1,5 @@
-//! statfs and geometry, asked in a child process so that a hung mount cannot hang the audit.
+//! Sizes and geometry of filesystems, queried in a child process so that a hung mount cannot hang
+//! this one.
 
 use crate::command::Command;
 use crate::parse::mountinfo::is_remote;
@@ -9,8 +10,8 @@ use facts::host::{DeviceNumber, Mount};
 use facts::{Host, Skipped};
 use std::collections::HashMap;
 
-/// Which mount points to ask: one for each filesystem (its shortest that no later mount covers),
-/// local ones first, since what a dead server keeps waiting must not keep the rest from answering.
+/// Chooses the mount points to query: one for each filesystem (the shortest that no later mount
+/// covers), local ones first, so that a dead server cannot keep the others from answering.
 fn mount_points_to_ask(mounts: &[Mount]) -> Vec<String> {
     let mut covering: HashMap<&str, u64> = HashMap::new();
     for mount in mounts {
@@ -19,7 +20,7 @@ fn mount_points_to_ask(mounts: &[Mount]) -> Vec<String> {
     let mut chosen: HashMap<DeviceNumber, &Mount> = HashMap::new();
     for mount in mounts {
         let is_covered = covering.get(mount.mount_point.as_str()) != Some(&mount.id);
-        // A container's layers have the size of the filesystem below them.
+        // A container's layers report the size of the filesystem below them.
         let is_layer = mount.fs_type == "overlay" && mount.mount_point != "/";
         if is_covered || is_layer {
             continue;
@@ -37,7 +38,7 @@ fn mount_points_to_ask(mounts: &[Mount]) -> Vec<String> {
         .collect()
 }
 
-/// Asks the filesystems for their size and geometry, with a deadline.
+/// Queries the size and geometry of the filesystems, with a deadline.
 pub(super) fn read(reader: &Reader<'_>, host: &mut Host) {
     let mount_points = mount_points_to_ask(&host.mounts);
     if mount_points.is_empty() {
@@ -74,7 +75,7 @@ pub(super) fn read(reader: &Reader<'_>, host: &mut Host) {
             continue;
         };
         host.skipped.extend(skipped(answer));
-        // The last mount over a point is the one that statfs sees.
+        // Of several mounts at the same point, statfs sees the last.
         let asked = host
             .mounts
             .iter()
@@ -91,7 +92,7 @@ pub(super) fn read(reader: &Reader<'_>, host: &mut Host) {
     }
 }
 
-/// What an answer leaves unknown.
+/// Returns what an answer leaves unknown.
 fn skipped(answer: &Answer) -> Option<Skipped> {
     let mount_point = &answer.mount_point;
     let what = match answer.usage {
@@ -125,9 +126,9 @@ mod tests {
 ";
 
     #[test]
-    fn each_filesystem_is_asked_once_and_servers_last() {
+    fn each_filesystem_is_queried_once_and_remote_ones_last() {
         let (mounts, _) = mountinfo::parse(MOUNTS);
-        // `/old` means sdc, which covers sdb; `/` stands for `/a` too.
+        // `/old` refers to sdc, which covers sdb; `/` also stands for `/a`.
         assert_eq!(
             mount_points_to_ask(&mounts),
             ["/", "/mnt/data", "/old", "/mnt/nfs"]
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn no_answer_at_all_is_said_once() {
+    fn a_complete_failure_is_reported_once() {
         for unread in [Unread::NotFound, Unread::NotRecorded] {
             let host = read_with(Err(unread));
             assert_eq!(host.skipped.len(), 1);

@@ -1,26 +1,26 @@
 //! Reads the configuration files of stores.
 
 use crate::collect::view::View;
-use crate::parse::store_config::{is_old_form, new_form, read_old_form};
+use crate::parse::store_config::{current_setting, is_legacy_format, read_legacy_settings};
 use crate::parse::yaml;
 use crate::source::Reader;
 use crate::unread::Unread;
 use facts::Skipped;
 
-/// A configuration file that was read.
+/// A parsed configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Config {
-    /// Path for evidence.
+    /// Its path, for evidence.
     pub(crate) file: String,
-    /// Flat settings, in the file's order; those that no rule needs are left out.
+    /// Flat settings in file order, without those that no rule needs.
     pub(crate) settings: Vec<(String, String)>,
 }
 
-/// Reads a configuration file at an absolute path of a view. mongod's old form is brought to the
-/// names of the new one.
+/// Reads the configuration file at an absolute path of a view. Settings in mongod's old format are
+/// renamed to the new names.
 ///
 /// # Errors
-/// Why it was not read.
+/// If it could not be read.
 pub(crate) fn read(
     reader: &Reader<'_>,
     view: &View,
@@ -29,9 +29,9 @@ pub(crate) fn read(
 ) -> Result<Config, Unread> {
     let file = view.regular_file(reader, path)?;
     let text = reader.text(&file)?;
-    let settings = if is_old_form(&file, &text) {
-        read_old_form(&file, &text)
-            .map(|settings| settings.into_iter().filter_map(new_form).collect())
+    let settings = if is_legacy_format(&file, &text) {
+        read_legacy_settings(&file, &text)
+            .map(|settings| settings.into_iter().filter_map(current_setting).collect())
     } else {
         yaml::read(&file, &text).map(|document| {
             if let Some(line) = document.second_document_line {

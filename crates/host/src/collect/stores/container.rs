@@ -1,14 +1,14 @@
-//! The tree of files that a process sees.
+//! The file tree that a process sees.
 
 use crate::collect::view::View;
 use crate::parse::cgroup::{marker, runtime};
 use crate::source::Reader;
 use facts::Host;
 
-/// The tree that a process sees: the host's, or its container's.
+/// Returns the tree that a process sees: the host's or its container's.
 ///
 /// # Errors
-/// Why its container's cannot be known, in plain words.
+/// Why the container's tree is unknown, in plain language.
 pub(super) fn view(
     reader: &Reader<'_>,
     host: &Host,
@@ -20,14 +20,15 @@ pub(super) fn view(
     if theirs.is_some() && theirs == namespace("self") {
         return Ok(host_view.clone());
     }
-    // Services with PrivateTmp= have a namespace of their own too, with the host's paths.
+    // Services with PrivateTmp= also have a mount namespace of their own, but with the host's
+    // paths.
     let cgroup = reader
         .text(&format!("proc/{pid}/cgroup"))
         .unwrap_or_default();
     let Some(marker) = marker(&cgroup) else {
         return Ok(host_view.clone());
     };
-    // From inside a container only its own processes are seen.
+    // Inside a container, only its own processes are visible.
     if theirs.is_none() && host.platform.container.is_some() {
         return Ok(host_view.clone());
     }

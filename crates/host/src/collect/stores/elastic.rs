@@ -1,4 +1,4 @@
-//! Elasticsearch and OpenSearch: where a node keeps its data.
+//! Elasticsearch and OpenSearch: where a node stores its data.
 
 use super::config::{self, Config};
 use super::found::{Found, Paths};
@@ -11,15 +11,15 @@ use crate::unread::Unread;
 use facts::Skipped;
 use facts::host::{StoreEngine, StoreState};
 
-/// One of the two products; OpenSearch is a fork of Elasticsearch 7 and keeps its layout.
+/// One of the two products; OpenSearch is a fork of Elasticsearch 7 with the same layout.
 #[derive(Debug)]
 pub(crate) struct Product {
     pub(crate) engine: StoreEngine,
-    /// Name of its files: `etc/NAME/NAME.yml`, `lib/NAME-1.0.jar`.
+    /// Name used in its files: `etc/NAME/NAME.yml`, `lib/NAME-1.0.jar`.
     pub(crate) name: &'static str,
-    /// First word of its Java system properties.
+    /// Prefix of its Java system properties.
     property: &'static str,
-    /// Debian packages.
+    /// Names of its Debian packages.
     packages: &'static [&'static str],
 }
 
@@ -53,8 +53,9 @@ impl Product {
             })
     }
 
-    /// A node that runs. `launcher` is the process that started it, if it is Elasticsearch's own
-    /// (8.4 and later): only its command line has the paths and the settings.
+    /// Returns a running node. `launcher` is the process that started it, if that is
+    /// Elasticsearch's own (8.4 and later): only the launcher's command line contains the paths and
+    /// settings.
     pub(crate) fn running(
         &self,
         reader: &Reader<'_>,
@@ -80,7 +81,7 @@ impl Product {
         let working_directory = reader
             .link(&format!("proc/{}/cwd", process.pid))
             .ok()
-            // The start script changes to path.home first.
+            // The start script first changes to path.home.
             .or_else(|| home.map(str::to_owned));
         let file = property("config")
             .map(str::to_owned)
@@ -99,7 +100,7 @@ impl Product {
             Some(file) => config::read(reader, &view, file, skipped),
             None => Err(Unread::Failed("its place is not known".to_owned())),
         };
-        // A package's default is on the command line of those versions that have one.
+        // In the versions that have one, a package default is on the command line.
         let paths = self.paths(&config, &given, home, working_directory.as_deref(), false);
         let paths = match paths {
             Err(Unknown::Config(unread)) => {
@@ -130,8 +131,8 @@ impl Product {
         }
     }
 
-    /// Installations that are configured: the packages' and tarballs below /usr/share and /opt, each
-    /// with its configuration file. What cannot be read is left to the caller.
+    /// Returns configured installations: the packages, and tarballs unpacked below /usr/share and
+    /// /opt, each with its configuration file. The caller reports what cannot be read.
     pub(crate) fn configured(
         &self,
         reader: &Reader<'_>,
@@ -187,8 +188,8 @@ impl Product {
         (found, unread)
     }
 
-    /// The data paths and where they were read: the command line is above the file, the file above
-    /// the default that packages of 5.x give, and that above path.home/data.
+    /// Returns the data paths and where they come from: the command line overrides the file, which
+    /// overrides the default of 5.x packages, which overrides path.home/data.
     fn paths(
         &self,
         config: &Result<Config, Unread>,
@@ -245,11 +246,11 @@ impl Product {
     }
 }
 
-/// Why data paths are not known.
+/// Why data paths are unknown.
 enum Unknown {
-    /// The configuration was not read.
+    /// The configuration could not be read.
     Config(Unread),
-    /// It was, but what it says is not enough.
+    /// The configuration was read, but is not sufficient.
     Value(String),
 }
 
@@ -257,8 +258,8 @@ fn list(settings: &[(String, String)], key: &str) -> Result<Option<Vec<String>>,
     store_config::list(settings, key).map_err(|error| Unknown::Value(error.to_string()))
 }
 
-/// Settings given on the command lines: system properties of 1.x and 2.x (`-Des.path.data=`), then
-/// arguments of the server, which are above them.
+/// Returns the settings on the command lines: system properties of 1.x and 2.x (`-Des.path.data=`),
+/// then server arguments, which override them.
 fn given_settings(prefix: &str, processes: &[&Process]) -> Vec<(String, String)> {
     let mut given = Vec::new();
     for process in processes {
@@ -268,7 +269,7 @@ fn given_settings(prefix: &str, processes: &[&Process]) -> Vec<(String, String)>
     given
 }
 
-/// The settings that rules look at, paths left out, lists joined by commas.
+/// Returns the settings that rules use, without paths; lists are joined by commas.
 fn shown(settings: Vec<(String, String)>) -> Vec<(String, String)> {
     let mut shown: Vec<(String, String)> = Vec::new();
     for (key, value) in settings {
@@ -287,7 +288,7 @@ fn shown(settings: Vec<(String, String)>) -> Vec<(String, String)> {
     shown
 }
 
-/// A path made absolute; `None` where it is relative and the directory is not known.
+/// Makes a path absolute; `None` if it is relative and the working directory is unknown.
 pub(crate) fn absolute(path: &str, working_directory: Option<&str>) -> Option<String> {
     if path.starts_with('/') {
         return Some(path.to_owned());

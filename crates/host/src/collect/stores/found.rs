@@ -1,28 +1,28 @@
-//! A store as it was found, its paths not resolved yet.
+//! Stores as found, before their paths are resolved.
 
 use crate::collect::view::View;
 use facts::host::{StoreEngine, StoreState};
 
-/// A store before its paths are resolved.
+/// A store whose paths are not resolved yet.
 pub(super) struct Found {
     pub(super) engine: StoreEngine,
     pub(super) version: Option<String>,
     pub(super) state: StoreState,
     pub(super) pid: Option<u32>,
-    /// The tree that its paths are in.
+    /// The tree that its paths refer to.
     pub(super) view: View,
     pub(super) paths: Paths,
     pub(super) settings: Vec<(String, String)>,
-    /// Path for evidence of the configuration file that was read.
+    /// Path of the configuration file that was read, for evidence.
     pub(super) config_file: Option<String>,
 }
 
 /// The data paths of a store.
 pub(super) enum Paths {
-    /// Absolute, links not followed yet.
+    /// Absolute paths; symbolic links are not followed yet.
     Known {
         paths: Vec<String>,
-        /// Where they were read.
+        /// Where they come from.
         from: String,
     },
     Unknown {

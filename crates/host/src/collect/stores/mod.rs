@@ -1,7 +1,7 @@
-//! Stores running or configured on the host, and where their data lies.
+//! Stores that run or are configured on the host, and where their data is.
 //!
-//! A store is told by its process, or by its configuration file where none runs. Its data paths come
-//! from its command line, its configuration, or the default that it has; where those cannot be
+//! A store is recognized by its process, or by its configuration file if it is not running. Its
+//! data paths come from its command line, its configuration, or its default; if these cannot be
 //! read, the paths are unknown and that is reported: nothing is guessed.
 
 mod config;
@@ -22,32 +22,33 @@ use facts::host::{Store, StoreEngine, StoreState};
 use facts::{Host, Skipped};
 use found::{Found, Paths};
 
-/// More stores than run on any sound host.
+/// More stores than run on any real host.
 const RUNNING_MAX: usize = 500;
-/// Data paths of all stores together.
+/// Maximum number of data paths of all stores together.
 const DATA_PATHS_MAX: usize = 1000;
 
-/// Reads stores. Mounts have to be read before: links are followed only on those that answer.
+/// Reads stores. Mounts must have been read before: symbolic links are followed only on mounts that
+/// respond.
 pub(crate) fn read(reader: &Reader<'_>, options: &Options, host: &mut Host) {
     let view = View::of_host(host);
     let mut skipped = Vec::new();
     let running = running(reader, host, &view, &mut skipped);
     let configured = configured(reader, &view, &running, &mut skipped);
     for found in running.into_iter().chain(configured) {
-        let store = settle(reader, host, &view, found, &mut skipped);
+        let store = resolve_paths(reader, host, &view, found, &mut skipped);
         let is_known = store.state == StoreState::Configured
             && host
                 .stores
                 .iter()
                 .any(|other| other.engine == store.engine && other.data_paths == store.data_paths);
-        // A store that is only configured and whose data is nowhere is of no interest.
+        // A store that is only configured and has no data is of no interest.
         if !is_known && (store.state == StoreState::Running || !store.data_paths.is_empty()) {
             host.stores.push(store);
         }
     }
-    left_over(reader, &view, host);
+    add_unconfigured(reader, &view, host);
     for path in &reader.data_paths(&options.data_paths) {
-        given(reader, &view, path, host, &mut skipped);
+        add_given_path(reader, &view, path, host, &mut skipped);
     }
     read_elastic_cloud_enterprise(reader, &view, host);
     host.skipped.append(&mut skipped);
@@ -83,7 +84,7 @@ fn running(
             Err(barrier) => (host_view.clone(), Some(barrier)),
         };
         let mut found = match role {
-            // What cannot be looked into has no version, no settings and no paths.
+            // If its files cannot be accessed, its version, settings and paths are unknown.
             _ if barrier.is_some() => other(reader, view, process, role),
             Role::Java(JavaRole::Elasticsearch) => {
                 let launcher = launcher_of(reader, process, &launchers);
@@ -103,7 +104,7 @@ fn running(
     stores
 }
 
-/// The launcher that is the parent of a server.
+/// Returns the launcher if it is the parent of a server.
 fn launcher_of<'p>(
     reader: &Reader<'_>,
     server: &Process,
@@ -125,7 +126,7 @@ fn launcher_of<'p>(
         .find(|launcher| launcher.pid == parent)
 }
 
-/// A store that is known by its process and, where its command line has it, its data path.
+/// Builds a store that is known by its process and, if it is on the command line, its data path.
 fn other(reader: &Reader<'_>, view: View, process: &Process, role: Role) -> Found {
     let engine = match role {
         Role::Java(JavaRole::Elasticsearch | JavaRole::ElasticsearchLauncher) => {
@@ -183,7 +184,7 @@ fn configured(
         .into_iter()
         .chain([(&StoreEngine::Mongodb, mongodb)])
     {
-        // Of a store that runs, the file that it was started with has been reported.
+        // For a running store, the file that it was started with has already been reported.
         let runs = running.iter().any(|store| store.engine == *engine);
         if let Some((file, unread)) = unread
             && !runs
@@ -201,7 +202,7 @@ fn configured(
     stores
 }
 
-/// How a store is called in reports.
+/// Returns the name of a store in reports.
 fn label(engine: &StoreEngine, pid: Option<u32>) -> String {
     match pid {
         Some(pid) => format!("data path of {} (process {pid})", engine.label()),
@@ -209,8 +210,8 @@ fn label(engine: &StoreEngine, pid: Option<u32>) -> String {
     }
 }
 
-/// Follows links, and finds the host's paths for those in a container.
-fn settle(
+/// Resolves symbolic links, and translates paths in containers to host paths.
+fn resolve_paths(
     reader: &Reader<'_>,
     host: &Host,
     host_view: &View,
@@ -288,8 +289,8 @@ fn report_unknown_mount(host: &Host, path: &str, skipped: &mut Vec<Skipped>) {
     }
 }
 
-/// Data directories of packages, with a name that only a store's own files have.
-const LEFT_OVER: [(StoreEngine, &str, &[&str]); 4] = [
+/// Data directories of packages, with file names that only the store itself creates.
+const PACKAGE_DATA: [(StoreEngine, &str, &[&str]); 4] = [
     (
         StoreEngine::Elasticsearch,
         "/var/lib/elasticsearch",
@@ -312,9 +313,10 @@ const LEFT_OVER: [(StoreEngine, &str, &[&str]); 4] = [
     ),
 ];
 
-/// Data at a package's usual place of a store of which nothing else was found.
-fn left_over(reader: &Reader<'_>, view: &View, host: &mut Host) {
-    for (engine, path, files) in LEFT_OVER {
+/// Adds a store if its data is in the default location of a package but nothing else of it was
+/// found.
+fn add_unconfigured(reader: &Reader<'_>, view: &View, host: &mut Host) {
+    for (engine, path, files) in PACKAGE_DATA {
         if host.stores.iter().any(|store| store.engine == engine) {
             continue;
         }
@@ -345,8 +347,8 @@ fn left_over(reader: &Reader<'_>, view: &View, host: &mut Host) {
     }
 }
 
-/// Adds a data path given by hand.
-fn given(
+/// Adds a data path supplied by the user.
+fn add_given_path(
     reader: &Reader<'_>,
     view: &View,
     path: &str,

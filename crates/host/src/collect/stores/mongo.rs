@@ -1,4 +1,4 @@
-//! MongoDB: where mongod keeps its data.
+//! MongoDB: where mongod stores its data.
 
 use super::config::{self, Config};
 use super::elastic::absolute;
@@ -15,7 +15,7 @@ use facts::host::{StoreEngine, StoreState};
 /// Configuration files of the packages: mongodb-org's, and that of Debian and of 2.4.
 const CONFIG_FILES: [&str; 2] = ["/etc/mongod.conf", "/etc/mongodb.conf"];
 
-/// Debian packages that hold mongod.
+/// Debian packages that contain mongod.
 const PACKAGES: [&str; 5] = [
     "mongodb-org-server",
     "mongodb-enterprise-server",
@@ -24,7 +24,7 @@ const PACKAGES: [&str; 5] = [
     "percona-server-mongodb-server",
 ];
 
-/// Options of the command line and the settings that they are.
+/// Command-line options and the corresponding settings.
 const OPTIONS: [(&str, &str); 5] = [
     ("--storageEngine", "storage.engine"),
     (
@@ -42,7 +42,7 @@ const OPTIONS: [(&str, &str); 5] = [
     ("--dbpath", "storage.dbPath"),
 ];
 
-/// Switches of the command line, the settings that they are, and their values.
+/// Command-line switches, the corresponding settings, and their values.
 const SWITCHES: [(&str, &str, &str); 6] = [
     ("--directoryperdb", "storage.directoryPerDB", "true"),
     (
@@ -56,7 +56,7 @@ const SWITCHES: [(&str, &str, &str); 6] = [
     ("--fork", "processManagement.fork", "true"),
 ];
 
-/// A mongod that runs.
+/// Returns a running mongod.
 pub(crate) fn running(
     reader: &Reader<'_>,
     view: View,
@@ -73,7 +73,7 @@ pub(crate) fn running(
     }));
     let forked_by_option = store_config::value(&given, "processManagement.fork") == Some("true");
     let working_directory = reader.link(&format!("proc/{}/cwd", process.pid)).ok();
-    // A mongod that forks changes to / and resolves its paths before.
+    // A mongod that forks resolves its paths and then changes to /.
     let start_directory = |forked: bool| working_directory.as_deref().filter(|_| !forked);
     let config = process.option(&["--config", "-f"]).map(|file| {
         let Some(path) = absolute(file, start_directory(forked_by_option)) else {
@@ -119,7 +119,7 @@ pub(crate) fn running(
     }
 }
 
-/// A mongod that is configured by a package's file. What cannot be read is left to the caller.
+/// Returns a mongod that is configured by a package's file. The caller reports what cannot be read.
 pub(crate) fn configured(
     reader: &Reader<'_>,
     view: &View,
@@ -160,10 +160,11 @@ pub(crate) fn configured(
     (found, unread)
 }
 
-/// The data path: as set, or mongod's own default.
+/// Returns the data path: as configured, or mongod's default.
 fn paths(settings: &[(String, String)], from: String, start_directory: Option<&str>) -> Paths {
-    let is_fetched =
-        |(key, _): &(String, String)| settings::expanded_of_mongod(key) == Some("storage.dbPath");
+    let is_fetched = |(key, _): &(String, String)| {
+        settings::expanded_mongod_setting(key) == Some("storage.dbPath")
+    };
     let Some(path) = store_config::value(settings, "storage.dbPath") else {
         if settings.iter().any(is_fetched) {
             return Paths::unknown(format!("{from} is fetched from elsewhere"), false);
@@ -197,10 +198,10 @@ fn version(reader: &Reader<'_>, view: &View, program: &str) -> Option<String> {
         .then(|| version::from_dpkg(reader, view, &PACKAGES))?
 }
 
-/// The settings that rules look at.
+/// Returns the settings that rules use.
 fn shown(settings: Vec<(String, String)>) -> Vec<(String, String)> {
     settings
         .into_iter()
-        .filter(|(key, _)| settings::is_kept_of_mongod(key) && key != "storage.dbPath")
+        .filter(|(key, _)| settings::is_kept_for_mongod(key) && key != "storage.dbPath")
         .collect()
 }

@@ -1,10 +1,10 @@
-//! The processes of a host that are stores.
+//! Finds the processes of a host that are stores.
 
 use crate::parse::store_process::{Process, is_wanted_comm, split_command_line};
 use crate::source::Reader;
 use facts::Skipped;
 
-/// The processes that are stores, by process id. What keeps processes from being seen goes to
+/// Returns the processes that are stores, by process id. If processes are hidden, that is added to
 /// `skipped`.
 pub(crate) fn list(reader: &Reader<'_>, skipped: &mut Vec<Skipped>) -> Vec<Process> {
     const WHAT: &str = "running stores";
@@ -17,7 +17,7 @@ pub(crate) fn list(reader: &Reader<'_>, skipped: &mut Vec<Skipped>) -> Vec<Proce
     };
     let mut pids: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
     pids.sort_unstable();
-    // Process 1 is always there; hidepid=2 leaves it out, hidepid=1 denies it (proc(5)).
+    // Process 1 always exists; hidepid=2 hides it, hidepid=1 denies access (proc(5)).
     let hidden = match pids.first() {
         None => {
             skipped.push(Skipped::new(WHAT, "proc lists no process", None));
@@ -39,7 +39,7 @@ pub(crate) fn list(reader: &Reader<'_>, skipped: &mut Vec<Skipped>) -> Vec<Proce
     }
     pids.into_iter()
         .filter(|pid| {
-            // A process may end at any moment: then it is no running store.
+            // A process may end at any moment; then it is not a running store.
             let comm = reader.text(&format!("proc/{pid}/comm")).unwrap_or_default();
             is_wanted_comm(comm.trim_end())
         })

@@ -57,7 +57,7 @@ fn only(host: &Host) -> &Store {
     &host.stores[0]
 }
 
-/// Every entry of `skipped`, as text.
+/// Returns every entry of `skipped` as text.
 fn skipped(host: &Host) -> String {
     let lines: Vec<String> = host
         .skipped
@@ -176,7 +176,7 @@ fn elasticsearch_8_is_one_store_and_reads_its_launchers_settings() {
 }
 
 #[test]
-fn elasticsearch_8_whose_launcher_has_ended_says_so() {
+fn elasticsearch_8_without_its_launcher_is_reported() {
     let source = process(base(), 750, "java", ELASTIC_8_SERVER).file(
         "etc/elasticsearch/elasticsearch.yml",
         "path.data: /srv/es\n",
@@ -308,7 +308,7 @@ fn mongod_with_yaml() {
 }
 
 #[test]
-fn mongod_with_the_old_form() {
+fn mongod_with_the_legacy_format() {
     let source = process(base(), 5, "mongod", "/usr/bin/mongod -f /etc/mongodb.conf").file(
         "etc/mongodb.conf",
         "# mongodb.conf\ndbpath=/mnt/data/mongodb\nnojournal = true\nkeyFile=/etc/s3cret\n",
@@ -322,7 +322,7 @@ fn mongod_with_the_old_form() {
 }
 
 #[test]
-fn mongods_own_defaults_and_what_cannot_be_known() {
+fn mongods_defaults_and_unknown_paths() {
     let paths = |line: &str, more: &dyn Fn(MemorySource) -> MemorySource| {
         let host = read_from(&more(process(base(), 5, "mongod", line)), &[]);
         (only(&host).data_paths.clone(), skipped(&host))
@@ -332,7 +332,7 @@ fn mongods_own_defaults_and_what_cannot_be_known() {
     assert_eq!(paths("mongod --configsvr", &as_is).0, ["/data/configdb"]);
     let in_srv = |source: MemorySource| source.symlink("proc/5/cwd", "/srv");
     assert_eq!(paths("mongod --dbpath db", &in_srv).0, ["/srv/db"]);
-    // A forked mongod is in / and was somewhere else before.
+    // A forked mongod is in / now, but was started elsewhere.
     let (forked, skipped) = paths("mongod --fork --dbpath db", &in_srv);
     assert!(
         forked.is_empty() && skipped.contains("unknown directory"),
@@ -355,7 +355,7 @@ fn mongods_own_defaults_and_what_cannot_be_known() {
 }
 
 #[test]
-fn other_stores_are_names_with_a_path_where_they_show_it() {
+fn other_stores_have_a_name_and_maybe_a_path() {
     let source = process(
         base(),
         30,
@@ -379,7 +379,7 @@ fn other_stores_are_names_with_a_path_where_they_show_it() {
 }
 
 #[test]
-fn configured_stores_count_where_their_data_is() {
+fn configured_stores_count_if_they_have_data() {
     let source = base()
         .file("etc/opensearch/opensearch.yml", "path.data: /mnt/data/os\n")
         .directory("mnt/data/os/nodes")
@@ -463,7 +463,7 @@ fn a_store_in_a_container_has_the_hosts_path() {
         .symlink("proc/self/ns/mnt", "mnt:[4026531840]");
     let host = read_from(&source, &[]);
     assert_eq!(only(&host).data_paths, ["/mnt/data/volumes/db"]);
-    // Without the mounts, and where the data is in the container's own layer.
+    // Without the container's mounts; and with the data in the container's own layer.
     let host = read_from(&source.clone().deny("proc/5/mountinfo"), &[]);
     assert_eq!(only(&host).data_paths, Vec::<String>::new());
     assert!(
@@ -482,7 +482,7 @@ fn a_store_in_a_container_has_the_hosts_path() {
 }
 
 #[test]
-fn a_container_is_read_through_its_own_root() {
+fn a_container_is_read_through_its_root() {
     let source = process(base(), 9, "java", ELASTIC_6)
         .file("proc/9/cgroup", "4:memory:/kubepods/burstable/pod1/0123\n")
         .file("proc/9/mountinfo", CONTAINER_MOUNTS)
@@ -517,7 +517,7 @@ fn a_container_is_read_through_its_own_root() {
 }
 
 #[test]
-fn data_of_an_allocator_tells_of_elastic_cloud_enterprise() {
+fn allocator_data_reveals_elastic_cloud_enterprise() {
     let mounts = CONTAINER_MOUNTS.replace(
         "/volumes/db",
         "/ece/10.0.0.1/services/allocator/containers/elasticsearch/1/instance-0/data",
@@ -584,7 +584,7 @@ fn a_path_without_a_mount_is_reported() {
 }
 
 #[test]
-fn no_secret_gets_into_facts_or_the_recording() {
+fn no_secret_reaches_facts_or_the_recording() {
     let source = process(
         base(),
         812,
@@ -636,7 +636,7 @@ fn no_secret_gets_into_facts_or_the_recording() {
 }
 
 #[test]
-fn a_recording_repeats_the_reading() {
+fn a_recording_reproduces_the_facts() {
     let source = elastic_8()
         .file(
             "etc/elasticsearch/elasticsearch.yml",
@@ -677,7 +677,7 @@ fn a_recording_repeats_the_reading() {
 }
 
 #[test]
-fn thousands_of_processes_are_cut() {
+fn the_number_of_processes_is_limited() {
     let mut source = base();
     for pid in 2..2000 {
         source = process(source, pid, "mongod", &format!("mongod --dbpath /m{pid}"));
@@ -688,7 +688,7 @@ fn thousands_of_processes_are_cut() {
 }
 
 #[test]
-fn data_paths_without_end_are_cut() {
+fn the_number_of_data_paths_is_limited() {
     let paths: Vec<String> = (0..3000).map(|n| format!("- /a{n}\n")).collect();
     let paths = paths.concat();
     let source = process(

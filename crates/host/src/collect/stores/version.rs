@@ -1,9 +1,9 @@
-//! Versions of stores from the files that they consist of; no server is asked.
+//! Versions of stores, determined from their files; servers are not queried.
 
 use crate::collect::view::View;
 use crate::source::Reader;
 
-/// The version in the name of the server's own jar: `lib/elasticsearch-8.11.0.jar`.
+/// Returns the version in the name of the server's own jar: `lib/elasticsearch-8.11.0.jar`.
 pub(crate) fn from_jar(
     reader: &Reader<'_>,
     view: &View,
@@ -16,12 +16,12 @@ pub(crate) fn from_jar(
             .strip_prefix(product)?
             .strip_prefix('-')?
             .strip_suffix(".jar")?;
-        // `elasticsearch-core-8.11.0.jar` stands beside it.
+        // The directory also contains `elasticsearch-core-8.11.0.jar`.
         is_version(version).then(|| version.to_owned())
     })
 }
 
-/// The version in the directory that a tarball unpacks to:
+/// Returns the version in the directory that a tarball unpacks to:
 /// `/opt/mongodb-linux-x86_64-ubuntu2004-4.4.6/bin/mongod`.
 pub(crate) fn from_directory(program: &str, product: &str) -> Option<String> {
     program
@@ -33,7 +33,7 @@ pub(crate) fn from_directory(program: &str, product: &str) -> Option<String> {
         })
 }
 
-/// The upstream version of the first installed Debian package among `packages`.
+/// Returns the upstream version of the first installed Debian package among `packages`.
 pub(crate) fn from_dpkg(reader: &Reader<'_>, view: &View, packages: &[&str]) -> Option<String> {
     let file = view.regular_file(reader, "/var/lib/dpkg/status").ok()?;
     let text = reader.text(&file).ok()?;
@@ -48,7 +48,7 @@ pub(crate) fn from_dpkg(reader: &Reader<'_>, view: &View, packages: &[&str]) -> 
     })
 }
 
-/// Names and versions of the installed packages in a dpkg status file.
+/// Iterates over the names and versions of installed packages in a dpkg status file.
 fn installed(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.split("\n\n").filter_map(|stanza| {
         let field = |name: &str| {
@@ -76,7 +76,7 @@ mod tests {
     use facts::Host;
 
     #[test]
-    fn the_servers_own_jar_counts() {
+    fn only_the_servers_own_jar_counts() {
         let source = MemorySource::new()
             .file("h/lib/elasticsearch-cli-7.17.28.jar", "")
             .file("h/lib/elasticsearch-7.17.28.jar", "")

@@ -1,19 +1,22 @@
-//! Shell text without what may be secret.
+//! Removes potential secrets from shell text.
 //!
-//! What stays: structure, names of programs, arguments of programs known to take no secrets,
-//! guards. Every other word becomes `…`; comments and here-documents go. Line numbers stay, and
-//! what the reader of scripts finds is the same before and after. What may stay of each word, that
-//! reader decides; a text that it does not understand is not kept at all.
+//! Structure, program names, guards, and arguments of programs known to take no secrets are kept.
+//! Every other word becomes `…`; comments and here-documents are removed. Line numbers are
+//! preserved, and the script parser finds the same before and after filtering. That parser decides
+//! what may be kept of each word; text that it cannot parse is not kept at all.
 
 use crate::parse::shell::script::{tokens, tokens_of_exec};
 use crate::parse::shell::words::{DELIMITER, Keep, Kind, Segment, Token, Word};
 
-/// What stands in the place of a word that is taken out.
-pub(super) const TAKEN_OUT: &str = "…";
+/// Placeholder for a removed word.
+pub(super) const REDACTED: &str = "…";
 
-/// Applies a reduction until it changes nothing more: a second filtering then cannot either. A
-/// text made to confuse may never come to rest, or cannot be reduced: `None`.
-pub(super) fn settle(text: &str, reduce: impl Fn(&str) -> Option<String>) -> Option<String> {
+/// Applies a filter until the text no longer changes, so that filtering again is a no-op. `None` if
+/// it does not settle, as may happen with text designed to confuse, or cannot be filtered.
+pub(super) fn filter_until_stable(
+    text: &str,
+    reduce: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
     let mut current = reduce(text)?;
     for _ in 0..6 {
         let next = reduce(&current)?;
@@ -25,18 +28,18 @@ pub(super) fn settle(text: &str, reduce: impl Fn(&str) -> Option<String>) -> Opt
     None
 }
 
-/// A script or a command line for the shell.
+/// Filters a script or a shell command line.
 pub(super) fn reduce(text: &str) -> Option<String> {
     let mut renderer = Renderer::at_line(1);
     renderer.tokens(&tokens(text)?);
     Some(renderer.out)
 }
 
-/// A command line that no shell reads.
+/// Filters a command line that runs without a shell.
 pub(super) fn reduce_plain(line: &str) -> Option<String> {
     let mut renderer = Renderer::at_line(usize::MAX);
     renderer.tokens(&tokens_of_exec(line)?);
-    // What was a script may hold line ends.
+    // A nested script may contain line breaks.
     Some(renderer.out.replace('\n', " "))
 }
 
@@ -97,16 +100,16 @@ impl Renderer {
                     .iter()
                     .for_each(|segment| self.segment(segment));
             }
-            Keep::Nothing => self.push(TAKEN_OUT),
+            Keep::Nothing => self.push(REDACTED),
             Keep::Dash => {
                 self.push("-");
-                self.push(TAKEN_OUT);
+                self.push(REDACTED);
             }
             Keep::Prefix(len) => {
                 if let Some(Segment::Literal { text, .. }) = word.segments.first() {
                     self.push(text.get(..*len).unwrap_or_default());
                 }
-                self.push(TAKEN_OUT);
+                self.push(REDACTED);
             }
             Keep::Script(script) => {
                 let mut inner = Self::at_line(line);
@@ -114,7 +117,7 @@ impl Renderer {
                 self.push(&quoted(&inner.out));
             }
         }
-        // The commands in it stay, reduced.
+        // The commands inside it are kept, filtered.
         let scripts = word.segments.iter();
         scripts
             .filter(|segment| matches!(segment, Segment::Script(_)))
@@ -129,13 +132,13 @@ impl Renderer {
             } => self.push(text),
             Segment::Literal { text, quoted: true } => self.push(&quoted(text)),
             Segment::Variable(name) => self.push(&format!("${{{name}}}")),
-            Segment::Opaque => self.push(TAKEN_OUT),
+            Segment::Opaque => self.push(REDACTED),
             Segment::Script(tokens) => {
                 self.push("$(");
                 let start = self.out.len();
                 self.tokens(tokens);
                 if self.out[start..].starts_with('(') {
-                    // `$((` would be arithmetic.
+                    // `$((` would be an arithmetic expansion.
                     self.out.insert(start, ' ');
                 }
                 self.push(")");
@@ -144,7 +147,7 @@ impl Renderer {
     }
 }
 
-/// A text in single quotes.
+/// Puts text in single quotes.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
@@ -156,11 +159,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn settled(text: &str) -> String {
-        settle(text, reduce).unwrap_or_default()
+        filter_until_stable(text, reduce).unwrap_or_default()
     }
 
     #[test]
-    fn structure_programs_and_guards_stay() {
+    fn structure_programs_and_guards_are_kept() {
         for text in [
             "test -x /usr/sbin/anacron || { cd / && run-parts --report /etc/cron.weekly ; }",
             "if [ ! -d /run/systemd/system ] ; then /usr/sbin/invoke-rc.d anacron start > /dev/null ; fi",
@@ -172,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_goes() {
+    fn everything_else_is_removed() {
         for (text, expected) in [
             (
                 "PGPASSWORD=hunter2 pg_dump -U app db # nightly",
@@ -273,7 +276,7 @@ mod tests {
         }
     }
 
-    /// A script as people write them, with the secret `hunter2` at every place for one.
+    /// Scripts as people write them, with the secret `hunter2` in every place where one may be.
     fn statement() -> impl Strategy<Value = String> {
         let simple = prop::sample::select(vec![
             "/sbin/fstrim -av",
@@ -323,7 +326,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_secret_stays_and_the_facts_are_the_same(statements in prop::collection::vec(statement(), 1..12)) {
+        fn secrets_are_removed_and_the_facts_unchanged(statements in prop::collection::vec(statement(), 1..12)) {
             let text = format!("{}\n", statements.join("\n"));
             let kept = settled(&text);
             prop_assert!(!kept.contains("hunter2"), "{kept}");
@@ -336,17 +339,17 @@ mod tests {
         }
 
         #[test]
-        fn any_text_comes_to_rest(text in "(if|then|fi|do|done|for|in|case|esac|fstrim|sh -c|[ -x /a ]|\\{|\\}|\\(|\\)|;|;;|&&|\\|\\||&|\n|\\\\| |'|\"|`|\\$\\(|\\$\\{|\\$\\(\\(|<<E|<<-|>x|A=|\\$A|!|#|…){0,60}") {
+        fn any_text_becomes_stable(text in "(if|then|fi|do|done|for|in|case|esac|fstrim|sh -c|[ -x /a ]|\\{|\\}|\\(|\\)|;|;;|&&|\\|\\||&|\n|\\\\| |'|\"|`|\\$\\(|\\$\\{|\\$\\(\\(|<<E|<<-|>x|A=|\\$A|!|#|…){0,60}") {
             let kept = settled(&text);
             prop_assert_eq!(settled(&kept), kept);
-            let plain = settle(&text, reduce_plain).unwrap_or_default();
-            prop_assert_eq!(settle(&plain, reduce_plain), Some(plain));
+            let plain = filter_until_stable(&text, reduce_plain).unwrap_or_default();
+            prop_assert_eq!(filter_until_stable(&plain, reduce_plain), Some(plain));
         }
 
         #[test]
         fn plain_lines_give_the_same_facts(words in prop::collection::vec("(/sbin/fstrim|nice|-n|5|--all|sh|-c|'fstrim -a; x hunter3'|hunter2|a=hunter2|\\$X|;|&|\\|)", 1..8)) {
             let line = words.join(" ");
-            let kept = settle(&line, reduce_plain).expect("settled");
+            let kept = filter_until_stable(&line, reduce_plain).expect("settled");
             let test = |_: char, _: &str| None;
             prop_assert_eq!(
                 scan_exec(Origin::Line("u"), &line, &test),

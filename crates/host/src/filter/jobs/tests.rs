@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 fn kept(path: &str, text: &str) -> String {
     let bytes = keep(path, text.as_bytes()).unwrap_or_else(|| panic!("{path} is not claimed"));
-    // A random text may be too confused.
+    // Random text may be too confusing.
     let Ok(bytes) = bytes else {
         return String::new();
     };
@@ -60,7 +60,7 @@ fn crontabs() {
 }
 
 #[test]
-fn a_crontab_without_a_last_line_end_stays_one() {
+fn a_missing_final_line_ending_is_preserved() {
     assert_eq!(
         kept("etc/cron.d/x", "0 0 * * * root /sbin/fstrim -a"),
         "0 0 * * * root /sbin/fstrim -a"
@@ -97,7 +97,7 @@ fn scripts() {
 }
 
 #[test]
-fn long_scripts_are_cut_at_a_line() {
+fn long_scripts_are_truncated_at_a_line() {
     let text = format!("#!/bin/sh\n{}", "echo a;echo b;echo c\n".repeat(10_000));
     let kept = kept("etc/cron.weekly/x", &text);
     assert!(kept.len() <= SCRIPT_BYTES_MAX && kept.len() > SCRIPT_BYTES_MAX - 200);
@@ -118,7 +118,7 @@ fn unit_files() {
 }
 
 #[test]
-fn timers_stay_whole() {
+fn timers_are_kept_completely() {
     let text = "[Timer]\nOnCalendar=Mon..Fri *-*-* 03:00/15:00\nOnBootSec=1h 40min\nPersistent=true\nUnit=x@y.service\n\n[Install]\nWantedBy=timers.target\n";
     assert_eq!(kept("lib/systemd/system/x.timer", text), text);
 }
@@ -138,7 +138,7 @@ fn answers_of_systemctl() {
     assert_eq!(before[1].calendars(), after[1].calendars());
 }
 
-/// Every file of the kinds that are claimed.
+/// Every kind of file that the filter handles.
 const PATHS: &[&str] = &[
     "etc/crontab",
     "var/spool/cron/root",
@@ -150,7 +150,7 @@ const PATHS: &[&str] = &[
 
 proptest! {
     #[test]
-    fn a_second_filtering_changes_nothing(text in "(#!/bin/sh\n|\\[Service\\]\n|\\[Timer\\]\n|ExecStart=|OnCalendar=|Condition=|A=|0 0 \\* \\* \\* |@daily |7 5 x |root |[a-z/]{1,8}|'|\"|\\$\\(|`|\\{|\\}|\\(|\\)|;|&&|\\||%|\\\\|\\\\\n|\n|\r\n| |\t|#|…|@|-){0,50}") {
+    fn filtering_jobs_twice_changes_nothing(text in "(#!/bin/sh\n|\\[Service\\]\n|\\[Timer\\]\n|ExecStart=|OnCalendar=|Condition=|A=|0 0 \\* \\* \\* |@daily |7 5 x |root |[a-z/]{1,8}|'|\"|\\$\\(|`|\\{|\\}|\\(|\\)|;|&&|\\||%|\\\\|\\\\\n|\n|\r\n| |\t|#|…|@|-){0,50}") {
         for path in PATHS {
             kept(path, &text);
         }
@@ -160,7 +160,7 @@ proptest! {
     }
 
     #[test]
-    fn no_planted_secret_stays(
+    fn no_planted_secret_survives(
         before in prop::sample::select(vec![
             "PGPASSWORD=hunter2 ", "--password=hunter2 ", "-phunter2 ", "x https://user:hunter2@host/ ",
             "\"a hunter2\" ", "x 'hunter2", "export K=hunter2;", "x $(y hunter2) ", "x|y hunter2;", "# hunter2",
@@ -183,7 +183,7 @@ proptest! {
 }
 
 #[test]
-fn a_semicolon_in_quotes_ends_no_command_line() {
+fn a_quoted_semicolon_does_not_end_a_command_line() {
     let unit = "[Service]\n\
                 ExecStart=/usr/bin/curl -d 'a ; hunter2' x ; /sbin/fstrim -a\n\
                 ExecStart=/bin/sh -c 'echo \"a ; hunter2 ; b\" ; fstrim -v /'\n";
@@ -198,7 +198,7 @@ fn a_semicolon_in_quotes_ends_no_command_line() {
 }
 
 #[test]
-fn paced_trims_keep_their_arguments_and_not_what_may_be_secret() {
+fn paced_trims_keep_arguments_but_not_secrets() {
     let line = "0 2 * * 0 root /usr/bin/trimtab trim --all --window 01:00-05:00 --yes\n";
     assert_eq!(kept("etc/cron.d/trim", line), line);
     let unit = "[Service]\nExecStart=/usr/bin/trimtab trim --all --window 01:00-05:00\n";

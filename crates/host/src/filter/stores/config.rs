@@ -1,10 +1,10 @@
-use crate::parse::store_config::{is_old_form, read_old_form};
+use crate::parse::store_config::{is_legacy_format, read_legacy_settings};
 use crate::parse::{store_settings, yaml};
 use crate::unread::Unread;
 use std::fmt::Write as _;
 
-/// Whether a file is taken for the configuration of a store. `mongod --config` may name any file, so
-/// the extension decides; of a file that is something else no line survives.
+/// Whether a file is treated as the configuration of a store. `mongod --config` may name any file,
+/// so this depends on the extension; if the file is something else, none of its lines is kept.
 pub(super) fn is_config(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.rsplit_once('.').is_some_and(|(_, extension)| {
@@ -15,16 +15,16 @@ pub(super) fn is_config(path: &str) -> bool {
     })
 }
 
-/// The settings of a store's configuration that may be kept, as flat YAML, or as `name = value` where
-/// the file has the form of mongod before 2.6.
+/// Filters the settings of a store's configuration, as flat YAML, or as `name = value` if the file
+/// is in the format of mongod before 2.6.
 pub(super) fn keep(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     // Comments in old files are often Latin-1.
     let text = String::from_utf8_lossy(bytes);
     let malformed = |error: facts::InputError| Unread::Malformed(error.to_string());
     let mut kept = String::new();
-    if is_old_form(path, &text) {
-        for (name, value) in read_old_form(path, &text).map_err(malformed)? {
-            if store_settings::new_name_of_mongod(&name).is_some() {
+    if is_legacy_format(path, &text) {
+        for (name, value) in read_legacy_settings(path, &text).map_err(malformed)? {
+            if store_settings::current_mongod_name(&name).is_some() {
                 let _ = writeln!(kept, "{name} = {value}");
             }
         }
@@ -32,10 +32,10 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     }
     let document = yaml::read(path, &text).map_err(malformed)?;
     for (key, value) in document.pairs {
-        if store_settings::is_kept(&key) || store_settings::is_kept_of_mongod(&key) {
+        if store_settings::is_kept(&key) || store_settings::is_kept_for_mongod(&key) {
             kept.push_str(&yaml::write_pair(&key, &value));
-        } else if let Some(setting) = store_settings::expanded_of_mongod(&key) {
-            // That it is fetched matters; from where may be secret.
+        } else if let Some(setting) = store_settings::expanded_mongod_setting(&key) {
+            // It matters that the value is fetched; where from may be secret.
             let line = yaml::write_pair(&format!("{setting}.__exec"), "");
             if !kept.contains(&line) {
                 kept.push_str(&line);
@@ -43,7 +43,7 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Unread> {
         }
     }
     if document.second_document_line.is_some() {
-        // Without settings before it, the first line only opens the first document.
+        // If no settings precede it, the first separator only opens the first document.
         let end = if kept.is_empty() {
             "---\n---\n"
         } else {
@@ -54,7 +54,7 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     Ok(kept.into_bytes())
 }
 
-/// Debian packages whose version is looked at.
+/// Debian packages whose version is used.
 const PACKAGES: [&[u8]; 8] = [
     b"elasticsearch",
     b"elasticsearch-oss",
@@ -66,7 +66,7 @@ const PACKAGES: [&[u8]; 8] = [
     b"percona-server-mongodb-server",
 ];
 
-/// Name, status and version of the stores' packages; what else is installed is nobody's business.
+/// Keeps name, status and version of the stores' packages; other installed packages are private.
 pub(super) fn keep_dpkg_status(bytes: &[u8]) -> Vec<u8> {
     const FIELDS: [&[u8]; 3] = [b"Package: ", b"Status: ", b"Version: "];
     let mut kept = Vec::new();
@@ -165,7 +165,7 @@ reindex.remote.whitelist: [s3cret.example:9200]
 
     proptest! {
         #[test]
-        fn what_is_kept_is_kept_again_and_reads_the_same(
+        fn filtering_twice_changes_no_settings(
             text in "((cluster.name|path|path.data|secret|storage.dbPath|storage.dbPath.__exec|nojournal|dbpath)(: |=| = |:\n  )(a|\"b c\"|[{]data: x[}]|\\[/a, /b\\]|~|'#\u{e4}'|data: /srv)\n|---\n|# c\n){0,6}",
             path in "etc/(x\\.conf|elasticsearch\\.yml)"
         ) {
@@ -175,11 +175,11 @@ reindex.remote.whitelist: [s3cret.example:9200]
             prop_assert_eq!(keep(&path, &first), Ok(first.clone()));
             let once = String::from_utf8(first).unwrap();
             prop_assert!(!once.contains("secret"));
-            if !is_old_form(&path, &text) && !once.contains("__exec") {
+            if !is_legacy_format(&path, &text) && !once.contains("__exec") {
                 let allowed: Vec<_> = yaml::flatten("x", &text)
                     .unwrap()
                     .into_iter()
-                    .filter(|(key, _)| store_settings::is_kept(key) || store_settings::is_kept_of_mongod(key))
+                    .filter(|(key, _)| store_settings::is_kept(key) || store_settings::is_kept_for_mongod(key))
                     .collect();
                 prop_assert_eq!(yaml::flatten("x", &once).unwrap(), allowed);
             }

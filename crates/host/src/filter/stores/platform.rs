@@ -1,4 +1,4 @@
-/// DMI attributes that name a product, not a machine: no serial numbers, no uuids.
+/// DMI attributes that identify a product but not a machine: no serial numbers, no UUIDs.
 const DMI: [&str; 8] = [
     "sys_vendor",
     "product_name",
@@ -10,7 +10,7 @@ const DMI: [&str; 8] = [
     "product_family",
 ];
 
-/// Asset tags that clouds set; any other may be a company's inventory number.
+/// Asset tags that clouds set; any other could be a company's inventory number.
 const ASSET_TAGS: [&str; 5] = [
     "7783-7084-3265-9085-8269-3286-77",
     "Amazon EC2",
@@ -19,7 +19,7 @@ const ASSET_TAGS: [&str; 5] = [
     "HUAWEICLOUD",
 ];
 
-/// Files of the platform part.
+/// Filters the files of the platform.
 pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     if let Some(attribute) = path.strip_prefix("sys/class/dmi/id/") {
         if attribute == "chassis_asset_tag" {
@@ -35,7 +35,7 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Vec<u8>> {
         | "proc/xen/capabilities"
         | "etc/centos-release"
         | "etc/redhat-release" => Some(bytes.to_vec()),
-        // `ec2` at its start names the cloud; the rest names the machine.
+        // A leading `ec2` identifies the cloud; the rest identifies the machine.
         "sys/hypervisor/uuid" => Some(bytes.iter().take(3).copied().collect()),
         "proc/cpuinfo" => Some(keep_hypervisor_flag(bytes)),
         "etc/os-release" | "usr/lib/os-release" => Some(keep_os_release(bytes)),
@@ -61,7 +61,7 @@ fn is_word(text: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
 }
 
-/// The flag that every hypervisor sets (CPUID leaf 1, ECX bit 31), of the first processor.
+/// Keeps the flag that every hypervisor sets (CPUID leaf 1, ECX bit 31), of the first processor.
 fn keep_hypervisor_flag(bytes: &[u8]) -> Vec<u8> {
     let flags = bytes
         .split(|&b| b == b'\n')
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_processor_only_the_hypervisor_flag_is_kept() {
+    fn only_the_hypervisor_flag_of_cpuinfo_is_kept() {
         let cpu = "processor\t: 0\nmodel name\t: Xeon\nflags\t\t: fpu hypervisor avx\n";
         assert_eq!(kept("proc/cpuinfo", cpu), "flags\t\t: hypervisor\n");
         assert_eq!(kept("proc/cpuinfo", "flags\t\t: fpu avx\n"), "flags\t\t:\n");

@@ -1,23 +1,23 @@
 use crate::parse::cgroup::marker;
 use crate::parse::store_process;
 
-/// What follows `proc/PID/`.
+/// Returns the part after `proc/PID/`.
 fn of_process(path: &str) -> Option<&str> {
     let (pid, rest) = path.strip_prefix("proc/")?.split_once('/')?;
     let is_pid = pid == "self" || (!pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()));
     is_pid.then_some(rest)
 }
 
-/// What follows `proc/PID/root/`.
+/// Returns the part after `proc/PID/root/`.
 pub(super) fn in_root_of_process(path: &str) -> Option<&str> {
     of_process(path)?.strip_prefix("root/")
 }
 
-/// Files of `proc/PID`.
+/// Filters the files of `proc/PID`.
 pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     let text = String::from_utf8_lossy(bytes);
     match of_process(path)? {
-        // What else runs is nobody's business.
+        // Other processes are private.
         "comm" => {
             let is_wanted = store_process::is_wanted_comm(text.trim_end());
             Some(if is_wanted {
@@ -46,8 +46,8 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The mounts of a container: device, root, mount point and type. Sources and options may hold
-/// names of servers and of users.
+/// Filters the mounts of a container: keeps device, root, mount point and type. Sources and options
+/// may contain names of servers and users.
 fn keep_mountinfo(text: &str) -> String {
     text.lines()
         .filter_map(|line| {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn other_processes_leave_nothing() {
+    fn nothing_is_kept_of_other_processes() {
         assert_eq!(kept("proc/7/comm", "java\n"), "java\n");
         assert_eq!(kept("proc/7/comm", "s3cret-agent\n"), "");
         assert_eq!(kept("proc/7/cmdline", "curl\0-u\0me:s3cret\0"), "");

@@ -15,7 +15,7 @@ fn device(major: u32, minor: u32) -> DeviceNumber {
     DeviceNumber { major, minor }
 }
 
-/// No four characters in a row of a key may show up: shorter pieces turn up by chance.
+/// Asserts that no four consecutive characters of a key appear: shorter pieces occur by chance.
 fn assert_no_piece_of(key: &str, output: &str) {
     for piece in key.as_bytes().windows(4) {
         let piece = std::str::from_utf8(piece).unwrap();
@@ -44,7 +44,7 @@ fn luks1_and_luks2_keys_are_dropped() {
         assert_no_piece_of(LUKS1_KEY, &kept);
         assert_no_piece_of(LUKS1_KEY, &format!("{:?}", parse(text)));
         assert_no_piece_of("7d0cd2ef-0f5b-43be-b408-6a2fad87bf43", &kept);
-        // What was dropped changes no fact.
+        // Dropped arguments do not change the facts.
         assert_eq!(parse(&kept), parse(text));
     }
     assert_eq!(
@@ -62,7 +62,7 @@ fn luks1_and_luks2_keys_are_dropped() {
 }
 
 #[test]
-fn a_key_at_a_wrong_place_is_dropped_too() {
+fn a_misplaced_key_is_dropped() {
     for text in [
         format!("a: 0 8 crypt {LUKS1_KEY} 0 259:0 0\n"),
         format!("a: 0 8 crypt aes {LUKS1_KEY} {LUKS1_KEY} 259:0 0\n"),
@@ -243,7 +243,7 @@ fn names_with_blanks_colons_and_escapes() {
 }
 
 #[test]
-fn a_key_in_a_damaged_line_is_no_name() {
+fn a_key_in_a_damaged_line_is_not_a_name() {
     for line in [
         "0 8 crypt aes-xts-plain64 00112233445566778899aabbccddeeff 0 8:0 4096:",
         "a: 0 -8 crypt aes 00112233445566778899aabbccddeeff 0 8:0 0b: 0 8 linear 8:0 0",
@@ -256,13 +256,13 @@ fn a_key_in_a_damaged_line_is_no_name() {
 }
 
 #[test]
-fn no_devices_is_no_table_and_no_error() {
+fn no_devices_means_no_tables_and_no_error() {
     assert_eq!(parse("No devices found\n"), (vec![], vec![]));
     assert_eq!(sanitise("No devices found\n"), "");
 }
 
 #[test]
-fn malformed_lines_keep_their_number_and_nothing_else() {
+fn malformed_lines_keep_only_their_line_number() {
     let text = "\na: 0 8 linear 8:0 0\nsecret words here\n: 0 8 zero\n";
     assert_eq!(sanitise(text), "\na: 0 8 linear 8:0 0\n-\n-\n");
     for text in [text, &sanitise(text)] {
@@ -287,7 +287,7 @@ fn answers_of_the_kernel_become_lines() {
         line.as_deref(),
         Some("my\\x20disk: 0 8 crypt aes-xts-plain64 - 0 8:0 0")
     );
-    // A name that never went through libdevmapper cannot break the line.
+    // A name that was not created by libdevmapper cannot break the line.
     let line = sanitise_target("a\nb c", 1, 2, "linear", "8:0 5").unwrap();
     assert_eq!(line, "a\\x0ab\\x20c: 1 2 linear 8:0 5");
     assert_eq!(parse(&line).0[0].name, "a\nb c");
@@ -296,7 +296,7 @@ fn answers_of_the_kernel_become_lines() {
 
 proptest! {
     #[test]
-    fn generated_tables_come_back(
+    fn generated_tables_round_trip(
         name in "[a-zA-Z0-9_.+-]{1,20}",
         start in 0u64..1 << 40,
         len in 1u64..1 << 40,
@@ -345,8 +345,9 @@ proptest! {
     }
 
     #[test]
-    fn names_survive_mangling(name in any::<String>()) {
-        // libdevmapper escapes a backslash; a kernel name holds it only as part of an escape.
+    fn names_round_trip_through_mangling(name in any::<String>()) {
+        // libdevmapper escapes backslashes, so a kernel name contains them only as part of an
+        // escape.
         let escaped = mangle(&name.replace('\\', "\\x5c"));
         prop_assert_eq!(unmangle(&escaped), name);
     }

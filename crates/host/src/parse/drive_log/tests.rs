@@ -1,15 +1,15 @@
 use super::*;
 use proptest::prelude::*;
 
-/// smartctl 7.3 of an NVMe drive, as its source writes it, shortened.
+/// Output of smartctl 7.3 for an NVMe drive, according to its source code, shortened.
 const SMARTCTL_NVME: &str = r#"{"json_format_version":[1,0],"smartctl":{"version":[7,3],"argv":["smartctl","-x"],"exit_status":0},"device":{"name":"/dev/nvme0n1","type":"nvme"},"model_name":"MODEL-X","serial_number":"S3RI4L","logical_block_size":512,"nvme_smart_health_information_log":{"critical_warning":0,"data_units_read":5,"data_units_written":2000000,"host_writes":7}}"#;
-/// smartctl 7.3 of a SATA drive.
+/// Output of smartctl 7.3 for a SATA drive.
 const SMARTCTL_ATA: &str = r#"{"smartctl":{"exit_status":4},"serial_number":"S3RI4L","wwn":{"naa":5,"oui":41077,"id":123456789},"logical_block_size":512,"ata_smart_attributes":{"revision":16,"table":[{"id":9,"name":"Power_On_Hours","raw":{"value":1000,"string":"1000"}},{"id":246,"name":"Total_LBAs_Written","raw":{"value":1953125,"string":"1953125"}},{"id":247,"name":"Host_Program_Page_Count","raw":{"value":200,"string":"200"}},{"id":248,"name":"FTL_Program_Page_Count","raw":{"value":100,"string":"100"}}]},"ata_device_statistics":{"pages":[{"number":1,"name":"General Statistics","revision":1,"table":[{"offset":8,"name":"Lifetime Power-On Resets","size":4,"value":31},{"offset":24,"name":"Logical Sectors Written","size":6,"value":3906250,"flags":{"valid":true}}]}]}}"#;
 const OCP_1: &str = r#"{"Physical media units written":{"hi":0,"lo":1500},"Physical media units read":{"hi":0,"lo":9}}"#;
 
-/// What Debian's smartctl 7.3 and nvme-cli 2.3 printed in a guest, of QEMU's drives: `smartctl
+/// Output of Debian's smartctl 7.3 and nvme-cli 2.3 in a guest, for QEMU's drives: `smartctl
 /// --json=c -A`, `nvme smart-log -o json` after the same writes, and `smartctl --json=c -i -A -l
-/// devstat,1`; shortened, with another serial number.
+/// devstat,1`; shortened, with the serial number replaced.
 const REAL_SMARTCTL_NVME: &str = r#"{"json_format_version":[1,0],"smartctl":{"version":[7,3],"svn_revision":"5338","platform_info":"x86_64-linux-6.1.0-56-amd64","build_info":"(local build)","argv":["smartctl","--json=c","-A","/dev/nvme0n1"],"exit_status":0},"local_time":{"time_t":1795288025,"asctime":"Sat Nov 21 19:07:05 2026 UTC"},"device":{"name":"/dev/nvme0n1","info_name":"/dev/nvme0n1","type":"nvme","protocol":"NVMe"},"nvme_smart_health_information_log":{"critical_warning":0,"temperature":50,"available_spare":0,"percentage_used":0,"data_units_read":1,"data_units_written":296,"host_reads":82,"host_writes":364,"power_cycles":0,"power_on_hours":0},"temperature":{"current":50},"power_cycle_count":0,"power_on_time":{"hours":0}}"#;
 const REAL_NVME_SMART_LOG: &str = r#"{
   "critical_warning":0,
@@ -61,18 +61,18 @@ fn data_units_are_of_512000_bytes() {
 }
 
 #[test]
-fn what_the_tools_print_is_read() {
+fn real_tool_output_is_parsed() {
     for (tool, text) in [
         (DriveTool::Smartctl, REAL_SMARTCTL_NVME),
         (DriveTool::NvmeSmartLog, REAL_NVME_SMART_LOG),
     ] {
         assert_eq!(host(&parsed(tool, text)), Ok(296 * 512_000), "{text}");
     }
-    // Status 4: there are no device statistics. Nothing else that it has is a count of writes.
+    // Status 4: there are no device statistics. None of its attributes counts writes.
     let counts = parsed(DriveTool::Smartctl, REAL_SMARTCTL_ATA);
     assert!(host(&counts).unwrap_err().contains("neither"), "{counts:?}");
     assert!(media(&counts).is_err());
-    // A drive that has them: sectors are of the size that -i brings along.
+    // A drive that has them: the sector size comes from -i.
     let with = REAL_SMARTCTL_ATA.replace(
         r#""power_on_time""#,
         r#""ata_device_statistics":{"pages":[{"number":1,"table":[{"offset":24,"value":3906250}]}]},"power_on_time""#,
@@ -106,10 +106,10 @@ fn device_statistics_outrank_attributes_and_pages_are_a_ratio() {
         on_its_own: 100,
     };
     assert_eq!(media(&counts), Ok(pages));
-    // Not valid: then smartctl writes no value.
+    // If the value is invalid, smartctl omits it.
     let text = SMARTCTL_ATA.replace(r#""value":3906250,"#, "");
     assert_eq!(host(&parsed(DriveTool::Smartctl, &text)), Ok(1_000_000_000));
-    // A drive of 4 KiB sectors.
+    // A drive with 4 KiB sectors.
     let text = SMARTCTL_ATA.replace(
         r#""logical_block_size":512"#,
         r#""logical_block_size":4096"#,
@@ -118,13 +118,13 @@ fn device_statistics_outrank_attributes_and_pages_are_a_ratio() {
         host(&parsed(DriveTool::Smartctl, &text)),
         Ok(3_906_250 * 4096)
     );
-    // Other firmware, another name.
+    // Other firmware uses another name.
     let text = SMARTCTL_ATA.replace("FTL_Program_Page_Count", "Bckgnd_Program_Page_Cnt");
     assert_eq!(media(&parsed(DriveTool::Smartctl, &text)), Ok(pages));
 }
 
 #[test]
-fn names_with_units_in_them_are_taken_and_no_others() {
+fn only_attribute_names_with_units_are_used() {
     let attributes = |rows: &str| {
         format!(r#"{{"logical_block_size":512,"ata_smart_attributes":{{"table":[{rows}]}}}}"#)
     };
@@ -143,7 +143,7 @@ fn names_with_units_in_them_are_taken_and_no_others() {
     let counts = parsed(DriveTool::Smartctl, &text);
     assert_eq!(media(&counts), Ok(MediaWrites::Bytes(7 << 30)));
     for (id, name) in [
-        // smartctl's default name of 241, whatever the unit.
+        // smartctl's default name for 241, whatever the unit.
         (241, "Total_LBAs_Written"),
         (247, "Unknown_Attribute"),
         (249, "NAND_Writes_32MiB"),
@@ -155,7 +155,7 @@ fn names_with_units_in_them_are_taken_and_no_others() {
 }
 
 #[test]
-fn what_cannot_be_read_says_why() {
+fn unreadable_counters_have_a_reason() {
     let huge = format!(r#"{{"data_units_written":{}}}"#, u64::MAX / 512_000 + 1);
     for (tool, text, why) in [
         (
@@ -241,7 +241,7 @@ fn what_cannot_be_read_says_why() {
 }
 
 #[test]
-fn only_numbers_of_writes_are_kept() {
+fn only_write_counters_are_kept() {
     for (text, expected) in [
         (
             SMARTCTL_NVME,
@@ -265,7 +265,7 @@ fn only_numbers_of_writes_are_kept() {
     );
 }
 
-/// Any JSON, the keys that are looked for among others; every string has the serial number in it.
+/// Arbitrary JSON, including the keys that are looked up; every string contains the serial number.
 fn json() -> impl Strategy<Value = Value> {
     let key = || {
         prop::sample::select(vec![
@@ -312,7 +312,7 @@ fn json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The tools' answers with one value replaced, so that most of them are read to the end.
+/// The tools' answers with one value replaced, so that most of them are parsed to the end.
 fn near(text: &'static str) -> impl Strategy<Value = Value> {
     let pointers: Vec<String> = {
         let value: Value = serde_json::from_str(text).unwrap();
@@ -346,7 +346,7 @@ fn walk(value: &Value, at: String, found: &mut Vec<String>) {
 
 proptest! {
     #[test]
-    fn whatever_comes_what_is_kept_says_the_same_and_no_serial(
+    fn reduced_answers_parse_the_same_without_serials(
         answer in prop_oneof![json(), near(SMARTCTL_NVME), near(SMARTCTL_ATA), near(OCP_1)],
     ) {
         let text = answer.to_string();
@@ -367,7 +367,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         for tool in DriveTool::ALL {
             prop_assert_eq!(parse(tool, &bytes).is_ok(), reduce(tool, &bytes).is_ok());
         }

@@ -1,57 +1,57 @@
-//! One simple command: which program it runs in the end, behind `nice`, `sudo`, `sh -c` and the
-//! like, and what of its words may be kept.
+//! Parses one simple command: which program it ultimately runs, behind `nice`, `sudo`, `sh -c` and
+//! the like, and what of its words may be kept.
 //!
-//! The reader of scripts and the filter for secrets share this, so that both see the same.
+//! The script parser and the secrets filter share this, so that they always agree.
 
 use super::keep::{
-    is_kept_in_test, is_pace, is_safe_path, is_safe_program, is_variable, kept_argument,
+    is_kept_in_test, is_priority_value, is_safe_path, is_safe_program, is_variable, kept_argument,
     kept_value, names_a_secret,
 };
 use super::programs::{Wrapper, arguments_matter, wrapper_named};
 use super::words::{Keep, Segment, Word};
 use std::collections::HashMap;
 
-/// A program that is run.
+/// A program that a command runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Run {
     /// Base name.
     pub program: String,
-    /// Its path, where that is absolute.
+    /// Its path, if that is absolute.
     pub path: Option<String>,
-    /// Its arguments, where they matter.
+    /// Its arguments, if they matter.
     pub arguments: Vec<String>,
-    /// Behind `ionice -c3` or `nice`.
+    /// Whether it runs under `ionice -c3` or `nice`.
     pub idle_io: bool,
     /// Index of its word.
     pub word: usize,
 }
 
-/// A simple command taken apart.
+/// A parsed simple command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Breakdown {
-    /// What may be kept, for each word; a script is not taken apart yet.
+    /// What may be kept of each word; nested scripts are not parsed yet.
     pub keep: Vec<Keep>,
-    /// The program at the end of all wrappers; `None` for assignments, and where a variable that is
-    /// not known names it.
+    /// The program behind all wrappers; `None` for assignments, or if the program is in an unknown
+    /// variable.
     pub run: Option<Run>,
 }
 
-/// Variables that hold the path of something.
+/// Variables with known paths as values.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scope {
     paths: HashMap<String, String>,
 }
 
-/// More variables than a sound script assigns.
+/// More variables than any real script assigns.
 const VARIABLES_MAX: usize = 1000;
 
 impl Scope {
-    /// A word as text, known variables put in; `None` where something in it is not known.
+    /// Expands known variables in a word; `None` if part of it is unknown.
     pub fn resolve(&self, word: &Word) -> Option<String> {
         let mut text = String::new();
         for segment in &word.segments {
             match segment {
-                // What the filter took out is as unknown as an expansion.
+                // What the filter removed is as unknown as an expansion.
                 Segment::Literal { text: literal, .. } if !literal.contains('…') => {
                     text.push_str(literal);
                 }
@@ -62,7 +62,7 @@ impl Scope {
         Some(text)
     }
 
-    /// Takes note of an assignment.
+    /// Records an assignment.
     fn assign(&mut self, word: &Word) {
         let Some((name, _)) = word.assigned_name() else {
             return;
@@ -78,7 +78,7 @@ impl Scope {
     }
 }
 
-/// Takes a simple command apart. Assignments are noted in `scope`.
+/// Parses a simple command. Assignments are recorded in `scope`.
 pub(crate) fn breakdown(words: &[&Word], scope: &mut Scope) -> Breakdown {
     let mut walk = Walk {
         words,
@@ -117,7 +117,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The word at `index` is a script of its own.
+    /// Marks the word at `index` as a nested script.
     fn keep_script(&mut self, index: usize) {
         if let Some(keep) = self.keep.get_mut(index) {
             *keep = Keep::Script(Vec::new());
@@ -126,7 +126,7 @@ impl Walk<'_> {
 
     fn run(&mut self) -> Option<Run> {
         let mut may_skip = false;
-        // Those stay in force; `NAME=value program` is for the program only.
+        // These persist; those in `NAME=value program` apply to the program only.
         let only_assignments = self.words.iter().all(|word| word.assigned_name().is_some());
         loop {
             while let Some(word) = self.words.get(self.at)
@@ -140,8 +140,8 @@ impl Walk<'_> {
             }
             let word = *self.words.get(self.at)?;
             let Some(text) = self.scope.resolve(word) else {
-                // `sudo $OPTIONS fstrim`: an unknown variable behind a wrapper is rather one of
-                // its options than a program.
+                // `sudo $OPTIONS fstrim`: an unknown variable after a wrapper is more likely
+                // options than a program.
                 if kept_argument(word).is_some_and(|kept| is_variable(&kept)) {
                     self.keep[self.at] = Keep::Whole;
                 }
@@ -151,8 +151,8 @@ impl Walk<'_> {
                 self.at += 1;
                 continue;
             };
-            // Who quotes a name means a path or a variable; in a script that is wrong, a quoted
-            // text may end up here, and that may be a secret.
+            // A quoted program name is normally a path or a variable. In a malformed script, quoted
+            // text that may be secret can end up here.
             let is_odd =
                 !text.starts_with('/') && word.bare().is_none() && !arguments_matter(&text);
             if is_odd || !is_safe_program(&text) {
@@ -174,7 +174,7 @@ impl Walk<'_> {
             if !self.wrapper(wrapper) {
                 return None;
             }
-            // `sh $SCRIPT ARGUMENT`: what follows is no program.
+            // `sh $SCRIPT ARGUMENT`: what follows is not a program.
             may_skip = !wrapper.is_shell();
         }
     }
@@ -211,7 +211,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the word before is an option that takes a secret: `--token WORD`.
+    /// Whether the previous word is an option that takes a secret: `--token WORD`.
     fn is_value_of_secret(&self, index: usize) -> bool {
         self.text(index - 1).is_some_and(|before| {
             before.starts_with("--") && !before.contains('=') && names_a_secret(&before)
@@ -255,14 +255,14 @@ impl Walk<'_> {
         })
     }
 
-    /// Passes a wrapper's options; whether a program follows at `at`.
+    /// Skips a wrapper's options; returns whether a program follows at `at`.
     fn wrapper(&mut self, wrapper: &Wrapper) -> bool {
-        let mut pace = Pace::default();
+        let mut priority = Priority::default();
         let mut left = wrapper.positional;
         let mut script_follows = false;
         let mut index = self.at + 1;
         while index < self.words.len() {
-            // A word with expansions is none of the options.
+            // A word with expansions is not an option.
             let text = self.text(index).unwrap_or_default();
             if text == "--" {
                 self.keep[index] = Keep::Whole;
@@ -274,20 +274,20 @@ impl Walk<'_> {
                     break;
                 }
                 left -= 1;
-                self.keep_pace(index, wrapper, &text);
+                self.keep_priority(index, wrapper, &text);
             } else if let Some(long) = text.strip_prefix("--") {
                 let (name, value) = match long.split_once('=') {
                     Some((name, value)) => (name, Some(value.to_owned())),
                     None => (long, None),
                 };
                 self.keep_long_option(index, name, value.is_some());
-                self.keep_pace(index, wrapper, value.as_deref().unwrap_or_default());
+                self.keep_priority(index, wrapper, value.as_deref().unwrap_or_default());
                 script_follows |= wrapper.script && name == "command";
                 let value = match value {
                     None if wrapper.long.contains(&name) => self.option_value(&mut index, wrapper),
                     value => value,
                 };
-                pace.note(name, value);
+                priority.note(name, value);
             } else {
                 let letters = &text[1..];
                 let value_at = letters.find(|c| wrapper.short.contains(c));
@@ -299,7 +299,7 @@ impl Walk<'_> {
                 }
                 script_follows |= wrapper.script && cluster.contains('c');
                 if wrapper.name == "runuser" && cluster.ends_with('u') {
-                    // The user is told: what follows is the program.
+                    // The user is given, so the program follows.
                     left = 0;
                 }
                 let value = match attached {
@@ -307,7 +307,7 @@ impl Walk<'_> {
                     attached => Some(attached.to_owned()).filter(|value| !value.is_empty()),
                 };
                 let last = cluster.char_indices().last().map_or(0, |(at, _)| at);
-                pace.note(&cluster[last..], value);
+                priority.note(&cluster[last..], value);
             }
             index += 1;
         }
@@ -317,11 +317,11 @@ impl Walk<'_> {
         }
         // `timeout -- 5 program`.
         self.at = index.saturating_add(left);
-        self.idle_io |= pace.is_idle(wrapper.name);
+        self.idle_io |= priority.is_idle(wrapper.name);
         true
     }
 
-    /// Keeps short options, or that there are some.
+    /// Keeps short options, or just the fact that there are some.
     fn keep_cluster(&mut self, index: usize, wrapper: &Wrapper, cluster: &str, attached: &str) {
         let is_plain = cluster.len() <= 4
             && cluster.chars().all(|c| c.is_ascii_alphabetic())
@@ -337,10 +337,10 @@ impl Walk<'_> {
         } else {
             attached
         };
-        self.keep_pace(index, wrapper, value);
+        self.keep_priority(index, wrapper, value);
     }
 
-    /// Keeps the name of a long option, or that there is an option.
+    /// Keeps the name of a long option, or just the fact that there is an option.
     fn keep_long_option(&mut self, index: usize, name: &str, has_value: bool) {
         let is_plain = name.len() <= 30
             && name.chars().all(|c| c.is_ascii_lowercase() || c == '-')
@@ -352,31 +352,32 @@ impl Walk<'_> {
         };
     }
 
-    /// Keeps a word of a wrapper whose options say how gently a program runs, and nothing else.
-    fn keep_pace(&mut self, index: usize, wrapper: &Wrapper, value: &str) {
+    /// Keeps the value of a wrapper's option if the wrapper only controls priority.
+    fn keep_priority(&mut self, index: usize, wrapper: &Wrapper, value: &str) {
         let is_bare = self.words[index].bare().is_some();
-        if wrapper.is_pacing() && !value.is_empty() && is_pace(value) && is_bare {
+        if wrapper.only_sets_priority() && !value.is_empty() && is_priority_value(value) && is_bare
+        {
             self.keep[index] = Keep::Whole;
         }
     }
 
-    /// The word after an option, which is its value.
+    /// Returns the word after an option, which is its value.
     fn option_value(&mut self, index: &mut usize, wrapper: &Wrapper) -> Option<String> {
         *index += 1;
         let value = self.words.get(*index)?.text().unwrap_or_default();
-        self.keep_pace(*index, wrapper, &value);
+        self.keep_priority(*index, wrapper, &value);
         Some(value)
     }
 }
 
-/// How gently a program is to run.
+/// The priority that a program runs at.
 #[derive(Default)]
-struct Pace {
+struct Priority {
     class: Option<String>,
     adjustment: Option<String>,
 }
 
-impl Pace {
+impl Priority {
     fn note(&mut self, option: &str, value: Option<String>) {
         match option {
             "c" | "class" => self.class = value,
@@ -389,7 +390,7 @@ impl Pace {
     fn is_idle(&self, wrapper: &str) -> bool {
         match wrapper {
             "ionice" | "chrt" => matches!(self.class.as_deref(), Some("3" | "idle")),
-            // Ten, where nothing is given.
+            // The default is 10.
             "nice" => {
                 let by = self.adjustment.as_ref();
                 by.is_none_or(|by| by.parse::<i32>().is_ok_and(|by| by > 0))

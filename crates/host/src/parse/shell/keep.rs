@@ -1,8 +1,8 @@
-//! What of a command's words may be kept: nothing that may be a secret.
+//! What may be kept of a command's words: nothing that could be secret.
 
 use super::words::{Segment, Word, is_name};
 
-/// The value of an assignment, where it may be kept: an absolute path that is no secret.
+/// Returns the value of an assignment if it may be kept: an absolute path that is not secret.
 pub(super) fn kept_value(word: &Word) -> Option<String> {
     let (name, len) = word.assigned_name()?;
     let text = word.text()?;
@@ -10,7 +10,7 @@ pub(super) fn kept_value(word: &Word) -> Option<String> {
     (is_safe_path(value) && !names_a_secret(name)).then(|| value.to_owned())
 }
 
-/// An absolute path of plain characters.
+/// Whether this is an absolute path of plain characters.
 pub(crate) fn is_safe_path(text: &str) -> bool {
     text.starts_with('/')
         && text.len() <= 256
@@ -19,7 +19,7 @@ pub(crate) fn is_safe_path(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || "/._+-".contains(c))
 }
 
-/// Whether a variable or an option has the name of a secret.
+/// Whether the name of a variable or option suggests a secret.
 pub(super) fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     [
@@ -30,7 +30,7 @@ pub(super) fn names_a_secret(name: &str) -> bool {
     .any(|word| name.contains(word))
 }
 
-/// Whether this is how programs are named.
+/// Whether this looks like the name of a program.
 pub(super) fn is_safe_program(text: &str) -> bool {
     is_safe_path(text)
         || matches!(text, ":" | "[" | "[[")
@@ -42,7 +42,7 @@ pub(super) fn is_safe_program(text: &str) -> bool {
                 .all(|c| c.is_ascii_alphanumeric() || "._+-/".contains(c)))
 }
 
-/// An argument of a program whose arguments matter, as it may be kept.
+/// Returns what may be kept of an argument of a program whose arguments matter.
 pub(super) fn kept_argument(word: &Word) -> Option<String> {
     let mut text = String::new();
     for segment in &word.segments {
@@ -68,7 +68,7 @@ pub(super) fn kept_argument(word: &Word) -> Option<String> {
     (text.len() <= 256 && !secret).then_some(text)
 }
 
-/// An argument of `test`: options, operators, variables and paths.
+/// Whether an argument of `test` may be kept: options, operators, variables and paths.
 pub(super) fn is_kept_in_test(word: &Word) -> bool {
     word.segments.iter().all(|segment| match segment {
         Segment::Variable(_) => true,
@@ -86,8 +86,8 @@ pub(super) fn is_kept_in_test(word: &Word) -> bool {
     })
 }
 
-/// A class, a priority or an adjustment.
-pub(super) fn is_pace(text: &str) -> bool {
+/// Whether this is an I/O class, a priority or a nice value.
+pub(super) fn is_priority_value(text: &str) -> bool {
     matches!(text, "idle" | "best-effort" | "realtime" | "none")
         || (text.len() <= 3
             && text
@@ -97,7 +97,7 @@ pub(super) fn is_pace(text: &str) -> bool {
                 .all(|c| c.is_ascii_digit()))
 }
 
-/// Whether a kept argument is a variable and nothing else.
+/// Whether a kept argument is just a variable.
 pub(super) fn is_variable(kept: &str) -> bool {
     kept.strip_prefix('$').is_some_and(is_name)
 }

@@ -1,8 +1,8 @@
-//! A tokenizer for shell text: words with their quoting undone, operators, line ends.
+//! A tokenizer for shell text: unquoted words, operators, line breaks.
 //!
 //! Follows POSIX.1-2017, Shell Command Language, sections 2.2 (quoting), 2.3 (tokens), 2.6
-//! (expansions) and 2.7 (redirections), with bash's arrays. It is total: a quote that is never closed
-//! ends with the text. Work and memory are linear in the text.
+//! (expansions) and 2.7 (redirections), plus bash's arrays. It is total: an unclosed quote ends
+//! with the text. Time and memory are linear in the length of the text.
 
 use super::words::{DELIMITER, Keep, Kind, Segment, Token, Word, is_name};
 
@@ -11,27 +11,29 @@ const OPERATORS: &[&str] = &[
     "<<<", "<<-", "&>>", ";;&", "&&", "||", ";;", ";&", "|&", "<<", ">>", "<&", ">&", "<>", ">|",
     "&>", "&", ";", "|", "(", ")", "<", ">",
 ];
-/// Where expansions are nested deeper, the rest of the text is not looked at.
+/// If expansions nest deeper, the rest of the text is ignored.
 const NESTING_MAX: usize = 40;
 
-/// What separates words. Other white space does not, to shells and systemd alike; a carriage return
-/// is what an editor on another system left at the end of a line.
+/// Whether a character separates words. Other white space does not, in both shells and systemd; a
+/// carriage return at the end of a line is left by editors on other systems.
 fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r')
 }
 
-/// The tokens of shell text whose first line has this number.
+/// Tokenizes shell text that starts at this line number.
 pub(crate) fn shell(text: &str, first_line: usize) -> Vec<Token> {
     Lexer::new(text, first_line, true).tokens(false)
 }
 
-/// The words of a command line that no shell reads (`ExecStart=`, `argv[]=`): blanks separate,
-/// quotes and backslashes quote, `$NAME` is expanded, nothing else is special (systemd.service(5)).
+/// Tokenizes a command line that runs without a shell (`ExecStart=`, `argv[]=`): blanks separate
+/// words, quotes and backslashes quote, `$NAME` is expanded, nothing else is special
+/// (systemd.service(5)).
 pub(crate) fn plain(text: &str) -> Vec<Token> {
     Lexer::new(text, 1, false).tokens(false)
 }
 
-/// The command lines of an `ExecStart=`: lone semicolons separate them (systemd.service(5)).
+/// Splits an `ExecStart=` into command lines: they are separated by semicolons that are separate
+/// words (systemd.service(5)).
 pub(crate) fn plain_commands(text: &str) -> Vec<&str> {
     let mut lexer = Lexer::new(text, 1, false);
     let mut commands = Vec::new();
@@ -55,7 +57,8 @@ struct Lexer<'t> {
     line: usize,
     shell: bool,
     nesting: usize,
-    /// Here-documents whose bodies follow the next line end: delimiter, tabs stripped.
+    /// Here-documents whose bodies follow the next line break: delimiter, and whether tabs are
+    /// stripped.
     awaited: Vec<(String, bool)>,
 }
 
@@ -92,7 +95,7 @@ impl<'t> Lexer<'t> {
         Some(c)
     }
 
-    /// Moves on to the end of the line, the line end excluded, and gives what was passed.
+    /// Advances to the end of the line, excluding the line break, and returns the skipped text.
     fn skip_to_line_end(&mut self) -> &'t str {
         let rest = self.rest();
         let passed = &rest[..rest.find('\n').unwrap_or(rest.len())];
@@ -100,7 +103,8 @@ impl<'t> Lexer<'t> {
         passed
     }
 
-    /// Tokens to the end; those of a substitution to its closing parenthesis, which is passed.
+    /// Reads tokens to the end of the text, or in a substitution up to and including its closing
+    /// parenthesis.
     fn tokens(&mut self, is_nested: bool) -> Vec<Token> {
         let mut tokens = Vec::new();
         let mut open = 0_usize;
@@ -156,7 +160,7 @@ impl<'t> Lexer<'t> {
                 {
                     return token(Kind::Operator(format!("{digits}{operator}")));
                 }
-                // A word of nothing but a line continuation is none.
+                // A lone line continuation is not a word.
                 if !word.segments.is_empty() {
                     return token(Kind::Word(word));
                 }
@@ -179,8 +183,8 @@ impl<'t> Lexer<'t> {
         Some((*operator).to_owned())
     }
 
-    /// The delimiter of a here-document, quoting undone. Nothing in it is expanded: `<<$END` ends at
-    /// a line `$END`.
+    /// Reads the delimiter of a here-document, unquoted. Nothing in it is expanded: `<<$END` ends
+    /// at a line `$END`.
     fn delimiter(&mut self) -> Option<String> {
         while self.peek().is_some_and(is_blank) {
             self.bump();
@@ -260,8 +264,9 @@ impl<'t> Lexer<'t> {
         word
     }
 
-    /// `http://host/?a=b&c=d` without quotes: the shell would take it apart and run `c=d`, but who
-    /// wrote it did not mean that, and what follows may be a secret, not a program.
+    /// Whether this is within an unquoted URL such as `http://host/?a=b&c=d`: the shell would split
+    /// it and run `c=d`, but the author did not mean that, and what follows may be a secret rather
+    /// than a program.
     fn is_inside_url(&self, word: &Word) -> bool {
         !word.segments.is_empty()
             && self.rest()[1..]
@@ -299,7 +304,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// An expansion, or a dollar sign that is none.
+    /// Reads an expansion, or a literal dollar sign.
     fn dollar(&mut self, word: &mut Word, quoted: bool) {
         self.bump();
         let rest = self.rest();
@@ -329,7 +334,7 @@ impl<'t> Lexer<'t> {
                 }
                 word.segments.push(Segment::Opaque);
             }
-            // Bash's translated string: the quote itself does the rest.
+            // Bash's translated string: the quote is handled next.
             Some('"') if self.shell && !quoted => {}
             Some(_) if is_name(&rest[..name_len]) => {
                 self.position += name_len;
@@ -344,7 +349,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Goes one level deeper; where that is too deep, to the end of the text.
+    /// Goes one nesting level deeper; if that is too deep, skips to the end of the text.
     fn enter(&mut self) {
         self.nesting += 1;
         if self.nesting > NESTING_MAX {
@@ -352,7 +357,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// From the opening parenthesis of `$(`.
+    /// Reads from the opening parenthesis of `$(`.
     fn substitution(&mut self, word: &mut Word) {
         self.bump();
         self.enter();
@@ -381,7 +386,8 @@ impl<'t> Lexer<'t> {
         word.segments.push(Segment::Script(inner.tokens(false)));
     }
 
-    /// An expansion that is not followed, from its opening sign to the one that closes it.
+    /// Skips an expansion that is not parsed, from its opening delimiter to the matching closing
+    /// one.
     fn opaque(&mut self, word: &mut Word, opens: char, closes: char) {
         self.enter();
         let mut unread = Word::default();

@@ -1,4 +1,4 @@
-//! The shell's grammar, as far as it takes to find the programs that a job runs.
+//! A shell parser, limited to what is needed to find the programs that a job runs.
 
 pub(crate) mod command;
 pub(crate) mod keep;

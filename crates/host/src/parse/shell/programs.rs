@@ -1,6 +1,6 @@
-//! Programs by what they are to a job: hard on disks, a wrapper around another one, a helper.
+//! Classifies programs: I/O-intensive, a wrapper around another program, or a helper.
 
-/// Programs whose arguments matter and hold no secrets.
+/// Programs whose arguments matter and never hold secrets.
 const ARGUMENTS_MATTER: &[&str] = &[
     "aide",
     "anacron",
@@ -42,7 +42,7 @@ const ARGUMENTS_MATTER: &[&str] = &[
     "zpool",
 ];
 
-/// Other programs that are hard on disks, known by name only: their arguments may hold secrets.
+/// Other I/O-intensive programs, kept by name only: their arguments may hold secrets.
 const NAME_MATTERS: &[&str] = &[
     "amdump",
     "backupninja",
@@ -70,7 +70,7 @@ const NAME_MATTERS: &[&str] = &[
     "xtrabackup",
 ];
 
-/// Commands of the shell itself, and tests: they are no programs of the job.
+/// Shell builtins and tests, which do not count as programs of a job.
 const BUILTINS: &[&str] = &[
     ":", ".", "[", "[[", "alias", "bg", "break", "builtin", "cd", "continue", "declare", "echo",
     "eval", "exec", "exit", "export", "false", "fg", "getopts", "hash", "jobs", "let", "local",
@@ -79,7 +79,7 @@ const BUILTINS: &[&str] = &[
     "unset", "wait",
 ];
 
-/// Programs that prepare or report something and are not what a job is for.
+/// Programs that prepare or report something and are not the purpose of a job.
 const HELPERS: &[&str] = &[
     "awk",
     "basename",
@@ -122,7 +122,7 @@ const HELPERS: &[&str] = &[
     "whoami",
 ];
 
-/// Programs that read a script.
+/// Programs that interpret a shell script.
 const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "mksh", "sh", "zsh"];
 
 /// A program that starts another one.
@@ -133,21 +133,21 @@ pub(super) struct Wrapper {
     pub short: &'static str,
     /// Long options that take a value, which may be the next word.
     pub long: &'static [&'static str],
-    /// Words between the options and the program.
+    /// Number of words between the options and the program.
     pub positional: usize,
-    /// Whether `-c` and `--command` make of the next word a script.
+    /// Whether the word after `-c` or `--command` is a script.
     pub script: bool,
-    /// Short options behind which no program follows.
+    /// Short options that are not followed by a program.
     pub ends_at: &'static str,
 }
 
 impl Wrapper {
-    /// Whether its options say how gently the program runs, and nothing else.
-    pub fn is_pacing(&self) -> bool {
+    /// Whether its options only control the priority of the program.
+    pub fn only_sets_priority(&self) -> bool {
         matches!(self.name, "chrt" | "ionice" | "nice")
     }
 
-    /// Whether it reads a script.
+    /// Whether it interprets a shell script.
     pub fn is_shell(&self) -> bool {
         self.name == SHELL.name
     }
@@ -169,7 +169,7 @@ const fn wrapper(
     }
 }
 
-/// Any of [`SHELLS`]. Behind `-s` stand arguments of a script that is elsewhere.
+/// Any of [`SHELLS`]. `-s` is followed by arguments of a script that is elsewhere.
 static SHELL: Wrapper = Wrapper {
     script: true,
     ends_at: "s",
@@ -187,7 +187,7 @@ const WRAPPERS: &[Wrapper] = &[
         1,
     ),
     Wrapper {
-        // It asks where a program is.
+        // Only prints where a program is.
         ends_at: "vV",
         ..wrapper("command", "", &[], 0)
     },
@@ -208,7 +208,7 @@ const WRAPPERS: &[Wrapper] = &[
         0,
     ),
     wrapper("run-one", "", &[], 0),
-    // A function of btrfsmaintenance that its scripts run everything through.
+    // A function of btrfsmaintenance through which its scripts run everything.
     wrapper("run_task", "", &[], 0),
     Wrapper {
         script: true,
@@ -216,7 +216,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     wrapper("setsid", "", &[], 0),
     wrapper("stdbuf", "ioe", &["input", "output", "error"], 0),
-    // Without a script it starts a shell, and no program.
+    // Without a script it starts a shell and no program.
     Wrapper {
         script: true,
         ..wrapper("su", "gGs", &["group", "shell"], usize::MAX)
@@ -251,12 +251,12 @@ const WRAPPERS: &[Wrapper] = &[
     ),
 ];
 
-/// Whether a program's arguments are facts.
+/// Whether a program's arguments are kept as facts.
 pub(crate) fn arguments_matter(program: &str) -> bool {
     ARGUMENTS_MATTER.contains(&program)
 }
 
-/// The programs that a script in another language may be searched for.
+/// Whether a program is searched for in scripts in other languages.
 pub(crate) fn is_disk_program(program: &str) -> bool {
     program.len() > 3
         && (ARGUMENTS_MATTER.contains(&program) || NAME_MATTERS.contains(&program))
@@ -266,17 +266,17 @@ pub(crate) fn is_disk_program(program: &str) -> bool {
         )
 }
 
-/// Whether a program is what a job is for, not the shell's or a helper.
+/// Whether a program is the purpose of a job rather than a builtin or helper.
 pub(crate) fn is_substantial(program: &str) -> bool {
     !BUILTINS.contains(&program) && !HELPERS.contains(&program)
 }
 
-/// Whether a program reads a script.
+/// Whether a program interprets a shell script.
 pub(crate) fn is_shell(program: &str) -> bool {
     SHELLS.contains(&program)
 }
 
-/// The wrapper of this name.
+/// Returns the wrapper of this name.
 pub(super) fn wrapper_named(program: &str) -> Option<&'static Wrapper> {
     if is_shell(program) {
         return Some(&SHELL);

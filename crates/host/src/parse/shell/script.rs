@@ -1,5 +1,5 @@
 //! What a shell script or command line runs, and what it runs only under conditions that can be
-//! looked up: guards such as `test -x /usr/sbin/anacron ||` or `if [ -d /run/systemd/system ]`.
+//! checked: guards such as `test -x /usr/sbin/anacron ||` or `if [ -d /run/systemd/system ]`.
 
 use super::command::{Scope, breakdown};
 use super::lexer;
@@ -8,8 +8,8 @@ use super::words::{DELIMITER, Keep, Kind, Segment, Token, Word, is_name};
 use facts::host::JobCommand;
 use std::collections::HashSet;
 
-/// Answers `test -x PATH`, `test -d PATH`, ... for an absolute path; `None` where that is not
-/// known. The letter is the option.
+/// Evaluates `test -x PATH`, `test -d PATH`, ... for an absolute path; `None` if unknown. The
+/// character is the option.
 pub type FileTest<'a> = dyn Fn(char, &str) -> Option<bool> + 'a;
 
 /// A program that a script runs.
@@ -17,35 +17,35 @@ pub type FileTest<'a> = dyn Fn(char, &str) -> Option<bool> + 'a;
 pub struct Found {
     /// The program.
     pub command: JobCommand,
-    /// Its path, where that is absolute.
+    /// Its path, if that is absolute.
     pub path: Option<String>,
-    /// The condition that keeps it from running on this host, in words.
+    /// The condition that keeps it from running on this host, in plain language.
     pub held_back_by: Option<String>,
 }
 
-/// Where the text of a script comes from.
+/// Source of a script's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin<'a> {
-    /// A file of its own: lines are counted.
+    /// A file: lines are counted.
     File(&'a str),
-    /// One line of a file: `etc/crontab:18`.
+    /// One line in a file: `etc/crontab:18`.
     Line(&'a str),
 }
 
-/// A script is scanned up to here.
+/// How much of a script is scanned.
 pub(crate) const SCRIPT_BYTES_MAX: usize = 64 << 10;
-/// Scripts within scripts (`sh -c`, `$(...)`, `trap`) are followed to this depth.
+/// Maximum nesting depth of scripts within scripts (`sh -c`, `$(...)`, `trap`).
 const DEPTH_MAX: usize = 6;
-/// So are groups, conditions and loops within each other.
+/// Maximum nesting depth of groups, conditions and loops.
 const NESTING_MAX: usize = 40;
-/// More programs than any sound script runs.
+/// More programs than any real script runs.
 const FOUND_MAX: usize = 1000;
 
-/// The programs that a script runs, in order, each once. Builtins of the shell and helpers such as
-/// `date` are left out. Never fails: a script that is wrong gives what can be made out.
+/// Returns the programs that a script runs, in order, each once. Shell builtins and helpers such as
+/// `date` are omitted. Never fails: from a malformed script it extracts what it can.
 ///
-/// A script whose first line names another interpreter than a shell is searched for the names of
-/// programs that are hard on disks.
+/// If the first line names an interpreter that is not a shell, the script is searched for the names
+/// of I/O-intensive programs.
 pub fn scan(origin: Origin<'_>, text: &str, probe: &FileTest<'_>) -> Vec<Found> {
     if !is_shell_script(text) {
         return mentions(origin, text);
@@ -56,7 +56,7 @@ pub fn scan(origin: Origin<'_>, text: &str, probe: &FileTest<'_>) -> Vec<Found> 
     walk.found
 }
 
-/// The words of a command line that no shell reads (`ExecStart=`) and what it runs.
+/// Returns what a command line runs that is executed without a shell (`ExecStart=`).
 pub fn scan_exec(origin: Origin<'_>, line: &str, probe: &FileTest<'_>) -> Vec<Found> {
     let mut walk = Walk::new(origin, probe);
     let mut tokens = lexer::plain(line);
@@ -64,8 +64,8 @@ pub fn scan_exec(origin: Origin<'_>, line: &str, probe: &FileTest<'_>) -> Vec<Fo
     walk.found
 }
 
-/// The tokens of a script, each with what of it may be kept; `None` where it is nested too deeply to
-/// be understood.
+/// Tokenizes a script and marks what may be kept of each token; `None` if it is nested too deeply
+/// to be parsed.
 pub(crate) fn tokens(text: &str) -> Option<Vec<Token>> {
     let mut walk = Walk::new(Origin::Line(""), &|_, _| None);
     let mut tokens = lexer::shell(text, 1);
@@ -73,7 +73,7 @@ pub(crate) fn tokens(text: &str) -> Option<Vec<Token>> {
     (!walk.is_too_deep).then_some(tokens)
 }
 
-/// The same of a command line that no shell reads.
+/// Like [`tokens`], for a command line that runs without a shell.
 pub(crate) fn tokens_of_exec(line: &str) -> Option<Vec<Token>> {
     let mut walk = Walk::new(Origin::Line(""), &|_, _| None);
     let mut tokens = lexer::plain(line);
@@ -81,13 +81,14 @@ pub(crate) fn tokens_of_exec(line: &str) -> Option<Vec<Token>> {
     (!walk.is_too_deep).then_some(tokens)
 }
 
-/// What a command line runs, read without its host: the command of a log's line, as those of crontabs.
+/// Returns what a command line runs, without access to its host: for commands in a log, as in
+/// crontabs.
 pub fn commands(line: &str) -> Vec<JobCommand> {
     let found = scan(Origin::Line(""), line, &|_, _| None);
     found.into_iter().map(|found| found.command).collect()
 }
 
-/// Whether a shell reads this script: one is named in the first line, or no interpreter is.
+/// Whether this is a shell script: its first line names a shell or no interpreter.
 pub(crate) fn is_shell_script(text: &str) -> bool {
     let Some(line) = text.strip_prefix("#!") else {
         return true;
@@ -106,7 +107,7 @@ pub(crate) fn is_shell_script(text: &str) -> bool {
     programs::is_shell(&interpreter)
 }
 
-/// The names of disk programs in one line of a script that is no shell script.
+/// Iterates over the names of disk programs in one line of a script in another language.
 pub(crate) fn mentions_in_line(line: &str) -> impl Iterator<Item = &str> {
     let code = !line.trim_start().starts_with(['#', ';']);
     line.split(|c: char| !(c.is_ascii_alphanumeric() || "_.-".contains(c)))
@@ -143,7 +144,7 @@ impl Origin<'_> {
     }
 }
 
-/// What a condition comes to, and the sentence that says so.
+/// Result of a condition, with the sentence that describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Truth {
     True(String),
@@ -161,14 +162,14 @@ impl Truth {
     }
 }
 
-/// How the commands at one place are reached.
+/// How execution reaches a point in the script.
 #[derive(Debug, Clone, Default)]
 struct Flow {
-    /// Why they are not reached.
+    /// Why it is unreachable.
     dead: Option<String>,
-    /// They are reached under a condition that is not known.
+    /// It is reached under an unknown condition.
     uncertain: bool,
-    /// The condition that is known to let them run.
+    /// The condition known to hold, which lets it run.
     because: Option<String>,
 }
 
@@ -181,7 +182,7 @@ struct Walk<'a> {
     origin: Origin<'a>,
     probe: &'a FileTest<'a>,
     found: Vec<Found>,
-    /// Functions that the script defines: calling one is no program.
+    /// Functions defined in the script: calling one does not run a program.
     functions: HashSet<String>,
     depth: usize,
     is_too_deep: bool,
@@ -199,7 +200,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// `dead` is why the script does not run.
+    /// Walks a script; `dead` is why it does not run.
     fn script(&mut self, tokens: &mut [Token], scope: Scope, dead: Option<String>) {
         if self.depth >= DEPTH_MAX {
             self.is_too_deep = true;
@@ -214,14 +215,14 @@ impl<'a> Walk<'a> {
         while reader.at < reader.tokens.len() {
             reader.list(&mut flow);
             if reader.at_closer() {
-                // Nothing opened it.
+                // A closing keyword without an opening one.
                 reader.take(Keep::Whole);
             }
         }
         self.depth -= 1;
     }
 
-    /// Words that are one command, whatever they are.
+    /// Walks words that form one command, whatever they are.
     fn exec(&mut self, tokens: &mut [Token]) {
         let words: Vec<usize> = (0..tokens.len()).collect();
         Reader::new(self, tokens, Scope::default()).run(&words, &mut Flow::default());
@@ -244,8 +245,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Reads the commands of one script in their order, along the grammar of POSIX.1-2017, Shell Command
-/// Language, section 2.9. What stands at a wrong place is passed over.
+/// Parses the commands of one script in order, following the grammar of POSIX.1-2017, Shell Command
+/// Language, section 2.9. Misplaced tokens are skipped.
 struct Reader<'w, 'a, 't> {
     walk: &'w mut Walk<'a>,
     tokens: &'t mut [Token],
@@ -299,7 +300,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         self.at += 1;
     }
 
-    /// Passes a keyword if it stands here.
+    /// Skips a keyword if it is next.
     fn pass(&mut self, keyword: &str) -> bool {
         let here = self.bare() == Some(keyword);
         if here {
@@ -328,7 +329,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
             || self.is_operator(ARM_ENDS)
     }
 
-    /// The commands up to a closer or the end; what the last one comes to.
+    /// Parses commands up to a closing keyword or the end; returns the result of the last one.
     fn list(&mut self, flow: &mut Flow) -> Truth {
         let mut truth = Truth::Unknown;
         loop {
@@ -346,8 +347,8 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         }
     }
 
-    /// Commands that run under `condition`. An `exit` in them that is sure to be reached ends the flow
-    /// they belong to.
+    /// Parses commands that run under `condition`. An `exit` in them that is certain to be reached
+    /// ends the enclosing flow.
     fn branch(
         &mut self,
         flow: &mut Flow,
@@ -370,7 +371,8 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         truth
     }
 
-    /// Commands under a condition that is not followed: `exit` and `return` in them end nothing here.
+    /// Parses commands under a condition that is not evaluated: `exit` and `return` in them end
+    /// nothing here.
     fn maybe(&mut self, flow: &Flow, commands: impl FnOnce(&mut Self, &mut Flow) -> Truth) {
         self.branch(&mut flow.clone(), Truth::Unknown, commands);
     }
@@ -405,7 +407,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
             *flow = inner;
             return if is_negated { truth.not() } else { truth };
         }
-        // Each part of a pipe is a process of its own, which `exit` leaves.
+        // Each part of a pipeline is its own process, so `exit` leaves only that.
         while self.is_operator(&["|", "|&"]) {
             self.at += 1;
             self.skip_line_ends();
@@ -459,13 +461,13 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         truth
     }
 
-    /// Whether `NAME ( )` stands here.
+    /// Whether `NAME ( )` is next.
     fn at_function(&self) -> bool {
         let is_operator_at = |offset: usize, text: &str| {
             matches!(self.tokens.get(self.at + offset).map(|token| &token.kind),
                 Some(Kind::Operator(operator)) if operator == text)
         };
-        // Bash takes hyphens and dots too.
+        // Bash also accepts hyphens and dots.
         self.bare()
             .is_some_and(|name| is_name(&name.replace(['-', '.', ':'], "_")))
             && is_operator_at(1, "(")
@@ -484,7 +486,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         Truth::Unknown
     }
 
-    /// The name of a function or of a loop's variable.
+    /// Takes the name of a function or of a loop variable.
     fn take_name(&mut self) {
         let is_kept = |name: &str| {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
@@ -498,7 +500,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
     }
 
     fn conditional(&mut self, flow: &mut Flow) {
-        // Whether an arm before this one is known to be taken, or may be.
+        // Whether a previous branch is known to be taken, or may be.
         let mut before = Truth::False(String::new());
         loop {
             let mut reached = flow.clone();
@@ -532,7 +534,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         }
     }
 
-    /// What stands between `for` and `do`.
+    /// Skips what is between `for` and `do`.
     fn loop_header(&mut self) {
         self.take_name();
         self.skip_line_ends();
@@ -565,7 +567,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
                 return;
             }
             let before = self.at;
-            // The pattern, its opening parenthesis included.
+            // The pattern, including its opening parenthesis.
             while !self.is_end() && !self.is_line_end() && !self.is_operator(&[")"]) {
                 self.at += 1;
             }
@@ -575,7 +577,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
             self.maybe(flow, Self::list);
             self.pass_operators(ARM_ENDS);
             if self.at == before {
-                // A closer of something else, in a script that is wrong.
+                // A closing keyword of another construct, in a malformed script.
                 return;
             }
         }
@@ -583,7 +585,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
 
     fn simple(&mut self, flow: &mut Flow) -> Truth {
         let mut words = Vec::new();
-        // What is an operator elsewhere is none in `[[ ... ]]`.
+        // Operators are plain words within `[[ ... ]]`.
         let mut in_brackets = self.bare() == Some("[[");
         loop {
             if self.is_word() {
@@ -621,7 +623,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         true
     }
 
-    /// A simple command, of the words at these indices.
+    /// Runs a simple command consisting of the words at these indices.
     fn run(&mut self, indices: &[usize], flow: &mut Flow) -> Truth {
         let words: Vec<&Word> = indices
             .iter()
@@ -672,7 +674,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         truth
     }
 
-    /// The commands in a word: the script that it is, and those of its substitutions.
+    /// Walks the scripts in a word: the word itself if it is one, and its substitutions.
     fn inner_scripts(&mut self, index: usize, flow: &Flow) {
         let Token { kind, line, keep } = &mut self.tokens[index];
         let Kind::Word(word) = kind else {
@@ -691,7 +693,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         }
     }
 
-    /// `test -x PATH` with any number of `!` before it.
+    /// Evaluates `test -x PATH`, preceded by any number of `!`.
     fn guard(&self, arguments: &[&Word]) -> Truth {
         let mut texts: Vec<String> = Vec::new();
         for word in arguments {

@@ -1,13 +1,13 @@
-//! The words and operators that shell text is made of.
+//! The words and operators of shell text.
 
-/// A piece of a word.
+/// A part of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Segment {
-    /// Text; `quoted` keeps it from being a keyword, an operator or an assignment.
+    /// Literal text. Quoted text cannot be a keyword, an operator or an assignment.
     Literal {
-        /// The text, quoting undone.
+        /// The unquoted text.
         text: String,
-        /// Whether it stood in quotes or behind a backslash.
+        /// Whether it was in quotes or after a backslash.
         quoted: bool,
     },
     /// `$NAME` or `${NAME}`.
@@ -21,60 +21,60 @@ pub(crate) enum Segment {
 /// One word.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Word {
-    /// Its pieces; neighbouring literals of the same quoting are one.
+    /// Its parts; adjacent literals with the same quoting are merged.
     pub segments: Vec<Segment>,
 }
 
-/// What a token is.
+/// Kind of token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A word.
     Word(Word),
-    /// An operator, for redirections with the file descriptor before it; that of a here-document
-    /// with [`DELIMITER`] for its own.
+    /// An operator; for redirections with the preceding file descriptor, for a here-document with
+    /// [`DELIMITER`] instead of its own.
     Operator(String),
-    /// The end of a line.
+    /// A line break.
     Newline,
     /// The body of a here-document.
     HereDocument {
-        /// Lines of the body.
+        /// Number of lines in the body.
         lines: usize,
-        /// Whether the delimiter follows, and not the end of the text.
+        /// Whether it ends with the delimiter rather than at the end of the text.
         is_closed: bool,
     },
 }
 
-/// A token and the line it begins on.
+/// A token and the line it starts on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// 1-based line.
+    /// 1-based line number.
     pub line: usize,
-    /// What of a word the filter may keep. Nothing, until the reader of scripts knows better.
+    /// What the filter may keep of a word: nothing, until the script parser decides.
     pub keep: Keep,
 }
 
-/// What of a word may be kept.
+/// What may be kept of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// All of it.
+    /// The whole word.
     Whole,
-    /// That it is there.
+    /// Only that there is a word.
     Nothing,
-    /// That it is an option.
+    /// Only that it is an option.
     Dash,
-    /// The first bytes of its first literal: `--user=`, `NAME=`.
+    /// This many bytes at the start of its first literal: `--user=`, `NAME=`.
     Prefix(usize),
-    /// It is a script of its own (`sh -c WORD`).
+    /// It is a nested script (`sh -c WORD`).
     Script(Vec<Token>),
 }
 
-/// What stands for the delimiter of any here-document.
+/// Replaces the delimiter of every here-document.
 pub(crate) const DELIMITER: &str = "EOF";
 
 impl Word {
-    /// The text of a word without expansions.
+    /// Returns the text of a word without expansions.
     pub fn text(&self) -> Option<String> {
         let mut whole = String::new();
         for segment in &self.segments {
@@ -86,7 +86,7 @@ impl Word {
         Some(whole)
     }
 
-    /// The text of a word that nothing in it is quoted or expanded: what keywords are made of.
+    /// Returns the text of a word without quoting or expansions, as needed for keywords.
     pub fn bare(&self) -> Option<&str> {
         match self.segments.as_slice() {
             [
@@ -99,7 +99,8 @@ impl Word {
         }
     }
 
-    /// The name before `=` or `+=`, where the word is an assignment, and the length of name and sign.
+    /// Returns the name before `=` or `+=` if the word is an assignment, and the length of the name
+    /// and the operator.
     pub fn assigned_name(&self) -> Option<(&str, usize)> {
         let Some(Segment::Literal {
             text,
@@ -113,8 +114,8 @@ impl Word {
         is_name(name).then_some((name, before.len() + 1))
     }
 
-    /// The word as the text of a script (`sh -c WORD`): quoting undone once, variables as they were.
-    /// Commands in it are read as those of any word.
+    /// Returns the word as the text of a script (`sh -c WORD`): one level of quoting removed,
+    /// variables unchanged. Commands in it are parsed as in any word.
     pub fn script_text(&self) -> String {
         let mut script = String::new();
         for segment in &self.segments {
@@ -147,7 +148,7 @@ impl Word {
         }
     }
 
-    /// Marks an empty quoted string, which is a word of its own.
+    /// Adds an empty quoted string, which makes a word of its own.
     pub(super) fn push_empty(&mut self) {
         if self.segments.is_empty() {
             self.segments.push(Segment::Literal {
@@ -158,7 +159,7 @@ impl Word {
     }
 }
 
-/// Whether this is the name of a shell variable or function.
+/// Whether this is a valid name for a shell variable or function.
 pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|c: char| c.is_ascii_digit())

@@ -1,13 +1,14 @@
-//! Replaces what tells whose host a bundle is of: host, domain, cluster and user names, addresses,
-//! serials and uuids. The same name gets the same replacement everywhere in one bundle.
+//! Replaces what identifies the host of a bundle: host, domain, cluster and user names, addresses,
+//! serial numbers and UUIDs. Within one bundle the same name gets the same replacement everywhere.
 //!
-//! Replacements are numbers: `host1`, `user2`, `serial3`, the addresses of 10.0.0.0/8 and
-//! `fd00::/8` in turn, uuids that end in a number. A number tells nothing about the name, whoever guesses it; the
-//! salt only decides the order of numbering, so that not even the alphabetical order is told. There
-//! is no hyphen in them, since LVM and systemd write hyphens in names in their own ways.
+//! Replacements are numbered: `host1`, `user2`, `serial3`, consecutive addresses of 10.0.0.0/8 and
+//! `fd00::/8`, UUIDs that end in a number. A number reveals nothing about the name, even to someone
+//! who guesses it; the salt only determines the order of numbering, so that not even the
+//! alphabetical order is revealed. Replacements contain no hyphens, since LVM and systemd escape
+//! hyphens in names in their own ways.
 //!
-//! Two passes: the first gathers names where their place or form tells what they are, the second
-//! replaces them as whole words, the longest first.
+//! There are two passes: the first gathers names whose position or form shows what they are, the
+//! second replaces them as whole words, longest first.
 
 mod gather;
 mod token;
@@ -27,23 +28,23 @@ use token::{LVM_PARTS, Pattern, Token, UUID_PARTS, UuidShape, token_len};
 
 /// Longer than any host name (RFC 1035: 253) and NVMe name (223).
 const WORD_BYTES_MAX: usize = 256;
-/// Parts of the longest name that is replaced as a whole.
+/// Maximum number of atoms in a name that is replaced as a whole.
 const WORD_ATOMS_MAX: usize = 32;
-/// Names that are shorter are replaced only where they stand alone.
+/// Shorter names are replaced only where they form a whole token.
 const PART_CHARS_MIN: usize = 3;
 
-/// The recording with its names replaced. `salt` is random for each bundle.
+/// Returns the recording with its names replaced. `salt` is random for each bundle.
 pub fn anonymise(recording: Recording, salt: &[u8; 16]) -> Recording {
     Anonymiser::new(&recording, salt).recording(recording)
 }
 
 /// The replacements for one recording.
 pub struct Anonymiser {
-    /// Replacement by word.
+    /// Replacements by word.
     words: HashMap<String, Word>,
-    /// The first atoms of all words, so that most atoms are passed by at once.
+    /// The first atoms of all words, to skip most atoms quickly.
     first_atoms: HashSet<String>,
-    /// Atoms of the longest word.
+    /// Number of atoms in the longest word.
     atoms_max: usize,
     serials: Numbers<String>,
     disk_ids: Numbers<String>,
@@ -55,12 +56,12 @@ pub struct Anonymiser {
     hosts: Numbers<String>,
 }
 
-/// What is replaced in a text.
+/// What to replace in a text.
 #[derive(Clone, Copy)]
 struct Replace {
-    /// Names that were gathered; else only what is told by its form.
+    /// Gathered names; otherwise only identifiers recognized by their form.
     words: bool,
-    /// Four numbers with dots; where they are versions, not.
+    /// Dotted quads; not where they are versions.
     ipv4: bool,
 }
 
@@ -73,12 +74,12 @@ impl Replace {
 
 struct Word {
     replacement: String,
-    /// Only where it is the whole token.
+    /// Replaced only as a whole token.
     alone: bool,
 }
 
-/// Numbers from 1 on, in an order that the salt decides. What was not gathered has number 0, which is
-/// no name of anything.
+/// Numbers from 1, in an order determined by the salt. Anything not gathered has number 0, which no
+/// name gets.
 struct Numbers<T>(HashMap<T, u32>);
 
 impl<T: Hash + Eq + Ord> Numbers<T> {
@@ -86,7 +87,7 @@ impl<T: Hash + Eq + Ord> Numbers<T> {
         let mut names: Vec<(u64, T)> = names
             .into_iter()
             .map(|name| {
-                // Not a secret in itself: see the top of this file.
+                // Not a secret in itself, see the module documentation.
                 let mut hasher = DefaultHasher::new();
                 salt.hash(&mut hasher);
                 name.hash(&mut hasher);
@@ -103,7 +104,7 @@ impl<T: Hash + Eq + Ord> Numbers<T> {
         )
     }
 
-    /// By name, so that which of two like words comes first does not depend on chance.
+    /// Sorted by name, so that the order of two equal words does not depend on chance.
     fn sorted(&self) -> Vec<(&T, u32)> {
         let mut sorted: Vec<(&T, u32)> = self
             .0
@@ -146,7 +147,7 @@ impl Anonymiser {
             ipv6: Numbers::new(found.ipv6, salt, 0),
             hosts: Numbers(HashMap::new()),
         };
-        // A name of two kinds is what comes first here.
+        // A name of two kinds is treated as the kind that comes first here.
         for host in &found.host_forms {
             let number = hosts.of(&host.to_ascii_lowercase());
             made.add_word(host, &format!("host{number}"), &found.composing);
@@ -186,7 +187,7 @@ impl Anonymiser {
     }
 
     fn add_word(&mut self, name: &str, replacement: &str, composing: &HashSet<String>) {
-        // Digits alone are numbers in most places.
+        // Digits alone are plain numbers in most places.
         if name.len() > WORD_BYTES_MAX
             || name.bytes().all(|b| b.is_ascii_digit())
             || token_len(name.as_bytes()) != name.len()
@@ -204,7 +205,7 @@ impl Anonymiser {
             if count == 0 || count > WORD_ATOMS_MAX {
                 return;
             }
-            // As it is looked up: from the first atom to the last.
+            // Normalized as in lookups: from the first atom to the last.
             let (Some(first), Some(key)) = (token.span(0, 1), token.span(0, count)) else {
                 return;
             };
@@ -217,7 +218,7 @@ impl Anonymiser {
         }
     }
 
-    /// A whole recording.
+    /// Anonymizes a whole recording.
     pub fn recording(&self, recording: Recording) -> Recording {
         let files = recording.files.into_iter().map(|(path, outcome)| {
             let outcome = match outcome {
@@ -261,8 +262,8 @@ impl Anonymiser {
             (self.path(&path), outcome)
         });
         let commands = recording.commands.into_iter().map(|(name, outcome)| {
-            // Fixed keys and numbers, by the filter: a host that is called as a key is must not break
-            // them.
+            // The filter leaves only fixed keys and numbers: a host with the same name as a key
+            // must not break them.
             let is_numbers = DriveTool::ALL
                 .iter()
                 .any(|tool| name.starts_with(&format!("{}_", tool.file_prefix())));
@@ -291,13 +292,13 @@ impl Anonymiser {
         }
     }
 
-    /// Any text: a path, a name, a message.
+    /// Anonymizes any text: a path, a name, a message.
     pub fn text(&self, text: &str) -> String {
-        // Only whole words are replaced, and by ASCII.
+        // Only whole words are replaced, and with ASCII.
         String::from_utf8_lossy(&self.bytes(text.as_bytes(), Replace::ALL)).into_owned()
     }
 
-    /// A path as a recording has it: names of /sys and /proc are the kernel's own.
+    /// Anonymizes a path in a recording: names in /sys and /proc are chosen by the kernel.
     fn path(&self, path: &str) -> String {
         if path.starts_with("sys/") {
             return self.patterns(path);
@@ -311,7 +312,7 @@ impl Anonymiser {
         self.text(path)
     }
 
-    /// Text in which only what is told by its form is replaced.
+    /// Replaces only identifiers that are recognized by their form.
     fn patterns(&self, text: &str) -> String {
         let what = Replace {
             words: false,
@@ -329,7 +330,8 @@ impl Anonymiser {
     }
 
     fn file(&self, path: &str, bytes: &[u8]) -> Vec<u8> {
-        // Where the place tells what the content is, short and odd names are replaced as well.
+        // Where the path determines what the content is, short and unusual names are replaced as
+        // well.
         if is_serial_file(path) || is_host_name_file(path) {
             let text = String::from_utf8_lossy(bytes);
             let value = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
@@ -340,7 +342,7 @@ impl Anonymiser {
                 let number = self.hosts.of(short);
                 let tells_nothing = value.is_empty() || value == "(none)" || short == "localhost";
                 match number {
-                    // A word that stands for other things elsewhere (`db`, `node`): only here.
+                    // A word with other meanings elsewhere (`db`, `node`): replaced only here.
                     0 if !tells_nothing => Some("host0".to_owned()),
                     0 => None,
                     _ => (!value.contains('.')).then(|| format!("host{number}")),
@@ -357,7 +359,8 @@ impl Anonymiser {
         self.bytes(bytes, what)
     }
 
-    /// A serial as it stands alone in a file, with the beginning that says of what kind it is.
+    /// Replaces a serial number that is the only content of a file, keeping the prefix that shows
+    /// its kind.
     fn serial(&self, value: &str) -> Option<String> {
         let number = self.serials.0.get(value)?;
         let kind = match value.split_once(['.', ':']) {
@@ -368,7 +371,7 @@ impl Anonymiser {
         Some(format!("{kind}serial{number}"))
     }
 
-    /// A name below `by-id`; `None` where its parts are replaced by themselves.
+    /// Replaces a name below `by-id`; `None` if its parts are replaced individually.
     fn disk_id(&self, name: &str) -> Option<String> {
         let (kind, id, part) = split_disk_id(name)?;
         Some(format!("{kind}-serial{}{part}", self.disk_ids.of(id)))
@@ -436,7 +439,7 @@ impl Anonymiser {
         out.extend_from_slice(&token.bytes[done..]);
     }
 
-    /// The longest word that begins with an atom.
+    /// Returns the longest word that starts at an atom.
     fn word_at(&self, token: &Token<'_>, first: usize) -> Option<(String, usize)> {
         let atom = std::str::from_utf8(token.atom(first)).ok()?;
         if !self.first_atoms.contains(atom) {
@@ -454,7 +457,7 @@ impl Anonymiser {
         match pattern {
             Pattern::Uuid(digits, shape) => {
                 let made = format!("00000000000040008000{:012x}", self.uuids.of(digits));
-                // A machine's uuid on Xen says in this way that it is one of Amazon's.
+                // This prefix of a machine's UUID on Xen shows that it is one of Amazon's.
                 let made = if digits.starts_with("ec2") {
                     format!("ec2{}", &made[3..])
                 } else {
@@ -499,7 +502,7 @@ impl Anonymiser {
     }
 }
 
-/// The replacement with its hyphens written as those of the text that it replaces.
+/// Writes the hyphens of the replacement in the same way as in the text that it replaces.
 fn hyphens_as_in(text: &[u8], replacement: &str) -> Vec<u8> {
     let holds = |part: &[u8]| text.windows(part.len()).any(|window| window == part);
     if holds(b"\\x2d") {
@@ -511,7 +514,7 @@ fn hyphens_as_in(text: &[u8], replacement: &str) -> Vec<u8> {
     }
 }
 
-/// Divides a text into parts of these lengths.
+/// Splits a text into parts of these lengths.
 fn divide(text: &str, parts: &[usize], between: char) -> String {
     let mut divided = String::with_capacity(text.len() + parts.len());
     let mut rest = text;
@@ -526,7 +529,7 @@ fn divide(text: &str, parts: &[usize], between: char) -> String {
     divided
 }
 
-/// A number in hexadecimal digits in the form of another one: `1A2B-3C4D` becomes `0000-0001`.
+/// Formats a number in hexadecimal in the shape of another one: `1A2B-3C4D` becomes `0000-0001`.
 fn in_shape(text: &str, number: u32) -> String {
     let digits = text.chars().filter(|c| *c != '-').count();
     let made = format!("{number:0digits$X}");

@@ -1,10 +1,10 @@
-//! Reads tar archives, compressed or not, from hostile hands: nothing is written to disk, everything
-//! is counted while it streams, and whatever is not plainly a file, a directory or a symbolic link
-//! is refused.
+//! Reads untrusted tar archives, compressed or not: nothing is written to disk, everything is
+//! counted while streaming, and whatever is not clearly a file, a directory or a symbolic link is
+//! rejected.
 //!
 //! The format is that of pax(1) (POSIX.1-2017, "pax Interchange Format" and "ustar") with GNU tar's
-//! long names. The headers are walked here rather than by `tar::Archive`, which neither bounds
-//! extension headers nor tells the end of an archive from a cut one.
+//! long names. The headers are parsed here rather than by `tar::Archive`, which neither limits
+//! extension headers nor distinguishes the end of an archive from a truncated one.
 
 use super::limits::{BundleError, Limits};
 use std::borrow::Cow;
@@ -14,12 +14,12 @@ use std::rc::Rc;
 use tar::{EntryType, Header};
 
 const BLOCK_BYTES: usize = 512;
-/// Longest body of an extension header: a long name, or pax records.
+/// Maximum size of an extension header's body: a long name, or pax records.
 const EXTENSION_BYTES_MAX: u64 = 64 << 10;
-/// log2 of the largest window that a zstd frame may ask for: 32 MiB, enough for `zstd --ultra -20`.
+/// log2 of the largest window that a zstd frame may request: 32 MiB, enough for `zstd --ultra -20`.
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;
 
-/// What an archive holds at a path.
+/// An archive entry.
 #[derive(Debug)]
 pub(super) struct Entry {
     /// Plain path, see [`plain_path_fault`]; empty for `./`.
@@ -36,8 +36,8 @@ pub(super) enum EntryKind {
     Link(String),
 }
 
-/// Why a path cannot stand in a bundle; `None` for one that can: relative, of non-empty components
-/// other than `.` and `..`, and within the limits.
+/// Returns why a path is not allowed in a bundle; `None` if it is allowed: relative, with non-empty
+/// components other than `.` and `..`, and within the limits.
 pub(crate) fn plain_path_fault(path: &str, limits: &Limits) -> Option<String> {
     if path.starts_with('/') {
         return Some("its path is absolute".to_owned());
@@ -65,11 +65,11 @@ pub(crate) fn plain_path_fault(path: &str, limits: &Limits) -> Option<String> {
         .then(|| format!("its path is deeper than {} directories", limits.depth_max))
 }
 
-/// Which limit the streams below ran into; told apart from damage by this, since decoders wrap
-/// errors of what they read from.
+/// Which limit the streams below ran into. This distinguishes exceeded limits from damage, since
+/// decoders wrap the errors of what they read from.
 type Exceeded = Rc<Cell<Option<(&'static str, u64)>>>;
 
-/// Counts the bytes that go through, and ends at a limit.
+/// Counts the bytes that are read, and fails at a limit.
 struct Limited<R> {
     inner: R,
     left: u64,
@@ -92,7 +92,7 @@ impl<R> Limited<R> {
 
 impl<R: Read> Read for Limited<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        // One byte more than the limit shows that it was exceeded.
+        // Reading one byte more than the limit shows that it was exceeded.
         let most = usize::try_from(self.left.saturating_add(1)).unwrap_or(usize::MAX);
         let most = most.min(buffer.len());
         let read = self.inner.read(&mut buffer[..most])?;
@@ -106,8 +106,8 @@ impl<R: Read> Read for Limited<R> {
     }
 }
 
-/// Walks an archive. `take` gets each entry in its order; a body it does not want
-/// (`wanted(path)` is false) is skipped without keeping it.
+/// Walks an archive. `take` gets each entry in order; a body that is not wanted (`wanted(path)` is
+/// false) is skipped without keeping it in memory.
 ///
 /// # Errors
 /// At the first thing that is wrong with the archive, or with an entry.
@@ -177,13 +177,13 @@ fn decompress(
     tar.walk(wanted, take)
 }
 
-/// What extension headers said about the entry that follows them.
+/// What extension headers specify for the entry that follows them.
 #[derive(Default)]
 struct Extension {
     path: Option<Vec<u8>>,
     link: Option<Vec<u8>>,
     size: Option<u64>,
-    /// Whether any was there.
+    /// Whether there was any extension header.
     any: bool,
 }
 
@@ -206,7 +206,7 @@ impl<R: Read> Tar<'_, R> {
             match kind {
                 EntryType::GNULongName | EntryType::GNULongLink => {
                     let mut text = self.extension_body(size, "a long name")?;
-                    // GNU tar ends it with a NUL.
+                    // GNU tar appends a NUL.
                     if text.last() == Some(&0) {
                         text.pop();
                     }
@@ -248,7 +248,7 @@ impl<R: Read> Tar<'_, R> {
         self.end()
     }
 
-    /// The next header; `None` at the first block of the end-of-archive marker.
+    /// Reads the next header; `None` at the first block of the end-of-archive marker.
     fn next_header(&mut self) -> Result<Option<Header>, BundleError> {
         let block = self.block()?.ok_or_else(|| {
             damaged("it ends without the end-of-archive marker: it is cut off, or no tar archive")
@@ -257,7 +257,7 @@ impl<R: Read> Tar<'_, R> {
             return Ok(None);
         }
         let header = Header::from_byte_slice(&block).clone();
-        // The sum of all bytes, those of the sum itself taken as blanks.
+        // The sum of all bytes, with those of the checksum itself counted as spaces.
         let sum: u32 = block
             .iter()
             .enumerate()
@@ -361,7 +361,7 @@ impl<R: Read> Tar<'_, R> {
         })
     }
 
-    /// One block; `None` at the end of the input.
+    /// Reads one block; `None` at the end of the input.
     fn block(&mut self) -> Result<Option<[u8; BLOCK_BYTES]>, BundleError> {
         let mut block = [0; BLOCK_BYTES];
         let mut len = 0;
@@ -377,9 +377,9 @@ impl<R: Read> Tar<'_, R> {
         Ok(Some(block))
     }
 
-    /// The body of an entry, with its padding to whole blocks read off.
+    /// Reads the body of an entry and its padding to whole blocks.
     fn body(&mut self, size: u64, keep: bool) -> Result<Vec<u8>, BundleError> {
-        // Grows with what really comes, not with what the header says.
+        // Grows with the data received, not with the size in the header.
         let mut bytes = Vec::new();
         let mut left = size;
         while left > 0 {
@@ -406,8 +406,8 @@ impl<R: Read> Tar<'_, R> {
         self.body(size, true)
     }
 
-    /// Reads to the end, which also makes the decoders check their sums. After the first block of
-    /// the end-of-archive marker there is a second one, and tar may fill up to its record size.
+    /// Reads to the end, so that the decoders verify their checksums. The first block of the
+    /// end-of-archive marker is followed by a second one, and tar may pad to its record size.
     fn end(&mut self) -> Result<(), BundleError> {
         let mut blocks = 1_u64;
         while let Some(block) = self.block()? {
@@ -429,7 +429,7 @@ fn damaged(reason: &str) -> BundleError {
     }
 }
 
-/// Without leading `./` and without one slash at the end; whether that was there.
+/// Strips leading `./` and one slash at the end; returns whether there was such a slash.
 fn clean(path: &str) -> (&str, bool) {
     let mut path = path;
     while let Some(rest) = path.strip_prefix("./") {
@@ -449,7 +449,7 @@ fn set_once<T>(place: &mut Option<T>, value: T) -> Result<(), BundleError> {
     Ok(())
 }
 
-/// Takes pax records apart: `LEN KEY=VALUE\n`, where LEN counts the whole record.
+/// Parses pax records: `LEN KEY=VALUE\n`, where LEN counts the whole record.
 fn read_pax(mut records: &[u8], extension: &mut Extension) -> Result<(), BundleError> {
     let malformed = || damaged("a pax header is malformed");
     while !records.is_empty() {
@@ -488,7 +488,7 @@ fn read_pax(mut records: &[u8], extension: &mut Extension) -> Result<(), BundleE
                     "it is a sparse file",
                 ));
             }
-            // Times, owners, comments: nothing that matters here.
+            // Times, owners and comments are not needed.
             _ => {}
         }
     }

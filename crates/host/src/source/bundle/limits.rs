@@ -1,18 +1,18 @@
-//! What a bundle may at most be, and why one is not read.
+//! Size limits for bundles, and the reasons for rejecting one.
 
 use std::fmt;
 use std::path::Path;
 
-/// What a bundle may at most be. The defaults hold the bundle of any real host some ten times over.
+/// Size limits for bundles. The defaults allow about ten times the size of any real host's bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Size of the file as it lies on disk.
+    /// Size of the file on disk.
     pub compressed_bytes_max: u64,
-    /// Size of the archive inside, headers and skipped entries included.
+    /// Size of the archive inside, including headers and skipped entries.
     pub total_bytes_max: u64,
     /// Size of one entry.
     pub entry_bytes_max: u64,
-    /// Number of entries, and of files and directories that they make.
+    /// Number of entries, and of the files and directories that they create.
     pub entries_max: u64,
     /// Length of a path.
     pub path_bytes_max: usize,
@@ -36,15 +36,15 @@ impl Default for Limits {
     }
 }
 
-/// Why a bundle is not read. Nothing of it was written anywhere.
+/// Why a bundle was rejected. None of it was written anywhere.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     /// The file or directory could not be opened or read.
     #[error("{path}: {reason}")]
     Unreadable {
-        /// As it was given.
+        /// The path as given.
         path: String,
-        /// Why.
+        /// The I/O error.
         reason: String,
     },
     /// A limit was exceeded.
@@ -58,41 +58,41 @@ pub enum BundleError {
         /// The limit, with its unit.
         limit: String,
     },
-    /// An entry that no bundle holds.
+    /// An entry that is not allowed in a bundle.
     #[error("the bundle is refused: entry {entry:?}: {reason}")]
     Refused {
-        /// Its path; a long one is cut.
+        /// Its path, truncated if long.
         entry: String,
-        /// Why.
+        /// Why it is not allowed.
         reason: String,
     },
-    /// Not an archive, or a cut or changed one.
+    /// Not an archive, or a truncated or altered one.
     #[error("the bundle is damaged: {reason}; collect or copy it again")]
     Damaged {
         /// What is wrong.
         reason: String,
     },
-    /// `manifest.json` is not understood.
+    /// `manifest.json` is invalid.
     #[error("the bundle's manifest.json is not understood: {reason}")]
     Manifest {
         /// What is wrong with it.
         reason: String,
     },
-    /// A tar archive or a directory, but not of a bundle.
+    /// A tar archive or a directory, but not a bundle.
     #[error(
         "not a bundle: expected manifest.json or files below root/, found {found}; \
          make one with `trimtab collect -o FILE.tar.zst`"
     )]
     NotABundle {
-        /// What is there.
+        /// What it contains instead.
         found: String,
     },
 }
 
-/// The longest foreign text that a message repeats, in characters.
+/// Maximum length of foreign text quoted in a message, in characters.
 const SHOWN_CHARS_MAX: usize = 200;
 
-/// Foreign text, cut to a readable length.
+/// Truncates foreign text to a readable length.
 pub(super) fn cut(text: &str) -> String {
     let mut shown: String = text.chars().take(SHOWN_CHARS_MAX).collect();
     if shown.len() < text.len() {

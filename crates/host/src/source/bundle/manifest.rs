@@ -6,11 +6,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Name and version of the form of a bundle. Adding a field keeps it.
+/// Name and version of the bundle format. Adding a field does not change it.
 pub const SCHEMA: &str = "trimtab.bundle/1";
 
-/// `manifest.json`: what a bundle says about itself, and the answers that no file of a tree can
-/// hold.
+/// `manifest.json`: the description of a bundle, and the answers that cannot be stored as files in
+/// a tree.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// [`SCHEMA`].
@@ -18,34 +18,35 @@ pub struct Manifest {
     /// Version of the tool that wrote it.
     #[serde(default)]
     pub tool_version: String,
-    /// When the host was read: the "now" of everything that is found in the bundle.
+    /// When the host was read: the current time for all findings from the bundle.
     #[serde(default)]
     pub collected_at: Option<Timestamp>,
     /// Name of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_name: Option<String>,
-    /// Names, addresses and serials were replaced.
+    /// Whether names, addresses and serial numbers were replaced.
     #[serde(default)]
     pub anonymised: bool,
     /// Effective user id of the collecting process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub euid: Option<u32>,
-    /// Data paths that were given by hand.
+    /// Data paths supplied by the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data_paths: Vec<String>,
-    /// Everything that was asked is in this bundle, with its outcome.
+    /// Whether everything that was queried is in this bundle, with its outcome.
     #[serde(default)]
     pub complete: bool,
     /// Directory listings by path.
     #[serde(default)]
     pub lists: BTreeMap<String, Vec<String>>,
-    /// Link texts by path.
+    /// Link targets by path.
     #[serde(default)]
     pub links: BTreeMap<String, String>,
-    /// Kind, mode and time of change by path.
+    /// Kind, mode and modification time by path.
     #[serde(default)]
     pub stats: BTreeMap<String, Stat>,
-    /// Contents of files whose paths cannot stand in an archive (`a/../b`, or below another file).
+    /// Contents of files whose paths are not allowed in an archive (`a/../b`, or below another
+    /// file).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, Content>,
     /// What could not be read, and why.
@@ -53,7 +54,7 @@ pub struct Manifest {
     pub unread: UnreadPaths,
 }
 
-/// What could not be read, by the question that was asked.
+/// What could not be read, by type of query.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct UnreadPaths {
     /// Contents by path.
@@ -62,18 +63,18 @@ pub struct UnreadPaths {
     /// Directory listings by path.
     #[serde(default)]
     pub list: BTreeMap<String, Unread>,
-    /// Link texts by path.
+    /// Link targets by path.
     #[serde(default)]
     pub link: BTreeMap<String, Unread>,
     /// Stats by path.
     #[serde(default)]
     pub stat: BTreeMap<String, Unread>,
-    /// Answers of commands by name.
+    /// Command outputs by name.
     #[serde(default)]
     pub command: BTreeMap<String, Unread>,
 }
 
-/// A file's content in JSON: a string, or numbers where it is not UTF-8.
+/// A file's contents in JSON: a string, or numbers if it is not UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Content {
@@ -83,8 +84,8 @@ pub enum Content {
     Bytes(Vec<u8>),
 }
 
-/// By hand: what serde derives for an untagged enum holds each number in 32 bytes before it knows
-/// what they are.
+/// Written by hand: the implementation that serde derives for an untagged enum buffers each number
+/// in 32 bytes before it knows the variant.
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Either;
@@ -114,7 +115,7 @@ impl<'de> Deserialize<'de> for Content {
 }
 
 impl Content {
-    /// The content.
+    /// Returns the contents.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),

@@ -1,4 +1,4 @@
-//! A tree of files in memory: what an archive holds below `root/`.
+//! An in-memory file tree: what an archive contains below `root/`.
 
 use crate::source::live::not_regular;
 use crate::source::resolve::{Entry, Found, LastLink, Tree, resolve};
@@ -6,10 +6,10 @@ use crate::source::{Kind, Stat};
 use crate::unread::Unread;
 use std::collections::BTreeMap;
 
-/// A tree of files in memory.
+/// An in-memory file tree.
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// The first one is the top.
+    /// The first node is the root.
     nodes: Vec<Node>,
 }
 
@@ -18,7 +18,8 @@ struct Node {
     parent: usize,
     mode: u32,
     mtime_s: i64,
-    /// Whether it stands in the archive itself, and not only as part of a longer path.
+    /// Whether it has an entry of its own in the archive, rather than only being part of a longer
+    /// path.
     named: bool,
     content: Content,
 }
@@ -50,16 +51,16 @@ impl Memory {
         }
     }
 
-    /// How many files, links and directories there are, those included that only a longer path
-    /// names.
+    /// Returns the number of files, links and directories, including directories that are only part
+    /// of a longer path.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Adds something at a plain path, and the directories above it. An empty path is the top.
+    /// Adds something at a plain path, and the directories above it. An empty path is the root.
     ///
     /// # Errors
-    /// Why it does not fit into the tree.
+    /// If it conflicts with the tree; the error says why.
     pub(super) fn add(
         &mut self,
         path: &str,
@@ -111,7 +112,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Where a path leads, as an index in `nodes`.
+    /// Resolves a path to an index in `nodes`.
     fn find(&self, path: &str) -> Result<usize, Unread> {
         match resolve(self, path, LastLink::Follow)? {
             Found::Directory(index) => Ok(index),
@@ -127,7 +128,7 @@ impl Memory {
         }
     }
 
-    /// As [`crate::Source::read`].
+    /// See [`crate::Source::read`].
     pub(super) fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, Unread> {
         match &self.nodes[self.find(path)?].content {
             Content::File(bytes) if bytes.len() > max_bytes => Err(Unread::TooLarge(max_bytes)),
@@ -136,7 +137,7 @@ impl Memory {
         }
     }
 
-    /// As [`crate::Source::list`].
+    /// See [`crate::Source::list`].
     pub(super) fn list(&self, path: &str) -> Result<Vec<String>, Unread> {
         match &self.nodes[self.find(path)?].content {
             Content::Directory(children) => Ok(children.keys().cloned().collect()),
@@ -144,7 +145,7 @@ impl Memory {
         }
     }
 
-    /// As [`crate::Source::link`].
+    /// See [`crate::Source::link`].
     pub(super) fn link(&self, path: &str) -> Result<String, Unread> {
         match resolve(self, path, LastLink::Keep)? {
             Found::Link(text) => Ok(text),
@@ -152,7 +153,7 @@ impl Memory {
         }
     }
 
-    /// As [`crate::Source::stat`].
+    /// See [`crate::Source::stat`].
     pub(super) fn stat(&self, path: &str) -> Result<Stat, Unread> {
         let node = &self.nodes[self.find(path)?];
         let (kind, len) = match &node.content {

@@ -1,4 +1,4 @@
-//! Bundles: reading, writing and anonymising them.
+//! Reading, writing and anonymizing bundles.
 
 mod anonymise;
 mod archive;

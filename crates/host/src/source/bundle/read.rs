@@ -11,12 +11,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// What was collected from a host: an archive, or a directory of the same form.
+/// Data collected from a host: an archive, or a directory with the same layout.
 ///
-/// `manifest.json`, `root/PATH` (files), `cmd/NAME` (answers of commands), `http/NAME.json`. A
-/// recording whose manifest says `complete` knows everything that was asked; whatever else is asked
-/// is [`Unread::NotRecorded`]. Without that, the tree speaks for itself: what it lacks is
-/// [`Unread::NotFound`]. What the manifest says of a path comes before what the tree says.
+/// `manifest.json`, `root/PATH` (files), `cmd/NAME` (outputs of commands), `http/NAME.json`. If the
+/// manifest says `complete`, the bundle contains everything that was queried, and any other query
+/// is [`Unread::NotRecorded`]. Otherwise the tree alone counts, and what it lacks is
+/// [`Unread::NotFound`]. For a given path, the manifest takes precedence over the tree.
 #[derive(Debug)]
 pub struct Bundle {
     manifest: Option<Manifest>,
@@ -29,13 +29,13 @@ enum Files {
     Archive(Archive),
     Directory {
         root: Directory,
-        /// The bundle itself, for `cmd/` and `http/`.
+        /// The bundle's own directory, for `cmd/` and `http/`.
         all: Directory,
         limits: Limits,
     },
 }
 
-/// What an archive holds.
+/// The contents of an archive.
 #[derive(Debug)]
 struct Archive {
     root: Memory,
@@ -43,12 +43,12 @@ struct Archive {
     http: BTreeMap<String, Vec<u8>>,
 }
 
-/// Opens a host that was collected: a file is read as the archive of a bundle; a directory is a
-/// bundle if it has the form of one (`manifest.json`, or `root/` without a host's own `etc`, `proc`
-/// or `sys` beside it), else a tree of files.
+/// Opens data collected from a host: a file is read as the archive of a bundle; a directory is a
+/// bundle if it has the layout of one (`manifest.json`, or `root/` without a host's own `etc`,
+/// `proc` or `sys` next to it), otherwise a file tree.
 ///
 /// # Errors
-/// Where it cannot be opened, or is refused as a bundle.
+/// If it cannot be opened, or is rejected as a bundle.
 pub fn open(path: &Path) -> Result<Box<dyn Source>, BundleError> {
     let meta = std::fs::metadata(path).map_err(|error| BundleError::unreadable(path, error))?;
     if meta.is_dir() && !is_bundle_directory(path) {
@@ -57,15 +57,16 @@ pub fn open(path: &Path) -> Result<Box<dyn Source>, BundleError> {
     Ok(Box::new(Bundle::open(path, &Limits::default())?))
 }
 
-/// Reads the archive of a bundle (.tar, .tar.gz or .tar.zst, told apart by content) into memory.
+/// Reads the archive of a bundle (.tar, .tar.gz or .tar.zst, detected by content) into memory.
 ///
 /// # Errors
-/// Where it is refused.
+/// If it is rejected.
 pub fn read_bytes(bytes: &[u8], limits: &Limits) -> Result<Bundle, BundleError> {
     Bundle::read_from(bytes, limits)
 }
 
-/// Links are not followed: what makes a directory a bundle lies in it.
+/// Returns a path's file type without following links: what makes a directory a bundle must be in
+/// it.
 fn kind_of(path: &Path) -> Option<std::fs::FileType> {
     std::fs::symlink_metadata(path)
         .ok()
@@ -79,10 +80,10 @@ fn is_bundle_directory(path: &Path) -> bool {
 }
 
 impl Bundle {
-    /// Opens an archive, or a directory that holds the same.
+    /// Opens an archive, or a directory with the same layout.
     ///
     /// # Errors
-    /// Where it cannot be opened or is refused.
+    /// If it cannot be opened or is rejected.
     pub fn open(path: &Path, limits: &Limits) -> Result<Self, BundleError> {
         let meta = std::fs::metadata(path).map_err(|error| BundleError::unreadable(path, error))?;
         if meta.is_dir() {
@@ -96,12 +97,12 @@ impl Bundle {
         Self::read_from(file, limits)
     }
 
-    /// As [`read_bytes`], from a stream.
+    /// Reads an archive from a stream, like [`read_bytes`].
     ///
     /// # Errors
-    /// Where it is refused.
+    /// If it is rejected.
     pub fn read_from(input: impl Read, limits: &Limits) -> Result<Self, BundleError> {
-        let mut reading = Reading {
+        let mut loader = Loader {
             limits,
             manifest: None,
             archive: Archive {
@@ -117,14 +118,14 @@ impl Bundle {
             input,
             limits,
             |path| Place::of(path) != Place::Unknown,
-            |entry| reading.take(entry),
+            |entry| loader.add_entry(entry),
         )?;
-        if reading.manifest.is_none() && !reading.root_seen {
+        if loader.manifest.is_none() && !loader.root_seen {
             return Err(BundleError::NotABundle {
-                found: match reading.first_ignored {
+                found: match loader.first_ignored {
                     Some(path) => format!(
                         "{} other entries, the first of them {:?}",
-                        reading.ignored,
+                        loader.ignored,
                         cut(&path)
                     ),
                     None => "neither".to_owned(),
@@ -132,9 +133,9 @@ impl Bundle {
             });
         }
         Ok(Self {
-            manifest: reading.manifest,
-            files: Files::Archive(reading.archive),
-            ignored: reading.ignored,
+            manifest: loader.manifest,
+            files: Files::Archive(loader.archive),
+            ignored: loader.ignored,
         })
     }
 
@@ -152,7 +153,7 @@ impl Bundle {
         match kind_of(&root) {
             Some(kind) if kind.is_dir() => {}
             Some(_) => return Err(BundleError::refused("root", "it is not a directory")),
-            // A recording may hold no file at all.
+            // A recording may contain no file at all.
             None if manifest.is_some() => {}
             None => {
                 return Err(BundleError::NotABundle {
@@ -171,20 +172,21 @@ impl Bundle {
         })
     }
 
-    /// What the bundle says of itself, if it does.
+    /// Returns the bundle's manifest, if it has one.
     pub fn manifest(&self) -> Option<&Manifest> {
         self.manifest.as_ref()
     }
 
-    /// Number of entries of the archive that belong to no place of a bundle and were skipped.
+    /// Returns the number of archive entries that are not part of the bundle layout and were
+    /// skipped.
     pub fn ignored_entries(&self) -> u64 {
         self.ignored
     }
 
-    /// The answer kept in `http/NAME.json`.
+    /// Returns the response stored in `http/NAME.json`.
     ///
     /// # Errors
-    /// Why there is none.
+    /// If there is none.
     pub fn http(&self, name: &str) -> Result<Vec<u8>, Unread> {
         let outcome = match &self.files {
             Files::Archive(archive) => archive.http.get(name).cloned().ok_or(Unread::NotFound),
@@ -201,7 +203,7 @@ impl Bundle {
             .is_some_and(|manifest| manifest.complete)
     }
 
-    /// What is not in a complete recording was not asked.
+    /// In a complete recording, what is missing was not queried.
     fn absent(&self, unread: Unread) -> Unread {
         if self.is_complete() && unread == Unread::NotFound {
             Unread::NotRecorded
@@ -210,7 +212,7 @@ impl Bundle {
         }
     }
 
-    /// What the manifest says to a question, else what the tree says.
+    /// Answers a query from the manifest, otherwise from the tree.
     fn answer<T: Clone>(
         &self,
         known: impl Fn(&Manifest) -> (Option<&T>, Option<&Unread>),
@@ -227,7 +229,7 @@ impl Bundle {
     }
 }
 
-/// A file of a bundle directory that lies beside `root/`.
+/// Reads a file of a bundle directory that is next to `root/`.
 fn read_beside(
     all: &Directory,
     directory: &str,
@@ -244,8 +246,8 @@ fn entry_bytes_max(limits: &Limits) -> usize {
     usize::try_from(limits.entry_bytes_max).unwrap_or(usize::MAX)
 }
 
-/// An archive that is being read.
-struct Reading<'l> {
+/// The state of reading an archive.
+struct Loader<'l> {
     limits: &'l Limits,
     manifest: Option<Manifest>,
     archive: Archive,
@@ -254,9 +256,9 @@ struct Reading<'l> {
     first_ignored: Option<String>,
 }
 
-impl Reading<'_> {
-    /// Puts an entry where it belongs.
-    fn take(&mut self, entry: archive::Entry) -> Result<(), BundleError> {
+impl Loader<'_> {
+    /// Stores an entry where it belongs.
+    fn add_entry(&mut self, entry: archive::Entry) -> Result<(), BundleError> {
         let path = entry.path.as_str();
         let refuse = |reason: &str| Err(BundleError::refused(path, reason));
         let twice = "it stands there twice";
@@ -316,10 +318,10 @@ impl Reading<'_> {
     }
 }
 
-/// Where an entry belongs.
+/// The part of the layout that an entry belongs to.
 #[derive(Debug, PartialEq, Eq)]
 enum Place<'p> {
-    /// The top, `cmd` or `http`: directories.
+    /// The top-level directory, `cmd` or `http`.
     Top,
     Manifest,
     /// A path below `root/`; empty for `root` itself.
@@ -371,7 +373,7 @@ fn parse_manifest(bytes: &[u8], limits: &Limits) -> Result<Manifest, BundleError
 }
 
 impl Source for Bundle {
-    /// A complete one answers [`Unread::NotRecorded`] for what was not asked.
+    /// A complete bundle returns [`Unread::NotRecorded`] for what was not queried.
     fn is_whole(&self) -> bool {
         self.is_complete()
     }
@@ -426,7 +428,8 @@ impl Source for Bundle {
         self.answer(
             |manifest| (manifest.lists.get(path), manifest.unread.list.get(path)),
             |files| match files {
-                // The tree of a recording holds the files that were read, not all that were there.
+                // The tree of a recording contains only the files that were read, not all that
+                // existed.
                 _ if complete => Err(Unread::NotRecorded),
                 Files::Archive(archive) => archive.root.list(path),
                 Files::Directory { root, .. } => root.list(path),
@@ -449,7 +452,7 @@ impl Source for Bundle {
         self.answer(
             |manifest| (manifest.stats.get(path), manifest.unread.stat.get(path)),
             |files| match files {
-                // Modes and times in the archive of a recording are the archive's own.
+                // Modes and times in the archive of a recording are those of the archive itself.
                 _ if complete => Err(Unread::NotRecorded),
                 Files::Archive(archive) => archive.root.stat(path),
                 Files::Directory { root, .. } => root.stat(path),

@@ -1,4 +1,4 @@
-//! Bundles from hostile hands.
+//! Tests with hostile bundles.
 
 use super::{Bundle, BundleError, Limits, open, read_bytes};
 use crate::command::Command;
@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::symlink;
 use tar::{EntryType, Header};
 
-/// An entry as somebody wrote it who does not care for rules.
+/// An entry written without regard for the rules.
 fn raw(name: &[u8], kind: EntryType, link: &[u8], body: &[u8]) -> Vec<u8> {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
@@ -56,7 +56,7 @@ fn read(bytes: &[u8]) -> Result<Bundle, BundleError> {
     read_bytes(bytes, &Limits::default())
 }
 
-/// The message with which a bundle is refused.
+/// Returns the message with which a bundle is rejected.
 fn refusal(bytes: &[u8]) -> String {
     match read(bytes) {
         Ok(bundle) => panic!("accepted: {bundle:?}"),
@@ -81,7 +81,7 @@ fn sample() -> Vec<u8> {
 }
 
 #[test]
-fn the_form_is_told_by_content_and_all_forms_say_the_same() {
+fn the_format_is_detected_and_all_formats_are_equivalent() {
     for bytes in [sample(), gzip(&sample()), zstd(&sample())] {
         let bundle = read(&bytes).unwrap();
         let manifest = bundle.manifest().unwrap();
@@ -101,7 +101,7 @@ fn the_form_is_told_by_content_and_all_forms_say_the_same() {
 }
 
 #[test]
-fn a_complete_recording_knows_what_was_not_asked() {
+fn a_complete_recording_knows_what_was_not_queried() {
     let bundle = read(&sample()).unwrap();
     assert_eq!(bundle.list("sys/block"), Ok(vec!["sda".to_owned()]));
     assert_eq!(
@@ -112,7 +112,7 @@ fn a_complete_recording_knows_what_was_not_asked() {
     assert_eq!(bundle.read("etc/crypttab", 9), Err(Unread::Denied));
     assert_eq!(bundle.list("etc/cron.d"), Err(Unread::NotFound));
     assert_eq!(bundle.read("etc/crontab", 9), Err(Unread::NotRecorded));
-    // `etc` is there because a file below it is, but nobody listed it.
+    // `etc` exists because a file below it does, but nobody listed it.
     assert_eq!(bundle.list("etc"), Err(Unread::NotRecorded));
     assert_eq!(bundle.stat("etc"), Err(Unread::NotRecorded));
     assert_eq!(bundle.link("etc/fstab"), Err(Unread::NotRecorded));
@@ -122,7 +122,7 @@ fn a_complete_recording_knows_what_was_not_asked() {
 }
 
 #[test]
-fn without_a_manifest_the_tree_speaks() {
+fn without_a_manifest_the_tree_answers() {
     let bundle = read(&tar(&[
         file("./root/etc/cron.d/b", b"x"),
         file("./root/etc/cron.d/a", b"y"),
@@ -143,7 +143,7 @@ fn without_a_manifest_the_tree_speaks() {
 }
 
 #[test]
-fn a_link_out_stays_inside() {
+fn links_never_lead_outside() {
     let bundle = read(&tar(&[
         file("root/etc/passwd", b"inside"),
         link("root/absolute", "/etc/passwd"),
@@ -160,7 +160,7 @@ fn a_link_out_stays_inside() {
 }
 
 #[test]
-fn what_no_bundle_holds_is_refused_by_name_and_reason() {
+fn disallowed_entries_are_rejected_with_name_and_reason() {
     let cases: Vec<(&str, Vec<u8>, &str)> = vec![
         ("/etc/passwd", file("/etc/passwd", b""), "absolute"),
         ("root/../../x", file("root/../../x", b""), "\"..\""),
@@ -226,7 +226,7 @@ fn what_no_bundle_holds_is_refused_by_name_and_reason() {
 }
 
 #[test]
-fn entries_that_contradict_each_other_are_refused() {
+fn contradictory_entries_are_rejected() {
     let twice = tar(&[file("root/a", b"1"), file("root/a", b"2")]);
     assert!(refusal(&twice).contains("twice"));
     let through_link = tar(&[link("root/a", "/etc"), file("root/a/passwd", b"")]);
@@ -310,7 +310,7 @@ fn long_names_are_read_and_checked() {
 }
 
 #[test]
-fn every_cut_is_noticed() {
+fn every_truncation_is_detected() {
     for whole in [sample(), gzip(&sample()), zstd(&sample())] {
         assert!(read(&whole).is_ok());
         for twentieth in 0..20 {
@@ -322,24 +322,24 @@ fn every_cut_is_noticed() {
 }
 
 #[test]
-fn what_follows_the_end_is_noticed() {
+fn data_after_the_end_is_detected() {
     for whole in [sample(), gzip(&sample()), zstd(&sample())] {
         let garbage = [whole.as_slice(), b"garbage"].concat();
         assert!(read(&garbage).is_err());
     }
     let second = [sample(), file("root/second", b"x")].concat();
     assert!(refusal(&second).contains("after the end"));
-    // tar fills up to its record size.
+    // tar pads to its record size.
     assert!(read(&[sample(), vec![0; 8192]].concat()).is_ok());
 }
 
 #[test]
-fn damage_is_noticed() {
+fn damage_is_detected() {
     let mut header = sample();
     header[600 + 512] ^= 1;
     assert!(read(&header).is_err());
     for mut whole in [gzip(&sample()), zstd(&sample())] {
-        // The sum over the content stands in the last eight bytes (gzip) or four (zstd).
+        // The checksum of the content is in the last eight bytes (gzip) or four (zstd).
         let at = whole.len() - if whole[0] == 0x1f { 8 } else { 4 };
         whole[at] ^= 1;
         assert!(read(&whole).is_err());
@@ -350,7 +350,7 @@ fn damage_is_noticed() {
 }
 
 #[test]
-fn other_archives_are_no_bundles() {
+fn other_archives_are_not_bundles() {
     let message = refusal(&tar(&[file("src/main.rs", b""), file("Cargo.toml", b"")]));
     assert!(
         message.contains("not a bundle") && message.contains("src/main.rs"),
@@ -360,7 +360,7 @@ fn other_archives_are_no_bundles() {
 }
 
 #[test]
-fn a_manifest_that_is_not_understood_is_refused() {
+fn an_invalid_manifest_is_rejected() {
     for (manifest, reason) in [
         (&b"{"[..], "EOF"),
         (b"[]", "invalid"),
@@ -374,7 +374,7 @@ fn a_manifest_that_is_not_understood_is_refused() {
             "{reason}: {message}"
         );
     }
-    // As deep as a parser that calls itself would fall.
+    // Deep enough to overflow a recursive parser.
     for field in ["lists", "future"] {
         let nested = format!(
             "{{\"schema\":\"trimtab.bundle/1\",\"{field}\":{}",
@@ -384,7 +384,7 @@ fn a_manifest_that_is_not_understood_is_refused() {
     }
 }
 
-/// Repeats a piece and counts what was asked for.
+/// Repeats a piece and counts the bytes read.
 struct Endless<'c> {
     piece: Vec<u8>,
     at: usize,
@@ -413,7 +413,7 @@ fn ten_gigabytes_of_zeros_stop_early() {
             matches!(&error, BundleError::TooLarge { limit, .. } if limit.contains("268435456")),
             "{name}: {error}"
         );
-        // As the body of an entry that claims to be as long.
+        // As the body of an entry that claims that length.
         let mut header = big.clone();
         header.set_path("root/zeros").unwrap();
         header.set_size(10 << 30);
@@ -427,13 +427,13 @@ fn ten_gigabytes_of_zeros_stop_early() {
 }
 
 #[test]
-fn no_more_is_read_than_the_limits_say() {
+fn the_limits_bound_what_is_read() {
     let limits = Limits {
         total_bytes_max: 4 << 20,
         compressed_bytes_max: 1 << 20,
         ..Limits::default()
     };
-    // What buffers may have taken in advance.
+    // What buffers may have read ahead.
     let slack = 300 << 10;
     let given = std::cell::Cell::new(0);
     let endless = |piece: Vec<u8>| Endless {
@@ -451,7 +451,7 @@ fn no_more_is_read_than_the_limits_say() {
     // Four members of about a kilobyte each are four megabytes.
     assert!(given.get() <= slack, "{}", given.get());
 
-    // Entries that nobody wants count as well.
+    // Ignored entries count as well.
     let junk = raw(b"junk", EntryType::Regular, b"", &vec![7; 64 << 10]);
     let error = read_bytes(&zstd(&junk.repeat(100)), &limits).unwrap_err();
     assert!(
@@ -460,7 +460,7 @@ fn no_more_is_read_than_the_limits_say() {
     );
 }
 
-/// Headers of empty files, made while they are read.
+/// Headers of empty files, generated while reading.
 struct Many {
     next: u32,
     block: Vec<u8>,
@@ -481,7 +481,7 @@ impl Read for Many {
 }
 
 #[test]
-fn a_million_files_are_refused() {
+fn a_million_files_are_rejected() {
     for name in [
         |number| format!("root/{number}"),
         |number| format!("junk/{number}"),
@@ -509,7 +509,7 @@ fn directories_are_bundles_or_trees_by_their_form() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     };
-    // A host whose root user has a home.
+    // A host whose root user has a home directory.
     write("host/root/.profile", b"");
     write("host/etc/fstab", b"host");
     write("host/cmd/dmsetup_table", b"table");
@@ -546,7 +546,7 @@ fn directories_are_bundles_or_trees_by_their_form() {
     assert!(error.to_string().contains("neither"), "{error}");
 }
 
-/// Everything that the sample answers.
+/// All answers of the sample.
 fn answers(bundle: &Bundle) -> impl PartialEq + std::fmt::Debug + use<> {
     (
         bundle.manifest().cloned(),
@@ -582,7 +582,7 @@ proptest! {
             let at = index.index(bytes.len());
             bytes[at] = value;
         }
-        // Compressed forms carry a sum: what is accepted is what was written.
+        // Compressed formats have a checksum: what is accepted is what was written.
         if let Ok(bundle) = read(&bytes)
             && form != 0
         {
@@ -591,12 +591,12 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_header_with_a_right_sum_never_panics(
+    fn a_changed_header_with_a_valid_checksum_never_panics(
         changes in proptest::collection::vec((0_usize..512, any::<u8>()), 1..6),
         entry in 0_usize..5,
     ) {
         let mut bytes = sample();
-        // manifest.json is two blocks long with its header, and one more; the others are short.
+        // manifest.json has two blocks including its header, plus one; the others are short.
         let starts: Vec<usize> = (0..bytes.len() - 1024)
             .step_by(512)
             .filter(|&at| &bytes[at + 257..at + 262] == b"ustar")

@@ -1,4 +1,4 @@
-//! Links inside a tree: the directory, the tree in memory and the kernel must agree.
+//! Links inside a tree: the directory, the in-memory tree and the kernel must agree.
 
 use super::memory::{Addition, Memory};
 use crate::source::{Directory, Kind, Source};
@@ -10,7 +10,7 @@ use std::io::Read;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// One step of building a tree: a path and what to put there.
+/// One step of building a tree: what to put at a path.
 #[derive(Debug, Clone)]
 enum Step {
     Directory,
@@ -22,7 +22,7 @@ fn path() -> impl Strategy<Value = String> {
     proptest::collection::vec("[abc]", 1..4).prop_map(|names| names.join("/"))
 }
 
-/// Paths and link texts with everything that may lead out.
+/// Paths and link targets with everything that might lead outside.
 fn wild_path() -> impl Strategy<Value = String> {
     proptest::collection::vec("[abc]|\\.|\\.\\.|", 1..6).prop_map(|names| names.join("/"))
 }
@@ -48,7 +48,7 @@ fn build(directory: &Path, steps: &[(String, Step)]) -> Memory {
             Step::Link(text) => Addition::Link(text.clone()),
         };
         let full = directory.join(path);
-        // A path may lead through a link or a file that was made before: both trees leave it out.
+        // A path may lead through a link or file that was created before: both trees skip it.
         let parent_is_plain = path
             .match_indices('/')
             .map(|(index, _)| directory.join(&path[..index]))
@@ -69,9 +69,10 @@ fn build(directory: &Path, steps: &[(String, Step)]) -> Memory {
     memory
 }
 
-/// What the kernel finds when it resolves inside the directory; `None` where it cannot do that.
+/// Returns what the kernel finds when it resolves inside the directory; `None` if it does not
+/// support that.
 fn kernel(root: &File, path: &str) -> Option<Result<Option<Vec<u8>>, Unread>> {
-    // An empty path is the root here, and ENOENT there.
+    // An empty path means the root here, but ENOENT to the kernel.
     let path = if path.is_empty() { "." } else { path };
     let open = || {
         rustix::fs::openat2(
@@ -100,7 +101,7 @@ fn kernel(root: &File, path: &str) -> Option<Result<Option<Vec<u8>>, Unread>> {
     })
 }
 
-/// The content of a file, or `None` for a directory, in the kernel's words.
+/// Returns the contents of a file, or `None` for a directory, with the kernel's errors.
 fn found(read: Result<Vec<u8>, Unread>) -> Result<Option<Vec<u8>>, Unread> {
     match read {
         Err(Unread::Failed(why)) if why == "not a regular file" => Ok(None),
@@ -138,7 +139,7 @@ proptest! {
     }
 }
 
-/// A tree in `root` of a new directory, with a secret beside it.
+/// Creates a tree in `root` of a new directory, with a secret next to it.
 fn with_secret() -> (tempfile::TempDir, Directory) {
     let temporary = tempfile::tempdir().unwrap();
     std::fs::write(temporary.path().join("secret"), "secret").unwrap();
@@ -148,7 +149,7 @@ fn with_secret() -> (tempfile::TempDir, Directory) {
 }
 
 #[test]
-fn links_and_dots_that_lead_out_stay_inside() {
+fn links_and_dots_never_lead_outside() {
     let (temporary, directory) = with_secret();
     let root = temporary.path().join("root");
     symlink("../../secret", root.join("etc/up")).unwrap();
@@ -164,19 +165,19 @@ fn links_and_dots_that_lead_out_stay_inside() {
     ] {
         assert_eq!(directory.read(path, 100), Err(Unread::NotFound), "{path}");
     }
-    // `above` is the root itself, as below chroot(2).
+    // `above` is the root itself, as within chroot(2).
     assert_eq!(directory.list("etc/above"), Ok(vec!["etc".to_owned()]));
     std::fs::write(root.join("secret"), "inside").unwrap();
     assert_eq!(directory.read("etc/up", 100), Ok(b"inside".to_vec()));
 }
 
 #[test]
-fn loops_and_long_ways_end() {
+fn loops_and_long_chains_are_errors() {
     let (temporary, directory) = with_secret();
     let etc = temporary.path().join("root/etc");
     symlink("loop", etc.join("loop")).unwrap();
     symlink(format!("{}loop", "../etc/".repeat(150)), etc.join("long")).unwrap();
-    // Each link doubles the way: 2^40 steps without a limit.
+    // Each link doubles the number of steps: 2^40 without a limit.
     for level in 0..40 {
         let text = format!("l{0}/../l{0}", level + 1);
         symlink(text, etc.join(format!("l{level}"))).unwrap();
@@ -206,7 +207,7 @@ fn only_regular_files_are_read() {
 }
 
 #[test]
-fn a_missing_root_is_no_empty_host() {
+fn a_missing_root_is_not_an_empty_host() {
     let directory = Directory::new("/nonexistent/tree".into());
     let read = directory.read("etc/fstab", 100);
     assert!(
@@ -216,7 +217,7 @@ fn a_missing_root_is_no_empty_host() {
 }
 
 #[test]
-fn a_directory_that_turns_into_a_link_while_it_is_read_does_not_lead_out() {
+fn a_directory_replaced_by_a_link_does_not_lead_outside() {
     use rustix::fs::{RenameFlags, renameat_with};
     use std::sync::atomic::{AtomicBool, Ordering};
     let (temporary, _) = with_secret();
@@ -227,7 +228,8 @@ fn a_directory_that_turns_into_a_link_while_it_is_read_does_not_lead_out() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                // Where the filesystem cannot exchange, the test shows the still tree only.
+                // If the filesystem cannot exchange files, the test covers only the unchanging
+                // tree.
                 let _ = renameat_with(
                     CWD,
                     root.join("etc"),
@@ -238,7 +240,7 @@ fn a_directory_that_turns_into_a_link_while_it_is_read_does_not_lead_out() {
             }
         });
         for _ in 0..3000 {
-            // A new one each time, so that no open directory is remembered.
+            // A new one each time, so that no open directory is cached.
             let read = Directory::new(root.clone()).read("etc/secret", 100);
             if let Ok(bytes) = read {
                 assert_eq!(bytes, b"inside");

@@ -10,22 +10,22 @@ use std::io::{self, Write};
 /// zstd's default: a bundle is a few hundred kilobytes of text, and more effort gains little.
 const ZSTD_LEVEL: i32 = 3;
 
-/// What a bundle says about itself.
+/// The description of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Info {
     /// Version of this tool.
     pub tool_version: String,
     /// When the host was read.
     pub collected_at: Timestamp,
-    /// Name of the host: [`host_name`] of the recording that is written.
+    /// Name of the host: [`host_name`] of the recording being written.
     pub host_name: Option<String>,
-    /// The recording went through [`super::anonymise`].
+    /// Whether the recording went through [`super::anonymise`].
     pub anonymised: bool,
     /// Effective user id of this process.
     pub euid: Option<u32>,
 }
 
-/// The host name that a recording holds, if it was read.
+/// Returns the host name in a recording, if it was read.
 pub fn host_name(recording: &Recording) -> Option<String> {
     ["proc/sys/kernel/hostname", "etc/hostname"]
         .iter()
@@ -38,8 +38,8 @@ pub fn host_name(recording: &Recording) -> Option<String> {
 /// Writes a recording as a bundle (.tar.zst). The same recording and info give the same bytes.
 ///
 /// # Errors
-/// Where `out` fails; [`io::ErrorKind::InvalidInput`] where the recording is larger than
-/// [`Limits`] lets a bundle be.
+/// If writing to `out` fails; [`io::ErrorKind::InvalidInput`] if the recording exceeds the
+/// [`Limits`] of a bundle.
 pub fn write(recording: &Recording, info: &Info, out: impl Write) -> io::Result<()> {
     let limits = Limits::default();
     let mut manifest = Manifest {
@@ -58,7 +58,7 @@ pub fn write(recording: &Recording, info: &Info, out: impl Write) -> io::Result<
     (manifest.links, manifest.unread.link) = split(&recording.links);
     (manifest.stats, manifest.unread.stat) = split(&recording.stats);
 
-    // Sorted by path: a file comes before anything that claims to lie below it.
+    // Sorted by path: a file comes before anything that claims to be below it.
     let mut entries: Vec<(String, &[u8])> = Vec::new();
     let mut written: HashSet<&str> = HashSet::new();
     for (path, outcome) in &recording.files {
@@ -129,7 +129,7 @@ fn append(
 
 type Answers<T> = BTreeMap<String, Result<T, Unread>>;
 
-/// Answers apart from failures.
+/// Separates answers from failures.
 fn split<T: Clone>(answers: &Answers<T>) -> (BTreeMap<String, T>, BTreeMap<String, Unread>) {
     let mut known = BTreeMap::new();
     let mut unread = BTreeMap::new();
@@ -146,7 +146,7 @@ fn split<T: Clone>(answers: &Answers<T>) -> (BTreeMap<String, T>, BTreeMap<Strin
     (known, unread)
 }
 
-/// Refuses to write what could not be read again.
+/// Rejects a bundle that could not be read back.
 fn check_size(manifest: &[u8], entries: &[(String, &[u8])], limits: &Limits) -> io::Result<()> {
     let too_large =
         |what: &str| invalid(format!("the recording is too large for a bundle: {what}"));
@@ -154,8 +154,8 @@ fn check_size(manifest: &[u8], entries: &[(String, &[u8])], limits: &Limits) -> 
     if manifest.len() > limits.manifest_bytes_max {
         return Err(too_large("its manifest"));
     }
-    // Three headers at most for each (its own, a long name, that name's padding), and directories
-    // that only paths name.
+    // At most three headers for each (its own, a long name, that name's padding), and directories
+    // that exist only as parts of paths.
     let nodes: usize = entries
         .iter()
         .map(|(path, _)| path.split('/').count())
@@ -205,7 +205,7 @@ mod tests {
         bytes
     }
 
-    /// Asks a bundle everything that a recording was asked.
+    /// Repeats every query of a recording on a bundle.
     fn ask_again(bundle: &Bundle, recording: &Recording) -> Recording {
         fn ask<T>(
             answers: &Answers<T>,
@@ -253,7 +253,8 @@ mod tests {
         ]
     }
 
-    /// Real paths, and such as no archive holds; few names, so that files lie below files.
+    /// Real paths, and some that are not allowed in archives; few names, so that some files are
+    /// below files.
     fn path() -> impl Strategy<Value = String> {
         prop_oneof![
             8 => proptest::collection::vec("[ab]", 1..4).prop_map(|names| names.join("/")),
@@ -315,7 +316,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_bundle_repeats_every_answer(recording in recording()) {
+        fn a_bundle_reproduces_every_answer(recording in recording()) {
             let bytes = written(&recording);
             prop_assert_eq!(&bytes, &written(&recording), "the same bytes twice");
             let bundle = read_bytes(&bytes, &Limits::default()).unwrap();
@@ -357,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_that_could_not_be_read_again_is_not_written() {
+    fn a_recording_that_could_not_be_read_back_is_not_written() {
         let mut recording = small();
         let large = vec![0; (16 << 20) + 1];
         recording.files.insert("large".to_owned(), Ok(large));
@@ -366,12 +367,12 @@ mod tests {
     }
 
     #[test]
-    fn a_file_appears_whole_and_private() {
-        use linux::atomic_file::{self, Access, Existing};
+    fn a_file_appears_complete_and_private() {
+        use linux::atomic_file::{self, Access, IfExists};
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("host.tar.zst");
-        atomic_file::write(&path, Existing::Kept, Access::Owner, |out| {
+        atomic_file::write(&path, IfExists::Keep, Access::Owner, |out| {
             write(&small(), &info(), out)
         })
         .unwrap();

@@ -1,4 +1,4 @@
-//! What was compared as an explanation, and what it rests on.
+//! The explanations that were compared, with their evidence.
 
 use super::detail::ExplainDetail;
 use super::names;
@@ -7,15 +7,15 @@ use page::{Block, Table};
 use units::count::grouped_usize;
 use units::share::score;
 
-/// Explanations and pieces of evidence on a terminal.
+/// Maximum number of explanations and pieces of evidence on a terminal.
 const EXPLANATIONS_MAX: usize = 8;
 const EVIDENCE_MAX: usize = 3;
-/// Classes that are drawn, and on a terminal told in full.
+/// Maximum number of job classes that are drawn and, on a terminal, described in full.
 pub(super) const CLASSES_DRAWN: usize = 4;
 
-/// The candidate that blames nothing.
+/// Name of the candidate that blames nothing.
 const NOTHING: &str = "nothing";
-/// What it says.
+/// Its label.
 const NOISE: &str = "nothing: noise alone";
 
 /// A row of the table.
@@ -25,7 +25,7 @@ struct Row<'a> {
     class: Option<&'a JobClass>,
 }
 
-/// The table of explanations, with the evidence of the likeliest.
+/// Builds the table of explanations, with the evidence of the most likely ones.
 pub(super) fn blocks(verdict: &Verdict, detail: ExplainDetail) -> Vec<Block> {
     let rows = rows(verdict);
     let is_shown = |(index, row): &(usize, &Row<'_>)| {
@@ -37,7 +37,7 @@ pub(super) fn blocks(verdict: &Verdict, detail: ExplainDetail) -> Vec<Block> {
         .filter(is_shown)
         .map(|(_, row)| row)
         .collect();
-    // Columns without a number in them say nothing.
+    // Leave out columns without any number.
     let has_runs = shown.iter().any(|row| row.class.is_some());
     let mut table = if has_runs {
         Table::new(&[
@@ -71,14 +71,14 @@ pub(super) fn blocks(verdict: &Verdict, detail: ExplainDetail) -> Vec<Block> {
         let left = grouped_usize(rows.len() - shown.len());
         blocks.push(Block::aside(format!("and {left} more (-v lists them all)")));
     }
-    let told: Vec<&JobClass> = if detail.verbose {
+    let listed: Vec<&JobClass> = if detail.verbose {
         verdict.classes.iter().collect()
     } else if detail.brief {
         likely(verdict).take(CLASSES_DRAWN).collect()
     } else {
         likely(verdict).collect()
     };
-    for class in told {
+    for class in listed {
         let mut items = class.evidence[..detail.shown(class.evidence.len(), EVIDENCE_MAX)].to_vec();
         items.extend(detail.more(class.evidence.len(), EVIDENCE_MAX));
         if let Some(experiment) = &class.separate_by {
@@ -89,26 +89,27 @@ pub(super) fn blocks(verdict: &Verdict, detail: ExplainDetail) -> Vec<Block> {
     blocks
 }
 
-/// Classes that are drawn and told in full: all that are not as good as ruled out.
+/// Returns the classes that are drawn and described in full: all that are not practically ruled
+/// out.
 pub(super) fn likely(verdict: &Verdict) -> impl Iterator<Item = &JobClass> {
-    /// One less likely is in the table alone, unless it is the likeliest.
+    /// Less likely classes appear only in the table, except for the most likely one.
     const SCORE_MIN: f64 = 0.01;
     let all = verdict.classes.iter().enumerate();
     all.filter(|(index, class)| *index == 0 || class.score >= SCORE_MIN)
         .map(|(_, class)| class)
 }
 
-/// Every explanation, the likeliest first; "nothing" is always among them.
+/// Returns every explanation, the most likely first; "nothing" is always among them.
 fn rows(verdict: &Verdict) -> Vec<Row<'_>> {
     let mut rows: Vec<(f64, Row<'_>)> = Vec::new();
-    let mut is_told = vec![false; verdict.classes.len()];
+    let mut is_listed = vec![false; verdict.classes.len()];
     for candidate in &verdict.candidates {
         let class = verdict
             .classes
             .iter()
             .position(|class| is_of(class, candidate));
         if let Some(index) = class {
-            is_told[index] = true;
+            is_listed[index] = true;
         }
         rows.push((
             candidate.score,
@@ -119,8 +120,8 @@ fn rows(verdict: &Verdict) -> Vec<Row<'_>> {
             },
         ));
     }
-    for (class, is_told) in verdict.classes.iter().zip(is_told) {
-        if !is_told {
+    for (class, is_listed) in verdict.classes.iter().zip(is_listed) {
+        if !is_listed {
             let row = Row {
                 score: score(class.score),
                 name: class.jobs.join(", "),
@@ -150,8 +151,8 @@ fn name_of(candidate: &Candidate) -> String {
     }
 }
 
-/// Whether a candidate is a class: it has its score, and names its jobs, those of one directory perhaps
-/// together: `cron.weekly (fstrim, man-db)`.
+/// Returns whether a candidate is a class: it has the same score, and names its jobs, possibly
+/// grouping those of one directory: `cron.weekly (fstrim, man-db)`.
 fn is_of(class: &JobClass, candidate: &Candidate) -> bool {
     let own = |job: &String| {
         let (_, own) = job.split_once('/').unwrap_or(("", job));

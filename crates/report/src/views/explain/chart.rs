@@ -1,9 +1,9 @@
-//! The curve with what happened beside it, and one period of it.
+//! Charts of a series: the curve with events beside it, and one folded period.
 
 use super::causes::{CLASSES_DRAWN, likely};
 use super::clock::Clock;
+use super::listing::ListedSeries;
 use super::names;
-use super::told::Told;
 use crate::explain::ExplainReport;
 use explain::verdict::{Folded, Interval, JobClass, SeriesVerdict};
 use facts::series::{Dating, Series};
@@ -12,26 +12,29 @@ use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 use page::chart::{Axis, Curve, LineChart, Marks, Point, Runs, Scale};
 
-/// Points of a curve: more than any chart tells apart.
+/// Maximum points of a curve: more than any chart can resolve.
 const POINTS: usize = 720;
-/// Points of one period.
+/// Maximum points of one period.
 const FOLD_POINTS: usize = 336;
-/// A longer gap than so many usual ones breaks the line.
-const GAPS: f64 = 3.5;
+/// A gap longer than this many typical ones breaks the line.
+const GAP_FACTOR: f64 = 3.5;
 
 const HOUR_S: f64 = 3_600.0;
 const DAY_S: f64 = 24.0 * HOUR_S;
 const WEEK_S: f64 = 7.0 * DAY_S;
-/// A period this near to a calendar's is one.
-const NEAR: f64 = 0.005;
+/// Relative distance within which a period counts as a calendar period.
+const PERIOD_TOLERANCE: f64 = 0.005;
 
-/// All samples, with events, changes and the runs of the likeliest jobs; `None` where there is nothing to
-/// draw: one sample is told in words.
-pub(super) fn whole(report: &ExplainReport<'_>, told: &Told<'_>) -> Option<LineChart> {
-    let series = told.series.filter(|series| series.values.len() > 1)?;
-    let verdict = &told.verdict.verdict;
-    let clock = Clock::of(report, told.verdict);
-    let x = |at: Timestamp| place(&clock, told.verdict.dating, at);
+/// Builds the chart of all samples, with events, changes and the runs of the most likely jobs;
+/// `None` if there is nothing to draw, such as a single sample, which is described in words.
+pub(super) fn series_chart(
+    report: &ExplainReport<'_>,
+    listed: &ListedSeries<'_>,
+) -> Option<LineChart> {
+    let series = listed.series.filter(|series| series.values.len() > 1)?;
+    let verdict = &listed.verdict.verdict;
+    let clock = Clock::of(report, listed.verdict);
+    let x = |at: Timestamp| place(&clock, listed.verdict.dating, at);
     let spans = |found: &[Interval]| -> Vec<(f64, f64)> {
         found
             .iter()
@@ -55,16 +58,16 @@ pub(super) fn whole(report: &ExplainReport<'_>, told: &Told<'_>) -> Option<LineC
         spans: spans(&runs_of(report, class)),
     });
     Some(LineChart {
-        title: title(told.verdict),
-        y_label: title(told.verdict),
+        title: title(listed.verdict),
+        y_label: title(listed.verdict),
         x: Axis {
-            scale: match told.verdict.dating {
+            scale: match listed.verdict.dating {
                 Dating::Absolute => Scale::Time(report.zone.clone()),
                 Dating::Day(_) | Dating::Undated => Scale::Elapsed,
             },
             ..Axis::default()
         },
-        curves: vec![curve(told.verdict, series, x)],
+        curves: vec![curve(listed.verdict, series, x)],
         marks: marks
             .into_iter()
             .filter(|(_, found)| !found.is_empty())
@@ -78,7 +81,7 @@ pub(super) fn whole(report: &ExplainReport<'_>, told: &Told<'_>) -> Option<LineC
     })
 }
 
-/// `throughput (ops/s)`.
+/// Returns name and unit, such as `throughput (ops/s)`.
 fn title(series: &SeriesVerdict) -> String {
     match &series.unit {
         Some(unit) => format!("{} ({unit})", series.name),
@@ -86,8 +89,8 @@ fn title(series: &SeriesVerdict) -> String {
     }
 }
 
-/// Where a moment lies along the bottom: since 1970, or since the first sample where only distances are
-/// known.
+/// Returns the horizontal position of a moment: seconds since 1970, or since the first sample if
+/// only time differences are known.
 fn place(clock: &Clock<'_>, dating: Dating, at: Timestamp) -> f64 {
     if dating == Dating::Absolute {
         at.as_duration().as_secs_f64()
@@ -98,7 +101,9 @@ fn place(clock: &Clock<'_>, dating: Dating, at: Timestamp) -> f64 {
 
 fn curve(verdict: &SeriesVerdict, series: &Series, x: impl Fn(Timestamp) -> f64) -> Curve {
     let at = |us: &i64| Timestamp::from_microsecond(*us).map_or(f64::NAN, &x);
-    let gap_s = verdict.gap_s.map_or(f64::INFINITY, |gap_s| gap_s * GAPS);
+    let gap_s = verdict
+        .gap_s
+        .map_or(f64::INFINITY, |gap_s| gap_s * GAP_FACTOR);
     let samples = series.times_us.iter().map(at);
     let samples = samples.zip(series.values.iter().copied());
     let mut curve = Curve::reduced("", samples, POINTS, gap_s);
@@ -114,7 +119,7 @@ fn curve(verdict: &SeriesVerdict, series: &Series, x: impl Fn(Timestamp) -> f64)
     curve
 }
 
-/// When jobs of a class ran; runs of several at the same time are one.
+/// Returns when jobs of a class ran; overlapping runs are merged.
 fn runs_of(report: &ExplainReport<'_>, class: &JobClass) -> Vec<Interval> {
     let mut runs: Vec<Interval> = report
         .jobs
@@ -131,8 +136,11 @@ fn runs_of(report: &ExplainReport<'_>, class: &JobClass) -> Vec<Interval> {
     runs
 }
 
-/// All periods on top of each other; `None` where nothing is known.
-pub(super) fn folded(report: &ExplainReport<'_>, series: &SeriesVerdict) -> Option<LineChart> {
+/// Builds the chart of all periods overlaid; `None` if there is no data.
+pub(super) fn folded_chart(
+    report: &ExplainReport<'_>,
+    series: &SeriesVerdict,
+) -> Option<LineChart> {
     let folded = series.verdict.folded.as_ref()?;
     let (name, axis) = axis(report.zone, folded, series.dating);
     let start = axis.range.map_or(0.0, |range| range.0);
@@ -154,11 +162,11 @@ pub(super) fn folded(report: &ExplainReport<'_>, series: &SeriesVerdict) -> Opti
     })
 }
 
-/// What the fold is called, and the axis below it: of a calendar's period in local time, of any other one
-/// since its beginning.
+/// Returns the title of the fold and its axis: in local time for a calendar period, since its
+/// beginning for any other.
 fn axis(zone: &TimeZone, folded: &Folded, dating: Dating) -> (String, Axis) {
     let is = |calendar_s: f64| {
-        dating == Dating::Absolute && (folded.period_s / calendar_s - 1.0).abs() < NEAR
+        dating == Dating::Absolute && (folded.period_s / calendar_s - 1.0).abs() < PERIOD_TOLERANCE
     };
     let anchor = folded.anchor.to_zoned(zone.clone());
     let time = anchor.time();
@@ -195,7 +203,8 @@ fn axis(zone: &TimeZone, folded: &Folded, dating: Dating) -> (String, Axis) {
     (name, axis)
 }
 
-/// The bins of a fold in stretches without a gap; several share a point where there are many.
+/// Returns the bins of a fold in stretches without a gap; several bins share a point if there are
+/// many.
 fn points(folded: &Folded, start: f64) -> Vec<Vec<Point>> {
     let bins = folded.median.len();
     let points = bins.min(FOLD_POINTS);
@@ -224,7 +233,8 @@ fn points(folded: &Folded, start: f64) -> Vec<Vec<Point>> {
         .collect()
 }
 
-/// Lower quartile, median and upper quartile of a bin; a quartile that is not known is the median.
+/// Returns lower quartile, median and upper quartile of a bin; an unknown quartile is replaced by
+/// the median.
 fn quartiles(folded: &Folded, bin: usize) -> Option<(f64, f64, f64)> {
     let at = |values: &[Option<f64>]| {
         let value = values.get(bin).copied().flatten();
@@ -254,7 +264,7 @@ mod tests {
         units::zone::parse("Europe/Berlin").unwrap()
     }
 
-    /// Name, scale and start of the axis.
+    /// Returns title, scale and start of the axis.
     fn axis_of(folded: &Folded, zone: &TimeZone, dating: Dating) -> (String, Scale, f64) {
         let (name, axis) = axis(zone, folded, dating);
         let (start, end) = axis.range.unwrap();
@@ -263,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_week_begins_where_it_is_anchored() {
+    fn week_starts_at_its_anchor() {
         // Sunday 06:47 in Berlin.
         let fold = folded(WEEK_S, "2016-01-03T05:47:00Z", vec![None; 7]);
         let sunday = 6.0 * DAY_S + 6.0 * HOUR_S + 47.0 * 60.0;
@@ -274,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn other_periods() {
+    fn axes_of_other_periods() {
         let absolute = Dating::Absolute;
         let day = folded(DAY_S, "2024-07-01T22:00:00Z", vec![None; 24]);
         assert_eq!(
@@ -286,7 +296,7 @@ mod tests {
             axis_of(&hour, &TimeZone::UTC, absolute),
             ("hour".to_owned(), Scale::Elapsed, 300.0)
         );
-        // Nobody knows what time it was.
+        // The time of day is unknown.
         assert_eq!(
             axis_of(&day, &berlin(), Dating::Undated),
             ("1 day".to_owned(), Scale::Elapsed, 0.0)
@@ -299,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn bins_become_points() {
+    fn bins_are_merged_into_points() {
         let few = vec![Some(1.0), None, Some(3.0)];
         let few = points(&folded(DAY_S, "2024-07-01T22:00:00Z", few), 0.0);
         assert_eq!(few.len(), 2, "broken where nothing is known");

@@ -1,4 +1,4 @@
-//! How the times of a series are written.
+//! Formats the times of a series.
 
 use crate::explain::ExplainReport;
 use explain::verdict::SeriesVerdict;
@@ -8,13 +8,13 @@ use jiff::tz::TimeZone;
 
 const HOUR_S: f64 = 3_600.0;
 
-/// The clock of a series.
+/// Formats times in the manner that suits a series.
 #[derive(Debug, Clone)]
 pub(super) struct Clock<'a> {
     zone: &'a TimeZone,
     dating: Dating,
     first: Timestamp,
-    /// Minutes alone would show the same time again and again.
+    /// Whether to show seconds, because minutes alone would repeat the same time.
     seconds: bool,
 }
 
@@ -30,7 +30,8 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// A moment as exactly as it makes sense; where only distances are known, since the first sample.
+    /// Formats a moment with suitable precision; relative to the first sample if only time
+    /// differences are known.
     pub fn moment(&self, at: Timestamp) -> String {
         if self.dating != Dating::Absolute {
             return format!("+{}", units::seconds(self.since_first_s(at)));
@@ -42,13 +43,13 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// Seconds since the first sample.
+    /// Returns the seconds since the first sample.
     pub fn since_first_s(&self, at: Timestamp) -> f64 {
         at.duration_since(self.first).as_secs_f64()
     }
 }
 
-/// What the times of a series are worth, where they are no moments.
+/// Describes the limits of a series' times if they are not absolute.
 pub(super) fn dating(dating: Dating) -> Option<String> {
     match dating {
         Dating::Absolute => None,

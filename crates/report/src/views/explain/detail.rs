@@ -1,24 +1,24 @@
-//! How much of an analysis is shown.
+//! Level of detail of an analysis.
 
 use page::{Block, List};
 
-/// How much of an analysis is shown.
+/// Level of detail of an analysis.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExplainDetail {
-    /// Lists and tables in full.
+    /// Whether to show lists and tables in full.
     pub verbose: bool,
-    /// Fewer series and shorter lists: for a terminal, where all of it scrolls by.
+    /// Whether to show fewer series and shorter lists: for a terminal, where everything scrolls by.
     pub brief: bool,
-    /// Every series in full, those of short logs of disks too.
+    /// Whether to show every series in full, including those of short disk logs.
     pub all: bool,
 }
 
-/// Series that are shown in full on a terminal, and on a page.
+/// Maximum number of series shown in full, on a terminal and on a page.
 const SERIES_MAX_BRIEF: usize = 5;
 const SERIES_MAX: usize = 20;
 
 impl ExplainDetail {
-    /// How many series are shown in full; the others have a row in the summary.
+    /// Returns how many series are shown in full; the others have a row in the summary.
     pub(super) fn series_max(self) -> usize {
         match (self.all, self.brief) {
             (true, _) => usize::MAX,
@@ -27,7 +27,7 @@ impl ExplainDetail {
         }
     }
 
-    /// How many of `all` lines are shown, where a terminal shows `max`.
+    /// Returns how many of `all` lines are shown, if a terminal shows `max`.
     pub(super) fn shown(self, all: usize, max: usize) -> usize {
         if self.brief && !self.verbose {
             all.min(max)
@@ -36,7 +36,7 @@ impl ExplainDetail {
         }
     }
 
-    /// The words for the lines that are not shown; `None` where all are.
+    /// Returns the text for the lines that are left out; `None` if all are shown.
     pub(super) fn more(self, all: usize, max: usize) -> Option<String> {
         let left = all - self.shown(all, max);
         (left > 0).then(|| {
@@ -45,7 +45,7 @@ impl ExplainDetail {
         })
     }
 
-    /// A list below its title; `None` without items.
+    /// Builds a list below its title; `None` without items.
     pub(super) fn list(self, title: &str, items: &[String], max: usize) -> Option<Block> {
         if items.is_empty() {
             return None;

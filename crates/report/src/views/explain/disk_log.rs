@@ -1,18 +1,19 @@
-//! A log of disks: its figures, and what stays open.
+//! Blocks for a disk log: its figures and open questions.
 
 use super::clock;
 use super::detail::ExplainDetail;
 use explain::disk_log::{DeviceJump, DiskLog};
 use page::{Block, Table};
 
-/// Rows of devices on a terminal.
+/// Maximum number of device rows on a terminal.
 const DEVICES_MAX: usize = 40;
 
-/// What the log shows.
+/// Returns the sentences that sum up the log.
 pub(super) fn lead(log: &DiskLog) -> String {
     log.sentences.join(" ")
 }
 
+/// Describes the log:
 /// `host mongo-03, Linux 4.4.0-1105-aws: 4 samples; the first sample is of 2020-04-13, ...`
 pub(super) fn about(log: &DiskLog) -> String {
     let host = log.host.as_ref().map(|host| format!("host {host}"));
@@ -30,7 +31,7 @@ pub(super) fn about(log: &DiskLog) -> String {
     text
 }
 
-/// Everything below that.
+/// Builds everything below the description.
 pub(super) fn blocks(log: &DiskLog, detail: ExplainDetail) -> Vec<Block> {
     let mut table = Table::new(&[
         "<device",

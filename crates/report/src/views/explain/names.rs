@@ -1,9 +1,9 @@
-//! Plain names of what an analysis tells apart.
+//! Display names for the enums of an analysis.
 
 use explain::verdict::{ChangeKind, Cycle, Kind, Role, Shape};
 use page::{Level, Tone};
 
-/// A verdict, for a table.
+/// Name of a verdict, for a table.
 pub(super) fn kind(kind: Kind) -> &'static str {
     match kind {
         Kind::Periodic => "recurring, job found",
@@ -14,7 +14,7 @@ pub(super) fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// A verdict behind a number of series.
+/// Phrase for a verdict that follows a number of series.
 pub(super) fn kind_of_some(kind: Kind) -> &'static str {
     match kind {
         Kind::Periodic => "recurring with a known job",
@@ -25,7 +25,7 @@ pub(super) fn kind_of_some(kind: Kind) -> &'static str {
     }
 }
 
-/// How a verdict looks.
+/// Tone in which a verdict is shown.
 pub(super) fn tone(kind: Kind) -> Tone {
     match kind {
         Kind::Periodic | Kind::Unattributed | Kind::Change => Tone::Level(Level::Warning),
@@ -34,7 +34,7 @@ pub(super) fn tone(kind: Kind) -> Tone {
     }
 }
 
-/// What a pattern looks like.
+/// Name of a pattern's shape.
 pub(super) fn shape(shape: Shape) -> &'static str {
     match shape {
         Shape::Sawtooth => "sawtooth",
@@ -45,7 +45,7 @@ pub(super) fn shape(shape: Shape) -> &'static str {
     }
 }
 
-/// What its events are, for the marks of a chart.
+/// Name of a pattern's events, for the marks of a chart.
 pub(super) fn events(shape: Option<Shape>) -> &'static str {
     match shape {
         Some(Shape::Sawtooth) => "resets",
@@ -56,7 +56,7 @@ pub(super) fn events(shape: Option<Shape>) -> &'static str {
     }
 }
 
-/// What a job does.
+/// Name of a job's effect.
 pub(super) fn role(role: Role) -> &'static str {
     match role {
         Role::Heals => "improves",
@@ -65,7 +65,7 @@ pub(super) fn role(role: Role) -> &'static str {
     }
 }
 
-/// What changed.
+/// Name of a changed quantity.
 pub(super) fn change(kind: ChangeKind) -> &'static str {
     match kind {
         ChangeKind::Level => "level",
@@ -75,7 +75,7 @@ pub(super) fn change(kind: ChangeKind) -> &'static str {
     }
 }
 
-/// What a period follows.
+/// Phrase for the calendar cycle that a period follows.
 pub(super) fn cycle(cycle: Cycle) -> &'static str {
     match cycle {
         Cycle::Hour => "on the hourly clock",

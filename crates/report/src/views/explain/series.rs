@@ -1,11 +1,11 @@
-//! One series: its curve, what explains it, and the facts of its verdict.
+//! Blocks for one series: its curve, its explanations, and the facts of its verdict.
 
 use super::causes;
 use super::chart;
 use super::clock::{self, Clock};
 use super::detail::ExplainDetail;
+use super::listing::ListedSeries;
 use super::names;
-use super::told::Told;
 use crate::explain::ExplainReport;
 use explain::verdict::{Change, ChangeKind, OtherPattern, SeriesVerdict, Verdict};
 use facts::series::Better;
@@ -15,11 +15,12 @@ use units::count::grouped_usize;
 use units::number::{probability, signed, with_unit};
 use units::share::percent_change;
 
-/// Lines of lists on a terminal.
+/// Maximum lines of lists on a terminal.
 const NOTES_MAX: usize = 5;
 const CHANGES_MAX: usize = 8;
 
-/// What the series is: `320 samples from 2016-01-04 05:40 to 2016-11-18 05:40, usually 1 day apart`.
+/// Describes the series:
+/// `320 samples from 2016-01-04 05:40 to 2016-11-18 05:40, usually 1 day apart`.
 pub(super) fn about(report: &ExplainReport<'_>, series: &SeriesVerdict) -> String {
     let clock = Clock::of(report, series);
     let mut words = units::count(series.samples, "sample");
@@ -42,22 +43,22 @@ pub(super) fn about(report: &ExplainReport<'_>, series: &SeriesVerdict) -> Strin
     words
 }
 
-/// Everything below the sentence: first what it is about and what explains it.
+/// Builds everything below the sentence, beginning with the description and the explanations.
 pub(super) fn blocks(
     report: &ExplainReport<'_>,
-    told: &Told<'_>,
+    listed: &ListedSeries<'_>,
     detail: ExplainDetail,
     has_others: bool,
 ) -> Vec<Block> {
-    let series = told.verdict;
+    let series = listed.verdict;
     let verdict = &series.verdict;
     let clock = Clock::of(report, series);
     let mut blocks = Vec::new();
-    blocks.extend(chart::whole(report, told).map(Block::from));
+    blocks.extend(chart::series_chart(report, listed).map(Block::from));
     blocks.extend(changes(verdict, series.unit.as_deref(), &clock, detail));
     blocks.extend(causes::blocks(verdict, detail));
-    blocks.extend(chart::folded(report, series).map(Block::from));
-    blocks.push(Block::Facts(facts(told, has_others, &clock)));
+    blocks.extend(chart::folded_chart(report, series).map(Block::from));
+    blocks.push(Block::Facts(facts(listed, has_others, &clock)));
     let also: Vec<String> = verdict.also.iter().map(other).collect();
     let lists = [
         ("Weaker patterns", &also, NOTES_MAX),
@@ -76,7 +77,8 @@ pub(super) fn blocks(
     blocks
 }
 
-/// `-12 %`, or the size in the series' unit where there is no median to compare with.
+/// Formats the effect: `-12 %`, or its size in the series' unit if there is no median for
+/// comparison.
 pub(super) fn effect(series: &SeriesVerdict) -> String {
     let Some(effect) = &series.verdict.effect else {
         return "-".to_owned();
@@ -87,9 +89,9 @@ pub(super) fn effect(series: &SeriesVerdict) -> String {
     }
 }
 
-/// The facts of a verdict, each with its label.
-fn facts(told: &Told<'_>, has_others: bool, clock: &Clock<'_>) -> Vec<(String, String)> {
-    let series = told.verdict;
+/// Returns the facts of a verdict with their labels.
+fn facts(listed: &ListedSeries<'_>, has_others: bool, clock: &Clock<'_>) -> Vec<(String, String)> {
+    let series = listed.verdict;
     let verdict = &series.verdict;
     let unit = series.unit.as_deref();
     let mut rows = Vec::new();
@@ -148,7 +150,7 @@ fn facts(told: &Told<'_>, has_others: bool, clock: &Clock<'_>) -> Vec<(String, S
         }
         row("chance", words);
     }
-    if let Some([value]) = told.series.map(|series| series.values.as_slice()) {
+    if let Some([value]) = listed.series.map(|series| series.values.as_slice()) {
         row("value", with_unit(&units::number(*value), unit));
     }
     row("values", values(series));
@@ -172,7 +174,7 @@ fn row_of_effect(verdict: &Verdict, unit: Option<&str>, row: &mut impl FnMut(&st
     row("effect", parts.join(", "));
 }
 
-/// What the values are.
+/// Describes the values.
 fn values(series: &SeriesVerdict) -> String {
     let unit = series.unit.as_deref().unwrap_or("unit unknown");
     let better = match series.better {
@@ -183,7 +185,7 @@ fn values(series: &SeriesVerdict) -> String {
     format!("{unit}; {better}")
 }
 
-/// The changes that stay.
+/// Lists the lasting changes.
 fn changes(
     verdict: &Verdict,
     unit: Option<&str>,
@@ -221,7 +223,7 @@ fn changes(
     blocks
 }
 
-/// `level from 51000 to 49500 ops/s (provisional)`.
+/// Describes a change: `level from 51000 to 49500 ops/s (provisional)`.
 fn what_changed(change: &Change, unit: Option<&str>) -> String {
     let mut text = names::change(change.what).to_owned();
     match (change.what, change.levels(), change.slopes_per_day()) {
@@ -241,7 +243,7 @@ fn what_changed(change: &Change, unit: Option<&str>) -> String {
     text
 }
 
-/// A weaker pattern in one line.
+/// Describes a weaker pattern in one line.
 fn other(pattern: &OtherPattern) -> String {
     format!("{} (p {})", pattern.sentence, probability(pattern.p))
 }

@@ -1,4 +1,5 @@
-//! What reroutes and operations take the master, here and on other versions.
+//! Page of `trimtab shards cost`: the master's time for reroutes and operations, on this and other
+//! versions.
 
 use super::phrases::{range, time};
 use page::chart::{Axis, Curve, Format, LineChart, Marks, Scale};
@@ -77,7 +78,7 @@ fn about(answer: &CostEstimate) -> Vec<String> {
     about
 }
 
-/// A factor by which a prediction may be off: two digits say enough.
+/// Formats the factor by which a prediction may be off, with two digits.
 fn factor(held_back: f64) -> String {
     units::number::factor((held_back * 10.0).round() / 10.0)
 }
@@ -166,7 +167,7 @@ fn chart(answer: &CostEstimate) -> LineChart {
         name: "this cluster".to_owned(),
         spans: vec![(here, here)],
     }];
-    // What was measured is told in routed shards.
+    // The measured sizes are in routed shards.
     if answer.routed_shards == answer.shards {
         marks.push(Marks {
             name: "sizes that were measured".to_owned(),

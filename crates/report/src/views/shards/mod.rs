@@ -1,4 +1,4 @@
-//! What `trimtab shards` answers.
+//! Results and pages of `trimtab shards`.
 
 mod cost;
 mod phrases;
@@ -13,15 +13,15 @@ use shards::estimate::CostEstimate;
 use shards::explanation::RerouteExplanation;
 use shards::forecast::Forecast;
 
-/// An answer about shards; `kind` tells which.
+/// A result about shards; `kind` is its type.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ShardsAnswer {
-    /// `cost`.
+    /// Estimated cost of operations.
     Cost(Box<CostEstimate>),
-    /// `reroute`.
+    /// Explanation of the next reroute.
     Reroute(Box<RerouteExplanation>),
-    /// `what-if`.
+    /// Forecast of a change.
     WhatIf(Box<Forecast>),
 }
 
@@ -30,7 +30,7 @@ impl Answer for ShardsAnswer {
     const TITLE: &'static str = "trimtab shards";
 }
 
-/// The page of an answer. `is_brief` leaves out what a terminal has no room for.
+/// Builds the page of a result. `is_brief` leaves out what a terminal has no room for.
 pub fn page(answer: &Envelope<ShardsAnswer>, is_brief: bool) -> Page {
     let mut page = match &answer.result {
         ShardsAnswer::Cost(estimate) => cost::page(estimate),

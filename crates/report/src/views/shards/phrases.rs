@@ -1,11 +1,11 @@
-//! Times and ranges as the answers about shards say them.
+//! Formats times, ranges and names for the pages about shards.
 
-/// Milliseconds of processor time.
+/// Formats milliseconds of CPU time.
 pub(super) fn time(ms: f64) -> String {
     units::seconds(ms / 1e3)
 }
 
-/// `3 to 11`; one value where both read the same.
+/// Formats a range such as `3 to 11`, or a single value if both ends read the same.
 pub(super) fn range(least: &str, most: &str) -> String {
     if least == most {
         least.to_owned()
@@ -14,10 +14,10 @@ pub(super) fn range(least: &str, most: &str) -> String {
     }
 }
 
-/// Columns of a name from outside that is part of a sentence.
+/// Maximum columns of an external name in a sentence.
 const NAME_COLUMNS_MAX: usize = 40;
 
-/// A name from outside, short enough for a sentence.
+/// Shortens an external name for a sentence.
 pub(super) fn name(name: &str) -> std::borrow::Cow<'_, str> {
     units::cut(name, NAME_COLUMNS_MAX)
 }

@@ -1,13 +1,13 @@
-//! What the next reroute does, and why.
+//! Page of `trimtab shards reroute`: what the next reroute does, and why.
 
 use super::phrases::{name, time};
 use page::{Block, List, Page, Tone};
 use shards::explanation::{DecisionRow, NodeRow, RerouteExplanation};
 use std::fmt::Write as _;
 
-/// Nodes that are told of one decision.
+/// Maximum number of nodes listed per decision.
 const NODES_MAX: usize = 8;
-/// Columns of an index' name.
+/// Maximum columns of an index name.
 const INDEX_COLUMNS_MAX: usize = 60;
 
 pub(super) fn page(answer: &RerouteExplanation) -> Page {
@@ -80,7 +80,7 @@ fn lead(answer: &RerouteExplanation) -> String {
     lead
 }
 
-/// A decision, with what the deciders say of each node.
+/// Lists a decision with the deciders' results for each node.
 fn shown(row: &DecisionRow) -> List {
     let kind = if row.primary { "primary" } else { "replica" };
     let what = match (&row.from, &row.to) {
@@ -124,7 +124,7 @@ fn node(row: &NodeRow) -> String {
     item
 }
 
-/// An outcome in words.
+/// Formats an outcome.
 fn outcome(outcome: &str) -> String {
     outcome.replace('_', " ")
 }

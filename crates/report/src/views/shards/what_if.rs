@@ -1,11 +1,11 @@
-//! What a change would bring.
+//! Page of `trimtab shards what-if`: the effects of a change.
 
 use super::phrases::{name, range, time};
 use page::{Block, Level, List, Page, Section, Table, Tone};
 use shards::forecast::{Crossed, Forecast, NodeStanding, Standing};
 use std::collections::HashMap;
 
-/// More nodes than these are not listed.
+/// Maximum number of nodes that are listed.
 const NODES_MAX: usize = 200;
 
 pub(super) fn page(answer: &Forecast, is_brief: bool) -> Page {
@@ -41,7 +41,7 @@ pub(super) fn page(answer: &Forecast, is_brief: bool) -> Page {
     page
 }
 
-/// The health of a cluster as its own API tells it.
+/// Health of a cluster as defined by its own API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Health {
     Green,
@@ -59,7 +59,7 @@ fn health(standing: &Standing) -> Health {
     }
 }
 
-/// How the cluster is afterwards, the worst first.
+/// Summarises the final state of the cluster, the worst first.
 fn verdict(answer: &Forecast) -> String {
     let (before, after) = (&answer.before, &answer.after);
     let verb = if health(before) == health(after) {
@@ -109,15 +109,15 @@ fn verdict(answer: &Forecast) -> String {
             units::list::list_up_to(&full, 3)
         ));
     }
-    let told = parts.join("; ");
+    let changes = parts.join("; ");
     if answer.worse {
-        format!("Worse off: {told}.")
+        format!("Worse off: {changes}.")
     } else {
-        format!("{}.", units::list::capitalised(&told))
+        format!("{}.", units::list::capitalised(&changes))
     }
 }
 
-/// What happens on the way.
+/// Summarises what happens on the way.
 fn story(answer: &Forecast) -> String {
     let counted = |number: u64, one: &str, many: &str| units::count::counted(number, one, many);
     let mut parts = Vec::new();
@@ -231,7 +231,7 @@ fn used(percent: f64) -> String {
     units::percent(percent / 100.0)
 }
 
-/// Each node before and after.
+/// Lists each node before and after.
 fn nodes(answer: &Forecast) -> Section {
     let mut section = Section::new("Data nodes");
     let after: HashMap<&str, &NodeStanding> = answer

@@ -1,4 +1,5 @@
-//! Which spare area and timing explain a measured decay: the fit, its ranges, and the drive that it makes.
+//! Result and page of `trimtab ssd calibrate`: the spare area and timing that explain a measured
+//! decay, their ranges, and the resulting drive.
 
 use super::csv;
 use flash::calibrate::{Calibration, Estimate, Policy, Quantity, Series, Verdict};
@@ -8,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use units::{bytes_per_s, number, percent, size::bytes_estimate};
 
-/// What a fit found.
+/// Result of a fit.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CalibrationAnswer {
     /// `calibration`.
@@ -16,7 +17,7 @@ pub struct CalibrationAnswer {
     kind: &'static str,
     /// `determined`, `partly`, `scale_only`, `unexplained`.
     verdict: &'static str,
-    /// The verdict in words.
+    /// The verdict as a sentence.
     sentence: String,
     /// The effective spare area.
     over_provisioning: CalibrationEstimate,
@@ -26,19 +27,19 @@ pub struct CalibrationAnswer {
     capacity_bytes: CalibrationEstimate,
     /// Throughput before the first page is moved. Null for a series of write amplification.
     fresh_bytes_per_s: Option<CalibrationEstimate>,
-    /// Cost of a moved page, in pages that the host writes. Null for a series of write amplification.
+    /// Cost of a moved page, in host-written pages. Null for a series of write amplification.
     moved_page_cost: Option<CalibrationEstimate>,
-    /// Write amplification in the long run.
+    /// Steady-state write amplification.
     equilibrium: f64,
     /// Root mean square of the residuals, in the unit of the series.
     residual_rms: f64,
-    /// Share of the variance that is explained. Null where the series does not vary.
+    /// Share of the variance that is explained. Null if the series does not vary.
     r_squared: Option<f64>,
-    /// Over time.
+    /// The series, measured and fitted.
     series: Vec<CalibrationPoint>,
 }
 
-/// A number and its 95 % range; an end that is open is null.
+/// A value and its 95 % range; an open end is null.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 struct CalibrationEstimate {
     /// The best value.
@@ -47,7 +48,7 @@ struct CalibrationEstimate {
     low: Option<f64>,
     /// The high end of the range.
     high: Option<f64>,
-    /// It was given, not fitted.
+    /// Whether it was given rather than fitted.
     given: bool,
 }
 
@@ -65,16 +66,16 @@ impl From<&Estimate> for CalibrationEstimate {
 /// A point of the series.
 #[derive(Debug, Serialize, JsonSchema)]
 struct CalibrationPoint {
-    /// When.
+    /// Time since the start.
     time_s: f64,
-    /// Throughput in bytes a second, or write amplification.
+    /// Throughput in bytes per second, or write amplification.
     measured: f64,
-    /// The same by the fit.
+    /// The fitted value.
     fitted: f64,
 }
 
 impl CalibrationAnswer {
-    /// The answer of a fit.
+    /// Builds the result of a fit.
     pub fn of(series: &Series<'_>, found: &Calibration) -> Self {
         let points = series.time_s.iter().zip(series.value).zip(&found.fitted);
         Self {
@@ -104,7 +105,7 @@ impl CalibrationAnswer {
         }
     }
 
-    /// The measured series beside the fitted one, as comma-separated values.
+    /// Formats the measured and the fitted series as comma-separated values.
     pub fn csv(&self) -> String {
         let mut out = csv::line(&["time_s", "measured", "fitted"]);
         for point in &self.series {
@@ -138,20 +139,20 @@ fn sentence(found: &Calibration) -> String {
     }
 }
 
-/// What was fitted, for its page.
+/// Parameters of a fit, for its page.
 #[derive(Debug, Clone, Copy)]
 pub struct Fitted<'a> {
-    /// The file that holds the series.
+    /// File that holds the series.
     pub name: &'a str,
     /// What was measured.
     pub quantity: Quantity,
-    /// The collection policy that was assumed.
+    /// The assumed collection policy.
     pub policy: Policy,
     /// Whether the series determines the spare area.
     pub is_answer: bool,
 }
 
-/// The page of a fit.
+/// Builds the page of a fit.
 pub fn calibration(answer: &CalibrationAnswer, fitted: &Fitted<'_>) -> Page {
     let mut page = Page {
         title: "Which spare area explains the decay".to_owned(),
@@ -178,7 +179,8 @@ pub fn calibration(answer: &CalibrationAnswer, fitted: &Fitted<'_>) -> Page {
     page
 }
 
-/// `7.1 % (95 %: 6.4 % to 8 %)`. The `unit` stands behind the value alone.
+/// Formats an estimate with its range: `7.1 % (95 %: 6.4 % to 8 %)`. The `unit` follows the value
+/// only.
 fn ranged(estimate: &CalibrationEstimate, word: impl Fn(f64) -> String, unit: &str) -> String {
     let value = format!("{}{unit}", word(estimate.value));
     if estimate.given {
@@ -192,7 +194,7 @@ fn ranged(estimate: &CalibrationEstimate, word: impl Fn(f64) -> String, unit: &s
     }
 }
 
-/// All estimates, each drawn relative to its value, so that one sees which are known well.
+/// Builds a chart of all estimates relative to their values, which shows how well each is known.
 fn ranges(answer: &CalibrationAnswer) -> BarChart {
     let mut bars = vec![
         bar("spare area", &answer.over_provisioning, percent, ""),
@@ -215,7 +217,7 @@ fn ranges(answer: &CalibrationAnswer) -> BarChart {
     }
 }
 
-/// A range that ends beyond twice the value is drawn like an open one.
+/// A range that ends beyond twice the value is drawn as open.
 const RANGE_MAX: f64 = 2.0;
 
 fn bar(
@@ -290,7 +292,8 @@ fn curves(answer: &CalibrationAnswer, quantity: Quantity) -> LineChart {
     }
 }
 
-/// The fit as a drive that `--drive` reads. A capacity that the series does not tell is left out.
+/// Formats the fit as a drive file for `--drive`. A capacity that the series does not determine is
+/// left out.
 fn drive_file(answer: &CalibrationAnswer, policy: Policy) -> String {
     let mut lines = Vec::new();
     let capacity = &answer.capacity_bytes;
@@ -364,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn every_estimate_has_its_range_in_words() {
+    fn every_estimate_is_shown_with_its_range() {
         let text = shown(Verdict::Partly);
         for words in [
             "7.1 % (95 %: 6.4 % to 8 %)",
@@ -379,20 +382,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_makes_no_drive() {
+    fn undetermined_fit_produces_no_drive_file() {
         let text = shown(Verdict::Determined);
         assert!(
             text.contains("over_provisioning = \"7.10%\"") && text.contains("pages_per_block = 64"),
             "{text}"
         );
-        // Nobody knows the capacity.
+        // The capacity is unknown.
         assert!(!text.contains("capacity ="), "{text}");
         assert!(!shown(Verdict::ScaleOnly).contains("drive.toml"));
         assert!(shown(Verdict::ScaleOnly).contains("does not determine"));
     }
 
     #[test]
-    fn a_range_far_off_is_drawn_open_and_told_as_it_is() {
+    fn distant_range_end_is_drawn_open_but_shown_exactly() {
         let far = CalibrationEstimate::from(&estimate(1.0, Some(0.5), Some(7.0)));
         let bar = bar("x", &far, number, "");
         assert_eq!(bar.range, Some((0.5, f64::INFINITY)));

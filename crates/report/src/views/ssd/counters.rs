@@ -1,10 +1,10 @@
-//! What a drive counted.
+//! Counters of a simulated drive.
 
 use flash::ftl::Counters;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Counters of a drive.
+/// Counters of a simulated drive.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[schemars(rename = "Counters")]
 pub struct DriveCounters {

@@ -1,6 +1,6 @@
 //! Comma-separated values for spreadsheets.
 
-/// One line of RFC 4180, with a plain line break.
+/// Formats one line according to RFC 4180, but ending in a plain newline.
 pub fn line<S: AsRef<str>>(cells: &[S]) -> String {
     let cells: Vec<String> = cells.iter().map(|text| cell(text.as_ref())).collect();
     cells.join(",") + "\n"
@@ -14,7 +14,7 @@ fn cell(text: &str) -> String {
     }
 }
 
-/// A number, or nothing where it is unknown.
+/// Formats a number; empty if unknown.
 pub fn number(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_quoted_where_they_must_be() {
+    fn cells_are_quoted_if_necessary() {
         assert_eq!(line(&["a", "b,c", "d\"e"]), "a,\"b,c\",\"d\"\"e\"\n");
         assert_eq!(number(None), "");
     }

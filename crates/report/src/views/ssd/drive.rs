@@ -1,4 +1,4 @@
-//! What a bare drive did under a pattern of page writes, beside what theory says.
+//! Result and page of a bare drive under a pattern of page writes, compared with theory.
 
 use super::counters::DriveCounters;
 use super::csv;
@@ -10,43 +10,43 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use units::{count, grouped, number, percent};
 
-/// What a bare drive did.
+/// Result of a bare-drive simulation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DriveAnswer {
     /// `drive`.
     #[schemars(extend("const" = "drive"))]
     kind: &'static str,
-    /// Pages programmed by page written, after the warm-up; null where nothing was written.
+    /// Pages programmed per page written, after the warm-up; null if nothing was written.
     pub write_amplification: Option<f64>,
-    /// What a closed form says; null where there is none, or where it does not hold.
+    /// Closed-form prediction; null if there is none, or if it does not apply.
     theory: Option<Theory>,
-    /// Why there is no theory; null where there is one.
+    /// Why there is no theory; null if there is one.
     no_theory: Option<&'static str>,
     /// The drive as built.
     drive: DriveShape,
-    /// What was asked of it.
+    /// The requested parameters.
     asked: Asked,
     /// What was counted after the warm-up.
     counters: DriveCounters,
-    /// How often blocks were erased since power-on.
+    /// Erase counts of blocks since power-on.
     wear: Wear,
-    /// Write amplification over the run, warm-up included.
+    /// Write amplification over the run, including the warm-up.
     series: Vec<Point>,
 }
 
-/// A closed form's answer.
+/// Closed-form prediction.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DriveTheory")]
 struct Theory {
-    /// Its write amplification.
+    /// Predicted write amplification.
     write_amplification: f64,
-    /// Simulated over theory, less 1; null where nothing was written.
+    /// Simulated over theory, less 1; null if nothing was written.
     difference: Option<f64>,
-    /// Which formula, and whose.
+    /// The formula and its source.
     formula: &'static str,
 }
 
-/// A drive's shape.
+/// Geometry of a drive.
 #[derive(Debug, Serialize, JsonSchema)]
 struct DriveShape {
     /// Pages that the host can address.
@@ -55,21 +55,21 @@ struct DriveShape {
     page_bytes: u32,
     /// Pages of a block.
     pages_per_block: u32,
-    /// Blocks that hold data; frontiers and the free reserve come on top.
+    /// Data blocks, excluding write frontiers and the free reserve.
     data_blocks: u32,
-    /// Spare pages by logical page, as built.
+    /// Spare pages per logical page, as built.
     over_provisioning: f64,
-    /// Bytes of its tables.
+    /// Size of the mapping tables in bytes.
     table_bytes: u64,
-    /// Stands for all that the drive is in the end: the same call gives the same.
+    /// Digest of the drive's final state: the same call gives the same digest.
     digest: String,
 }
 
-/// What was asked.
+/// Requested parameters.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DriveAsked")]
 struct Asked {
-    /// Spare area as asked.
+    /// Requested spare area.
     over_provisioning: f64,
     /// `greedy`, `fifo`, `d-choices:D`.
     policy: String,
@@ -77,21 +77,21 @@ struct Asked {
     workload: String,
     /// Share of requests that trim.
     trim_share: f64,
-    /// Hot and cold writes had blocks of their own.
+    /// Whether hot and cold writes had separate blocks.
     streams: bool,
-    /// Moved pages had blocks of their own.
+    /// Whether moved pages had separate blocks.
     moved_apart: bool,
     /// `empty`, `filled`, `aged:P`.
     power_on: String,
-    /// Seed.
+    /// Random seed.
     seed: u64,
-    /// Pages written before anything was counted, at least.
+    /// Minimum number of pages written before counting.
     warm_up_pages: u64,
-    /// Pages counted, at least.
+    /// Minimum number of pages counted.
     counted_pages: u64,
 }
 
-/// How often blocks were erased.
+/// Erase counts of blocks.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DriveWear")]
 struct Wear {
@@ -113,7 +113,7 @@ impl From<bare::Wear> for Wear {
     }
 }
 
-/// Write amplification over a stretch of the run.
+/// Write amplification over an interval of the run.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[schemars(rename = "DrivePoint")]
 struct Point {
@@ -121,14 +121,14 @@ struct Point {
     drive_writes: f64,
     /// Whether it belongs to the warm-up.
     warm_up: bool,
-    /// Over the stretch; null where nothing was written.
+    /// Write amplification in the interval; null if nothing was written.
     write_amplification: Option<f64>,
-    /// What was done in the stretch.
+    /// Counters of the interval.
     counters: DriveCounters,
 }
 
 impl DriveAnswer {
-    /// The answer of a simulation.
+    /// Builds the result of a simulation.
     pub fn of(drive: &BareDrive, outcome: &BareOutcome) -> Self {
         let geometry = &drive.geometry;
         let write_amplification = outcome.counters.write_amplification();
@@ -178,7 +178,7 @@ impl DriveAnswer {
         }
     }
 
-    /// The series as comma-separated values.
+    /// Formats the series as comma-separated values.
     pub fn csv(&self) -> String {
         let mut out = csv::line(&[
             "drive_writes",
@@ -203,7 +203,7 @@ impl DriveAnswer {
         out
     }
 
-    /// The page of it.
+    /// Builds the page of the result.
     pub fn page(&self) -> Page {
         let fact = |label: &str, text: String| (label.to_owned(), text);
         let mut page = Page {
@@ -215,9 +215,9 @@ impl DriveAnswer {
         };
         page.push(self.chart());
         page.push(Block::Facts(vec![
-            fact("theory", self.theory_words()),
-            fact("drive", self.drive_words()),
-            fact("counted", self.counted_words()),
+            fact("theory", self.describe_theory()),
+            fact("drive", self.describe_drive()),
+            fact("counted", self.describe_counters()),
             fact(
                 "wear",
                 format!(
@@ -251,7 +251,7 @@ impl DriveAnswer {
         )
     }
 
-    fn theory_words(&self) -> String {
+    fn describe_theory(&self) -> String {
         let Some(theory) = &self.theory else {
             return self.no_theory.unwrap_or_default().to_owned();
         };
@@ -262,7 +262,7 @@ impl DriveAnswer {
         format!("{expected:.3}, {}{difference}", theory.formula)
     }
 
-    fn drive_words(&self) -> String {
+    fn describe_drive(&self) -> String {
         format!(
             "{} logical pages in {} data blocks of {}; frontiers and free blocks come on top; {} at \
              power-on, seed {}",
@@ -274,7 +274,7 @@ impl DriveAnswer {
         )
     }
 
-    fn counted_words(&self) -> String {
+    fn describe_counters(&self) -> String {
         let counters = &self.counters;
         #[allow(clippy::cast_precision_loss)] // a ratio
         let passes = number(self.asked.warm_up_pages as f64 / self.drive.logical_pages as f64);

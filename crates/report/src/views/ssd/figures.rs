@@ -1,13 +1,13 @@
-//! Figures of simulated drives in sentences and tables.
+//! Formats figures of simulated drives for sentences and tables.
 
 use units::bytes_per_s;
 
-/// What stands on every scenario that no measurement backs.
+/// Label of every scenario that is not backed by a measurement.
 pub(super) const SCENARIO_LABEL: &str = "scenario, not prediction";
-/// What stands in a cell whose value is unknown.
+/// Content of a cell whose value is unknown.
 pub(super) const UNKNOWN: &str = "-";
 
-/// A write amplification in a sentence: `1.3`, `12`.
+/// Formats a write amplification for a sentence: `1.3`, `12`.
 pub(super) fn amplification(value: f64) -> String {
     if value < 10.0 {
         format!("{value:.1}")
@@ -16,17 +16,17 @@ pub(super) fn amplification(value: f64) -> String {
     }
 }
 
-/// A write amplification in a table: `1.32`.
+/// Formats a write amplification for a table: `1.32`.
 pub(super) fn amplification_cell(value: Option<f64>) -> String {
     value.map_or_else(|| UNKNOWN.to_owned(), |value| format!("{value:.2}"))
 }
 
-/// A throughput in 10^6 bytes a second.
+/// Formats a throughput given in 10^6 bytes per second.
 pub(super) fn rate(mb_s: f64) -> String {
     bytes_per_s(mb_s * 1e6)
 }
 
-/// A throughput in a table.
+/// Formats a throughput for a table.
 pub(super) fn rate_cell(mb_s: Option<f64>) -> String {
     mb_s.map_or_else(|| UNKNOWN.to_owned(), rate)
 }

@@ -1,4 +1,4 @@
-//! The drive of five pages, step by step, with and without the trim known.
+//! The five-page drive step by step, with and without TRIM.
 
 use super::csv;
 use super::figures::amplification_cell;
@@ -7,70 +7,70 @@ use page::{Block, Page, Section, Table, Tone};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The drive of five pages, with and without the trim known.
+/// The five-page drive with and without TRIM.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FivePages {
     /// `five-pages`.
     #[schemars(extend("const" = "five-pages"))]
     kind: &'static str,
-    /// One that does not hear of deletes, one that does.
+    /// One drive without TRIM, one with it.
     drives: Vec<FivePagesDrive>,
 }
 
 /// One of the drives.
 #[derive(Debug, Serialize, JsonSchema)]
 struct FivePagesDrive {
-    /// The drive hears of deletes.
+    /// Whether the drive is told about deletes.
     trims: bool,
-    /// What the last write stores.
+    /// Bytes that the last write stores.
     stored_bytes: u64,
-    /// What was read for it.
+    /// Bytes read for it.
     read_bytes: u64,
-    /// What was programmed for it.
+    /// Bytes programmed for it.
     written_bytes: u64,
-    /// Programmed for that write by what it stores.
+    /// Bytes programmed for that write per byte stored.
     write_amplification: f64,
-    /// From the empty drive on.
+    /// Steps, starting from the empty drive.
     steps: Vec<FivePagesStep>,
 }
 
-/// What the drive did.
+/// One step of the drive.
 #[derive(Debug, Serialize, JsonSchema)]
 struct FivePagesStep {
-    /// What the host did.
+    /// The host's operation.
     operation: String,
     /// What the drive did for it.
     step: String,
-    /// The block after it.
+    /// Content of the block afterwards.
     flash: String,
-    /// The RAM buffer; null where it is not in use.
+    /// Content of the RAM buffer; null if it is not in use.
     buffer: Option<String>,
-    /// Read from the flash until then.
+    /// Bytes read from flash so far.
     read_bytes: u64,
-    /// Programmed until then.
+    /// Bytes programmed so far.
     written_bytes: u64,
-    /// Blocks erased until then.
+    /// Blocks erased so far.
     erased_blocks: u64,
 }
 
-/// Pages are of 4096 bytes, and the articles call them 4 KB.
+/// Pages have 4096 bytes, which the articles call 4 KB.
 fn kilobytes(bytes: u64) -> String {
     format!("{} KB", bytes / 1024)
 }
 
 impl FivePages {
-    /// The answer of what both drives did: the one that is not told of deletes, and the one that is.
-    pub fn of(untold: &[Entry], told: &[Entry]) -> Self {
+    /// Builds the result from the steps of both drives: without and with TRIM.
+    pub fn of(without_trim: &[Entry], with_trim: &[Entry]) -> Self {
         Self {
             kind: "five-pages",
             drives: vec![
-                FivePagesDrive::of(false, untold),
-                FivePagesDrive::of(true, told),
+                FivePagesDrive::of(false, without_trim),
+                FivePagesDrive::of(true, with_trim),
             ],
         }
     }
 
-    /// The steps as comma-separated values.
+    /// Formats the steps as comma-separated values.
     pub fn csv(&self) -> String {
         let mut out = csv::line(&["trims", "operation", "step", "flash", "buffer"]);
         for drive in &self.drives {
@@ -87,7 +87,7 @@ impl FivePages {
         out
     }
 
-    /// The page of it; a brief one leaves the sums of each step to the JSON document.
+    /// Builds the page; a brief one leaves the running totals to the JSON document.
     pub fn page(&self, brief: bool) -> Page {
         let costs: Vec<String> = self.drives.iter().map(FivePagesDrive::cost).collect();
         let mut page = Page {
@@ -133,18 +133,18 @@ impl FivePagesDrive {
                 });
                 continue;
             }
-            for told in &entry.steps {
-                match told.action {
-                    Action::Read => read_bytes += u64::from(told.pages) * size,
-                    Action::Program => written_bytes += u64::from(told.pages) * size,
+            for step in &entry.steps {
+                match step.action {
+                    Action::Read => read_bytes += u64::from(step.pages) * size,
+                    Action::Program => written_bytes += u64::from(step.pages) * size,
                     Action::Erase => erased_blocks += 1,
                     Action::Merge | Action::Discard => {}
                 }
                 steps.push(FivePagesStep {
                     operation: operation.clone(),
-                    step: told.text.clone(),
-                    flash: told.flash.to_string(),
-                    buffer: told.buffer.as_ref().map(ToString::to_string),
+                    step: step.text.clone(),
+                    flash: step.flash.to_string(),
+                    buffer: step.buffer.as_ref().map(ToString::to_string),
                     read_bytes,
                     written_bytes,
                     erased_blocks,
@@ -166,7 +166,7 @@ impl FivePagesDrive {
         }
     }
 
-    /// What the last write cost.
+    /// Describes what the last write cost.
     fn cost(&self) -> String {
         format!(
             "To store {}, a drive that is {} of deletes reads {} and writes {}: write amplification {}.",
@@ -229,9 +229,9 @@ mod tests {
     use super::*;
     use flash::block_mapped::five_pages;
 
-    /// The steps' sums are what the drive itself counted.
+    /// The steps add up to the drive's own counters.
     #[test]
-    fn steps_add_up_to_the_drives_counters() {
+    fn steps_add_up_to_drive_counters() {
         for trims in [false, true] {
             let entries = five_pages(trims).unwrap();
             let drive = FivePagesDrive::of(trims, &entries);

@@ -1,4 +1,4 @@
-//! What `trimtab ssd` answers, and how each answer is shown.
+//! Results and pages of `trimtab ssd`.
 
 mod calibrate;
 mod counters;

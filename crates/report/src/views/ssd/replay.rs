@@ -1,4 +1,5 @@
-//! Recorded requests on a drive: how it took them, how long they waited, what was left out.
+//! Result and page of replaying recorded requests on a drive: latencies, counters, and skipped
+//! requests.
 
 use super::counters::DriveCounters;
 use super::csv;
@@ -13,99 +14,99 @@ use units::count::counted;
 use units::number::with_article;
 use units::{bytes, count, grouped, number, seconds};
 
-/// A drive that ends this much later than the recorded one was too slow.
+/// A drive that finishes this much later than the recorded one was too slow.
 const LATE_NS: u64 = 2_000_000_000;
 
-/// A replay's answer.
+/// Result of a replay.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ReplayAnswer {
     /// `replay`.
     #[schemars(extend("const" = "replay"))]
     kind: &'static str,
-    /// Null where nothing was written.
+    /// Write amplification; null if nothing was written.
     write_amplification: Option<f64>,
     /// The drive.
     drive: ReplayDrive,
     /// `recorded`, or `queue-depth:N`.
     pace: String,
-    /// Requests that were replayed.
+    /// Number of replayed requests.
     records: u64,
-    /// Lines of the first round, by what they were.
+    /// Lines of the first round by kind.
     lines: ReplayLines,
-    /// Of the requests, those that read.
+    /// Replayed reads.
     reads: ReplayTally,
-    /// Those that write.
+    /// Replayed writes.
     writes: ReplayTally,
-    /// Those that discard.
+    /// Replayed discards.
     discards: ReplayTally,
-    /// Those that flush.
+    /// Replayed flushes.
     flushes: u64,
-    /// Left out: beyond the drive.
+    /// Skipped because they lie beyond the drive.
     out_of_range: ReplayTally,
-    /// Left out: of devices that were not asked for.
+    /// Skipped because they concern other devices.
     other_devices: ReplayTally,
-    /// Pages of which a write covered a part only.
+    /// Pages that a write covered only in part.
     partial_pages: u64,
-    /// Those of them that the drive held, and read to fill in the rest.
+    /// Of these, pages that the drive held and had to read to fill in the rest.
     fetched_pages: u64,
-    /// What the drive counted.
+    /// Counters of the drive.
     counters: DriveCounters,
-    /// From power-on to the end of the last request, in the drive's time.
+    /// Time from power-on to the end of the last request, in the drive's time.
     duration_s: f64,
-    /// How long requests took.
+    /// Latencies of requests.
     latency: ReplayLatencies,
-    /// Over time.
+    /// Time series.
     series: Vec<ReplayInterval>,
 }
 
 /// The drive that a trace is replayed on.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ReplayDrive {
-    /// Of one drive.
+    /// Capacity of one drive.
     capacity_bytes: u64,
-    /// Of the RAID-0.
+    /// Number of drives in the RAID-0.
     drives: u32,
     /// Spare area as built.
     over_provisioning: f64,
-    /// Spare area as asked.
+    /// Requested spare area.
     over_provisioning_asked: f64,
     /// Bytes of a page.
     page_bytes: u32,
     /// Pages of a block.
     pages_per_block: u32,
-    /// Victims.
+    /// Victim selection policy.
     policy: String,
-    /// What its parts take.
+    /// Preset of the component timings.
     preset: String,
-    /// Dies of a drive.
+    /// Dies per drive.
     dies: u32,
-    /// Channels of a drive.
+    /// Channels per drive.
     channels: u32,
-    /// Seed.
+    /// Random seed.
     seed: u64,
 }
 
-/// Lines of traces.
+/// Line counts of traces.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 struct ReplayLines {
-    /// All.
+    /// All lines.
     lines: u64,
-    /// Requests.
+    /// Lines with requests.
     records: u64,
-    /// Understood, and no requests.
+    /// Lines that were understood but are not requests.
     passed_over: u64,
-    /// Empty.
+    /// Empty lines.
     blank: u64,
-    /// Could not be read, and were left out.
+    /// Lines that could not be parsed and were skipped.
     bad: u64,
 }
 
-/// Requests and what they cover.
+/// Number and size of requests.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 struct ReplayTally {
-    /// How many.
+    /// Number of requests.
     requests: u64,
-    /// Their bytes.
+    /// Number of bytes.
     bytes: u64,
 }
 
@@ -118,7 +119,7 @@ impl From<Tally> for ReplayTally {
     }
 }
 
-/// Null where there were no such requests.
+/// Latencies by type of request; null if there were no such requests.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ReplayLatencies {
     /// Of reads.
@@ -129,21 +130,21 @@ struct ReplayLatencies {
     discards: Option<ReplayLatency>,
 }
 
-/// In microseconds.
+/// Latency statistics in microseconds.
 #[derive(Debug, Serialize, JsonSchema)]
 #[allow(clippy::struct_field_names)] // the unit belongs to the name
 struct ReplayLatency {
-    /// On average.
+    /// Mean.
     mean_us: f64,
-    /// Half of them took at most so long.
+    /// Median.
     p50_us: f64,
-    /// 90 % of them.
+    /// 90th percentile.
     p90_us: f64,
-    /// 99 % of them.
+    /// 99th percentile.
     p99_us: f64,
-    /// 99.9 % of them.
+    /// 99.9th percentile.
     p999_us: f64,
-    /// The longest.
+    /// Maximum.
     max_us: f64,
 }
 
@@ -164,55 +165,55 @@ fn percentiles(flow: &Flow) -> Option<ReplayLatency> {
     (flow.requests > 0).then(|| of(&flow.latency))
 }
 
-/// A stretch of the replay.
+/// An interval of the replay.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ReplayInterval {
-    /// Its begin, in the drive's time.
+    /// Start of the interval, in the drive's time.
     start_s: f64,
-    /// Its end.
+    /// End of the interval.
     end_s: f64,
-    /// Read, in 10^6 bytes a second.
+    /// Read throughput in 10^6 bytes per second.
     read_mb_s: f64,
-    /// Written.
+    /// Write throughput.
     write_mb_s: f64,
-    /// Discarded.
+    /// Discard throughput.
     discard_mb_s: f64,
-    /// 99 % of the reads took at most so long; null where there were none.
+    /// 99th percentile of read latencies; null if there were none.
     read_p99_us: Option<f64>,
-    /// 99 % of the writes; null where there were none.
+    /// 99th percentile of write latencies; null if there were none.
     write_p99_us: Option<f64>,
 }
 
-/// A replay, and what it ran on.
+/// A replay and its parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplayRun<'a> {
     /// The drives.
     pub target: &'a Target,
-    /// The name of the preset that their times are from.
+    /// Name of the timing preset.
     pub preset: &'a str,
-    /// Their times.
+    /// The timings.
     pub timing: &'a Timing,
-    /// When requests arrived.
+    /// How requests were paced.
     pub pace: Pace,
-    /// How long the traces took when they were recorded; 0 where that is not known.
+    /// Duration of the traces when they were recorded; 0 if unknown.
     pub recorded_ns: u64,
-    /// What was replayed.
+    /// Result of the replay.
     pub replayed: &'a Replayed,
-    /// What was read, by trace, in the first round.
+    /// Statistics of reading each trace, in the first round.
     pub stats: &'a [Stats],
-    /// What the host saw of the drives.
+    /// The host's view of the drives.
     pub recorder: &'a Recorder,
 }
 
 impl ReplayAnswer {
-    /// What came of a replay.
+    /// Builds the result of a replay.
     #[allow(clippy::cast_precision_loss)] // times and rates
     pub fn of(run: &ReplayRun<'_>) -> Self {
         let mut lines = ReplayLines::default();
         for stats in run.stats {
             lines.lines += stats.lines;
             lines.records += stats.records;
-            lines.passed_over += stats.passed_over;
+            lines.passed_over += stats.ignored;
             lines.blank += stats.blank;
             lines.bad += stats.bad_lines;
         }
@@ -260,7 +261,7 @@ impl ReplayAnswer {
         }
     }
 
-    /// The series as comma-separated values.
+    /// Formats the series as comma-separated values.
     pub fn csv(&self) -> String {
         let mut out = csv::line(&[
             "start_s",
@@ -302,7 +303,7 @@ fn interval(interval: &flash::time::Interval) -> ReplayInterval {
     }
 }
 
-/// What a reader has to know of a replay.
+/// Returns warnings about a replay.
 pub fn replay_warnings(run: &ReplayRun<'_>) -> Vec<String> {
     let replayed = run.replayed;
     let mut warnings = Vec::new();
@@ -335,12 +336,12 @@ pub fn replay_warnings(run: &ReplayRun<'_>) -> Vec<String> {
         ));
     }
     for stats in run.stats {
-        lines_left_out(stats, &mut warnings);
+        warn_of_skipped_lines(stats, &mut warnings);
     }
     warnings
 }
 
-fn lines_left_out(stats: &Stats, warnings: &mut Vec<String>) {
+fn warn_of_skipped_lines(stats: &Stats, warnings: &mut Vec<String>) {
     for error in &stats.errors {
         warnings.push(format!("left out: {error}"));
     }
@@ -359,8 +360,8 @@ fn lines_left_out(stats: &Stats, warnings: &mut Vec<String>) {
     }
 }
 
-/// The page of a replay of the named traces. `brief` leaves out the chart of latencies, whose table says
-/// most of it.
+/// Builds the page of a replay of the named traces. `brief` leaves out the chart of latencies,
+/// since the table shows most of it.
 pub fn replay(answer: &ReplayAnswer, traces: &str, warnings: &[String], brief: bool) -> Page {
     let mut page = Page {
         title: "A recorded load on a drive".to_owned(),
@@ -375,14 +376,14 @@ pub fn replay(answer: &ReplayAnswer, traces: &str, warnings: &[String], brief: b
     if !latencies.rows.is_empty() {
         page.push(latencies);
     }
-    page.push(throughput(answer));
+    page.push(throughput_chart(answer));
     if !brief {
-        page.push(waits(answer));
+        page.push(latency_chart(answer));
     }
     page
 }
 
-/// What happened, in a sentence.
+/// Summarises the replay in a sentence.
 fn lead(answer: &ReplayAnswer) -> String {
     let drive = &answer.drive;
     let capacity = bytes(drive.capacity_bytes);
@@ -460,7 +461,7 @@ fn facts(answer: &ReplayAnswer, traces: &str) -> Vec<(String, String)> {
     ]
 }
 
-/// Kinds of requests by how long they took; those that there were.
+/// Builds a table of latencies by type of request, for the types that occurred.
 fn latencies(answer: &ReplayAnswer) -> Table {
     let latency = &answer.latency;
     let mut table = Table::new(&["<latency of", "mean", "median", "99 %", "99.9 %", "longest"]);
@@ -507,8 +508,8 @@ fn chart(title: &str, y_format: Format, curves: Vec<Curve>) -> LineChart {
     }
 }
 
-/// Throughput over time.
-fn throughput(answer: &ReplayAnswer) -> LineChart {
+/// Builds the chart of throughput over time.
+fn throughput_chart(answer: &ReplayAnswer) -> LineChart {
     let mut curves = vec![curve(answer, "writes", |point| {
         Some(point.write_mb_s * 1e6)
     })];
@@ -523,8 +524,8 @@ fn throughput(answer: &ReplayAnswer) -> LineChart {
     chart("Throughput", Format::BytesPerSecond, curves)
 }
 
-/// Latency over time.
-fn waits(answer: &ReplayAnswer) -> LineChart {
+/// Builds the chart of latency over time.
+fn latency_chart(answer: &ReplayAnswer) -> LineChart {
     let mut curves = vec![curve(answer, "writes", |point| {
         Some(point.write_p99_us? / 1e6)
     })];

@@ -1,4 +1,5 @@
-//! What a drive below a filesystem will do over days, beside what a change would bring.
+//! Result and page of `trimtab ssd scenario`: how a drive below a filesystem behaves over days,
+//! compared with variants.
 
 use super::csv;
 use super::figures::{SCENARIO_LABEL, UNKNOWN, amplification, amplification_cell, rate, rate_cell};
@@ -14,40 +15,40 @@ use page::chart::{Axis, Curve, Format, LineChart, Marks};
 use page::{Block, List, Page, Table, Tone};
 use std::fmt::Write as _;
 use units::list::capitalised;
-use units::number::{number, with_article};
+use units::number::{factor, with_article};
 use units::size::as_sold;
 use units::{bytes, count, grouped, percent, seconds};
 
-/// What stands on a scenario that a measurement backs.
+/// Label of a scenario that is backed by a measurement.
 const LABEL_MEASURED: &str = "scenario, beside measured media writes";
-/// Where model and measurement are this far apart, it is said.
-const DISAGREES: f64 = 0.25;
-/// The name of what was asked, beside its variants.
+/// Relative difference from which a disagreement of model and measurement is reported.
+const DISAGREEMENT_MIN: f64 = 0.25;
+/// Name of the requested setup, next to its variants.
 const AS_ASKED: &str = "as asked";
-/// A smaller fall of the throughput is not told.
+/// A smaller fall of the throughput is not mentioned.
 const FALL_MIN: f64 = 0.005;
 
-/// A simulated setup, with all that is told of it.
+/// A simulated setup with its variants and sources.
 #[derive(Debug)]
 pub struct ScenarioResult {
-    /// What was asked.
+    /// The requested setup.
     pub setup: Setup,
-    /// What came of it.
+    /// Result of its simulation.
     pub simulated: Simulated,
-    /// What was compared with it.
+    /// Variants compared with it.
     pub variants: Vec<(Variant, Simulated)>,
-    /// Whether it is about a host that was read.
+    /// Whether it describes a host whose data was read.
     pub from_host: bool,
-    /// What the host's numbers were read from.
+    /// Evidence for the host's numbers.
     pub evidence: Vec<Evidence>,
-    /// What the host did not tell.
+    /// Values that could not be read from the host.
     pub skipped: Vec<Skipped>,
-    /// Bytes of host writes and of media writes as the drive counts them.
+    /// Bytes of host writes and of media writes as counted by the drive.
     pub measured: Option<(u64, u64)>,
 }
 
 impl ScenarioResult {
-    /// The answer of the JSON document.
+    /// Builds the result for the JSON document.
     pub fn answer(&self) -> ScenarioAnswer {
         let scenario = &self.setup.scenario;
         let drive = &scenario.drive;
@@ -109,7 +110,7 @@ impl ScenarioResult {
         }
     }
 
-    /// What the user should know of the model.
+    /// Returns warnings about the model.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         let outcome = &self.simulated.outcome;
@@ -133,7 +134,7 @@ impl ScenarioResult {
                     "the drive's own account gives a write amplification of {measured:.2}: below 1 \
                      it compresses, or the two numbers are not of the same time"
                 ));
-            } else if (found / measured - 1.0).abs() > DISAGREES {
+            } else if (found / measured - 1.0).abs() > DISAGREEMENT_MIN {
                 warnings.push(format!(
                     "the model's {found:.2} and the drive's own {measured:.2} are far apart: \
                      the spare area, the workload or the years before are others than assumed"
@@ -143,7 +144,7 @@ impl ScenarioResult {
         warnings
     }
 
-    /// The series of all simulations as comma-separated values.
+    /// Formats the series of all simulations as comma-separated values.
     pub fn csv(&self) -> String {
         let mut out = csv::line(&[
             "scenario",
@@ -173,7 +174,7 @@ impl ScenarioResult {
         out
     }
 
-    /// The page of it; a brief one has the curve that tells most, others are left to a document.
+    /// Builds the page; a brief one has only the most informative chart.
     pub fn page(&self, brief: bool) -> Page {
         let mut page = Page {
             title: "What the drive will do".to_owned(),
@@ -203,7 +204,7 @@ impl ScenarioResult {
         page
     }
 
-    /// `scenario, not prediction`.
+    /// Returns the label, such as `scenario, not prediction`.
     fn label(&self) -> &'static str {
         if self.measured.is_some() {
             LABEL_MEASURED
@@ -212,14 +213,14 @@ impl ScenarioResult {
         }
     }
 
-    /// The drive's own account; `None` without one.
+    /// Returns the write amplification measured by the drive; `None` if unknown.
     #[allow(clippy::cast_precision_loss)] // a ratio
     fn measured_amplification(&self) -> Option<f64> {
         let (host, media) = self.measured?;
         Some(media as f64 / host as f64)
     }
 
-    /// What was asked, then its variants.
+    /// Returns the requested setup, then its variants.
     fn all(&self) -> impl Iterator<Item = (&str, &Setup, &Simulated)> {
         let asked = std::iter::once((AS_ASKED, &self.setup, &self.simulated));
         let others = self.variants.iter();
@@ -228,7 +229,7 @@ impl ScenarioResult {
         )
     }
 
-    /// What was asked: a sentence without its full stop.
+    /// Describes the requested setup in a sentence without its full stop.
     fn question(&self) -> String {
         let scenario = &self.setup.scenario;
         let trimmed = match self.setup.when.trims {
@@ -246,7 +247,7 @@ impl ScenarioResult {
         )
     }
 
-    /// What happens, and what would happen otherwise.
+    /// Summarises what happens, and what would happen in the variants.
     fn lead(&self) -> String {
         let mut text = self.course();
         for (variant, simulated) in &self.variants {
@@ -295,7 +296,7 @@ impl ScenarioResult {
         )
     }
 
-    /// Whether reads were asked for, beside those that merges make.
+    /// Returns whether reads were requested, besides those that merges make.
     fn has_reads(&self) -> bool {
         self.setup.scenario.reads > 0.0
     }
@@ -371,16 +372,16 @@ impl ScenarioResult {
             );
         }
         chart(
-            "Deleted, and the drive does not know it: share of the drive",
+            "Deleted data that the drive still keeps, by capacity",
             Format::Percent,
             |interval| Some(interval.free_untrimmed_share),
         );
     }
 
-    /// A chart over the days of the series, with the trims of what was asked.
+    /// Builds a chart over the days of the series, marking the trims of the requested setup.
     fn over_days(&self) -> LineChart {
         let is_shown = match self.setup.when.trims {
-            // Marks of every day would be a line.
+            // Daily marks would form a solid line.
             Trims::Periodic(_) => !self.setup.is_trimmed_daily(),
             Trims::Never | Trims::Online => false,
         };
@@ -390,7 +391,7 @@ impl ScenarioResult {
             .map(|interval| (day(interval.hour), day(interval.hour)))
             .collect();
         let name = match self.setup.when.reach {
-            Reach::Heard => "trim",
+            Reach::Executed => "trim",
             Reach::Ignored | Reach::Swallowed => "trim that no drive hears",
         };
         let marks = Marks {
@@ -433,10 +434,10 @@ impl ScenarioResult {
             facts.push((
                 "scale".to_owned(),
                 format!(
-                    "{} pages of a drive, {} to a block, stand for {} times as many; {} of warm-up",
+                    "{} simulated pages, {} to a block, stand for a drive {} as large; {} of warm-up",
                     grouped(outcome.scale.pages.into()),
                     grouped(outcome.scale.pages_per_block.into()),
-                    number(outcome.scale.factor),
+                    factor(outcome.scale.factor),
                     count(scenario.warm_up_days, "day")
                 ),
             ));
@@ -458,12 +459,12 @@ impl ScenarioResult {
     }
 }
 
-/// Days of the series before an hour of it.
+/// Converts an hour of the series to days.
 fn day(hour: u32) -> f64 {
     f64::from(hour) / 24.0
 }
 
-/// `This host writes 1.9 TB a day onto a 3.84 TB drive`.
+/// Describes the load: `This host writes 1.9 TB a day onto a 3.84 TB drive`.
 pub fn load_words(setup: &Setup, from_host: bool) -> String {
     let drive = &setup.scenario.drive;
     let host = if from_host { "This host" } else { "A host" };
@@ -476,7 +477,7 @@ pub fn load_words(setup: &Setup, from_host: bool) -> String {
     format!("{host} writes {per_day} a day onto {drives}")
 }
 
-/// `1.3 to 1.6`, `3.9`.
+/// Formats the range of write amplification: `1.3 to 1.6`, `3.9`.
 fn range(simulated: &Simulated) -> String {
     let ends = simulated.cycle.and_then(|cycle| {
         cycle
@@ -498,7 +499,7 @@ fn range(simulated: &Simulated) -> String {
     }
 }
 
-/// The columns that a table of scenarios has beside their names, the last only where reads were asked for.
+/// Returns the columns of a scenario table besides the name; the last only if reads were requested.
 pub(super) fn cell_names(reads: bool) -> &'static [&'static str] {
     const NAMES: [&str; 7] = [
         "write ampl.",
@@ -512,7 +513,7 @@ pub(super) fn cell_names(reads: bool) -> &'static [&'static str] {
     &NAMES[..NAMES.len() - usize::from(!reads)]
 }
 
-/// A cell for each of [`cell_names`].
+/// Returns a cell for each of [`cell_names`].
 pub(super) fn cells(simulated: &Simulated, reads: bool) -> Vec<String> {
     let total = &simulated.outcome.total;
     let cycle = simulated.cycle.as_ref();

@@ -1,4 +1,4 @@
-//! A scenario in numbers: what its JSON consists of.
+//! Types of a scenario's JSON document.
 
 use super::counters::DriveCounters;
 use facts::Evidence;
@@ -7,66 +7,66 @@ use flash::setup::Simulated;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A scenario's answer.
+/// Result of a scenario simulation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ScenarioAnswer {
     /// `scenario`.
     #[schemars(extend("const" = "scenario"))]
     pub kind: &'static str,
-    /// What it is worth.
+    /// Label that states how reliable the numbers are.
     pub label: &'static str,
-    /// All of it in words.
+    /// Summary as a sentence.
     pub sentence: String,
-    /// Pages programmed by page written, over the series.
+    /// Pages programmed per page written, over the series.
     pub write_amplification: Option<f64>,
-    /// What was asked.
+    /// Key figures of the requested setup.
     pub summary: Summary,
-    /// What a change would bring.
+    /// Variants compared with it.
     pub variants: Vec<VariantRow>,
-    /// The drive's own account; null where it is not known.
+    /// The drive's own counts; null if unknown.
     pub measured: Option<MeasuredRow>,
-    /// What the host's numbers were read from.
+    /// Evidence for the host's numbers.
     pub evidence: Vec<Evidence>,
-    /// What was simulated.
+    /// The requested parameters.
     pub asked: ScenarioAsked,
-    /// How it was scaled.
+    /// Scaling of the simulation.
     pub scale: ScaleRow,
     /// Counters of the simulated drives, over the series.
     pub counters: DriveCounters,
-    /// Written by the host over the series, in bytes of the true drives.
+    /// Bytes written by the host over the series, at full scale.
     pub written_bytes: u64,
-    /// Erases of the block that was erased least, since power-on.
+    /// Erase count of the least erased block since power-on.
     pub block_erases_min: u32,
-    /// And of the one that was erased most.
+    /// Erase count of the most erased block since power-on.
     pub block_erases_max: u32,
-    /// Intervals in which the drives were too slow for the load.
+    /// Number of intervals in which the drives were too slow for the load.
     pub throttled_intervals: usize,
-    /// Trims that ended in the series.
+    /// Trims that ended within the series.
     pub trims: Vec<TrimRow>,
-    /// Over time.
+    /// Time series.
     pub series: Vec<SeriesRow>,
 }
 
-/// A scenario in a few numbers.
+/// Key figures of a scenario.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "ScenarioSummary")]
 pub struct Summary {
-    /// Over the series.
+    /// Mean over the series.
     pub mean: PointRow,
-    /// The first twelfth after a trim, on average; null without trims.
+    /// Mean of the first twelfth of the cycle after a trim; null without trims.
     pub after_trim: Option<PointRow>,
-    /// The last twelfth before the next; null without trims.
+    /// Mean of the last twelfth before the next trim; null without trims.
     pub before_next_trim: Option<PointRow>,
-    /// By what share the sustained throughput falls between them.
+    /// Share by which the sustained throughput falls between them.
     pub throughput_fall: Option<f64>,
-    /// The last quarter of the series.
+    /// Mean of the last quarter of the series.
     pub long_run: PointRow,
-    /// Latency of reads over the series; null without any.
+    /// Latency of reads over the series; null without reads.
     pub read_latency: Option<LatencyRow>,
 }
 
 impl Summary {
-    /// Of a simulation.
+    /// Computes the key figures of a simulation.
     pub fn of(simulated: &Simulated) -> Self {
         let cycle = simulated.cycle.as_ref();
         Self {
@@ -79,26 +79,26 @@ impl Summary {
         }
     }
 
-    /// 99 % of reads took at most so long.
+    /// Returns the 99th percentile of read latencies.
     pub fn read_p99_us(&self) -> Option<f64> {
         self.read_latency.as_ref().map(|latency| latency.p99_us)
     }
 }
 
-/// What a drive was like for a while.
+/// State of a drive over some time.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "ScenarioPoint")]
 pub struct PointRow {
-    /// Pages programmed by page written; null where nothing was.
+    /// Pages programmed per page written; null if nothing was written.
     pub write_amplification: Option<f64>,
-    /// What the drives could take without an end, in 10^6 bytes a second.
+    /// Throughput that the drives could sustain, in 10^6 bytes per second.
     pub sustained_mb_s: Option<f64>,
     /// Latency of writes.
     pub write_latency: Option<LatencyRow>,
 }
 
 impl PointRow {
-    /// 99 % of writes took at most so long.
+    /// Returns the 99th percentile of write latencies.
     pub fn write_p99_us(&self) -> Option<f64> {
         self.write_latency.as_ref().map(|latency| latency.p99_us)
     }
@@ -112,7 +112,7 @@ impl PointRow {
     }
 }
 
-/// How long requests took, in microseconds.
+/// Latency of requests in microseconds.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[allow(clippy::struct_field_names)] // the unit belongs to the name
 #[schemars(rename = "ScenarioLatency")]
@@ -136,40 +136,40 @@ impl LatencyRow {
     }
 }
 
-/// What a change would bring.
+/// A variant of the scenario.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ScenarioVariant")]
 pub struct VariantRow {
-    /// `trimmed daily`.
+    /// Name, such as `trimmed daily`.
     pub name: String,
     /// Its spare area.
     pub over_provisioning: f64,
-    /// When it is trimmed.
+    /// Trim schedule.
     pub trim: String,
-    /// What came of it.
+    /// Key figures.
     pub summary: Summary,
 }
 
-/// The drive's own account.
+/// Writes as counted by the drive itself.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ScenarioMeasured")]
 pub struct MeasuredRow {
-    /// Written by the host.
+    /// Bytes written by the host.
     pub host_written_bytes: u64,
-    /// Written to the flash.
+    /// Bytes written to the flash.
     pub media_written_bytes: u64,
-    /// The latter by the former.
+    /// Bytes written to the flash per byte written by the host.
     pub write_amplification: Option<f64>,
 }
 
-/// What was simulated.
+/// Requested parameters.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ScenarioAsked {
-    /// Of one drive.
+    /// Capacity of one drive.
     pub capacity_bytes: u64,
-    /// Of the RAID-0.
+    /// Number of drives in the RAID-0.
     pub drives: u32,
-    /// Of the RAID-0.
+    /// Chunk size of the RAID-0.
     pub chunk_bytes: u64,
     /// Spare area.
     pub over_provisioning: f64,
@@ -177,55 +177,55 @@ pub struct ScenarioAsked {
     pub page_bytes: u32,
     /// Pages of a block.
     pub pages_per_block: u32,
-    /// Victims.
+    /// Victim selection policy.
     pub policy: String,
-    /// What its parts take.
+    /// Preset of the component timings.
     pub preset: String,
-    /// Dies of a drive.
+    /// Dies per drive.
     pub dies: u32,
-    /// Channels of a drive.
+    /// Channels per drive.
     pub channels: u32,
-    /// Live data.
+    /// Share of the capacity that holds live data.
     pub fill: f64,
-    /// Written on a mean day, to all drives.
+    /// Bytes written to all drives on an average day.
     pub bytes_per_day: u64,
-    /// Who writes.
+    /// Type of workload.
     pub workload: String,
-    /// When it is trimmed.
+    /// Trim schedule.
     pub trim: String,
     /// Days of the series.
     pub days: u32,
-    /// Days before.
+    /// Days of warm-up before the series.
     pub warm_up_days: u32,
-    /// Seed.
+    /// Random seed.
     pub seed: u64,
 }
 
-/// How it was scaled.
+/// Scaling of the simulation.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ScenarioScale")]
 pub struct ScaleRow {
-    /// The true drive is so many times larger, the true hour so many times longer.
+    /// Factor by which the real drive is larger, and the real hour longer, than the simulated one.
     pub factor: f64,
     /// Pages of a simulated drive.
     pub simulated_pages: u32,
-    /// Of a simulated block.
+    /// Pages per simulated block.
     pub pages_per_block: u32,
     /// Spare area as built.
     pub over_provisioning: f64,
 }
 
-/// A trim.
+/// A trim pass.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ScenarioTrim")]
 pub struct TrimRow {
-    /// Its begin, in hours of the series.
+    /// Start of the trim, in hours of the series.
     pub hour: u32,
-    /// What it discarded.
+    /// Bytes discarded.
     pub bytes: u64,
-    /// Of that, what the drives still held.
+    /// Discarded bytes that were still mapped on the drives.
     pub released_bytes: u64,
-    /// How long it took.
+    /// Duration of the trim.
     pub duration_s: f64,
 }
 
@@ -240,35 +240,35 @@ impl TrimRow {
     }
 }
 
-/// A stretch of the series.
+/// An interval of the series.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ScenarioInterval")]
 pub struct SeriesRow {
-    /// Its begin, in hours of the series.
+    /// Start of the interval, in hours of the series.
     pub hour: u32,
-    /// Its length in hours.
+    /// Length of the interval in hours.
     pub hours: u32,
-    /// What the drive was like.
+    /// State of the drive.
     #[serde(flatten)]
     pub point: PointRow,
-    /// Latency of reads; null without any.
+    /// Latency of reads; null without reads.
     pub read_latency: Option<LatencyRow>,
-    /// Written by the host.
+    /// Bytes written by the host.
     pub written_bytes: u64,
-    /// What the load would have written.
+    /// Bytes that the load would have written without throttling.
     pub wanted_bytes: u64,
-    /// The drives were too slow for the load in some hour of it.
+    /// Whether the drives were too slow for the load in some hour of the interval.
     pub throttled: bool,
-    /// Live data at its end, by capacity.
+    /// Live data at the end of the interval, as a share of the capacity.
     pub live_share: f64,
-    /// Deleted and not known to the drives at its end, by capacity.
+    /// Deleted but not discarded data at the end of the interval, as a share of the capacity.
     pub free_untrimmed_share: f64,
-    /// A trim began in it.
+    /// Whether a trim began in the interval.
     pub trimmed: bool,
 }
 
 impl SeriesRow {
-    /// Of an interval.
+    /// Converts an interval of a simulation.
     pub fn of(interval: &Interval) -> Self {
         Self {
             hour: interval.hour,

@@ -1,4 +1,4 @@
-//! A host trimmed weekly, daily and never.
+//! Result and page of a host that is trimmed weekly, daily and never.
 
 use super::csv;
 use super::figures::{SCENARIO_LABEL, UNKNOWN, amplification_cell};
@@ -11,17 +11,17 @@ use serde::Serialize;
 use units::percent;
 use units::size::as_sold;
 
-/// The articles' change of schedule: four weeks weekly, four weeks daily.
+/// Result of the articles' change of schedule: four weeks weekly, four weeks daily.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Schedules {
     /// `schedules`.
     #[schemars(extend("const" = "schedules"))]
     kind: &'static str,
-    /// What it is worth.
+    /// Label that states how reliable the numbers are.
     label: &'static str,
-    /// Weekly, daily, never.
+    /// The cases: weekly, daily, never.
     cases: Vec<ScheduleCase>,
-    /// The host, in sentences.
+    /// Description of the host.
     #[serde(skip)]
     question: String,
 }
@@ -29,22 +29,22 @@ pub struct Schedules {
 /// A schedule.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ScheduleCase {
-    /// When it is trimmed.
+    /// Name of the schedule.
     name: &'static str,
-    /// Pages programmed by page written, over the series.
+    /// Pages programmed per page written, over the series.
     write_amplification: Option<f64>,
-    /// The same after a trim; null without trims.
+    /// Write amplification after a trim; null without trims.
     after_trim: Option<f64>,
-    /// The same before the next; null without trims.
+    /// Write amplification before the next trim; null without trims.
     before_next_trim: Option<f64>,
-    /// By what share the sustained throughput falls between them; null without trims.
+    /// Share by which the sustained throughput falls between them; null without trims.
     throughput_fall: Option<f64>,
-    /// Over time.
+    /// Time series.
     series: Vec<SeriesRow>,
 }
 
 impl Schedules {
-    /// The answer: the cases by name, with what came of each.
+    /// Builds the result from the named cases and their outcomes.
     pub fn of(cases: &[(&'static str, Scenario)], outcomes: &[Outcome]) -> Self {
         let case = |((name, scenario), outcome): (&(&'static str, Scenario), &Outcome)| {
             let cycle = outcome.cycle(&scenario.drive);
@@ -67,7 +67,7 @@ impl Schedules {
         }
     }
 
-    /// The series as comma-separated values.
+    /// Formats the series as comma-separated values.
     pub fn csv(&self) -> String {
         let mut out = csv::line(&[
             "schedule",
@@ -92,7 +92,7 @@ impl Schedules {
         out
     }
 
-    /// The page of it; a brief one has one curve.
+    /// Builds the page; a brief one has a single chart.
     pub fn page(&self, brief: bool) -> Page {
         let mut page = Page {
             title: "Trimmed weekly, daily, never".to_owned(),

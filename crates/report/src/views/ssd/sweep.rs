@@ -1,4 +1,5 @@
-//! Which combination of settings is enough: write amplification by spare area, fill, trim schedule and policy.
+//! Result and page of `trimtab ssd sweep`: write amplification by spare area, fill, trim schedule
+//! and policy.
 
 use super::csv;
 use super::figures::{SCENARIO_LABEL, amplification, rate};
@@ -15,34 +16,34 @@ use std::collections::HashSet;
 use units::count::grouped_usize;
 use units::number;
 
-/// What a sweep found.
+/// Result of a sweep.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SweepAnswer {
     /// `sweep`.
     #[schemars(extend("const" = "sweep"))]
     kind: &'static str,
-    /// What it is worth.
+    /// Label that states how reliable the numbers are.
     label: &'static str,
-    /// What all settings have in common, and the best and the worst of them.
+    /// Summary: the common settings, and the best and the worst combination.
     sentence: String,
-    /// One for each combination, the last list running fastest.
+    /// One row per combination, with the last list varying fastest.
     rows: Vec<SweepRow>,
-    /// What all settings have in common.
+    /// Description of the common settings.
     #[serde(skip)]
     common: String,
-    /// The best and the worst setting.
+    /// Description of the best and the worst combination.
     #[serde(skip)]
     extremes: String,
     #[serde(skip)]
     is_bare: bool,
-    /// Names of [`SweepRow::cells`].
+    /// Column names of [`SweepRow::cells`].
     #[serde(skip)]
     cell_names: Vec<&'static str>,
 }
 
 impl SweepAnswer {
-    /// A sweep of bare drives, or of drives below a filesystem with or without reads. `load` says who
-    /// writes to what.
+    /// Builds a result for bare drives, or for drives below a filesystem with or without reads.
+    /// `load` describes the workload and the drives.
     pub fn new(load: &str, rows: Vec<SweepRow>, is_bare: bool, reads: bool) -> Self {
         let (axes, common) = axes(&rows);
         let common = std::iter::once(load.to_owned())
@@ -66,7 +67,7 @@ impl SweepAnswer {
         }
     }
 
-    /// The rows as comma-separated values.
+    /// Formats the rows as comma-separated values.
     pub fn csv(&self) -> String {
         let mut out = csv::line(&[
             "over_provisioning",
@@ -111,7 +112,7 @@ impl SweepAnswer {
     }
 }
 
-/// The best and the worst setting.
+/// Describes the best and the worst combination.
 fn extremes(rows: &[SweepRow], axes: &[Axis]) -> String {
     let known = || rows.iter().filter(|row| row.write_amplification.is_some());
     let by_value = |a: &&SweepRow, b: &&SweepRow| {
@@ -125,24 +126,25 @@ fn extremes(rows: &[SweepRow], axes: &[Axis]) -> String {
     if axes.is_empty() {
         return format!("Write amplification is {}.", value(best));
     }
-    let told = |row: &SweepRow| format!("{} with {}", value(row), words(row, axes));
+    let describe = |row: &SweepRow| format!("{} with {}", value(row), words(row, axes));
     format!(
         "Of {} settings, the best has a write amplification of {}; the worst of {}.",
         rows.len(),
-        told(best),
-        told(worst)
+        describe(best),
+        describe(worst)
     )
 }
 
-/// A page has no grid of more settings than this, and no longer table: nobody could read it.
+/// Maximum number of rows in a grid or table; more would be unreadable.
 const SHOWN_MAX: usize = 500;
-/// Settings that make a curve.
+/// Minimum number of values for a curve.
 const CURVE_MIN: usize = 3;
 
-/// The page of a sweep. A brief one has the table of all rows, and a grid only where a single one shows them.
+/// Builds the page of a sweep. A brief one has the table of all rows, and a grid only if a single
+/// one is enough.
 pub fn sweep(answer: &SweepAnswer, brief: bool) -> Page {
     let (axes, _) = axes(&answer.rows);
-    let mut about = vec![format!("{}.", answer.common)];
+    let mut about = vec![answer.common.clone()];
     if !answer.is_bare {
         about.push(answer.label.to_owned());
     }
@@ -187,7 +189,7 @@ pub fn sweep(answer: &SweepAnswer, brief: bool) -> Page {
     page
 }
 
-/// Why rows have no numbers, each reason once.
+/// Returns why rows have no numbers, each reason once.
 fn failures(answer: &SweepAnswer, axes: &[Axis]) -> Vec<String> {
     let mut reasons: Vec<(&str, String, usize)> = Vec::new();
     for row in &answer.rows {
@@ -199,14 +201,14 @@ fn failures(answer: &SweepAnswer, axes: &[Axis]) -> Vec<String> {
             None => reasons.push((error, words(row, axes), 0)),
         }
     }
-    let told = |(reason, first, more): (&str, String, usize)| match more {
+    let describe = |(reason, first, more): (&str, String, usize)| match more {
         0 => format!("not simulated: {first}: {reason}"),
         more => format!("not simulated: {first}, and {more} more: {reason}"),
     };
-    reasons.into_iter().map(told).collect()
+    reasons.into_iter().map(describe).collect()
 }
 
-/// What whole blocks made of spare areas, each once.
+/// Describes spare areas that were rounded to whole blocks, each once.
 fn rounded(answer: &SweepAnswer) -> Vec<String> {
     let mut seen = HashSet::new();
     let words = answer.rows.iter().filter_map(|row| {
@@ -216,7 +218,7 @@ fn rounded(answer: &SweepAnswer) -> Vec<String> {
     words.filter(|words| seen.insert(words.clone())).collect()
 }
 
-/// A row for each setting, the settings that differ first.
+/// Builds a table with one row per combination; the settings that vary come first.
 fn table(answer: &SweepAnswer, axes: &[Axis], rows_max: usize) -> Table {
     let settings: Vec<&Setting> = if axes.is_empty() {
         vec![&SETTINGS[0]]
@@ -237,7 +239,7 @@ fn table(answer: &SweepAnswer, axes: &[Axis], rows_max: usize) -> Table {
     table
 }
 
-/// Write amplification over the only setting that differs.
+/// Builds the chart of write amplification over the only setting that varies.
 fn curve(answer: &SweepAnswer, axis: &Axis) -> LineChart {
     let at = |row: &SweepRow| axis.setting.share.and_then(|share| share(row));
     let points = |of: fn(&SweepRow) -> Option<f64>| {
@@ -268,10 +270,11 @@ fn curve(answer: &SweepAnswer, axis: &Axis) -> LineChart {
     }
 }
 
-/// What charts and grids show.
+/// Title of charts and grids.
 const TITLE: &str = "Write amplification";
 
-/// The first setting that differs runs to the right, the second down, the others from panel to panel.
+/// Builds the grid: the first varying setting is horizontal, the second vertical, the others select
+/// the panel.
 fn grid(answer: &SweepAnswer, axes: &[Axis]) -> HeatGrid {
     let alone = Axis {
         setting: &SETTINGS[0],
@@ -363,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_and_the_worst_are_named() {
+    fn best_and_worst_settings_are_named() {
         let rows = vec![
             row(0.07, 0.5, "weekly", Some(8.14)),
             row(0.28, 0.5, "weekly", Some(2.79)),
@@ -381,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_makes_the_grid() {
+    fn grid_axes_are_the_varying_settings() {
         let answer = many();
         let (axes, _) = axes(&answer.rows);
         let grid = grid(&answer, &axes);
@@ -400,18 +403,18 @@ mod tests {
         assert_eq!(value(0, 0, 0).as_deref(), Some("8.14"));
         assert_eq!(value(1, 1, 1).as_deref(), Some("3.86"));
         assert_eq!(value(2, 1, 0), None);
-        // Two rows, one reason.
+        // Two rows with the same reason.
         assert_eq!(
             failures(&answer, &axes),
             ["not simulated: 7 % spare, 80 % full, never trimmed, and 1 more: does not fit"]
         );
-        // Three grids are for a document; a terminal has the table of them.
+        // Several grids are for a document; a terminal has the table instead.
         assert!(!text(&answer).contains("Darker"));
         assert!(page::html(&sweep(&answer, false)).contains("same scale in every grid"));
     }
 
     #[test]
-    fn text_fits_and_keeps_everything_however_long_the_settings() {
+    fn text_fits_and_is_complete_with_long_settings() {
         let rows = [
             ("every 30 days", 0.0725, 0.125, "d-choices:10"),
             ("swallowed", 0.28, 0.995, "d-choices:100"),
@@ -437,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn one_setting_is_one_square_and_several_spare_areas_are_a_curve() {
+    fn one_setting_is_a_cell_and_several_spare_areas_are_a_curve() {
         let one = SweepAnswer::new(
             "A host",
             vec![row(0.07, 0.5, "weekly", Some(2.0))],
@@ -462,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_stays_small() {
+    fn sweep_page_stays_small() {
         let rows = (0..60_000)
             .map(|index| {
                 let value = (index % 2 == 0).then_some(2.0);

@@ -1,27 +1,27 @@
-//! Which settings differ from row to row of a sweep, and what they are called.
+//! Determines which settings vary across the rows of a sweep, and names them.
 
 use super::sweep_row::SweepRow;
 use std::collections::HashSet;
 
-/// A setting.
+/// A setting of a sweep.
 #[derive(Debug)]
 pub(super) struct Setting {
-    /// What tables call it.
+    /// Column name in tables.
     pub name: &'static str,
-    /// A row's value in words; empty where it has none.
+    /// Formats a row's value; empty if it has none.
     pub of: fn(&SweepRow) -> String,
-    /// A row's value as a share, for settings that can stand on an axis.
+    /// Returns a row's value as a share, for settings that can be on an axis.
     pub share: Option<fn(&SweepRow) -> Option<f64>>,
-    /// The value in a sentence.
+    /// Formats the value for a sentence.
     words: fn(&str) -> String,
 }
 
-/// `7 %`, `7.25 %`: settings that differ must not look the same.
+/// Formats a share such as `7 %` or `7.25 %`: different values must not look the same.
 fn share(share: f64) -> String {
     format!("{} %", (share * 1e6).round() / 1e4)
 }
 
-/// Spare area first: it runs to the right in grids.
+/// Spare area comes first, so it is horizontal in grids.
 pub(super) static SETTINGS: [Setting; 5] = [
     Setting {
         name: "spare",
@@ -61,7 +61,7 @@ pub(super) static SETTINGS: [Setting; 5] = [
     },
 ];
 
-/// A setting that differs from row to row.
+/// A setting that varies across rows.
 #[derive(Debug)]
 pub(super) struct Axis {
     pub setting: &'static Setting,
@@ -70,14 +70,14 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// The place of a row's value.
+    /// Returns the index of a row's value.
     pub fn place(&self, row: &SweepRow) -> Option<usize> {
         let value = (self.setting.of)(row);
         self.values.iter().position(|other| *other == value)
     }
 }
 
-/// What differs, and what all rows have in common in words.
+/// Returns the settings that vary, and descriptions of those that all rows share.
 pub(super) fn axes(rows: &[SweepRow]) -> (Vec<Axis>, Vec<String>) {
     let (mut differ, mut common) = (Vec::new(), Vec::new());
     for setting in &SETTINGS {
@@ -97,7 +97,7 @@ pub(super) fn axes(rows: &[SweepRow]) -> (Vec<Axis>, Vec<String>) {
     (differ, common)
 }
 
-/// `7 % spare, trimmed weekly`: of a row what differs.
+/// Describes a row by the settings that vary: `7 % spare, trimmed weekly`.
 pub(super) fn words(row: &SweepRow, axes: &[Axis]) -> String {
     let words = axes.iter().map(|axis| {
         let value = (axis.setting.of)(row);

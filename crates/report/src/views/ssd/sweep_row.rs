@@ -1,4 +1,4 @@
-//! One combination of settings of a sweep, and what came of it.
+//! One combination of settings of a sweep, and its result.
 
 use super::figures::UNKNOWN;
 use super::scenario::{cell_names, cells};
@@ -10,36 +10,36 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use units::grouped;
 
-/// One setting.
+/// One combination of settings.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SweepRow {
-    /// Spare area as asked.
+    /// Requested spare area.
     pub over_provisioning: f64,
-    /// Spare area as built, of whole blocks; null where it could not be.
+    /// Spare area as built from whole blocks; null if it could not be built.
     pub over_provisioning_built: Option<f64>,
-    /// How victims are chosen.
+    /// Victim selection policy.
     pub policy: String,
-    /// Live data; null for a bare drive.
+    /// Share of the capacity that holds live data; null for a bare drive.
     pub fill: Option<f64>,
-    /// When it is trimmed; null for a bare drive.
+    /// Trim schedule; null for a bare drive.
     pub trim: Option<String>,
-    /// Share of requests that trim; null below a filesystem.
+    /// Share of requests that trim; null for a drive below a filesystem.
     pub trim_share: Option<f64>,
-    /// Pages programmed by page written; null where it could not be simulated.
+    /// Pages programmed per page written; null if it could not be simulated.
     pub write_amplification: Option<f64>,
-    /// What a closed form says; null where there is none.
+    /// Closed-form prediction; null if there is none.
     pub theory: Option<f64>,
-    /// Below a filesystem, more; null otherwise.
+    /// Key figures of a drive below a filesystem; null otherwise.
     pub summary: Option<Summary>,
-    /// Why it could not be simulated; null where it was.
+    /// Why it could not be simulated; null if it was.
     pub error: Option<String>,
-    /// What a table shows of it beside the settings.
+    /// Table cells besides the settings.
     #[serde(skip)]
     pub(super) cells: Vec<String>,
 }
 
-/// What bare drives of one shape have in common: `Bare drives of 65,536 logical pages with 32 a block, uniform
-/// writes`.
+/// Describes what bare drives of one geometry have in common:
+/// `Bare drives of 65,536 logical pages with 32 a block, uniform writes`.
 pub fn bare_words(drive: &BareDrive) -> String {
     format!(
         "Bare drives of {} logical pages with {} a block, {} writes",
@@ -49,11 +49,11 @@ pub fn bare_words(drive: &BareDrive) -> String {
     )
 }
 
-/// Names of a bare drive's cells.
+/// Column names of a bare drive's cells.
 pub(super) const BARE_CELLS: [&str; 3] = ["write ampl.", "theory", "off by"];
 
 impl SweepRow {
-    /// A bare drive.
+    /// Builds the row of a bare drive.
     pub fn bare(drive: &BareDrive, simulated: Result<BareOutcome, BareError>) -> Self {
         let theory = drive.theory().ok().map(|(expected, _)| expected);
         let (found, error) = match simulated {
@@ -83,7 +83,7 @@ impl SweepRow {
         }
     }
 
-    /// A drive below a filesystem.
+    /// Builds the row of a drive below a filesystem.
     pub fn of(setup: &Setup, simulated: &Result<Simulated, ScenarioError>) -> Self {
         let drive = &setup.scenario.drive;
         let reads = setup.scenario.reads > 0.0;
@@ -111,7 +111,8 @@ impl SweepRow {
 pub(super) mod tests {
     use super::*;
 
-    /// A setting below a filesystem; without a value, one that could not be simulated.
+    /// Builds a row of a drive below a filesystem; without a value, one that could not be
+    /// simulated.
     pub fn row(op: f64, fill: f64, trim: &str, value: Option<f64>) -> SweepRow {
         SweepRow {
             over_provisioning: op,

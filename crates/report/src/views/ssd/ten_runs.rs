@@ -1,4 +1,4 @@
-//! A benchmark, run again and again, with and without trims.
+//! Result and page of a benchmark that is run repeatedly, with and without trims.
 
 use super::csv;
 use super::figures::{SCENARIO_LABEL, amplification_cell, rate};
@@ -10,15 +10,16 @@ use serde::Serialize;
 use units::percent;
 use units::size::as_sold;
 
-/// Ten runs, three ways.
+/// Result of ten runs in three ways.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TenRuns {
     /// `ten-runs`.
     #[schemars(extend("const" = "ten-runs"))]
     kind: &'static str,
-    /// Trimmed before the first run only, before each, and before each without the drive hearing.
+    /// The cases: trimmed before the first run only, before each, and before each without reaching
+    /// the drive.
     cases: Vec<TenRunsCase>,
-    /// The benchmark, in a sentence.
+    /// Description of the benchmark.
     #[serde(skip)]
     question: String,
 }
@@ -26,33 +27,33 @@ pub struct TenRuns {
 /// A way to trim.
 #[derive(Debug, Serialize, JsonSchema)]
 struct TenRunsCase {
-    /// When it is trimmed.
+    /// Name of the case.
     name: &'static str,
-    /// Throughput of the last run by that of the first.
+    /// Throughput of the last run relative to the first.
     last_by_first: f64,
-    /// In order.
+    /// The runs in order.
     runs: Vec<RunRow>,
 }
 
-/// A run.
+/// One run of the benchmark.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "TenRunsRun")]
 struct RunRow {
-    /// From 1.
+    /// Number of the run, from 1.
     run: usize,
-    /// A trim came before it.
+    /// Whether it was preceded by a trim.
     trimmed: bool,
-    /// Throughput in 10^6 bytes a second.
+    /// Throughput in 10^6 bytes per second.
     mb_s: f64,
-    /// How long it took.
+    /// Duration.
     duration_s: f64,
-    /// Written by the host.
+    /// Bytes written by the host.
     written_bytes: u64,
-    /// Pages programmed by page written; null where nothing was.
+    /// Pages programmed per page written; null if nothing was written.
     write_amplification: Option<f64>,
-    /// 99 % of the writes took at most so long.
+    /// 99th percentile of write latencies.
     write_p99_us: Option<f64>,
-    /// Deleted and not known to the drive when it began, by capacity.
+    /// Deleted but not discarded data at the start of the run, as a share of the capacity.
     free_untrimmed_share: f64,
 }
 
@@ -72,7 +73,7 @@ impl RunRow {
 }
 
 impl TenRuns {
-    /// The answer: the cases by name, with what came of each.
+    /// Builds the result from the named cases and their outcomes.
     pub fn of(cases: &[(&'static str, Runs)], outcomes: &[RunsOutcome]) -> Self {
         Self {
             kind: "ten-runs",
@@ -96,7 +97,7 @@ impl TenRuns {
         }
     }
 
-    /// The runs as comma-separated values.
+    /// Formats the runs as comma-separated values.
     pub fn csv(&self) -> String {
         let mut out = csv::line(&[
             "case",
@@ -127,7 +128,7 @@ impl TenRuns {
         out
     }
 
-    /// The page of it. A brief one has curves instead of bars, which take a line each.
+    /// Builds the page; a brief one has curves instead of bars, which take a line each.
     pub fn page(&self, brief: bool) -> Page {
         let mut page = Page {
             title: "A benchmark, run again and again".to_owned(),
@@ -146,7 +147,7 @@ impl TenRuns {
         page
     }
 
-    /// The last run of each case against its first.
+    /// Compares the last run of each case with its first.
     fn last_runs(&self) -> String {
         let cases: Vec<String> = self
             .cases

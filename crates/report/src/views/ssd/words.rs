@@ -1,11 +1,11 @@
-//! Words that answers about drives share.
+//! Phrases shared by the pages about drives.
 
 use units::{number, percent};
 
-/// Whole blocks may have so much more spare area than was asked without a word of it.
+/// Relative excess of the built over the requested spare area that is not mentioned.
 const SPARE_EXCESS: f64 = 0.01;
 
-/// `7 % spare`, `7.5 % spare (7 % asked: whole blocks)`.
+/// Describes a spare area: `7 % spare`, `7.5 % spare (7 % asked: whole blocks)`.
 pub fn spare(asked: f64, built: f64) -> String {
     if is_as_asked(asked, built) {
         return format!("{} spare", share(asked));
@@ -17,12 +17,12 @@ pub fn spare(asked: f64, built: f64) -> String {
     )
 }
 
-/// Whether whole blocks come close enough to the spare area that was asked for.
+/// Returns whether the built spare area is close enough to the requested one.
 pub fn is_as_asked(asked: f64, built: f64) -> bool {
     (built / asked - 1.0).abs() <= SPARE_EXCESS
 }
 
-/// As [`percent`], and below a tenth of a percent not 0.
+/// Formats a share like [`percent`], but values below a tenth of a percent are not rounded to 0.
 fn share(share: f64) -> String {
     if share < 0.001 {
         format!("{} %", number(share * 100.0))
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_whole_blocks_make_of_the_spare_is_said() {
+    fn spare_area_rounded_to_whole_blocks_is_mentioned() {
         assert_eq!(spare(0.07, 0.0705), "7 % spare");
         assert_eq!(spare(0.07, 0.075), "7.5 % spare (7 % asked: whole blocks)");
         assert_eq!(

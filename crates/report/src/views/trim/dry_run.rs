@@ -1,5 +1,5 @@
-//! What a trim would do: what `--dry-run` shows, and `--all` before it asks for consent. And what it
-//! refuses.
+//! Pages of plans: `--dry-run`, and `--all` before it asks for consent. Also the page of refused
+//! filesystems.
 
 use crate::trim::Plan;
 use crate::trim::{missing_consent, store_names};
@@ -15,10 +15,10 @@ use trim::geometry::Survey;
 use trim::pass::ASSUMED_BYTES_PER_S;
 use units::{bytes, count, list};
 
-/// A trim that is longer ago than this, or unknown, makes a long pass likely.
+/// If the last trim is longer ago than this, or unknown, a long pass is likely.
 const OVERDUE: Duration = Duration::from_hours(14 * 24);
 
-/// The page of a dry run.
+/// Builds the page of a dry run.
 pub fn dry_run(plans: &[Plan<'_>], now: Timestamp) -> Page {
     let (lead, tone) = lead(plans);
     let mut page = Page {
@@ -41,8 +41,8 @@ pub fn dry_run(plans: &[Plan<'_>], now: Timestamp) -> Page {
     page
 }
 
-/// Filesystems that must not or cannot be trimmed. In short only the findings that say why: an error that
-/// has reasons and hints follows on the terminal.
+/// Builds the page of filesystems that must not or cannot be trimmed. Unless `in_full`, it has only
+/// the findings that say why, because an error with reasons and hints follows on the terminal.
 pub fn refused(refused: &[(&str, &TrimRefusal)], in_full: bool) -> Page {
     let mut page = Page {
         title: "trimtab trim: refused".to_owned(),
@@ -114,7 +114,7 @@ fn lead(plans: &[Plan<'_>]) -> (String, Tone) {
     (lead, Tone::Strong)
 }
 
-/// The plan for one filesystem.
+/// Builds the plan for one filesystem.
 fn section(plan: &Plan<'_>, now: Timestamp) -> Section {
     let (filesystem, forecast) = (plan.filesystem, plan.forecast);
     let mut section = Section::new(filesystem.mount_point());
@@ -167,7 +167,7 @@ fn refusal_in_full(section: &mut Section, refusal: &TrimRefusal) {
     }
 }
 
-/// `ext4 on /dev/sda1, 1 GiB, 973.4 MiB free`.
+/// Describes a filesystem: `ext4 on /dev/sda1, 1 GiB, 973.4 MiB free`.
 fn about(mount: &Mount, forecast: &Forecast<'_>) -> String {
     let sized = |size: Option<u64>, suffix: &str| {
         size.map_or(String::new(), |size| format!(", {}{suffix}", bytes(size)))
@@ -211,7 +211,7 @@ fn steps(survey: &Survey) -> String {
     )
 }
 
-/// What cannot be split, and what that may cost.
+/// Describes a part that cannot be split, and the stall it may cause.
 fn describe_stall(part: &Stall) -> String {
     let size = bytes(part.bytes);
     let Some(stall) = part.stall else {
@@ -237,7 +237,7 @@ fn describe_stall(part: &Stall) -> String {
     )
 }
 
-/// What each layer will see, layers of the same figure together.
+/// Describes the expected discards of each layer, grouping layers with the same figure.
 fn expected(forecast: &Forecast<'_>) -> Option<String> {
     let mut groups: Vec<(Option<u64>, Vec<&str>)> = Vec::new();
     for layer in &forecast.expected {
@@ -300,7 +300,7 @@ fn time(rows: &mut Rows, forecast: &Forecast<'_>, now: Timestamp) {
     rows.push(row("last trim", last));
 }
 
-/// `about 3 h 20 min`.
+/// Formats a duration: `about 3 h 20 min`.
 fn takes(estimate: &Estimate) -> String {
     if estimate.takes < Duration::from_mins(1) {
         "less than a minute".to_owned()
@@ -322,7 +322,7 @@ fn estimated(estimate: &Estimate) -> String {
     )
 }
 
-/// What is changed, what is needed, what is worth knowing.
+/// Adds what is changed, what is needed, and further notes.
 fn changes(rows: &mut Rows, plan: &Plan<'_>) {
     let (filesystem, request) = (plan.filesystem, plan.request);
     if let Some(max_request_bytes) = request.max_request_bytes
@@ -361,7 +361,7 @@ fn changes(rows: &mut Rows, plan: &Plan<'_>) {
     }
 }
 
-/// What `--max-request` writes; drives by what is written for them.
+/// Describes what `--max-request` writes, grouping drives by the value.
 fn describe_changes(changes: &[LimitChange], asked_bytes: u64) -> String {
     let mut by_value: Vec<(u64, Vec<String>)> = Vec::new();
     for change in changes {
@@ -390,7 +390,7 @@ fn describe_changes(changes: &[LimitChange], asked_bytes: u64) -> String {
     )
 }
 
-/// What is written, and what it was rounded from.
+/// Formats the written value, and the requested one if it was rounded.
 fn rounded(asked_bytes: u64, written_bytes: u64) -> String {
     if asked_bytes == written_bytes {
         return bytes(written_bytes);
@@ -407,7 +407,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stall_says_what_it_may_cost_and_how_to_allow_it() {
+    fn stall_is_shown_with_its_cost_and_how_to_allow_it() {
         let unallocated = Stall {
             what: "unallocated space".to_owned(),
             bytes: 8 << 30,
@@ -423,7 +423,7 @@ mod tests {
         };
         let text = describe_stall(&allowed);
         assert!(!text.contains("--accept-stall"), "{text}");
-        // What the pass makes without asking needs no advice.
+        // The pass makes such steps without asking, so no advice is needed.
         let groups = Stall {
             what: "8 block groups exceed the step size: ext4 can only trim whole groups".to_owned(),
             bytes: 128 << 20,
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_trim_is_an_answer() {
+    fn nothing_to_trim_is_reported() {
         let page = dry_run(&[], Timestamp::UNIX_EPOCH);
         assert!(page.lead.ends_with("nothing to trim."), "{}", page.lead);
         assert!(page.blocks.is_empty());

@@ -1,4 +1,4 @@
-//! What `trimtab trim` answers: the dry run, how passes ended, which run or can be resumed.
+//! Pages of `trimtab trim`: the dry run, how passes ended, and which are running or can be resumed.
 
 mod dry_run;
 mod status;
@@ -11,7 +11,7 @@ pub use summary::summary;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// When an answer that is kept was made, and by which version: `2026-11-03 07:12:00 UTC, trimtab 0.1.0`.
+/// Formats time and version for a saved page: `2026-11-03 07:12:00 UTC, trimtab 0.1.0`.
 pub fn origin(at: Timestamp, tool_version: &str) -> String {
     let at = units::date::second(at, &TimeZone::UTC);
     format!("{at} UTC, trimtab {tool_version}")

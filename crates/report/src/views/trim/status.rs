@@ -1,4 +1,4 @@
-//! How far passes of any process are, and what became of requests to cancel them.
+//! Pages of `--status` and `--cancel`: progress of passes, and results of cancel requests.
 
 use crate::trim::command_text;
 use jiff::Timestamp;
@@ -9,7 +9,8 @@ use trim::resume::ResumeCommand;
 use trim::status::{CancelOutcome, Cancelled, PassState, PassStatus};
 use units::{bytes, count};
 
-/// The page of the passes that run or can be resumed. `is_complete` is false where some could not be read.
+/// Builds the page of the passes that are running or can be resumed. `is_complete` is false if some
+/// could not be read.
 pub fn status(
     passes: &[PassStatus],
     is_complete: bool,
@@ -43,7 +44,7 @@ pub fn status(
     page
 }
 
-/// `2 passes are running, 1 can be resumed`.
+/// Counts the passes: `2 passes are running, 1 can be resumed`.
 fn counted(passes: &[PassStatus]) -> String {
     let running = passes.iter().filter(|status| status.is_running()).count();
     let stopped = passes.len() - running;
@@ -51,17 +52,17 @@ fn counted(passes: &[PassStatus]) -> String {
     match (running, stopped) {
         (0, stopped) => format!(
             "no pass is running, {} can be resumed",
-            passes_words(stopped)
+            count_passes(stopped)
         ),
-        (running, 0) => format!("{} {verb} running", passes_words(running)),
+        (running, 0) => format!("{} {verb} running", count_passes(running)),
         (running, stopped) => format!(
             "{} {verb} running, {stopped} can be resumed",
-            passes_words(running)
+            count_passes(running)
         ),
     }
 }
 
-fn passes_words(number: usize) -> String {
+fn count_passes(number: usize) -> String {
     units::count::counted(number, "pass", "passes")
 }
 
@@ -135,9 +136,9 @@ fn visited(status: &PassStatus) -> String {
     )
 }
 
-/// What became of requests to cancel passes.
+/// Builds the page of results of cancel requests.
 pub fn cancelled(requests: &[Cancelled]) -> Page {
-    let told = requests.iter().map(|request| {
+    let results = requests.iter().map(|request| {
         let outcome = match request.outcome {
             CancelOutcome::Asked { pid: Some(pid) } => format!("process {pid} was asked to end"),
             CancelOutcome::Asked { pid: None } => "its process was asked to end".to_owned(),
@@ -150,7 +151,7 @@ pub fn cancelled(requests: &[Cancelled]) -> Page {
         };
         format!("{}: {outcome}", request.path.display())
     });
-    let mut items: Vec<String> = told.collect();
+    let mut items: Vec<String> = results.collect();
     let mut page = Page {
         title: "trimtab trim: cancel".to_owned(),
         ..Page::default()
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_that_waits_says_so_and_one_that_was_stopped_is_never_at_its_end() {
+    fn waiting_pass_says_so_and_stopped_pass_never_shows_100_percent() {
         let mut waiting = one(running(true));
         waiting.remark = Some("waiting, outside of --window 01:00-05:00, UTC".to_owned());
         let shown = text(&waiting);
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_that_can_be_resumed_say_why_they_ended() {
+    fn resumable_passes_show_why_they_ended() {
         let killed = text(&one(PassState::Interrupted));
         assert!(killed.contains("interrupted 1 h ago"), "{killed}");
         assert!(killed.contains("`trimtab trim /data`"), "{killed}");
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn several_passes_are_counted_first() {
+    fn several_passes_start_with_a_count() {
         let all = [one(running(false)), one(PassState::Interrupted)];
         let shown = text_of(&all);
         assert!(
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_of_a_cancel() {
+    fn results_of_cancel_requests() {
         let request = |path: &str, outcome| Cancelled {
             path: path.into(),
             outcome,

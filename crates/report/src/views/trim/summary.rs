@@ -1,5 +1,5 @@
-//! How passes ended: what was freed at each layer, how long it took, what reads saw of it, and how a pass
-//! that was stopped is resumed.
+//! Page of a trim's summary: what was freed at each layer, how long it took, the latency of reads
+//! meanwhile, and how a stopped pass is resumed.
 
 use crate::trim::PassEnd;
 use crate::trim::command_text;
@@ -12,7 +12,7 @@ use trim::resume::CommandLine;
 use trim::summary::PassSummary;
 use units::{bytes, count, list};
 
-/// The page of the ends of all passes of a call, in their order.
+/// Builds the page of the ends of all passes of a run, in order.
 pub fn summary(ends: &[PassEnd]) -> Page {
     let mut page = Page {
         title: "trimtab trim: summary".to_owned(),
@@ -60,7 +60,7 @@ fn tone(end: &PassEnd) -> Tone {
     }
 }
 
-/// How it ended, behind the mount point.
+/// Describes how the pass ended, to follow the mount point.
 fn outcome(end: &PassEnd) -> String {
     let ended = match end {
         PassEnd::Ended { summary, .. } => &summary.outcome.ended,
@@ -128,7 +128,7 @@ fn figures(summary: &PassSummary) -> Rows {
     let (outcome, earlier) = (&summary.outcome, &summary.earlier);
     let progress = &outcome.progress;
     let mut rows = Rows::new();
-    // What a drive does with what it takes no counter tells: it is not called freed.
+    // What the drive does with a discard is not counted anywhere, so do not call it freed.
     let label = if outcome.measurable {
         "discarded"
     } else {
@@ -200,8 +200,8 @@ fn figures(summary: &PassSummary) -> Rows {
     rows
 }
 
-/// A pass that is complete has been everywhere, whatever the figures: what is free changes meanwhile,
-/// and Btrfs' unallocated space is visited in each session.
+/// Formats the visited bytes. A complete pass has visited everything, whatever the figures: free
+/// space changes meanwhile, and Btrfs' unallocated space is visited in each session.
 fn visited(summary: &PassSummary) -> String {
     let progress = &summary.outcome.progress;
     let (visited, free) = (progress.visited_bytes, bytes(progress.free_bytes));
@@ -220,7 +220,7 @@ fn visited(summary: &PassSummary) -> String {
     }
 }
 
-/// What layers saw, those that saw the same together.
+/// Describes the discards of the layers, grouping those with the same figure.
 fn discarded(summary: &PassSummary) -> String {
     let outcome = &summary.outcome;
     if !outcome.measurable {
@@ -282,7 +282,7 @@ fn latency(label: &str, quiet: &QuietLevel, during: Option<&QuietLevel>) -> Stri
     }
 }
 
-/// At which layer discards end.
+/// Describes the layer at which discards end.
 fn describe_swallowed(swallowed: &Swallowed) -> String {
     let taken = bytes(swallowed.taken_bytes);
     match &swallowed.device {

@@ -1,11 +1,11 @@
 use super::*;
-use crate::test_cluster::{TestCluster, data_node, disk, node, sound};
+use crate::test_cluster::{TestCluster, assert_well_formed, data_node, disk, node};
 use crate::test_host::only;
 
 const TIB: u64 = 1 << 40;
 const GIB: u64 = 1 << 30;
 
-/// es-1 with so much left of its disk, and es-2 with plenty.
+/// Returns es-1 with this much free disk space, and es-2 with plenty.
 fn cluster(total_bytes: u64, available_bytes: u64) -> TestCluster {
     TestCluster::new().nodes([
         disk(data_node("es-1"), total_bytes, available_bytes),
@@ -22,7 +22,7 @@ fn each_watermark_has_its_severity() {
         (17, Severity::Info, "20.5 GiB from the low watermark: "),
     ] {
         let outcome = cluster(TIB, TIB / 100 * percent_left).check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         let finding = only(&outcome);
         assert_eq!(finding.severity, severity, "{percent_left}");
         assert!(finding.title.starts_with(title), "{}", finding.title);
@@ -44,7 +44,7 @@ fn bytes_are_what_should_stay_free() {
         cluster.check(&RULE)
     };
     let outcome = with_bytes(49 * GIB);
-    sound(&outcome);
+    assert_well_formed(&outcome);
     let finding = only(&outcome);
     assert_eq!(
         finding.title,
@@ -65,11 +65,11 @@ fn bytes_are_what_should_stay_free() {
 fn later_versions_ask_for_200_gb_at_most() {
     let outcome = cluster(8 * TIB, 190 * GIB).version("8.11.0").check(&RULE);
     assert!(only(&outcome).title.starts_with("above the low watermark"));
-    // 15 % of it would be 1.2 TiB; near is 5 % of the disk above 200 GiB.
+    // 15 % of it would be 1.2 TiB; "near" is 5 % of the disk above 200 GiB.
     let far = 8 * TIB / 20 + 201 * GIB;
     let outcome = cluster(8 * TIB, far).version("8.11.0").check(&RULE);
     assert_eq!(outcome, Outcome::default());
-    // A percentage that is set holds as it is.
+    // An explicitly set percentage applies unchanged.
     let key = WatermarkLevel::Low.key();
     let outcome = cluster(8 * TIB, far)
         .version("8.11.0")
@@ -91,7 +91,7 @@ fn later_versions_ask_for_200_gb_at_most() {
 #[test]
 fn large_disks_get_watermarks_in_bytes() {
     let outcome = cluster(8 * TIB, TIB).version("7.17.28").check(&RULE);
-    sound(&outcome);
+    assert_well_formed(&outcome);
     let text = &only(&outcome).remedy[1].text;
     assert!(text.contains("leaves 1.2 TiB unused"), "{text}");
     let outcome = cluster(TIB, TIB / 10).version("7.17.28").check(&RULE);
@@ -102,7 +102,7 @@ fn large_disks_get_watermarks_in_bytes() {
 fn old_versions_keep_the_block() {
     let flooded = |version| {
         let outcome = cluster(TIB, 0).version(version).check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         only(&outcome).remedy.len()
     };
     assert_eq!(flooded("7.3.2"), 2);
@@ -110,7 +110,7 @@ fn old_versions_keep_the_block() {
 }
 
 #[test]
-fn one_data_node_is_told_what_counts() {
+fn a_single_data_node_gets_an_explanation() {
     const KEY: &str = "cluster.routing.allocation.disk.watermark.enable_for_single_data_node";
     let alone = |version: &str, left: u64| {
         TestCluster::new()
@@ -123,7 +123,7 @@ fn one_data_node_is_told_what_counts() {
         alone("7.4.2", TIB / 8).opensearch("2.19.1"),
     ] {
         let outcome = cluster.check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         let why = &only(&outcome).why;
         assert!(why.starts_with("With one data node"), "{why}");
     }
@@ -154,7 +154,7 @@ fn the_fullest_path_counts() {
 }
 
 #[test]
-fn nowhere_to_go_is_said() {
+fn all_nodes_full_is_stated() {
     let full = |name| disk(data_node(name), TIB, TIB / 12);
     let outcome = TestCluster::new()
         .nodes([full("es-1"), full("es-2")])
@@ -180,13 +180,13 @@ fn a_decider_that_is_off_is_a_warning() {
     let outcome = cluster(TIB, 0)
         .setting(SettingOrigin::Persistent, ENABLED_KEY, "false")
         .check(&RULE);
-    sound(&outcome);
+    assert_well_formed(&outcome);
     assert_eq!(only(&outcome).severity, Severity::Warning);
     assert_eq!(only(&outcome).subject, "cluster logs");
 }
 
 #[test]
-fn what_is_not_told_is_skipped() {
+fn missing_answers_are_skipped() {
     let mut blind = data_node("es-1");
     blind.data_paths = Vec::new();
     blind.disk_total_bytes = None;
@@ -201,7 +201,7 @@ fn what_is_not_told_is_skipped() {
         ),
     ] {
         let outcome = cluster.check(&RULE);
-        sound(&outcome);
+        assert_well_formed(&outcome);
         assert!(outcome.findings.is_empty());
         assert_eq!(outcome.skipped.len(), 1);
     }

@@ -1,23 +1,23 @@
-//! Items of Btrfs' trees as `BTRFS_IOC_TREE_SEARCH_V2` gives them (`linux/btrfs.h`,
-//! `linux/btrfs_tree.h`): headers in the machine's byte order, contents little-endian.
+//! Btrfs tree items as returned by `BTRFS_IOC_TREE_SEARCH_V2` (`linux/btrfs.h`,
+//! `linux/btrfs_tree.h`): headers in native byte order, contents little-endian.
 
 /// Size of `struct btrfs_ioctl_search_header`.
 const HEADER_BYTES: usize = 32;
 
-/// One item.
+/// One tree item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item<'b> {
-    /// First part of its key.
+    /// Object ID, the first part of its key.
     pub object_id: u64,
-    /// Second part.
+    /// Item type, the second part.
     pub kind: u32,
-    /// Third part.
+    /// Offset, the third part.
     pub offset: u64,
-    /// What it holds.
+    /// Content.
     pub data: &'b [u8],
 }
 
-/// Splits the answer to a search; `None` where it is cut off.
+/// Splits the result of a search into items; `None` if it is truncated.
 pub fn split(count: u32, bytes: &[u8]) -> Option<Vec<Item<'_>>> {
     let mut rest = bytes;
     let mut items = Vec::new();
@@ -43,16 +43,16 @@ fn le64(bytes: &[u8], at: usize) -> Option<u64> {
     ))
 }
 
-/// A chunk: a block group's place among the logical addresses.
+/// A chunk: the logical address range of a block group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
     /// First logical byte.
     pub start_bytes: u64,
     /// Length.
     pub len_bytes: u64,
-    /// `BTRFS_BLOCK_GROUP_*`: what it holds and its profile.
+    /// `BTRFS_BLOCK_GROUP_*`: type of content and profile.
     pub flags: u64,
-    /// Stripes, copies included.
+    /// Number of stripes, including copies.
     pub stripes: u16,
 }
 
@@ -64,7 +64,7 @@ const RAID1C3: u64 = 1 << 9;
 const RAID1C4: u64 = 1 << 10;
 
 impl Chunk {
-    /// Reads a `CHUNK_ITEM`; `None` where it is too short or lies outside of what addresses can say.
+    /// Parses a `CHUNK_ITEM`; `None` if it is too short or its range overflows.
     pub fn parse(item: &Item<'_>) -> Option<Self> {
         let chunk = Self {
             start_bytes: item.offset,
@@ -76,17 +76,18 @@ impl Chunk {
         (chunk.len_bytes > 0 && chunk.stripes > 0).then_some(chunk)
     }
 
-    /// The byte after the last.
+    /// Returns the address after the last byte.
     pub fn end_bytes(&self) -> u64 {
         self.start_bytes + self.len_bytes
     }
 
-    /// Btrfs discards nothing in RAID5 and RAID6 (`btrfs_map_discard`, fs/btrfs/volumes.c).
+    /// Returns whether its space is discarded: Btrfs discards nothing in RAID5 and RAID6
+    /// (`btrfs_map_discard`, fs/btrfs/volumes.c).
     pub fn is_discarded(&self) -> bool {
         self.flags & RAID56 == 0
     }
 
-    /// Bytes on the devices for each logical byte.
+    /// Returns the number of bytes on the devices for each logical byte.
     pub fn copies(&self) -> u64 {
         match self.flags {
             flags if flags & RAID1C4 != 0 => 4,
@@ -97,12 +98,12 @@ impl Chunk {
     }
 }
 
-/// Used bytes of a `BLOCK_GROUP_ITEM`.
+/// Parses the used bytes of a `BLOCK_GROUP_ITEM`.
 pub fn used_bytes(data: &[u8]) -> Option<u64> {
     le64(data, 0)
 }
 
-/// Free extents of a `FREE_SPACE_INFO` item.
+/// Parses the number of free extents of a `FREE_SPACE_INFO` item.
 pub fn free_extents(data: &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes(data.get(..4)?.try_into().ok()?))
 }
@@ -131,7 +132,7 @@ pub(in super::super) mod tests {
     }
 
     #[test]
-    fn items_follow_each_other() {
+    fn consecutive_items_are_split() {
         let mut bytes = item((256, 228, 1 << 20), &chunk_data(8 << 20, 1, 1));
         bytes.extend(item((256, 228, 9 << 20), &chunk_data(1 << 30, 4 | DUP, 2)));
         bytes.extend([0; 100]);
@@ -163,7 +164,7 @@ pub(in super::super) mod tests {
         assert!(!copies(1 | 128).1 && !copies(1 | 256).1);
     }
 
-    /// Whatever splits lies inside of the answer, and its chunks have an end.
+    /// Items lie within the result, and chunks have an end.
     pub(in super::super::super) fn check(count: u32, bytes: &[u8]) {
         let Some(items) = split(count, bytes) else {
             return;

@@ -1,4 +1,4 @@
-//! The walk over fake trees.
+//! Tests of the walk over fake trees.
 
 use super::items::tests::{chunk_data, item};
 use super::*;
@@ -16,7 +16,7 @@ struct Fake {
     group_tree: bool,
     free_space_tree: bool,
     devices: Vec<(u64, u64)>,
-    /// Searches that were made, and after how many a stop is asked for.
+    /// Number of searches made, and the number after which a stop is requested.
     asked: u64,
     stop_after: u64,
 }
@@ -132,7 +132,7 @@ fn profiles_and_trees() {
         (fake.group_tree, fake.free_space_tree) = (group_tree, free_space_tree);
         let mut walk = Btrfs::new(fake, Cursor::default());
         let survey = walk.survey(budget(5, 100)).unwrap();
-        // Both copies of the first; nothing is discarded in RAID6.
+        // Both copies of the first group count; nothing is discarded in RAID6.
         assert_eq!(survey.free_bytes, (998 + 12) * MIB);
         assert_eq!(survey.free_extents, free_space_tree.then_some(1));
         assert_eq!(survey.size_bytes, 1500 * MIB);
@@ -143,7 +143,7 @@ fn profiles_and_trees() {
 }
 
 #[test]
-fn nonsense_is_an_error() {
+fn invalid_structures_are_errors() {
     let overlapping = made(&[(MIB, 8 * MIB, 0, 1, 1), (2 * MIB, 8 * MIB, 0, 1, 1)]);
     let endless = made(&[(MIB, u64::MAX, 0, 1, 1)]);
     for fake in [overlapping, endless] {
@@ -170,7 +170,7 @@ fn a_stop_ends_the_survey_and_the_search_for_a_step() {
     assert!(matches!(surveyed, Err(GeometryError::Stopped)));
     let step = walk.next_step(whole);
     assert!(matches!(step, Err(GeometryError::Stopped)));
-    // What belongs to one block group is asked together, and the next step begins with its chunks.
+    // The items of one block group are queried together, and the next step starts with its chunks.
     assert!((10..=13).contains(&walk.source.asked));
     walk.source.stop_after = u64::MAX;
     assert_eq!(walk.survey(whole).unwrap().free_extents, Some(100));
@@ -179,7 +179,7 @@ fn a_stop_ends_the_survey_and_the_search_for_a_step() {
 }
 
 proptest! {
-    /// Every block group above the cursor begins in exactly one step and lies in it whole.
+    /// Every block group above the cursor begins in exactly one step and lies entirely within it.
     #[test]
     fn every_block_group_is_in_one_step(
         pieces in proptest::collection::vec((0u64..3, 1u64..20, 0u64..20, 0u32..50), 1..200),

@@ -1,10 +1,10 @@
-//! The superblock and the group descriptors of ext2, ext3 and ext4 (`fs/ext4/ext4.h`, little-endian).
+//! Superblock and group descriptors of ext2, ext3 and ext4 (`fs/ext4/ext4.h`, little-endian).
 
 use std::fmt;
 
-/// Where the superblock lies on the device.
+/// Offset of the superblock on the device.
 pub const SUPERBLOCK_OFFSET_BYTES: u64 = 1024;
-/// How long it is.
+/// Length of the superblock.
 pub const SUPERBLOCK_BYTES: usize = 1024;
 
 const MAGIC: u16 = 0xEF53;
@@ -17,31 +17,31 @@ const COMPAT_SPARSE_SUPER2: u32 = 0x200;
 const LOG_BLOCK_SIZE_MAX: u32 = 6;
 /// `EXT4_MAX_CLUSTER_LOG_SIZE` - 10: 1 GiB clusters.
 const LOG_CLUSTER_SIZE_MAX: u32 = 20;
-/// Size of a descriptor without `64bit`.
+/// Size of a descriptor without the `64bit` feature.
 const DESCRIPTOR_BYTES_MIN: u64 = 32;
 
-/// What makes no sense in a superblock or a descriptor.
+/// An invalid value in a superblock or descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Nonsense(pub(super) String);
+pub struct InvalidFormat(pub(super) String);
 
-impl fmt::Display for Nonsense {
+impl fmt::Display for InvalidFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-/// What a trim needs of a superblock. Every field has been checked against the others.
+/// The superblock fields that a trim needs. Every field has been checked against the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Superblock {
-    /// Size of a block.
+    /// Block size.
     pub block_bytes: u64,
-    /// Size of a cluster, the unit of allocation: a block, or more with `bigalloc`.
+    /// Cluster size, the unit of allocation: a block, or more with `bigalloc`.
     pub cluster_bytes: u64,
-    /// Blocks of the filesystem, those before the first data block included.
+    /// Number of blocks of the filesystem, including those before the first data block.
     pub blocks: u64,
-    /// Block in which group 0 begins: 1 where blocks are of 1 KiB, else 0.
+    /// Block at which group 0 begins: 1 for 1 KiB blocks, else 0.
     pub first_data_block: u64,
-    /// Blocks of a group; the last may have fewer.
+    /// Blocks per group; the last group may have fewer.
     pub blocks_per_group: u64,
     /// Number of groups.
     pub groups: u64,
@@ -71,21 +71,21 @@ fn le32(bytes: &[u8], at: usize) -> u32 {
 }
 
 impl Superblock {
-    /// Reads the [`SUPERBLOCK_BYTES`] at [`SUPERBLOCK_OFFSET_BYTES`] of a device.
+    /// Parses the [`SUPERBLOCK_BYTES`] at [`SUPERBLOCK_OFFSET_BYTES`] of a device.
     ///
     /// # Errors
-    /// Where they are no superblock of ext2, ext3 or ext4, or one that contradicts itself.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Nonsense> {
-        let nonsense = |text: String| Err(Nonsense(text));
+    /// If they are not a superblock of ext2, ext3 or ext4, or if its fields contradict each other.
+    pub fn parse(bytes: &[u8]) -> Result<Self, InvalidFormat> {
+        let invalid = |text: String| Err(InvalidFormat(text));
         if bytes.len() < SUPERBLOCK_BYTES {
-            return nonsense(format!(
+            return invalid(format!(
                 "a superblock has {SUPERBLOCK_BYTES} bytes, here are {}",
                 bytes.len()
             ));
         }
         let magic = le16(bytes, 56);
         if magic != MAGIC {
-            return nonsense(format!(
+            return invalid(format!(
                 "the magic number of ext4 is {MAGIC:#x}, here is {magic:#x}"
             ));
         }
@@ -93,12 +93,12 @@ impl Superblock {
         let ro_compat = le32(bytes, 100);
         let (log_block, log_cluster) = (le32(bytes, 24), le32(bytes, 28));
         if log_block > LOG_BLOCK_SIZE_MAX {
-            return nonsense(format!("a block size of 1 KiB << {log_block}"));
+            return invalid(format!("a block size of 1 KiB << {log_block}"));
         }
         let bigalloc = ro_compat & RO_COMPAT_BIGALLOC != 0;
         let log_cluster = if bigalloc { log_cluster } else { log_block };
         if log_cluster < log_block || log_cluster > LOG_CLUSTER_SIZE_MAX {
-            return nonsense(format!("a cluster size of 1 KiB << {log_cluster}"));
+            return invalid(format!("a cluster size of 1 KiB << {log_cluster}"));
         }
         let block_bytes = 1024u64 << log_block;
         let cluster_bytes = 1024u64 << log_cluster;
@@ -113,30 +113,30 @@ impl Superblock {
         let first_data_block = u64::from(le32(bytes, 20));
         let blocks_per_group = u64::from(le32(bytes, 32));
         if blocks.checked_mul(block_bytes).is_none() {
-            return nonsense(format!("{blocks} blocks of {block_bytes} bytes"));
+            return invalid(format!("{blocks} blocks of {block_bytes} bytes"));
         }
         if first_data_block > 1 || first_data_block >= blocks {
-            return nonsense(format!(
+            return invalid(format!(
                 "data begins at block {first_data_block} of {blocks}"
             ));
         }
-        // One block holds a group's bitmap, a bit a cluster.
+        // One block holds a group's bitmap, with one bit per cluster.
         let ratio = cluster_bytes / block_bytes;
         if blocks_per_group == 0
             || blocks_per_group % ratio != 0
             || blocks_per_group / ratio > block_bytes * 8
         {
-            return nonsense(format!(
+            return invalid(format!(
                 "groups of {blocks_per_group} blocks of {block_bytes} bytes"
             ));
         }
         let groups = (blocks - first_data_block).div_ceil(blocks_per_group);
-        // ext4's own bound: group numbers have 32 bits.
+        // ext4's own limit: group numbers have 32 bits.
         if groups > u64::from(u32::MAX) {
-            return nonsense(format!("{groups} groups"));
+            return invalid(format!("{groups} groups"));
         }
         if free_blocks > blocks {
-            return nonsense(format!("{free_blocks} free blocks of {blocks}"));
+            return invalid(format!("{free_blocks} free blocks of {blocks}"));
         }
         let descriptor_bytes = if wide {
             u64::from(le16(bytes, 254))
@@ -144,7 +144,7 @@ impl Superblock {
             DESCRIPTOR_BYTES_MIN
         };
         if wide && !(64..=1024).contains(&descriptor_bytes) || !descriptor_bytes.is_power_of_two() {
-            return nonsense(format!("group descriptors of {descriptor_bytes} bytes"));
+            return invalid(format!("group descriptors of {descriptor_bytes} bytes"));
         }
         let backups = if compat & COMPAT_SPARSE_SUPER2 != 0 {
             Backups::Two([le32(bytes, 588).into(), le32(bytes, 592).into()])
@@ -170,13 +170,13 @@ impl Superblock {
         })
     }
 
-    /// Size of the filesystem.
+    /// Returns the size of the filesystem.
     pub fn size_bytes(&self) -> u64 {
         self.blocks * self.block_bytes
     }
 
-    /// Byte at which a group begins, as FITRIM and the device count; at the end of the filesystem
-    /// for the group after the last.
+    /// Returns the byte at which a group begins, as FITRIM and the device count; for the group
+    /// after the last, the end of the filesystem.
     pub fn group_start_bytes(&self, group: u64) -> u64 {
         let block = group
             .saturating_mul(self.blocks_per_group)
@@ -184,22 +184,22 @@ impl Superblock {
         block.min(self.blocks) * self.block_bytes
     }
 
-    /// The group whose bytes hold an address; one more than the last beyond the end.
+    /// Returns the group that contains an address; beyond the end, the number of groups.
     pub fn group_at(&self, address_bytes: u64) -> u64 {
         let block = address_bytes / self.block_bytes;
-        // The last group may be short: its number is not reached by a division there.
+        // The last group may be short, so division alone does not give its end.
         if block >= self.blocks {
             return self.groups;
         }
         block.saturating_sub(self.first_data_block) / self.blocks_per_group
     }
 
-    /// Groups whose descriptors share one block.
+    /// Returns how many group descriptors share one block.
     pub fn descriptors_per_block(&self) -> u64 {
         self.block_bytes / self.descriptor_bytes
     }
 
-    /// Byte on the device at which the block lies that holds the descriptor of a group
+    /// Returns the offset on the device of the block that holds the descriptor of a group
     /// (`descriptor_loc`, fs/ext4/super.c).
     pub fn descriptor_block_bytes(&self, group: u64) -> u64 {
         let per_block = self.descriptors_per_block();
@@ -221,7 +221,7 @@ impl Superblock {
         block.saturating_mul(self.block_bytes)
     }
 
-    /// Whether a group begins with a copy of the superblock (`ext4_bg_has_super`).
+    /// Returns whether a group begins with a copy of the superblock (`ext4_bg_has_super`).
     fn has_superblock(&self, group: u64) -> bool {
         let is_power_of = |base: u64| {
             let mut power = base;
@@ -240,18 +240,19 @@ impl Superblock {
         }
     }
 
-    /// Free bytes of a group, from the block that holds its descriptor.
+    /// Returns the free bytes of a group, given the block that holds its descriptor.
     ///
     /// # Errors
-    /// Where the descriptor is not in these bytes or counts more than a group holds.
-    pub fn free_bytes(&self, group: u64, descriptor_block: &[u8]) -> Result<u64, Nonsense> {
+    /// If the block is too short for the descriptor, or the descriptor counts more than a group
+    /// holds.
+    pub fn free_bytes(&self, group: u64, descriptor_block: &[u8]) -> Result<u64, InvalidFormat> {
         let index = group % self.descriptors_per_block();
         let at = usize::try_from(index * self.descriptor_bytes).unwrap_or(usize::MAX);
         let size = usize::try_from(self.descriptor_bytes).unwrap_or(usize::MAX);
         let descriptor = at
             .checked_add(size)
             .and_then(|end| descriptor_block.get(at..end))
-            .ok_or_else(|| Nonsense(format!("no descriptor of group {group} in its block")))?;
+            .ok_or_else(|| InvalidFormat(format!("no descriptor of group {group} in its block")))?;
         let high = if self.descriptor_bytes >= 64 {
             le16(descriptor, 44)
         } else {
@@ -260,7 +261,7 @@ impl Superblock {
         let clusters = u64::from(high) << 16 | u64::from(le16(descriptor, 12));
         let clusters_max = self.blocks_per_group / (self.cluster_bytes / self.block_bytes);
         if clusters > clusters_max {
-            return Err(Nonsense(format!(
+            return Err(InvalidFormat(format!(
                 "group {group} has {clusters} free clusters, a group holds {clusters_max}"
             )));
         }
@@ -273,7 +274,7 @@ pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A superblock as mke2fs writes it.
+    /// Fields of a superblock as mke2fs writes it.
     pub(in super::super) struct Made {
         pub(in super::super) log_block: u32,
         pub(in super::super) log_cluster: u32,
@@ -354,7 +355,8 @@ pub(super) mod tests {
         });
         assert_eq!(sb.descriptors_per_block(), 64);
         assert_eq!(sb.descriptor_block_bytes(63), 4096);
-        // 64 is no power of 3, 5 or 7 and has no copy of the superblock: its first block.
+        // 64 is not a power of 3, 5 or 7, so group 64 has no copy of the superblock: its first
+        // block.
         assert_eq!(sb.descriptor_block_bytes(64), 64 * 32768 * 4096);
         assert_eq!(sb.descriptor_block_bytes(127), 64 * 32768 * 4096);
         assert_eq!(sb.descriptor_block_bytes(299), 256 * 32768 * 4096);
@@ -390,7 +392,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn others_are_refused() {
+    fn other_superblocks_are_refused() {
         let good = Made {
             log_block: 2,
             log_cluster: 2,
@@ -423,7 +425,7 @@ pub(super) mod tests {
         );
     }
 
-    /// Whatever parses has groups that tile it.
+    /// Any superblock that parses has groups that tile the filesystem.
     pub(in super::super) fn check(bytes: &[u8]) {
         let Ok(sb) = Superblock::parse(bytes) else {
             return;
@@ -453,7 +455,7 @@ pub(super) mod tests {
             bytes[56..58].copy_from_slice(&MAGIC.to_le_bytes());
             bytes[24..28].copy_from_slice(&log_block.to_le_bytes());
             bytes[32..36].copy_from_slice(&per_group.to_le_bytes());
-            // Few features, so that some get through.
+            // Enable only a few features, so that some superblocks parse.
             bytes[21..24].fill(0);
             bytes[20] &= 1;
             bytes[93..96].fill(0);

@@ -1,4 +1,4 @@
-//! The walk over a fake device and a fake GETFSMAP.
+//! Tests of the walk over a fake device and a fake GETFSMAP.
 
 use super::format::tests::Made;
 use super::*;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 const BLOCK: u64 = 4096;
 const GROUP_BLOCKS: u64 = 32768;
-/// The last group is shorter than the others.
+/// The last group is shorter than the others by this many blocks.
 const LACKING_BLOCKS: u64 = 5000;
 
 fn size(free: &[u64]) -> u64 {
@@ -15,11 +15,11 @@ fn size(free: &[u64]) -> u64 {
 }
 
 struct Fake {
-    /// Free blocks by group, all of them together but for the first, which stands alone.
+    /// Free blocks by group: one single free block, the rest in one extent.
     free: Vec<u64>,
     lists_extents: bool,
     open: bool,
-    /// Lists of extents that were asked for, and after how many a stop is asked for.
+    /// Number of extent lists requested, and the number after which a stop is requested.
     asked: u64,
     stop_after: u64,
 }
@@ -37,7 +37,7 @@ impl Fake {
         .bytes()
     }
 
-    /// Free extents of a group, in blocks.
+    /// Returns the free extents of a group, in blocks.
     fn extents(&self, group: u64) -> Vec<(u64, u64)> {
         let start = group * GROUP_BLOCKS;
         match self.free[usize::try_from(group).unwrap()] {
@@ -70,7 +70,7 @@ impl Ext4Source for Fake {
             return Ok(self.superblock());
         }
         assert_eq!((offset_bytes % BLOCK, len_bytes), (0, 4096));
-        // The descriptors begin in block 1, 64 a block.
+        // The descriptors begin in block 1, 64 per block.
         let first = (offset_bytes / BLOCK - 1) * 64;
         let mut block = vec![0; len_bytes];
         for (index, descriptor) in block.chunks_mut(64).enumerate() {
@@ -124,7 +124,7 @@ fn budget(free_blocks: u64, free_extents: u64) -> StepBudget {
     }
 }
 
-/// Group numbers of each step: first and behind the last.
+/// Collects the group numbers of each step: first, and one past the last.
 fn steps(walk: &mut Ext4<Fake>, budget: StepBudget) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     while let Some(step) = walk.next_step(budget).unwrap() {
@@ -154,7 +154,7 @@ fn groups_are_joined_within_the_budget() {
         steps(&mut walk(&free, true, 0), budget(1000, 100)),
         [(0, 7)]
     );
-    // Two extents a group.
+    // Two extents per group.
     assert_eq!(
         steps(&mut walk(&free, true, 0), budget(1000, 4)),
         [(0, 4), (4, 7)]
@@ -163,7 +163,7 @@ fn groups_are_joined_within_the_budget() {
 }
 
 #[test]
-fn a_group_larger_than_the_budget_is_said_to_be_one() {
+fn group_larger_than_the_budget_is_marked_unsplittable() {
     let mut walk = walk(&[500, 3], true, 0);
     let survey = walk.survey(budget(100, 100)).unwrap();
     assert_eq!((survey.steps, survey.unsplittable.len()), (2, 1));
@@ -179,7 +179,7 @@ fn a_group_larger_than_the_budget_is_said_to_be_one() {
 }
 
 #[test]
-fn kernels_without_getfsmap_tell_bytes_only() {
+fn kernels_without_getfsmap_report_bytes_only() {
     let mut walk = walk(&[5, 6], false, 0);
     let survey = walk.survey(budget(100, 1)).unwrap();
     assert_eq!(survey.free_extents, None);
@@ -207,9 +207,10 @@ fn a_stop_ends_the_survey_and_the_search_for_a_step() {
 }
 
 proptest! {
-    /// From any cursor and under any budgets: no gap, no overlap, every free byte above.
+    /// From any cursor and with any budgets: no gap, no overlap, and every free byte above the
+    /// cursor is covered.
     #[test]
-    fn steps_tile_what_is_above_the_cursor(
+    fn steps_tile_the_space_above_the_cursor(
         free in proptest::collection::vec(prop_oneof![Just(0u64), 1u64..2000], 1..150),
         budgets in proptest::collection::vec((1u64..3000, 1u64..20), 1..10),
         from_group in 0u64..150,

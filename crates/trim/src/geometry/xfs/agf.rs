@@ -1,7 +1,7 @@
-//! The header of an allocation group's free space (`struct xfs_agf`, `fs/xfs/libxfs/xfs_format.h`,
+//! Free space header of an allocation group (`struct xfs_agf`, `fs/xfs/libxfs/xfs_format.h`,
 //! big-endian), for kernels that do not list extents.
 
-/// Bytes of it that are read.
+/// Number of bytes read of it.
 pub const AGF_BYTES: usize = 64;
 
 const MAGIC: &[u8] = b"XAGF";
@@ -9,19 +9,19 @@ const MAGIC: &[u8] = b"XAGF";
 /// Free space of an allocation group, in filesystem blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Agf {
-    /// Which group.
+    /// Group number.
     pub number: u32,
-    /// Its size.
+    /// Size of the group.
     pub blocks: u32,
-    /// Free.
+    /// Free blocks.
     pub free_blocks: u32,
-    /// The longest free extent.
+    /// Length of the longest free extent.
     pub longest_blocks: u32,
 }
 
 impl Agf {
-    /// Reads the second sector of an allocation group; `None` where that is none, or contradicts
-    /// itself.
+    /// Parses the second sector of an allocation group; `None` if it is not an AGF or its fields
+    /// contradict each other.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let be32 = |at: usize| {
             let bytes = bytes.get(at..at + 4)?;
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_lie_where_the_header_has_them() {
+    fn fields_are_at_their_header_offsets() {
         let agf = Agf::parse(&made(1000, 600, 40)).unwrap();
         assert_eq!(
             (agf.number, agf.blocks, agf.free_blocks, agf.longest_blocks),

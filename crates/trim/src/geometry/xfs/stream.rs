@@ -1,4 +1,4 @@
-//! Free extents of one allocation group, in ascending order, a buffer at a time.
+//! Free extents of one allocation group in ascending order, one buffer at a time.
 
 use super::source::XfsSource;
 use crate::geometry::walk::GeometryError;
@@ -7,7 +7,7 @@ use crate::range::StepBudget;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Free space, in bytes of the data device.
+/// A free extent, in bytes of the data device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) start: u64,
@@ -20,10 +20,10 @@ impl Extent {
     }
 }
 
-/// Which part of the device an allocation group is.
+/// Location of an allocation group on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Group {
-    /// `dev_t` in GETFSMAP's form.
+    /// `dev_t` in GETFSMAP's encoding.
     pub(super) device: u32,
     pub(super) start: u64,
     pub(super) end: u64,
@@ -31,7 +31,7 @@ pub(super) struct Group {
     pub(super) is_last: bool,
 }
 
-/// The stream.
+/// A stream of the free extents of one group.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) group: Group,
@@ -39,7 +39,7 @@ pub(super) struct Stream {
     pub(super) listed_at: Duration,
     low: Option<FsMap>,
     buffer: VecDeque<Extent>,
-    /// Nothing below is listed; extents that begin below are cut here.
+    /// Everything below has been listed; extents that begin below are clipped here.
     listed_end: u64,
 }
 
@@ -55,7 +55,7 @@ impl Stream {
         }
     }
 
-    /// The next extent, which stays where it is.
+    /// Returns the next extent without consuming it.
     pub(super) fn peek(
         &mut self,
         source: &mut impl XfsSource,
@@ -74,9 +74,9 @@ impl Stream {
     }
 
     fn fill(&mut self, source: &mut impl XfsSource, low: FsMap) -> Result<(), GeometryError> {
-        // The group's end is not used as the upper bound: with the reverse-mapping btree, kernels
-        // before 6.12 leave out free space before it. The block behind it, the header of the next
-        // group, closes the gap.
+        // Do not use the group's end as the upper bound: with the reverse-mapping btree, kernels
+        // before 6.12 omit free space before it. Including the block after it, the header of the
+        // next group, closes the gap.
         let high = if self.group.is_last {
             FsMap::upper(self.group.device, u64::MAX)
         } else {
@@ -96,7 +96,7 @@ impl Stream {
             }
             let start = record.physical.max(self.listed_end);
             let mut end = record.physical.saturating_add(record.length);
-            // See above: for the last group those kernels leave out its last block.
+            // For the same reason those kernels omit the last block of the last group.
             if self.group.is_last && end == self.group.end - self.group.block_bytes {
                 end = self.group.end;
             }
@@ -129,8 +129,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Takes neighbouring extents while the budget allows it; at least one. Those shorter than
-    /// `shortest` are counted and passed over: the kernel never discards them.
+    /// Takes neighbouring extents while the budget allows it; at least one. Extents shorter than
+    /// `shortest` are counted and skipped: the kernel never discards them.
     pub(super) fn gather(
         &mut self,
         source: &mut impl XfsSource,
@@ -162,7 +162,7 @@ impl Stream {
     }
 }
 
-/// Extents that are never discarded.
+/// Extents that are too short to be discarded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Short {
     pub(super) extents: u64,

@@ -1,4 +1,4 @@
-//! The walk over a fake XFS: extents in memory, and the FITRIM of either kind of kernel.
+//! Tests of the walk over a fake XFS: extents in memory, and the FITRIM of either kind of kernel.
 
 use super::*;
 use crate::ioctl::{FSMAP_FLAG_SPECIAL_OWNER, FSMAP_OWNER_FREE, FSMAP_RECORDS};
@@ -9,17 +9,17 @@ use std::rc::Rc;
 const BLOCK: u64 = 4096;
 const DEVICE: u32 = 0x803;
 
-/// Free space, ascending, never adjacent inside a group.
+/// Free space, ascending, never adjacent within a group.
 #[derive(Default)]
 struct Disk {
     free: RefCell<Vec<Extent>>,
     now: Cell<Duration>,
     opened: Cell<u32>,
-    /// As kernels up to 6.4 do: extents that begin below the low key are left out.
+    /// Omit extents that begin below the low key, as kernels up to 6.4 do.
     hides_straddling: Cell<bool>,
     no_fsmap: Cell<bool>,
     calls: Cell<u64>,
-    /// After so many calls a stop is asked for.
+    /// Number of calls after which a stop is requested.
     stop_after: Cell<Option<u64>>,
 }
 
@@ -142,7 +142,7 @@ fn budget(free_blocks: u64, free_extents: u64) -> StepBudget {
     }
 }
 
-/// What FITRIM discards, by the rules in the head of this module.
+/// Returns what FITRIM discards, according to the rules in the docs of the parent module.
 fn fitrim(free: &[Extent], range: ByteRange, clips: bool) -> Vec<Extent> {
     let last = range.end_bytes() - 1;
     let overlapping = free
@@ -165,7 +165,7 @@ fn sum(extents: &[Extent]) -> u64 {
 }
 
 #[test]
-fn neighbours_are_taken_together_and_large_ones_split() {
+fn neighbours_are_merged_and_large_extents_split() {
     let disk = disk(&[
         blocks(10, 12),
         blocks(20, 24),
@@ -197,7 +197,7 @@ fn neighbours_are_taken_together_and_large_ones_split() {
 }
 
 #[test]
-fn the_count_of_extents_bounds_a_step() {
+fn extent_count_limits_a_step() {
     let extents: Vec<Extent> = (0..10).map(|n| blocks(n * 2 + 1, n * 2 + 2)).collect();
     let disk = disk(&extents);
     let mut walk = walk(&disk, shape(1, 100), OLD, 0);
@@ -211,9 +211,9 @@ fn the_count_of_extents_bounds_a_step() {
 }
 
 #[test]
-fn an_old_kernel_is_asked_for_a_part_first_and_believed() {
+fn old_kernel_is_probed_with_one_part() {
     let free = [blocks(10, 60), blocks(70, 75)];
-    // Takes it whole: nothing of the extent is asked for again.
+    // The kernel discards the extent whole, so nothing of it is trimmed again.
     let whole = disk(&free);
     let mut old = walk(&whole, shape(1, 100), OLD, 0);
     let step = old.next_step(budget(10, 10)).unwrap().unwrap();
@@ -225,7 +225,7 @@ fn an_old_kernel_is_asked_for_a_part_first_and_believed() {
     let step = old.next_step(budget(10, 10)).unwrap().unwrap();
     assert_eq!(step.range, range(70 * BLOCK, 75 * BLOCK));
 
-    // Clips after all, as distributions' kernels may: the rest is split.
+    // The kernel clips after all, as distribution kernels may: the rest is split.
     let backported = disk(&free);
     let mut old = walk(&backported, shape(1, 100), OLD, 0);
     old.next_step(budget(10, 10)).unwrap().unwrap();
@@ -237,7 +237,7 @@ fn an_old_kernel_is_asked_for_a_part_first_and_believed() {
         (None, Some(10 * BLOCK))
     );
 
-    // Nothing was to be seen: the rest as a whole, once.
+    // No discards observed: trim the rest as a whole, once.
     for nothing in [None, Some(0)] {
         let silent = disk(&free);
         let mut old = walk(&silent, shape(1, 100), OLD, 0);
@@ -250,13 +250,13 @@ fn an_old_kernel_is_asked_for_a_part_first_and_believed() {
 }
 
 #[test]
-fn a_new_kernel_that_does_not_clip_shows_itself_twice_before_it_is_believed() {
+fn non_clipping_new_kernel_needs_two_observations() {
     let disk = disk(&[blocks(10, 60), blocks(62, 98)]);
     let mut new = walk(&disk, shape(1, 100), NEW, 0);
     let step = new.next_step(budget(10, 10)).unwrap().unwrap();
     assert_eq!(step.unsplittable, None);
     new.observed(Some(50 * BLOCK));
-    // It may have been others' discards: the extent goes on in parts.
+    // The discards may have come from others, so the extent continues in parts.
     let step = new.next_step(budget(10, 10)).unwrap().unwrap();
     assert_eq!(step.range, range(20 * BLOCK, 30 * BLOCK));
     new.observed(Some(50 * BLOCK));
@@ -272,11 +272,11 @@ fn a_new_kernel_that_does_not_clip_shows_itself_twice_before_it_is_believed() {
 }
 
 #[test]
-fn discards_of_others_do_not_make_a_new_kernel_an_old_one() {
+fn other_discards_do_not_mark_a_new_kernel_as_non_clipping() {
     let disk = disk(&[blocks(10, 98)]);
     let mut new = walk(&disk, shape(1, 100), NEW, 0);
     let mut next = 10;
-    // Once what was looked for, once far too much, once nothing besides, and so on.
+    // In turn: the whole extent, far too much, only the part, and so on.
     for discarded in [88, 10, 88, 500, 88, 10, 88, 0] {
         let step = new.next_step(budget(10, 10)).unwrap().unwrap();
         assert_eq!(step.range.start_bytes, next * BLOCK);
@@ -292,7 +292,7 @@ fn discards_of_others_do_not_make_a_new_kernel_an_old_one() {
 }
 
 #[test]
-fn where_nothing_is_measured_only_the_first_extent_is_discarded_twice() {
+fn without_measurements_only_the_first_extent_is_discarded_twice() {
     let disk = disk(&[blocks(10, 60), blocks(62, 98)]);
     let mut old = walk(&disk, shape(1, 100), OLD, 0);
     let mut ranges = Vec::new();
@@ -314,13 +314,13 @@ fn free_space_is_listed_again_after_a_pause() {
     disk.now.set(LISTED_VALID);
     let step = walk.next_step(budget(5, 10)).unwrap().unwrap();
     assert!(disk.calls.get() > calls);
-    // From a block behind the last extent, so that it is not taken again.
+    // From one block after the last extent, so that it is not discarded again.
     assert_eq!(step.range, range(13 * BLOCK, 52 * BLOCK));
     assert_eq!(step.free_extents, Some(2));
 }
 
 #[test]
-fn short_extents_are_counted_apart() {
+fn short_extents_are_counted_separately() {
     let disk = disk(&[
         blocks(10, 11),
         blocks(20, 24),
@@ -343,7 +343,7 @@ fn short_extents_are_counted_apart() {
 }
 
 #[test]
-fn without_getfsmap_whole_groups_with_their_free_bytes() {
+fn without_getfsmap_steps_are_whole_groups_with_free_bytes() {
     let disk = disk(&[]);
     disk.no_fsmap.set(true);
     let mut walk = walk(&disk, shape(3, 1000), KernelRelease::new(3, 10), 0);
@@ -365,7 +365,7 @@ fn without_getfsmap_whole_groups_with_their_free_bytes() {
 
 #[test]
 fn a_stop_ends_the_survey_and_the_search_for_a_step() {
-    // Extents that are passed over, in one group: many questions for no step at all.
+    // Many short extents in one group: many queries without producing a step.
     let extents: Vec<Extent> = (0..5000).map(|n| blocks(2 * n + 1, 2 * n + 2)).collect();
     let disk = disk(&extents);
     let mut shape = shape(1, 20_000);
@@ -386,7 +386,7 @@ fn a_stop_ends_the_survey_and_the_search_for_a_step() {
 }
 
 #[test]
-fn real_time_space_lies_behind_the_data_device() {
+fn real_time_space_follows_the_data_device() {
     let disk = disk(&[]);
     let mut shape = shape(1, 100);
     shape.real_time = 25 * BLOCK;
@@ -404,7 +404,7 @@ fn real_time_space_lies_behind_the_data_device() {
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn invalid_structures_are_refused() {
     for wrong in [
         Shape {
             block: 0,
@@ -435,7 +435,7 @@ fn nonsense_is_refused() {
 const GROUPS: u64 = 3;
 const GROUP_BLOCKS: u64 = 3000;
 
-/// Free extents, with at least one block in use between two of a group, and headers in use.
+/// Free extents with at least one block in use between two of a group, and with headers in use.
 fn any_free() -> impl Strategy<Value = Vec<Extent>> {
     let pieces = proptest::collection::vec((1u64..40, 1u64..60), 0..200);
     (pieces, any::<bool>()).prop_map(|(pieces, to_the_end)| {
@@ -465,10 +465,11 @@ fn any_free() -> impl Strategy<Value = Vec<Extent>> {
 }
 
 proptest! {
-    /// On either kind of kernel: every free byte is discarded, on one that takes extents whole
-    /// each once; no range leaves its group; ranges ascend; resuming anywhere loses nothing.
+    /// On either kind of kernel, every free byte is discarded (exactly once if extents are
+    /// discarded whole), no range leaves its group, ranges ascend, and resuming anywhere loses
+    /// nothing.
     #[test]
-    fn everything_is_discarded(
+    fn every_free_byte_is_discarded(
         free in any_free(),
         clips in any::<bool>(),
         hides in any::<bool>(),
@@ -476,7 +477,7 @@ proptest! {
         budgets in proptest::collection::vec((1u64..120, 1u64..12, 0u64..30, any::<bool>()), 1..20),
     ) {
         let disk = disk(&free);
-        // No kernel that clips hides.
+        // No kernel that clips omits extents.
         let hides = hides && !clips;
         disk.hides_straddling.set(hides);
         let shape = shape(GROUPS, GROUP_BLOCKS);
@@ -500,8 +501,8 @@ proptest! {
                 prop_assert!(step.unsplittable.is_some() || sum(&now) <= budget.free_bytes.max(BLOCK));
             }
             let counted = u64::try_from(now.len()).unwrap();
-            // Where the range meets what an earlier one covered, a kernel that takes extents whole
-            // may take the last one again.
+            // Where a range touches what an earlier one covered, a kernel that discards extents
+            // whole may discard the last one again.
             let again = u64::from(!clips);
             prop_assert!(counted <= extents + again);
             walk.observed(Some(sum(&now)));
@@ -529,7 +530,7 @@ proptest! {
         }
     }
 
-    /// Hostile records do not make the walk panic, run in circles or leave the data device.
+    /// Hostile records do not make the walk panic, loop forever or leave the data device.
     #[test]
     fn hostile_records(
         records in proptest::collection::vec((any::<u32>(), any::<u64>(), any::<u64>(), any::<bool>()), 0..20),

@@ -1,4 +1,4 @@
-//! What was discarded beyond the steps, and what was not.
+//! Accounts for late discards and for space that was not discarded.
 
 use super::state::Engine;
 use crate::account::Discarded;
@@ -6,17 +6,18 @@ use crate::counters::Sample;
 use crate::pass::model::Event;
 
 impl Engine<'_> {
-    /// Discards of a step that had not settled, which came after the wait for it.
+    /// Adds the discards of an unsettled step that completed after the wait for it.
     pub(super) fn count_late(&mut self, now: &Sample) {
         if let Some(then) = self.unsettled.take() {
             self.now.discarded.add(&Discarded::between(&then, now));
         }
     }
 
-    /// XFS passes over free space: what is busy in the log, what is shorter than a discard, and,
-    /// on older kernels (6.1 among them), all but the first of the longest free extents of a group
-    /// that are equally long (`xfs_trim_extents` begins there and walks down by size). The other
-    /// filesystems remember what was trimmed before, and discard less for that reason.
+    /// Warns about free space that XFS skipped: extents busy in the log, extents shorter than a
+    /// discard, and, on older kernels (6.1 among them), all but the first of the longest free
+    /// extents of a group that are equally long (`xfs_trim_extents` begins there and walks down by
+    /// size). The other filesystems remember what was trimmed before, and discard less for that
+    /// reason.
     pub(super) fn warn_of_undiscarded_space(&mut self) {
         if self.parts.target.identity.fs_type != "xfs" || !self.measurable {
             return;

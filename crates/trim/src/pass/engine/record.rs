@@ -1,11 +1,11 @@
-//! How far a pass has come: for people, and for the checkpoint.
+//! Records the progress of a pass, for display and for the checkpoint.
 
 use super::state::{Engine, Judged, Recent, ratio};
 use crate::pass::model::{Ended, Progressed};
 use crate::state::{CHECKPOINT_SCHEMA, Checkpoint, Phase, boot_id};
 use std::time::Duration;
 
-/// Rates are means over this long.
+/// Rates are averaged over this time.
 const RATE_OVER: Duration = Duration::from_mins(1);
 
 impl Engine<'_> {
@@ -35,7 +35,7 @@ impl Engine<'_> {
             .earlier
             .visited_bytes
             .saturating_add(self.now.visited_bytes);
-        // Of the whole filesystem, in a later session as well.
+        // Covers the whole filesystem, even in a later session.
         let free_bytes = self.survey.as_ref().map_or(0, |survey| survey.free_bytes);
         let left = (visiting > 0.0).then(|| {
             let bytes = free_bytes.saturating_sub(visited_bytes);
@@ -106,8 +106,8 @@ impl Engine<'_> {
             .map_err(|error| format!("the checkpoint could not be written: {error}"))
     }
 
-    /// Leaves the checkpoint that suits the end.
-    pub(super) fn leave(&mut self, ended: Ended) -> Ended {
+    /// Leaves the checkpoint that suits the way the pass ended.
+    pub(super) fn finish_checkpoint(&mut self, ended: Ended) -> Ended {
         let key = self.parts.target.identity.key();
         let stopped = match &ended {
             // What was swallowed has to be trimmed again once the stack is fixed.
@@ -123,7 +123,7 @@ impl Engine<'_> {
             Ended::Stopped { reason } | Ended::Failed { reason, .. } => reason.clone(),
             Ended::Signal(number) => format!("signal {number}"),
         };
-        // Nothing was done yet: the checkpoint of an earlier session stands as it is.
+        // Nothing was done yet: keep the checkpoint of an earlier session as it is.
         if self.now.steps == 0 && self.saved_at.is_none() {
             return ended;
         }

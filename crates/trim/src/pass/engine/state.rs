@@ -1,12 +1,13 @@
-//! A pass under way, and what its parts share: the controller's ears, pauses, being asked to stop.
+//! State of a running pass, and what its parts share: feeding the controller, pauses, stop
+//! requests.
 
-use super::believed::Believed;
+use super::trusted_counters::TrustedCounters;
 use crate::account::Discarded;
 use crate::counters::{CounterError, Sample};
 use crate::geometry::{GeometryError, Survey};
 use crate::pace::{Controller, QuietLevel};
 use crate::pass::model::{
-    DEADLINE_PASSED, Ended, Options, Parts, Progress, Progressed, asked_to_end,
+    DEADLINE_PASSED, Ended, Options, Parts, Progress, Progressed, requested_end,
 };
 use crate::range::Cursor;
 use crate::settle::Settler;
@@ -14,39 +15,39 @@ use jiff::Timestamp;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// How long a pause lasts at most without a look at the probes and the stop flag.
+/// Longest time in a pause without checking the probes and the stop flag.
 pub(super) const SLICE: Duration = Duration::from_millis(100);
-/// How often counters are looked at while nothing else happens.
+/// How often counters are sampled while nothing else happens.
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 
-/// A pass under way.
+/// A running pass.
 pub(super) struct Engine<'a> {
     pub(super) parts: Parts<'a>,
     pub(super) options: &'a Options,
     pub(super) progress: &'a mut dyn Progress,
     pub(super) began: Duration,
     pub(super) started_at: Timestamp,
-    /// From earlier sessions.
+    /// Progress of earlier sessions.
     pub(super) earlier: Progressed,
-    /// Of this session.
+    /// Progress of this session.
     pub(super) now: Progressed,
     pub(super) survey: Option<Survey>,
     pub(super) quiet: Vec<(String, QuietLevel)>,
     pub(super) quiet_in_flight: u64,
     pub(super) longest_step: Duration,
-    /// The last look at a step that had not settled: what is discarded after it belongs to it.
+    /// The last sample of a step that had not settled: later discards belong to that step.
     pub(super) unsettled: Option<Sample>,
     pub(super) saved_at: Option<Duration>,
     pub(super) sampled_at: Duration,
-    /// Where the last finished step ended: one that was interrupted is made again.
+    /// Where the last finished step ended: an interrupted step is repeated.
     pub(super) cursor: Cursor,
     /// The last steps, for rates.
     pub(super) recent: VecDeque<Recent>,
     pub(super) settler: Settler,
     pub(super) measurable: bool,
-    /// Drives whose counters stand still.
-    pub(super) silent: BTreeSet<String>,
-    /// The longest stall that was announced: each is told once, not each step.
+    /// Drives whose counters do not change.
+    pub(super) uncounted: BTreeSet<String>,
+    /// The longest stall announced so far: each is announced once, not for every step.
     pub(super) announced: Duration,
 }
 
@@ -57,7 +58,7 @@ pub(super) struct Recent {
     pub(super) discarded_bytes: Option<u64>,
 }
 
-/// What the controller was not given a quiet level for is not judged.
+/// The controller with the probes it judges. Probes without a quiet level are not judged.
 pub(super) struct Judged {
     pub(super) controller: Controller,
     /// Index of each probe in the controller.
@@ -100,24 +101,28 @@ impl<'a> Engine<'a> {
             recent: VecDeque::new(),
             settler: Settler::new(),
             measurable: false,
-            silent: BTreeSet::new(),
+            uncounted: BTreeSet::new(),
             announced: Duration::ZERO,
         }
     }
 
     pub(super) fn sample(&mut self) -> Result<Sample, Ended> {
-        let mut sample = self.parts.watch.sample().map_err(|error| gone(&error))?;
-        Believed::strip(&self.silent, &mut sample);
+        let mut sample = self
+            .parts
+            .watch
+            .sample()
+            .map_err(|error| counter_failure(&error))?;
+        TrustedCounters::strip(&self.uncounted, &mut sample);
         self.sampled_at = self.parts.clock.elapsed();
         Ok(sample)
     }
 
     pub(super) fn stop_requested(&self) -> Option<Ended> {
         let key = self.parts.target.identity.key();
-        asked_to_end(&self.parts.stop, self.parts.state, &key)
+        requested_end(&self.parts.stop, self.parts.state, &key)
     }
 
-    /// Whether somebody wants an end, and time is left.
+    /// Fails if a stop was requested or the deadline has passed.
     pub(super) fn check(&self) -> Result<(), Ended> {
         if let Some(ended) = self.stop_requested() {
             return Err(ended);
@@ -131,10 +136,10 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Probes and counters to the controller.
-    pub(super) fn look(&mut self, judged: &mut Judged) -> Result<(), Ended> {
+    /// Feeds probes and counters to the controller.
+    pub(super) fn feed_controller(&mut self, judged: &mut Judged) -> Result<(), Ended> {
         self.check()?;
-        self.hear(judged);
+        self.feed_readings(judged);
         let now = self.parts.clock.elapsed();
         if now.saturating_sub(self.sampled_at) >= SAMPLE_EVERY {
             let sample = self.sample()?;
@@ -143,7 +148,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    pub(super) fn hear(&mut self, judged: &mut Judged) {
+    pub(super) fn feed_readings(&mut self, judged: &mut Judged) {
         for (probe, index) in self.parts.probes.iter_mut().zip(&judged.indices) {
             let readings = probe.drain();
             if let Some(index) = index {
@@ -167,11 +172,11 @@ impl<'a> Engine<'a> {
                 return Ok(());
             }
             self.parts.clock.sleep(left.min(SLICE));
-            self.look(judged)?;
+            self.feed_controller(judged)?;
         }
     }
 
-    pub(super) fn unwalked(&self, error: &GeometryError) -> Ended {
+    pub(super) fn geometry_failure(&self, error: &GeometryError) -> Ended {
         match error {
             GeometryError::Stopped => self.stop_requested().unwrap_or(Ended::Signal(0)),
             _ => Ended::Failed {
@@ -182,7 +187,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-pub(super) fn gone(error: &CounterError) -> Ended {
+pub(super) fn counter_failure(error: &CounterError) -> Ended {
     Ended::Failed {
         reason: error.to_string(),
         resumable: true,

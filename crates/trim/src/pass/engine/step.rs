@@ -1,18 +1,18 @@
-//! One step: whether it may be made, the call of FITRIM, the wait for the drives.
+//! One step: whether it may be made, the FITRIM call, and the wait for the drives.
 
-use super::believed::Believed;
-use super::state::{Engine, Judged, Recent, SLICE, gone, ratio};
+use super::state::{Engine, Judged, Recent, SLICE, counter_failure, ratio};
+use super::trusted_counters::TrustedCounters;
 use crate::account::{self, Discarded};
 use crate::child::TrimError;
 use crate::pace::{Controller, StepOutcome};
-use crate::pass::model::{ASSUMED_BYTES_PER_S, Ended, Event, STALL_UNASKED};
+use crate::pass::model::{ASSUMED_BYTES_PER_S, Ended, Event, STALL_MAX_DEFAULT};
 use crate::range::Step;
 use crate::settle::Expect;
 use crate::state::Phase;
 use std::io;
 use std::time::Duration;
 
-/// How often a checkpoint is written at most: an fsync is I/O too.
+/// Minimum time between checkpoints: an fsync is I/O too.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
 
 impl Engine<'_> {
@@ -33,7 +33,7 @@ impl Engine<'_> {
         let allowed = self
             .options
             .accept_stall
-            .unwrap_or(STALL_UNASKED)
+            .unwrap_or(STALL_MAX_DEFAULT)
             .max(settings.stall);
         if predicted > settings.stall && predicted > self.announced.mul_f64(1.5) {
             self.announced = predicted;
@@ -63,7 +63,7 @@ impl Engine<'_> {
         })
     }
 
-    /// One call of FITRIM, and the wait for the drives.
+    /// Calls FITRIM once and waits for the drives.
     pub(super) fn step(&mut self, step: &Step, judged: &mut Judged) -> Result<(), Ended> {
         let before = self.sample()?;
         self.count_late(&before);
@@ -72,7 +72,7 @@ impl Engine<'_> {
         let trimmed = self.parts.trimmer.trim(step.range, minlen_bytes);
         let trimmed = match trimmed {
             Ok(trimmed) => trimmed,
-            Err(error) => return Err(self.untrimmed(&error)),
+            Err(error) => return Err(self.trim_failure(&error)),
         };
         let expect = Expect {
             top: self.parts.layers.top(),
@@ -84,16 +84,16 @@ impl Engine<'_> {
         let settled = self
             .settler
             .settle(
-                &mut Believed {
+                &mut TrustedCounters {
                     watch: self.parts.watch.as_mut(),
-                    silent: &self.silent,
+                    uncounted: &self.uncounted,
                 },
                 self.parts.clock,
                 &self.parts.stop,
                 &before,
                 &expect,
             )
-            .map_err(|error| gone(&error))?;
+            .map_err(|error| counter_failure(&error))?;
         let locked = trimmed.took + settled.took;
         self.longest_step = self.longest_step.max(locked);
         if settled.timed_out && self.parts.stop.requested().is_none() {
@@ -115,7 +115,7 @@ impl Engine<'_> {
             timed_out: settled.timed_out,
         });
         judged.controller.sample(&settled.last);
-        self.hear(judged);
+        self.feed_readings(judged);
         self.now
             .discarded
             .add(&Discarded::between(&before, &settled.last));
@@ -149,12 +149,12 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn untrimmed(&self, error: &TrimError) -> Ended {
+    fn trim_failure(&self, error: &TrimError) -> Ended {
         match error {
             TrimError::Stopped => self.stop_requested().unwrap_or(Ended::Signal(0)),
             TrimError::Died(_) => {
                 // `systemctl stop` sends its signal to child and parent at once, and the child may
-                // be the first to show it.
+                // react first.
                 self.parts.clock.sleep(SLICE);
                 self.stop_requested().unwrap_or_else(|| Ended::Failed {
                     reason: error.to_string(),
@@ -163,7 +163,7 @@ impl Engine<'_> {
             }
             TrimError::Kernel(kernel) => Ended::Failed {
                 reason: error.to_string(),
-                // Not supported, not permitted, no such call: trying again changes nothing.
+                // Not supported, not permitted, no such call: retrying changes nothing.
                 resumable: !matches!(
                     kernel.kind(),
                     io::ErrorKind::Unsupported

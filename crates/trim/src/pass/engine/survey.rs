@@ -1,7 +1,8 @@
-//! Before the first step: the survey, the quiet level, and whose counters can be believed.
+//! Preparations before the first step: the survey, the quiet level, and which counters can be
+//! trusted.
 
-use super::believed::{self, Believed};
 use super::state::{Engine, Judged, SLICE};
+use super::trusted_counters::{self, TrustedCounters};
 use crate::counters::Sample;
 use crate::pace::Controller;
 use crate::pass::model::{Ended, Event};
@@ -10,7 +11,7 @@ use crate::range::StepBudget;
 use crate::state::Phase;
 use std::time::Duration;
 
-/// What steps grow to on a drive that does not mind; for the survey's count of steps only.
+/// Typical budget on a drive that is not disturbed; only used to estimate the number of steps.
 const USUAL_BUDGET: StepBudget = StepBudget {
     free_bytes: 256 << 20,
     free_extents: 1024,
@@ -23,7 +24,7 @@ impl Engine<'_> {
         self.progress.event(&Event::Measuring {
             takes: self.options.quiet,
         });
-        let (samples, readings) = self.listen(self.options.quiet, first)?;
+        let (samples, readings) = self.collect_samples(self.options.quiet, first)?;
         self.find_devices_without_counters(&samples, readings.first().map_or(&[], Vec::as_slice));
         self.quiet_in_flight = samples
             .iter()
@@ -37,7 +38,7 @@ impl Engine<'_> {
                 indices.push(Some(self.quiet.len()));
                 self.quiet.push((label, level));
             } else if indices.is_empty() {
-                // The first is the drives' own: what it cannot tell, nobody can.
+                // The first is the drive probe; without its quiet level nothing can be judged.
                 return Err(Ended::Stopped {
                     reason: format!(
                         "{label}: too few were answered within {} to say what is usual: the \
@@ -55,7 +56,7 @@ impl Engine<'_> {
         let controller =
             Controller::new(self.options.settings.clone(), self.quiet.clone(), &samples);
         let surveyed = self.parts.walk.survey(USUAL_BUDGET);
-        let survey = surveyed.map_err(|error| self.unwalked(&error))?;
+        let survey = surveyed.map_err(|error| self.geometry_failure(&error))?;
         self.progress.event(&Event::Begins {
             survey: survey.clone(),
             quiet: self.quiet.clone(),
@@ -71,21 +72,22 @@ impl Engine<'_> {
         Ok(judged)
     }
 
-    /// Finds out whose counters can be believed.
+    /// Determines which devices' counters cannot be trusted.
     fn find_devices_without_counters(&mut self, samples: &[Sample], probe: &[Reading]) {
         let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
             return;
         };
-        self.silent = believed::silent(first, last, &self.parts.layers.leaves(), probe);
+        self.uncounted =
+            trusted_counters::find_uncounted(first, last, &self.parts.layers.leaves(), probe);
         let mut last = last.clone();
-        Believed::strip(&self.silent, &mut last);
+        TrustedCounters::strip(&self.uncounted, &mut last);
         let top = self.parts.layers.top();
         self.measurable = top
             .iter()
             .filter_map(|name| last.devices.get(name))
             .any(|device| device.discarded_bytes.is_some());
-        if !self.silent.is_empty() {
-            let names: Vec<&str> = self.silent.iter().map(String::as_str).collect();
+        if !self.uncounted.is_empty() {
+            let names: Vec<&str> = self.uncounted.iter().map(String::as_str).collect();
             self.progress.event(&Event::Warning(format!(
                 "{} answers reads and counts none (queue/iostats is 0, or NVMe multipath before \
                  Linux 6.2): what is discarded there cannot be measured",
@@ -94,8 +96,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Listens for a while; returns the samples, and the readings of each probe.
-    fn listen(
+    /// Collects samples, and the readings of each probe, for a while.
+    fn collect_samples(
         &mut self,
         long: Duration,
         first: Sample,
@@ -111,10 +113,10 @@ impl Engine<'_> {
             self.parts.clock.sleep(left.min(SLICE));
             self.check()?;
             samples.push(self.sample()?);
-            for (probe, heard) in self.parts.probes.iter_mut().zip(&mut readings) {
-                // One that still waits comes again.
-                heard.retain(|reading| !reading.pending);
-                heard.extend(probe.drain());
+            for (probe, readings_of_probe) in self.parts.probes.iter_mut().zip(&mut readings) {
+                // Pending readings will be returned again.
+                readings_of_probe.retain(|reading| !reading.pending);
+                readings_of_probe.extend(probe.drain());
             }
         }
         Ok((samples, readings))

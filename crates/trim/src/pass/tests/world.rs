@@ -1,9 +1,9 @@
-//! A made-up filesystem and drive, in made-up time, and a pass over them.
+//! A simulated filesystem and drive in simulated time, and passes over them.
 
 use crate::account::{LayerName, Layers};
 use crate::child::{TrimError, Trimmed, Trimmer};
 use crate::clock::Clock;
-use crate::counters::{CounterError, DeviceCounters, Sample, Watch};
+use crate::counters::{CounterError, CounterSource, DeviceCounters, Sample};
 use crate::geometry::{GeometryError, Survey, Walk};
 use crate::pace::Settings;
 use crate::pass::*;
@@ -22,24 +22,24 @@ use std::time::Duration;
 
 pub(super) const UNIT: u64 = 4 << 20;
 
-/// What everything below looks at.
+/// Shared state of all the fakes.
 #[allow(clippy::struct_excessive_bools)] // switches of a test
 pub(super) struct World {
     pub(super) now: Cell<Duration>,
-    /// How far the wall clock is off.
+    /// Offset of the wall clock.
     pub(super) wall_off_s: Cell<i64>,
     pub(super) devices: RefCell<BTreeMap<String, DeviceCounters>>,
-    /// Whether discards get as far as the drive.
+    /// Whether discards reach the drive.
     pub(super) passes: bool,
     pub(super) counts_discards: bool,
-    /// Of each range, so much is not discarded.
-    pub(super) passed_over_eighths: u64,
+    /// Eighths of each range that are not discarded.
+    pub(super) skipped_eighths: u64,
     /// Whether the drive counts anything at all (`queue/iostats`).
     pub(super) counts_reads: bool,
     /// Whether the drive answers its probe.
     pub(super) answers: bool,
-    pub(super) tended: Cell<u32>,
-    /// Bytes trimmed, in the order of the calls.
+    pub(super) housekeeping_runs: Cell<u32>,
+    /// Ranges trimmed, in the order of the calls.
     pub(super) calls: RefCell<Vec<ByteRange>>,
     pub(super) stop: Stop,
     pub(super) gone: Cell<bool>,
@@ -56,10 +56,10 @@ impl World {
             devices: RefCell::new(devices),
             passes: true,
             counts_discards: true,
-            passed_over_eighths: 0,
+            skipped_eighths: 0,
             counts_reads: true,
             answers: true,
-            tended: Cell::new(0),
+            housekeeping_runs: Cell::new(0),
             calls: RefCell::default(),
             stop: Stop::default(),
             gone: Cell::new(false),
@@ -80,14 +80,15 @@ impl Clock for WorldClock {
     }
 
     fn sleep(&self, duration: Duration) {
-        // A sleep of nothing would never end.
+        // A zero-length sleep would never end.
         let passed = duration.max(Duration::from_micros(1));
         self.0.now.set(self.0.now.get() + passed);
     }
 }
 
-/// /proc/diskstats in the form of CentOS 7's kernel 3.10: 14 columns, with discards among the writes
-/// (`part_stat_add(cpu, part, sectors[rw], ...)`, block/blk-core.c, knows two directions only).
+/// /proc/diskstats in the format of CentOS 7's kernel 3.10: 14 columns, with discards counted as
+/// writes (`part_stat_add(cpu, part, sectors[rw], ...)`, block/blk-core.c, knows two directions
+/// only).
 fn diskstats_of_3_10(nvme_discarded_bytes: u64, dm_discarded_bytes: u64) -> String {
     let nvme = 598_220_416 + nvme_discarded_bytes / 512;
     let dm = 598_219_008 + dm_discarded_bytes / 512;
@@ -100,9 +101,9 @@ fn diskstats_of_3_10(nvme_discarded_bytes: u64, dm_discarded_bytes: u64) -> Stri
     )
 }
 
-struct WorldWatch(Rc<World>);
+struct WorldCounters(Rc<World>);
 
-impl Watch for WorldWatch {
+impl CounterSource for WorldCounters {
     fn sample(&mut self) -> Result<Sample, CounterError> {
         if self.0.gone.get() {
             return Err(CounterError::Gone {
@@ -157,15 +158,15 @@ impl Probe for WorldProbe {
     }
 }
 
-/// `units` pieces of free space of 4 MiB, one beside the other.
+/// `units` adjacent pieces of free space of 4 MiB.
 struct WorldWalk {
     units: u64,
     next: u64,
     unsplittable: bool,
     rock_units: u64,
-    /// Hands the same step out for ever.
+    /// Whether to return the same step forever.
     stuck: bool,
-    /// A stop that comes in the middle of the survey.
+    /// A stop that is requested in the middle of the survey.
     stopped: Option<(Stop, StopRequest)>,
 }
 
@@ -240,13 +241,13 @@ impl Trimmer for WorldTrimmer {
             return Err(error);
         }
         self.world.calls.borrow_mut().push(range);
-        // 4 GiB/s, and 100 us a call.
+        // 4 GiB/s, and 100 us per call.
         let took = Duration::from_micros(100) + Duration::from_nanos(range.len_bytes / 4);
         self.world.now.set(self.world.now.get() + took);
         for (name, device) in self.world.devices.borrow_mut().iter_mut() {
             if name == "dm-0" || self.world.passes {
                 let taken_bytes =
-                    range.len_bytes - range.len_bytes / 8 * self.world.passed_over_eighths;
+                    range.len_bytes - range.len_bytes / 8 * self.world.skipped_eighths;
                 let bytes = device.discarded_bytes.unwrap_or(0) + taken_bytes;
                 device.discarded_bytes = Some(bytes);
                 device.discards = Some(device.discards.unwrap_or(0) + 1);
@@ -268,15 +269,15 @@ impl Gate for AlwaysOpen {
 }
 
 #[derive(Default)]
-struct Heard(Vec<Event>);
+struct RecordedEvents(Vec<Event>);
 
-impl Progress for Heard {
+impl Progress for RecordedEvents {
     fn event(&mut self, event: &Event) {
         self.0.push(event.clone());
     }
 }
 
-/// A pass of a test; its fields are changed before it runs.
+/// A test pass; tests change its fields before running it.
 pub(super) struct Trial {
     pub(super) world: Rc<World>,
     pub(super) state: State,
@@ -284,7 +285,7 @@ pub(super) struct Trial {
     pub(super) unsplittable: bool,
     pub(super) rock_units: u64,
     pub(super) stuck: bool,
-    /// Asks for a stop in the middle of the survey.
+    /// Requests a stop in the middle of the survey.
     pub(super) stop_in_survey: Option<StopRequest>,
     pub(super) options: Options,
     pub(super) gate: Box<dyn Gate>,
@@ -355,7 +356,7 @@ impl Trial {
                 .into(),
         };
         let clock = WorldClock(Rc::clone(&self.world));
-        let mut heard = Heard::default();
+        let mut recorded = RecordedEvents::default();
         let outcome = run(
             Parts {
                 target: &self.target,
@@ -376,7 +377,7 @@ impl Trial {
                     world: Rc::clone(&self.world),
                     trouble: std::mem::replace(&mut self.trouble, Box::new(|_, _| None)),
                 }),
-                watch: Box::new(WorldWatch(Rc::clone(&self.world))),
+                watch: Box::new(WorldCounters(Rc::clone(&self.world))),
                 probes: vec![Box::new(WorldProbe {
                     world: Rc::clone(&self.world),
                     asked: self.world.now.get(),
@@ -386,17 +387,19 @@ impl Trial {
                 stop: self.world.stop.clone(),
                 gate: std::mem::replace(&mut self.gate, Box::new(AlwaysOpen)),
                 run_housekeeping: Box::new(|| {
-                    self.world.tended.set(self.world.tended.get() + 1);
+                    self.world
+                        .housekeeping_runs
+                        .set(self.world.housekeeping_runs.get() + 1);
                     Ok(())
                 }),
             },
             &self.options,
-            &mut heard,
+            &mut recorded,
         );
-        (outcome, heard.0)
+        (outcome, recorded.0)
     }
 
-    /// Every piece of free space, in order and each once.
+    /// Asserts that every piece of free space was trimmed once and in order.
     pub(super) fn assert_all_trimmed_once(&self) {
         let mut next = 0;
         for range in self.world.calls.borrow().iter() {

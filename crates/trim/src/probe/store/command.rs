@@ -1,20 +1,20 @@
-//! A program that is run again and again. Its exit code is the answer.
+//! A program that is run repeatedly as a probe. Its exit code is the answer.
 
 use super::Ask;
 use linux::child::KillSwitch;
-use linux::run::{Complaints, Limits, Stuck};
+use linux::run::{IfStuck, KeepStderr, Limits};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-/// The longest line of a program's complaints that is shown, in characters.
+/// Maximum number of characters shown of a program's error output.
 const LINE_CHARS_MAX: usize = 200;
 
-/// A program, run directly in a process group of its own.
+/// A program, run directly in its own process group.
 pub struct CommandProbe {
     words: Vec<String>,
-    /// Variables that it does not get.
+    /// Environment variables that are removed.
     secrets: &'static [&'static str],
     time_limit: Duration,
     switch: KillSwitch,
@@ -23,28 +23,28 @@ pub struct CommandProbe {
 /// Why a program cannot be used as a probe.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// Its words are none.
+    /// The command line cannot be split into words.
     #[error("{reason}")]
     Unreadable {
         /// Why.
         reason: &'static str,
     },
-    /// It failed at once.
+    /// The program failed when it was tried.
     #[error("{label}: {reason}")]
     Failed {
         /// The program.
         label: String,
-        /// How it ended, with its last words.
+        /// Exit status and last output.
         reason: String,
     },
 }
 
 impl CommandProbe {
-    /// Splits the words as a shell would, and runs the program once. It does not get the variables
-    /// named by `secrets`.
+    /// Splits the command line as a shell would, and runs the program once. The variables named by
+    /// `secrets` are removed from its environment.
     ///
     /// # Errors
-    /// Where the words are none, or the program fails.
+    /// If the command line is invalid, or the program fails.
     pub fn open(
         text: &str,
         time_limit: Duration,
@@ -64,7 +64,7 @@ impl CommandProbe {
             time_limit,
             switch: KillSwitch::default(),
         };
-        match probe.run(Complaints::Last) {
+        match probe.run(KeepStderr::Last) {
             Ok(()) => Ok(probe),
             Err(reason) => Err(CommandError::Failed {
                 label: probe.label(),
@@ -73,7 +73,7 @@ impl CommandProbe {
         }
     }
 
-    /// The program's name: its arguments may hold secrets.
+    /// Returns the program's name only, because its arguments may contain secrets.
     pub fn label(&self) -> String {
         let program = &self.words[0];
         let name = Path::new(program).file_name().map_or_else(
@@ -84,24 +84,24 @@ impl CommandProbe {
         format!("{}{dots}", one_line(name.as_bytes()))
     }
 
-    /// With the environment of the operator, whose program it is.
+    /// Builds the command, which runs with the operator's environment.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]);
-        // They are this process's; a program that needs some is given its own.
+        // These belong to this process; a program that needs credentials is given its own.
         for name in self.secrets {
             command.env_remove(name);
         }
         command
     }
 
-    fn run(&self, complaints: Complaints) -> Result<(), String> {
+    fn run(&self, keep_stderr: KeepStderr) -> Result<(), String> {
         let limits = Limits {
             deadline: self.time_limit,
-            answer_bytes_max: None,
-            complaints,
-            // Else there would be one more of them for each time limit.
-            stuck: Stuck::WaitedFor,
+            stdout_bytes_max: None,
+            keep_stderr,
+            // Otherwise stuck processes would pile up, one per time limit.
+            if_stuck: IfStuck::Wait,
         };
         let ended = linux::run::run_under(&mut self.command(), &limits, &self.switch)
             .map_err(|error| error.to_string())?;
@@ -110,7 +110,7 @@ impl CommandProbe {
         }
         let status = how_it_ended(ended.status);
         let last_line = ended
-            .complaints
+            .stderr
             .split(|byte| *byte == b'\n')
             .rfind(|line| !line.trim_ascii().is_empty())
             .map(one_line);
@@ -123,7 +123,7 @@ impl CommandProbe {
 
 impl Ask for CommandProbe {
     fn ask(&self) -> Result<(), String> {
-        self.run(Complaints::Discarded)
+        self.run(KeepStderr::Nothing)
     }
 
     fn abort(&self) {
@@ -145,7 +145,7 @@ fn how_it_ended(status: ExitStatus) -> String {
     }
 }
 
-/// A foreign text for people: one line, cut, without what terminals obey.
+/// Formats untrusted output for display: one truncated line, with control characters escaped.
 fn one_line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let line: String = text.trim().chars().take(LINE_CHARS_MAX).collect();
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_gets_no_secrets_of_the_environment() {
+    fn secrets_are_removed_from_the_environment() {
         let secrets = &["TRIMTAB_PASSWORD", "TRIMTAB_API_KEY"];
         let probe = CommandProbe::open("true", Duration::from_secs(30), secrets).unwrap();
         let command = probe.command();

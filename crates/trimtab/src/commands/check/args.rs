@@ -2,6 +2,7 @@
 
 use crate::answer::OutputArgs;
 use crate::arguments::{ClusterArgs, SourceArgs};
+use crate::values;
 use clap::{Args, ValueEnum};
 use facts::Severity;
 use std::path::PathBuf;
@@ -38,6 +39,8 @@ pub struct Check {
         long,
         value_name = "IDS",
         value_delimiter = ',',
+        value_parser = values::RuleId,
+        hide_possible_values = true,
         env = "TRIMTAB_SELECT"
     )]
     pub select: Vec<String>,
@@ -47,6 +50,8 @@ pub struct Check {
         long,
         value_name = "IDS",
         value_delimiter = ',',
+        value_parser = values::RuleId,
+        hide_possible_values = true,
         env = "TRIMTAB_IGNORE"
     )]
     pub ignore: Vec<String>,

@@ -7,7 +7,7 @@ use crate::output;
 use ::cluster::Answers;
 use host::Recording;
 use host::bundle::{self, Anonymiser, Info};
-use linux::atomic_file::{self, Access, Existing};
+use linux::atomic_file::{self, Access, IfExists};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -61,9 +61,9 @@ pub fn run(
         output::print_bytes(&bytes)?;
     } else {
         let existing = if arguments.force {
-            Existing::Replaced
+            IfExists::Replace
         } else {
-            Existing::Kept
+            IfExists::Keep
         };
         atomic_file::write(&arguments.output, existing, Access::Owner, |out| {
             bundle::write(&recording, &info, out)

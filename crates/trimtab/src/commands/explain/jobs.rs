@@ -15,7 +15,7 @@ use host::logs;
 use host::parse::crontab_jobs::{self, CRONTAB_BYTES_MAX, name_by_program};
 use host::source::static_host_name;
 use jiff::tz::TimeZone;
-use schedule::CronSense;
+use schedule::CronFlavor;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
@@ -33,7 +33,7 @@ pub struct Found {
     /// The zone of their clock, where it is known.
     pub zone: Option<TimeZone>,
     /// How their cron takes changes of the clock.
-    pub cron: CronSense,
+    pub cron: CronFlavor,
     /// The name of their host, where it is known.
     pub host_name: Option<String>,
     /// The same, where this one was read.
@@ -90,7 +90,7 @@ pub fn find(named: &str) -> Result<Found, CommandError> {
             jobs: Vec::new(),
             from: None,
             zone: None,
-            cron: CronSense::Vixie,
+            cron: CronFlavor::Vixie,
             host_name: None,
             this_host: None,
             mounts: Vec::new(),
@@ -133,7 +133,7 @@ fn of_host(
             .iter()
             .any(|word| skipped.what.contains(word))
     };
-    let (cron, why) = CronSense::of_host(&host);
+    let (cron, why) = CronFlavor::of_host(&host);
     tracing::debug!("{why}");
     let mut jobs = host.jobs.unwrap_or_default();
     jobs.retain(Job::is_active);
@@ -225,7 +225,7 @@ fn of_crontab(path: &Path) -> Result<Found, CommandError> {
         })?,
         from: Some(format!("crontab {name}")),
         zone: None,
-        cron: CronSense::Vixie,
+        cron: CronFlavor::Vixie,
         host_name: None,
         this_host: None,
         mounts: Vec::new(),

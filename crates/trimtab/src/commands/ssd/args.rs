@@ -6,7 +6,7 @@ use crate::values as plain;
 use clap::{Args, Subcommand, ValueEnum};
 use flash::calibrate::HostWrites;
 use flash::ftl::{Collection, PowerOn};
-use flash::setup::{Mix, TrimWhen};
+use flash::setup::{Mix, TrimSchedule};
 use flash::workload::rhythm::Rhythm;
 use std::path::PathBuf;
 
@@ -91,7 +91,7 @@ pub struct Run {
         value_name = "WHEN",
         help_heading = "Drive below a filesystem, over days"
     )]
-    pub trim: Option<TrimWhen>,
+    pub trim: Option<TrimSchedule>,
 
     /// Share of requests that trim a random page; the others write one (uniform only)
     #[arg(long, value_name = "SHARE", value_parser = values::trim_share, allow_hyphen_values = true, help_heading = "Bare drive, in pages")]
@@ -256,8 +256,8 @@ pub struct DriveArgs {
     #[arg(long, value_name = "SIZE", value_parser = values::page_bytes)]
     pub page_bytes: Option<u32>,
 
-    /// Blocks that moved pages are written to [default: apart; shared on a bare drive, as in the
-    /// papers]
+    /// Blocks that moved pages are written to [default: apart; in a simulation of a bare drive shared,
+    /// as in the papers]
     #[arg(long, value_enum, value_name = "WHERE")]
     pub moved: Option<Moved>,
 
@@ -347,7 +347,7 @@ pub struct Sweep {
         help_heading = "Grid",
         conflicts_with = "logical_pages"
     )]
-    pub trim: Vec<TrimWhen>,
+    pub trim: Vec<TrimSchedule>,
 
     /// Shares of requests that trim (bare drive only) [default: 0]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::trim_share, allow_hyphen_values = true, help_heading = "Grid")]

@@ -82,10 +82,10 @@ pub fn drive(
 pub fn refused(error: BareError) -> CommandError {
     let usage = |message: String| CommandError::new(Kind::Usage, message);
     match error {
-        BareError::NothingHot(_) => {
+        BareError::NoHotPages(_) => {
             usage(format!("--{error}")).hint("add --workload hot-cold:20/80")
         }
-        BareError::TrimsBeside(pattern) => usage(format!(
+        BareError::TrimsWithPattern(pattern) => usage(format!(
             "--trim-share goes with uniform writes only, found --workload {pattern}"
         ))
         .hint("leave --workload out")

@@ -8,7 +8,7 @@ use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use flash::ftl::Collection;
 use flash::scenario::{DriveSpec, Scenario, ScenarioError};
-use flash::setup::{Mix, Setup, TrimWhen, usual_pages_per_block, usual_warm_up_days};
+use flash::setup::{Mix, Setup, TrimSchedule, usual_pages_per_block, usual_warm_up_days};
 use flash::workload::rhythm::Rhythm;
 
 /// Live data where nothing says how much.
@@ -45,7 +45,7 @@ pub struct Axes {
     /// Live data.
     pub fill: Option<f64>,
     /// Trims.
-    pub trim: Option<TrimWhen>,
+    pub trim: Option<TrimSchedule>,
 }
 
 impl Plan {
@@ -78,7 +78,7 @@ impl Plan {
         let when = axes
             .trim
             .or(found.and_then(|found| found.when))
-            .unwrap_or(TrimWhen::WEEKLY);
+            .unwrap_or(TrimSchedule::WEEKLY);
         let mix = match (
             &scene.workload,
             found.and_then(|found| found.workload.clone()),

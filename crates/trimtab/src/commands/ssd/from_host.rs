@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::error::{CommandError, Kind};
 use facts::{Evidence, Skipped};
 use flash::scenario::{Schedule, Trims};
-use flash::setup::{Mix, TrimWhen};
+use flash::setup::{Mix, TrimSchedule};
 use rules::{DriveLoad, NoMount, TrimTimes, loaded_mount};
 
 pub use rules::LoadFact as Fact;
@@ -20,7 +20,7 @@ pub struct Found {
     /// The drives and their load.
     pub load: DriveLoad,
     /// When it is trimmed.
-    pub when: Option<TrimWhen>,
+    pub when: Option<TrimSchedule>,
     /// What its store does.
     pub workload: Option<Mix>,
 }
@@ -92,20 +92,20 @@ fn no_mount(wanted: Option<&str>, none: &NoMount) -> CommandError {
 }
 
 /// When a mount is trimmed, as the scenario counts.
-fn when(times: TrimTimes, loses_discards: bool) -> TrimWhen {
+fn when(times: TrimTimes, loses_discards: bool) -> TrimSchedule {
     let when = match times {
-        TrimTimes::Never => return TrimWhen::NEVER,
-        TrimTimes::Online => TrimWhen::ONLINE,
+        TrimTimes::Never => return TrimSchedule::NEVER,
+        TrimTimes::Online => TrimSchedule::ONLINE,
         TrimTimes::Periodic {
             every_days,
             first_day,
             hour,
-        } => TrimWhen {
+        } => TrimSchedule {
             trims: Trims::Periodic(Schedule {
                 first_day,
                 ..Schedule::every(every_days, hour)
             }),
-            ..TrimWhen::WEEKLY
+            ..TrimSchedule::WEEKLY
         },
     };
     if loses_discards {

@@ -332,7 +332,7 @@ fn replay(
         for path in &arguments.traces {
             let mut reader = open(arguments, path, &read)?;
             while !replay
-                .some(&mut reader, device, RECORDS)
+                .replay_records(&mut reader, device, RECORDS)
                 .map_err(|error| bad(path, &error))?
             {
                 meter.tell(0, read.get(), total.max(1));

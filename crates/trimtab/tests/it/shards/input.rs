@@ -13,10 +13,10 @@ fn what_is_missing_is_told() {
     let state = file(directory.path(), "state.json", &state());
     let warnings = document(&["reroute", "--state", &state], 0)["warnings"].to_string();
     for part in [
-        "taken for 7.4.0",
+        "assuming 7.4.0",
         "roles of 3 nodes",
-        "Disks were not told",
-        "Sizes of shards were not told",
+        "Disk usage is unknown",
+        "Shard sizes are unknown",
     ] {
         assert!(warnings.contains(part), "{part:?} is not in {warnings}");
     }

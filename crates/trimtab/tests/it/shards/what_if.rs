@@ -40,7 +40,7 @@ fn what_if_tells_what_a_dead_node_costs() {
     let text = stdout(&shards(&words));
     fits(&text);
     for part in [
-        "- node node-b is taken away",
+        "- node node-b removed",
         "1 replica is promoted to primary",
         "3 replicas recover from their primaries (27.9 GiB)",
         "then the cluster is at rest",

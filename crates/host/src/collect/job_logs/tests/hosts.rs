@@ -1,14 +1,14 @@
-//! Logs with the lines of several hosts, and rotations that stand twice.
+//! Logs with the lines of several hosts, and duplicate rotations.
 
 use super::*;
 
-/// A line of some host.
+/// A line of the given host.
 fn line_of(day: u32, host: &str) -> String {
     line(day).replace(" h CRON", &format!(" {host} CRON"))
 }
 
 #[test]
-fn lines_of_other_hosts_are_no_runs_of_this_one() {
+fn lines_of_other_hosts_are_ignored() {
     let central = || {
         Fake::new()
             .file(
@@ -49,7 +49,8 @@ fn lines_of_other_hosts_are_no_runs_of_this_one() {
         .collect();
     assert_eq!(told, ["var/log/cron: all of its lines are of other hosts"]);
     assert!(skipped[0].needs.is_some());
-    // Where all of them are others', the journal is asked, and it is told that it has nothing.
+    // If all lines are from other hosts, the journal is queried, and the report says that it is
+    // empty.
     let mut of_db9 = found(
         Fake::new()
             .file(
@@ -66,7 +67,7 @@ fn lines_of_other_hosts_are_no_runs_of_this_one() {
     let told: Vec<&str> = skipped.iter().map(|one| one.what.as_str()).collect();
     assert_eq!(told, ["var/log/syslog", "systemd's journal"]);
     assert!(skipped[1].why.ends_with("runs are computed"), "{skipped:?}");
-    // Where nobody knows its name, none of them is taken for it.
+    // If the host's name is unknown, none of the lines is attributed to it.
     let (logs, skipped) = read(central());
     assert!(logs.is_empty(), "{logs:?}");
     let why = "lines of 3 hosts at a time (db1.example.org, web1, web2), and which of them has the \
@@ -84,7 +85,7 @@ fn lines_of_other_hosts_are_no_runs_of_this_one() {
 }
 
 #[test]
-fn a_rotation_that_stands_twice_counts_once() {
+fn a_duplicate_rotation_counts_once() {
     let twice = |name: &'static str, written: i64, bytes: &[u8]| {
         let (logs, skipped) = read(
             Fake::new()
@@ -95,7 +96,7 @@ fn a_rotation_that_stands_twice_counts_once() {
         assert!(skipped.is_empty(), "{skipped:?}");
         logs
     };
-    // The second of November alone, and all that the current file has.
+    // Only the run of November 2, and everything in the current file.
     assert_eq!(
         twice("syslog.1.gz", 16, PACKED),
         ["var/log/syslog 02-19 4 of 3"]
@@ -105,12 +106,12 @@ fn a_rotation_that_stands_twice_counts_once() {
         twice("syslog-20261120", 20, copy.as_bytes()),
         ["var/log/syslog 02-19 4 of 3"]
     );
-    // One that no rotation makes is not read.
+    // A file name that logrotate does not produce is ignored.
     assert_eq!(
         twice("syslog.old", 20, copy.as_bytes()),
         ["var/log/syslog 02-19 4 of 2"]
     );
-    // Beside it, what one file has twice is two.
+    // In contrast, duplicate lines within one file count twice.
     let (logs, _) = read(Fake::new().file("syslog", 20, line(18) + &line(18)).file(
         "syslog.1",
         19,

@@ -9,7 +9,7 @@ fn read_all(source: &MemorySource) -> (Vec<BlockDevice>, Vec<Skipped>) {
     (devices, skipped)
 }
 
-/// What every disk has.
+/// Adds the attributes that every disk has.
 fn disk(source: MemorySource, name: &str, number: &str, sectors: u64) -> MemorySource {
     let path = format!("sys/block/{name}");
     source
@@ -257,7 +257,7 @@ fn a_multipath_namespace_is_listed_once() {
 }
 
 #[test]
-fn paths_of_namespaces_are_told_from_namespaces() {
+fn paths_of_namespaces_are_distinguished_from_namespaces() {
     assert_eq!(head_of_nvme_path("nvme0n1"), None);
     assert_eq!(head_of_nvme_path("nvme10c2n3").as_deref(), Some("nvme10n3"));
     assert_eq!(head_of_nvme_path("nvmec0n1"), None);
@@ -265,7 +265,7 @@ fn paths_of_namespaces_are_told_from_namespaces() {
 }
 
 #[test]
-fn old_kernels_count_no_discards() {
+fn old_kernels_do_not_count_discards() {
     let old = parse_counters("248 0 4649 99 207 4 403195 3141 0 632 3320").unwrap();
     assert_eq!(old.written_bytes, 403_195 * 512);
     assert_eq!((old.discards, old.discarded_bytes), (None, None));
@@ -274,7 +274,7 @@ fn old_kernels_count_no_discards() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said() {
+fn unreadable_attributes_are_reported() {
     let (devices, skipped) = read_all(&MemorySource::default());
     assert_eq!(devices, []);
     assert_eq!(skipped[0].what, "block devices");

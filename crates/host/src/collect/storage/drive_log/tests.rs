@@ -1,13 +1,13 @@
 use super::*;
 use crate::source::MemorySource;
 
-/// smartctl 7.3 of an NVMe drive, as its source writes it, shortened.
+/// Output of smartctl 7.3 for an NVMe drive, according to its source code, shortened.
 const SMARTCTL_NVME: &str = r#"{"json_format_version":[1,0],"smartctl":{"version":[7,3],"argv":["smartctl","-x"],"exit_status":0},"device":{"name":"/dev/nvme0n1","type":"nvme"},"model_name":"MODEL-X","serial_number":"S3RI4L","logical_block_size":512,"nvme_smart_health_information_log":{"critical_warning":0,"data_units_read":5,"data_units_written":2000000,"host_writes":7}}"#;
-/// smartctl 7.3 of a SATA drive.
+/// Output of smartctl 7.3 for a SATA drive.
 const SMARTCTL_ATA: &str = r#"{"smartctl":{"exit_status":4},"serial_number":"S3RI4L","wwn":{"naa":5,"oui":41077,"id":123456789},"logical_block_size":512,"ata_smart_attributes":{"revision":16,"table":[{"id":9,"name":"Power_On_Hours","raw":{"value":1000,"string":"1000"}},{"id":246,"name":"Total_LBAs_Written","raw":{"value":1953125,"string":"1953125"}},{"id":247,"name":"Host_Program_Page_Count","raw":{"value":200,"string":"200"}},{"id":248,"name":"FTL_Program_Page_Count","raw":{"value":100,"string":"100"}}]},"ata_device_statistics":{"pages":[{"number":1,"name":"General Statistics","revision":1,"table":[{"offset":8,"name":"Lifetime Power-On Resets","size":4,"value":31},{"offset":24,"name":"Logical Sectors Written","size":6,"value":3906250,"flags":{"valid":true}}]}]}}"#;
 const OCP_1: &str = r#"{"Physical media units written":{"hi":0,"lo":1500},"Physical media units read":{"hi":0,"lo":9}}"#;
 
-/// An NVMe drive, a SATA drive behind libata, a disk of magnets, a virtio disk.
+/// An NVMe drive, a SATA drive behind libata, a hard disk, a virtio disk.
 fn machine() -> MemorySource {
     let mut source = MemorySource::new();
     for (name, number, rotational, vendor) in [
@@ -41,7 +41,7 @@ fn asked(source: &MemorySource) -> (Host, Vec<String>) {
 }
 
 #[test]
-fn each_drive_of_flash_is_asked_by_its_tools() {
+fn each_flash_drive_is_queried_with_its_tools() {
     let source = machine()
         .answer("smartctl_nvme0n1", Ok(SMARTCTL_NVME))
         .answer("nvme_ocp_smart_add_log_nvme0n1", Ok(OCP_1))
@@ -70,7 +70,7 @@ fn each_drive_of_flash_is_asked_by_its_tools() {
 }
 
 #[test]
-fn nothing_is_asked_unless_it_is_wanted() {
+fn nothing_is_queried_unless_requested() {
     let source = machine().answer("smartctl_sda", Ok(SMARTCTL_ATA));
     let reader = Reader::new(&source);
     let options = crate::Options::default();
@@ -80,7 +80,7 @@ fn nothing_is_asked_unless_it_is_wanted() {
 }
 
 #[test]
-fn nvme_cli_says_what_hosts_wrote_where_smartctl_does_not() {
+fn nvme_cli_provides_host_bytes_if_smartctl_does_not() {
     let source = machine()
         .answer("nvme_smart_log_nvme0n1", Ok(r#"{"data_units_written":1}"#))
         .answer(
@@ -99,8 +99,8 @@ fn nvme_cli_says_what_hosts_wrote_where_smartctl_does_not() {
 }
 
 #[test]
-fn without_tools_or_rights_it_is_said_what_is_needed() {
-    // The running host: what is not found is not installed.
+fn missing_tools_or_permissions_are_reported() {
+    // The running host: a program that is not found is not installed.
     let (host, _) = asked(&machine().whole());
     let skipped = &host.drive_writes[0].skipped;
     assert_eq!(skipped.len(), 2, "{skipped:?}");
@@ -120,7 +120,7 @@ fn without_tools_or_rights_it_is_said_what_is_needed() {
 }
 
 #[test]
-fn drives_that_hang_do_not_make_others_wait() {
+fn hanging_drives_do_not_delay_the_others() {
     let mut source = MemorySource::new();
     for index in 0..9 {
         let block = format!("sys/block/sd{}", char::from(b'a' + index));

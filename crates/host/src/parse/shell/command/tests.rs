@@ -59,7 +59,7 @@ fn the_program_behind_wrappers_is_found() {
 }
 
 #[test]
-fn idle_io_is_told_apart() {
+fn idle_io_is_detected() {
     let idle = |line: &str| run_in(line, &mut Scope::default()).1;
     assert!(idle("ionice -c3 fstrim /"));
     assert!(idle("ionice -c 3 fstrim /"));
@@ -89,14 +89,14 @@ fn only_paths_become_variables() {
 }
 
 #[test]
-fn an_assignment_before_a_program_does_not_stay() {
+fn an_assignment_before_a_program_does_not_persist() {
     let mut scope = Scope::default();
     run_in("TOOL=/sbin/fstrim something", &mut scope);
     assert_eq!(run_in("$TOOL -a", &mut scope).0, None);
 }
 
 #[test]
-fn arguments_that_may_hold_a_secret_are_not_facts() {
+fn arguments_that_may_be_secret_are_not_facts() {
     assert_eq!(
         run("apt -o Proxy=http://user:pw@host/ update").as_deref(),
         Some("apt -o … update")

@@ -25,7 +25,7 @@ fn draw_segment(segment: &Segment) -> String {
 }
 
 #[test]
-fn quoting_is_undone() {
+fn quoting_is_removed() {
     assert_eq!(
         texts(r#"a 'b c' "d $E" f\ g ${H}i # no"#),
         ["a", "b c", "d ${E}", "f g", "${H}i"]
@@ -35,7 +35,7 @@ fn quoting_is_undone() {
 }
 
 #[test]
-fn operators_separate_and_descriptors_belong_to_their_redirection() {
+fn operators_separate_words_and_redirections_include_descriptors() {
     assert_eq!(
         texts("a&&b||c;d|e >/dev/null 2>&1 &"),
         [
@@ -90,7 +90,7 @@ fn here_documents_are_skipped() {
 }
 
 #[test]
-fn what_is_nested_too_deeply_is_not_looked_at() {
+fn deep_nesting_is_ignored() {
     assert_eq!(
         texts(&format!("a {}", "$(b ".repeat(NESTING_MAX + 1))).len(),
         2
@@ -118,7 +118,7 @@ proptest! {
     }
 
     #[test]
-    fn quoting_a_text_gives_it_back(text in "[ -~\n]{1,60}") {
+    fn quoting_round_trips(text in "[ -~\n]{1,60}") {
         let quoted = format!("'{}'", text.replace('\'', "'\\''"));
         prop_assert_eq!(&texts(&quoted), std::slice::from_ref(&text));
         prop_assert_eq!(drawn(&plain(&quoted)), [text]);

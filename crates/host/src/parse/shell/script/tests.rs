@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 const SYSTEMD: &str = "it does nothing where /run/systemd/system exists";
 
-/// Programs with arguments; those held back in brackets.
+/// Programs with arguments; in brackets if they are held back.
 fn shown(found: &[Found]) -> Vec<String> {
     found
         .iter()
@@ -44,7 +44,7 @@ fn debians_crontab_guard() {
     );
     let unknown = scan(Origin::Line("x"), DEBIAN_WEEKLY, &|_, _| None);
     assert_eq!(shown(&unknown), ["run-parts --report /etc/cron.weekly"]);
-    // Ubuntu 16.04 has a subshell instead of the braces.
+    // Ubuntu 16.04 has a subshell instead of braces.
     let old = "test -x /usr/sbin/anacron || ( cd / && run-parts --report /etc/cron.weekly )";
     assert_eq!(
         shown(&scan_with(old, &["/usr/sbin/anacron"])),
@@ -85,7 +85,7 @@ fn an_exit_behind_a_guard_ends_the_script() {
     assert_eq!(held[0].held_back_by.as_deref(), Some(SYSTEMD));
     assert_eq!(held[0].command.source, "s:8");
     assert_eq!(shown(&scan_with(dpkg, &[])), ["dpkg-db-backup"]);
-    // An exit whose condition is not known ends nothing.
+    // An exit under an unknown condition ends nothing.
     assert_eq!(
         shown(&scan_with("[ \"$A\" = b ] && exit 0\nfstrim -a", &[])),
         ["fstrim -a"]
@@ -118,7 +118,7 @@ fn centos_0anacron() {
 }
 
 #[test]
-fn commands_inside_words_count() {
+fn commands_inside_words_are_found() {
     assert_eq!(
         shown(&scan_with(
             "OUT=$(fstrim -v /data)\nsh -c 'nice fstrim -a; mandb'\ntrap 'btrfs scrub cancel /' EXIT",
@@ -185,7 +185,7 @@ fn commands_are_found_in_every_compound_command() {
 }
 
 #[test]
-fn of_a_wrong_script_is_found_what_can_be_made_out() {
+fn malformed_scripts_are_parsed_as_far_as_possible() {
     for (text, expected) in [
         ("fi; a; } ; done b", "a b"),
         ("if a; then b", "a b"),
@@ -197,7 +197,7 @@ fn of_a_wrong_script_is_found_what_can_be_made_out() {
 }
 
 #[test]
-fn what_is_nested_too_deeply_is_not_understood() {
+fn scripts_nested_too_deeply_are_not_parsed() {
     let nested = |times| format!("{}a{}", "( ".repeat(times), " )".repeat(times));
     assert!(tokens(&nested(NESTING_MAX - 1)).is_some());
     assert_eq!(tokens(&nested(NESTING_MAX)), None);
@@ -205,8 +205,8 @@ fn what_is_nested_too_deeply_is_not_understood() {
 }
 
 #[test]
-fn the_condition_of_a_loop_holds_nothing_back() {
-    // It waits for what changes, and `until` runs its body while it is false.
+fn a_loop_condition_holds_nothing_back() {
+    // It waits for a change, and `until` runs its body while the condition is false.
     for text in ["while [ -e /a ]; do b; done", "until [ -e /a ]; do b; done"] {
         assert_eq!(shown(&scan_with(text, &[])), ["b"], "{text}");
         assert_eq!(shown(&scan_with(text, &["/a"])), ["b"], "{text}");
@@ -214,7 +214,7 @@ fn the_condition_of_a_loop_holds_nothing_back() {
 }
 
 #[test]
-fn other_languages_are_searched() {
+fn scripts_in_other_languages_are_searched() {
     let text =
         "#!/usr/bin/env python3\n# rsync is not used\nsubprocess.run(['/sbin/fstrim', '-av'])\n";
     let found = scan_with(text, &[]);

@@ -1,50 +1,51 @@
-//! The first pass: which names, serials and addresses a recording holds.
+//! The first pass: gathers the names, serial numbers and addresses in a recording.
 
 use super::token::{Pattern, tokens};
-use super::words::{NUMBERED, is_common, is_no_serial};
+use super::words::{NUMBERED, is_common, is_placeholder_serial};
 use crate::source::Recording;
 use std::collections::{BTreeSet, HashSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// What was gathered. Sets are sorted, so that the numbering does not depend on the order of finds.
+/// What was gathered. Sets are sorted, so that numbering does not depend on the order of discovery.
 #[derive(Default)]
 pub(super) struct Gathered {
     /// Host names without a domain, in lower case.
     pub(super) hosts: BTreeSet<String>,
-    /// The same as they were written.
+    /// Host names as written.
     pub(super) host_forms: BTreeSet<String>,
-    /// Hosts and their domain, as they were written.
+    /// Hosts and their domains, as written.
     pub(super) full_hosts: BTreeSet<(String, String)>,
-    /// Domains of two labels or more.
+    /// Domains with at least two labels.
     pub(super) domains: BTreeSet<String>,
     pub(super) clusters: BTreeSet<String>,
     pub(super) users: BTreeSet<String>,
-    /// Serial numbers and other names of one piece of hardware.
+    /// Serial numbers and other names of individual hardware.
     pub(super) serials: BTreeSet<String>,
     /// Names below `dev/disk/by-id`, without `-partN`.
     pub(super) disk_ids: BTreeSet<String>,
-    /// Values after `UUID=` that are not of a uuid's form: FAT, NTFS, MBR.
+    /// Values after `UUID=` that do not have the form of a UUID: FAT, NTFS, MBR.
     pub(super) volume_ids: BTreeSet<String>,
     pub(super) uuids: BTreeSet<String>,
     pub(super) lvm_uuids: BTreeSet<String>,
     pub(super) macs: BTreeSet<String>,
     pub(super) ipv4: BTreeSet<Ipv4Addr>,
     pub(super) ipv6: BTreeSet<Ipv6Addr>,
-    /// Names that stay although they were found: those of the host's block devices, and of settings.
+    /// Names that are kept although they were found: those of the host's block devices, and of
+    /// settings.
     pub(super) kept: HashSet<String>,
     /// Words that attributes and settings are composed of (`discard_max_bytes`): a user `max` is
-    /// replaced only where the name stands alone.
+    /// replaced only as a whole token.
     pub(super) composing: HashSet<String>,
-    /// The largest number that a replacement of our form already carries.
+    /// The largest number already used in a name that looks like one of our replacements.
     pub(super) taken: u32,
 }
 
-/// Longer than any name of a host, a drive or a file.
+/// Longer than any host, drive or file name.
 const NAME_BYTES_MAX: usize = 256;
 
-/// Settings that name a cluster; the last part of a key counts.
+/// Settings that contain a cluster name; the last part of a key is compared.
 const CLUSTER_SETTINGS: &[&str] = &["cluster.name", "replSetName", "replSet"];
-/// Settings that name hosts.
+/// Settings that contain host names.
 const HOST_SETTINGS: &[&str] = &[
     "bindIp",
     "bind_host",
@@ -58,7 +59,7 @@ const HOST_SETTINGS: &[&str] = &[
     "publish_host",
     "seed_hosts",
 ];
-/// Attributes whose whole content names one piece of hardware.
+/// Attributes whose whole content identifies individual hardware.
 const SERIAL_FILES: &[&str] = &[
     "board_asset_tag",
     "board_serial",
@@ -75,8 +76,8 @@ const SERIAL_FILES: &[&str] = &[
     "wwid",
     "wwn",
 ];
-/// Beginnings of names below `by-id` that are followed by model and serial. Others (`dm-uuid-`,
-/// `lvm-pv-uuid-`, `md-name-`) hold uuids and names that are found by themselves.
+/// Prefixes of names below `by-id` that are followed by model and serial number. Others
+/// (`dm-uuid-`, `lvm-pv-uuid-`, `md-name-`) contain UUIDs and names that are found separately.
 const DISK_ID_KINDS: &[&str] = &[
     "ata", "google", "ieee1394", "mmc", "nvme", "scsi", "usb", "virtio", "wwn",
 ];
@@ -87,7 +88,7 @@ const CRONTABS: &[&str] = &[
     "var/spool/cron",
 ];
 
-/// Whether the whole content of a file is a serial.
+/// Whether the whole content of a file is a serial number.
 pub(super) fn is_serial_file(path: &str) -> bool {
     path.starts_with("sys/") && SERIAL_FILES.iter().any(|name| last_part(path) == *name)
 }
@@ -97,7 +98,7 @@ pub(super) fn is_host_name_file(path: &str) -> bool {
     matches!(path, "proc/sys/kernel/hostname" | "etc/hostname")
 }
 
-/// Whether four numbers with dots may be an address in a file. In these they are versions.
+/// Whether dotted quads in a file may be addresses. In the files listed here they are versions.
 pub(super) fn may_hold_addresses(path: &str) -> bool {
     const VERSIONS: &[&str] = &[
         "firmware_rev",
@@ -111,7 +112,8 @@ pub(super) fn may_hold_addresses(path: &str) -> bool {
     !VERSIONS.contains(&last_part(path))
 }
 
-/// A name below `by-id` as beginning, serial part, and `-partN`; `None` where it is no drive's.
+/// Splits a name below `by-id` into prefix, serial part, and `-partN`; `None` if it is not a
+/// drive's.
 pub(super) fn split_disk_id(name: &str) -> Option<(&str, &str, &str)> {
     let (kind, _) = name.split_once('-')?;
     if !DISK_ID_KINDS.contains(&kind) {
@@ -126,7 +128,7 @@ pub(super) fn split_disk_id(name: &str) -> Option<(&str, &str, &str)> {
     Some((kind, id, part))
 }
 
-/// The name at the beginning of running text; empty where it is longer than names are.
+/// Returns the name at the start of running text; empty if it is longer than any name.
 pub(super) fn name_at(text: &str) -> &str {
     let mut end = text.len().min(NAME_BYTES_MAX);
     while !text.is_char_boundary(end) {
@@ -155,7 +157,7 @@ fn last_part(path: &str) -> &str {
 }
 
 impl Gathered {
-    /// Everything that a recording holds.
+    /// Gathers everything in a recording.
     pub(super) fn of(recording: &Recording) -> Self {
         let mut found = Self::default();
         let texts = Texts::of(recording);
@@ -218,7 +220,7 @@ impl Gathered {
         }
     }
 
-    /// What stands before `: ` or `=` at the beginning of a line.
+    /// Adds the keys before `: ` or `=` at the start of lines.
     fn add_keys(&mut self, text: &str) {
         for line in text.lines() {
             let key = match (line.split_once(": "), line.split_once('=')) {
@@ -272,7 +274,7 @@ impl Gathered {
             && !name.starts_with(['_', '.'])
     }
 
-    /// A host as written: short or with its domain, with a port or without, or an address.
+    /// Adds a host as written: short or with its domain, with or without a port, or an address.
     fn add_host(&mut self, name: &str) {
         let name = name
             .trim_matches(['"', '\'', '[', ']'])
@@ -305,7 +307,7 @@ impl Gathered {
     }
 
     fn add_domain(&mut self, domain: &str) {
-        // EC2's own, the same for everybody.
+        // EC2's own domain, the same for everybody.
         if domain.contains('.') && domain != "ec2.internal" && self.may_replace(domain) {
             self.domains.insert(domain.to_owned());
         }
@@ -321,18 +323,18 @@ impl Gathered {
     }
 
     fn add_crontab_owner(&mut self, name: &str) {
-        // What stands beside the crontabs.
+        // Other directories next to the crontabs.
         if !matches!(name, "crontabs" | "tabs" | "atjobs" | "atspool" | "lastrun") {
             self.add_user(name);
         }
     }
 
     fn add_serial(&mut self, serial: &str) {
-        if serial.is_empty() || is_no_serial(serial) {
+        if serial.is_empty() || is_placeholder_serial(serial) {
             return;
         }
         self.serials.insert(serial.to_owned());
-        // `t10.ATA     MODEL      SERIAL`: the last word of several.
+        // `t10.ATA     MODEL      SERIAL`: the last word.
         if let Some(last) = serial.split_whitespace().last() {
             self.serials.insert(last.to_owned());
         }
@@ -351,7 +353,7 @@ impl Gathered {
         }
     }
 
-    /// Crontabs with a column for the user: crontab(5).
+    /// Adds the users of crontabs with a user column: crontab(5).
     fn add_crontab(&mut self, text: &str) {
         for line in text.lines() {
             let mut fields = line.split_whitespace();
@@ -376,7 +378,7 @@ impl Gathered {
         }
     }
 
-    /// `User=` and `Group=` of units and of `systemctl show`.
+    /// Adds `User=` and `Group=` of units and of `systemctl show`.
     fn add_units(&mut self, text: &str) {
         for line in text.lines() {
             if let Some((key, value)) = line.split_once('=')
@@ -387,8 +389,8 @@ impl Gathered {
         }
     }
 
-    /// Sources of network mounts, `server:/path`, `a,b:/path` and `//server/share`, wherever they
-    /// stand in a line.
+    /// Adds the servers of network mounts, `server:/path`, `a,b:/path` and `//server/share`,
+    /// anywhere in a line.
     fn add_mount_sources(&mut self, text: &str) {
         for field in text.split_whitespace() {
             if let Some(rest) = field.strip_prefix("//") {
@@ -436,7 +438,7 @@ impl Gathered {
         }
     }
 
-    /// `key: value` and `key = value`.
+    /// Adds settings in the form `key: value` or `key = value`.
     fn add_settings(&mut self, text: &str) {
         for line in text.lines() {
             let pair = line.split_once(": ").or_else(|| line.split_once('='));
@@ -446,7 +448,7 @@ impl Gathered {
         }
     }
 
-    /// `-Ekey=value`, `--key=value`, `--key value`.
+    /// Adds settings in the form `-Ekey=value`, `--key=value`, `--key value`.
     fn add_arguments(&mut self, text: &str) {
         let mut arguments = text.split('\0').peekable();
         while let Some(argument) = arguments.next() {
@@ -468,7 +470,7 @@ impl Gathered {
         }
     }
 
-    /// What is told by the words before it, in any text.
+    /// Adds names that are recognized by the preceding words, in any text.
     fn add_text(&mut self, text: &str) {
         for (at, _) in text.match_indices("home/") {
             if text[..at]
@@ -501,7 +503,7 @@ impl Gathered {
                 let from = if whole { at } else { at + marker.len() };
                 let rest = &text[from..];
                 let name = name_at(rest);
-                // A date, a vendor's number, or a world wide name follows.
+                // Followed by a date, a vendor's number, or a world wide name.
                 if name.bytes().filter(u8::is_ascii_digit).count() >= 4 {
                     self.serials.insert(name.to_owned());
                 }
@@ -523,7 +525,7 @@ impl Gathered {
         self.volume_ids.insert(known.to_owned());
     }
 
-    /// What is told by its form, and hosts by a domain that is known by now.
+    /// Adds identifiers recognized by their form, and hosts of the domains known by now.
     fn add_patterns(&mut self, text: &str, addresses: bool) {
         for token in tokens(text.as_bytes()) {
             if let Some(address) = token.ipv6() {
@@ -571,7 +573,7 @@ impl Gathered {
         }
     }
 
-    /// Remembers numbers of words such as `host7`, which a replacement must not repeat.
+    /// Records the number in a word such as `host7`, so that no replacement reuses it.
     fn note_taken(&mut self, atom: &[u8]) {
         let Ok(atom) = std::str::from_utf8(atom) else {
             return;
@@ -579,18 +581,18 @@ impl Gathered {
         let number = NUMBERED
             .iter()
             .find_map(|word| atom.strip_prefix(word)?.parse::<u32>().ok());
-        // Larger ones are no numbers that we would come to.
+        // Replacements never get to larger numbers.
         if let Some(number) = number.filter(|&number| number < 1_000_000) {
             self.taken = self.taken.max(number);
         }
     }
 }
 
-/// The texts of a recording, those that are not UTF-8 as far as they are.
+/// The texts of a recording; parts that are not UTF-8 are left out.
 struct Texts {
     files: Vec<(String, String)>,
     commands: Vec<(String, String)>,
-    /// Paths, names and links.
+    /// Paths, names and link targets.
     short: Vec<String>,
 }
 

@@ -20,7 +20,7 @@ fn text_of(recording: &Recording, path: &str) -> String {
     String::from_utf8(bytes.clone()).unwrap()
 }
 
-/// One file, anonymised together with others that say who is who.
+/// Anonymizes one file together with others that show what its names are.
 fn anonymised(files: &[(&str, &str)], path: &str) -> String {
     text_of(&anonymise(recording(files), &SALT), path)
 }
@@ -28,7 +28,7 @@ fn anonymised(files: &[(&str, &str)], path: &str) -> String {
 const HOST: (&str, &str) = ("proc/sys/kernel/hostname", "db1.prod.example.com\n");
 
 #[test]
-fn a_host_is_one_name_everywhere() {
+fn a_host_gets_the_same_name_everywhere() {
     let files = [
         HOST,
         (
@@ -55,7 +55,7 @@ fn a_host_is_one_name_everywhere() {
 }
 
 #[test]
-fn a_host_without_a_name_stays_so() {
+fn a_host_without_a_name_stays_nameless() {
     for name in ["(none)\n", "localhost.localdomain\n", "localhost\n", "\n"] {
         let files = [(HOST.0, name)];
         assert_eq!(anonymised(&files, HOST.0), name);
@@ -63,7 +63,7 @@ fn a_host_without_a_name_stays_so() {
 }
 
 #[test]
-fn every_writing_of_a_hyphen_is_found() {
+fn every_form_of_a_hyphen_is_recognized() {
     let path = "proc/self/mountinfo";
     let files = [
         ("proc/sys/kernel/hostname", "es-node-7\n"),
@@ -132,7 +132,7 @@ fn hosts_stand_in_settings_arguments_and_mounts() {
         let files = [(path, text), ("etc/cron.d/x", "# alpha mon1\n")];
         let made = anonymise(recording(&files), &SALT);
         assert!(!text_of(&made, path).contains(gone), "{made:?}");
-        // It is one name in all files.
+        // It is a single name in all files.
         assert!(!text_of(&made, "etc/cron.d/x").contains(gone), "{made:?}");
     }
 }
@@ -171,7 +171,7 @@ fn users_are_found_and_those_of_packages_stay() {
     assert!(crontab.contains("17 * * * * root cd /\n"), "{crontab}");
     let unit = text_of(&made, "etc/systemd/system/dump.service");
     assert!(unit.ends_with("Group=mongodb\n"), "{unit}");
-    // The file, its name in the list and the path in it agree.
+    // The file, its name in the listing and the path in its contents agree.
     let (path, _) = made
         .files
         .iter()
@@ -189,7 +189,7 @@ fn users_are_found_and_those_of_packages_stay() {
 }
 
 #[test]
-fn a_user_with_the_name_of_an_attribute_changes_no_attribute() {
+fn a_user_named_like_an_attribute_leaves_attributes_alone() {
     let files = [
         ("etc/crontab", "0 1 * * * max /x/max\n"),
         ("sys/block/sda/queue/discard_max_bytes", "0\n"),
@@ -205,7 +205,7 @@ fn a_user_with_the_name_of_an_attribute_changes_no_attribute() {
         text_of(&made, "etc/mongod.conf"),
         "\"net.max\": \"user1\"\n"
     );
-    // Words that the files are written in are kept altogether.
+    // Words that are part of the file formats are always kept.
     let files = [("etc/crontab", "0 1 * * * data /srv/data\n")];
     assert_eq!(anonymised(&files, "etc/crontab"), files[0].1);
     let mut devices = recording(&[("etc/crontab", "0 1 * * * sdq /dev/sdq\n")]);
@@ -232,7 +232,7 @@ fn addresses_stay_addresses() {
          10.0.0.1:9200 10.0.0.1-10.0.0.1 ip-10.0.0.1:3260-iscsi\n"
             .to_owned()
             + &{
-                // Two names of one kind: which is first is the salt's choice.
+                // Two names of one kind: which comes first depends on the salt.
                 let made = anonymised(&[(path, fstab)], path);
                 let last = made.lines().last().unwrap().to_owned();
                 let mac = |number: u8| format!("02:00:00:00:00:{number:02x} ");
@@ -247,7 +247,7 @@ fn addresses_stay_addresses() {
 }
 
 #[test]
-fn what_only_looks_like_an_identifier_stays() {
+fn lookalikes_of_identifiers_are_kept() {
     let text = "6.1.0-56-amd64 elasticsearch-7.17.28.1.jar lib_1.2.3.4 v1.2.3.4 1.2.3.4.5 1.2.3.4-5\n\
                 999.1.1.1 01.2.3.4 12:30:45 0000:00:04.0 0:0:0:0 8:16 259:0 ext4 a::b:: aes-xts-plain64\n\
                 00000000-0000-0000-0000-000000000000 00:00:00:00:00:00 ff:ff:ff:ff:ff:ff\n\
@@ -265,7 +265,7 @@ fn what_only_looks_like_an_identifier_stays() {
 }
 
 #[test]
-fn uuids_keep_their_shape_and_their_sameness() {
+fn uuids_keep_their_format_and_identity() {
     let path = "etc/crypttab";
     let text = "luks-7d0cd2ef-0f5b-43be-b408-6a2fad87bf43 UUID=7D0CD2EF-0F5B-43BE-B408-6A2FAD87BF43\n\
                 CRYPT-LUKS2-7d0cd2ef0f5b43beb4086a2fad87bf43-c0\n\
@@ -324,7 +324,7 @@ fn lvms_uuids_agree_in_both_forms() {
 }
 
 #[test]
-fn serials_go_where_they_stand_and_in_names_of_disks() {
+fn serials_are_replaced_in_files_and_disk_names() {
     let mut before = recording(&[
         ("sys/block/nvme0n1/device/serial", "S4EWNX0R123456      \n"),
         ("sys/block/nvme1n1/device/serial", "7\n"),
@@ -399,7 +399,7 @@ fn serials_go_where_they_stand_and_in_names_of_disks() {
 }
 
 #[test]
-fn everything_of_a_recording_is_replaced() {
+fn every_part_of_a_recording_is_anonymised() {
     let mut before = recording(&[HOST]);
     let path = || "srv/db1".to_owned();
     before
@@ -426,7 +426,7 @@ fn everything_of_a_recording_is_replaced() {
     );
     let made = anonymise(before, &SALT);
     assert_eq!(made.files["srv/host1/x"], Err(Unread::Denied));
-    // Sorted as lists are.
+    // Sorted, like all listings.
     assert_eq!(
         made.lists["srv/host1"],
         Ok(vec!["a".to_owned(), "host1".to_owned()])
@@ -448,7 +448,7 @@ fn everything_of_a_recording_is_replaced() {
 }
 
 #[test]
-fn the_salt_decides_the_order_only() {
+fn the_salt_only_determines_the_order() {
     let lines: Vec<String> = ('a'..='h')
         .map(|letter| format!("0 1 * * * user{letter} /x\n"))
         .collect();
@@ -474,7 +474,7 @@ fn the_salt_decides_the_order_only() {
 }
 
 #[test]
-fn a_name_that_is_a_replacement_of_ours_is_not_given_twice() {
+fn existing_names_are_not_reused_as_replacements() {
     let files = [
         HOST,
         ("etc/cron.d/x", "0 1 * * * root /srv/host1 /srv/db1\n"),
@@ -486,7 +486,7 @@ fn a_name_that_is_a_replacement_of_ours_is_not_given_twice() {
 }
 
 #[test]
-fn names_of_other_scripts_and_other_encodings_are_found() {
+fn names_in_other_scripts_and_encodings_are_found() {
     let files = [("etc/crontab", "0 1 * * * jürgen /home/jürgen/x\n")];
     assert_eq!(
         anonymised(&files, "etc/crontab"),
@@ -501,8 +501,8 @@ fn names_of_other_scripts_and_other_encodings_are_found() {
 }
 
 #[test]
-fn hostile_texts_take_no_longer_than_others() {
-    // Every piece begins something that is looked for.
+fn hostile_texts_are_not_slow() {
+    // Each piece starts something that is searched for.
     for piece in [
         "iqn.",
         "nvme.",
@@ -524,7 +524,7 @@ fn hostile_texts_take_no_longer_than_others() {
             ("etc/hostname", long.as_str()),
             ("etc/crontab", &format!("0 1 * * * {long}")),
         ];
-        // Quadratic work on a megabyte would take minutes.
+        // Quadratic time on a megabyte would take minutes.
         let made = anonymise(recording(&files), &SALT);
         assert_eq!(made.files.len(), files.len(), "{piece}");
     }
@@ -532,7 +532,7 @@ fn hostile_texts_take_no_longer_than_others() {
 
 proptest! {
     #[test]
-    fn no_bytes_make_it_panic(
+    fn arbitrary_bytes_never_panic(
         files in proptest::collection::btree_map(
             prop::sample::select(vec![
                 "etc/crontab", "etc/fstab", "etc/mongod.conf", "proc/1/cmdline", "sys/block/sda/serial",
@@ -556,7 +556,7 @@ proptest! {
     }
 
     #[test]
-    fn names_are_gone_and_the_rest_stays(
+    fn only_names_are_removed(
         host in "[a-z]{4,8}-[a-z0-9]{2,6}[0-9]",
         user in "[b-z][a-z]{6,9}q",
         address in any::<[u8; 4]>(),
@@ -579,7 +579,7 @@ proptest! {
 }
 
 #[test]
-fn the_hosts_own_name_goes_even_if_it_is_a_common_word() {
+fn the_host_name_is_replaced_even_if_it_is_a_common_word() {
     let named = recording(&[
         ("proc/sys/kernel/hostname", "db\n"),
         ("etc/crontab", "0 1 * * * root /opt/db/backup\n"),
@@ -593,7 +593,7 @@ fn the_hosts_own_name_goes_even_if_it_is_a_common_word() {
 }
 
 #[test]
-fn data_paths_go_the_way_of_all_paths() {
+fn data_paths_are_anonymised_like_all_paths() {
     let mut named = recording(&[
         ("etc/cron.d/x", "0 1 * * * mallory /bin/x\n"),
         ("var/spool/cron/crontabs/mallory", ""),
@@ -608,7 +608,7 @@ fn data_paths_go_the_way_of_all_paths() {
 }
 
 #[test]
-fn names_in_capitals_are_the_same_names() {
+fn names_are_case_insensitive() {
     let path = "etc/cron.daily/x";
     let files = [
         HOST,
@@ -621,10 +621,10 @@ fn names_in_capitals_are_the_same_names() {
     );
 }
 
-/// A drive's log is fixed keys and numbers: no name of a host breaks them, and what is read from the
-/// bundle is what was read from the host.
+/// A drive log consists of fixed keys and numbers: no host name breaks it, and parsing it from the
+/// bundle gives the same result as on the host.
 #[test]
-fn a_host_that_is_called_as_a_key_breaks_no_log_of_a_drive() {
+fn a_host_named_like_a_key_does_not_break_drive_logs() {
     let mut before = recording(&[
         ("proc/sys/kernel/hostname", "data_units_written.raw.lo\n"),
         ("sys/block/sda/device/serial", "39062500\n"),

@@ -1,13 +1,13 @@
-//! Takes text apart into tokens and atoms, and knows the forms that identifiers have.
+//! Splits text into tokens and atoms, and recognizes identifiers by their form.
 //!
 //! A token is a run of letters, digits, `.`, `_`, `:`, `-` and systemd's escape `\x2d`; bytes above
-//! 127 count as letters. An atom is a run of letters and digits within it. Identifiers are made of
-//! whole atoms.
+//! 127 count as letters. An atom is a run of letters and digits within a token. Identifiers consist
+//! of whole atoms.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
-/// systemd-escape(1)'s form of a hyphen.
+/// A hyphen as escaped by systemd-escape(1).
 const ESCAPED_HYPHEN: &[u8] = b"\\x2d";
 
 /// Length of `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255`.
@@ -17,7 +17,7 @@ fn is_atom_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte >= 0x80
 }
 
-/// Length of the delimiter at the beginning, 0 where there is none.
+/// Returns the length of the delimiter at the start, 0 if there is none.
 fn delimiter_len(text: &[u8]) -> usize {
     match text.first() {
         Some(b'.' | b'_' | b':' | b'-') => 1,
@@ -26,7 +26,7 @@ fn delimiter_len(text: &[u8]) -> usize {
     }
 }
 
-/// Length of the token at the beginning, 0 where there is none.
+/// Returns the length of the token at the start, 0 if there is none.
 pub(super) fn token_len(text: &[u8]) -> usize {
     let mut len = 0;
     while len < text.len() {
@@ -48,14 +48,14 @@ pub(super) struct Token<'t> {
     pub(super) atoms: Vec<Range<usize>>,
 }
 
-/// An identifier that is told by its form.
+/// An identifier recognized by its form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Pattern {
-    /// A uuid in lower-case hexadecimal digits without hyphens, and how it was written.
+    /// A UUID in lower-case hexadecimal without hyphens, and its original format.
     Uuid(String, UuidShape),
-    /// The uuids that LVM gives, 32 letters and digits each, and whether hyphens divide them.
+    /// The UUIDs that LVM assigns, 32 letters and digits each, and whether they have hyphens.
     Lvm(Vec<String>, bool),
-    /// A MAC address (six bytes) or a Fibre Channel name (eight), lower case.
+    /// A MAC address (six bytes) or a Fibre Channel name (eight), in lower case.
     Mac(String),
     Ipv4(Ipv4Addr),
     Ipv6(Ipv6Addr),
@@ -65,15 +65,15 @@ pub(super) enum Pattern {
 pub(super) enum UuidShape {
     /// 8-4-4-4-12.
     Hyphens,
-    /// 32 digits, as in the uuids of dm-crypt and in machine-id.
+    /// 32 digits, as in dm-crypt UUIDs and in machine-id.
     Compact,
-    /// 8:8:8:8, as mdadm writes it.
+    /// 8:8:8:8, as written by mdadm.
     Colons,
 }
 
-/// Lengths of the parts of a uuid (RFC 9562).
+/// Lengths of the parts of a UUID (RFC 9562).
 pub(super) const UUID_PARTS: [usize; 5] = [8, 4, 4, 4, 12];
-/// Lengths of the parts of an LVM uuid (`lib/uuid/uuid.c` of LVM2).
+/// Lengths of the parts of an LVM UUID (`lib/uuid/uuid.c` of LVM2).
 pub(super) const LVM_PARTS: [usize; 7] = [6, 4, 4, 4, 4, 4, 6];
 
 impl<'t> Token<'t> {
@@ -87,7 +87,7 @@ impl<'t> Token<'t> {
                     while at < bytes.len() && is_atom_byte(bytes[at]) {
                         at += 1;
                     }
-                    // `token_len` lets nothing else through.
+                    // `token_len` accepts nothing else.
                     at = at.max(start + 1);
                     atoms.push(start..at);
                 }
@@ -101,7 +101,7 @@ impl<'t> Token<'t> {
         &self.bytes[self.atoms[index].clone()]
     }
 
-    /// What stands between an atom and the next one.
+    /// Returns what is between an atom and the next one.
     fn delimiter(&self, index: usize) -> &'t [u8] {
         &self.bytes[self.atoms[index].end..self.atoms[index + 1].start]
     }
@@ -110,8 +110,8 @@ impl<'t> Token<'t> {
         matches!(self.delimiter(index), b"-" | b"--" | ESCAPED_HYPHEN)
     }
 
-    /// The text of `count` atoms from `first` on, hyphens written as such: LVM doubles them in the
-    /// names of its devices, systemd escapes them. `None` where it is not UTF-8.
+    /// Returns the text of `count` atoms from `first` on with plain hyphens: LVM doubles them in
+    /// the names of its devices, systemd escapes them. `None` if it is not UTF-8.
     pub(super) fn span(&self, first: usize, count: usize) -> Option<String> {
         let mut text = std::str::from_utf8(self.atom(first)).ok()?.to_owned();
         for index in first..first + count - 1 {
@@ -125,8 +125,8 @@ impl<'t> Token<'t> {
         Some(text)
     }
 
-    /// Whether atoms of these lengths follow, of bytes that `fits` takes, between delimiters that
-    /// `divides` takes.
+    /// Whether atoms of these lengths follow, of bytes accepted by `fits`, with delimiters accepted
+    /// by `divides`.
     fn has_parts(
         &self,
         first: usize,
@@ -143,7 +143,7 @@ impl<'t> Token<'t> {
             })
     }
 
-    /// The atoms without what is between them; ASCII by the caller's word.
+    /// Joins atoms without their delimiters; the caller guarantees ASCII.
     fn joined(&self, first: usize, count: usize) -> String {
         (first..first + count)
             .flat_map(|index| self.atom(index))
@@ -151,7 +151,7 @@ impl<'t> Token<'t> {
             .collect()
     }
 
-    /// The identifier that begins with an atom, and the number of its atoms.
+    /// Returns the identifier that starts at an atom, and its number of atoms.
     pub(super) fn pattern_at(&self, first: usize, addresses: bool) -> Option<(Pattern, usize)> {
         let hex = u8::is_ascii_hexdigit;
         let hyphen = |index: usize| self.is_hyphen(index);
@@ -176,7 +176,7 @@ impl<'t> Token<'t> {
         let bytes = self.atoms[first..]
             .iter()
             .enumerate()
-            // One more than any that counts.
+            // One more than any valid count.
             .take(9)
             .take_while(|(offset, range)| {
                 range.len() == 2
@@ -204,7 +204,7 @@ impl<'t> Token<'t> {
             self.is_hyphen(index)
         }) {
             let text = self.joined(first, 7);
-            // Words of just these lengths would have neither.
+            // Words that happen to have these lengths would have neither.
             let is_random = text.bytes().any(|b| b.is_ascii_digit())
                 && text.bytes().any(|b| b.is_ascii_uppercase());
             return is_random.then_some((Pattern::Lvm(vec![text], true), 7));
@@ -219,7 +219,7 @@ impl<'t> Token<'t> {
         None
     }
 
-    /// Four numbers from `first` on that are an address.
+    /// Parses four numbers from `first` on as an address.
     fn quad(&self, first: usize) -> Option<Ipv4Addr> {
         let dot = |index: usize| self.delimiter(index) == b".";
         let is_quad = first + 4 <= self.atoms.len()
@@ -231,13 +231,13 @@ impl<'t> Token<'t> {
         self.span(first, 4)?.parse().ok()
     }
 
-    /// An address that is one: part of a version (`elasticsearch-7.17.28.1.jar`) it is not.
+    /// Returns an IPv4 address unless it is part of a version (`elasticsearch-7.17.28.1.jar`).
     fn ipv4_at(&self, first: usize) -> Option<Ipv4Addr> {
         let address = self.quad(first)?;
         let before = &self.bytes[..self.atoms[first].start];
         let free_before = match before.last() {
             None | Some(b':') => true,
-            // `ip-10.0.0.5:3260-iscsi-...` of by-path, and ranges.
+            // `ip-10.0.0.5:3260-iscsi-...` in by-path, and ranges.
             Some(b'-') => {
                 before == b"ip-"
                     || (first >= 4 && self.is_hyphen(first - 1) && self.quad(first - 4).is_some())
@@ -259,7 +259,7 @@ impl<'t> Token<'t> {
         (free_before && free_after && !is_special).then_some(address)
     }
 
-    /// The whole token as an IPv6 address.
+    /// Parses the whole token as an IPv6 address.
     pub(super) fn ipv6(&self) -> Option<Ipv6Addr> {
         if self.bytes.len() > IPV6_BYTES_MAX {
             return None;
@@ -274,7 +274,7 @@ impl<'t> Token<'t> {
     }
 }
 
-/// All tokens of a text.
+/// Iterates over the tokens of a text.
 pub(super) fn tokens(text: &[u8]) -> impl Iterator<Item = Token<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {

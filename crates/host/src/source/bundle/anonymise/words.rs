@@ -1,8 +1,8 @@
 //! Names that identify nobody.
 
-/// Words that replacements are made of, each with a number.
+/// Words that replacements are made of, each followed by a number.
 pub(super) const NUMBERED: [&str; 5] = ["host", "domain", "cluster", "user", "serial"];
-/// Users that packages and images create, on hosts all over the world.
+/// Users created by packages and images on hosts everywhere.
 const USERS: &str = "\
     _apt _chrony abrt adm admin almalinux anacron apache arangodb avahi azureuser backup bin \
     cassandra centos ceph chrony cinder clickhouse cloud-user cockroach colord consul core couchdb \
@@ -17,8 +17,8 @@ const USERS: &str = "\
     systemd-resolve systemd-timesync tcpdump telegraf tomcat tss ubuntu unbound unscd usbmux uucp \
     uuidd vagrant victoriametrics wazuh wheel www-data zabbix zookeeper";
 
-/// Words with a meaning in the files of a bundle. A host or a user of such a name keeps it: it says
-/// nothing about whose it is, and replacing it everywhere would change what the files mean.
+/// Words with a meaning in the files of a bundle. A host or user with such a name keeps it: the
+/// name does not identify its owner, and replacing it everywhere would change what the files mean.
 const TERMS: &str = "\
     aarch64 active all amazon amd64 arm64 aws azure backup backups bcache bin bind block boot \
     btrfs bus check cifs class cluster codec command compress conf config container cpu cron \
@@ -35,8 +35,8 @@ const TERMS: &str = "\
     unknown usb user users usr var vda vdo version vg virtio virtual vm vmware volume volumes \
     weekly wiredtiger x86 xen xfs yearly yes zfs zlib zram zstd";
 
-/// What firmware says where nobody gave it a serial number.
-const NO_SERIALS: &[&str] = &[
+/// Placeholders that firmware reports if no serial number was set.
+const PLACEHOLDER_SERIALS: &[&str] = &[
     "0",
     "default string",
     "n/a",
@@ -60,7 +60,7 @@ const NO_SERIALS: &[&str] = &[
     "7783-7084-3265-9085-8269-3286-77",
 ];
 
-/// Whether a user, group, host or cluster of this name may be named.
+/// Whether a user, group, host or cluster name is too common to identify anyone.
 pub(super) fn is_common(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.as_str();
@@ -68,7 +68,7 @@ pub(super) fn is_common(name: &str) -> bool {
     is_in(USERS) || is_in(TERMS) || name.starts_with("systemd-")
 }
 
-/// Whether a serial number is none.
-pub(super) fn is_no_serial(serial: &str) -> bool {
-    NO_SERIALS.contains(&serial.trim().to_ascii_lowercase().as_str())
+/// Whether a serial number is only a placeholder.
+pub(super) fn is_placeholder_serial(serial: &str) -> bool {
+    PLACEHOLDER_SERIALS.contains(&serial.trim().to_ascii_lowercase().as_str())
 }

@@ -1,4 +1,4 @@
-//! Passes of a made-up RAID, and how they are told.
+//! Summaries of passes over a fake RAID.
 
 use super::*;
 use crate::trim::lines;
@@ -132,8 +132,8 @@ fn summary(outcome: &Outcome, earlier: Option<EarlierSessions>) -> PassSummary {
     }
 }
 
-fn page(told: &PassSummary) -> String {
-    text_of(&[ended(told)])
+fn page(pass: &PassSummary) -> String {
+    text_of(&[ended(pass)])
 }
 
 fn ended(summary: &PassSummary) -> PassEnd {
@@ -168,7 +168,7 @@ fn words(text: &str) -> String {
 }
 
 #[test]
-fn a_complete_pass_in_plain_words() {
+fn summary_of_a_complete_pass() {
     assert_eq!(
         text(&outcome(Ended::Complete, true)),
         "/data: complete\n\
@@ -183,7 +183,7 @@ fn a_complete_pass_in_plain_words() {
 }
 
 #[test]
-fn an_old_kernel_claims_nothing() {
+fn kernel_without_discard_counters_claims_nothing() {
     let text = text(&outcome(Ended::Complete, false));
     assert!(
         text.contains("freed     not measurable on this kernel"),
@@ -192,7 +192,7 @@ fn an_old_kernel_claims_nothing() {
 }
 
 #[test]
-fn what_can_be_resumed_says_how_and_what_cannot_does_not() {
+fn resume_command_is_shown_only_if_resumable() {
     let resumable = "to resume  `trimtab trim --now /data`";
     for (ended, goes_on) in [
         (Ended::Signal(2), true),
@@ -232,13 +232,13 @@ fn what_can_be_resumed_says_how_and_what_cannot_does_not() {
 }
 
 #[test]
-fn a_drive_that_does_not_count_is_no_old_kernel() {
+fn uncounted_drive_is_not_mistaken_for_an_old_kernel() {
     let outcome = outcome(Ended::Complete, false);
-    let told = PassSummary {
+    let pass = PassSummary {
         kernel_counts: true,
         ..summary(&outcome, None)
     };
-    let text = words(&page(&told));
+    let text = words(&page(&pass));
     assert!(
         text.contains("freed not measurable: md0 counts nothing (queue/iostats is 0"),
         "{text}"
@@ -247,7 +247,7 @@ fn a_drive_that_does_not_count_is_no_old_kernel() {
 }
 
 #[test]
-fn a_layer_that_does_not_count_is_not_at_zero() {
+fn uncounted_layer_is_not_shown_as_zero() {
     let mut outcome = outcome(Ended::Complete, true);
     outcome.progress.discarded.0.insert("md0".to_owned(), 0);
     let all = text(&outcome);
@@ -272,7 +272,7 @@ fn a_layer_that_does_not_count_is_not_at_zero() {
 }
 
 #[test]
-fn only_a_complete_pass_has_visited_all() {
+fn only_a_complete_pass_shows_everything_visited() {
     let stopped = Ended::Stopped {
         reason: "budget".to_owned(),
     };
@@ -287,7 +287,7 @@ fn only_a_complete_pass_has_visited_all() {
         !text_of_stopped.contains("space, all of it"),
         "{text_of_stopped}"
     );
-    // Somebody wrote meanwhile.
+    // Data was written meanwhile.
     outcome.ended = Ended::Complete;
     outcome.progress.visited_bytes = 2 << 30;
     let text_of_complete = words(&text(&outcome));
@@ -298,7 +298,7 @@ fn only_a_complete_pass_has_visited_all() {
 }
 
 #[test]
-fn sessions_are_told_apart() {
+fn sessions_are_reported_separately() {
     let outcome = outcome(Ended::Complete, true);
     let earlier = EarlierSessions {
         steps: 600,
@@ -322,20 +322,20 @@ fn sessions_are_told_apart() {
 }
 
 #[test]
-fn a_pass_of_ext4_that_discards_little_says_why() {
+fn ext4_pass_that_discards_little_explains_why() {
     let mut outcome = outcome(Ended::Complete, true);
     outcome.progress.discarded.0.insert("md0".to_owned(), 0);
     outcome.progress.discarded.0.insert("nvme0n1".to_owned(), 0);
     outcome.progress.discarded.0.insert("nvme1n1".to_owned(), 0);
     let why = "ext4 skips block groups in which nothing was freed";
-    let mut told = summary(&outcome, None);
-    assert!(!words(&page(&told)).contains(why));
-    told.target.identity.fs_type = "ext4".to_owned();
-    assert!(words(&page(&told)).contains(why));
+    let mut pass = summary(&outcome, None);
+    assert!(!words(&page(&pass)).contains(why));
+    pass.target.identity.fs_type = "ext4".to_owned();
+    assert!(words(&page(&pass)).contains(why));
 }
 
 #[test]
-fn several_passes_are_counted_and_one_that_did_not_begin_has_its_reason() {
+fn several_passes_are_counted_and_an_unstarted_one_has_its_reason() {
     let complete = ended(&summary(&outcome(Ended::Complete, true), None));
     let not_begun = PassEnd::NotBegun {
         mount_point: "/other".to_owned(),

@@ -1,19 +1,19 @@
-//! Counters that stand still although requests are answered.
+//! Filters out counters that do not change although requests are answered.
 //!
-//! Two kinds of drives do not count: those whose `queue/iostats` was switched off, and the device
+//! Two kinds of drives do not count: those whose `queue/iostats` is switched off, and the device
 //! that NVMe multipath shows before Linux 6.2 ("nvme-multipath: support io stats on the mpath
-//! device"). Their discards read as zero bytes, which is not what was freed but what is not known.
+//! device"). Their discards read as zero bytes, which means unknown rather than nothing freed.
 
-use crate::counters::{CounterError, Sample, Watch};
+use crate::counters::{CounterError, CounterSource, Sample};
 use crate::probe::Reading;
 use std::collections::BTreeSet;
 
-/// Reads of one drive that must have been answered before its counters are called dead.
+/// Reads of one drive that must have been answered before its counters are considered dead.
 const READS_MIN: usize = 8;
 
-/// The drives that do not count, by the reads of their probe between two samples. Those whose
-/// discards no kernel of this age counts are not among them.
-pub(super) fn silent(
+/// Returns the drives that do not count, judging by the probe's reads between two samples. Drives
+/// whose discards are not counted because the kernel is too old are not included.
+pub(super) fn find_uncounted(
     first: &Sample,
     last: &Sample,
     leaves: &[String],
@@ -31,15 +31,15 @@ pub(super) fn silent(
     leaves.iter().filter(stands_still).cloned().collect()
 }
 
-/// A watch that tells nothing of the discards of devices that do not count.
-pub(super) struct Believed<'w> {
-    pub(super) watch: &'w mut dyn Watch,
-    pub(super) silent: &'w BTreeSet<String>,
+/// A counter source that hides the discards of devices that do not count.
+pub(super) struct TrustedCounters<'w> {
+    pub(super) watch: &'w mut dyn CounterSource,
+    pub(super) uncounted: &'w BTreeSet<String>,
 }
 
-impl Believed<'_> {
-    pub(super) fn strip(silent: &BTreeSet<String>, sample: &mut Sample) {
-        for name in silent {
+impl TrustedCounters<'_> {
+    pub(super) fn strip(uncounted: &BTreeSet<String>, sample: &mut Sample) {
+        for name in uncounted {
             if let Some(device) = sample.devices.get_mut(name) {
                 device.discards = None;
                 device.discarded_bytes = None;
@@ -49,10 +49,10 @@ impl Believed<'_> {
     }
 }
 
-impl Watch for Believed<'_> {
+impl CounterSource for TrustedCounters<'_> {
     fn sample(&mut self) -> Result<Sample, CounterError> {
         let mut sample = self.watch.sample()?;
-        Self::strip(self.silent, &mut sample);
+        Self::strip(self.uncounted, &mut sample);
         Ok(sample)
     }
 }

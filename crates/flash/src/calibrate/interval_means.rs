@@ -1,21 +1,23 @@
-//! What a point of a series stands for, in bytes written; and fewer, wider looks where there are very many.
+//! Converts the points of a series to means over bytes written, and merges them if there are very
+//! many.
 
 use super::{HostWrites, Quantity, Series, Stamps};
 
-/// Looks that are fitted at most. The curves have 32 parts by drive write: finer looks say no more of the spare
-/// area, and show the beat of single blocks, which no curve has.
-const LOOKS_MAX: usize = 128;
+/// Maximum number of means to fit. The curves have 32 parts per drive write: finer means contain no
+/// more information on the over-provisioning, and show the sawtooth of single blocks, which the
+/// curves lack.
+const INTERVALS_MAX: usize = 128;
 
-/// Means over intervals that follow each other.
+/// Means over consecutive intervals.
 #[derive(Debug, Clone)]
-pub(super) struct Looks {
+pub(super) struct IntervalMeans {
     pub(super) values: Vec<f64>,
-    /// Bytes written since the start, at the borders of the intervals: one more than values.
+    /// Bytes written since the start at the interval borders; one more than there are values.
     pub(super) borders: Vec<f64>,
 }
 
-impl Looks {
-    /// One by point.
+impl IntervalMeans {
+    /// One mean per point.
     pub(super) fn of(series: &Series) -> Self {
         let mut sum = 0.0;
         let mut borders = vec![0.0];
@@ -33,51 +35,52 @@ impl Looks {
         }
     }
 
-    /// Neighbours joined until each look has its part of all bytes; as they are, where there are not too many.
+    /// Merges neighbors until each mean covers an equal share of the bytes; unchanged if there are
+    /// not too many.
     #[allow(clippy::cast_precision_loss)] // some dozens
-    pub(super) fn joined(&self, quantity: Quantity) -> Self {
-        if self.values.len() <= LOOKS_MAX {
+    pub(super) fn merged(&self, quantity: Quantity) -> Self {
+        if self.values.len() <= INTERVALS_MAX {
             return self.clone();
         }
-        let part = self.bytes() / LOOKS_MAX as f64;
-        let mut joined = Self {
+        let part = self.bytes() / INTERVALS_MAX as f64;
+        let mut merged = Self {
             values: Vec::new(),
             borders: vec![0.0],
         };
         let (mut from, mut sum) = (0.0, 0.0);
         for (pair, &value) in self.borders.windows(2).zip(&self.values) {
             let bytes = pair[1] - pair[0];
-            // Bytes take their time: that of a mean throughput is the sum of the parts'.
+            // Averages over bytes: the time of a mean throughput is the sum of the parts' times.
             sum += match quantity {
                 Quantity::WriteAmplification => bytes * value,
                 Quantity::Throughput => bytes / value,
             };
             let to = pair[1];
-            // The last look takes what rounding leaves.
-            let next = (joined.values.len() + 1) as f64;
+            // The last mean takes the remainder.
+            let next = (merged.values.len() + 1) as f64;
             if to >= part * next * (1.0 - 1e-9) || to >= self.bytes() {
-                joined.values.push(match quantity {
+                merged.values.push(match quantity {
                     Quantity::WriteAmplification => sum / (to - from),
                     Quantity::Throughput => (to - from) / sum,
                 });
-                joined.borders.push(to);
+                merged.borders.push(to);
                 (from, sum) = (to, 0.0);
             }
         }
-        joined
+        merged
     }
 
-    /// Written in all.
+    /// Total bytes written.
     pub(super) fn bytes(&self) -> f64 {
         self.borders.last().copied().unwrap_or(0.0)
     }
 }
 
-/// How long a point's interval is, in seconds.
+/// Length of a point's interval, in seconds.
 fn interval_s(time: &[f64], index: usize, stamps: Stamps) -> f64 {
     let before = (index > 0).then(|| time[index] - time[index - 1]);
     let after = time.get(index + 1).map(|next| next - time[index]);
-    // Beyond the ends the series goes on as it is within.
+    // Intervals at the ends are as long as their neighbors.
     match stamps {
         Stamps::End => before.or(after).unwrap_or(0.0),
         Stamps::Begin => after.or(before).unwrap_or(0.0),
@@ -100,42 +103,42 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_says_which_interval_a_value_is_of() {
-        // Of 10, 30 and 60 seconds at 1, 2 and 3 bytes a second, told at their ends.
+    fn stamps_determine_the_interval_of_a_value() {
+        // 10, 30 and 60 seconds at 1, 2 and 3 bytes per second, stamped at the end.
         let (time, value) = ([10.0, 40.0, 100.0], [1.0, 2.0, 3.0]);
-        let end = Looks::of(&series(&time, &value, Stamps::End));
-        // The first is taken to be as long as the second.
+        let end = IntervalMeans::of(&series(&time, &value, Stamps::End));
+        // The first interval is assumed to be as long as the second.
         assert_eq!(end.borders, [0.0, 30.0, 90.0, 270.0]);
-        let begin = Looks::of(&series(&time, &value, Stamps::Begin));
+        let begin = IntervalMeans::of(&series(&time, &value, Stamps::Begin));
         assert_eq!(begin.borders, [0.0, 30.0, 150.0, 330.0]);
-        let middle = Looks::of(&series(&time, &value, Stamps::Middle));
+        let middle = IntervalMeans::of(&series(&time, &value, Stamps::Middle));
         assert_eq!(middle.borders, [0.0, 30.0, 120.0, 300.0]);
     }
 
     #[test]
-    fn evenly_spaced_points_are_the_same_whatever_they_are_stamped_with() {
+    fn stamps_do_not_matter_for_evenly_spaced_points() {
         let time: Vec<f64> = (0..20).map(f64::from).collect();
         let value: Vec<f64> = time.iter().map(|t| 1.0 + t).collect();
         let [end, begin, middle] = [Stamps::End, Stamps::Begin, Stamps::Middle]
-            .map(|stamps| Looks::of(&series(&time, &value, stamps)).borders);
+            .map(|stamps| IntervalMeans::of(&series(&time, &value, stamps)).borders);
         assert_eq!(end, begin);
         assert_eq!(end, middle);
     }
 
     #[test]
-    fn joined_looks_keep_bytes_and_time() {
+    fn merged_means_preserve_bytes_and_time() {
         let time: Vec<f64> = (1..=1000).map(f64::from).collect();
         let value: Vec<f64> = time.iter().map(|t| 500.0 / (1.0 + t / 100.0)).collect();
-        let looks = Looks::of(&series(&time, &value, Stamps::End));
-        let joined = looks.joined(Quantity::Throughput);
-        assert!(joined.values.len() <= LOOKS_MAX && joined.values.len() > LOOKS_MAX / 2);
-        assert_eq!(joined.values.len() + 1, joined.borders.len());
-        assert!((joined.bytes() / looks.bytes() - 1.0).abs() < 1e-12);
-        let seconds: f64 = (joined.borders.windows(2).zip(&joined.values))
+        let means = IntervalMeans::of(&series(&time, &value, Stamps::End));
+        let merged = means.merged(Quantity::Throughput);
+        assert!(merged.values.len() <= INTERVALS_MAX && merged.values.len() > INTERVALS_MAX / 2);
+        assert_eq!(merged.values.len() + 1, merged.borders.len());
+        assert!((merged.bytes() / means.bytes() - 1.0).abs() < 1e-12);
+        let seconds: f64 = (merged.borders.windows(2).zip(&merged.values))
             .map(|(pair, value)| (pair[1] - pair[0]) / value)
             .sum();
         assert!((seconds - 1000.0).abs() < 1e-6, "{seconds}");
-        let few = Looks::of(&series(&time[..100], &value[..100], Stamps::End));
-        assert_eq!(few.joined(Quantity::Throughput).borders, few.borders);
+        let few = IntervalMeans::of(&series(&time[..100], &value[..100], Stamps::End));
+        assert_eq!(few.merged(Quantity::Throughput).borders, few.borders);
     }
 }

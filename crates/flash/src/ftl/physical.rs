@@ -1,25 +1,25 @@
-//! Invalidates pages.
+//! Page invalidation.
 
 use super::BlockState;
 use super::candidates::Candidates;
 
-/// No page, no block.
+/// Marks "no page" or "no block".
 pub(super) const NONE: u32 = u32::MAX;
-/// Bits of a word of the bitmap.
+/// Bits per word of the bitmap.
 pub(super) const WORD_BITS: u32 = u64::BITS;
 
-/// The tables of physical pages and blocks, borrowed for a loop.
-pub(super) struct Books<'a> {
+/// The tables of physical pages and blocks, borrowed for the duration of a loop.
+pub(super) struct PhysicalTables<'a> {
     pub(super) valid: &'a mut [u64],
     pub(super) count: &'a mut [u16],
     pub(super) state: &'a [BlockState],
     pub(super) candidates: &'a mut Candidates,
     pub(super) page_bits: u32,
-    /// `candidates.below()`, which invalidating a page does not change.
+    /// A copy of `candidates.below()`, which invalidating a page does not change.
     pub(super) below: u32,
 }
 
-impl Books<'_> {
+impl PhysicalTables<'_> {
     /// Marks a physical page as invalid.
     #[inline]
     pub(super) fn invalidate(&mut self, place: u32) {
@@ -29,13 +29,14 @@ impl Books<'_> {
         *count -= 1;
         let level = u32::from(*count);
         if level < self.below {
-            self.sink(block, level);
+            self.move_down(block, level);
         }
     }
 
-    /// Moves a block that has lost a page, and has `level` valid ones left, among the candidates.
+    /// Moves a block down to `level`, its number of valid pages after losing one, in the candidate
+    /// lists.
     #[cold]
-    fn sink(&mut self, block: u32, level: u32) {
+    fn move_down(&mut self, block: u32, level: u32) {
         if self.state[block as usize] == BlockState::Closed {
             if level + 1 < self.below {
                 self.candidates.remove(block, level + 1);

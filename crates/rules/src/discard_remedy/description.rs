@@ -1,11 +1,11 @@
-//! What a layer that loses discards is called, and why it does.
+//! Names a layer that loses discards, and explains why it does.
 
 use super::drive::is_made_by_a_host;
 use crate::discard_path::{Cause, Fault};
 use crate::shell::printable;
 use facts::host::{BlockDevice, DeviceKind, ProvisioningMode};
 
-/// A layer's name for people: `/dev/mapper/c0 (dm-0)`, `/dev/sda`.
+/// Returns a layer's display name: `/dev/mapper/c0 (dm-0)`, `/dev/sda`.
 pub(crate) fn name_of(device: &BlockDevice) -> String {
     let path = printable(&device.dev_path());
     match device.kind {
@@ -16,7 +16,7 @@ pub(crate) fn name_of(device: &BlockDevice) -> String {
     }
 }
 
-/// The subject and the verb of a title: "dm-crypt volume c0 drops discards".
+/// Returns the subject and verb of a title: "dm-crypt volume c0 drops discards".
 pub(crate) fn headline(fault: &Fault<'_>) -> String {
     let name = name_of(fault.device);
     match &fault.cause {
@@ -46,7 +46,7 @@ pub(crate) fn headline(fault: &Fault<'_>) -> String {
     }
 }
 
-/// Why it does, in a sentence or two.
+/// Explains in a sentence or two why the layer loses discards.
 pub(crate) fn reason(fault: &Fault<'_>) -> String {
     match &fault.cause {
         Cause::Crypt { table_read: true } => {

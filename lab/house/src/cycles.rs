@@ -1,11 +1,11 @@
-//! Circles between the files of a crate: files of which each uses an item of another one, round to the
-//! first.
+//! Dependency cycles between the files of a crate: files that use each other's items, directly or
+//! indirectly.
 
 use crate::tree::{FileId, Tree};
 use crate::uses::{Edges, edges};
 use std::path::PathBuf;
 
-/// An edge within a circle.
+/// A dependency within a cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
     /// The file that uses the items.
@@ -16,20 +16,20 @@ pub struct Edge {
     pub items: Vec<String>,
 }
 
-/// Files that use each other: a strongly connected component of more than one file.
+/// Files that depend on each other: a strongly connected component of more than one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Circle {
-    /// The files, below the crate's directory, sorted.
+pub struct Cycle {
+    /// The files, relative to the crate's directory, sorted.
     pub files: Vec<PathBuf>,
     /// The edges between them.
     pub edges: Vec<Edge>,
 }
 
-/// The circles of a crate, the largest first.
-pub(crate) fn circles(tree: &Tree) -> Vec<Circle> {
+/// The cycles of a crate, the largest first.
+pub(crate) fn cycles(tree: &Tree) -> Vec<Cycle> {
     let edges = edges(tree);
     let path = |file: FileId| tree.files[file].path.clone();
-    let mut circles: Vec<Circle> = components(&edges)
+    let mut cycles: Vec<Cycle> = components(&edges)
         .into_iter()
         .filter(|files| files.len() > 1)
         .map(|files| {
@@ -46,18 +46,18 @@ pub(crate) fn circles(tree: &Tree) -> Vec<Circle> {
             inner.sort_by(|a, b| (&a.from, &a.to).cmp(&(&b.from, &b.to)));
             let mut files: Vec<PathBuf> = files.into_iter().map(path).collect();
             files.sort();
-            Circle {
+            Cycle {
                 files,
                 edges: inner,
             }
         })
         .collect();
-    circles.sort_by(|a, b| (b.files.len(), &a.files).cmp(&(a.files.len(), &b.files)));
-    circles
+    cycles.sort_by(|a, b| (b.files.len(), &a.files).cmp(&(a.files.len(), &b.files)));
+    cycles
 }
 
-/// Strongly connected components: R. Tarjan, "Depth-first search and linear graph algorithms",
-/// SIAM J. Comput. 1 (1972).
+/// Strongly connected components: R. Tarjan, "Depth-first search and linear graph algorithms", SIAM
+/// J. Comput. 1 (1972).
 fn components(edges: &Edges) -> Vec<Vec<FileId>> {
     let count = edges.keys().next_back().map_or(0, |last| last + 1);
     let mut search = Search {
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use crate::tree::Tree;
 
-    /// The circles of a made-up crate, each as its files and its edges.
+    /// The cycles of a synthetic crate, each as its files and its edges.
     fn found(files: &[(&str, &str)]) -> Vec<(Vec<String>, Vec<String>)> {
         let directory = tempfile::tempdir().unwrap();
         for (path, code) in files {
@@ -138,21 +138,21 @@ mod tests {
             let path = path.strip_prefix("src").unwrap();
             path.to_str().unwrap().to_owned()
         };
-        circles(&Tree::read(directory.path(), "made-up").unwrap())
+        cycles(&Tree::read(directory.path(), "made-up").unwrap())
             .iter()
-            .map(|circle| {
-                let edges = circle.edges.iter().map(|edge| {
+            .map(|cycle| {
+                let edges = cycle.edges.iter().map(|edge| {
                     let items = edge.items.join(" ");
                     format!("{} -> {}: {items}", name(&edge.from), name(&edge.to))
                 });
-                (circle.files.iter().map(name).collect(), edges.collect())
+                (cycle.files.iter().map(name).collect(), edges.collect())
             })
             .collect()
     }
 
-    /// That the crate has this one circle of two files, with these edges.
+    /// Asserts that the crate has a single cycle of two files with these edges.
     #[track_caller]
-    fn assert_circle(files: &[(&str, &str)], expected: [&str; 2]) {
+    fn assert_cycle(files: &[(&str, &str)], expected: [&str; 2]) {
         let found = found(files);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].1, expected);
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn two_files_that_use_each_other() {
-        assert_circle(
+        assert_cycle(
             &[
                 ("lib.rs", "mod a; mod b; pub use a::A;"),
                 ("a.rs", "use crate::b::B; pub struct A(B);"),
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_parent_and_its_module() {
-        assert_circle(
+        assert_cycle(
             &[
                 ("lib.rs", "mod a;"),
                 (
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn three_files_in_a_round_and_one_beside() {
+    fn three_files_in_a_cycle_and_one_outside() {
         let found = found(&[
             ("main.rs", "mod a; mod b; mod c; fn main() { a::f() }"),
             ("a.rs", "pub fn f() { crate::b::f() }"),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_only_declares_and_exports_makes_no_edge() {
+    fn declarations_and_re_exports_are_no_dependency() {
         assert!(
             found(&[
                 ("lib.rs", "mod a; pub use a::{A, B};"),
@@ -211,8 +211,8 @@ mod tests {
     }
 
     #[test]
-    fn re_exports_and_renames_lead_to_the_definition() {
-        assert_circle(
+    fn re_exports_and_renames_resolve_to_the_definition() {
+        assert_cycle(
             &[
                 (
                     "lib.rs",
@@ -227,8 +227,8 @@ mod tests {
     }
 
     #[test]
-    fn globs_count_where_a_name_is_used() {
-        assert_circle(
+    fn glob_imports_count_where_names_are_used() {
+        assert_cycle(
             &[
                 ("lib.rs", "mod a; mod b; use a::A; const B: A = A;"),
                 ("a.rs", "use super::*; pub struct A; const C: A = B;"),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn macros_attributes_and_blocks_are_read() {
+    fn macros_attributes_and_blocks_are_searched() {
         for code in [
             r#"pub fn f() -> String { format!("{}", crate::b::B) }"#,
             r#"#[serde(with = "super::b::B")] pub fn f() {}"#,
@@ -271,7 +271,7 @@ mod tests {
             "trait T { fn g() -> u8 { <u8 as super::b::B>::g() } } pub fn f() {}",
             "pub fn f() {} impl crate::b::B {}",
         ] {
-            assert_circle(
+            assert_cycle(
                 &[
                     ("lib.rs", "mod a; mod b;"),
                     ("a.rs", code),
@@ -283,8 +283,8 @@ mod tests {
     }
 
     #[test]
-    fn macros_are_known_below_their_definition() {
-        assert_circle(
+    fn macros_have_textual_scope() {
+        assert_cycle(
             &[
                 (
                     "lib.rs",
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_a_block_and_of_other_crates_are_none_of_the_modules() {
+    fn local_and_foreign_names_are_not_dependencies() {
         assert!(
             found(&[
                 ("lib.rs", "mod a; pub struct Error; fn f() { a::g() }"),
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_beside_its_library() {
+    fn a_program_using_its_library() {
         assert!(
             found(&[
                 ("lib.rs", "mod a; pub use a::A;"),

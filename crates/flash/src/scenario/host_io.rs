@@ -1,11 +1,12 @@
-//! From the filesystem to the device: requests of a host's size, as many under way as it allows.
+//! Connects the filesystem to the device: splits operations into host requests and limits how many
+//! are in flight.
 
 use crate::drive::{Device, Drive, Queue, Raid0, Request};
 use crate::filesystem::Disk;
 use crate::ftl::Counters;
 use crate::time::{Kind, Recorder};
 
-/// One drive or several.
+/// A single drive or an array.
 pub(super) enum Drives {
     One(Box<Drive>),
     Many(Box<Raid0<Drive>>),
@@ -46,17 +47,17 @@ impl Drives {
     }
 }
 
-/// The way down.
-pub(super) struct Wire {
+/// The path from the filesystem to the device.
+pub(super) struct HostIo {
     pub(super) drives: Drives,
     pub(super) queue: Queue,
     pub(super) request_pages: u32,
     pub(super) discard_pages: u32,
-    /// When what was submitted last is done.
+    /// When the last submitted request is done.
     pub(super) done_ns: u64,
 }
 
-impl Wire {
+impl HostIo {
     fn submit(&mut self, kind: Kind, first_page: u32, pages: u32, stream: u8) {
         let most = if kind == Kind::Discard {
             self.discard_pages
@@ -73,7 +74,8 @@ impl Wire {
         }
     }
 
-    /// Discards beside the queue, one after the other from a moment on: returns when the last is done.
+    /// Discards outside the queue, one after the other from `at_ns` on; returns when the last is
+    /// done.
     pub(super) fn discard_from(&mut self, mut at_ns: u64, first_page: u32, pages: u32) -> u64 {
         let end = first_page + pages;
         let mut next = first_page;
@@ -92,7 +94,7 @@ impl Wire {
     }
 }
 
-impl Disk for Wire {
+impl Disk for HostIo {
     fn write(&mut self, first_page: u32, pages: u32, stream: u8) {
         self.submit(Kind::Write, first_page, pages, stream);
     }
@@ -106,14 +108,14 @@ impl Disk for Wire {
     }
 }
 
-/// Discards of a trim: beside the queue.
-pub(super) struct Aside<'a> {
-    pub(super) wire: &'a mut Wire,
-    /// When the next one starts.
+/// Sends a trim's discards outside the queue.
+pub(super) struct TrimIo<'a> {
+    pub(super) host_io: &'a mut HostIo,
+    /// When the next discard starts.
     pub(super) at_ns: u64,
 }
 
-impl Disk for Aside<'_> {
+impl Disk for TrimIo<'_> {
     fn write(&mut self, _first_page: u32, _pages: u32, _stream: u8) {
         unreachable!("a trim writes nothing");
     }
@@ -123,6 +125,6 @@ impl Disk for Aside<'_> {
     }
 
     fn discard(&mut self, first_page: u32, pages: u32) {
-        self.at_ns = self.wire.discard_from(self.at_ns, first_page, pages);
+        self.at_ns = self.host_io.discard_from(self.at_ns, first_page, pages);
     }
 }

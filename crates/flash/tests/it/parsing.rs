@@ -1,4 +1,4 @@
-//! Policies, states and rhythms are read as they are written.
+//! Parsing and display of policies, states and rhythms.
 
 use flash::ftl::{Collection, PowerOn};
 use flash::scenario::History;
@@ -7,7 +7,7 @@ use flash::workload::rhythm::Rhythm;
 use proptest::prelude::*;
 
 #[test]
-fn policies_are_read_as_they_are_written() {
+fn policies_round_trip() {
     for (text, expected) in [
         ("greedy", Collection::Greedy),
         ("fifo", Collection::Fifo),

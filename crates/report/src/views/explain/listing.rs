@@ -1,4 +1,4 @@
-//! Which series are shown one by one, which are summed up, and what each is called.
+//! Decides which series are shown individually or summed up, and how each is titled.
 
 use super::names;
 use crate::explain::ExplainReport;
@@ -7,48 +7,52 @@ use facts::series::{Dating, Series};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use units::count::{counted, grouped_usize};
 
-/// A verdict beside its series.
+/// A verdict with its series.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told<'a> {
+pub(super) struct ListedSeries<'a> {
     pub verdict: &'a SeriesVerdict,
-    /// `None` where the series was not handed in.
+    /// `None` if the series was not passed in.
     pub series: Option<&'a Series>,
 }
 
-/// What is shown one by one, and what is summed up: series of a log of disks that is shown as a whole,
-/// and those of any such log that is too short for each by itself.
-pub(super) fn parted<'a>(report: &ExplainReport<'a>, all: bool) -> (Vec<Told<'a>>, Vec<Told<'a>>) {
-    let is_summed_up = |told: &Told<'_>| {
-        let of_a_log = told
+/// Splits the series into those shown individually and those summed up: series of a disk log that
+/// is shown as a whole, and series of any log that is too short for them to be analysed
+/// individually.
+pub(super) fn split_listed<'a>(
+    report: &ExplainReport<'a>,
+    all: bool,
+) -> (Vec<ListedSeries<'a>>, Vec<ListedSeries<'a>>) {
+    let is_summed_up = |listed: &ListedSeries<'_>| {
+        let of_a_log = listed
             .series
             .is_some_and(|series| series.labels.contains_key("metric"));
         let of_a_told_one = || {
-            let host = told.series.and_then(|series| series.labels.get("host"));
+            let host = listed.series.and_then(|series| series.labels.get("host"));
             report
                 .disk_logs
                 .iter()
-                .any(|log| log.source == told.verdict.source && log.host.as_ref() == host)
+                .any(|log| log.source == listed.verdict.source && log.host.as_ref() == host)
         };
         of_a_log
-            && told.verdict.dating != Dating::Absolute
-            && match told.verdict.verdict.kind {
+            && listed.verdict.dating != Dating::Absolute
+            && match listed.verdict.verdict.kind {
                 Kind::Undecided => true,
                 Kind::None => of_a_told_one(),
                 Kind::Periodic | Kind::Unattributed | Kind::Change => false,
             }
     };
-    let (summed_up, told): (Vec<_>, Vec<_>) = in_order(report)
+    let (summed_up, listed): (Vec<_>, Vec<_>) = in_order(report)
         .into_iter()
         .partition(|one| !all && is_summed_up(one));
-    // One that stands alone is shown.
-    if report.disk_logs.is_empty() && told.is_empty() && summed_up.len() == 1 {
+    // A single series is always shown.
+    if report.disk_logs.is_empty() && listed.is_empty() && summed_up.len() == 1 {
         return (summed_up, Vec::new());
     }
-    (told, summed_up)
+    (listed, summed_up)
 }
 
-/// Verdicts with their series: by source and name, in turn where several have both in common.
-fn in_order<'a>(report: &ExplainReport<'a>) -> Vec<Told<'a>> {
+/// Pairs verdicts with their series by source and name; if several share both, in their order.
+fn in_order<'a>(report: &ExplainReport<'a>) -> Vec<ListedSeries<'a>> {
     let mut known: HashMap<(&str, &str), VecDeque<&Series>> = HashMap::new();
     for series in report.series {
         known
@@ -60,7 +64,7 @@ fn in_order<'a>(report: &ExplainReport<'a>) -> Vec<Told<'a>> {
         .analysis
         .series
         .iter()
-        .map(|verdict| Told {
+        .map(|verdict| ListedSeries {
             verdict,
             series: known
                 .get_mut(&(verdict.source.as_str(), verdict.name.as_str()))
@@ -69,15 +73,16 @@ fn in_order<'a>(report: &ExplainReport<'a>) -> Vec<Told<'a>> {
         .collect()
 }
 
-/// What each series is called beside the others: its name, and where series of several sources have it,
-/// the part of their source that tells them apart.
-pub(super) fn titles(told: &[Told<'_>]) -> Vec<String> {
+/// Returns a title for each series: its name, and if series of several sources share it, the part
+/// of their source that tells them apart.
+pub(super) fn titles(listed: &[ListedSeries<'_>]) -> Vec<String> {
     let mut sources: HashMap<&str, BTreeSet<&str>> = HashMap::new();
-    for one in told {
+    for one in listed {
         let named = sources.entry(&one.verdict.name).or_default();
         named.insert(&one.verdict.source);
     }
-    told.iter()
+    listed
+        .iter()
         .map(|one| {
             let name = &one.verdict.name;
             let all = &sources[name.as_str()];
@@ -89,9 +94,9 @@ pub(super) fn titles(told: &[Told<'_>]) -> Vec<String> {
         .collect()
 }
 
-/// The length of the directories that all paths begin with: a heading has little room.
+/// Returns the length of the directories that all paths share, which are left out to save space.
 fn common_len(paths: &BTreeSet<&str>) -> usize {
-    // Of sorted texts the first and the last differ earliest.
+    // In sorted order the first and the last path differ earliest.
     let (Some(first), Some(last)) = (paths.first(), paths.last()) else {
         return 0;
     };
@@ -103,8 +108,8 @@ fn common_len(paths: &BTreeSet<&str>) -> usize {
         .map_or(0, |slash| slash + 1)
 }
 
-/// `4 series: 1 recurring with a known job, 3 without a pattern`.
-pub(super) fn counts(told: &[Told<'_>]) -> String {
+/// Summarises the verdicts: `4 series: 1 recurring with a known job, 3 without a pattern`.
+pub(super) fn counts(listed: &[ListedSeries<'_>]) -> String {
     let kinds = [
         Kind::Periodic,
         Kind::Unattributed,
@@ -115,18 +120,18 @@ pub(super) fn counts(told: &[Told<'_>]) -> String {
     let parts: Vec<String> = kinds
         .into_iter()
         .filter_map(|kind| {
-            let of_it = |one: &&Told<'_>| one.verdict.verdict.kind == kind;
-            let number = told.iter().filter(of_it).count();
+            let of_it = |one: &&ListedSeries<'_>| one.verdict.verdict.kind == kind;
+            let number = listed.iter().filter(of_it).count();
             let words = names::kind_of_some(kind);
             (number > 0).then(|| format!("{} {words}", grouped_usize(number)))
         })
         .collect();
-    let series = counted(told.len(), "series", "series");
+    let series = counted(listed.len(), "series", "series");
     format!("{series}: {}", parts.join(", "))
 }
 
-/// The line that stands for series that are not shown one by one.
-pub(super) fn summed_up(series: &[Told<'_>]) -> String {
+/// Returns the line that stands for series that are not shown individually.
+pub(super) fn summed_up(series: &[ListedSeries<'_>]) -> String {
     format!(
         "Taken one by one, the logs of disks are {}. A pattern takes three cycles; `--all` shows each \
          series.",

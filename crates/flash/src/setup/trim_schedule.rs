@@ -1,4 +1,4 @@
-//! When a filesystem is trimmed, as people write it: `weekly`, `Sun 06:47`, `every 3 days`.
+//! Trim schedules as written on the command line: `weekly`, `Sun 06:47`, `every 3 days`.
 
 use crate::filesystem::Reach;
 use crate::scenario::{Schedule, Trims};
@@ -6,20 +6,20 @@ use std::fmt;
 use std::str::FromStr;
 use units::ValueError;
 
-/// A trim schedule with the word for it.
+/// A trim schedule that can be parsed and displayed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TrimWhen {
-    /// When.
+pub struct TrimSchedule {
+    /// When the filesystem is trimmed.
     pub trims: Trims,
-    /// What becomes of the discards.
+    /// What happens to the discards.
     pub reach: Reach,
 }
 
-impl TrimWhen {
-    /// Sundays at 6, as Debian's cron.weekly.
+impl TrimSchedule {
+    /// Sundays at 6, like Debian's cron.weekly.
     pub const WEEKLY: Self = Self {
         trims: Trims::Periodic(Schedule::WEEKLY),
-        reach: Reach::Heard,
+        reach: Reach::Executed,
     };
     /// Every day at 6.
     pub const DAILY: Self = Self {
@@ -28,31 +28,31 @@ impl TrimWhen {
             first_day: 0,
             ..Schedule::WEEKLY
         }),
-        reach: Reach::Heard,
+        reach: Reach::Executed,
     };
-    /// With each delete.
+    /// On each delete.
     pub const ONLINE: Self = Self {
         trims: Trims::Online,
-        reach: Reach::Heard,
+        reach: Reach::Executed,
     };
-    /// Not at all.
+    /// Never.
     pub const NEVER: Self = Self {
         trims: Trims::Never,
-        reach: Reach::Heard,
+        reach: Reach::Executed,
     };
 
-    /// Every so many days.
+    /// Every `days` days.
     pub fn every(days: u32) -> Self {
         Self {
             trims: Trims::Periodic(Schedule {
                 every_days: days,
                 ..Schedule::WEEKLY
             }),
-            reach: Reach::Heard,
+            reach: Reach::Executed,
         }
     }
 
-    /// The same, and no drive hears of it.
+    /// The same schedule, with discards that never reach the drive.
     #[must_use]
     pub fn swallowed(self) -> Self {
         Self {
@@ -62,11 +62,11 @@ impl TrimWhen {
     }
 }
 
-/// Days of a schedule, Monday first.
+/// Days of the week, Monday first.
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/// As an adverb of "trimmed": `weekly`, `every 3 days`, `on each delete`.
-impl fmt::Display for TrimWhen {
+/// An adverb for "trimmed": `weekly`, `every 3 days`, `on each delete`.
+impl fmt::Display for TrimSchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.trims {
             Trims::Never => f.write_str("never")?,
@@ -77,7 +77,7 @@ impl fmt::Display for TrimWhen {
                 days => write!(f, "every {days} days")?,
             },
         }
-        if self.reach == Reach::Heard {
+        if self.reach == Reach::Executed {
             Ok(())
         } else {
             f.write_str(", which no drive hears")
@@ -85,9 +85,9 @@ impl fmt::Display for TrimWhen {
     }
 }
 
-/// `weekly`, `daily`, `online`, `never`, `swallowed`, `Sun 06:47`, `03:00`, `every 3 days`. The model
-/// knows hours: minutes are cut.
-impl FromStr for TrimWhen {
+/// Parses `weekly`, `daily`, `online`, `never`, `swallowed`, `Sun 06:47`, `03:00` or
+/// `every 3 days`. The model has hours only, so minutes are dropped.
+impl FromStr for TrimSchedule {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
@@ -127,7 +127,7 @@ impl FromStr for TrimWhen {
         if let Some(day) = day {
             let known = |name: &&str| {
                 let name = name.to_ascii_lowercase();
-                // `sun`, `sunday`: a beginning of at least three letters.
+                // `sun`, `sunday`: a prefix of at least three letters.
                 day.len() >= 3 && full_day(&name).starts_with(day)
             };
             let index = DAYS.iter().position(known).ok_or_else(expected)?;
@@ -136,12 +136,12 @@ impl FromStr for TrimWhen {
         }
         Ok(Self {
             trims: Trims::Periodic(schedule),
-            reach: Reach::Heard,
+            reach: Reach::Executed,
         })
     }
 }
 
-/// `sun` to `sunday`.
+/// Completes `sun` to `sunday`.
 fn full_day(name: &str) -> String {
     let rest = match name {
         "tue" => "s",
@@ -170,13 +170,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn trim_when(text: &str) -> Result<TrimWhen, String> {
+    fn trim_schedule(text: &str) -> Result<TrimSchedule, String> {
         text.parse().map_err(|error: ValueError| error.to_string())
     }
 
     #[test]
     fn trim_schedules() {
-        let schedule = |text: &str| match trim_when(text).unwrap().trims {
+        let schedule = |text: &str| match trim_schedule(text).unwrap().trims {
             Trims::Periodic(schedule) => (schedule.every_days, schedule.first_day, schedule.hour),
             other => panic!("{other:?}"),
         };
@@ -188,8 +188,8 @@ mod tests {
         assert_eq!(schedule("03:00"), (1, 0, 3));
         assert_eq!(schedule("every 3 days").0, 3);
         assert_eq!(schedule("every 1 day").0, 1);
-        assert_eq!(trim_when("online").unwrap().trims, Trims::Online);
-        assert_eq!(trim_when("swallowed").unwrap().reach, Reach::Swallowed);
+        assert_eq!(trim_schedule("online").unwrap().trims, Trims::Online);
+        assert_eq!(trim_schedule("swallowed").unwrap().reach, Reach::Swallowed);
         for text in [
             "",
             "monthly",
@@ -202,16 +202,16 @@ mod tests {
             "06:60",
         ] {
             assert!(
-                trim_when(text).unwrap_err().starts_with("expected"),
+                trim_schedule(text).unwrap_err().starts_with("expected"),
                 "{text}"
             );
         }
         assert_eq!(
-            trim_when("every 3 days").unwrap().to_string(),
+            trim_schedule("every 3 days").unwrap().to_string(),
             "every 3 days"
         );
         assert_eq!(
-            trim_when("swallowed").unwrap().to_string(),
+            trim_schedule("swallowed").unwrap().to_string(),
             "weekly, which no drive hears"
         );
     }
@@ -219,7 +219,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_panics(text in "\\PC*|[a-z]{0,8}[:@ /,0-9.%]{0,12}") {
-            let _ = trim_when(&text);
+            let _ = trim_schedule(&text);
         }
     }
 }
