@@ -565,8 +565,8 @@ fn fold_by_weekday(series: &Series, zone: &TimeZone) -> (f64, usize) {
     (p, steepest)
 }
 
-/// The regularised incomplete beta function for an integer `b`, by its finite sum `x^a * sum over j < b of
-/// Γ(a+j) / (Γ(a) j!) * (1-x)^j` (Abramowitz and Stegun 26.5.6).
+/// The regularised incomplete beta function for an integer `b`, by its finite sum
+/// `x^a * sum over j < b of Γ(a+j) / (Γ(a) j!) * (1-x)^j` (Abramowitz and Stegun 26.5.6).
 fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     let (mut term, mut sum, mut j) = (1.0, 0.0, 0.0);
     while j < b {

@@ -21,7 +21,7 @@ const MARGIN: SignedDuration = SignedDuration::from_hours(8 * 24);
 pub struct Clock {
     /// The host's own zone, whatever zone the output uses.
     pub zone: TimeZone,
-/// How its cron handles clock changes.
+    /// How its cron handles clock changes.
     pub cron: CronFlavor,
 }
 

@@ -17,10 +17,10 @@ const PERCENT_MIN: i128 = 2;
 /// Minimum number of gaps for them to be considered recurring.
 const RECURRING_MIN: usize = 5;
 
-/// Describes the gaps of a series in one sentence, with times in `zone`: `2 gaps: 27 % of the time has no
-/// sample, the longest of them 42 days, from 2025-06-01 12:00 to 2025-07-13 12:00`. Gaps that recur, for
-/// example when a benchmark runs for an hour every night, are described by their rhythm, plus any that are
-/// far longer. Returns `None` if no gaps are worth mentioning, or if the samples have no dates, because
+/// Describes the gaps of a series in one sentence, with times in `zone`:
+/// `2 gaps: 27 % of the time has no sample, the longest of them 42 days, from ... to ...`. Gaps that recur,
+/// for example when a benchmark runs for an hour every night, are described by their rhythm, plus any that
+/// are far longer. Returns `None` if no gaps are worth mentioning, or if the samples have no dates, because
 /// their order says nothing about time.
 ///
 /// This is not one of the series' own notes, because a store may receive the missing samples later.

@@ -1,8 +1,9 @@
 //! The JSON output of sysstat's `sadf -j`: what `sar` recorded, on many hosts for weeks.
 //!
-//! `{"sysstat": {"hosts": [{"nodename": .., "statistics": [{"timestamp": .., "disk": [..]}], "restarts":
-//! [..]}]}}`. Records are parsed one by one, so memory does not grow with the length of the file. Every
-//! number becomes a series; text beside it, such as `"disk-device": "vda"`, becomes its labels.
+//! `{"sysstat": {"hosts": [{"nodename": .., "statistics": [..], "restarts": [..]}]}}`, where each of the
+//! statistics is `{"timestamp": .., "disk": [..]}` and the like. Records are parsed one by one, so memory
+//! does not grow with the length of the file. Every number becomes a series; text beside it, such as
+//! `"disk-device": "vda"`, becomes its labels.
 
 use crate::clean;
 use crate::collector::{Draft, SeriesCollector};

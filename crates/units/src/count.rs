@@ -20,8 +20,8 @@ pub fn grouped_usize(number: usize) -> String {
     grouped(u64::try_from(number).unwrap_or(u64::MAX))
 }
 
-/// Formats a number with its noun, adding an `s` to the noun unless the number is one: `1 error`, `25,000
-/// shards`.
+/// Formats a number with its noun, adding an `s` to the noun unless the number is one: `1 error`,
+/// `25,000 shards`.
 pub fn count(number: impl TryInto<u64>, noun: &str) -> String {
     counted(number, noun, &format!("{noun}s"))
 }

@@ -100,8 +100,8 @@ fn bounds(lasting: &Lasting, is_explained: bool) -> String {
     told.collect()
 }
 
-/// Describes what happened at the same time as a change: `fstrim starts running every day instead of every
-/// 7 days`.
+/// Describes what happened at the same time as a change:
+/// `fstrim starts running every day instead of every 7 days`.
 pub(crate) fn coincidence(coincidence: &Coincidence) -> String {
     match coincidence {
         Coincidence::Rescheduled {
@@ -322,8 +322,8 @@ impl SentenceContext<'_> {
         }
     }
 
-    /// Describes how often, and where in each period: `between Sunday 02:59 and Monday 01:07 UTC every
-    /// week`.
+    /// Describes how often, and where in each period:
+    /// `between Sunday 02:59 and Monday 01:07 UTC every week`.
     fn when(&self, recurrence: &Recurrence) -> String {
         let every = how_often(&recurrence.rhythm);
         let Some(place) = recurrence.place else {
