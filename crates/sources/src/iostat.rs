@@ -46,7 +46,7 @@ impl Log<'_> {
                 .push(format!("the last line is not whole: {error}"));
         }
         let dated = dating::date(&self, options)?;
-        self.tell(&dated);
+        self.add_warnings(&dated);
         let mut since_us = options
             .times
             .since
@@ -103,7 +103,7 @@ impl Log<'_> {
         Ok(reading)
     }
 
-    fn tell(&mut self, dated: &Dated) {
+    fn add_warnings(&mut self, dated: &Dated) {
         if !self.totals.is_empty() {
             let names: Vec<&str> = self.totals.iter().map(String::as_str).collect();
             self.collector.skipped.push(Skipped::new(

@@ -78,8 +78,8 @@ pub fn read(
         match collector.ask(client, endpoint, next * step_s, last * step_s) {
             Ok(()) => next = last + 1,
             // A request for fewer points may succeed.
-            Err(Trouble::TooLarge(_)) if points > 1 => points /= 2,
-            Err(Trouble::TooLarge(error) | Trouble::Other(error)) => return Err(error),
+            Err(RequestError::TooLarge(_)) if points > 1 => points /= 2,
+            Err(RequestError::TooLarge(error) | RequestError::Other(error)) => return Err(error),
         }
     }
     let mut reading = collector.finish()?;
@@ -103,17 +103,17 @@ pub fn read_answer(
     let mut collector = Collector::of(source_name, "answer", 0, limits);
     match collector.take(parse_saved(body, source_name)?) {
         Ok(()) => collector.finish(),
-        Err(Trouble::TooLarge(error) | Trouble::Other(error)) => Err(error),
+        Err(RequestError::TooLarge(error) | RequestError::Other(error)) => Err(error),
     }
 }
 
-enum Trouble {
+enum RequestError {
     /// A request for a shorter time range may succeed.
     TooLarge(SourceError),
     Other(SourceError),
 }
 
-impl<E: Into<SourceError>> From<E> for Trouble {
+impl<E: Into<SourceError>> From<E> for RequestError {
     fn from(error: E) -> Self {
         Self::Other(error.into())
     }
@@ -173,7 +173,7 @@ impl Collector {
         endpoint: &Endpoint,
         start_s: i64,
         end_s: i64,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RequestError> {
         let path = format!(
             "/api/v1/query_range?query={}&start={start_s}&end={end_s}&step={}",
             encoded(&self.promql),
@@ -182,7 +182,7 @@ impl Collector {
         let response = match client.get(endpoint, &path) {
             Ok(response) => response,
             Err(error) if matches!(error.kind, ErrorKind::TooLarge { .. }) => {
-                return Err(Trouble::TooLarge(error.into()));
+                return Err(RequestError::TooLarge(error.into()));
             }
             Err(error) => return Err(error.into()),
         };
@@ -200,7 +200,7 @@ impl Collector {
         self.take(answer)
     }
 
-    fn take(&mut self, answer: Answer) -> Result<(), Trouble> {
+    fn take(&mut self, answer: Answer) -> Result<(), RequestError> {
         for warning in answer.warnings.iter().chain(&answer.infos) {
             if self.warnings.len() < WARNINGS_MAX {
                 self.warnings.insert(shown(warning.as_bytes()));
@@ -211,9 +211,9 @@ impl Collector {
             let words = shown(answer.error.unwrap_or_default().as_bytes());
             let error = self.refused(&format!("the query was refused: {kind}: {words}"));
             return Err(if words.contains("too many samples") {
-                Trouble::TooLarge(error)
+                RequestError::TooLarge(error)
             } else {
-                Trouble::Other(error)
+                RequestError::Other(error)
             });
         }
         let Some(data) = answer.data else {
@@ -222,7 +222,7 @@ impl Collector {
         self.take_data(data)
     }
 
-    fn take_data(&mut self, data: Data) -> Result<(), Trouble> {
+    fn take_data(&mut self, data: Data) -> Result<(), RequestError> {
         if data.result_type != "matrix" {
             let found = shown(data.result_type.as_bytes());
             let reason = format!("a matrix was expected, and a {found} came");

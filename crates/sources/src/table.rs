@@ -50,7 +50,7 @@ pub(crate) struct Table<'o> {
     comma_allowed: bool,
     sample: Vec<Row>,
     sample_bytes: usize,
-    settled: bool,
+    roles_assigned: bool,
     clock: TimeReader,
     collector: SeriesCollector,
     /// Columns that are counters.
@@ -70,7 +70,7 @@ impl<'o> Table<'o> {
             comma_allowed,
             sample: Vec::new(),
             sample_bytes: 0,
-            settled: false,
+            roles_assigned: false,
             clock: options.time_reader(),
             collector: SeriesCollector::new(source, &options.times, options.limits),
             counters: HashSet::new(),
@@ -117,7 +117,7 @@ impl<'o> Table<'o> {
         line: usize,
         cells: impl Iterator<Item = Cell<'c>> + Clone,
     ) -> Result<(), SourceError> {
-        if self.settled {
+        if self.roles_assigned {
             return self.emit(line, cells);
         }
         self.sample_bytes += cells
@@ -126,7 +126,7 @@ impl<'o> Table<'o> {
             .sum::<usize>();
         self.sample.push(Row::new(line, cells));
         if self.sample.len() >= SAMPLE_ROWS || self.sample_bytes >= SAMPLE_BYTES {
-            self.settle()?;
+            self.assign_roles()?;
         }
         Ok(())
     }
@@ -136,8 +136,8 @@ impl<'o> Table<'o> {
     /// # Errors
     /// When the roles of the columns cannot be determined, or there are no values.
     pub fn finish(mut self) -> Result<Reading, SourceError> {
-        if !self.settled {
-            self.settle()?;
+        if !self.roles_assigned {
+            self.assign_roles()?;
         }
         if self.without_time > 0 {
             self.collector.skipped.push(Skipped::new(
@@ -179,8 +179,8 @@ impl<'o> Table<'o> {
 
     // --- Roles of the columns.
 
-    fn settle(&mut self) -> Result<(), SourceError> {
-        self.settled = true;
+    fn assign_roles(&mut self) -> Result<(), SourceError> {
+        self.roles_assigned = true;
         let rows = std::mem::take(&mut self.sample);
         let first_line = rows.first().map_or(1, |row| row.line);
         if rows.is_empty() {
@@ -202,7 +202,7 @@ impl<'o> Table<'o> {
             .iter()
             .map(|row| self.time_text(row.cells()))
             .collect();
-        if let Err(expected) = self.clock.settle(times.iter().map(String::as_str)) {
+        if let Err(expected) = self.clock.detect_format(times.iter().map(String::as_str)) {
             let at = times.iter().position(|text| !text.is_empty()).unwrap_or(0);
             return Err(self
                 .error(expected, &times[at])

@@ -386,7 +386,10 @@ impl TimeReader {
     /// # Errors
     /// When no format matches the first value, or when all values leave open whether the day or the month
     /// comes first. The error says what would be valid.
-    pub fn settle<'t>(&mut self, sample: impl Iterator<Item = &'t str>) -> Result<(), String> {
+    pub fn detect_format<'t>(
+        &mut self,
+        sample: impl Iterator<Item = &'t str>,
+    ) -> Result<(), String> {
         if self.format.is_some() {
             return Ok(());
         }
@@ -427,7 +430,7 @@ impl TimeReader {
     pub fn read_us(&mut self, text: &str) -> Result<i64, String> {
         let text = text.trim();
         if self.format.is_none() {
-            self.settle(std::iter::once(text))?;
+            self.detect_format(std::iter::once(text))?;
         }
         let Some(format) = self.format.take() else {
             return Err("a time".to_owned());

@@ -108,7 +108,7 @@ fn ambiguous_dates_are_rejected_with_a_hint() {
     assert!(error.contains("name its format, like %m/%d/%Y"), "{error}");
     // One more value decides it.
     let mut told = reader("UTC");
-    told.settle(["04/05/2020", "04/13/2020"].into_iter())
+    told.detect_format(["04/05/2020", "04/13/2020"].into_iter())
         .unwrap();
     assert_eq!(told.read_us("04/05/2020"), Ok(us("2020-04-05T00:00:00Z")));
     assert!(told.read_us("13/04/2020").is_err());

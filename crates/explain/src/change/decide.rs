@@ -281,7 +281,12 @@ pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, penalties: Pen
 
 /// Moves changes to where they fit best between their neighbours: a proposed position comes from an
 /// interval that may contain two changes.
-pub(super) fn settle(grid: &Grid, mut cut: Cut, shortest: usize, penalties: Penalties) -> Cut {
+pub(super) fn refine_positions(
+    grid: &Grid,
+    mut cut: Cut,
+    shortest: usize,
+    penalties: Penalties,
+) -> Cut {
     for _ in 0..DESCENT_MAX {
         let next = evaluate(grid, moved(grid, &cut, shortest), penalties);
         if next.criterion >= cut.criterion {

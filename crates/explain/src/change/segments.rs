@@ -50,7 +50,7 @@ pub fn segments(times_us: &[i64], values: &[f64], options: &ChangeOptions) -> Se
     let penalties = Penalties::new(&grid, floor_variance);
     let (cut, gains) = noise_free(&grid, penalties).unwrap_or_else(|| {
         let cut = decide::cut(&grid, &places, SHORTEST, penalties);
-        let cut = decide::settle(&grid, cut, SHORTEST, penalties);
+        let cut = decide::refine_positions(&grid, cut, SHORTEST, penalties);
         confirm::confirm(&grid, cut, SHORTEST, floor_variance)
     });
     let lined = place::place(&grid, &cut.stretches, cut.phi, &scaled, per_block);

@@ -184,8 +184,8 @@ impl Plot {
         let every = ((ROWS + steps / 2) / steps).max(1);
         let mut cells = vec![vec![' '; self.columns]; every * steps + 1];
         let legend = match chart.curves.as_slice() {
-            [curve] => self.one(curve, &chart.y_label, &mut cells),
-            curves => self.several(curves, &mut cells),
+            [curve] => self.draw_single(curve, &chart.y_label, &mut cells),
+            curves => self.draw_multiple(curves, &mut cells),
         };
         for (row, cells) in cells.iter().enumerate() {
             let label = if row % every == 0 {
@@ -212,7 +212,7 @@ impl Plot {
     }
 
     /// Draws a single curve, with its ranges shaded.
-    fn one(&self, curve: &Curve, y_label: &str, cells: &mut [Vec<char>]) -> Vec<String> {
+    fn draw_single(&self, curve: &Curve, y_label: &str, cells: &mut [Vec<char>]) -> Vec<String> {
         let places = (cells.len() - 1) * self.chars.places() + 1;
         let mut points = vec![vec![false; self.columns]; cells.len() * self.chars.places()];
         let mut has_ranges = false;
@@ -279,7 +279,7 @@ impl Plot {
     }
 
     /// Draws several curves with a character each: lines over points, and the first over the others.
-    fn several(&self, curves: &[Curve], cells: &mut [Vec<char>]) -> Vec<String> {
+    fn draw_multiple(&self, curves: &[Curve], cells: &mut [Vec<char>]) -> Vec<String> {
         let rows = cells.len();
         let mark = |index: usize| CURVES[index % CURVES.len()];
         let numbered = || curves.iter().enumerate().rev();

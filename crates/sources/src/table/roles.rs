@@ -117,7 +117,7 @@ impl Table<'_> {
         let first = sample.texts(time).next();
         let date_only = first.is_some_and(|text| {
             let mut probe = self.options.time_reader();
-            probe.settle(std::iter::once(text)).is_ok() && !text.contains(':')
+            probe.detect_format(std::iter::once(text)).is_ok() && !text.contains(':')
         });
         if date_only
             && self.options.time_format.is_none()
