@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds what the lab's tests run: the programs, and the examples that they need.
+# Builds everything that the lab tests run: the programs and the examples they use.
 #
-# With the whole workspace and with examples, as `cargo test --workspace` does: cargo chooses the
-# features of a dependency by all that one command builds, tests included. After that
-# `cargo build -p trimtab` alone would want other features, and compile nearly everything again.
+# Builds the whole workspace with examples, as `cargo test --workspace` does, because cargo unifies the
+# features of a dependency over everything one command builds, tests included. Afterwards `cargo build -p
+# trimtab` alone would select different features and recompile nearly everything.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --locked -q --workspace --bins --example read --example sawtooth_2016

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# trimtab on this very machine, then on two hosts recorded in guests with real kernels.
+# Runs trimtab on this machine, then on two recorded guests with real kernels.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 trimtab=${CARGO_TARGET_DIR:-target}/release/trimtab

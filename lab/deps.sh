@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what the tests need, when root on Debian or Ubuntu; otherwise says what is missing and
-# what is skipped for want of it.
+# Installs what the tests need when run as root on Debian or Ubuntu; otherwise lists what is missing and
+# what is skipped as a result.
 set -euo pipefail
-# command or file:package, what it is for
+# command or file:package, purpose
 needs="
 cc:gcc the linker, zstd and ring
 systemd-analyze:systemd the comparison of calendars with systemd's own
@@ -51,5 +51,5 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${packages[@]}" >/dev/null
     exit 0
 fi
-echo "Missing, so some tests are skipped (run 'make test' as root on Debian to have them installed):"
+echo "Missing, so some tests are skipped (run 'make test' as root on Debian to install them):"
 printf '  %s\n' "${missing[@]}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes what the documentation shows of the program: docs/rules.md and docs/check.svg.
+# Generates the parts of the documentation that show program output: docs/rules.md and docs/check.svg.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 trimtab=$(cd "${CARGO_TARGET_DIR:-target}/debug" && pwd)/trimtab

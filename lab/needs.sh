@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Sourced by the lab's tests: what they need, and how they say that they cannot be run here.
+# Sourced by the lab's tests: their requirements, and reporting of skipped tests.
 PATH=$PATH:/usr/sbin:/sbin
-# What a guest is built of and started with.
+# Needed to build and start a guest.
 # shellcheck disable=SC2034
 GUEST_TOOLS=(qemu-system-x86_64 busybox cryptsetup lvm mdadm mkfs.xfs xfs_io mkfs.btrfs systemctl run-parts fio cpio
     python3 apt-get)

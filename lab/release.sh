@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the static release binary and prints where it is.
+# Builds the static release binary and prints its path.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 host=$(rustc -vV | awk '/^host:/ { print $2 }')
-# glibc is linked in; naming the target keeps the flag away from procedural macros.
+# Links glibc statically; naming the target keeps the flag from procedural macros.
 variable=CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$host")_RUSTFLAGS
 env "$variable=-C target-feature=+crt-static" \
     cargo build --release --locked --target "$host" -p trimtab

@@ -1,30 +1,30 @@
 #!/usr/bin/env bash
-# Runs the stages of `make test` and prints how long each took against its budget. A stage over its
-# budget is said, not failed: machines differ.
+# Runs the stages of `make test` and prints how long each took compared with its budget. A stage that
+# exceeds its budget is reported but does not fail, since machines differ.
 #
 #   lab/stage.sh --begin
 #   lab/stage.sh NAME BUDGET_S                      runs `make NAME`
 #   lab/stage.sh --beside NAME:BUDGET_S... -- NAME:BUDGET_S...
 #   lab/stage.sh --summary
 #
-# --beside runs two lists of stages beside each other, each in its order, and prints the output of a
-# stage in whole when it has ended. A list ends with its first failure, the other one goes on to its
-# end, and the exit code is that of the failure.
+# --beside runs two lists of stages concurrently, each in order, and prints the output of a stage as a
+# whole when it has ended. A list stops at its first failure while the other one continues to its end; the
+# exit code is that of the failure.
 #
-# CPU seconds are those of a stage's processes and of their children that were waited for: they say
-# more than the time on a machine that has other work. A server that a test leaves to itself until it
-# stops it is not among them.
+# CPU seconds include a stage's processes and the children they waited for, and are more meaningful than
+# elapsed time on a busy machine. They do not include a server that a test leaves running until it stops
+# it.
 set -euo pipefail
 log=${TMPDIR:-/tmp}/trimtab-stages.$(id -u).$(pwd | cksum | cut -d' ' -f1)
-# A test that cannot be run here adds a line to this file, and the summary repeats it.
+# A test that cannot be run adds a line to this file, which the summary repeats.
 export TRIMTAB_SKIPS=$log.skips
 
 run_stage() { # NAME BUDGET_S
     local status=0 start=$SECONDS user system
     echo "== $1: begins"
-    # `time` writes to standard error: the stage keeps the one it was given.
+    # `time` writes to standard error: the stage keeps the original one.
     { TIMEFORMAT='%U %S'; time make --no-print-directory "$1" 2>&3; } 3>&2 2>"$log.$1.times" || status=$?
-    # What make or the shell may say of its own goes before the last line.
+    # Messages of make or the shell itself precede the last line.
     read -r user system < <(tail -n 1 "$log.$1.times")
     rm -f "$log.$1.times"
     if [ "$status" != 0 ]; then
@@ -40,7 +40,7 @@ run_list() { # NAME:BUDGET_S...
     for stage in "$@"; do
         echo "== ${stage%%:*}: begins, its output follows when it has ended" >&4
         run_stage "${stage%%:*}" "${stage#*:}" >"$log.${stage%%:*}.out" 2>&1 || status=$?
-        # Whole outputs, one after the other.
+        # Print whole outputs, one after the other.
         {
             flock 9
             cat "$log.${stage%%:*}.out"
@@ -63,8 +63,8 @@ case ${1:-} in
         shift
     done
     shift
-    # Each list in a process group of its own, so that it can be ended with all that it has started;
-    # without that a shell's background would ignore SIGINT, too.
+    # Run each list in its own process group, so that it can be stopped with everything it has started;
+    # otherwise background jobs of a shell would also ignore SIGINT.
     set -m
     exec 4>&1
     run_list "${first[@]}" </dev/null &

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Runs in a guest: what drives say of their own writes, read by Debian's smartctl and nvme-cli.
-# Nothing is judged here: lab/guest/test-drive-logs.sh does that, on the host. Drives: two NVMe drives
-# of one namespace, an NVMe drive that the kernel sees by a path of its subsystem, two SATA disks on
-# AHCI (one says of itself that it does not rotate), a SCSI disk and a virtio disk.
+# Runs in a guest: reads the drives' own write counters with Debian's smartctl and nvme-cli. Only records;
+# lab/guest/test-drive-logs.sh evaluates the records on the host. Drives: two NVMe drives with one
+# namespace, an NVMe drive that the kernel sees through a path of its subsystem, two SATA disks on AHCI
+# (one reports itself as non-rotating), a SCSI disk and a virtio disk.
 set -uo pipefail
 # shellcheck source=lab/filesystems.sh
 . /lab/filesystems.sh
@@ -15,7 +15,7 @@ record() { printf '%s\t%s\n' "$1" "$2" >>$out/records; }
 
 tries=0
 until [ -e /sys/block/sdc ] && [ -e /sys/block/vda ] || [ $((tries++)) = 50 ]; do sleep 0.1; done
-# By what they are: the order in which the kernel finds them is not ours to choose.
+# Identify drives by their properties: the kernel's enumeration order varies.
 for disk in /sys/block/sd*; do
     case $(cat "$disk/device/vendor")-$(cat "$disk/queue/rotational") in
     ATA*-0) sata=${disk##*/} ;;
@@ -26,7 +26,7 @@ done
 plain=()
 for disk in /sys/block/nvme*n1; do
     name=${disk##*/}
-    [[ $name != *c*n* ]] || continue # a path of the drive below
+    [[ $name != *c*n* ]] || continue # skip paths of the drive
     if grep -q lab-path "$disk/device/subsysnqn"; then paths=$name; else plain+=("$name"); fi
 done
 ls -d /sys/block/*
@@ -45,10 +45,11 @@ mounted ext4 "/dev/$scsi" scsi
 mounted ext4 /dev/vda virtio
 sync
 
-counted() { # LABEL: what the kernel has written to each drive
+counted() { # LABEL: records what the kernel has written to each drive
     local disk path bytes
     for disk in "${plain[@]}" "$paths"; do
-        # A drive of a subsystem counts nothing before Linux 6.2, its paths do (nvme2n1: nvme2c2n1).
+        # Before Linux 6.2 a drive with a subsystem counts nothing, only its paths do (nvme2n1:
+        # nvme2c2n1).
         bytes=$(written_bytes "$disk")
         for path in "/sys/block/${disk%n*}"c*"n${disk##*n}"; do
             [ ! -e "$path/stat" ] || bytes=$((bytes + $(written_bytes "${path##*/}")))
@@ -56,7 +57,7 @@ counted() { # LABEL: what the kernel has written to each drive
         record "$1.$disk" "$bytes"
     done
 }
-ask() { # LABEL MOUNT [ARGUMENT...]: as far as what drives say is concerned, with a scenario that is quick
+ask() { # LABEL MOUNT [ARGUMENT...]: queries the drives, with a scenario that runs quickly
     local label=$1 mount=$2
     shift 2
     "${as[@]}" $trimtab ssd run --from-host "/mnt/$mount" --writes-per-day 10GB --fill 50% --capacity 100GB \
@@ -69,12 +70,12 @@ tools=/usr/share/lab/drive-tools
 say "no tools"
 ask bare paths
 ask bare-sata sata
-say "nvme-cli alone"
+say "nvme-cli only"
 cp -a $tools/nvme/. / || exit 12
 nvme version || exit 13
 ask nvme-only paths
 $trimtab collect --quiet -o $out/nvme-only.tar.zst || exit 14
-say "smartctl alone"
+say "smartctl only"
 mv /usr/sbin/nvme /run/nvme
 cp -a $tools/smartctl/. / || exit 15
 smartctl --version | head -n 1 || exit 16
@@ -83,7 +84,7 @@ say "both"
 mv /run/nvme /usr/sbin/nvme
 
 say "before and after a write"
-# The very calls that trimtab makes.
+# The same calls that trimtab makes.
 raw() { # NAME COMMAND...
     local name=$1
     shift
@@ -106,13 +107,13 @@ for disk in "${plain[@]}" "$paths"; do
 done
 raw "smartctl_$sata" smartctl --json=c -i -A -l devstat,1 "/dev/$sata"
 
-say "what trimtab makes of it"
+say "trimtab's results"
 for mount in stripe paths sata magnets scsi virtio; do
     ask "live-$mount" $mount
     ask "bundle-$mount" $mount --bundle $out/after.tar.zst
 done
 ask anonymous-stripe stripe --bundle $out/anonymous.tar.zst
-say "as nobody"
+say "as user nobody"
 as=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 ask nobody-paths paths
 ask nobody-sata sata

@@ -1,32 +1,33 @@
 # shellcheck shell=bash
-# Sourced by the cases that trim. A case makes a stack, and this file fills it, asks `trimtab check`
-# what is wrong with it, trims it, reads from the drives' files how much the host stores before and
-# after, and looks whether a single byte of what was kept has changed. Nothing is judged here: the
-# records in /lab/out/records are judged on the host, by lab/guest/test-trim.sh.
+# Sourced by the trim cases. A case creates a storage stack. This file fills it, runs `trimtab check` on
+# it, trims it, measures how much of the drives' backing files the host stores before and after, and
+# verifies that the kept files are unchanged. Only records, in /lab/out/records; lab/guest/test-trim.sh
+# evaluates them on the host.
 # shellcheck source=lab/filesystems.sh
 . /lab/filesystems.sh
 out=/lab/out
 trimtab=/lab/trimtab
 
-# What is kept and what is deleted: PIECES files of each, one between the others, so that the free
-# space is in pieces. The host knows these numbers too.
+# PIECES files each are kept and deleted, alternating, so that the free space is fragmented. The host-side
+# test uses the same numbers.
 PIECES=24
 KEEP_KIB=768
 JUNK_MIB=4
 
 say() { echo "== [$(cut -d' ' -f1 /proc/uptime)] $*"; }
 
-# MiB that the host stores of the drives NAME...
+# MiB of the drives NAME... that the host stores.
 stored_mib() {
     local name bytes=0
     for name in "$@"; do bytes=$((bytes + $(stored_bytes "/lab/disk/$name.raw"))); done
     echo $((bytes >> 20))
 }
 
-# One line for each thing that was seen: CASE KEY VALUE. The last one of a key holds.
+# Records one observation as a line CASE KEY VALUE. The last line for a key wins.
 record() { printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>$out/records; }
 
-# Everything the kernel still has to write or discard. XFS discards behind the back of FITRIM.
+# Waits until the kernel has finished writing and discarding. XFS discards in the background after FITRIM
+# has returned.
 settled() {
     local tries=0 before='' after
     sync
@@ -36,10 +37,10 @@ settled() {
         before=$after
         sleep 0.3
     done
-    say "the drives do not come to rest"
+    say "the drives do not become idle"
 }
 
-# Makes the filesystem of a case, with files that stay and the space of deleted ones between them.
+# Creates a case's filesystem, with kept files alternating with the free space of deleted ones.
 #   fill CASE TYPE DEVICE "DRIVE..."
 fill() {
     local index
@@ -51,7 +52,7 @@ fill() {
     settled
     # shellcheck disable=SC2086
     record "$name" empty_mib "$(stored_mib $drives)"
-    # One directory: XFS would put two into two allocation groups.
+    # A single directory: XFS would place two in two allocation groups.
     mkdir "$mount/files"
     for ((index = 0; index < PIECES; index++)); do
         { printf '%-64s' "$name $index"; head -c $((KEEP_KIB * 1024 - 64)) /run/random; } >"$mount/files/keep.$index"
@@ -65,7 +66,7 @@ fill() {
     record "$name" junk_mib "$(stored_mib $drives)"
 }
 
-# What `trimtab check` says.
+# Runs `trimtab check`.
 #   ask LABEL [CHECK_ARGUMENT...]
 ask() {
     local label=$1
@@ -73,7 +74,7 @@ ask() {
     $trimtab check --exit-zero --format json "$@" >"$out/$label.check.json" 2>"$out/$label.check.err"
 }
 
-# Runs what is to trim, and measures before and after.
+# Runs a command that trims, and measures before and after.
 #   measure LABEL COMMAND...
 measure() {
     local label=$1 exit_status started=$SECONDS
@@ -91,20 +92,20 @@ measure() {
     tail -n 4 "$out/$label.trim.err"
 }
 
-# Asks, trims and measures. A LABEL other than the case's name is for another look at one mount.
+# Checks, trims and measures. A LABEL other than the case's name is for running a mount again.
 #   look [LABEL [TRIM_ARGUMENT...]]
 look() {
     local label=${1:-$name}
     shift || true
-    # An emulated machine that shares its processors keeps no budget, and Linux 6.1 discards each free
-    # extent of XFS whole, Btrfs its unallocated space: what is in question here is what is freed.
-    # Pacing has tests of its own, and trim-huge.sh asks for the refusal.
+    # Without pacing: an emulated machine that shares its processors cannot keep a latency budget, Linux
+    # 6.1 discards each free extent of XFS as a whole, and Btrfs its unallocated space. These cases only
+    # test what is freed. Pacing has its own tests, and trim-huge.sh tests the refusal.
     [ $# -gt 0 ] || set -- --max-latency 5s --accept-stall 1h
     ask "$label"
     measure "$label" $trimtab trim "$mount" --now --format json "$@"
 }
 
-# Unmounts, mounts again and reads what was kept, and has the filesystem's own tool look at it.
+# Unmounts, remounts, verifies the kept files and runs the filesystem's own checker.
 empty() {
     local state=same
     umount "$mount" || return 1
@@ -118,7 +119,7 @@ empty() {
     umount "$mount"
 }
 
-# Mounts what was unmounted with `empty`, and looks at it under another name.
+# Mounts what `empty` unmounted and runs it again under another name.
 again() { # LABEL
     mount_filesystem "$type" "$device" "$mount" && look "$1"
 }
@@ -128,7 +129,7 @@ stack() {
     if ! { fill "$@" && look "$1" && empty; }; then record "$1" broken yes; fi
 }
 
-# Drives as they were when they were new.
+# Resets the drives to their initial state.
 renew() {
     local drive
     for drive in "$@"; do

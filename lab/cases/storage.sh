@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Runs in a guest: real dm-crypt, LVM thin and md devices; what `trimtab check` says of each, and
-# whether a bundle holds any volume key. Drives: nvme0n1 to nvme4n1.
+# Runs in a guest: real dm-crypt, LVM thin and md devices. Records what `trimtab check` reports for each,
+# and whether a bundle contains any volume key. Drives: nvme0n1 to nvme4n1.
 set -uo pipefail
 trimtab=/lab/trimtab
 out=/lab/out
@@ -9,8 +9,8 @@ printf 'a passphrase' >/run/passphrase
 fast=(--pbkdf-force-iterations 1000 --batch-mode --key-file /run/passphrase)
 
 echo "== volumes"
-# LUKS1 puts the volume key itself into the device-mapper table, LUKS2 a reference to the kernel's
-# keyring; --disable-keyring puts the key there too.
+# LUKS1 puts the volume key itself into the device-mapper table, LUKS2 a reference to the kernel keyring;
+# --disable-keyring puts the key there as well.
 cryptsetup luksFormat --type luks1 "${fast[@]}" /dev/nvme0n1 || exit 10
 cryptsetup open --key-file /run/passphrase /dev/nvme0n1 luks1 || exit 11
 cryptsetup luksFormat --type luks2 --pbkdf pbkdf2 "${fast[@]}" /dev/nvme1n1 || exit 12
@@ -38,15 +38,15 @@ $trimtab collect -o $out/host.tar.zst || exit 32
 $trimtab collect --anonymise -o $out/anonymous.tar.zst || exit 33
 $trimtab check --bundle $out/host.tar.zst --exit-zero --format json >$out/bundle.json || exit 34
 
-echo "== as nobody"
+echo "== as user nobody"
 setpriv --reuid 65534 --regid 65534 --clear-groups $trimtab check --exit-zero --format json >$out/nobody.json || exit 35
 
-echo "== a remedy that asks for a passphrase, given by file here"
+echo "== a remedy that needs a passphrase, given in a file here"
 cryptsetup refresh --key-file /run/passphrase --disable-keyring --allow-discards --persistent luks2 || exit 40
 $trimtab check --exit-zero --format json >$out/after.json || exit 41
 fstrim -v /mnt/luks2
 
-echo "== remedies as they are printed"
+echo "== remedies as printed"
 apply() { # RULE: runs the first command block of its first finding
     $trimtab check --exit-zero --select "$1" --data-path /mnt/thin --data-path /mnt/luks2 --format markdown |
         awk '/^```sh/ { inside = 1; next } /^```/ { if (inside) exit } inside' >/run/remedy.sh

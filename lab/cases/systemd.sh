@@ -1,7 +1,7 @@
 # systemd: runs as a service of a real systemd.
 # shellcheck shell=bash
-# What `trimtab check` says of fstrim.timer in every state, and whether the remedy that it prints
-# mends it. Drive: nvme0n1.
+# fstrim.timer in every state: what `trimtab check` reports, and whether the suggested remedy fixes it.
+# Drive: nvme0n1.
 set -uo pipefail
 trimtab=/lab/trimtab
 out=/lab/out
@@ -29,7 +29,7 @@ echo "== enabled, not started"
 systemctl enable fstrim.timer
 check idle
 
-echo "== the remedy for a disabled timer, as it is printed"
+echo "== the remedy for a disabled timer, as printed"
 systemctl disable --now fstrim.timer
 $trimtab check --exit-zero --select TRIM003 --data-path /mnt/data --format markdown >$out/markdown
 awk '/^```sh/ { inside = 1; next } /^```/ { if (inside) exit } inside' $out/markdown >$out/remedy.sh

@@ -28,10 +28,10 @@ lvm lvremove -q -y vg/linear
 lvcreate -q -y --type thin-pool -L 600M --discards passdown -n pool vg /dev/nvme1n1
 lvcreate -q -y -V 500M --thinpool pool -n thin vg
 pool_discards() { # MODE
-    # No udev is here to wait for: the volumes are taken down first, as a pool's mode wants it.
+    # There is no udev to wait for, and changing a pool's mode requires its volumes to be inactive.
     lvchange -q -an vg/thin
     lvchange -q -an vg/pool
-    # It fails where the mode is the one that it has.
+    # Fails if the pool already has that mode.
     lvchange -q --discards "$1" vg/pool
     lvchange -q -ay vg/thin
 }

@@ -1,6 +1,6 @@
-"""Cluster states out of a seed, in the form of `_cluster/state` of 7.4, after the idea of
+"""Random cluster states in the format of 7.4's `_cluster/state`, similar to those of
 crates/shards/tests/it/generate.rs: nodes with attributes and disks, indices with filters, copies in every
-state, settings that are rarely set."""
+state, rarely used settings."""
 
 import json
 import random
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def make(directory, seed):
-    """Writes one cluster into `directory`; the argument lists of the three commands."""
+    """Writes one cluster into `directory`; returns the argument lists of the three commands."""
     rng = random.Random(f"cluster {seed}")
     directory = Path(directory)
     directory.mkdir(parents=True)
@@ -25,7 +25,7 @@ def make(directory, seed):
     for name, content in files.items():
         path = directory / f"{name}.json"
         path.write_text(json.dumps(content))
-        # Each may be missing but the state.
+        # Any file except the state may be missing.
         if name == "state" or rng.random() < 0.8:
             given += [f"--{name}", str(path)]
     if rng.random() < 0.8:
@@ -169,7 +169,7 @@ def _filter(rng, nodes):
 
 
 def _settings(rng, nodes):
-    """Settings of the cluster by their full names."""
+    """Cluster settings by full name."""
     settings = {}
 
     def at_times(share, key, values):

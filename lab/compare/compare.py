@@ -1,4 +1,4 @@
-"""Runs two builds on the same inputs and compares their answers: see run.sh."""
+"""Runs two builds on the same inputs and compares their output: see run.sh."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ KINDS = ["hosts", "servers", "cases", "explain", "reroute", "what-if", "cost", "
 TIMEOUT_S = 900
 SHOWN_MAX = 40
 
-# One call of the program: `left_out` are fields that this machine changes from one call to the next.
+# One call of the program. `left_out` lists fields that vary from call to call on the same machine.
 Case = namedtuple("Case", ["kind", "name", "arguments", "left_out"], defaults=[frozenset()])
 Outcome = namedtuple("Outcome", ["case", "facts", "words"])
 
@@ -30,7 +30,7 @@ def main():
     only = options.only.split(",") if options.only else KINDS
     unknown = set(only) - set(KINDS)
     if unknown:
-        sys.exit(f"unknown kinds: {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
+        sys.exit(f"unknown kinds: {', '.join(sorted(unknown))}; known are {', '.join(KINDS)}")
     work = Path(options.work)
     cases = []
     for kind in only:
@@ -38,7 +38,7 @@ def main():
             cases += [case for case in _clusters(work, options) if case.kind in only]
         elif kind in SOURCES:
             cases += SOURCES[kind](work, options)
-    # A case that was made twice runs once.
+    # Run duplicate cases only once.
     cases = list(dict.fromkeys(cases))
     with ThreadPoolExecutor(options.parallel) as pool:
         outcomes = list(pool.map(lambda case: _compare(case, options.old, options.new, work), cases))
@@ -62,7 +62,7 @@ def _options():
 
 
 def _hosts(_, options):
-    """The recorded hosts, as they are and with a store's data on each of their mounts."""
+    """The recorded hosts, unchanged and with a store's data path on each of their mounts."""
     cases = []
     recorded = [["--bundle", str(path)] for path in sorted((REPOSITORY / "lab/hosts").glob("*.tar.zst"))]
     recorded += [
@@ -70,7 +70,7 @@ def _hosts(_, options):
     ]
     for host in recorded:
         check = ["check", *host]
-        # A directory is read now, a bundle was read once.
+        # A directory is read at run time, a bundle was recorded once.
         left_out = frozenset({"read_at"} if host[0] == "--root" else ())
         name = Path(host[1]).name
         cases.append(Case("hosts", name, (*check, "--format", "json"), left_out))
@@ -84,7 +84,7 @@ def _hosts(_, options):
 
 
 def _servers(work, options):
-    """Recorded servers, as they are, beside a host, kept in a bundle, and changed."""
+    """Recorded servers: unchanged, together with a host, from a bundle, and with modified responses."""
     left_out = frozenset({"read_at"})
     pages = servers.recorded(REPOSITORY / "crates/cluster/tests/data")
     host = str(REPOSITORY / "lab/hosts/crypt-drops-discards.tar.zst")
@@ -112,7 +112,7 @@ def _servers(work, options):
 
 
 def _cases(work, _):
-    """Those of lab/explain-cases/run.sh."""
+    """The cases of lab/explain-cases/run.sh."""
     cases = REPOSITORY / "lab/explain-cases"
     curve, trims = str(work / "sawtooth.csv"), str(work / "trims.csv")
     calls = {
@@ -148,7 +148,7 @@ def _ssd(*_):
 
 
 def _trim(*_):
-    """What a pass would do and what it refuses, on this machine's mounts; nothing is changed."""
+    """Dry runs and refusals on this machine's mounts; nothing is changed."""
     # Other programs write in the meantime.
     left_out = frozenset({"at", "free_bytes", "expected_bytes_max", "estimated_s", "free_extents"})
     with open("/proc/self/mounts") as mounts:
@@ -186,7 +186,7 @@ def _environment():
 
 
 def _run(program, case, work):
-    """The answer of one build, with its exit code and what it said on standard error."""
+    """Output of one build, with its exit code and standard error."""
     done = subprocess.run(
         [program, *case.arguments],
         stdin=subprocess.DEVNULL,

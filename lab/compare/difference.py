@@ -1,12 +1,12 @@
-"""Compares two JSON answers: facts, wording, and what differs by nature."""
+"""Compares two JSON documents: facts, wording, and fields that always differ."""
 
 import re
 
-# Left out: they differ between any two runs or builds.
+# Always ignored: they differ between any two runs or builds.
 LEFT_OUT = {"generated_at", "tool_version"}
 
-# Wording, with all that stands below: sentences for people, which may be said better. By name, wherever
-# they stand.
+# Wording, including everything nested below: sentences for people, which may be rephrased. Matched by
+# field name at any depth.
 WORDING = {
     "because",
     "beside",
@@ -39,17 +39,17 @@ WORDING = {
     "zone_from",
 }
 
-# Wording at one place only: the same name is a fact elsewhere.
+# Wording only at these paths: elsewhere the same name is a fact.
 WORDING_AT = {
     "$.source",
     "$.stderr",
-    # ssd: what was asked, and what is compared.
+    # ssd: the requested configuration, and what is compared.
     "$.result.asked.trim",
     "$.result.cases[].name",
     "$.result.rows[].error",
     # shards what-if.
     "$.result.changes",
-    # explain: mounts with a fault, what a job is known by, and "an unknown cause" beside the jobs.
+    # explain: mounts with a finding, the description of a job, and "an unknown cause" among the jobs.
     "$.result.disk_logs[].mounts",
     "$.result.series[].verdict.classes[].evidence",
     "$.result.series[].verdict.candidates[].name",
@@ -59,14 +59,14 @@ MISSING = object()
 
 
 def differences(old, new, left_out=frozenset()):
-    """The places that differ: (facts, words), each a list of (JSON path, old, new)."""
+    """Returns the differences as (facts, words), each a list of (JSON path, old, new)."""
     facts, words = [], []
     _compare(old, new, "$", facts, words, LEFT_OUT | set(left_out))
     return facts, words
 
 
 def shown(value, width=100):
-    """A value on one line, cut."""
+    """A value on one line, truncated."""
     if value is MISSING:
         return "(missing)"
     text = value if isinstance(value, str) else repr(value)
@@ -96,7 +96,7 @@ def _compare(old, new, path, facts, words, left_out):
 
 
 def _same(old, new):
-    # True is no 1, and 1 is no 1.0.
+    # True is not 1, and 1 is not 1.0.
     if type(old) is not type(new):
         return False
     if isinstance(old, dict):

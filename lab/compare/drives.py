@@ -1,4 +1,4 @@
-"""Forty calls of `ssd` on small drives."""
+"""Forty invocations of `ssd` on small drives."""
 
 SAMPLES = [
     ("alibaba.csv", []),
@@ -14,7 +14,7 @@ SAMPLES = [
 
 
 def calls(samples):
-    """Names and arguments; `samples` is the directory with the traces."""
+    """Names and arguments of the invocations; `samples` is the directory with the traces."""
     bare = ["ssd", "run", "--logical-pages"]
     host = ["ssd", "run", "--simulated-pages", "16384", "--days", "7", "--alone", "--capacity"]
     found = {}

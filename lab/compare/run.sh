@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Two builds of trimtab beside each other: does the new one still answer the same? Runs both on the same
-# inputs (recorded hosts and servers, the articles' cases, made-up histories, clusters and drives) and
-# compares every field of their JSON answers. How something is worded counts apart (difference.py lists
-# these fields). Prints a table, and each fact that differs with its place.
+# Compares two builds of trimtab: does the new one still give the same results? Runs both on the same
+# inputs (recorded hosts and servers, the articles' cases, generated time series, clusters and drives) and
+# compares every field of their JSON output. Wording is counted separately (difference.py lists these
+# fields). Prints a table, and each differing fact with its path.
 #
 #   lab/compare/run.sh OLD_BINARY NEW_BINARY
 #   lab/compare/run.sh OLD NEW --words             how the wording differs, too

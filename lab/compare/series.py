@@ -1,4 +1,4 @@
-"""Histories with jobs, out of a seed: sawteeth, spikes, weekends, steps and noise that remembers."""
+"""Random time series with jobs: sawteeth, spikes, weekends, steps and autocorrelated noise."""
 
 import csv
 import datetime
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 ZONES = ["UTC", "UTC", "Europe/Berlin", "America/New_York", "Asia/Seoul", "Australia/Lord_Howe"]
 
-# A name, when it runs (cron's five fields), and the same as a weekday (Monday is 0) or None, hour, minute.
+# Name; schedule (cron's five fields); and the same as weekday (Monday is 0) or None, hour, minute.
 JOBS = [
     ("/sbin/fstrim --all", "47 6 * * 0", (6, 6, 47)),
     ("/sbin/fstrim /data", "0 3 * * *", (None, 3, 0)),
@@ -26,7 +26,7 @@ JOBS = [
 
 
 def make(directory, seed):
-    """Writes one history and its surroundings into `directory`; the arguments of `explain`."""
+    """Writes one time series with its jobs and events into `directory`; returns the arguments for `explain`."""
     rng = random.Random(f"series {seed}")
     directory = Path(directory)
     directory.mkdir(parents=True)
@@ -59,7 +59,7 @@ def make(directory, seed):
 
 
 def _times(rng, start, step_s, samples):
-    """Times of samples, with holes now and then."""
+    """Sample times, with occasional gaps."""
     holes = []
     if rng.random() < 0.4:
         for _ in range(rng.randint(1, 6)):
@@ -74,7 +74,7 @@ def _times(rng, start, step_s, samples):
 
 
 def _values(rng, times, zone, culprit):
-    """A curve: a level, and some of the patterns on it."""
+    """A curve: a base level plus some of the patterns."""
     zone = ZoneInfo(zone)
     level = rng.choice([1.0, 50.0, 1000.0, 250_000.0])
     kinds = [kind for kind in PATTERNS if rng.random() < 0.35]
@@ -173,7 +173,7 @@ PATTERNS = {
 
 
 def _history(rng, directory, times, columns, zone):
-    """The file: CSV or TSV with times in UTC, local or since 1970, or JSON lines."""
+    """Writes the file: CSV or TSV with times in UTC, local time or since 1970, or JSON lines."""
     form = rng.choice(["csv", "csv", "tsv", "jsonl"])
     said = rng.choice(["utc", "utc", "epoch", "local"])
     if said == "utc":

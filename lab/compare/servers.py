@@ -1,4 +1,4 @@
-"""Servers that give the recorded answers of crates/cluster/tests/data, as they are and changed."""
+"""Servers that replay the recorded responses of crates/cluster/tests/data, unchanged or modified."""
 
 import copy
 import json
@@ -15,7 +15,7 @@ PAGES = {
 
 
 def _page(target):
-    """The recorded page that a request asks for: as in crates/trimtab/tests/it/cluster.rs."""
+    """The recorded page for a request, as in crates/trimtab/tests/it/cluster.rs."""
     path, _, query = target.partition("?")
     if path in PAGES:
         return PAGES[path]
@@ -31,7 +31,7 @@ def _page(target):
 
 
 def recorded(directory):
-    """The pages of each recorded server, by its name."""
+    """The pages of each recorded server, by server name."""
     return {
         server.name: {page.name: page.read_bytes() for page in sorted(server.iterdir())}
         for server in sorted(directory.iterdir())
@@ -40,7 +40,7 @@ def recorded(directory):
 
 
 def changed(servers, seed):
-    """One of the servers with some of its answers changed; a page that is None is answered with 403."""
+    """One of the servers with some of its responses modified; a page that is None gives status 403."""
     rng = random.Random(f"server {seed}")
     name = rng.choice(sorted(servers))
     pages = dict(servers[name])
@@ -91,7 +91,7 @@ def _tasks(rng, pages):
 
 
 def _growth(rng, pages):
-    """More indices of the same kind, so that the master has more to do."""
+    """More indices of the same kind, which increases the master's work."""
     state = json.loads(pages["state"])
     indices = state["routing_table"]["indices"]
     for name, index in list(indices.items()):
@@ -108,7 +108,7 @@ CHANGES = [_settings, _health, _tasks, _growth, _threads]
 
 
 def serve(pages):
-    """Starts a server; its URL."""
+    """Starts a server and returns its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):

@@ -1,4 +1,4 @@
-"""Times two builds in turn: see speed.sh."""
+"""Times two builds alternately: see speed.sh."""
 
 import datetime
 import json
@@ -35,9 +35,9 @@ def main():
     for name, arguments in calls.items():
         times = ([], [])
         for program in (old, new):
-            _time_ms(program, arguments)  # once, to have the files in memory
+            _time_ms(program, arguments)  # warms the file cache
         for number in range(rounds):
-            # Who is second finds warmer caches: take turns.
+            # The second program finds warmer caches, so alternate the order.
             for which in (0, 1) if number % 2 else (1, 0):
                 times[which].append(_time_ms((old, new)[which], arguments))
         before, after = map(statistics.median, times)
@@ -54,7 +54,7 @@ def _time_ms(program, arguments):
 
 
 def _year(work):
-    """A sawtooth of a week on noise, minute by minute."""
+    """A weekly sawtooth plus noise, one sample per minute."""
     rng = random.Random(1)
     start = datetime.datetime(2023, 1, 1, tzinfo=datetime.timezone.utc)
     path = work / "year.csv"
@@ -80,7 +80,7 @@ def _jobs(work):
 
 
 def _state(work):
-    """2,500 indices of five primaries with a replica each, all started on two nodes."""
+    """2,500 indices with five primaries and a replica each, all started on two nodes."""
     metadata, table = {}, {}
     for number in range(2_500):
         name = f"index-{number:05}"

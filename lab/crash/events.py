@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Reads a stream of `trimtab trim --format json`.
+"""Reads an event stream of `trimtab trim --format json`.
 
-    lab/crash/events.py FILE TYPE KEY...  KEYs of the last event of this TYPE, or nothing
-    lab/crash/events.py FILE              complains about a line that is no event, or out of order
+    lab/crash/events.py FILE TYPE KEY...  prints fields KEY... of the last event of TYPE, or nothing
+    lab/crash/events.py FILE              fails if a line is not an event, or is out of order
 
-A torn last line is no fault of a process that was killed, and passed over.
+An incomplete last line is ignored: the process may have been killed.
 """
 
 import json
@@ -13,7 +13,7 @@ import sys
 with open(sys.argv[1], "rb") as file:
     content = file.read()
 lines = content.split(b"\n")
-lines.pop()  # torn, or empty
+lines.pop()  # incomplete or empty
 found = None
 for seq, line in enumerate(lines):
     event = json.loads(line)

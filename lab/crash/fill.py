@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Fills a directory with files of seeded random contents, deletes more than half of them again, and
-prints the sha256 sums of those that stay, as sha256sum(1) does.
+"""Fills a directory with files of seeded random contents, deletes more than half of them, and prints the
+SHA-256 sums of the remaining ones in the format of sha256sum(1).
 
     lab/crash/fill.py DIR SEED MIB
 
-Sizes lie between 16 KiB and 1 MiB, so that the free space ends up in hundreds of pieces.
+Sizes are between 16 KiB and 1 MiB, which leaves hundreds of free extents.
 """
 
 import hashlib

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Kills the processes of a pass at random moments, and proves that nothing is lost by it: on XFS,
-# ext4 and Btrfs on loop devices, with a store that goes on writing in every other run.
+# Kills processes of a pass at random moments and verifies that nothing is lost: on XFS, ext4 and Btrfs on
+# loop devices, in every other run with a store that keeps writing.
 #
 #   lab/crash/kill.sh [BINARY]
 #
-#   COUNT   runs: 50
-#   SEED    of contents, victims and moments: printed, taken from the clock if not given
-#   KEEP    1: the directory of a failed run stays
+#   COUNT   number of runs: 50
+#   SEED    for contents, victims and moments; printed, taken from the clock by default
+#   KEEP    1: keeps the directories of failed runs
 #
-# A run: a pass with --max-request and a low --rate is hit at a random moment. Then
-# - none of its processes is left after a while;
-# - discard_max_bytes is what it was: put back by the guardian, or, where it was killed too, by
-#   --restore-limits or the next start;
-# - the checkpoint is readable; the next start goes on from it, says so, and completes;
-# - every file is what it was, umount works at once, the filesystem's own tool finds nothing;
-# - the file below the loop device stores what it stores after one undisturbed pass, within 1 % of
-#   what that pass freed (and, beside a store, what no pass can have seen).
+# Each run kills a pass with --max-request and a low --rate at a random moment. Afterwards
+# - none of its processes is left after a short while;
+# - discard_max_bytes is restored, by the guardian or, if that was killed too, by --restore-limits or the
+#   next start;
+# - the checkpoint is readable; the next start resumes from it, reports so, and completes;
+# - every file is unchanged, umount works immediately, the filesystem's own checker finds nothing;
+# - the file behind the loop device stores what it stores after one undisturbed pass, within 1 % of what
+#   that pass freed (plus, with a store, space that no pass can have seen).
 # Needs root. Touches only loop devices that it made.
 # shellcheck disable=SC2317 # traps and `await` call functions, too
 set -uo pipefail
@@ -26,12 +26,12 @@ PREFIX=kill DEFAULT_COUNT=50
 need_tools "killing passes" losetup mkfs.xfs xfs_repair mkfs.ext4 e2fsck mkfs.btrfs btrfs python3 pgrep
 begin "$@"
 IMAGE_MIB=416 FILL_MIB=300 RATE=48MiB/s REQUEST_BYTES=1048576
-# The eighth hits the resumed pass as well.
+# The eighth run also hits the resumed pass.
 VICTIMS=(parent child guardian parent+guardian all TERM INT twice)
-# Nothing here is a limit on how fast it has to be: it is a limit on how long a hang is watched.
+# Not a performance limit: the time after which a run counts as hung.
 PATIENCE_S=120
 
-# --- one filesystem type: everything below runs in a process of its own -------------------------
+# --- one filesystem type: everything below runs in its own process -----------------------------
 limit_file() { echo "/sys/block/${loop#/dev/}/queue/discard_max_bytes"; }
 
 attach() { # IMAGE: sets $loop
@@ -53,21 +53,21 @@ clean_up() {
     detach
 }
 
-# Processes that belong to a run: their command lines name its directory, or they trim and were
+# Processes that belong to a run: their command lines contain its directory, or they trim and were
 # children of the pass. Zombies have no command line.
 left_running() {
     pgrep -f -- "(--state|__guardian) $state( |\$)"
     comm -12 <(pgrep -f -- ' __fitrim' | sort) <(sort <<<"$children")
 }
 
-find_helper() { pgrep -P "$pass" -f -- " $1"; } # NAME: its process id, if there is one
+find_helper() { pgrep -P "$pass" -f -- " $1"; } # NAME: prints its process id, if running
 
-# Waits for a helper to appear; nothing if the pass ends before.
+# Waits for a helper to appear; prints nothing if the pass ends first.
 await_helper() { # NAME
     while kill -0 "$pass" 2>/dev/null && ! find_helper "$1"; do sleep 0.02; done
 }
 
-await() { # WHAT COMMAND...: until it succeeds
+await() { # WHAT COMMAND...: waits until the command succeeds
     local what=$1 tries=0
     shift
     until "$@"; do
@@ -85,14 +85,14 @@ pass_is_over() { ! kill -0 "$pass" 2>/dev/null; }
 limit_is_back() { [ "$(cat "$(limit_file)")" = "$limit" ]; }
 
 start_pass() { # OUTPUT: sets $pass
-    # A shell's background ignores SIGINT, and a pass leaves ignored signals ignored.
+    # Background jobs of a shell ignore SIGINT, and a pass keeps ignored signals ignored.
     env --default-signal=INT,QUIT,TERM,HUP "$trimtab" trim "$mnt" --now --state "$state" \
         --rate "$RATE" --accept-stall 60s --max-request "$REQUEST_BYTES" --max-latency 5s --format json \
         >"$1.jsonl" 2>"$1.err" &
     pass=$!
 }
 
-# The moment: at any time from the start on, or, mostly, while steps are made.
+# Waits for the moment to strike: any time from the start on or, mostly, while steps are being made.
 await_moment() { # OUTPUT
     if [ "$moment" = any ]; then
         sleep "$((RANDOM % 9)).$((RANDOM % 10))"
@@ -111,7 +111,7 @@ await_end() { # OUTPUT
     check_stream "$1.jsonl"
 }
 
-# Hits the pass; sets $status, and $was_hit if it was under way.
+# Kills the victim; sets $status, and $was_hit if the pass was under way.
 strike() { # OUTPUT
     local killed=() signal=KILL lowered
     was_hit=
@@ -125,18 +125,18 @@ strike() { # OUTPUT
     TERM | INT) killed=("$pass") signal=$victim ;;
     esac
     lowered=$(cat "$(limit_file)")
-    # Whoever waited for a helper in vain has met the end of the pass.
+    # If no helper appeared, the pass has ended.
     if [ ${#killed[@]} -gt 0 ] && kill -0 "$pass" 2>/dev/null; then
         was_hit=yes
         kill "-$signal" "${killed[@]}" 2>/dev/null
     fi
     await_end "$1"
-    # It may have been complete already when the blow fell.
+    # The pass may already have been complete when it was hit.
     if [ "$(event "$1.jsonl" ended outcome)" = complete ] && [ "$victim" != guardian ]; then was_hit=; fi
     if [ -n "$was_hit" ] && [ "$lowered" = "$REQUEST_BYTES" ]; then saw_lowered=$((saw_lowered + 1)); fi
 }
 
-# EXIT, and what the pass says of its end: outcome, resumable. Nothing after SIGKILL.
+# Expected exit code and last event of the pass: outcome, resumable. No event after SIGKILL.
 expected_end() {
     case ${was_hit:+$victim} in
     '' | guardian) echo "0 complete False" ;;
@@ -147,38 +147,38 @@ expected_end() {
     esac
 }
 
-# What must hold after a blow, before anything else is started. Sets $resumes.
+# Checks that must hold after a kill, before anything else is started. Sets $resumes.
 aftermath() { # OUTPUT
     local ended
     await "processes are left" nothing_runs
     ended="$status $(event "$1.jsonl" ended outcome resumable)"
-    [ "$ended" = "$(expected_end)" ] || fail "it ended with '$ended', expected '$(expected_end)': $(tail -n 3 "$1.err")"
+    [ "$ended" = "$(expected_end)" ] || fail "the pass ended with '$ended', expected '$(expected_end)': $(tail -n 3 "$1.err")"
     if [ "${was_hit:+$victim}" = child ] && ! event "$1.jsonl" ended reason | grep -q SIGKILL; then
-        fail "it does not say that its child was killed"
+        fail "the pass does not report that its child was killed"
     fi
     case $victim in
     parent+guardian | all)
-        # Every other time the next start has to do it.
+        # Every other time, leave it to the next start.
         if [ -n "$was_hit" ] && [ $((RANDOM % 2)) = 0 ]; then
             "$trimtab" trim --restore-limits --state "$state" >"$1.restore" 2>&1 || fail "--restore-limits: $(cat "$1.restore")"
-            limit_is_back || fail "discard_max_bytes is $(cat "$(limit_file)") after --restore-limits, it was $limit"
+            limit_is_back || fail "discard_max_bytes is $(cat "$(limit_file)") after --restore-limits, expected $limit"
         fi
         ;;
     *) await "discard_max_bytes is $(cat "$(limit_file)") and was $limit" limit_is_back ;;
     esac
-    # What the checkpoint says is what the next start must say.
-    resumes=$(visited_bytes "$state") || fail "the checkpoint cannot be read"
+    # The next start must report what the checkpoint contains.
+    resumes=$(visited_bytes "$state") || fail "the checkpoint is unreadable"
     if [ -n "$resumes" ]; then
         "$trimtab" trim --status --state "$state" >"$1.status" 2>&1 || fail "--status: $(cat "$1.status")"
         grep -qF "$mnt" "$1.status" || fail "--status does not name the mount: $(cat "$1.status")"
-        [ "$status" != 0 ] || fail "a complete pass left a checkpoint"
+        [ "$status" != 0 ] || fail "a checkpoint is left after a complete pass"
     fi
 }
 
-# What the files are, and, where a store wrote, what it wrote.
+# Verifies the files and, if a store wrote, its files.
 check_files() { # WHEN
     (cd "$mnt" && sha256sum --quiet -c "$work/sums") >"$dir/sums" 2>&1 || fail "$1: files have changed: $(head -n 3 "$dir/sums")"
-    [ -z "$writer" ] || "$here/writer.sh" verify "$mnt/written" "$dir/ledger" || fail "$1: what was written is not what was written"
+    [ -z "$writer" ] || "$here/writer.sh" verify "$mnt/written" "$dir/ledger" || fail "$1: the store's files have changed"
 }
 
 one_run() {
@@ -188,7 +188,7 @@ one_run() {
     cp --sparse=never "$work/master" "$dir/image"
     attach "$dir/image"
     mount_filesystem "$type" "$loop" "$mnt" || { fail "mount"; return; }
-    # An administrator's own limit, which is neither the drive's nor the pass's.
+    # An administrator's limit that is neither the drive's nor the pass's.
     echo $((1 << 30)) >"$(limit_file)"
     limit=$(cat "$(limit_file)")
     written_before=$(written_bytes "$loop")
@@ -201,20 +201,20 @@ one_run() {
         await_moment "$dir/$attempt"
         strike "$dir/$attempt"
         resumed=$(event "$dir/$attempt.jsonl" begins resumed_bytes)
-        [ "${resumed:-${resumes:-0}}" = "${resumes:-0}" ] || fail "the $attempt pass went on from $resumed, the checkpoint said '$resumes'"
+        [ "${resumed:-${resumes:-0}}" = "${resumes:-0}" ] || fail "the $attempt pass resumed from $resumed, expected '$resumes' from the checkpoint"
         aftermath "$dir/$attempt"
     done
     [ -z "$was_hit" ] || hits=$((hits + 1))
-    # It goes on.
+    # The pass resumes.
     start_pass "$dir/last"
     await_end "$dir/last"
-    [ "$status" = 0 ] || fail "the pass that should complete ended with $status: $(tail -n 5 "$dir/last.err"); $(tail -n 1 "$dir/last.jsonl")"
+    [ "$status" = 0 ] || fail "the final pass ended with $status: $(tail -n 5 "$dir/last.err"); $(tail -n 1 "$dir/last.jsonl")"
     resumed=$(event "$dir/last.jsonl" begins resumed_bytes)
-    [ "$resumed" = "${resumes:-0}" ] || fail "it went on from '$resumed', the checkpoint said '${resumes:-0}'"
+    [ "$resumed" = "${resumes:-0}" ] || fail "the pass resumed from '$resumed', expected '${resumes:-0}' from the checkpoint"
     [ "${resumed:-0}" = 0 ] || resumptions=$((resumptions + 1))
     await "processes are left at the end" nothing_runs
-    limit_is_back || fail "discard_max_bytes is $(cat "$(limit_file)") at the end, it was $limit"
-    [ -s "$state/audit.jsonl" ] || fail "there is no audit log"
+    limit_is_back || fail "discard_max_bytes is $(cat "$(limit_file)") at the end, expected $limit"
+    [ -s "$state/audit.jsonl" ] || fail "the audit log is missing"
     [ -z "$(ls "$state"/pass-*.json "$state"/limits/* 2>/dev/null)" ] || fail "left in the state directory: $(find "$state" -type f)"
     if [ -n "$writer" ]; then
         touch "$dir/ledger.stop"
@@ -224,24 +224,24 @@ one_run() {
     clustered=$(clustered_bytes "$type" "$mnt")
     umount "$mnt" || { fail "umount: busy"; umount -l "$mnt"; }
     check_filesystem "$type" "$loop" >"$dir/fsck" 2>&1 || fail "fsck: $(tail -n 5 "$dir/fsck")"
-    # Once more, from what is really there.
-    mount_filesystem "$type" "$loop" "$mnt" || fail "it cannot be mounted again"
+    # Mount again, to read what is really on the device.
+    mount_filesystem "$type" "$loop" "$mnt" || fail "the filesystem cannot be mounted again"
     check_files "on disk"
     umount "$mnt" || fail "umount at the end"
-    # A byte that is stored now was stored after the undisturbed pass as well, or was written since (and
-    # perhaps deleted behind the cursor), or was free all the time and not to be seen. The last two
-    # are nothing without a store: those runs prove the 1 %, the others that it is not for nothing.
+    # A byte stored now was also stored after the undisturbed pass, or was written since (and perhaps
+    # deleted behind the cursor), or was free all along but invisible to FITRIM. The last two are zero
+    # without a store: those runs prove the 1 % bound, the others that the result is not trivial.
     allowed=$((reference + (full - reference) / 100))
     [ -z "$writer" ] || allowed=$((allowed + $(written_bytes "$loop") - written_before + clustered))
     detach
     stored=$(stored_bytes "$dir/image")
-    [ "$stored" -le "$allowed" ] || fail "the file stores $stored bytes, allowed are $allowed; after one pass it was $reference (full: $full)"
-    # The bound in per cent of the free space: what the line of a run with a store is worth.
+    [ "$stored" -le "$allowed" ] || fail "the file stores $stored bytes, at most $allowed are allowed; after one pass it stored $reference (full: $full)"
+    # The bound in percent of the free space shows how much a run with a store proves.
     slack=$((((allowed - reference) * 100 + full - reference - 1) / (full - reference)))
     if [ -z "${KEEP:-}" ] || [ $failures = "$failures_before" ]; then rm -rf "$dir"; fi
 }
 
-# One undisturbed pass tells what the others have to reach.
+# One undisturbed pass sets the reference for the others.
 prepare() {
     run=reference victim=none moment=none
     dir=$work/reference mnt=$work/reference/mnt state=$work/reference/state
@@ -266,7 +266,7 @@ prepare() {
     umount "$mnt"
     detach
     reference=$(stored_bytes "$dir/image")
-    # Else the comparison would say nothing.
+    # Otherwise the comparison would be meaningless.
     if [ $((full - reference)) -lt $((free_bytes * 9 / 10)) ]; then
         fail "an undisturbed pass freed $((full - reference)) of $free_bytes bytes"
         exit 1
@@ -302,7 +302,7 @@ job() { # TYPE FIRST_INDEX
 
 jobs_started=()
 for index in "${!TYPES[@]}"; do
-    # The shell has its own word about processes that were killed.
+    # Suppress the shell's messages about killed processes.
     job "${TYPES[index]}" "$index" 2> >(grep -v ': *[0-9]* Killed ' >&2) &
     jobs_started+=($!)
 done
@@ -310,11 +310,11 @@ trap 'kill "${jobs_started[@]}" 2>/dev/null; wait; exit 130' INT TERM
 verdict=0
 for process in "${jobs_started[@]}"; do wait "$process" || verdict=1; done
 read -r runs hits lowered resumptions failures < <(cat "$top"/*.result 2>/dev/null | awk '{ for (i = 1; i <= 5; i++) sum[i] += $i } END { print sum[1] + 0, sum[2] + 0, sum[3] + 0, sum[4] + 0, sum[5] + 0 }')
-echo "kill: $runs runs, $hits hit a pass under way, $lowered of the blows fell while the limit was lowered, $resumptions went on from a checkpoint; $failures failures (SEED=$seed)"
-[ "$runs" = "$count" ] || { echo "FAILED: $count runs were wanted"; verdict=1; }
-# Blows that all miss prove nothing.
+echo "kill: $runs runs, $hits hit a running pass, $lowered of them while the limit was lowered, $resumptions resumed from a checkpoint; $failures failures (SEED=$seed)"
+[ "$runs" = "$count" ] || { echo "FAILED: expected $count runs"; verdict=1; }
+# Kills that all miss the pass prove nothing.
 if [ $((hits * 2)) -lt "$runs" ] || [ $((lowered * 2)) -lt "$runs" ] || [ "$resumptions" = 0 ]; then
-    echo "FAILED: too few blows fell in the middle of a pass"
+    echo "FAILED: too few kills hit a running pass"
     verdict=1
 fi
 [ $verdict = 0 ] || [ -n "${KEEP:-}" ] || echo "KEEP=1 SEED=$seed keeps the directories of failed runs"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034,SC2154 # what is set here is used by those who source it, and the other way round
-# The head of kill.sh and power.sh, which set PREFIX and DEFAULT_COUNT before: what was asked for, the
-# binary, a directory, and how failures are told.
+# shellcheck disable=SC2034,SC2154 # variables are shared with the scripts that source this
+# Common setup of kill.sh and power.sh, which set PREFIX and DEFAULT_COUNT first: arguments, binary, work
+# directory and failure reporting.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=lab/needs.sh
 . "$here/../needs.sh"
@@ -12,7 +12,7 @@ count=${COUNT:-$DEFAULT_COUNT}
 seed=${SEED:-$(date +%s)}
 failures=0
 
-# Sets $trimtab and $top. Nothing is skipped any more after this.
+# Sets $trimtab and $top. Nothing is skipped after this point.
 begin() { # [BINARY]
     if [ $# -gt 0 ]; then
         trimtab=$(realpath "$1")
@@ -24,7 +24,7 @@ begin() { # [BINARY]
     echo "== $PREFIX: $count runs, SEED=$seed"
 }
 
-# The same numbers for the same seed and run, whatever was drawn before.
+# The same random numbers for the same seed and run, whatever was drawn before.
 seed_run() { RANDOM=$(((seed + $1 * 7919) % 32768)); }
 
 fail() {
@@ -32,13 +32,13 @@ fail() {
     failures=$((failures + 1))
 }
 
-# KEYs of the last event of a TYPE in the stream of a pass.
+# Prints fields KEY... of the last event of a TYPE in the event stream of a pass.
 event() { "$here/events.py" "$@"; }
 check_stream() { # OUTPUT.jsonl
-    event "$1" || fail "$1 is no stream of events"
+    event "$1" || fail "$1 is not an event stream"
 }
 
-# How far a checkpoint says that a pass has come; nothing where there is none. Fails where it cannot be
+# Progress of a pass according to its checkpoint; prints nothing if there is none. Fails if it cannot be
 # read.
 visited_bytes() { # STATE_DIR
     local checkpoint

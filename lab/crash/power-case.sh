@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Runs in a guest, twice with the same drives: nvme0n1 holds what is trimmed, nvme1n1 the state
-# directory. /lab/keep outlives the power, as the host's disk does.
+# Runs in a guest, twice with the same drives: nvme0n1 is trimmed, nvme1n1 holds the state directory.
+# /lab/keep survives the power cut, as it is on the host's disk.
 #
-# The first boot (no /lab/keep/sums yet) fills the filesystem, starts a store and a pass, and goes on
-# until the power fails. The second one looks at what is left, and lets the pass go on. What it sees
-# is judged on the host, by power.sh.
+# The first boot (no /lab/keep/sums yet) fills the filesystem and starts a store and a pass, which run
+# until the power is cut. The second boot inspects what is left and resumes the pass. power.sh evaluates
+# the records on the host.
 set -uo pipefail
 out=/lab/out keep=/lab/keep
 trimtab=/lab/trimtab
@@ -33,7 +33,7 @@ if [ ! -e $keep/sums ]; then
     make_filesystem "$type" $data && mount_filesystem "$type" $data /mnt/data || exit 1
     head -c 2097152 /dev/urandom >/run/random
     mkdir /mnt/data/files
-    # Files that stay, each another, and holes of many sizes between them.
+    # Files to keep, all different, with holes of many sizes between them.
     for ((index = 0; index < 90; index++)); do
         { printf '%-64s' "$type $index"; head -c $((20000 + index * 7919 % 400000)) /run/random; } >/mnt/data/files/$index
         head -c $((100000 + index * 104729 % 1900000)) /run/random >/mnt/data/junk.$index
@@ -50,7 +50,7 @@ if [ ! -e $keep/sums ]; then
     touch $keep/begun
     start_pass first --rate 24MiB/s --max-request 1MiB
     record first_exit $?
-    # The power did not fail in time. What follows is the same.
+    # The power was not cut in time; the rest of the test is the same.
     touch $keep/over
     while :; do sleep 1; done
 fi
@@ -58,7 +58,7 @@ fi
 record limit_at_boot "$(cat $limit)"
 mount_filesystem ext4 $state_drive /mnt/state || exit 1
 cp -r /mnt/state/trimtab $out/found
-say "what the power left"
+say "state after the power cut"
 look_at_files() { # WHEN
     local state=same
     (cd /mnt/data/files && sha256sum -c $keep/sums) >"$out/$1.sums" 2>&1 || state=changed
@@ -68,7 +68,7 @@ look_at_files() { # WHEN
     /bin/bash /lab/writer.sh verify /mnt/data/written $keep/ledger 2>"$out/$1.written" || state=changed
     record "$1_written" $state
 }
-# The kernel replays its log when it mounts; only then the tools may look.
+# The kernel replays the log when mounting; only then can the checkers be used.
 mount_filesystem "$type" $data /mnt/data || exit 1
 look_at_files replayed
 umount /mnt/data || exit 1
@@ -83,17 +83,17 @@ if [ -e $keep/restore ]; then
     record limit_after_restore "$(cat $limit)"
     record journals_after_restore "$(find /mnt/state/trimtab/limits -type f 2>/dev/null | wc -l)"
 fi
-# An administrator's own limit: a pass puts back what it found.
+# An administrator's limit: a pass must restore what it found.
 echo $((1 << 30)) >$limit
-# A clock that went wrong with the power: the checkpoint is from the future.
+# A clock that was reset by the power cut: the checkpoint is from the future.
 [ ! -e $keep/clock ] || date -s '2001-02-03 04:05:06'
-say "the pass goes on"
+say "the pass resumes"
 start_pass second --rate 48MiB/s --max-request 1MiB --deadline 1h &
 pass=$!
 if [ -e $keep/clock ]; then
     until grep -qs '"type":"step"' $out/second.jsonl || ! kill -0 $pass 2>/dev/null; do sleep 0.2; done
     record lowered_in_pass "$(cat $limit)"
-    # Two days ahead and a year back, in mid-pass: the deadline of an hour is not the clock's.
+    # Two days ahead and a year back, during the pass: the one-hour deadline must not follow the clock.
     date -s '2001-02-05 04:05:06'
     sleep 1
     date -s '2000-01-01 00:00:00'

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Cuts the power of a guest in the middle of a pass, boots it again with the same drives, and lets
-# the pass go on.
+# Cuts the power of a guest in the middle of a pass, boots it again with the same drives, and resumes the
+# pass.
 #
 #   lab/crash/power.sh [BINARY]
 #
-#   COUNT   runs: 10, each on XFS, ext4 or Btrfs in turn
-#   SEED    of moments: printed, taken from the clock if not given
-#   KEEP    1: what a failed run left stays
+#   COUNT   number of runs: 10, on XFS, ext4 and Btrfs in turn
+#   SEED    for the moments; printed, taken from the clock by default
+#   KEEP    1: keeps the files of failed runs
 #
-# After the second boot: the drive's discard_max_bytes is the default, the journal of lowered limits
-# is recognised as that of another boot, logs are replayed, every file is what it was (those too that
-# a store had fsynced a moment before), the filesystem's own tool finds nothing, and the pass goes on
-# from its checkpoint and completes, on some runs with a clock that jumps.
+# After the second boot: the drive's discard_max_bytes is the default, the journal of lowered limits is
+# recognized as belonging to an earlier boot, logs are replayed, every file is unchanged (including those
+# that a store had just fsynced), the filesystem's own checker finds nothing, and the pass resumes from
+# its checkpoint and completes, in some runs with a clock that jumps.
 set -uo pipefail
 PREFIX=power DEFAULT_COUNT=10
 # shellcheck source=lab/crash/lib.sh
@@ -28,7 +28,7 @@ trap clean_up EXIT
 trap 'exit 130' INT TERM
 "$here/../guest/prepare.sh" >/dev/null || exit 2
 
-boot() { # OUT: in a session of its own, sets $guest
+boot() { # OUT: in its own session; sets $guest
     GUEST_SHARE=$share GUEST_DRIVE_OPTIONS=discard=unmap,cache=writethrough GUEST_TIMEOUT_S=300 \
         GUEST_COPY="$here/../filesystems.sh $here/writer.sh" \
         setsid "$here/../guest/run.sh" "$here/power-case.sh" "$trimtab" "$1" 2 "${DRIVE_KIB}K" >"$1.log" 2>&1 &
@@ -36,14 +36,15 @@ boot() { # OUT: in a session of its own, sets $guest
 }
 DRIVE_KIB=$((400 * 1024))
 
-# The emulated machine itself: no flush, no goodbye. run.sh then complains, which is no matter.
+# Kills the emulated machine itself: no flush, no shutdown. run.sh then reports an error, which is
+# expected.
 cut_power() {
-    pkill -9 -s "$guest" -f '^qemu-system-x86_64 ' || fail "there is no machine to cut"
+    pkill -9 -s "$guest" -f '^qemu-system-x86_64 ' || fail "there is no guest process to kill"
     wait "$guest" 2>/dev/null
     guest=''
 }
 
-# What the guest recorded: KEY [DIRECTORY].
+# Looks up a value recorded by the guest: KEY [DIRECTORY].
 recorded() { awk -F'\t' -v key="$1" '$1 == key { value = $2 } END { print value }' "${2:-$second}/records"; }
 expect() { # KEY VALUE
     [ "$(recorded "$1")" = "$2" ] || fail "$1 is '$(recorded "$1")', expected '$2'"
@@ -66,19 +67,19 @@ one_run() {
         sleep 0.1
     done
     if ! kill -0 "$guest" 2>/dev/null; then
-        fail "the first boot did not come to a pass: $(tail -n 5 "$share/out/log" "$first.log")"
+        fail "the first boot did not start a pass: $(tail -n 5 "$share/out/log" "$first.log")"
         return
     fi
     sleep "$((1 + RANDOM % 9)).$((RANDOM % 100))"
     cut_power
     if [ -e "$share/keep/over" ]; then
         moment="too late"
-        [ "$(recorded first_exit "$share/out")" = 0 ] || fail "nobody disturbed the first pass: $(cat "$share/out/first.err")"
+        [ "$(recorded first_exit "$share/out")" = 0 ] || fail "the first pass failed without a power cut: $(cat "$share/out/first.err")"
     else
         cuts=$((cuts + 1))
     fi
     boot "$second"
-    wait "$guest" || fail "the second boot: $(tail -n 20 "$second.log")"
+    wait "$guest" || fail "the second boot failed: $(tail -n 20 "$second.log")"
     guest=''
 
     local limit
@@ -103,33 +104,33 @@ one_run() {
     if [ "$journals" -gt 0 ]; then obsolete=$((obsolete + 1)); fi
     if [ -e "$share/keep/restore" ]; then
         expect restore_exit 0
-        [ "$journals" = 0 ] || grep -q 'earlier boot' "$second/restore" || fail "--restore-limits does not say that the journal is of another boot: $(cat "$second/restore")"
+        [ "$journals" = 0 ] || grep -q 'earlier boot' "$second/restore" || fail "--restore-limits does not report that the journal is from another boot: $(cat "$second/restore")"
         expect limit_after_restore "$limit"
         expect journals_after_restore 0
     fi
-    # What the checkpoint said is what the second pass goes on from.
+    # The second pass must resume from the position in the checkpoint.
     local visited resumed
-    visited=$(visited_bytes "$second/found") || fail "the checkpoint cannot be read"
+    visited=$(visited_bytes "$second/found") || fail "the checkpoint is unreadable"
     if [ -n "$visited" ]; then
         grep -q /mnt/data "$second/status.txt" || fail "--status does not name the mount: $(cat "$second/status.txt")"
     fi
     check_stream "$second/second.jsonl"
     resumed=$(event "$second/second.jsonl" begins resumed_bytes)
-    [ "$resumed" = "${visited:-0}" ] || fail "it went on from '$resumed', the checkpoint said '${visited:-0}'"
+    [ "$resumed" = "${visited:-0}" ] || fail "the pass resumed from '$resumed', expected '${visited:-0}' from the checkpoint"
     [ "${visited:-0}" = 0 ] || resumptions=$((resumptions + 1))
 
-    # What the passes before and after the cut left to one more from the beginning: no more than 1 %,
-    # what the store wrote and deleted behind the cursor, and what it hid from FITRIM.
+    # What the passes before and after the cut left for one more pass from the beginning: at most 1 %,
+    # plus what the store wrote and deleted behind the cursor, and what it hid from FITRIM.
     local stored another written_kib filled
     stored=$(recorded stored_kib) another=$(recorded stored_after_another_kib)
     filled=$(cat "$share/keep/filled_kib")
-    # writer.sh: no file is larger.
+    # writer.sh: the maximum file size.
     written_kib=$(($(grep -c ^made "$share/keep/ledger") * 96))
     [ "$stored" -le $((another + (DRIVE_KIB - another) / 100 + written_kib + $(recorded clustered_kib))) ] ||
-        fail "$stored KiB are stored after the pass that went on, $another KiB after another one"
-    # And that one did free what was deleted before all this.
+        fail "$stored KiB are stored after the resumed pass, $another KiB after another pass"
+    # And that pass did free what had been deleted before.
     [ "$another" -le $((filled - $(cat "$share/keep/junk_kib") * 9 / 10 + written_kib)) ] ||
-        fail "$another KiB are stored at the end, $filled KiB were before the first pass, $(cat "$share/keep/junk_kib") of them deleted"
+        fail "$another KiB are stored at the end, $filled KiB before the first pass, of which $(cat "$share/keep/junk_kib") were deleted"
     printf 'run %2d: %-5s cut %-8s resumed %9s of its bytes%s%s  %s\n' "$run" "$type" "$moment" "${visited:-0}" \
         "$([ -e "$share/keep/clock" ] && echo ", clock jumps")" "$([ -e "$share/keep/restore" ] && echo ", --restore-limits")" \
         "$([ $failures = $failures_before ] && echo ok || echo FAILED)"
@@ -143,8 +144,8 @@ for ((run = 1; run <= count; run++)); do
     [ $((RANDOM % 4)) != 0 ] || moment=any
     one_run
 done
-echo "power: $count runs, $cuts cut a pass under way, $obsolete of them left a journal of another boot, $resumptions went on from a checkpoint; $failures failures (SEED=$seed)"
-# One run alone may come too early or too late.
+echo "power: $count runs, $cuts cut a running pass, $obsolete of them left a journal of another boot, $resumptions resumed from a checkpoint; $failures failures (SEED=$seed)"
+# A single run may cut too early or too late.
 if [ "$count" -ge 4 ] && { [ $((cuts * 2)) -lt "$count" ] || [ $resumptions = 0 ] || [ $obsolete = 0 ]; }; then
     echo "FAILED: too few cuts in the middle of a pass"
     failures=$((failures + 1))

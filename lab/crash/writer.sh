@@ -1,12 +1,12 @@
 #!/bin/bash
-# A small store beside a pass: makes, fsyncs and deletes files, and keeps a ledger of what must be
-# there whatever happens.
+# A small store next to a pass: creates, fsyncs and deletes files, and keeps a ledger of what must
+# survive.
 #
 #   writer.sh run DIR LEDGER       until LEDGER.stop exists
-#   writer.sh verify DIR LEDGER    every file whose fsync returned and whose deletion had not begun
-#                                  is there, byte for byte
+#   writer.sh verify DIR LEDGER    checks that every file whose fsync returned and whose deletion had
+#                                  not begun is there, byte for byte
 #
-# The ledger lies on another filesystem. Runs under bash with busybox's tools as well.
+# The ledger is on a different filesystem. Also runs under bash with busybox's tools.
 set -u
 action=$1 directory=$2 ledger=$3
 kept=48
@@ -24,7 +24,7 @@ run)
         dd if="$scratch" of="$file" bs=64k conv=fsync 2>/dev/null || { echo "failed $number" >>"$ledger"; exit 1; }
         echo "made $number ${sum%% *}" >>"$ledger"
         if [ $number -gt $kept ]; then
-            # Not the oldest one always: holes of all ages.
+            # Not always the oldest one, so that holes have all ages.
             gone=$((number - kept + RANDOM % 8 - 4))
             if [ $gone -gt 0 ] && [ -e "$directory/$gone" ]; then
                 echo "gone $gone" >>"$ledger"
@@ -40,7 +40,7 @@ verify)
         echo "writer: a write or a deletion failed" >&2
         exit 1
     }
-    [ -s "$ledger.sums" ] || { echo "writer: it wrote nothing" >&2; exit 1; }
+    [ -s "$ledger.sums" ] || { echo "writer: nothing was written" >&2; exit 1; }
     cd "$directory" || exit 1
     sha256sum -c "$ledger.sums" >"$ledger.verified" 2>&1 || {
         grep -v ': OK$' "$ledger.verified" | head -n 5 >&2

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds `trimtab explain` to what README.md argues: check.py CASE FILE.
+"""Checks the output of `trimtab explain` against the expectations in README.md: check.py CASE FILE.
 
 CASE is curve (the generated CSV itself), jobs, blind, events or iostat (JSON documents).
 """
@@ -26,12 +26,12 @@ def expect(what, is_so, found=""):
 
 
 def moment(text):
-    """A time of the document; seconds are exact enough."""
+    """Parses a time in the document; a resolution of seconds is enough."""
     return datetime.strptime(text[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
 
 
 def curve(path):
-    """The generated curve is the article's."""
+    """Checks that the generated curve matches the article's."""
     with open(path, newline="", encoding="ascii") as lines:
         rows = [(moment(row["time"]), float(row["throughput"])) for row in csv.DictReader(lines)]
     by_day = {at.strftime("%Y-%m-%d"): value for at, value in rows}
@@ -49,7 +49,7 @@ def curve(path):
 
 
 def pattern(verdict, last_seen):
-    """What all three readings of the curve have in common."""
+    """Checks what all three analyses of the curve have in common."""
     expect("a sawtooth", verdict["shape"] == "sawtooth", verdict["shape"])
     period_s = verdict["period_s"] or 0
     expect("every week", abs(period_s / WEEK_S - 1) < 0.01, period_s)
@@ -73,14 +73,14 @@ def pattern(verdict, last_seen):
 
 
 def only_verdict(document):
-    """The curve is one series."""
+    """The verdict of the curve's only series."""
     series = document["result"]["series"]
     expect("one series", len(series) == 1, [one["name"] for one in series])
     return series[0]["verdict"]
 
 
 def jobs(path):
-    """With the host's jobs."""
+    """Checks the analysis with the host's jobs."""
     verdict = only_verdict(load(path))
     pattern(verdict, DAILY_FROM)
     expect("a class of jobs explains it", verdict["kind"] == "periodic", verdict["kind"])
@@ -95,7 +95,7 @@ def jobs(path):
 
 
 def blind(path):
-    """Without jobs."""
+    """Checks the analysis without jobs."""
     verdict = only_verdict(load(path))
     pattern(verdict, DAILY_FROM)
     expect("no known job", verdict["kind"] == "unattributed", verdict["kind"])
@@ -103,7 +103,7 @@ def blind(path):
 
 
 def events(path):
-    """With the moments at which fstrim ran."""
+    """Checks the analysis with the times at which fstrim ran."""
     verdict = only_verdict(load(path))
     pattern(verdict, DAILY_FROM)
     expect("the events explain it", verdict["kind"] == "periodic", verdict["kind"])
@@ -117,12 +117,12 @@ def events(path):
 
 
 def near(found, wanted, within):
-    """Whether a figure is there and right."""
+    """Whether a value is present and close enough."""
     return found is not None and abs(found - wanted) <= within
 
 
 def iostat(path):
-    """The MongoDB article's log."""
+    """Checks the analysis of the MongoDB article's log."""
     document = load(path)
     logs = document["result"].get("disk_logs") or []
     expect("one log of disks", len(logs) == 1, len(logs))
@@ -157,7 +157,7 @@ def iostat(path):
 
 
 def load(path):
-    """A JSON document of trimtab explain."""
+    """Reads a JSON document written by trimtab explain."""
     with open(path, encoding="utf-8") as text:
         document = json.load(text)
     expect("the document's schema", document["schema"] == "trimtab.explain/1", document["schema"])
@@ -172,4 +172,4 @@ if __name__ == "__main__":
     print(f"case {sys.argv[1]}")
     CASES[sys.argv[1]](sys.argv[2])
     if failures:
-        sys.exit(f"{sys.argv[1]}: {len(failures)} not as README.md says")
+        sys.exit(f"{sys.argv[1]}: {len(failures)} expectations of README.md not met")

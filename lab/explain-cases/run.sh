@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The cases of `trimtab explain`: generates the curve, runs the program, and checks what it must say
-# (README.md). Keeps its files in target/explain-cases. lab/build.sh makes what it runs.
+# The cases of `trimtab explain`: generates the curve, runs the program, and checks the expectations in
+# README.md. Keeps its files in target/explain-cases. Uses programs built by lab/build.sh.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-target}
@@ -13,7 +13,7 @@ mkdir -p "$out"
 "$target/debug/examples/sawtooth_2016" trims >"$out/trims.csv"
 ./$cases/check.py curve "$out/sawtooth.csv"
 
-# explain NAME ARGUMENTS...: NAME.json, and the text for people on the way.
+# explain NAME ARGUMENTS...: writes NAME.json and prints the text output along the way.
 explain() {
     local name=$1
     shift

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Sourced by the guest tests: builds the binary, skips where tools are missing, counts what holds.
-# After it: $binary, $out (a directory that is removed at the end, or LAB_OUT, which is kept), expect,
-# findings, has, lacks, same, finish.
+# Sourced by the guest tests: builds the binary, skips if tools are missing, counts expectations. Provides
+# $binary, $out (a directory that is removed at the end, or LAB_OUT, which is kept), expect, findings,
+# has, lacks, same, finish.
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
 # shellcheck source=lab/needs.sh
 . lab/needs.sh
@@ -31,14 +31,14 @@ expect() { # WHAT COMMAND...
     fi
 }
 
-# The findings of a report as "RULE MOUNT DEVICE SEVERITY SUBJECT" lines.
+# Findings of a report as lines "RULE MOUNT DEVICE SEVERITY SUBJECT".
 findings() {
     python3 -c '
 import json, sys
 for finding in json.load(open(sys.argv[1]))["result"]["findings"]:
     print(*(finding[key] for key in ("rule", "mount_point", "device", "severity", "subject")))' "$out/$1.json" | sort
 }
-# A report that cannot be read has nothing and lacks nothing, and is the same as no other.
+# For an unreadable report, has, lacks and same all fail.
 has() { grep -q -- "$2" <<<"$(findings "$1")"; }
 lacks() {
     local found
@@ -49,7 +49,7 @@ same() {
     one=$(findings "$1") && other=$(findings "$2") && diff <(echo "$one") <(echo "$other")
 }
 
-# The last line of a test.
+# Prints the totals at the end of a test.
 finish() {
     [ "$failed" = 0 ] || ! [ -e "$out/log" ] || tail -n 80 "$out/log"
     echo "$passed passed, $failed failed"

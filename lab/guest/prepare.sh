@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
-# Builds what a guest boots: Debian's own kernel, unpacked but not installed, and an initramfs with
-# the storage tools of this machine. Cached by the hash of all that goes in.
+# Builds what a guest boots: Debian's own kernel, unpacked but not installed, and an initramfs with this
+# machine's storage tools. Cached by the hash of all inputs.
 #
-#   lab/guest/prepare.sh        prints the directory that holds vmlinuz and initramfs, and fio, which
-#                               is large and so comes along only when asked for (GUEST_FIO=1)
+#   lab/guest/prepare.sh        prints the directory with vmlinuz and initramfs, and with fio, which is
+#                               large and therefore only included on request (GUEST_FIO=1)
 set -euo pipefail
 cd "$(dirname "$0")"
 cache=${TRIMTAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/trimtab}/guest
 mkdir -p "$cache"
-# Of two that want an image at the same time the second waits, and finds it made.
+# Of two concurrent builds of the same image, the second waits and finds it complete.
 exec 9>"$cache/.lock"
 flock 9
 
 package=$(apt-cache depends linux-image-amd64 | awk '/Depends:/ { print $2; exit }')
 version=$(apt-cache policy "$package" | awk '/Candidate:/ { print $2 }')
 if [ -z "$package" ] || [ "$version" = "(none)" ]; then
-    echo "guest: no Debian kernel package is known here: run 'apt-get update'" >&2
+    echo "guest: no Debian kernel package found: run 'apt-get update'" >&2
     exit 2
 fi
-# cron and anacron as Debian ships them, for the cases that plant a trim there: unpacked aside, so
-# that the other cases see a host without them.
+# cron and anacron from Debian, for the cases that plant a trim job; unpacked separately, so that the
+# other cases see a host without them.
 cron_packages="cron cron-daemon-common anacron"
-# What reads the logs of drives, unpacked aside for the same reason. (The library's name changes from
-# release to release.)
+# Tools that read the drives' logs, unpacked separately for the same reason. (The library's name changes
+# from release to release.)
 drive_packages="smartmontools nvme-cli $(apt-cache depends nvme-cli | awk '$1 == "Depends:" && $2 ~ /^libnvme/ { print $2 }')"
 tools="bash busybox systemctl cryptsetup lvm dmsetup mkfs.xfs mkfs.btrfs mkfs.ext4 mount umount setpriv
     thin_check kmod mdadm fstrim xfs_io xfs_repair xfs_db e2fsck dumpe2fs btrfs blkid losetup run-parts"
@@ -53,7 +53,7 @@ for name in bin sbin lib lib64; do ln -s "usr/$name" "$root/$name"; done
 
 copy_libraries() { # PROGRAM [ROOT]
     local into=${2:-$root}
-    # A static program has none: that alone is no failure.
+    # A static program has no libraries, which is not an error.
     { ldd "$1" 2>/dev/null || true; } | { grep -o '/[^ )]*' || true; } | while read -r library; do
         [ ! -e "$into$library" ] || continue
         mkdir -p "$into$(dirname "$library")"
@@ -88,8 +88,8 @@ for program in cron anacron; do copy_libraries "$cron/usr/sbin/$program"; done
 mkdir -p "$cron/usr/lib/x86_64-linux-gnu/security"
 cp -L /lib/x86_64-linux-gnu/security/pam_permit.so "$cron/usr/lib/x86_64-linux-gnu/security/"
 
-# systemd itself, for cases that ask for it: its programs, and only the units that fit a guest
-# without udev, getty and login.
+# systemd itself, for cases that request it: its programs, and only the units that work in a guest without
+# udev, getty and login.
 mkdir -p "$root/usr/lib/systemd/system"
 for program in systemd systemd-executor systemd-shutdown systemd-cgroups-agent; do
     [ -e "/usr/lib/systemd/$program" ] || continue
@@ -107,20 +107,20 @@ ln -s ../lab.service "$root/etc/systemd/system/multi-user.target.wants/lab.servi
 ln -s /usr/lib/systemd/system/fstrim.timer "$root/etc/systemd/system/timers.target.wants/fstrim.timer"
 : >"$root/etc/machine-id"
 cp -L /etc/os-release "$root/etc/os-release"
-# What a Rust binary wants, which is brought in when the guest starts.
+# Libraries of the Rust binary, which is added when the guest starts.
 for library in libgcc_s.so.1 libm.so.6 libc.so.6; do
     cp -L "/lib/x86_64-linux-gnu/$library" "$root/lib/x86_64-linux-gnu/"
 done
 cp "$root/usr/sbin/busybox" "$root/usr/bin/busybox"
-# busybox' own sh would run its own applets whatever PATH says: cron's jobs get Debian's.
+# busybox' sh would run its own applets whatever PATH says, so cron's jobs get Debian's sh.
 cp -L /bin/sh "$root/usr/bin/sh"
 copy_libraries /bin/sh
 for name in bash systemctl; do ln -sf "/usr/sbin/$name" "$root/usr/bin/$name"; done
-# The kernel itself calls this one to load filesystems and targets.
+# The kernel itself calls this to load filesystems and targets.
 ln -sf kmod "$root/usr/sbin/modprobe"
 for name in pvcreate vgcreate lvcreate lvchange lvs vgchange; do ln -sf lvm "$root/usr/sbin/$name"; done
 
-# Each tool in a directory of its own, so that a case can have one without the other.
+# Each tool has its own directory, so that a case can have one without the other.
 drive_tools=$root/usr/share/lab/drive-tools
 mkdir -p "$work/drive-tools"
 # shellcheck disable=SC2086
@@ -133,16 +133,16 @@ for program in smartctl nvme; do
     libraries=$(LD_LIBRARY_PATH=$unpacked/usr/lib/x86_64-linux-gnu ldd "$into/usr/sbin/$program")
     if grep 'not found' <<<"$libraries" >&2; then exit 1; fi
     { grep -o '/[^ )]*' <<<"$libraries" || true; } | while read -r library; do
-        # The packages' own were unpacked elsewhere; the guest's /lib is a link to usr/lib.
+        # The packages' files were unpacked elsewhere; the guest's /lib is a link to usr/lib.
         path=${library#"$unpacked"}
-        # One that programs of the guest run with must not be written over.
+        # Do not overwrite a library that the guest's programs use.
         [ ! -e "$root$path" ] || continue
         path=$into/usr/${path#/usr/}
         mkdir -p "$(dirname "$path")"
         cp -L "$library" "$path"
     done
 done
-# smartctl's names of attributes.
+# smartctl's database of attribute names.
 mkdir -p "$drive_tools/smartctl/var/lib/smartmontools/drivedb"
 cp "$work/drive-tools/usr/share/smartmontools/drivedb.h" "$drive_tools/smartctl/var/lib/smartmontools/drivedb/"
 rm -rf "$work/drive-tools"
@@ -180,6 +180,6 @@ rm -rf "$root" "$work/kernel" "$work"/*.deb
 rm -rf "$built"
 mv "$work" "$built"
 trap - EXIT
-# One image is enough: older ones are made again when somebody goes back.
+# Keep a single image: older ones are rebuilt if needed.
 find "$cache" -mindepth 1 -maxdepth 1 -type d ! -name "$hash" -exec rm -rf {} +
 echo "$built"

@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
-# Boots a guest with empty NVMe drives, runs a case in it as root, and leaves what it wrote.
+# Boots a guest with empty NVMe drives, runs a case in it as root, and collects its output.
 #
 #   lab/guest/run.sh CASE.sh BINARY OUT_DIR [DRIVES [SIZE]] [-- QEMU_ARGUMENT...]
 #
-# In the guest the case finds /lab/trimtab and writes to /lab/out. The drives are sparse files, in
-# the guest /lab/disk/0.raw and so on, so that it can see itself how much the host still stores.
+# In the guest, the case finds /lab/trimtab and writes to /lab/out. The drives are sparse files, also
+# visible in the guest as /lab/disk/0.raw and so on, so that it can see how much the host still stores.
 #
-# QEMU_ARGUMENTs are handed over as they are, but for {disk}, which becomes the directory of those
-# files. The environment says the rest:
+# QEMU_ARGUMENTs are passed on unchanged, except that {disk} is replaced with the directory of those
+# files. Environment variables:
 #   GUEST_FILES    "NAME:SIZE ...": more sparse files in {disk}, for drives that QEMU_ARGUMENTs add
 #   GUEST_COPY     "PATH ...": copied to /lab
 #   GUEST_FIO      1: the case finds /lab/fio/fio
-#   GUEST_SHARE    a directory to use as /lab and to keep: files that are in its disk/ already are
-#                  kept as they are, so that a second boot finds what the first one left
+#   GUEST_SHARE    a directory to use as /lab and to keep: existing files in its disk/ are preserved, so
+#                  that a second boot finds what the first one left
 #   GUEST_DRIVE_OPTIONS   for the NVMe drives' -drive: discard=unmap,cache=unsafe
 #   GUEST_MEMORY_MIB      1024
 #   GUEST_TIMEOUT_S       240
-#   GUEST_EXPECT_STATUS   what the case exits with: 0
+#   GUEST_EXPECT_STATUS   expected exit code of the case: 0
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 case_file=$1 binary=$2 out=$3

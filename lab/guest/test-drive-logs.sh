@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What drives say of their own writes, asked of QEMU's drives with Debian's smartctl and nvme-cli: what
-# is read, what is not told and why, and that a bundle holds nothing else of the tools' answers.
+# Drives' own write counters, read from QEMU's drives with Debian's smartctl and nvme-cli: what is read,
+# what is unavailable and why, and that a bundle contains nothing else of the tools' output.
 #
-# QEMU's NVMe drives count what hosts write and have no log of OCP's, so that no drive here tells what
-# it wrote to its flash: every scenario is "not prediction". Its SATA disks have seven attributes, none
-# of which counts writes, and no device statistics.
+# QEMU's NVMe drives count host writes but have no OCP log, so that no drive here reports its flash
+# writes: every scenario is "not prediction". Its SATA disks have seven attributes, none of which counts
+# writes, and no device statistics.
 set -euo pipefail
 # shellcheck source=lab/guest/expect.sh
 . "$(dirname "$0")/expect.sh"
@@ -34,7 +34,7 @@ recorded() { awk -F '\t' -v key="$1" '$1 == key { value = $2 } END { print value
 paths=$(recorded paths) sata=$(recorded sata)
 read -r one other <<<"$(recorded stripe)"
 for bundle in nvme-only before after anonymous nobody; do zstd -dcqf "$out/$bundle.tar.zst" -o "$out/$bundle.tar"; done
-# The tools' answers in a bundle.
+# The tools' responses in a bundle.
 answers() { tar -tf "$out/$1.tar" | grep -E '^(.*/)?cmd/(smartctl|nvme)' | sed 's|.*/||' | sort | xargs; }
 answer() { tar -xOf "$out/$1.tar" --wildcards --no-anchored "cmd/$2"; }
 is() {
@@ -43,39 +43,39 @@ is() {
         return 1
     }
 }
-# Why a scenario has no media writes: WHY / NEEDS lines.
+# Why a scenario has no media writes, as lines WHY / NEEDS.
 why() {
     python3 -c '
 import json, sys
 document = json.load(open(sys.argv[1]))
 result = document["result"]
 if result["label"] != "scenario, not prediction" or result["measured"] is not None:
-    sys.exit("it has an account of media writes")
+    sys.exit("the scenario has a result for media writes")
 for skipped in document["skipped"]:
     if skipped["what"] == "media writes":
         print(skipped["why"], "/", skipped["needs"])' "$out/$1.json" 2>&1
 }
 flags="--host-written and --media-written"
 
-# Nothing installed: each tool is named, with its package. A SATA drive is asked for both numbers by one.
+# Nothing installed: each tool is named, with its package. One tool provides both values of a SATA drive.
 expect "without tools, an NVMe drive" is \
     "smartctl -A: not installed; nvme smart-log: not installed / smartmontools; or $flags
 nvme ocp smart-add-log: not installed / nvme-cli; or $flags" "$(why bare)"
 expect "without tools, a SATA drive" is "smartctl -A: not installed / smartmontools; or $flags" "$(why bare-sata | sort -u)"
-# Either tool will do for what hosts wrote. OCP's log is nvme-cli's alone: its status, and what that
-# may mean, since its words may name the drive.
+# Either tool provides host writes. The OCP log needs nvme-cli: only its status and what that may mean are
+# reported, because its output may contain the drive's name.
 refused="exit status: 1, as where a drive does not have this log or nvme-cli does not know it / $flags"
-expect "nvme-cli alone" is "nvme ocp smart-add-log $paths: $refused" "$(why nvme-only)"
-expect "nvme-cli alone, in a bundle" is \
+expect "nvme-cli only" is "nvme ocp smart-add-log $paths: $refused" "$(why nvme-only)"
+expect "nvme-cli only, in a bundle" is \
     "$(for drive in "$one" "$other" "$paths"; do echo "nvme_smart_log_$drive"; done | sort | xargs)" "$(answers nvme-only)"
-expect "smartctl alone" is "nvme ocp smart-add-log: not installed / nvme-cli; or $flags" "$(why smartctl-only)"
+expect "smartctl only" is "nvme ocp smart-add-log: not installed / nvme-cli; or $flags" "$(why smartctl-only)"
 
-# Asked are the namespaces (no path of one) and the SATA disk that does not rotate: not the other one,
-# not the SCSI disk, not virtio's.
-expect "who is asked" is \
+# Namespaces (but no path of one) and the non-rotating SATA disk are queried; the other SATA disk, the
+# SCSI disk and the virtio disk are not.
+expect "queried drives" is \
     "$(for drive in "$one" "$other" "$paths" "$sata"; do echo "smartctl_$drive"; done | sort | xargs)" "$(answers after)"
 unasked() { echo "$1 was not asked: it is neither an NVMe drive nor a SATA drive of flash / $flags"; }
-expect "a disk of magnets" is "$(unasked "$(recorded magnets)")" "$(why live-magnets)"
+expect "a rotating disk" is "$(unasked "$(recorded magnets)")" "$(why live-magnets)"
 expect "a SCSI disk" is "$(unasked "$(recorded scsi)")" "$(why live-scsi)"
 expect "a virtio disk" is "$(unasked vda)" "$(why live-virtio)"
 expect "an NVMe drive" is "nvme ocp smart-add-log $paths: $refused" "$(why live-paths)"
@@ -84,13 +84,14 @@ expect "each drive of a stripe" is \
 expect "a SATA drive" is \
     "smartctl -A $sata: neither device statistics nor a known attribute with what hosts wrote / $flags
 smartctl -A $sata: no attribute that smartctl's drive database knows to count it / $flags" "$(why live-sata)"
-# smartctl says that it could not read the statistics (status 4), and how large a sector is: without
-# that, device statistics could not be read from a drive that has them.
-expect "smartctl's answer for it was kept" is '{"logical_block_size":512,"smartctl":{"exit_status":4}}' "$(answer after "smartctl_$sata")"
+# smartctl reports that it could not read the statistics (status 4), and the sector size, without which
+# device statistics of drives that have them could not be interpreted.
+expect "the bundle contains smartctl's response for it" is '{"logical_block_size":512,"smartctl":{"exit_status":4}}' "$(answer after "smartctl_$sata")"
 
-# 286 MiB were written between two bundles, half to each drive of the stripe. (Of what came before QEMU
-# counts less than the kernel, which counts zeroes that are written without data.) A unit is 512,000 bytes,
-# begun ones count, and the filesystem may write its log while a bundle is made: two units at most.
+# 286 MiB were written between two bundles, half to each drive of the stripe. (Before that QEMU counts
+# less than the kernel, which includes zeroes written without data.) A unit is 512,000 bytes, partial
+# units count, and the filesystem may write its log while a bundle is created: a difference of at most two
+# units.
 wrote() { # DRIVE AT_LEAST
     python3 -c '
 import json, sys
@@ -101,9 +102,9 @@ print(f"  {drive}: {units[0]} and {units[1]} units, {told} bytes; the kernel wro
 sys.exit(kernel < least or abs(told - kernel) > 2 * 512000)' \
         "$1" "$2" $(($(recorded "after.$1") - $(recorded "before.$1"))) "$(answer before "smartctl_$1")" "$(answer after "smartctl_$1")"
 }
-expect "what was written is counted" wrote "$paths" $((286 << 20))
-for drive in "$one" "$other"; do expect "half of it by a drive of the stripe" wrote "$drive" $((143 << 20)); done
-# The same number by either tool.
+expect "writes are counted" wrote "$paths" $((286 << 20))
+for drive in "$one" "$other"; do expect "half of them on each drive of the stripe" wrote "$drive" $((143 << 20)); done
+# Both tools report the same value.
 agree() {
     python3 -c '
 import json, sys
@@ -114,9 +115,9 @@ sys.exit(one["nvme_smart_health_information_log"]["data_units_written"] != int(o
 for drive in "$paths" "$one" "$other"; do expect "$drive: both tools agree" agree "$drive"; done
 
 for mount in stripe paths sata magnets scsi virtio; do
-    expect "$mount: the bundle says what the host said" is "$(why "live-$mount")" "$(why "bundle-$mount")"
+    expect "$mount: the bundle gives the same result as the host" is "$(why "live-$mount")" "$(why "bundle-$mount")"
 done
-expect "so does an anonymous one" is "$(why live-stripe)" "$(why anonymous-stripe)"
+expect "so does an anonymised one" is "$(why live-stripe)" "$(why anonymous-stripe)"
 elsewhere() {
     "$binary" ssd run --from-host /mnt/stripe --bundle "$out/after.tar.zst" --writes-per-day 10GB --fill 50% \
         --capacity 100GB --simulated-pages 8192 --days 1 --alone --quiet --format json >"$out/elsewhere.json"
@@ -124,9 +125,9 @@ elsewhere() {
 }
 expect "and on another machine" elsewhere
 
-# Serial numbers of all drives begin alike, and so do two world wide names. smartctl prints that of the
-# SATA disk; no file of the kernel's that is kept does. Those that the kernel shows in sysfs are in a
-# bundle (what is to leave the house is made with --anonymise); none comes with the tools' answers.
+# All drives' serial numbers begin alike, and so do two world wide names. smartctl prints that of the SATA
+# disk; none of the collected kernel files contains it. Identifiers that the kernel shows in sysfs are in
+# a bundle (use --anonymise before sharing it); none comes from the tools' responses.
 for name in S3R1AL-SATA '"id":60129544714'; do
     expect "smartctl printed $name" grep -qF "$name" "$out/raw.smartctl_$sata"
 done
@@ -134,18 +135,18 @@ lack() { # BUNDLE PATTERN
     [ -s "$out/$1.tar" ] && ! grep -qaiE -- "$2" "$out/$1.tar"
 }
 for bundle in nvme-only before after anonymous nobody; do
-    expect "$bundle: nothing that only the tools print" lack $bundle 'S3R1AL-(SATA|MAGNETS|SCSI)|53a17e5e|60129544714'
+    expect "$bundle: no identifiers that only the tools print" lack $bundle 'S3R1AL-(SATA|MAGNETS|SCSI)|53a17e5e|60129544714'
 done
 without_serials() { [ -n "$(answers after)" ] && ! answer after '*' | grep -aiE 's3r1al|wwn|QEMU'; }
-expect "no serial number in an answer" without_serials
-expect "none at all in an anonymous bundle" lack anonymous 's3r1al'
+expect "no serial number in any tool's response" without_serials
+expect "none at all in an anonymised bundle" lack anonymous 's3r1al'
 
-# Nobody but root is answered, so nobody else asks.
+# Only root gets a response, so other users do not run the tools.
 denied="not asked, only root may"
-expect "nobody, an NVMe drive" is \
+expect "as nobody, an NVMe drive" is \
     "smartctl -A $paths: $denied; nvme smart-log $paths: $denied / root; or $flags
 nvme ocp smart-add-log $paths: $denied / root; or $flags" "$(why nobody-paths)"
-expect "nobody, a SATA drive" is "smartctl -A $sata: $denied / root; or $flags" "$(why nobody-sata | sort -u)"
-expect "nobody's bundle has no answers" is "" "$(answers nobody)"
-expect "and says so" is "$(why nobody-paths)" "$(why nobody-bundle)"
+expect "as nobody, a SATA drive" is "smartctl -A $sata: $denied / root; or $flags" "$(why nobody-sata | sort -u)"
+expect "nobody's bundle has no tool responses" is "" "$(answers nobody)"
+expect "and reports that" is "$(why nobody-paths)" "$(why nobody-bundle)"
 finish

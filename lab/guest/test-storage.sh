@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Real dm-crypt (LUKS1, LUKS2), LVM thin and RAID 5 in a guest: findings, remedies, and that no
+# Real dm-crypt (LUKS1, LUKS2), LVM thin and RAID 5 in a guest: checks findings, remedies, and that no
 # volume key leaves the host.
 set -euo pipefail
 # shellcheck source=lab/guest/expect.sh
@@ -26,17 +26,17 @@ expect "the table in the bundle is there, without the key" grep -qa 'crypt aes-x
 expect "LUKS1 drops discards" has live '^TRIM001 /mnt/luks1 dm-'
 expect "LUKS2 drops discards" has live '^TRIM001 /mnt/luks2 dm-'
 expect "the thin pool does not pass discards down" has live '^TRIM008 /mnt/thin dm-'
-expect "RAID 5 takes no discards" has live '^TRIM001 /mnt/raid md5 '
+expect "RAID 5 accepts no discards" has live '^TRIM001 /mnt/raid md5 '
 expect "no error without a store" lacks live ' error '
 expect "the bundle repeats the live check" same live bundle
 "$binary" check --bundle "$out/host.tar.zst" --exit-zero --format json >"$out/elsewhere.json"
 expect "and does so on another machine" same live elsewhere
 losses() { findings "$1" | grep TRIM001; }
-expect "nobody sees the same losses, without the tables" diff <(losses live) <(losses nobody)
+expect "user nobody gets the same findings, without the tables" diff <(losses live) <(losses nobody)
 expect "after the remedy LUKS2 passes discards" lacks after '^TRIM001 /mnt/luks2 '
 expect "and LUKS1 still does not" has after '^TRIM001 /mnt/luks1 '
 expect "fstrim agrees" grep -q '/mnt/luks2: .* trimmed' "$out/log"
 expect "the printed remedy makes the thin pool pass discards down" lacks mended '^TRIM008'
-expect "discards switched off by hand are found" has switched_off '^TRIM009 .* nvme1n1 '
-expect "and switched on again by the printed remedy" lacks mended '^TRIM009'
+expect "manually disabled discards are found" has switched_off '^TRIM009 .* nvme1n1 '
+expect "and enabled again by the printed remedy" lacks mended '^TRIM009'
 finish

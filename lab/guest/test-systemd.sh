@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fstrim.timer in every state under a real systemd, and the remedy as it is printed.
+# fstrim.timer in every state under a real systemd, with the remedy applied as printed.
 set -euo pipefail
 # shellcheck source=lab/guest/expect.sh
 . "$(dirname "$0")/expect.sh"
@@ -13,9 +13,9 @@ expect "and does so on another machine" same started elsewhere
 expect "systemd's own answer is in the bundle" \
     bash -c "zstd -dcq '$out/host.tar.zst' | tar -xO cmd/systemctl_show | grep -q '^UnitFileState=enabled'"
 expect "a disabled timer is found" has disabled '^TRIM003 .* warning fstrim.timer'
-expect "a timer that is enabled and not started is found" has idle '^TRIM003 .* warning fstrim.timer'
-expect "the printed remedy mends it" lacks mended 'TRIM003'
-expect "at a time that somebody chose" lacks mended '^TRIM007 .* warning'
-expect "systemd runs it then" grep -q 'OnCalendar=Sun \*-\*-\* 03:00:00' "$out/log"
-expect "a masked timer is told, as somebody's decision" has masked '^TRIM003 .* info fstrim.timer'
+expect "a timer that is enabled but not started is found" has idle '^TRIM003 .* warning fstrim.timer'
+expect "the printed remedy fixes it" lacks mended 'TRIM003'
+expect "with an explicitly chosen time" lacks mended '^TRIM007 .* warning'
+expect "systemd uses that time" grep -q 'OnCalendar=Sun \*-\*-\* 03:00:00' "$out/log"
+expect "a masked timer is reported as a deliberate decision" has masked '^TRIM003 .* info fstrim.timer'
 finish

@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
-# Real stacks in guests: `trimtab check` names what was planted, `trimtab trim` frees the space on the
-# host or refuses with the right reason, and nothing that was kept is lost.
+# Real storage stacks in guests: `trimtab check` finds the planted problems, `trimtab trim` frees the
+# space on the host or refuses for the right reason, and no kept data is lost.
 #
-#   lab/guest/test-trim.sh [drives] [volumes] [huge] [schedules]      all of them without a word
+#   lab/guest/test-trim.sh [drives] [volumes] [huge] [schedules]      without arguments: all
 #
-# What is expected is argued here, beside each line. The sizes are those of the drives' files as the
-# host stores them, so that nobody's word is taken for what was freed.
+# The reasons for each expectation are given beside it. Sizes are those of the drives' backing files as
+# stored by the host, so that no reported number is taken on trust.
 set -euo pipefail
 # shellcheck source=lab/guest/expect.sh
 . "$(dirname "$0")/expect.sh"
 all=$out
 [ $# -gt 0 ] || set -- drives volumes huge schedules
 
-# What lab/cases/lib.sh writes.
+# Written by lab/cases/lib.sh.
 PIECES=24 KEEP_KIB=768 JUNK_MIB=4
 
 recorded() { # CASE KEY
     awk -F '\t' -v name="$1" -v key="$2" '$1 == name && $2 == key { value = $3 } END { print value }' "$out/records"
 }
-# RULE:SEVERITY of every finding on the case's mount and elsewhere; for layers that lose discards the
-# layer as well.
+# RULE:SEVERITY of every finding on the case's mount and elsewhere, with the layer for layers that lose
+# discards.
 found() {
     python3 -c '
 import json, sys
@@ -27,7 +27,7 @@ for finding in json.load(open(sys.argv[1]))["result"]["findings"]:
     layer = ":" + finding["subject"] if finding["rule"] in ("TRIM001", "TRIM008") else ""
     print(finding["rule"] + ":" + finding["severity"] + layer)' "$out/$1.check.json" 2>&1 | sort | xargs
 }
-# The end of the pass as EXIT OUTCOME, with RULE:LAYER of each finding that it gives as its reason.
+# Result of the pass as EXIT OUTCOME, with RULE:LAYER of each finding given as a reason.
 ended() {
     echo "$(recorded "$1" exit) $(
         python3 -c '
@@ -37,7 +37,7 @@ reasons = [finding["rule"] + ":" + finding["subject"] for finding in ended.get("
 print(ended["outcome"], *reasons)' "$out/$1.trim.json" 2>&1
     )"
 }
-# Everything that was said, to programs and to people. (No pipe: it would fail where grep has seen enough.)
+# All output, JSON and text. (Without a pipe, which would fail once grep exits early.)
 says() { grep -qE -- "$2" "$out/$1.trim.json" "$out/$1.trim.err"; }
 is() {
     [ "$1" = "$2" ] || {
@@ -46,11 +46,10 @@ is() {
     }
 }
 
-# Whether the host stores no more than it must. COPIES of each byte are on the drives; GRAIN_KIB is
-# what a layer frees at least, so that each piece of free space may lose as much at its ends. Beside
-# that 1 % of what was deleted may stay, and 2 MiB: the log's, and those that the numbers, whole MiB,
-# do not show. Less than it must is no wonder: metadata that was written when it was empty is freed as
-# well.
+# Checks that the host stores no more than necessary. COPIES of each byte are on the drives; GRAIN_KIB is
+# the smallest unit a layer frees, so that each piece of free space may lose as much at its ends. In
+# addition 1 % of the deleted data may remain, plus 2 MiB for the log and for rounding to whole MiB.
+# Storing less is fine: metadata that was empty when written is freed as well.
 freed() { # CASE COPIES GRAIN_KIB
     python3 -c '
 import sys
@@ -65,7 +64,7 @@ if junk - trimmed < 0.99 * deleted - 2 - copies * pieces * grain_kib / 1024:
 ' "$1" "$(recorded "${1%%/*}" empty_mib)" "$(recorded "${1%%/*}" junk_mib)" "$(recorded "${1##*/}" trimmed_mib)" \
         "$2" "$3" "$PIECES" "$KEEP_KIB" "$JUNK_MIB"
 }
-# What the log and the superblock write meanwhile may come on top.
+# The log and the superblock may add some writes.
 nothing_freed() { # CASE
     python3 -c '
 import sys
@@ -75,8 +74,8 @@ if before < 90 or not -1 <= after - before <= 4:
 ' "$(recorded "$1" untrimmed_mib)" "$(recorded "$1" trimmed_mib)"
 }
 
-# What the pass says that the drives discarded is at least what the host's files have lost; that there
-# was more is no wonder, as space that was never written is discarded as well.
+# The pass reports at least as many discarded bytes as the host's files have lost; it may report more,
+# because space that was never written is discarded as well.
 accounts_for() { # LABEL
     python3 -c '
 import json, sys
@@ -84,7 +83,7 @@ ended = [event for event in map(json.loads, open(sys.argv[1])) if event["type"] 
 told = sum(layer["discarded_bytes"] for layer in ended["layers"] if layer["is_leaf"]) / (1 << 20)
 lost = float(sys.argv[2]) - float(sys.argv[3])
 if told < lost - 1:
-    sys.exit(f"  the drives discarded {told:.0f} MiB, it says, and the host has got back {lost:.0f}")
+    sys.exit(f"  the pass reports {told:.0f} MiB discarded by the drives, but the host got back {lost:.0f}")
 ' "$out/$1.trim.json" "$(recorded "$1" untrimmed_mib)" "$(recorded "$1" trimmed_mib)"
 }
 
@@ -95,8 +94,8 @@ trims() { # CASE COPIES GRAIN_KIB FINDINGS
     expect "$label: findings" is "$4" "$(found "$label")"
     expect "$label: complete" is "0 complete" "$(ended "$label")"
     expect "$label: the host's space is free" freed "$1" "$2" "$3"
-    expect "$label: what is told is what was freed" accounts_for "$label"
-    expect "$label: nothing is said to be left" is "" "$(passed_over "$label")"
+    expect "$label: the reported amount was freed" accounts_for "$label"
+    expect "$label: no skipped space is reported" is "" "$(skipped_space_warnings "$label")"
 }
 # REASON: the RULE:LAYER for which the pass is refused.
 keeps() { # CASE FINDINGS REASON
@@ -106,7 +105,7 @@ keeps() { # CASE FINDINGS REASON
     expect "$1: nothing is freed" nothing_freed "$1"
 }
 row() { echo "exit $(recorded "$1" exit) after $(recorded "$1" seconds) s, host MiB $(recorded "$1" untrimmed_mib) -> $(recorded "$1" trimmed_mib)"; }
-# What was kept is what it was, on a filesystem that its own tool finds in order.
+# The kept files are unchanged, and the filesystem's own checker finds nothing.
 unharmed() { # CASE...
     local label
     for label in "$@"; do
@@ -131,88 +130,92 @@ drives() {
         -device ide-hd,bus=ahci.0,drive=ahci-disk,serial=AHCI \
         -drive "file={disk}/ahci-ignored.raw,if=none,id=ahci-ignored,format=raw,discard=ignore,cache=unsafe" \
         -device ide-hd,bus=ahci.1,drive=ahci-ignored,serial=AHCI-IGNORED
-    # Every drive is QEMU's, and whether QEMU frees anything cannot be seen from inside: TRIM012 on
-    # every stack that takes discards. Nothing else is wrong with a plain drive. Grain: the host's
-    # filesystem frees blocks of 4 KiB.
+    # All drives are QEMU's, and whether QEMU frees anything cannot be seen from inside: TRIM012 on every
+    # stack that accepts discards. Nothing else is wrong with a plain drive. Grain: the host's filesystem
+    # frees blocks of 4 KiB.
     trims nvme-xfs 1 4 TRIM012:info
     trims nvme-ext4 1 4 TRIM012:info
     trims nvme-btrfs 1 4 TRIM012:info
-    # Linux before 6.7 begins at the first of an allocation group's longest free extents and goes on
-    # to shorter ones: where several are as long, the others are never discarded, whatever the range
-    # (fs/xfs/xfs_discard.c, xfs_trim_extents). Here the 19 pieces in the first group are the longest
-    # in it. No pass can help that, but none may call it complete either.
+    # Linux before 6.7 starts with the first of an allocation group's longest free extents and continues
+    # with shorter ones; if several are equally long, the others are never discarded, whatever the range
+    # (fs/xfs/xfs_discard.c, xfs_trim_extents). Here the 19 pieces in the first group are its longest. No
+    # pass can avoid this, but none may report itself complete either.
     printf '%-18s %s\n' nvme-alike "$(row nvme-alike)"
     expect "nvme-alike: findings" is TRIM012:info "$(found nvme-alike)"
-    expect "nvme-alike: as far as it goes, complete" is "0 complete" "$(ended nvme-alike)"
-    expect "nvme-alike: what the kernel passed over is told" owns_up nvme-alike
-    expect "nvme-alike: what is told is what was freed" accounts_for nvme-alike
-    # RAID 0, 1 and 10 pass discards on; mirrors have every byte twice.
+    expect "nvme-alike: complete, as far as possible" is "0 complete" "$(ended nvme-alike)"
+    expect "nvme-alike: space skipped by the kernel is reported" reports_skipped_space nvme-alike
+    expect "nvme-alike: the reported amount was freed" accounts_for nvme-alike
+    # RAID 0, 1 and 10 pass discards on; mirrors store every byte twice.
     trims raid0 1 4 TRIM012:info
     trims raid1 2 4 TRIM012:info
     trims raid10 2 4 TRIM012:info
-    # raid456 refuses by default, whatever its drives do: the array is named, and where nothing is
-    # accepted there is nothing to doubt (no TRIM012).
+    # raid456 rejects discards by default, whatever its drives support: the array is named, and since
+    # nothing is accepted there is no TRIM012.
     keeps raid5 TRIM001:warning:/dev/md0 TRIM001:/dev/md0
-    # Allowed, it discards whole stripes: of two data chunks of 64 KiB here, with half as much parity.
+    # If allowed, it discards whole stripes: two data chunks of 64 KiB here, plus half as much parity.
     trims raid5/raid5-allowed 1.5 128 TRIM012:info
     # SCSI UNMAP and ATA TRIM are passed on.
     trims scsi 1 4 TRIM012:info
     trims ahci 1 4 TRIM012:info
-    # The host drops what these two take. From inside nothing can tell: trim completes, the drive's
-    # counters agree, TRIM012 alone says that it is no proof. What is printed must not be either.
+    # The host ignores discards from these two drives. This cannot be detected from inside: trim
+    # completes, the drive's counters agree, and only TRIM012 warns that this proves nothing. The output
+    # must not claim otherwise.
     local label
     for label in scsi-ignored ahci-ignored; do
         printf '%-18s %s\n' $label "$(row $label)"
         expect "$label: findings" is TRIM012:info "$(found $label)"
-        expect "$label: complete, as far as this kernel sees" is "0 complete" "$(ended $label)"
-        expect "$label: the drive took discards" says $label '"discarded_bytes":[1-9]'
+        expect "$label: complete, as far as this kernel can tell" is "0 complete" "$(ended $label)"
+        expect "$label: the drive accepted discards" says $label '"discarded_bytes":[1-9]'
         expect "$label: nothing is freed" nothing_freed $label
         expect "$label: claims nothing for the medium" lacks_claim $label
     done
-    expect "scsi-ignored: nor in words" lacks_claim scsi-ignored-text
+    expect "scsi-ignored: nor does the text output" lacks_claim scsi-ignored-text
     unharmed nvme-xfs nvme-ext4 nvme-btrfs nvme-alike raid0 raid1 raid10 raid5 scsi scsi-ignored ahci ahci-ignored
 }
-# The warnings of a pass that the kernel passed over free space.
-passed_over() {
+# Warnings of a pass that the kernel skipped free space.
+skipped_space_warnings() {
     python3 -c '
 import json, sys
 for event in map(json.loads, open(sys.argv[1])):
     if event["type"] == "warning" and "passed over" in event["text"]:
         print(event["text"])' "$out/$1.trim.json" 2>&1
 }
-# Some of what was visited was not discarded (else this case shows nothing), and that is said.
-owns_up() {
+# Some of the visited space was not discarded (otherwise this case shows nothing), and the pass reports
+# it.
+reports_skipped_space() {
     python3 -c '
 import json, sys
 ended = [event for event in map(json.loads, open(sys.argv[1])) if event["type"] == "ended"][-1]
 took = sum(layer["discarded_bytes"] for layer in ended["layers"] if layer["depth"] == 0)
 short = ended["visited_bytes"] - took
 if short <= ended["visited_bytes"] / 100:
-    sys.exit("  this kernel passed over nothing")
+    sys.exit("  this kernel skipped nothing")
 if not sys.argv[2]:
-    sys.exit(f"  complete, it says, and {short >> 20} MiB of what it visited were not discarded")' \
-        "$out/$1.trim.json" "$(passed_over "$1")"
+    sys.exit(f"  the pass reports itself complete, but {short >> 20} MiB of the visited space were not discarded")' \
+        "$out/$1.trim.json" "$(skipped_space_warnings "$1")"
 }
-# "freed" is what a medium does; a drive "took" or a layer "discarded" so many bytes.
+# "freed" would describe the medium; the output may only say that a drive "took" or a layer "discarded"
+# bytes.
 lacks_claim() {
     [ -s "$out/$1.trim.json" ] && ! says "$1" '(^ *|")freed|[0-9] ?(bytes|MiB|GiB) (were |are )?freed|reached the (medium|flash)'
 }
 
 volumes() {
     boot trim-volumes 2 800M
-    # The table lacks allow_discards: the mapping is named. Then it has it, on the same mount.
+    # The table lacks allow_discards, so the mapping is named. Then it gets it, on the same mount.
     keeps crypt TRIM001:warning:/dev/mapper/locked TRIM001:/dev/mapper/locked
     trims crypt/crypt-allowed 1 4 TRIM012:info
-    # A linear volume passes discards on; issue_discards has its default 0, which concerns lvremove.
+    # A linear volume passes discards on; issue_discards is at its default 0, which only concerns
+    # lvremove.
     trims linear 1 4 "TRIM011:info TRIM012:info"
-    # A thin volume gives capacity back to its pool (TRIM010, information); what the pool passes down
-    # are whole chunks of 64 KiB.
+    # A thin volume returns capacity to its pool (TRIM010, information); the pool passes whole chunks of
+    # 64 KiB down.
     trims thin-passdown 1 64 "TRIM010:info TRIM012:info"
-    # Taken by the thin volume and kept by the pool, whose table says so beforehand.
+    # Accepted by the thin volume but kept by the pool, as the pool's table indicates.
     keeps thin-nopassdown "TRIM008:warning:/dev/mapper/vg-pool-tpool TRIM010:info" TRIM008:/dev/mapper/vg-pool-tpool
-    # Not even taken: the pool is named, not the volume that repeats it.
+    # Not even accepted: the pool is named, not the volume that inherits it.
     keeps thin-ignore TRIM001:warning:/dev/mapper/vg-pool-tpool TRIM001:/dev/mapper/vg-pool-tpool
-    # Three layers, of which the topmost refuses; the volume below it is LVM's, as above.
+    # Three layers, of which the topmost rejects discards; the volume below is LVM's, as above.
     keeps deep "TRIM001:warning:/dev/mapper/deep TRIM011:info" TRIM001:/dev/mapper/deep
     trims deep/deep-allowed 1 4 "TRIM011:info TRIM012:info"
     unharmed crypt linear thin-passdown thin-nopassdown thin-ignore deep
@@ -220,12 +223,12 @@ volumes() {
 
 huge() {
     boot trim-huge 1 2T
-    # Linux 6.1 discards a free extent whole when a range touches it: 64 MiB were asked for, in the
-    # middle of an allocation group of 512 GiB that is nearly one free extent.
+    # Linux 6.1 discards a free extent as a whole if a range touches it: 64 MiB were requested, in the
+    # middle of a 512 GiB allocation group that is nearly one free extent.
     echo "huge: a range of 64 MiB discarded $(recorded huge clip_mib) MiB"
     expect "6.1 does not clip" [ "$(recorded huge clip_mib)" -gt 400000 ]
-    # So such an extent is one step, which no pacing can make smaller: it is announced with the stall
-    # that it may cause, and not made without a word.
+    # Such an extent is a single step that no pacing can reduce: the pass announces it with the stall it
+    # may cause, and skips it without explicit consent.
     expect "huge: findings" is TRIM012:info "$(found huge)"
     expect "huge: stopped" is "1 stopped" "$(ended huge)"
     expect "huge: asks for --accept-stall" says huge '"reason":"[^"]*--accept-stall'
@@ -246,21 +249,21 @@ if not announced or announced[-1]["bytes"] < 400 << 30:
 
 schedules() {
     boot schedules 1 600M
-    # A store's data path is named to every check. Whatever the schedule, the stack is sound.
+    # Every check gets a store's data path. Whatever the schedule, the stack is sound.
     local label
-    # The distribution's weekly timer: nobody chose its time, and nothing paces it.
+    # The distribution's weekly timer: nobody chose its time, and it is not paced.
     trims timer-enabled 1 4 "TRIM007:warning TRIM012:info"
-    # Installed and off: everybody believes that it runs.
+    # Installed but disabled: people assume that it runs.
     trims timer-disabled 1 4 "TRIM003:warning TRIM012:info"
-    # Masked is somebody's decision (information); that nothing trims the store is true all the same.
+    # Masking is a deliberate decision (information), but it remains true that nothing trims the store.
     trims timer-masked 1 4 "TRIM002:warning TRIM003:info TRIM012:info"
-    # cron.weekly's time was chosen by nobody either. The masked timer is not missed.
+    # Nobody chose the time of cron.weekly either. The masked timer is not reported as missing.
     trims cron-weekly 1 4 "TRIM007:warning TRIM012:info"
     trims anacron 1 4 "TRIM007:warning TRIM012:info"
-    # Both start cron.weekly; and both trim.
+    # Both start cron.weekly, and both trim.
     trims cron-unguarded 1 4 "SCHED002:warning TRIM007:warning TRIM012:info"
     trims cron-and-timer 1 4 "SCHED002:warning TRIM007:warning TRIM012:info"
-    # That the planted jobs do trim when their time comes.
+    # The planted jobs do trim at their scheduled time.
     for label in timer-enabled-job cron-weekly-job anacron-job; do
         expect "$label: the planted job trims" freed $label 1 4
     done

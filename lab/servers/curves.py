@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Curves for the tests of real servers: writes them in a server's own format, and compares what was read.
+"""Curves for the tests of real servers: writes them in a server's format, and compares what was read back.
 
     curves.py openmetrics                       the history for Prometheus
-    curves.py bulk TYPED                        documents for Elasticsearch; TYPED: 1 where types have names (6.8)
+    curves.py bulk TYPED                        documents for Elasticsearch; TYPED: 1 with mapping types (6.8)
     curves.py rally TYPED                       results of races
-    curves.py compare CASE SAMPLES              SAMPLES: series, microseconds and value, with tabs between
-    curves.py verdict KIND DOCUMENT             DOCUMENT: what `trimtab explain --format json` said of `wait`
+    curves.py compare CASE SAMPLES              SAMPLES: series, microseconds and value, separated by tabs
+    curves.py verdict KIND DOCUMENT             DOCUMENT: output of `trimtab explain --format json` for `wait`
 
-All curves follow from the minute: two hosts, 14 days from 2026-01-05 (a Monday), one sample a minute.
-- load: falls from 1,000 by 1/16 a minute and recovers each Monday; db2 lies 100 higher. Eighths and sixteenths
-  are exact in binary, in 32 bits too.
-- bytes: a counter, that grows by 60 a minute, and by 600 from 02:00 to 02:59; it begins anew with the ninth day.
-- wait: about 5, and 35 in the five minutes from 03:10 on each day; of db2 without these.
-- From day 3 12:00 to day 3 14:00 there is nothing.
+All curves are functions of the minute: two hosts, 14 days from 2026-01-05 (a Monday), one sample per minute.
+- load: falls from 1,000 by 1/16 per minute and recovers each Monday; db2 is 100 higher. Eighths and sixteenths
+  are exact in binary, in single precision as well.
+- bytes: a counter that grows by 60 per minute, by 600 from 02:00 to 02:59; it is reset on the ninth day.
+- wait: about 5, and 35 in the five minutes from 03:10 on each day; db2 has no such spikes.
+- There are no samples from day 3 12:00 to day 3 14:00.
 """
 
 import json
@@ -31,13 +31,13 @@ def load(host, minute):
 
 
 def waits():
-    """Noise, the same each time, in sixteenths."""
+    """Reproducible noise, in multiples of 1/16."""
     noise = random.Random(310)
     return {host: [round(16 * noise.gauss(5, 0.5)) / 16 for _ in range(MINUTES)] for host in HOSTS}
 
 
 WAITS = waits()
-# Minutes of the day.
+# Minute of the day.
 SPIKE = range(190, 195)
 
 
@@ -82,7 +82,7 @@ def bulk(typed):
         for minute in range(MINUTES):
             if minute in GAP:
                 continue
-            # Somewhere within the minute.
+            # At a different second within each minute.
             time_ms = (START_S + 60 * minute) * 1000 + minute * 7919 % 60000
             print(json.dumps({"index": {"_index": f"lab-{minute // 10080}", **kind}}))
             print(json.dumps({
@@ -112,7 +112,7 @@ def rally(typed):
 
 
 def mean_per(step, value):
-    """The mean over steps of minutes, by the step."""
+    """Mean values per step of minutes, keyed by the step."""
     out = {}
     for minute in range(MINUTES):
         if minute not in GAP:
@@ -125,7 +125,7 @@ def at_s(seconds):
 
 
 def rates(step):
-    """What the counter grew by a second, by the end of the step; nothing where it began anew."""
+    """The counter's rate per second, keyed by the end of the step; omitted where it was reset."""
     largest = {}
     for minute in range(MINUTES):
         if minute not in GAP:
@@ -150,7 +150,7 @@ def races(value):
 def expected(case):
     minutes = [minute for minute in range(MINUTES) if minute not in GAP]
     if case == "prometheus-load":
-        # A sample counts for the five minutes behind it, unless there is a newer one.
+        # A sample is valid for the next five minutes, unless there is a newer one.
         last = {minute: minute for minute in minutes}
         for late in range(GAP.start, GAP.start + 5):
             last[late] = GAP.start - 1
@@ -193,7 +193,7 @@ def expected(case):
             "index throughput median docs/s": races(lambda day: 1000 - 8 * (day % 7)),
             "merge_time": races(lambda day: 500 + day),
         }
-    sys.exit(f"no case {case}")
+    sys.exit(f"unknown case {case}")
 
 
 def compare(case, path):
@@ -217,26 +217,26 @@ def compare(case, path):
 
 
 def verdict(kind, path):
-    """One series for each host: db1's spikes recur daily, at their time of day, and db2 has none."""
+    """Checks one series for each host: db1's spikes recur daily at their time, and db2 has none."""
     series = json.load(open(path))["result"]["series"]
     by_host = {host: [one for one in series if host in one["name"]] for host in HOSTS}
     if len(series) != 2 or any(len(of_host) != 1 for of_host in by_host.values()):
-        sys.exit(f"series {[one['name'] for one in series]}")
+        sys.exit(f"unexpected series {[one['name'] for one in series]}")
     (one,), (other,) = by_host.values()
     told = one["verdict"]
     said = told["sentence"]
     if (told["kind"], told["shape"], told["cycle"]) != (kind, "spike", "day") or told["period_s"] != 86400:
-        sys.exit(f"{told['kind']}, {told['shape']} each {told['period_s']} s, expected {kind}: {said}")
-    # Each spike that was found begins within a step or two of 03:10, and nearly each day has one.
+        sys.exit(f"{told['kind']}, {told['shape']} every {told['period_s']} s, expected {kind}: {said}")
+    # Each detected spike begins within a step or two of 03:10, and nearly every day has one.
     begins = [event["from"] for event in told["events"]]
     days = {at[:10] for at in begins}
     if len(days) < 9 or not all("03:07" <= at[11:16] <= "03:12" for at in begins):
-        sys.exit(f"spikes from {begins}")
+        sys.exit(f"spikes begin at {begins}")
     jobs = [job for each in told["classes"][:1] for job in each["jobs"]]
     if kind == "periodic" and not (len(jobs) == 1 and "backup" in jobs[0] and told["classes"][0]["role"] == "hurts"):
-        sys.exit(f"jobs {told['classes']}")
+        sys.exit(f"unexpected jobs {told['classes']}")
     if other["verdict"]["kind"] != "none":
-        sys.exit(f"of {other['name']}, which is noise: {other['verdict']['sentence']}")
+        sys.exit(f"{other['name']}, which is noise: {other['verdict']['sentence']}")
     print(said)
 
 

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Sourced by the tests of real servers, after lab/needs.sh: fetches them, counts what holds, and shows what was
-# printed where it does not. Uses $about, what the test is of; $server; and $top with the files out and err of
-# what ran last.
+# Sourced by the tests of real servers, after lab/needs.sh: fetches the servers, counts expectations, and
+# shows the output of failed ones. Uses $about, the subject of the test; $server; and $top with the files
+# out and err of the last command.
 skip_servers() { # REASON
     if [ "${REQUIRE_SERVERS:-}" = 1 ]; then
         # shellcheck disable=SC2154
@@ -11,7 +11,7 @@ skip_servers() { # REASON
     skip "$about: $*"
 }
 
-# All of them before any is tested: a download that fails late would waste what was.
+# Fetches all servers before testing any: a late download failure would waste the earlier work.
 fetch_servers() { # SERVER...
     local server why
     for server in "$@"; do

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A second decoder of MongoDB's diagnostic data, to put beside that of the crate `sources`.
+"""An independent decoder of MongoDB's diagnostic data, to compare with that of the crate `sources`.
 
     ftdc.py SAMPLES FILE...
 
-SAMPLES is what `cargo run -p sources --example read -- ftdc FILE 0 PATTERN...` printed for the same files, in
-their order: lines of series, microseconds and value. Each series is looked up in the files, decoded here
-after the description in MongoDB's src/mongo/db/ftdc/README.md, and has to hold exactly the numbers
-themselves, or what they grew by a second. Means (`mean latency` and the like) are formed anew.
+SAMPLES is the output of `cargo run -p sources --example read -- ftdc FILE 0 PATTERN...` for the same files, in
+their order: lines of series, microseconds and value. Each series is looked up in the files, which are decoded
+according to MongoDB's src/mongo/db/ftdc/README.md, and must contain exactly the same values, or their rates
+per second. Means (`mean latency` etc.) are recomputed.
 """
 
 import struct
@@ -23,7 +23,7 @@ MEANS = {
 
 
 def elements(data, at):
-    """Yields (type, name, place of the value) of the document that begins at a place."""
+    """Yields (type, name, offset of the value) for the document at offset `at`."""
     end = at + struct.unpack_from("<i", data, at)[0] - 1
     at += 4
     while at < end:
@@ -67,7 +67,7 @@ def numbers(data, at, above, out):
             increment, seconds = struct.unpack_from("<II", data, place)
             out += [(path + ".t", seconds), (path + ".i", increment)]
         elif kind == 0x13:
-            raise ValueError("a decimal: not known here")
+            raise ValueError("decimals are not supported")
 
 
 def varints(data, at):
@@ -100,7 +100,7 @@ def chunks(path):
         behind = struct.unpack_from("<i", plain, 0)[0]
         metrics, further = struct.unpack_from("<II", plain, behind)
         if metrics and metrics != len(reference):
-            raise ValueError(f"{metrics} metrics, and {len(reference)} in the reference")
+            raise ValueError(f"{metrics} metrics, but {len(reference)} in the reference document")
         source, zeros, columns = varints(plain, behind + 8), 0, {}
         for name, value in reference:
             column = [value]
@@ -116,12 +116,12 @@ def chunks(path):
                 column.append(value)
             columns[name] = column
         if zeros or next(source, None) is not None:
-            raise ValueError("something is left behind the last difference")
+            raise ValueError("trailing data after the last delta")
         yield columns
 
 
 def pairs(times, one, other=None):
-    """What a number grew by, a second or for each step of another: by the time."""
+    """Increments of a value, per second or per increment of `other`, keyed by time."""
     out = {}
     for at in range(1, len(times)):
         seconds = (times[at] - times[at - 1]) / 1e6
@@ -169,7 +169,7 @@ def main():
             and all(abs(expected[at] - value) <= 1e-9 * max(1, abs(value)) for at, value in samples.items())
         ]
         if not fits:
-            sys.exit(f"{name}: differs from what stands in the files ({len(samples)} samples)")
+            sys.exit(f"{name}: differs from the files ({len(samples)} samples)")
         same[fits[0]] += 1
     if not all(same[form] for form in ("gauge", "rate")):
         sys.exit(f"too little was compared: {dict(same)}")

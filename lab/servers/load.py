@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Writes to and searches an index without a break, until SIGTERM, and believes nothing unseen.
+"""Writes to and searches an index continuously until SIGTERM, and verifies every response.
 
     load.py URL INDEX LOG
 
-LOG gets a line for every operation: when it began and ended (seconds since the epoch), what it was,
-and "ok" or what was wrong. The last line printed is the sum of it all, as JSON: the documents that
-the server acknowledged, and the sum of their field `n`.
+LOG gets a line for every operation: start and end (seconds since the epoch), kind, and "ok" or the
+error. The last line printed is a summary in JSON: the number of documents that the server
+acknowledged, and the sum of their field `n`.
 
-- A document is indexed, and at once read back by its id: it has to be the same.
-- A search has to find at least what was acknowledged before the last refresh, with every shard.
-- Refresh and flush come often, so that files are written, synced, merged and deleted all the time.
+- Each document is indexed and immediately read back by id: it must be the same.
+- A search must cover every shard and find at least what was acknowledged before the last refresh.
+- Frequent refreshes and flushes cause files to be written, synced, merged and deleted all the time.
 """
 
 import http.client
@@ -29,7 +29,7 @@ index = sys.argv[2]
 log = open(sys.argv[3], "a", buffering=1, encoding="utf-8")
 log_lock = threading.Lock()
 stop = threading.Event()
-# Documents that every search from now on has to find.
+# Documents that every search from now on must find.
 visible = 0
 totals = {"documents": 0, "sum": 0, "operations": 0, "failures": 0}
 
@@ -49,7 +49,7 @@ def ask(connection, method, path, body=None):
 
 
 def operation(connection, kind, work):
-    """Runs and records one operation; True where all was right."""
+    """Runs and logs one operation; returns True if it succeeded."""
     began = time.time()
     try:
         work(connection)
@@ -83,7 +83,7 @@ def write(connection):
 
         def get(connection):
             if ask(connection, "GET", f"/_doc/{number}")["_source"] != document:
-                raise Wrong(f"document {number} is another")
+                raise Wrong(f"document {number} differs")
 
         def refresh(connection):
             check_shards(ask(connection, "POST", "/_refresh"))
@@ -117,7 +117,7 @@ def search(connection):
             raise Wrong("the search timed out")
         found = answer["aggregations"]["documents"]["value"]
         if found < wanted:
-            raise Wrong(f"{found} documents found, {wanted} are there")
+            raise Wrong(f"{found} documents found, expected {wanted}")
 
     while not stop.is_set():
         operation(connection, "search", find)

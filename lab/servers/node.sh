@@ -1,34 +1,34 @@
 #!/usr/bin/env bash
-# One node of a real Elasticsearch or OpenSearch: fetched, started, stopped.
+# Fetches, starts and stops one node of a real Elasticsearch or OpenSearch.
 #
 #   lab/servers/node.sh fetch SERVER             prints the archive's path
-#   lab/servers/node.sh start SERVER DATA RUN    prints the URL once the cluster answers
-#   lab/servers/node.sh stop RUN                 ends it and removes RUN; the data stays
+#   lab/servers/node.sh start SERVER DATA RUN    prints the URL once the cluster responds
+#   lab/servers/node.sh stop RUN                 stops the node and removes RUN; keeps the data
 #   lab/servers/node.sh list
 #
-# The archive comes through Maven as it is set up on this machine, and is kept, by version, in
-# ${TRIMTAB_CACHE:-~/.cache/trimtab}/servers. RUN is a new directory that holds the unpacked server,
-# its configuration and its logs. The node listens on loopback alone, on ports that the kernel picks.
-# Started by root it runs as a user of its own, a number without an account; otherwise as whoever
-# starts it. Exit 77: it cannot be had here, and the last line says why.
+# The archive is fetched through Maven as configured on this machine, and cached by version in
+# ${TRIMTAB_CACHE:-~/.cache/trimtab}/servers. RUN is a new directory for the unpacked server, its
+# configuration and its logs. The node listens on loopback only, on ports chosen by the kernel. If started
+# by root it runs under a user id without an account, otherwise as the current user. Exit code 77: the
+# server is unavailable, and the last line says why.
 #
-#   HEAP    the JVM's: 512m
-#   JOIN    none: others may join this node; the RUN of such a node: join it, as its second data node
-#           (of the same version, from 7 on). Without it the node stays alone.
+#   HEAP    heap size of the JVM: 512m
+#   JOIN    none: other nodes may join this one; the RUN of such a node: join it as its second data node
+#           (same version, 7 or later). By default the node stays alone.
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
-# Coordinates in Maven Central, and the archive's SHA-256. The archives made for integration tests
-# are a third of the full ones; 6.8 has none.
+# Coordinates in Maven Central and the archive's SHA-256. The archives made for integration tests are a
+# third of the size of the full ones; 6.8 has none.
 servers="
 elasticsearch-6.8.23 org.elasticsearch.distribution.zip:elasticsearch:6.8.23:zip 490e9b9fbab9ffb3499938c45850318bd6554d439497842450b60ef22c114fb6
 elasticsearch-7.17.28 org.elasticsearch.distribution.integ-test-zip:elasticsearch:7.17.28:zip 37004c9bd95165eb41b229204bbb9f311d8099d6db22ec22b2f019664f0a75ab
 opensearch-2.19.1 org.opensearch.distribution.integ-test-zip:opensearch:2.19.1:zip af7152d8b7f6f1cee09d47276b32b70479fe6dd8cdbb61213f84eb7f8098b261
 "
-# Known as well, but not listed: what only test-cluster.sh wants.
+# Supported but not listed: only needed by test-cluster.sh.
 others="
 elasticsearch-7.4.2 org.elasticsearch.distribution.integ-test-zip:elasticsearch:7.4.2:zip 3dc850939eaee5e85488a90cecd954455ab93b34530d8313237c29c653ca0e4b
 "
-# How long a hang is watched; nothing here has to be fast.
+# Time after which a start or stop counts as hung; not a performance limit.
 PATIENCE_S=300
 UID_FIRST=58200 UID_LAST=58299
 
@@ -41,7 +41,7 @@ find_server() { # SERVER
     while read -r name artifact sum; do
         [ "$name" != "$1" ] || return 0
     done <<<"$servers$others"
-    die "there is no server '$1': $(awk 'NF { print $1 }' <<<"$servers" | xargs)"
+    die "unknown server '$1': $(awk 'NF { print $1 }' <<<"$servers" | xargs)"
 }
 
 has_sum() { # FILE SUM
@@ -53,7 +53,7 @@ fetch() { # SERVER
     local cache=${TRIMTAB_CACHE:-$HOME/.cache/trimtab}/servers
     local archive=$cache/$1.zip work
     mkdir -p "$cache"
-    # Of two that want it at the same time the second waits.
+    # Of two concurrent fetches, the second waits.
     exec 9>"$cache/.lock"
     flock 9
     if ! has_sum "$archive" "$sum"; then
@@ -62,15 +62,15 @@ fetch() { # SERVER
         # shellcheck disable=SC2064
         trap "rm -rf '$work'" EXIT
         echo "== fetching $1 with Maven" >&2
-        # What came is compared with the sum that is known; the repository has none for some.
+        # Compare with the known checksum; for some archives the repository has none.
         if ! timeout "$PATIENCE_S" mvn -B -q dependency:get -Dtransitive=false -Dartifact="$artifact" \
             >"$work/log" 2>&1 ||
             ! timeout "$PATIENCE_S" mvn -B -q -o dependency:copy -Dartifact="$artifact" \
                 -DoutputDirectory="$work/out" >>"$work/log" 2>&1; then
-            skip "Maven cannot get $artifact: $(grep -m 1 ERROR "$work/log" || tail -n 1 "$work/log")"
+            skip "Maven cannot fetch $artifact: $(grep -m 1 ERROR "$work/log" || tail -n 1 "$work/log")"
         fi
         set -- "$work"/out/*.zip
-        has_sum "$1" "$sum" || die "$artifact is not the archive that is known: SHA-256 $(sha256sum "$1" | cut -c1-64)"
+        has_sum "$1" "$sum" || die "$artifact has an unexpected checksum: SHA-256 $(sha256sum "$1" | cut -c1-64)"
         mv "$1" "$archive"
         rm -rf "$work"
         trap - EXIT
@@ -79,7 +79,7 @@ fetch() { # SERVER
     echo "$archive"
 }
 
-# A Java that all of these run on: 17 at least; in 24 the security manager is gone.
+# A Java version that runs all of these: at least 17; 24 removed the security manager.
 find_java() {
     local home version
     for home in /usr/lib/jvm/java-17-openjdk* "${JAVA_HOME:-}" "$(realpath -q "$(command -v java)" | sed 's,/bin/java$,,')"; do
@@ -94,7 +94,7 @@ find_java() {
     skip "java 17 to 23 is missing (Debian package openjdk-17-jre-headless)"
 }
 
-# A user id that has neither account nor process.
+# A user id that has neither an account nor a process.
 free_uid() {
     local uid
     for ((uid = UID_FIRST; uid <= UID_LAST; uid++)); do
@@ -124,13 +124,13 @@ configure() { # SERVER HOME DATA RUN
         *) printf '%s\n' "node.name: n2" "node.master: false" \
             "discovery.seed_hosts: ['$(head -n 1 "$JOIN/logs/transport.ports")']" ;;
         esac
-        # The kernel picks both; the node writes its choice to http.ports, beside its logs.
+        # The kernel picks both ports; the node writes its choice to http.ports, next to its logs.
         echo "http.port: 0"
         echo "transport.port: 0"
         echo "node.portsfile: true"
         echo "path.data: $3"
         echo "path.logs: $4/logs"
-        # A small filesystem is full soon, and that is no matter here.
+        # A small filesystem fills up quickly, which does not matter here.
         echo "cluster.routing.allocation.disk.threshold_enabled: false"
         case $1 in
         elasticsearch-6.*)
@@ -140,7 +140,7 @@ configure() { # SERVER HOME DATA RUN
     } >"$2/config/$product.yml"
     case $1 in
     elasticsearch-6.* | elasticsearch-7.4.*)
-        # The shipped options name a collector that is gone since Java 14.
+        # The default options name a collector that was removed in Java 14.
         cat >"$options" <<'OPTIONS'
 -XX:+UseG1GC
 -Xss1m
@@ -177,7 +177,7 @@ start() { # SERVER DATA RUN
     mkdir "$run/logs" "$run/tmp"
     python3 -m zipfile -e "$archive" "$run"
     home=$(echo "$run/$server"*)
-    # The unpacker drops modes; 6.8 starts a program of its own even where machine learning is off.
+    # The unpacker drops file modes; 6.8 starts a program of its own even with machine learning disabled.
     find "$home/bin" "$home/modules" -path '*/bin/*' -type f -exec chmod a+x {} +
     configure "$server" "$home" "$data" "$run"
     if [ "$(id -u)" = 0 ]; then
@@ -187,11 +187,11 @@ start() { # SERVER DATA RUN
         chmod 755 "$run"
         as=(setpriv "--reuid=$uid" "--regid=$uid" --clear-groups --no-new-privs)
         "${as[@]}" test -w "$data" -a -x "$home" ||
-            die "user $uid cannot get at $data and $run: a directory above is closed to others"
+            die "user $uid cannot access $data and $run: a parent directory is not accessible to others"
     fi
     cd "$run"
-    # The start scripts end in exec: this is the server's own process id. Its standard output must
-    # not keep the caller's pipe open.
+    # The start scripts end in exec, so this is the server's own process id. Its standard output must not
+    # keep the caller's pipe open.
     setsid "${as[@]}" env -i PATH="$PATH" HOME="$run" JAVA_HOME="$java" \
         ES_JAVA_HOME="$java" ES_PATH_CONF="$home/config" ES_TMPDIR="$run/tmp" \
         ES_JAVA_OPTS="-Xms$heap -Xmx$heap" \
@@ -216,7 +216,7 @@ start() { # SERVER DATA RUN
 
 case "${1:-} $#" in
 "fetch 2")
-    # Whoever fetches wants to start it.
+    # Fetching is only useful if the server can be started as well.
     require_tools
     find_java >/dev/null
     fetch "$2"

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# A real Prometheus with a past: fetched, filled, started, stopped.
+# Fetches, fills, starts and stops a real Prometheus with historical data.
 #
 #   lab/servers/prometheus.sh fetch               prints the directory with prometheus and promtool
-#   lab/servers/prometheus.sh start RUN [FILE]    prints the URL; FILE is a history in OpenMetrics' format
-#   lab/servers/prometheus.sh stop RUN            ends it and removes RUN
+#   lab/servers/prometheus.sh start RUN [FILE]    prints the URL; FILE is a history in OpenMetrics format
+#   lab/servers/prometheus.sh stop RUN            stops it and removes RUN
 #
-# Debian's package is taken, downloaded and unpacked, not installed: an installed one starts a server that
-# everybody in the network can ask. It is kept in ${TRIMTAB_CACHE:-~/.cache/trimtab}/servers. RUN is a new
-# directory. It listens on loopback alone, and scrapes nothing. Exit 77: it cannot be had here, and the last
-# line says why.
+# Debian's package is downloaded and unpacked but not installed: installing it would start a server that
+# is reachable from the network. It is cached in ${TRIMTAB_CACHE:-~/.cache/trimtab}/servers. RUN is a new
+# directory. The server listens on loopback only and scrapes nothing. Exit code 77: it is unavailable, and
+# the last line says why.
 #
-#   LOGIN   1: it answers the user lab with the password lab-password alone
+#   LOGIN   1: only accepts the user lab with the password lab-password
 set -euo pipefail
 PATIENCE_S=120
 
 # shellcheck source=lab/servers/run.sh
 . "$(dirname "${BASH_SOURCE[0]}")/run.sh"
 
-# The version that apt would take; nothing where it knows none.
+# The version that apt would install; empty if it knows none.
 candidate() {
     apt-cache policy prometheus | awk '/Candidate:/ && $2 != "(none)" { print $2 }'
 }
@@ -37,7 +37,7 @@ fetch() {
     mkdir -p "$cache"
     exec 9>"$cache/.lock"
     flock 9
-    # Any version that was fetched before.
+    # Any version fetched earlier.
     for work in "$cache"/prometheus-*/usr/bin; do
         if [ -x "$work/prometheus" ]; then
             echo "$work"
@@ -46,12 +46,12 @@ fetch() {
     done
     { command -v apt-get && command -v dpkg-deb; } >/dev/null || skip "prometheus is missing, and so is apt-get"
     version=$(candidate)
-    # Images of systems come without the lists of packages.
+    # System images come without package lists.
     if [ -z "$version" ] && [ "$(id -u)" = 0 ]; then
         apt-get update -qq >&2 || skip "apt-get cannot update its lists"
         version=$(candidate)
     fi
-    [ -n "$version" ] || skip "no package prometheus is known here: run 'apt-get update'"
+    [ -n "$version" ] || skip "no package prometheus found: run 'apt-get update'"
     work=$(mktemp -d "$cache/.fetch.XXXXXX")
     # shellcheck disable=SC2064
     trap "rm -rf '$work'" EXIT
@@ -62,7 +62,7 @@ fetch() {
         version=$(candidate)
         download || skip "apt-get cannot download prometheus"
     fi
-    (cd "$work" && dpkg-deb -x ./*.deb root) || die "the package of prometheus cannot be unpacked"
+    (cd "$work" && dpkg-deb -x ./*.deb root) || die "the prometheus package cannot be unpacked"
     mv "$work/root" "$cache/prometheus-$version"
     rm -rf "$work"
     trap - EXIT
@@ -79,7 +79,7 @@ start() { # RUN [FILE]
     if [ $# = 2 ]; then
         "$bin/promtool" tsdb create-blocks-from openmetrics --quiet "$2" "$run/data" >"$run/promtool.log" 2>&1 || {
             tail -n 5 "$run/promtool.log" >&2
-            die "promtool does not take $2"
+            die "promtool rejects $2"
         }
     fi
     local login=() user=()
@@ -89,7 +89,7 @@ start() { # RUN [FILE]
         echo 'basic_auth_users: {lab: $2b$04$abcdefghijklmnopqrstuuRmh8HtELSGLRIbn8Tav9ZLLfCC8wwMW}' >"$run/web.yml"
         login=(--web.config.file="$run/web.yml") user=(-u lab:lab-password)
     fi
-    # It does not tell which port the kernel picks for it.
+    # Prometheus does not report a port picked by the kernel.
     port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     setsid "$bin/prometheus" --config.file="$run/prometheus.yml" --storage.tsdb.path="$run/data" \
         --storage.tsdb.retention.time=100y --web.listen-address="127.0.0.1:$port" "${login[@]}" \
@@ -99,7 +99,7 @@ start() { # RUN [FILE]
     give_up=$((SECONDS + PATIENCE_S))
     until curl -fsS -m 5 "${user[@]}" -o /dev/null "http://127.0.0.1:$port/-/ready" 2>/dev/null; do
         if ! kill -0 "$pid" 2>/dev/null || [ "$SECONDS" -ge "$give_up" ]; then
-            echo "prometheus.sh: it did not start:" >&2
+            echo "prometheus.sh: the server did not start:" >&2
             tail -n 10 "$run/out" | cut -c1-300 >&2
             stop "$run"
             exit 1

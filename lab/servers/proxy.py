@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
-"""A proxy before a cluster, on loopback: TLS and credentials, and trouble where a URL asks for it.
+"""A loopback proxy in front of a cluster: adds TLS and credentials, and injects faults requested in the URL.
 
     proxy.py URL [--certificate FILE] [--credentials FILE] [--keep DIR]
 
-It prints its own URL, and ends when its standard input does. GETs are passed on, and the answers are
-the server's own.
+It prints its own URL and exits at the end of its standard input. GET requests are forwarded, and the
+server's responses returned.
 
 - --certificate: a PEM file with key and certificate; without it the proxy speaks plain HTTP.
-- --credentials: a file whose first line is USER:PASSWORD. Whoever does not send them (Basic) gets 401.
-- --keep: each answer with status 200 is kept there by page, for the tests that play them back.
+- --credentials: a file whose first line is USER:PASSWORD. Requests without them (Basic) get 401.
+- --keep: stores each response with status 200 there by page, for the tests that replay them.
 
-Below the base path /PAGE=TROUBLE (several with commas; `all` is every page) that page is in trouble.
-The pages' names are those of crates/cluster/tests/it/play.rs. Troubles:
+The base path /PAGE=FAULT (several separated by commas; `all` is every page) makes that page fail.
+The page names are those of crates/cluster/tests/it/play.rs. Faults:
 
-    500, 503 ...   this status, with a body as the servers write it
-    slow           the answer, a second late
-    silence        nothing, as long as the client waits
-    drip           a byte of the answer each second
-    half           half of the answer, and the connection is closed
-    half-json      half of the answer, said to be all of it
-    gigabyte       JSON of 1 GiB that begins as the answer does
+    500, 503 ...   this status, with a body like that of the servers
+    slow           the response, one second late
+    silence        no response, as long as the client waits
+    drip           one byte of the response per second
+    half           half of the response, then the connection is closed
+    half-json      half of the response, declared as complete
+    gigabyte       1 GiB of JSON that begins like the response
 """
 
 import argparse
@@ -59,7 +59,7 @@ def page(target):
         return "nodes"
     if path.startswith("/_all/_settings/"):
         return "closed" if "expand_wildcards=closed" in query else "open"
-    sys.exit(f"a page that nobody knows: {target}")
+    sys.exit(f"unknown page: {target}")
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -79,7 +79,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(status, json.dumps(body).encode())
 
     def wait_for_client(self):
-        """Until it goes away."""
+        """Waits until the client disconnects."""
         self.connection.settimeout(None)
         try:
             while self.connection.recv(4096):
@@ -107,7 +107,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif trouble == "half-json":
             self.answer(status, body[: len(body) // 2])
         elif trouble == "gigabyte":
-            # A member more at the end of the real answer's object: the parser has to read it all.
+            # Appends a member to the real response's object, so that the parser has to read all of it.
             start, end = body.rstrip()[:-1] + b', "more": "', b'"}'
             self.answer(status, start, GIGABYTE)
             left = GIGABYTE - len(start) - len(end)
@@ -117,7 +117,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 left -= min(left, len(piece))
             self.wfile.write(end)
         else:
-            sys.exit(f"a trouble that nobody knows: {trouble}")
+            sys.exit(f"unknown fault: {trouble}")
 
     def do_GET(self):
         wanted = self.server.authorization
@@ -138,7 +138,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         try:
             self.in_trouble(troubles.get(page(target), troubles.get("all")), status, body)
         except OSError:
-            # The client has heard enough.
+            # The client has closed the connection.
             self.close_connection = True
 
     def log_message(self, *_):
@@ -147,7 +147,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Server(http.server.ThreadingHTTPServer):
     def finish_request(self, request, client_address):
-        # Here and not at accept(): a handshake that does not end holds up nobody else.
+        # Here rather than in accept(), so that a stalled handshake does not block other clients.
         if self.tls:
             try:
                 request = self.tls.wrap_socket(request, server_side=True)

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced by node.sh and prometheus.sh: how they give up, and how what they started ends. The server's process
-# id stands in RUN/pid, and RUN in its command line.
+# Sourced by node.sh and prometheus.sh: error exits, and stopping a server. The server's process id is in
+# RUN/pid, and its command line contains RUN.
 die() {
     echo "$(basename "$0"): $*" >&2
     exit 2
@@ -18,7 +18,7 @@ is_running() { # RUN
 stop() { # RUN
     local run pid give_up=$((SECONDS + 60))
     run=$(realpath "$1")
-    # Before Java is reached the command line is the start script's, which holds RUN too.
+    # Until Java is started, the command line is that of the start script, which contains RUN as well.
     if is_running "$run"; then
         pid=$(cat "$run/pid")
         kill "$pid"

@@ -1,50 +1,52 @@
 #!/usr/bin/env bash
-# `trimtab check --cluster` against real servers: what it says is what the server says.
+# Tests `trimtab check --cluster` against real servers: it reports what the servers report.
 #
-#   lab/servers/test-cluster.sh [SERVER...]      without a word: 6.8.23, 7.4.2, 7.17.28 of
-#                                                Elasticsearch, 2.19.1 of OpenSearch
+#   lab/servers/test-cluster.sh [SERVER...]      default: 6.8.23, 7.4.2, 7.17.28 of Elasticsearch,
+#                                                2.19.1 of OpenSearch
 #
-#   REQUIRE_SERVERS  1: what cannot be run is a failure, not SKIPPED
-#   RECORD           a directory: keep the raw answers there, one directory for each server
+#   REQUIRE_SERVERS  1: a server that cannot be run is a failure, not SKIPPED
+#   RECORD           a directory in which to keep the raw responses, one subdirectory for each server
 #
 # Each server is one node with five indices: `plain` (1 primary), `dense` (best_compression), `risky`
-# (translog durability async), and `old-1` and `old-2` of 60 primaries each that are closed; no
-# replicas. Set are include_relocations: false (transient) and a low watermark that asks for more
-# free space than there is (persistent). What must be shown follows from that and from the version:
-# - version, flavour, node, master, and the counts of indices: all servers alike;
-# - shards in the routing table: 3 on 6.8, where closed indices leave it; 123 from 7.2 on (pull
-#   request 39499) and in OpenSearch, 120 of them of closed indices: ES002 there and not on 6.8;
-# - ES004 everywhere, since each of them knows the setting: an information where a scan is saved
-#   (6.8 to 7.5), a warning elsewhere;
-# - ES001 nowhere: without include_relocations nothing is scanned, and one data node needs none;
+# (translog durability async), and the closed `old-1` and `old-2` with 60 primaries each; no replicas.
+# include_relocations is false (transient), and the low watermark requires more free space than there is
+# (persistent). From these and the version follow the expectations:
+# - version, flavor, node, master and the index counts: correct for all servers;
+# - shards in the routing table: 3 on 6.8, where closed indices leave it; 123 from 7.2 on (pull request
+#   39499) and in OpenSearch, 120 of them of closed indices: ES002 there and not on 6.8;
+# - ES004 everywhere, since each of them supports the setting: an information where it avoids a scan (6.8
+#   to 7.5), a warning elsewhere;
+# - ES001 nowhere: without include_relocations nothing is scanned, and with one data node nothing needs to
+#   be;
 # - ES006, a warning: the node is above the low watermark;
-# - ES008: `risky`; ES003 and ES007 nowhere: nothing waits, and a single node cannot do better;
-# - a bundle that `collect --cluster` wrote repeats the same findings; without names it has the same
-#   rules, and neither an index nor the node is named in it;
-# - a thread dump of the node is read in place of its own answer.
-# Then a proxy stands before the server (proxy.py), with TLS, with credentials, and with troubles:
-# - credentials that are missing or wrong end it; those of the environment, of a file and of the
-#   configuration give the same findings as the server itself; no message, report, bundle or command
-#   line has them, and a URL that has is refused;
-# - a certificate of an unknown authority, or for another name, is refused, and so is plain HTTP where
-#   TLS is expected, and the other way round;
-# - a page that is late, cut, half, an error or a gigabyte long is a gap with its reason, and what does
-#   not rest on it is still found; where all pages are, it ends with a reason. Memory is bounded.
-# Two nodes of 7.4.2, with include_relocations as it is by default: ES001 says so, and predicts.
-# 7.17.28 with the data of 6.8.23: a setting that only the full distribution of 6.8 knows is archived,
-# and ES008 names it, without its value, as it makes other changes fail; its remedy removes it.
-# No time is judged. Servers are started one after the other, but for the two nodes, on loopback.
+# - ES008: `risky`; ES003 and ES007 nowhere: no task is waiting, and a single node cannot do better;
+# - a bundle written by `collect --cluster` gives the same findings; when anonymised it triggers the same
+#   rules and contains the name of neither an index nor the node;
+# - a thread dump of the node is used in place of its own response.
+# Then a proxy is put in front of the server (proxy.py), with TLS, credentials, and injected faults:
+# - missing or wrong credentials are an error; those from the environment, a file or the configuration
+#   give the same findings as the server itself; no message, report, bundle or command line contains them,
+#   and a URL that does is rejected;
+# - a certificate from an unknown authority or for another name is rejected, and so is plain HTTP where
+#   TLS is expected, and vice versa;
+# - a page that is late, truncated, incomplete, an error or a gigabyte long is a gap with its reason, and
+#   findings that do not depend on it are still reported; if all pages fail, the check fails with a
+#   reason. Memory use is bounded.
+# Two nodes of 7.4.2 with the default include_relocations: ES001 is reported, with a prediction. 7.17.28
+# with the data of 6.8.23: a setting that only the full distribution of 6.8 has is archived, and ES008
+# names it, without its value, because it makes other changes fail; the remedy removes it. Durations are
+# not tested. Servers are started one after the other, except for the two nodes, on loopback.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
 # shellcheck source=lab/needs.sh
 . lab/needs.sh
 node=lab/servers/node.sh
-# How long a hang is watched.
+# Time after which a command counts as hung.
 PATIENCE_S=120
-# The longest answer that is taken in is 128 MiB; a list that grows to it may have twice as much, and
-# be copied from half of that.
+# The maximum response size is 128 MiB; a buffer that grows to it may have twice as much, and be copied
+# from one half that size.
 MEMORY_BYTES_MAX=$((3 * (128 << 20)))
-# Shown nowhere, nor in the form in which it travels.
+# Must not appear anywhere, not even in its encoded form.
 user=reader password=hunter2-Geheim
 
 about="check --cluster against real servers"
@@ -64,16 +66,16 @@ unset TRIMTAB_CONFIG TRIMTAB_USER TRIMTAB_PASSWORD TRIMTAB_API_KEY TRIMTAB_BEARE
 export NO_COLOR=1
 
 top=$(mktemp -d "${TMPDIR:-/var/tmp}/trimtab-cluster.XXXXXX")
-# The server's user has to get through it.
+# The server's user needs access to it.
 chmod 755 "$top"
-# A copy, out of the way of clean: a build beside this test would exchange it.
+# A hidden copy that clean leaves alone; a concurrent build would replace the original.
 trimtab=$top/.trimtab
 cp "$TRIMTAB" "$trimtab" || exit 2
 proxy_pid=
 clean() {
     local run
     stop_proxy
-    # The node that joined goes first.
+    # Stop the node that joined first.
     for run in "$top/run2" "$top/run"; do
         [ ! -e "$run" ] || $node stop "$run"
     done
@@ -106,8 +108,8 @@ check() { # ARGUMENT...
     timeout "$PATIENCE_S" "$trimtab" check "$@" </dev/null >"$top/out" 2>"$top/err"
     code=$?
 }
-# Whether a Python expression holds of the JSON in $top/out: `r` is its result, `c` the cluster, `rules`
-# the severity of each rule's worst finding, `gaps` what the cluster did not tell, with the reason.
+# Evaluates a Python expression on the JSON in $top/out: `r` is the result, `c` the cluster, `rules` the
+# severity of each rule's worst finding, `gaps` the missing responses with their reasons.
 holds() { # EXPRESSION
     python3 - "$top/out" "$1" <<'PYTHON'
 import json, re, sys
@@ -125,8 +127,8 @@ for finding in r["findings"]:
 sys.exit(0 if eval(sys.argv[2]) else f"found {rules} {gaps} {c}")
 PYTHON
 }
-# Rule, severity, subject and title of the findings about clusters. The disk is shared: what is left
-# of it differs from one look to the next.
+# Rule, severity, subject and title of the findings about clusters. The disk is shared, so its free space
+# varies from one call to the next.
 findings() {
     python3 - "$top/out" <<'PYTHON'
 import json, re, sys
@@ -172,7 +174,7 @@ test_findings() {
     if [ -n "${RECORD:-}" ]; then
         start_proxy --keep "$RECORD/$server"
         check --cluster "$proxy"
-        expect "it is read through the proxy that keeps its answers" test "$code" = 1
+        expect "the check through the recording proxy gives findings" test "$code" = 1
         stop_proxy
     fi
 
@@ -207,7 +209,7 @@ test_findings() {
     check --cluster "$url" --width 80
     expect "no line of prose is longer than 80 columns" python3 - "$top/out" <<'PYTHON'
 import sys
-# Commands and the places of evidence are never broken.
+# Commands and evidence locations are never wrapped.
 long = [line for line in open(sys.argv[1], encoding="utf-8") if len(line.rstrip("\n")) > 80
         and not any(word in line for word in ("GET /", "curl ", "cluster.routing", "-H "))]
 sys.exit("".join(long) if long else 0)
@@ -218,7 +220,7 @@ PYTHON
     check --bundle "$top/bundle.tar.zst" --select ES --format json
     expect "the bundle repeats the findings" diff "$top/live" <(findings)
     "$trimtab" collect --anonymise --cluster "$url" -o "$top/nameless.tar.zst" >"$top/out" 2>"$top/err"
-    expect "a bundle without names is written" test $? = 0
+    expect "an anonymised bundle is written" test $? = 0
     check --bundle "$top/nameless.tar.zst" --select ES --format json
     expect "it has the same rules" diff <(cut -d' ' -f1,2 "$top/live") <(findings | cut -d' ' -f1,2)
     tar --zstd -xOf "$top/nameless.tar.zst" root/trimtab/cluster.json >"$top/out"
@@ -236,9 +238,9 @@ PYTHON
     else
         echo "not tested: --hot-threads of $server (jstack is missing)"
     fi
-    # A host without a cluster in it.
+    # A host that does not run a cluster.
     check --hot-threads "$top/live"
-    expect "threads without a cluster are refused" test "$code" = 2
+    expect "a thread dump without a cluster is rejected" test "$code" = 2
 }
 
 make_certificates() {
@@ -253,14 +255,14 @@ make_certificates() {
     done
 }
 says() { grep -qF -- "$1" "$top/err"; }
-# It ended for this reason, with nothing on standard output.
+# The check failed for this reason, with nothing on standard output.
 ended() { # REASON
     [ "$code" = 2 ] && [ ! -s "$top/out" ] && says "$1"
 }
 is_silent_about_secrets() { # FILE...
     ! grep -qF -e "$password" -e "$(printf '%s:%s' "$user" "$password" | base64)" -- "$@"
 }
-# As check; the most memory that it had, in bytes, is kept as well.
+# Like check; also records the peak memory use in bytes.
 check_measured() { # ARGUMENT...
     code=$(
         python3 - "$PATIENCE_S" "$top" "$trimtab" check "$@" <<'PYTHON'
@@ -279,28 +281,28 @@ test_credentials() {
     local trusting=(--cluster "$proxy" --ca-file "$top/ca.pem" --select ES --format json)
     local waiting looks=0
     check "${trusting[@]}"
-    expect "without credentials it ends" ended "status 401"
-    expect "the way out is said" says TRIMTAB_PASSWORD
+    expect "missing credentials are an error" ended "status 401"
+    expect "the fix is suggested" says TRIMTAB_PASSWORD
     TRIMTAB_USER=$user TRIMTAB_PASSWORD=$password-not check "${trusting[@]}"
-    expect "with wrong credentials it ends" ended "status 401"
-    expect "it keeps them to itself" is_silent_about_secrets "$top/err"
+    expect "wrong credentials are an error" ended "status 401"
+    expect "they are not printed" is_silent_about_secrets "$top/err"
     TRIMTAB_USER=$user check "${trusting[@]}"
-    expect "a user alone is refused" ended "a user without a password"
+    expect "a user without a password is rejected" ended "a user without a password"
     TRIMTAB_USER=$user TRIMTAB_PASSWORD=$password check --verbose --verbose "${trusting[@]}"
-    expect "those of the environment are taken" diff "$top/live" <(findings)
-    expect "they are shown nowhere" is_silent_about_secrets "$top/out" "$top/err"
+    expect "credentials from the environment work" diff "$top/live" <(findings)
+    expect "they do not appear in the output" is_silent_about_secrets "$top/out" "$top/err"
 
     printf 'user = %s\npassword = %s\n' "$user" "$password" >"$top/credentials"
     chmod 644 "$top/credentials"
     check "${trusting[@]}" --credentials-file "$top/credentials"
-    expect "a file that others can read is refused" ended "lets others read it"
+    expect "a file that others can read is rejected" ended "lets others read it"
     chmod 600 "$top/credentials"
     check "${trusting[@]}" --credentials-file "$top/credentials"
-    expect "those of a file are taken" diff "$top/live" <(findings)
+    expect "credentials from a file work" diff "$top/live" <(findings)
     printf '[check]\ncluster = "%s"\nca_file = "%s"\ncredentials_file = "%s"\n' \
         "$proxy" "$top/ca.pem" "$top/credentials" >"$top/trimtab.toml"
     check --config "$top/trimtab.toml" --select ES --format json
-    expect "those of the configuration are taken" diff "$top/live" <(findings)
+    expect "credentials from the configuration work" diff "$top/live" <(findings)
 
     TRIMTAB_USER=$user TRIMTAB_PASSWORD=$password "$trimtab" collect --cluster "$proxy" \
         --ca-file "$top/ca.pem" -o "$top/trusted.tar.zst" >"$top/out" 2>"$top/err"
@@ -308,10 +310,10 @@ test_credentials() {
     tar --zstd -xOf "$top/trusted.tar.zst" >>"$top/out"
     expect "they are not in it" is_silent_about_secrets "$top/out" "$top/err"
     check --cluster "${proxy/:\/\//://$user:$password@}" --ca-file "$top/ca.pem"
-    expect "a URL with a password is refused" ended "a URL without user and password"
-    expect "it is not repeated" is_silent_about_secrets "$top/err"
+    expect "a URL with a password is rejected" ended "a URL without user and password"
+    expect "it is not printed" is_silent_about_secrets "$top/err"
 
-    # Its own arguments and those of what it starts, looked at until it ends.
+    # Its own arguments and those of its children, observed until it ends.
     TRIMTAB_USER=$user TRIMTAB_PASSWORD=$password "$trimtab" collect --cluster "$proxy/nodes=slow" \
         --ca-file "$top/ca.pem" -o "$top/waits.tar.zst" >"$top/out" 2>"$top/err" &
     waiting=$!
@@ -321,8 +323,8 @@ test_credentials() {
         sleep 0.1
     done
     wait "$waiting"
-    expect "the test's own premise: it was seen" grep -qF "$top/waits.tar.zst" "$top/arguments"
-    expect "no command line has them ($looks looks)" is_silent_about_secrets "$top/arguments"
+    expect "precondition: its arguments were observed" grep -qF "$top/waits.tar.zst" "$top/arguments"
+    expect "no command line contains them ($looks looks)" is_silent_about_secrets "$top/arguments"
 }
 
 test_trouble() {
@@ -335,56 +337,56 @@ test_trouble() {
         check --cluster "$proxy/state=$trouble" "${trusting[@]}"
         expect "$trouble is a gap with its reason, the only one" \
             holds "list(gaps) == [$table] and gaps[$table].find(\"$reason\") > 0"
-        expect "what needs no routing table is found" holds "{'ES004', 'ES006', 'ES008'} <= set(rules)"
+        expect "findings without the routing table remain" holds "{'ES004', 'ES006', 'ES008'} <= set(rules)"
         check --cluster "$proxy/all=$trouble" "${trusting[@]}"
-        expect "$trouble everywhere ends it" ended "${reason% (*}"
+        expect "$trouble on all pages is an error" ended "${reason% (*}"
     done
     check --cluster "$proxy/root=500" "${trusting[@]}"
-    expect "the nodes tell a version as well" \
+    expect "the nodes report a version as well" \
         holds "list(gaps) == ['name and version'] and c['version'] == '${server#*-}'"
     check --cluster "$proxy/settings=401" "${trusting[@]}"
-    expect "credentials that are not enough for one page are a gap" \
+    expect "insufficient permissions for one page are a gap" \
         holds "list(gaps) == ['cluster settings'] and 'status 401' in gaps['cluster settings']"
 
     check --cluster "$proxy/state=slow,nodes=slow" "${trusting[@]}"
-    expect "who is slow is waited for" holds "not gaps and c['shards'] > 0"
+    expect "slow pages are waited for" holds "not gaps and c['shards'] > 0"
     for trouble in silence drip; do
-        # On a machine that is busy with other things other pages may be late as well.
+        # On a busy machine other pages may be late as well.
         check --cluster "$proxy/state=$trouble" --timeout 3s "${trusting[@]}"
         expect "$trouble is a gap" holds "'not done within 3s' in gaps[$table]"
         check --cluster "$proxy/all=$trouble" --timeout 1s "${trusting[@]}"
-        expect "$trouble everywhere ends it" ended "not done within 1s"
+        expect "$trouble on all pages is an error" ended "not done within 1s"
     done
 
     check_measured --cluster "$proxy/state=gigabyte" "${trusting[@]}"
     expect "a gigabyte is a gap" \
         holds "list(gaps) == [$table] and 'longer than 134217728 bytes' in gaps[$table]"
-    expect "it is not taken in: $(cat "$top/memory") bytes" [ "$(cat "$top/memory")" -le "$MEMORY_BYTES_MAX" ]
+    expect "it is not buffered: $(cat "$top/memory") bytes" [ "$(cat "$top/memory")" -le "$MEMORY_BYTES_MAX" ]
     echo "   $server: an answer of 1 GiB: $(($(cat "$top/memory") >> 20)) MiB of memory at most"
     check_measured --cluster "$proxy/all=gigabyte" "${trusting[@]}"
-    expect "gigabytes everywhere end it" ended "longer than 134217728 bytes"
-    expect "none is taken in: $(cat "$top/memory") bytes" [ "$(cat "$top/memory")" -le "$MEMORY_BYTES_MAX" ]
+    expect "gigabytes on all pages are an error" ended "longer than 134217728 bytes"
+    expect "none is buffered: $(cat "$top/memory") bytes" [ "$(cat "$top/memory")" -le "$MEMORY_BYTES_MAX" ]
 }
 
 test_tls() {
     check --cluster "$proxy"
-    expect "an unknown authority is refused" ended "the certificate's issuer is not trusted"
-    expect "the way out is said" says "name the certificate of the authority"
+    expect "an unknown authority is rejected" ended "the certificate's issuer is not trusted"
+    expect "the fix is suggested" says "name the certificate of the authority"
     check --cluster "${proxy/https/http}"
-    expect "plain HTTP is not spoken there" ended "https://"
+    expect "plain HTTP to a TLS server is an error" ended "https://"
     check --cluster "${url/http/https}" --ca-file "$top/ca.pem"
-    expect "TLS is not spoken there" ended "TLS: the server does not speak it"
+    expect "TLS to a plain HTTP server is an error" ended "TLS: the server does not speak it"
     check --cluster "$proxy" --ca-file "$top/no-such-file"
-    expect "certificates that are not there are said" ended no-such-file
+    expect "a missing certificate file is named" ended no-such-file
     stop_proxy
     start_proxy --certificate "$top/DNS.pem"
     check --cluster "$proxy" --ca-file "$top/ca.pem"
-    expect "a certificate for another name is refused" ended "the certificate is for another name"
+    expect "a certificate for another name is rejected" ended "the certificate is for another name"
 }
 
 test_proxy() {
     make_certificates || {
-        expect "no certificates could be made" false
+        expect "certificates can be created" false
         return
     }
     printf '%s:%s\n' "$user" "$password" >"$top/users"
@@ -407,16 +409,16 @@ test_two_nodes() {
     check --cluster "$url" --format json
     expect "two nodes" holds "(c['nodes'], c['data_nodes'], c['shards']) == (2, 2, 123)"
     expect "ES001 is an information" holds "rules.get('ES001') == 'info'"
-    expect "it predicts, from what it was told" holds "any(
+    expect "it predicts from the cluster's data" holds "any(
         f['rule'] == 'ES001' and re.search('about [0-9.]+ (ms|s) of the master.s time', f['title'])
         and {'123', '2'} <= {e['value'] for e in f['evidence']} for f in r['findings'])"
     findings | grep ES001 | sed "s/^/   two nodes: /"
     ask PUT /_cluster/settings '{"transient": {"cluster.routing.allocation.disk.include_relocations": false}}'
     check --cluster "$url" --format json
-    expect "without include_relocations it is silent" holds "'ES001' not in rules and 'ES004' in rules"
+    expect "without include_relocations it is absent" holds "'ES001' not in rules and 'ES004' in rules"
 }
 
-# A server with the data of an older one, and a setting that it does not know.
+# A server with the data of an older one, including a setting that it does not know.
 test_archived() { # OLDER SERVER
     local key=archived.xpack.monitoring.exporters.kontor.auth.username
     server=$2
@@ -425,17 +427,17 @@ test_archived() { # OLDER SERVER
     $node stop "$top/run"
     start_node "$2" || return
     check --cluster "$url" --format json
-    expect "ES008 warns of what is archived" holds "any(f['rule'] == 'ES008' and f['severity'] == 'warning'
+    expect "ES008 warns of the archived setting" holds "any(f['rule'] == 'ES008' and f['severity'] == 'warning'
         and '$key' in json.dumps(f) for f in r['findings'])"
-    expect "its value is not told" is_silent_about_secrets "$top/out"
+    expect "its value is not shown" is_silent_about_secrets "$top/out"
     ask PUT /_cluster/settings '{"persistent": {"cluster.routing.allocation.enable": "all"}}' 2>"$top/err"
-    expect "the test's own premise: another change fails" test $? != 0
+    expect "precondition: another change fails" test $? != 0
     "$trimtab" collect --anonymise --cluster "$url" -o "$top/nameless.tar.zst" >"$top/out" 2>"$top/err"
-    expect "a bundle without names is written" test $? = 0
+    expect "an anonymised bundle is written" test $? = 0
     tar --zstd -xOf "$top/nameless.tar.zst" root/trimtab/cluster.json >"$top/out"
-    expect "it tells of it without the name in its key" \
+    expect "it reports the setting without the name in its key" \
         test "$(grep -c 'archived\.xpack\.setting' "$top/out") $(grep -c kontor "$top/out")" = "1 0"
-    expect "nor has it the value" is_silent_about_secrets "$top/out"
+    expect "nor does it contain the value" is_silent_about_secrets "$top/out"
     check --bundle "$top/nameless.tar.zst" --select ES008 --format json
     expect "ES008 warns there as well" holds "rules.get('ES008') == 'warning'"
     ask PUT /_cluster/settings '{"persistent": {"archived.*": null}, "transient": {"archived.*": null}}'

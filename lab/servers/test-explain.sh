@@ -1,32 +1,34 @@
 #!/usr/bin/env bash
-# Histories out of real servers: what the crate `sources` reads is what was put in, and `trimtab explain` says
-# what recurs in it.
+# Tests with histories from real servers: the crate `sources` reads what was written, and `trimtab
+# explain` finds the recurring pattern in it.
 #
-#   lab/servers/test-explain.sh [SERVER...]      without a word: prometheus, 6.8.23 and 7.17.28 of
+#   lab/servers/test-explain.sh [SERVER...]      default: prometheus, 6.8.23 and 7.17.28 of
 #                                                Elasticsearch, 2.19.1 of OpenSearch
 #
-#   REQUIRE_SERVERS  1: what cannot be run is a failure, not SKIPPED
-#   FTDC             a directory of MongoDB's diagnostic data: read as well, and compared with a second
-#                    decoder (ftdc.py). None is kept here: MongoDB's servers write them.
+#   REQUIRE_SERVERS  1: a server that cannot be run is a failure, not SKIPPED
+#   FTDC             a directory with MongoDB's diagnostic data, which is read as well and compared with
+#                    a second decoder (ftdc.py). None is included: MongoDB's servers write them.
 #
-# Each server gets the curves of curves.py: a sawtooth of two hosts, one sample a minute over 14 days with a
-# gap of two hours, a counter that begins anew, and noise in which one host has a spike each day. What must be
-# shown follows from them:
-# - every value, at its time, and none in the gap; 20,160 points come in several pieces, since Prometheus
-#   gives 11,000 at once and Elasticsearch 6.8 and 7.17 make 10,000 buckets at once;
-# - of two hosts two series; of a filter, or of a shorter time, the part that fits;
-# - a counter's rates, and none where it began anew;
-# - of Rally's results one series for each metric of each task, one point for each race;
-# - what is refused, in the server's own words or with the names that are there;
-# - by `trimtab explain`: one host's spikes recur daily, at 03:10, and a crontab's job of that time is behind
-#   them; the other host has nothing. With wrong credentials it could not run, which is exit 2.
-# No time is judged. Servers are started one after the other, on loopback.
+# Each server gets the curves of curves.py: a sawtooth of two hosts, one sample a minute over 14 days with
+# a gap of two hours, a counter that restarts, and noise in which one host has a daily spike. From these
+# follow the expectations:
+# - every value is read with its time, and none in the gap; 20,160 points arrive in several pieces,
+#   because Prometheus returns at most 11,000 and Elasticsearch 6.8 and 7.17 create at most 10,000
+#   buckets;
+# - two hosts give two series; a filter or a shorter time range gives the matching part;
+# - a counter gives its rates, and none where it restarted;
+# - Rally's results give one series for each metric of each task, with one point for each race;
+# - errors contain the server's own message, or the names that exist;
+# - `trimtab explain` finds that one host's spikes recur daily at 03:10 and attributes them to a crontab's
+#   job of that time; it finds nothing for the other host. With wrong credentials it fails with exit code
+#   2.
+# Durations are not tested. Servers are started one after the other, on loopback.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
 # shellcheck source=lab/needs.sh
 . lab/needs.sh
 node=lab/servers/node.sh prometheus=lab/servers/prometheus.sh curves=lab/servers/curves.py
-# How long a hang is watched.
+# Time after which a command counts as hung.
 PATIENCE_S=120
 
 about="histories out of real servers"
@@ -41,9 +43,9 @@ lab/build.sh || exit 2
 unset TRIMTAB_USER TRIMTAB_PASSWORD TRIMTAB_API_KEY TRIMTAB_BEARER_TOKEN TRIMTAB_CREDENTIALS_FILE
 
 top=$(mktemp -d "${TMPDIR:-/var/tmp}/trimtab-explain.XXXXXX")
-# The server's user has to get through it.
+# The server's user needs access to it.
 chmod 755 "$top"
-# A copy, out of the way of clean: a build beside this test would exchange it.
+# A hidden copy that clean leaves alone; a concurrent build would replace the original.
 reader=$top/.read
 cp "${CARGO_TARGET_DIR:-target}/debug/examples/read" "$reader" || exit 2
 trimtab=$top/.trimtab
@@ -67,16 +69,16 @@ trap 'exit 143' TERM
 read_history() { # ARGUMENT...
     timeout "$PATIENCE_S" "$reader" "$@" </dev/null >"$top/out" 2>"$top/err"
 }
-# Whether what is read holds a case of curves.py, sample by sample.
+# Checks that the result equals a case of curves.py, sample by sample.
 gives() { # CASE ARGUMENT...
     local case=$1
     shift
     read_history "$@" || return 1
-    # What differs is shown with the rest.
+    # Show differences with the rest of the output.
     python3 $curves compare "$case" "$top/out" >"$top/compared" 2>>"$top/err" || return 1
     sed "s/^/   $server: /" "$top/compared"
 }
-says() { # TEXT: in an error
+says() { # TEXT: checks the error message
     grep -qF -- "$1" "$top/err"
 }
 refused() { # TEXT ARGUMENT...
@@ -84,7 +86,7 @@ refused() { # TEXT ARGUMENT...
     shift
     ! read_history "$@" && [ ! -s "$top/out" ] && says "$text"
 }
-# What `trimtab explain` says of the curve with spikes, in JSON, in out; its exit code in code.
+# Runs `trimtab explain` on the curve with spikes: JSON in out, exit code in code.
 explain() { # ARGUMENT...
     timeout "$PATIENCE_S" "$trimtab" explain "$@" --format json --tz UTC </dev/null >"$top/out" 2>"$top/err"
     code=$?
@@ -94,8 +96,8 @@ blames() { # KIND
     python3 $curves verdict "$1" "$top/out" >"$top/said" 2>>"$top/err" || return 1
     sed "s/^/   $server: /" "$top/said"
 }
-explained() { # ARGUMENT...: as the server's curve is asked for
-    # Ten days, none of them cut.
+explained() { # ARGUMENT...: that select the server's curve
+    # Ten whole days.
     local asked=("$@" --since "$begin" --until 2026-01-15T00:00:00Z --better lower)
     explain "${asked[@]}" --jobs none
     expect "spikes recur daily, and no job is known" blames unattributed
@@ -105,14 +107,14 @@ explained() { # ARGUMENT...: as the server's curve is asked for
 cannot_run() { # TEXT
     [ "$code" = 2 ] && [ ! -s "$top/out" ] && says "$1" && ! says wrong-password
 }
-told() { # TEXT: as the answer
+told() { # TEXT: checks the response
     grep -qxF -- "$1" "$top/out"
 }
 
 day1=2026-01-06T00:00:00Z day2=2026-01-07T00:00:00Z
 begin=2026-01-05T00:00:00Z end=2026-01-19T00:00:00Z
 
-# Beside the one that is behind the spikes.
+# Jobs other than the one that causes the spikes.
 jobs() {
     echo "10 3 * * * root backup"
     echo "25 6 * * * root run-parts /etc/cron.daily"
@@ -131,7 +133,7 @@ test_prometheus() {
     expect "it is recognised" grep -qE '^Prometheus [0-9]+\.[0-9.]+' "$top/out"
     expect "14 days of two hosts, minute by minute" \
         gives prometheus-load prometheus "$url" "$begin" "$end" 60 lab_load
-    expect "values that are no numbers are told" says "no number, or infinite"
+    expect "non-numeric values are reported" says "no number, or infinite"
     expect "one day of it" gives prometheus-day prometheus "$url" "$day1" "$day2" 60 lab_load
     read_history prometheus "$url" "$begin" "$end" 60 'rate(lab_bytes_total{host=~"db.+"}[5m])'
     expect "Prometheus' own rates" python3 -c '
@@ -139,18 +141,18 @@ import sys
 rates = [float(line.split("\t")[2]) for line in open(sys.argv[1])]
 assert len(rates) > 19000 and {1.0, 10.0} <= {round(rate, 6) for rate in rates} and max(rates) < 11, len(rates)
 ' "$top/out"
-    expect "a query that is wrong is refused in its words" refused "parse error" \
+    expect "an invalid query is rejected with Prometheus' message" refused "parse error" \
         prometheus "$url" "$begin" "$end" 60 'rate(lab_load[5m]'
-    expect "a query for nothing is told" refused "gives nothing within the times" \
+    expect "an empty result is an error" refused "gives nothing within the times" \
         prometheus "$url" "$begin" "$end" 60 no_such_metric
-    expect "it is no Elasticsearch" refused "neither Elasticsearch nor OpenSearch" \
+    expect "it is not mistaken for Elasticsearch" refused "neither Elasticsearch nor OpenSearch" \
         elastic "$url" - - 60 lab load mean
     jobs >"$top/crontab"
     explained "$url" --query lab_wait
     TRIMTAB_PASSWORD=wrong-password explain "$url" --query lab_wait --jobs none
-    expect "wrong credentials are told" cannot_run "status 401"
+    expect "wrong credentials are reported" cannot_run "status 401"
     explain "$url" --query 'rate(lab_wait[5m]' --jobs none
-    expect "what is refused is told by the command, too" cannot_run "parse error"
+    expect "the command reports the rejection as well" cannot_run "parse error"
     $prometheus stop "$top/run"
 }
 
@@ -180,9 +182,9 @@ test_elastic() {
     opensearch-*) expect "it is recognised" told "OpenSearch ${server#*-}" ;;
     *) expect "it is recognised" told "Elasticsearch ${server#*-}" ;;
     esac
-    # Rally's own template says the same of these.
+    # Rally's own template has the same mappings.
     mapping='{"properties": {"race-timestamp": {"type": "date", "format": "basic_date_time_no_millis"}}}'
-    # Numbers would become neither a date nor a date's milliseconds by themselves.
+    # Dynamic mapping would turn numbers into neither a date nor a date in milliseconds.
     local documents='{"properties": {"@timestamp": {"type": "date"}}}'
     case $server in
     elasticsearch-6.*) typed=1 mapping="{\"_doc\": $mapping}" documents="{\"_doc\": $documents}" ;;
@@ -193,46 +195,46 @@ test_elastic() {
     for week in 0 1; do
         ask PUT "/lab-$week" -d "{\"mappings\": $documents}"
     done
-    expect "documents are taken" load bulk
-    expect "races are taken" load rally
+    expect "documents are accepted" load bulk
+    expect "races are accepted" load rally
     expect "14 days, minute by minute" gives elastic-mean elastic "$url" - - 60 'lab-*' load mean
     expect "one series for each host" \
         gives elastic-split elastic "$url" - - 3600 'lab-*' load mean split=host.name.keyword
     expect "one day of one host" gives elastic-filter elastic "$url" "$day1" "$day2" 3600 'lab-*' load mean \
         filter=host.name:db2
     expect "a counter's rates" gives elastic-rate elastic "$url" - - 3600 'lab-*' bytes rate
-    expect "its new beginning is told" says "began anew 1 time:"
+    expect "its reset is reported" says "began anew 1 time:"
     read_history elastic "$url" "$begin" "$day1" 86400 'lab-*' load 50 split=odd time=@timestamp
-    expect "a percentile, split by a yes and no" python3 -c '
+    expect "a percentile, split by a boolean" python3 -c '
 import sys
 found = {line.split("\t")[0]: float(line.split("\t")[2]) for line in open(sys.argv[1])}
 assert set(found) == {"load p50 odd=true", "load p50 odd=false"}, found
-# Of both hosts from 1,000 down to 910 and 1,100 down to 1,010: between 1,010 and 1,000.
+# Both hosts: from 1,000 down to 910 and from 1,100 down to 1,010; values between 1,010 and 1,000.
 assert all(abs(value - 1005) < 10 for value in found.values()), found
 ' "$top/out"
     read_history elastic "$url" - - 86400 'lab-*' load max split=host.name.keyword most=1
-    expect "a split is bounded, and says so" python3 -c '
+    expect "a split is limited, and reports it" python3 -c '
 import sys
 assert len({line.split("\t")[0] for line in open(sys.argv[1])}) == 1
 assert "more than the 1 with the most documents" in open(sys.argv[2]).read()
 ' "$top/out" "$top/err"
-    expect "a field that is not there, and similar ones" refused "similar: load" \
+    expect "a missing field, with similar names" refused "similar: load" \
         elastic "$url" - - 60 'lab-*' host.load mean
-    expect "a field that is no number" refused "no number, but text" elastic "$url" - - 60 'lab-*' text mean
-    expect "a time that is none" refused "no date, but" elastic "$url" - - 60 'lab-*' load mean time=bytes
-    expect "an index that is not there" refused "no index fits the pattern" \
+    expect "a non-numeric field" refused "no number, but text" elastic "$url" - - 60 'lab-*' text mean
+    expect "a time field that is not a date" refused "no date, but" elastic "$url" - - 60 'lab-*' load mean time=bytes
+    expect "a missing index" refused "no index fits the pattern" \
         elastic "$url" - - 60 'nowhere-*' load mean
-    expect "a filter that is wrong is refused in its words" refused "Failed to parse query" \
+    expect "an invalid filter is rejected with the server's message" refused "Failed to parse query" \
         elastic "$url" - - 60 'lab-*' load mean 'filter=host:('
-    expect "times with nothing" refused "within the times" \
+    expect "a time range without data" refused "within the times" \
         elastic "$url" 2020-01-01T00:00:00Z 2020-02-01T00:00:00Z 60 'lab-*' load mean
     expect "Rally's results" gives rally rally "$url"
-    expect "it is no Prometheus" refused "status" prometheus "$url" "$begin" "$end" 60 up
+    expect "it is not mistaken for Prometheus" refused "status" prometheus "$url" "$begin" "$end" 60 up
     jobs >"$top/crontab"
     explained "$url" --index 'lab-*' --field wait --split-by host.name.keyword --agg max
     explain "$url" --index 'lab-*' --field waits --jobs none
-    expect "a field that is not there is told by the command, too" cannot_run "no field waits; similar:"
-    # These servers know no users: a proxy does.
+    expect "the command reports a missing field as well" cannot_run "no field waits; similar:"
+    # These servers have no users, so use a proxy.
     echo lab:lab-password >"$top/users"
     local proxy
     coproc proxied { exec python3 lab/servers/proxy.py "$url" --credentials "$top/users"; }
@@ -240,7 +242,7 @@ assert "more than the 1 with the most documents" in open(sys.argv[2]).read()
     proxy_pid=$proxied_PID
     read -r proxy <&"${proxied[0]}"
     TRIMTAB_USER=lab TRIMTAB_PASSWORD=wrong-password explain "$proxy" --index 'lab-*' --field wait --jobs none
-    expect "wrong credentials are told" cannot_run "status 401"
+    expect "wrong credentials are reported" cannot_run "status 401"
     kill "$proxy_pid"
     wait "$proxy_pid" 2>/dev/null
     proxy_pid=

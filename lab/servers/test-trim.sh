@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
-# `trimtab trim` below real stores: --require-green and --probe, consent, and nothing lost.
+# Tests `trimtab trim` below real stores: --require-green, --probe, consent, and that no data is lost.
 #
-#   lab/servers/test-trim.sh [SERVER...]      the names that node.sh lists; all without a word
+#   lab/servers/test-trim.sh [SERVER...]      the names that node.sh lists; default: all
 #
-#   SEED             of the junk's contents: printed, taken from the clock if not given
-#   REQUIRE_SERVERS  1: what cannot be run is a failure, not SKIPPED
+#   SEED             for the junk's contents; printed, taken from the clock by default
+#   REQUIRE_SERVERS  1: a server that cannot be run is a failure, not SKIPPED
 #
-# Each server keeps its data on a loop-backed XFS of 2 GiB that is full of deleted files. Then
-# - without --now the pass is refused, as the store is found by its process;
-# - --require-green refuses a yellow cluster by name, state and unassigned shards, and a server that
-#   is stopped by its reason; --probe refuses a URL and a command that fail;
-# - green, the pass completes while documents are written, read back and searched all the time, and
-#   none of these operations fails;
-# - the backing file no longer stores what was deleted, by its own st_blocks;
-# - after an unmount, which leaves nothing in memory, the filesystem check finds nothing, and the
-#   server, started again, verifies the checksums of its files and has every document.
-# What a refusal must leave alone is compared as well. No time is judged.
-# Needs root. Touches only loop devices that it made.
+# Each server keeps its data on a loop-backed XFS of 2 GiB that is full of deleted files. Expectations:
+# - without --now the pass is refused, because the store is detected by its process;
+# - --require-green refuses a yellow cluster, naming it with its state and unassigned shards, and a
+#   stopped server, with the reason; --probe refuses a URL and a command that fail;
+# - if the cluster is green, the pass completes while documents are continuously written, read back and
+#   searched, and none of these operations fails;
+# - the backing file no longer stores what was deleted, according to its st_blocks;
+# - after an unmount, which drops cached data, the filesystem check finds nothing, and the restarted
+#   server verifies the checksums of its files and has every document.
+# Also compares what a refusal must leave alone. Durations are not tested. Needs root. Touches only loop
+# devices that it made.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
 # shellcheck source=lab/needs.sh
@@ -26,7 +26,7 @@ cd "$(dirname "$0")/../.." || exit 2
 node=lab/servers/node.sh
 IMAGE_BYTES=$((2 << 30)) PIECES=256 PIECE_BYTES=$((4 << 20))
 SHARDS=3
-# Calls that one pass may take.
+# Maximum number of calls for one pass.
 SITTINGS_MAX=20
 seed=${SEED:-$(date +%s)}
 
@@ -45,9 +45,9 @@ unset TRIMTAB_CONFIG TRIMTAB_USER TRIMTAB_PASSWORD TRIMTAB_API_KEY TRIMTAB_CREDE
 export NO_COLOR=1
 
 top=$(mktemp -d "${TMPDIR:-/var/tmp}/trimtab-servers.XXXXXX")
-# The server's user has to get through it.
+# The server's user needs access to it.
 chmod 755 "$top"
-# A copy, out of the way of clean: a build beside this test would exchange it.
+# A hidden copy that clean leaves alone; a concurrent build would replace the original.
 trimtab=$top/.trimtab
 cp "${CARGO_TARGET_DIR:-target}/debug/trimtab" "$trimtab" || exit 2
 device='' load_pid=''
@@ -64,13 +64,13 @@ trap 'clean; rm -f "$trimtab"; rmdir "$top"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Runs a pass that is to end at once, and keeps code, out and err.
+# Runs a pass that should end immediately; sets code, out and err.
 trim() {
     "$trimtab" trim "$mount" --state "$top/state" "$@" </dev/null >"$top/out" 2>"$top/err"
     code=$?
 }
 says() { grep -qF -- "$1" "$top/err"; }
-# The pass of the last `trim` was refused: nothing was freed, nothing is kept of it.
+# The last `trim` was refused: nothing was freed and no state was kept.
 is_refused() { # CODE STORED_BEFORE
     [ "$code" = "$1" ] && [ "$(stored_bytes "$top/image")" -ge "$2" ] &&
         [ -z "$(find "$top/state" -name '*.json*' 2>/dev/null)" ]
@@ -80,14 +80,14 @@ ask() { # METHOD PATH [JSON]
     [ $# -lt 3 ] || body=(-H 'Content-Type: application/json' -d "$3")
     curl -fsS -m 120 -X "$1" "$url$2" "${body[@]}"
 }
-field() { # PYTHON_EXPRESSION, of the JSON that is read as `it`
+field() { # PYTHON_EXPRESSION: evaluated on the JSON from stdin, named `it`
     python3 -c "import json, sys; it = json.load(sys.stdin); print($1)"
 }
-# STATUS UNASSIGNED_SHARDS, as the server itself says
+# STATUS UNASSIGNED_SHARDS as reported by the server itself.
 health() { ask GET "/_cluster/health?${1:-}" | field 'it["status"], it["unassigned_shards"]'; }
 start_node() {
     url=$($node start "$server" "$mount/data" "$top/run") || {
-        echo "FAILED: $server: it does not start"
+        echo "FAILED: $server: the server does not start"
         failed=$((failed + 1))
         return 1
     }
@@ -99,7 +99,7 @@ has_all() { # DOCUMENTS SUM
         [ "$(ask GET /lab/_count | field 'it["count"]')" = "$1" ]
 }
 
-# Incompressible files, written and synced, and every one of them deleted.
+# Writes and syncs incompressible files and deletes all of them.
 litter() {
     mkdir "$mount/junk"
     python3 - "$mount/junk" "$PIECES" "$PIECE_BYTES" "$seed" <<'PYTHON'
@@ -113,38 +113,38 @@ for piece in range(pieces):
 PYTHON
 }
 
-test_refusals() { # whatever is wrong, nothing is trimmed
+test_refusals() { # nothing is trimmed in any of these
     local stored label=Elasticsearch
     [ "${server%%-*}" = elasticsearch ] || label=OpenSearch
     stored=$(stored_bytes "$top/image")
 
     trim
-    expect "below a running store neither --now nor --window is missed" is_refused 2 "$stored"
+    expect "a running store is trimmed without --now or --window" is_refused 2 "$stored"
     expect "the store is not named" says "$label runs on $mount"
 
     ask PUT /replicated "{\"settings\": {\"number_of_shards\": $SHARDS, \"number_of_replicas\": 1}}" >"$top/answer"
     ask GET '/_cluster/health?wait_for_no_initializing_shards=true&wait_for_active_shards=4&timeout=60s' >"$top/answer"
-    expect "the test's own premise, a yellow cluster" [ "$(health)" = "yellow $SHARDS" ]
+    expect "precondition: a yellow cluster" [ "$(health)" = "yellow $SHARDS" ]
     trim --now --require-green "$url/" --probe "$url/"
     expect "a yellow cluster is trimmed" is_refused 2 "$stored"
-    expect "name, state and shards are not said" \
+    expect "name, state and shards are not reported" \
         says "cluster \"lab-$server\" is yellow: $SHARDS unassigned shards"
 
     ask PUT /replicated/_settings '{"index": {"number_of_replicas": 0}}' >"$top/answer"
-    expect "the test's own premise, a green cluster" \
+    expect "precondition: a green cluster" \
         [ "$(health 'wait_for_status=green&timeout=60s')" = "green 0" ]
-    # Green alone is not enough: who asks for a probe that does not work gets no pass without it.
+    # Green alone is not enough: with --probe, no pass runs unless the probe works.
     trim --now --require-green "$url" --probe "$url/no-such-index/_search"
-    expect "a probe that answers 404 is taken" is_refused 2 "$stored"
-    expect "the reason is not said" says "status 404"
+    expect "a probe with status 404 is accepted" is_refused 2 "$stored"
+    expect "the reason is not reported" says "status 404"
     trim --now --require-green "$url" --probe "curl -fsS -o /dev/null $url/no-such-index/_search"
-    expect "a command that fails is taken" is_refused 2 "$stored"
-    expect "what the command complains of is not said" says "404"
+    expect "a failing command is accepted" is_refused 2 "$stored"
+    expect "the command's error is not reported" says "404"
 }
 
-# One pass, with a stamp before every line that it prints. It keeps its budgets, and so may stop itself
-# on a machine that is busy with other things: what is left of it is then done with wider ones, as
-# latencies are not what is tested here.
+# Runs one pass and prefixes each printed line with a timestamp. The pass keeps its latency budgets and
+# may therefore stop on a busy machine; the rest is then done with wider budgets, because latency is not
+# tested here.
 trim_below_load() {
     local sitting watched=(--deadline 40s --require-green "$url" --probe "$url/"
         --probe "curl -fsS -o /dev/null $url/lab/_search?size=1")
@@ -155,14 +155,14 @@ trim_below_load() {
             while read -r line; do echo "$EPOCHREALTIME $line"; done >>"$top/lines"
         code=${PIPESTATUS[0]}
         tail -n 1 "$top/lines" >"$top/out"
-        # The probes of the first call, whatever became of it.
+        # The probes of the first call, whatever its result.
         [ "$sitting" -gt 1 ] || cp "$top/out" "$top/watched"
         [ "$code" = 1 ] || break
-        echo "   $server: stopped itself, goes on: $(cut -d' ' -f2- "$top/out" | field 'it.get("reason")')"
+        echo "   $server: stopped, resuming: $(cut -d' ' -f2- "$top/out" | field 'it.get("reason")')"
         watched=(--deadline 60s --require-green "$url" --max-latency 10s)
     done
 }
-# Both probes were read beside the pass.
+# Both probes were read during the pass.
 is_probed() {
     python3 - "$top/watched" "$url/" "curl " <<'PYTHON'
 import json, sys
@@ -173,7 +173,7 @@ for wanted in sys.argv[2:]:
     assert any(name.startswith(wanted) and count > 0 for name, count in probes.items()), wanted
 PYTHON
 }
-# Operations that began and ended between the first step of the pass and its end.
+# Number of operations that began and ended between the first step of the pass and its end.
 work_during_pass() { # KIND
     python3 - "$top/lines" "$top/load.log" "$1" <<'PYTHON'
 import json, sys
@@ -203,14 +203,14 @@ test_server() {
     make_filesystem xfs "$device" && mount "$device" "$mount" || return 1
     start_node || return 1
     litter
-    # checksum: at every start the server reads all its files and compares.
+    # checksum: on every start the server reads and verifies all its files.
     ask PUT /lab '{"settings": {"number_of_shards": 2, "number_of_replicas": 0,
         "index.shard.check_on_startup": "checksum"}}' >"$top/answer"
     stored_full=$(stored_bytes "$top/image")
     written_before=$(written_bytes "$device")
     rm -r "$mount/junk"
     sync -f "$mount"
-    expect "the test's own premise: what is deleted is still stored" [ "$(stored_bytes "$top/image")" -ge "$junk" ]
+    expect "precondition: what is deleted is still stored" [ "$(stored_bytes "$top/image")" -ge "$junk" ]
 
     test_refusals
 
@@ -223,7 +223,7 @@ test_server() {
     expect "the pass does not complete (exit $code)" [ "$code" = 0 ]
     expect "the probes were not read" is_probed
     for kind in index get refresh flush search; do
-        expect "no $kind while it was trimmed: nothing is proven" [ "$(work_during_pass $kind)" -gt 0 ]
+        expect "no $kind during the trim: nothing is proven" [ "$(work_during_pass $kind)" -gt 0 ]
     done
     totals=$(cat "$top/totals")
     expect "operations failed: $(grep -v ' ok$' "$top/load.log" | head -n 3)" \
@@ -240,17 +240,17 @@ test_server() {
     written=$(($(written_bytes "$device") - written_before))
     freed=$((stored_full - stored_after))
     echo "   $server: $((junk >> 20)) MiB deleted, $((freed >> 20)) MiB freed, $((written >> 20)) MiB written meanwhile"
-    # What was written since may have taken as many blocks anew; of the rest 1 % may stay.
+    # Data written since may have taken up as many blocks; of the rest 1 % may remain.
     expect "what was deleted is still stored" [ "$freed" -ge $((junk * 99 / 100 - written)) ]
-    # And it is not that nothing but the writes is judged.
-    expect "the test's own premise: written less than half of what was deleted" [ "$written" -lt $((junk / 2)) ]
+    # Make sure that more than just the writes is compared.
+    expect "precondition: written less than half of what was deleted" [ "$written" -lt $((junk / 2)) ]
 
     trim --now --require-green "$url"
-    expect "a stopped server is no reason to refuse" [ "$code" = 2 ]
-    expect "the reason is not said" says "the connection was refused"
+    expect "a stopped server is not refused" [ "$code" = 2 ]
+    expect "the reason is not reported" says "the connection was refused"
     trim --now --probe "$url/"
-    expect "a stopped server is probed" [ "$code" = 2 ]
-    expect "the reason is not said" says "the connection was refused"
+    expect "a probe of a stopped server is accepted" [ "$code" = 2 ]
+    expect "the reason is not reported" says "the connection was refused"
 
     umount "$mount"
     expect "xfs_repair finds damage" is_sound
@@ -265,7 +265,7 @@ for server in "$@"; do
     echo "-- $server"
     test_server || {
         failed=$((failed + 1))
-        echo "FAILED: $server: the test could not go on"
+        echo "FAILED: $server: the test could not continue"
     }
     clean
 done

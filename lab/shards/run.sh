@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Drives the allocation service of the real Elasticsearch 7.4.0: lines of JSON in, lines of JSON out (src/Driver.java
-# says which).
+# Drives the allocation service of the real Elasticsearch 7.4.0: reads and writes lines of JSON, described
+# in src/Driver.java.
 #
 #   lab/shards/run.sh            compiles the driver if its source is newer, and runs it
 #   lab/shards/run.sh --build    only compiles it
 #
-# The jars come through Maven as it is set up on this machine, and are kept in
-# ${TRIMTAB_CACHE:-~/.cache/trimtab}/shards. Exit 77: it cannot be had here, and the last line says why.
+# The jars are fetched through Maven as configured on this machine, and cached in
+# ${TRIMTAB_CACHE:-~/.cache/trimtab}/shards. Exit code 77: they are unavailable, and the last line says
+# why.
 #
-#   HEAP    the JVM's: 1g
+#   HEAP    heap size of the JVM: 1g
 set -euo pipefail
 cd "$(dirname "$0")"
 VERSION=7.4.0
@@ -36,17 +37,17 @@ fetch() {
     echo "== fetching the jars of Elasticsearch $VERSION with Maven" >&2
     timeout "$PATIENCE_S" mvn -B -q -f pom.xml dependency:copy-dependencies -DincludeScope=runtime \
         -DoutputDirectory="$work/jars" >"$work/log" 2>&1 ||
-        skip "Maven cannot get the jars: $(grep -m 1 ERROR "$work/log" || tail -n 1 "$work/log")"
+        skip "Maven cannot fetch the jars: $(grep -m 1 ERROR "$work/log" || tail -n 1 "$work/log")"
     local found
     found=$(sha256sum "$work/jars/elasticsearch-$VERSION.jar" | cut -d' ' -f1)
-    [ "$found" = "$SUM" ] || die "elasticsearch-$VERSION.jar is not the one that is known: SHA-256 $found"
+    [ "$found" = "$SUM" ] || die "elasticsearch-$VERSION.jar has an unexpected checksum: SHA-256 $found"
     rm -rf "$jars"
     mv "$work/jars" "$jars"
     rm -rf "$work"
     trap - EXIT
 }
 
-# Compiled classes are kept by what they were compiled from, so that two clones do not take each other's.
+# Compiled classes are cached by a hash of their sources, so that two clones do not use each other's.
 compile() {
     local sources
     mapfile -t sources < <(find src -name '*.java' | sort)
@@ -65,15 +66,16 @@ compile() {
 
 command -v java >/dev/null || skip "java is missing (Debian package default-jre-headless)"
 mkdir -p "$cache"
-# Of two that want it at the same time the second waits.
+# Of two concurrent runs, the second waits.
 exec 9>"$cache/.lock"
 flock 9
 fetch
 compile
 exec 9>&-
 [ "${1:-}" != --build ] || exit 0
-# Assertions of the server tell states that it would never make itself. The bit mixer gives the hash maps of hppc an
-# order that can be repeated. There is one thread's work, of minutes at most: the optimising compiler does not pay.
+# Server assertions detect states that the server would never produce. The bit mixer gives hppc's hash
+# maps a reproducible order. A single thread works for a few minutes at most, so the optimizing compiler
+# does not pay off.
 exec java -Xmx"${HEAP:-1g}" -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
     -ea:org.elasticsearch... -Dhppc.bitmixer=DETERMINISTIC -Dorg.apache.logging.log4j.simplelog.StatusLogger.level=OFF \
     -Dorg.apache.logging.log4j.simplelog.level=OFF -Dlog4j2.disable.jmx=true \

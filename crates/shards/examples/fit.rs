@@ -1,5 +1,5 @@
-//! Fits the cost model to measurements: prints what belongs into `cost/table.rs`, and, for each size
-//! that was held back, what the other sizes predict for it.
+//! Fits the cost model to the measurements. Prints the contents of `cost/table.rs` and, for each held-out
+//! size, the prediction from the remaining sizes.
 //!
 //! `cargo run -p shards --example fit -- crates/shards/data/measured.csv`
 

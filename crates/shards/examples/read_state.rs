@@ -1,7 +1,6 @@
-//! Reads a cluster state and tells what is in it, how long that took and what memory it needed.
+//! Reads a cluster state and prints a summary, the time it took and the memory it needed.
 //!
-//! `cargo run -p shards --example read_state -- state.json`; with `-` it is read as a stream from
-//! standard input.
+//! `cargo run -p shards --example read_state -- state.json`; with `-` it streams from standard input.
 
 use shards::model::Version;
 use shards::state::{Source, State};

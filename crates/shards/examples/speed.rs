@@ -1,15 +1,17 @@
-//! What rounds take here, as CSV with the columns of `benches/shards/measure.sh`, on the same clusters.
+//! Times allocation rounds of this crate. Prints CSV with the columns of `benches/shards/measure.sh`, for
+//! the same clusters.
 //!
-//! `cargo run --release -p shards --example speed -- BUDGET_S SHAPE...`, a shape is
-//! INDICESxPRIMARIESxCOPIES@NODES. Instead of a version:
+//! `cargo run --release -p shards --example speed -- BUDGET_S SHAPE...`, where a shape is
+//! INDICESxPRIMARIESxCOPIES@NODES. The version column holds one of:
 //!
-//! - `scan`: the engine that walks all copies of a node for each question, as 7.4.0 does (with `--scan`);
-//! - `cold`: from a cluster state to its decisions, with nothing known from before;
+//! - `scan`: the engine that walks all copies of a node for each query, as 7.4.0 does (with `--scan`);
+//! - `cold`: from a cluster state to its decisions, with nothing cached;
 //! - `warm`: after one change to a cluster that is kept ready.
 //!
-//! `reroute` has nothing to do (warm: after one copy has started, which is part of the time); `create` is
-//! the reroute that allocates a new index (warm: and the creation). The digest is that of the real
-//! server's allocation in `measure.sh`: equal digests, equal decisions.
+//! `reroute` is a round with nothing to do (warm: after one copy has started, which is included in the
+//! time). `create` is the reroute that allocates a new index (warm: including its creation). The digest
+//! is computed like that of the real server's allocation in `measure.sh`: equal digests mean equal
+//! decisions.
 
 use shards::copy::{AllocationIndex, CopyState, ShardCopy, UNKNOWN_SIZE};
 use shards::engine::Engine;
@@ -69,7 +71,8 @@ impl Shape {
         }
     }
 
-    /// The cluster of `Cluster.java`: copies on the nodes in turn, disks 40 % used, sizes and paths known.
+    /// The cluster of `Cluster.java`: copies assigned to the nodes round-robin, disks 40 % used, sizes
+    /// and paths known.
     fn cluster(self) -> Cluster {
         let node = |at: u32| Node {
             id: format!("node-{at}"),
@@ -145,7 +148,7 @@ impl Shape {
     }
 }
 
-/// Every copy in one number, as `Cluster.digest` of `Cluster.java` has it.
+/// Hash of the whole allocation, computed as `Cluster.digest` in `Cluster.java` does.
 fn digest(cluster: &Cluster) -> i32 {
     let name = |node: Option<NodeIndex>| match node {
         Some(node) => cluster.node(node).id.as_str(),
@@ -176,7 +179,7 @@ fn digest(cluster: &Cluster) -> i32 {
     lines.iter().fold(1, hash)
 }
 
-/// Runs as long as the budget lasts; the times are what the closure says, milliseconds.
+/// Repeats `run` until the budget is used up; returns the times it reports, in milliseconds.
 fn times(budget_s: f64, mut run: impl FnMut() -> f64) -> Vec<f64> {
     let mut times = Vec::new();
     let began = Instant::now();
@@ -225,7 +228,7 @@ impl Rows {
             engine,
             ..Round::new(&stores, 0)
         };
-        // A round without work leaves the cluster as it is.
+        // A round without work does not change the cluster.
         let mut same = cluster.clone();
         let found = digest(&same);
         self.row(how, "reroute", found, || {

@@ -6,29 +6,30 @@ use crate::deciders::Deciders;
 use crate::model::{Cluster, NodeIndex, ShardId};
 use crate::nodes::RoutingNodes;
 
-/// One round of allocation (`RoutingAllocation`).
+/// State of one allocation round (`RoutingAllocation`).
 #[derive(Debug)]
 pub struct Allocation<'a> {
-    /// Metadata, table, disks and settings as they were when the round began.
+    /// Metadata, routing table, disks and settings at the start of the round.
     pub cluster: &'a Cluster,
-    /// The nodes; the round changes them.
+    /// The nodes, which the round modifies.
     pub nodes: &'a mut RoutingNodes,
     /// The deciders.
     pub deciders: &'a Deciders,
-    /// Whether nodes have yet to answer what they hold of some copy; the round then does not rebalance.
+    /// Whether some nodes have yet to report which copies they hold; if so, the round does not rebalance.
     pub has_pending_fetch: bool,
     /// Whether to ignore `allocation.enable` and `rebalance.enable`, as while commands run.
     pub ignore_disable: bool,
-    /// Whether the round follows commands, which the server explains: it then also looks up a replica
-    /// that no node may take, if nodes have been asked for its files.
+    /// Whether the round follows reroute commands, which the server runs in explain mode: it then also
+    /// looks for data of replicas that no node may take, provided their files have been requested from
+    /// the nodes before.
     pub debug: bool,
-    /// The current time on the clock that delays are measured with, nanoseconds.
+    /// Current time in nanoseconds, on the clock that measures allocation delays.
     pub now_nanos: i64,
     ignored: HashMap<ShardId, Vec<NodeIndex>>,
 }
 
 impl<'a> Allocation<'a> {
-    /// A round that has not changed anything yet.
+    /// Creates a round with no changes yet.
     pub fn new(
         cluster: &'a Cluster,
         nodes: &'a mut RoutingNodes,
@@ -47,7 +48,7 @@ impl<'a> Allocation<'a> {
         }
     }
 
-    /// Excludes a node for a shard in this round, because a copy has just failed there
+    /// Excludes a node for a shard in this round because a copy has just failed there
     /// (`addIgnoreShardForNode`).
     pub(crate) fn ignore_node(&mut self, shard: ShardId, node: NodeIndex) {
         let nodes = self.ignored.entry(shard).or_default();
@@ -66,9 +67,9 @@ impl<'a> Allocation<'a> {
         self.ignored.is_empty()
     }
 
-    /// The nodes that are excluded for the shard (`getIgnoreNodes`).
+    /// Nodes excluded for the shard (`getIgnoreNodes`).
     pub(crate) fn ignored_nodes(&self, shard: ShardId) -> &[NodeIndex] {
-        // Almost always empty: skip the hashing.
+        // Almost always empty, so skip the hashing.
         if self.ignores_nothing() {
             return &[];
         }

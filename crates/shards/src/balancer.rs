@@ -1,9 +1,9 @@
-//! The balancer (`BalancedShardsAllocator`): where unassigned copies go, which copies have to move, and
-//! which do for balance.
+//! The balancer (`BalancedShardsAllocator`): places unassigned copies, moves copies that cannot remain,
+//! and rebalances.
 //!
-//! It works on a model of the cluster that runs ahead of it: copies that are throttled are put where they
-//! would go, so that later ones see the weight they will have. All weights are single precision, in the
-//! server's order of operations.
+//! It works on a model of the cluster that runs ahead of the real one: throttled copies count on the node
+//! they would go to, so that later decisions see the weight it will have. All weights are single
+//! precision, computed in the server's order of operations.
 
 mod balance;
 mod explain;
@@ -23,67 +23,70 @@ use crate::model::{Cluster, IndexIndex, NodeIndex};
 use crate::nodes::RoutingNodes;
 use model::Model;
 use sorter::NodeSorter;
-use spread::Spreads;
+use spread::SpreadBounds;
 use weight::{WeightFunction, average};
 
-/// Allocates what is unassigned, moves what cannot stay, balances the rest (`allocate`).
+/// Allocates unassigned copies, moves copies that cannot remain, then rebalances (`allocate`).
 pub fn allocate(allocation: &mut Allocation<'_>) {
-    let kept = Kept::new(allocation);
-    allocate_with(allocation, kept);
+    let state = BalancerState::new(allocation);
+    allocate_with(allocation, state);
 }
 
-/// As [`allocate`], with what the balancer knew after the round before; what it knows after this one.
-pub(crate) fn allocate_with(allocation: &mut Allocation<'_>, kept: Kept) -> Kept {
+/// Like [`allocate`], but takes the balancer's state from the previous round and returns it for the next.
+pub(crate) fn allocate_with(
+    allocation: &mut Allocation<'_>,
+    state: BalancerState,
+) -> BalancerState {
     if allocation.nodes.order().is_empty() {
-        return kept;
+        return state;
     }
-    let mut balancer = Balancer::with(allocation, kept);
+    let mut balancer = Balancer::with(allocation, state);
     balancer.allocate_unassigned();
     balancer.move_copies();
     balancer.balance();
-    Kept {
+    BalancerState {
         model: balancer.model,
         spreads: balancer.spreads,
         copies: balancer.copies,
     }
 }
 
-/// What the balancer knows of the cluster, from round to round.
+/// Balancer state kept from round to round.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct BalancerState {
     model: Model,
-    spreads: Spreads,
-    /// Copies that the metadata ask for.
+    spreads: SpreadBounds,
+    /// Total copies that the metadata asks for.
     copies: u64,
 }
 
-impl Kept {
-    /// What there is to know of a cluster.
-    pub fn new(allocation: &Allocation<'_>) -> Kept {
+impl BalancerState {
+    /// Builds the state for a cluster from scratch.
+    pub fn new(allocation: &Allocation<'_>) -> BalancerState {
         let (cluster, nodes) = (allocation.cluster, &*allocation.nodes);
-        // The routing nodes are one hash map; the server fills another from it.
+        // The routing nodes come from one hash map; the server fills a second one from it.
         let order = HashOrder::of(nodes.order(), |node: NodeIndex| {
             cluster.node(node).id.as_str()
         });
-        Kept {
+        BalancerState {
             model: Model::new(cluster, nodes, order),
-            spreads: Spreads::default(),
+            spreads: SpreadBounds::default(),
             copies: cluster.total_copies(),
         }
     }
 
-    /// Brings the picture of some indices in line with the nodes: those that a round changed, or that were
-    /// created or deleted. What was put where it would go later is forgotten.
+    /// Updates the model for the indices that a round changed, created or deleted. Discards the
+    /// placements of throttled copies.
     pub fn follow(&mut self, nodes: &RoutingNodes, cluster: &Cluster, changed: &[IndexIndex]) {
         self.model.follow(cluster, nodes, changed);
     }
 
-    /// The metadata ask for that many copies now.
+    /// Updates the total number of copies that the metadata asks for.
     pub(crate) fn set_copies(&mut self, copies: u64) {
         self.copies = copies;
     }
 
-    /// Copies that the metadata ask for.
+    /// Total copies that the metadata asks for.
     pub fn copies(&self) -> u64 {
         self.copies
     }
@@ -95,37 +98,37 @@ struct Balancer<'r, 'a> {
     sorter: NodeSorter,
     weights: WeightFunction,
     threshold: f32,
-    spreads: Spreads,
-    /// Copies that the metadata ask for, and how many that is per node on average.
+    spreads: SpreadBounds,
+    /// Total copies that the metadata asks for, and their average per node.
     copies: u64,
     average: f32,
-    /// The same of the index that is selected in the model.
+    /// Average copies per node of the index selected in the model.
     average_of_index: f32,
 }
 
 impl<'r, 'a> Balancer<'r, 'a> {
     fn new(round: &'r mut Allocation<'a>) -> Self {
-        let kept = Kept::new(round);
-        Self::with(round, kept)
+        let state = BalancerState::new(round);
+        Self::with(round, state)
     }
 
-    fn with(round: &'r mut Allocation<'a>, kept: Kept) -> Self {
+    fn with(round: &'r mut Allocation<'a>, state: BalancerState) -> Self {
         let settings = &round.cluster.settings;
-        let count = kept.model.node_count();
+        let count = state.model.node_count();
         Balancer {
             weights: WeightFunction::new(settings.balance_index, settings.balance_shard),
             threshold: settings.balance_threshold,
-            average: average(kept.copies, count),
+            average: average(state.copies, count),
             average_of_index: 0.0,
             sorter: NodeSorter::new(count),
-            model: kept.model,
-            spreads: kept.spreads,
-            copies: kept.copies,
+            model: state.model,
+            spreads: state.spreads,
+            copies: state.copies,
             round,
         }
     }
 
-    /// Makes an index the one that weights are for.
+    /// Selects the index that weights refer to.
     fn select(&mut self, index: IndexIndex) {
         if self.model.select(index) {
             let copies = self.round.cluster.index(index).total_copies();
@@ -133,7 +136,7 @@ impl<'r, 'a> Balancer<'r, 'a> {
         }
     }
 
-    /// The weight of a node for the selected index if it had that many more copies of it.
+    /// Weight of a node for the selected index if it had `more` additional copies of it.
     fn weight(&self, node: u32, more: i32) -> f32 {
         let (all, of_index) = (self.model.count(node), self.model.count_of_index(node));
         self.weights.weight(
@@ -144,7 +147,7 @@ impl<'r, 'a> Balancer<'r, 'a> {
         )
     }
 
-    /// Weighs the sorter's nodes in a range for an index, and sorts them, the lightest first.
+    /// Computes the weights of a range of the sorter's nodes for an index and sorts them, lightest first.
     fn reset(&mut self, index: IndexIndex, from: usize, to: usize) {
         self.select(index);
         for at in from..to {

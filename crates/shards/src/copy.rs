@@ -1,61 +1,61 @@
-//! One copy of a shard (`ShardRouting`): its state, where it is, and how it got there.
+//! One copy of a shard (`ShardRouting`): its state, location and recovery.
 //!
-//! Transitions return the copy as it is afterwards. They expect the state they start from; callers see
-//! to it, as the server's assertions do.
+//! Transitions return the resulting copy. Like the server's assertions, they require the copy to be in
+//! the right initial state; callers ensure that.
 
 use crate::model::{NodeIndex, ShardId};
 
 /// Expected size where none is known (`UNAVAILABLE_EXPECTED_SHARD_SIZE`), bytes.
 pub const UNKNOWN_SIZE: i64 = -1;
 
-/// An allocation id (`AllocationId.getId()`), as a number: only equality counts.
+/// An allocation id (`AllocationId.getId()`) as a number; only equality matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AllocationIndex(pub u64);
 
-/// Stands in the in-sync set for a primary that was forced from a stale copy (`FORCED_ALLOCATION_ID`).
+/// Placeholder in the in-sync set for a primary forced from a stale copy (`FORCED_ALLOCATION_ID`).
 pub(crate) const FORCED_ALLOCATION: AllocationIndex = AllocationIndex(0);
 
-/// Hands out allocation ids never used before.
+/// Generator of unique allocation ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllocationIds {
     next: u64,
 }
 
 impl AllocationIds {
-    /// Ids from this number on; 0 is never handed out.
+    /// Starts at this number; 0 is never handed out.
     pub fn from(next: u64) -> Self {
         Self { next: next.max(1) }
     }
 
-    /// A new id.
+    /// Returns a new id.
     pub fn fresh(&mut self) -> AllocationIndex {
         let id = AllocationIndex(self.next);
         self.next += 1;
         id
     }
 
-    /// Never hands out this id.
+    /// Excludes an id from being handed out.
     pub fn skip(&mut self, id: AllocationIndex) {
         self.next = self.next.max(id.0.saturating_add(1));
     }
 
-    /// The number that comes next.
+    /// The next number to be handed out.
     pub fn next(&self) -> u64 {
         self.next
     }
 }
 
-/// What a copy is doing (`ShardRoutingState`).
+/// Lifecycle state of a copy (`ShardRoutingState`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum CopyState {
-    /// On no node.
+    /// Not on any node.
     Unassigned,
     /// Recovering on its node.
     Initializing,
-    /// Serving.
+    /// Serving requests.
     Started,
-    /// Serving, while another copy of it recovers on the node it moves to.
+    /// Serving requests while it recovers on the node it moves to.
     Relocating,
 }
 
@@ -64,20 +64,20 @@ pub enum CopyState {
 pub enum RecoverySource {
     /// A new, empty primary.
     EmptyStore,
-    /// A primary from data on disk.
+    /// A primary, from data on disk.
     ExistingStore,
-    /// A primary from data on disk known to be stale, by force.
+    /// A primary, forced from data on disk that is known to be stale.
     ForcedStalePrimary,
-    /// From the primary.
+    /// A replica, from the primary.
     Peer,
-    /// From a snapshot; the number of the restore.
+    /// From a snapshot; holds the number of the restore.
     Snapshot(u32),
     /// From local shards of another index (shrink, split, clone).
     LocalShards,
 }
 
 impl RecoverySource {
-    /// Whether the type is `EXISTING_STORE`, forced or not.
+    /// Whether it is `EXISTING_STORE`, forced or not.
     pub fn is_existing_store(self) -> bool {
         matches!(self, Self::ExistingStore | Self::ForcedStalePrimary)
     }
@@ -103,59 +103,59 @@ pub enum Reason {
     ReplicaAdded,
     /// An allocation failed.
     AllocationFailed,
-    /// Its node left.
+    /// The node left the cluster.
     NodeLeft,
     /// Cancelled by a reroute command.
     RerouteCancelled,
-    /// Went back to initializing.
+    /// Reset to initializing.
     Reinitialized,
-    /// A better place was found for a replica.
+    /// A better node was found for the replica.
     ReallocatedReplica,
-    /// The primary failed while the replica initialized.
+    /// The primary failed while the replica was initializing.
     PrimaryFailed,
     /// An empty primary was forced.
     ForcedEmptyPrimary,
-    /// Asked for by hand, after failures.
+    /// Allocated manually after failures.
     ManualAllocation,
     /// The index was closed.
     IndexClosed,
 }
 
-/// How the last attempt to allocate went (`UnassignedInfo.AllocationStatus`).
+/// Result of the last allocation attempt (`UnassignedInfo.AllocationStatus`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum AllocationStatus {
     /// All deciders said no.
     DecidersNo,
-    /// No copy fit to be the primary was found.
+    /// No copy suitable as the primary was found.
     NoValidShardCopy,
     /// Throttled.
     DecidersThrottled,
-    /// Nodes have not yet said what they hold.
+    /// Nodes have not yet reported which copies they hold.
     FetchingShardData,
     /// Waiting for a node to come back.
     DelayedAllocation,
-    /// Not tried.
+    /// No attempt was made.
     NoAttempt,
 }
 
-/// Why and since when a copy is unassigned (`UnassignedInfo`); kept until it has started.
+/// Why and since when a copy is unassigned (`UnassignedInfo`); kept until the copy has started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct UnassignedInfo {
-    /// Why.
+    /// Reason.
     pub reason: Reason,
-    /// Allocations that failed in a row.
+    /// Consecutive failed allocations.
     pub failed_allocations: u32,
-    /// When, on the clock that delays are measured with, nanoseconds.
+    /// Time in nanoseconds, on the clock that measures allocation delays.
     pub at_nanos: i64,
-    /// Whether the allocation waits for a node to come back.
+    /// Whether allocation is delayed until a node comes back.
     pub delayed: bool,
-    /// How the last attempt went.
+    /// Result of the last attempt.
     pub last_status: AllocationStatus,
 }
 
 impl UnassignedInfo {
-    /// As it begins: nothing failed, no delay, no attempt.
+    /// Creates the info of a newly unassigned copy: no failures, no delay, no attempt.
     pub fn new(reason: Reason, at_nanos: i64) -> Self {
         Self {
             reason,
@@ -166,7 +166,7 @@ impl UnassignedInfo {
         }
     }
 
-    /// What is left of the delay, nanoseconds, never below 0 (`getRemainingDelay`).
+    /// Remaining delay in nanoseconds, never below 0 (`getRemainingDelay`).
     pub(crate) fn remaining_delay_nanos(&self, now_nanos: i64, timeout_nanos: i64) -> i64 {
         let passed = now_nanos.saturating_sub(self.at_nanos);
         timeout_nanos.saturating_sub(passed).max(0)
@@ -178,28 +178,28 @@ impl UnassignedInfo {
 pub struct ShardCopy {
     /// The shard.
     pub shard: ShardId,
-    /// The node it is on; none while unassigned.
+    /// The node it is on; `None` while unassigned.
     pub node: Option<NodeIndex>,
-    /// Where it moves to (relocating), or comes from (the target of a relocation).
+    /// The node it moves to (when relocating) or comes from (for a relocation target).
     pub relocating: Option<NodeIndex>,
-    /// Its allocation id; none while unassigned.
+    /// Its allocation id; `None` while unassigned.
     pub allocation: Option<AllocationIndex>,
-    /// The allocation id at the other end of its relocation.
+    /// Allocation id of the other end of its relocation.
     pub relocation: Option<AllocationIndex>,
-    /// Where its data comes from; only while unassigned or initializing.
+    /// Where it recovers from; only while unassigned or initializing.
     pub recovery: Option<RecoverySource>,
-    /// Why it is or was unassigned, until it has started.
+    /// Why it is or was unassigned; kept until it has started.
     pub unassigned: Option<UnassignedInfo>,
-    /// Expected size, bytes, while initializing or relocating; [`UNKNOWN_SIZE`] where none is known.
+    /// Expected size in bytes while initializing or relocating; [`UNKNOWN_SIZE`] if unknown.
     pub expected_bytes: i64,
-    /// What it is doing.
+    /// Lifecycle state.
     pub state: CopyState,
     /// Whether it is the primary.
     pub primary: bool,
 }
 
 impl ShardCopy {
-    /// A new unassigned copy (`newUnassigned`).
+    /// Creates an unassigned copy (`newUnassigned`).
     pub fn new_unassigned(
         shard: ShardId,
         primary: bool,
@@ -220,37 +220,37 @@ impl ShardCopy {
         }
     }
 
-    /// On no node.
+    /// Whether it is not on any node.
     pub fn is_unassigned(&self) -> bool {
         self.state == CopyState::Unassigned
     }
 
-    /// Recovering.
+    /// Whether it is recovering.
     pub fn is_initializing(&self) -> bool {
         self.state == CopyState::Initializing
     }
 
-    /// Serving and not moving.
+    /// Whether it is serving and not moving.
     pub(crate) fn is_started(&self) -> bool {
         self.state == CopyState::Started
     }
 
-    /// Serving and moving away.
+    /// Whether it is serving and moving away.
     pub fn is_relocating(&self) -> bool {
         self.state == CopyState::Relocating
     }
 
-    /// Serving: started or relocating.
+    /// Whether it is serving: started or relocating.
     pub fn is_active(&self) -> bool {
         self.is_started() || self.is_relocating()
     }
 
-    /// Whether it is what a relocating copy moves to.
+    /// Whether it is the target of a relocation.
     pub(crate) fn is_relocation_target(&self) -> bool {
         self.is_initializing() && self.relocating.is_some()
     }
 
-    /// What a relocating copy moves to (`getTargetRelocatingShard`).
+    /// The target of a relocating copy (`getTargetRelocatingShard`).
     #[must_use]
     pub fn relocation_target(&self) -> Self {
         debug_assert!(self.is_relocating());
@@ -265,7 +265,7 @@ impl ShardCopy {
         }
     }
 
-    /// With another reason or delay (`updateUnassigned`).
+    /// Replaces reason, delay and recovery source (`updateUnassigned`).
     #[must_use]
     pub(crate) fn update_unassigned(&self, info: UnassignedInfo, recovery: RecoverySource) -> Self {
         Self {
@@ -275,8 +275,8 @@ impl ShardCopy {
         }
     }
 
-    /// To unassigned (`moveToUnassigned`): an active primary will recover from its store, an active
-    /// replica from the primary, others from where they did.
+    /// Makes the copy unassigned (`moveToUnassigned`). An active primary will recover from its store, an
+    /// active replica from the primary, any other copy from its previous source.
     #[must_use]
     pub(crate) fn move_to_unassigned(&self, info: UnassignedInfo) -> Self {
         debug_assert!(!self.is_unassigned());
@@ -299,7 +299,7 @@ impl ShardCopy {
         }
     }
 
-    /// From unassigned to initializing on a node (`initialize`).
+    /// Unassigned to initializing, on a node (`initialize`).
     #[must_use]
     pub fn initialize(
         &self,
@@ -318,7 +318,7 @@ impl ShardCopy {
         }
     }
 
-    /// From started to relocating (`relocate`).
+    /// Started to relocating (`relocate`).
     #[must_use]
     pub fn relocate(&self, to: NodeIndex, target: AllocationIndex, expected_bytes: i64) -> Self {
         debug_assert!(self.is_started());
@@ -332,7 +332,7 @@ impl ShardCopy {
         }
     }
 
-    /// From relocating back to started (`cancelRelocation`).
+    /// Relocating back to started (`cancelRelocation`).
     #[must_use]
     pub(crate) fn cancel_relocation(&self) -> Self {
         debug_assert!(self.is_relocating());
@@ -346,7 +346,7 @@ impl ShardCopy {
         }
     }
 
-    /// A replica that was the target of a relocation goes on alone (`removeRelocationSource`).
+    /// Turns the relocation target of a replica into an independent copy (`removeRelocationSource`).
     #[must_use]
     pub(crate) fn remove_relocation_source(&self) -> Self {
         debug_assert!(self.is_relocation_target() && !self.primary);
@@ -357,7 +357,7 @@ impl ShardCopy {
         }
     }
 
-    /// A recovering replica begins anew (`reinitializeReplicaShard`).
+    /// Restarts the recovery of a replica (`reinitializeReplicaShard`).
     #[must_use]
     pub(crate) fn reinitialize_replica(&self, allocation: AllocationIndex) -> Self {
         debug_assert!(self.is_initializing() && !self.primary && !self.is_relocation_target());
@@ -369,7 +369,7 @@ impl ShardCopy {
         }
     }
 
-    /// From initializing to started (`moveToStarted`).
+    /// Initializing to started (`moveToStarted`).
     #[must_use]
     pub fn move_to_started(&self) -> Self {
         debug_assert!(self.is_initializing());
@@ -384,7 +384,7 @@ impl ShardCopy {
         }
     }
 
-    /// An active replica becomes the primary (`moveActiveReplicaToPrimary`).
+    /// Promotes an active replica to primary (`moveActiveReplicaToPrimary`).
     #[must_use]
     pub(crate) fn move_active_replica_to_primary(&self) -> Self {
         debug_assert!(self.is_active() && !self.primary);
@@ -394,7 +394,7 @@ impl ShardCopy {
         }
     }
 
-    /// An unassigned primary becomes a replica (`moveUnassignedFromPrimary`).
+    /// Demotes an unassigned primary to a replica (`moveUnassignedFromPrimary`).
     #[must_use]
     pub(crate) fn move_unassigned_from_primary(&self) -> Self {
         debug_assert!(self.is_unassigned() && self.primary);

@@ -1,21 +1,21 @@
-//! What a reroute, and what operations on an index cost the master.
+//! CPU cost of a reroute and of index operations on the master.
 //!
-//! Times come from a model with six coefficients at most ([`fit`]) for each step and version, fitted to
-//! processor time of the real allocation service (`crates/shards/data/measured.csv`, made by
-//! `benches/shards/measure.sh`). They are those of the machine that measured: the ratio of two
-//! predictions carries over, a millisecond only to a machine alike. Publishing a cluster state, writing
-//! it to disk and what nodes do with it come on top, and are not predicted.
+//! Times come from a model with at most six coefficients ([`fit`]) per step and version, fitted to CPU
+//! times of the real allocation service (`crates/shards/data/measured.csv`, produced by
+//! `benches/shards/measure.sh`). They apply to the machine that was measured: the ratio of two
+//! predictions carries over to other machines, absolute milliseconds only to similar ones. Publishing a
+//! cluster state, writing it to disk and processing it on the nodes come on top and are not predicted.
 //!
-//! How many reroutes an operation takes follows from the server's tasks, those of 7.4.0:
-//! - create (`MetaDataCreateIndexService`): one reroute in the task; then the new copies report that
-//!   they have started (`ShardStateAction`), in batches of what arrived in the meantime, and after each
-//!   batch there is a reroute. Replicas begin after their primary has started.
+//! The number of reroutes per operation follows from the server's tasks, those of 7.4.0:
+//! - create (`MetaDataCreateIndexService`): one reroute in the task. Then the new copies are reported as
+//!   started (`ShardStateAction`), batched with whatever arrived in the meantime, and a reroute follows
+//!   each batch. Replicas begin after their primary has started.
 //! - delete (`MetaDataDeleteIndexService`): one reroute.
-//! - open (`MetaDataIndexStateService`): one reroute, in which the gateway begins to ask nodes what they
-//!   hold of the primaries (`GatewayAllocator`); another when they have answered; then starts as above;
-//!   and before replicas are allocated, the same question for them, and another reroute.
-//! - close: from 7.2 on all copies are allocated anew, with the steps of open. Before, the copies leave
-//!   the routing table: one reroute.
+//! - open (`MetaDataIndexStateService`): one reroute, in which the gateway begins to fetch the nodes'
+//!   store information for the primaries (`GatewayAllocator`); another one when it has arrived; then
+//!   starts as above; and before replicas are allocated, the same fetch for them and another reroute.
+//! - close: from 7.2 on, all copies are reallocated with the same steps as for open. Before, the copies
+//!   leave the routing table: one reroute.
 
 pub mod fit;
 mod step;
@@ -30,26 +30,26 @@ pub use table::Coefficients;
 
 use crate::profile::Profile;
 
-/// A cluster, as far as the cost depends on it.
+/// Size of a cluster, as far as the cost depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Data nodes, at least 1.
     pub data_nodes: u32,
-    /// Copies of shards, primaries and replicas, of open and closed indices.
+    /// Shard copies, primaries and replicas, of open and closed indices.
     pub copies: u64,
-    /// Those of closed indices among them.
+    /// Shard copies that belong to closed indices.
     pub closed_copies: u64,
-    /// Shards, each with all its copies counted once (primaries), of open and closed indices.
+    /// Shards, each counted once with all its copies (primaries), of open and closed indices.
     pub shards: u64,
-    /// Indices, open and closed ones, taken to have as many copies and shards each.
+    /// Indices, open and closed, assumed to have equal numbers of copies and shards.
     pub indices: u64,
-    /// Whether the disk decider adds up relocations: `cluster.routing.allocation.disk.threshold_enabled`
-    /// and `include_relocations` are both true (the default). Without, nothing is scanned.
+    /// Whether the disk decider sums up relocations: `cluster.routing.allocation.disk.threshold_enabled`
+    /// and `include_relocations` are both true (the default). Otherwise nothing is scanned.
     pub disk_scan: bool,
 }
 
 impl Shape {
-    /// Copies that this version's routing table holds.
+    /// Copies in this version's routing table.
     pub fn routed(&self, profile: &Profile) -> u64 {
         if profile.closed_in_table {
             self.copies
@@ -58,7 +58,7 @@ impl Shape {
         }
     }
 
-    /// What times depend on with this version.
+    /// Model inputs for this version.
     fn size(&self, profile: &Profile) -> Size {
         let copies = self.routed(profile);
         let of_routed = |all: u64| {
@@ -73,7 +73,7 @@ impl Shape {
         }
     }
 
-    /// The same cluster with so many copies, and as many by shard and index as before.
+    /// The same cluster with `copies` copies in total, and the same number per shard and index.
     #[must_use]
     pub fn with_copies(&self, copies: u64) -> Self {
         let as_many = |all: u64| {
@@ -89,7 +89,7 @@ impl Shape {
         }
     }
 
-    /// The same cluster with an open index more.
+    /// The same cluster with one more open index.
     #[must_use]
     pub fn grown(&self, index: IndexShape) -> Self {
         let copies = u64::from(index.primaries) * (1 + u64::from(index.replicas));
@@ -102,17 +102,17 @@ impl Shape {
     }
 }
 
-/// The index that is created, deleted, opened or closed.
+/// The index to create, delete, open or close.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexShape {
     /// Primaries.
     pub primaries: u32,
-    /// Replicas of each.
+    /// Replicas of each primary.
     pub replicas: u32,
 }
 
 impl IndexShape {
-    /// Replicas of each that find a node of their own.
+    /// Replicas of each primary that find a node of their own.
     fn placed_replicas(self, data_nodes: u32) -> u64 {
         u64::from(self.replicas.min(data_nodes.saturating_sub(1)))
     }
@@ -123,21 +123,21 @@ impl IndexShape {
     }
 }
 
-/// What one step takes.
+/// Predicted cost of one step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
-    /// Processor time of the master, milliseconds.
+    /// CPU time on the master, milliseconds.
     pub ms: f64,
-    /// By which factor the worst held-back size was off when the model was checked.
+    /// Largest factor by which a prediction for a held-out size was off in validation.
     pub held_back_factor: f64,
-    /// Whether the cluster is larger, or has more or fewer nodes, than any that was measured.
+    /// Whether the cluster is outside the measured range of copies or nodes.
     pub extrapolated: bool,
 }
 
-/// Predicts a step on a cluster.
+/// Predicts the cost of a step on a cluster.
 ///
 /// # Panics
-/// If the coefficients lack a profile's version: a test sees to it that they do not.
+/// If there are no coefficients for the profile's version; a test ensures that there are.
 pub fn predict(profile: &Profile, step: Step, shape: &Shape) -> Prediction {
     let coefficients = COEFFICIENTS
         .iter()
@@ -155,7 +155,7 @@ pub fn predict(profile: &Profile, step: Step, shape: &Shape) -> Prediction {
         extrapolated: !(table::COPIES_MIN..=table::COPIES_MAX).contains(&size.copies)
             || !(table::NODES_MIN..=table::NODES_MAX).contains(&shape.data_nodes),
     };
-    // 7.2 and 7.3 stand on the code of 7.4, but for the reroute that was still part of starting copies.
+    // 7.2 and 7.3 share the code of 7.4, except that the reroute was still part of starting copies.
     let measured_without = crate::profile::PROFILES
         .iter()
         .any(|other| other.measured == profile.measured && other.follow_up_reroute);
@@ -184,7 +184,7 @@ impl Operation {
     /// All operations.
     pub const ALL: [Self; 4] = [Self::Create, Self::Delete, Self::Open, Self::Close];
 
-    /// Its name.
+    /// The operation's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -195,36 +195,37 @@ impl Operation {
     }
 }
 
-/// One way an operation may go.
+/// One possible course of an operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Course {
-    /// Reroutes.
+    /// Number of reroutes.
     pub reroutes: u64,
-    /// Batches of started copies.
+    /// Number of batches of started copies.
     pub start_batches: u64,
-    /// Processor time of the master for all of it, milliseconds.
+    /// Total CPU time on the master, milliseconds.
     pub ms: f64,
 }
 
-/// What an operation takes until all its copies have started.
+/// Cost of an operation until all its copies have started.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OperationCost {
     /// The operation.
     pub operation: Operation,
-    /// Where all copies that recover at once report at once: the fewest reroutes.
+    /// Best case: all copies that recover concurrently are reported together, which gives the fewest
+    /// reroutes.
     pub least: Course,
-    /// Where each copy reports alone and has a reroute to itself: the most.
+    /// Worst case: each copy is reported separately and causes its own reroute.
     pub most: Course,
-    /// By which factor the worst held-back size of the steps that it is made of was off.
+    /// Largest factor by which a prediction for a held-out size was off, over the operation's steps.
     pub held_back_factor: f64,
 }
 
-/// Primaries that recover at once on a node (`node_initial_primaries_recoveries`).
+/// Concurrent recoveries of primaries per node (`node_initial_primaries_recoveries`).
 const PRIMARIES_AT_ONCE: u64 = 4;
-/// Replicas that recover at once on a node (`node_concurrent_incoming_recoveries`).
+/// Concurrent recoveries of replicas per node (`node_concurrent_incoming_recoveries`).
 const REPLICAS_AT_ONCE: u64 = 2;
 
-/// What the operations take on a cluster, one after another from the same state.
+/// Costs of all operations on a cluster, each starting from the same state.
 pub fn operations(profile: &Profile, shape: &Shape, index: IndexShape) -> Vec<OperationCost> {
     Operation::ALL
         .into_iter()
@@ -232,7 +233,7 @@ pub fn operations(profile: &Profile, shape: &Shape, index: IndexShape) -> Vec<Op
         .collect()
 }
 
-/// What one operation takes on a cluster.
+/// Cost of one operation on a cluster.
 pub fn operation(
     profile: &Profile,
     shape: &Shape,
@@ -268,19 +269,19 @@ pub fn operation(
         .iter()
         .map(|&step| predict(profile, step, shape).held_back_factor);
     let course = |batches: Batches| match operation {
-        Operation::Create => started(profile, &with_index, batches.starts, 0),
+        Operation::Create => reroutes_with_starts(profile, &with_index, batches.starts, 0),
         Operation::Open => {
             let grown = if profile.closed_in_table {
                 shape
             } else {
                 &with_index
             };
-            started(profile, grown, batches.starts, batches.answers)
+            reroutes_with_starts(profile, grown, batches.starts, batches.answers)
         }
         Operation::Close if !is_one_reroute => {
-            started(profile, shape, batches.starts, batches.answers)
+            reroutes_with_starts(profile, shape, batches.starts, batches.answers)
         }
-        Operation::Close | Operation::Delete => alone(profile, shape),
+        Operation::Close | Operation::Delete => reroute_after_removal(profile, shape),
     };
     OperationCost {
         operation,
@@ -290,17 +291,17 @@ pub fn operation(
     }
 }
 
-/// How reports of nodes fall into batches.
+/// Number of batches in which the nodes' reports arrive.
 #[derive(Clone, Copy)]
 struct Batches {
     /// Batches of started copies.
     starts: u64,
-    /// Batches of answers to the gateway.
+    /// Batches of the nodes' responses to the gateway.
     answers: u64,
 }
 
-/// One reroute without what it takes away.
-fn alone(profile: &Profile, shape: &Shape) -> Course {
+/// One reroute after copies have left the routing table.
+fn reroute_after_removal(profile: &Profile, shape: &Shape) -> Course {
     Course {
         reroutes: 1,
         start_batches: 0,
@@ -308,9 +309,9 @@ fn alone(profile: &Profile, shape: &Shape) -> Course {
     }
 }
 
-/// A reroute with new copies in the table, one for each batch of the gateway's answers, and one for
-/// each batch of starts.
-fn started(profile: &Profile, shape: &Shape, starts: u64, answers: u64) -> Course {
+/// A reroute with new copies in the table, one more per batch of the gateway's responses, and one per
+/// batch of starts.
+fn reroutes_with_starts(profile: &Profile, shape: &Shape, starts: u64, answers: u64) -> Course {
     let ms = |step| predict(profile, step, shape).ms;
     let each_start = if profile.follow_up_reroute {
         ms(Step::Start) + ms(Step::Reroute)
@@ -326,12 +327,12 @@ fn started(profile: &Profile, shape: &Shape, starts: u64, answers: u64) -> Cours
     }
 }
 
-/// Sizes of clusters that were measured.
+/// Range of cluster sizes that were measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MeasuredRange {
     /// Fewest copies in the routing table.
     pub copies_min: u64,
-    /// Most copies.
+    /// Most copies in the routing table.
     pub copies_max: u64,
     /// Fewest data nodes.
     pub nodes_min: u32,
@@ -339,7 +340,7 @@ pub struct MeasuredRange {
     pub nodes_max: u32,
 }
 
-/// Sizes of clusters that were measured.
+/// Returns the range of cluster sizes that were measured.
 pub const fn measured_range() -> MeasuredRange {
     MeasuredRange {
         copies_min: table::COPIES_MIN,

@@ -1,7 +1,7 @@
-//! The deciders: whether a copy may go to a node, stay there, or be moved for balance.
+//! The allocation deciders: whether a copy may be allocated to a node, remain there, or be rebalanced.
 //!
-//! Sixteen of them, asked in the order of `ClusterModule.createDeciders` of 7.4.0. Each is a file or part
-//! of one, and answers through [`Why`], so that decisions in bulk make no text.
+//! There are sixteen, consulted in the order of `ClusterModule.createDeciders` in 7.4.0. Each is a file
+//! or part of one and reports its reasons to a [`ReasonSink`], so that bulk decisions produce no text.
 
 mod activity;
 mod awareness;
@@ -18,7 +18,7 @@ mod same_shard;
 mod sizes;
 mod words;
 
-pub use decision::{Decision, Reason, Silent, Told, Verdict, Why};
+pub use decision::{Decision, NoReasons, Reason, ReasonRecorder, ReasonSink, Verdict};
 pub use filters::{Join, matches};
 pub(crate) use pattern::simple_match;
 pub use prepared::Deciders;
@@ -28,13 +28,13 @@ use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
 use crate::model::{Index, IndexIndex, Node, NodeIndex, ShardId};
 
-/// Asks deciders in turn; the first NO ends it where no reasons are heard.
+/// Consults deciders in turn. Stops at the first NO unless reasons are recorded.
 macro_rules! ask {
     ($why:ident: $($question:expr),+ $(,)?) => {{
         let mut all = Verdict::Yes;
         $(
             all = all.and($question);
-            if all == Verdict::No && !decision::on($why) {
+            if all == Verdict::No && !decision::records_reasons($why) {
                 return all;
             }
         )+
@@ -42,7 +42,7 @@ macro_rules! ask {
     }};
 }
 
-/// What the deciders say, all together (`AllocationDeciders`).
+/// The combined decisions of all deciders (`AllocationDeciders`).
 impl<'a> Allocation<'a> {
     pub(crate) fn index(&self, index: IndexIndex) -> &'a Index {
         self.cluster.index(index)
@@ -52,10 +52,10 @@ impl<'a> Allocation<'a> {
         self.cluster.node(node)
     }
 
-    fn is_ignored<W: Why>(&self, shard: ShardId, node: NodeIndex, why: &mut W) -> bool {
+    fn is_ignored<W: ReasonSink>(&self, shard: ShardId, node: NodeIndex, why: &mut W) -> bool {
         let ignored = self.is_node_ignored(shard, node);
         if ignored && W::ON {
-            why.hear(Reason {
+            why.record(Reason {
                 verdict: Verdict::No,
                 decider: None,
                 explanation: None,
@@ -64,8 +64,8 @@ impl<'a> Allocation<'a> {
         ignored
     }
 
-    /// Whether the copy may be put on the node.
-    pub(crate) fn can_allocate<W: Why>(
+    /// Whether the copy may be allocated to the node.
+    pub(crate) fn can_allocate<W: ReasonSink>(
         &self,
         copy: &ShardCopy,
         node: NodeIndex,
@@ -91,8 +91,13 @@ impl<'a> Allocation<'a> {
         )
     }
 
-    /// Whether a started copy may stay on its node.
-    pub fn can_remain<W: Why>(&self, copy: &ShardCopy, node: NodeIndex, why: &mut W) -> Verdict {
+    /// Whether a started copy may remain on its node.
+    pub fn can_remain<W: ReasonSink>(
+        &self,
+        copy: &ShardCopy,
+        node: NodeIndex,
+        why: &mut W,
+    ) -> Verdict {
         if self.is_ignored(copy.shard, node, why) {
             return Verdict::No;
         }
@@ -104,8 +109,8 @@ impl<'a> Allocation<'a> {
         )
     }
 
-    /// Whether, as things are, every copy may stay where it is for reasons that need no look at it: proven
-    /// node by node. A `false` proves nothing.
+    /// Whether every copy may currently remain where it is, proven node by node without looking at each
+    /// copy. `false` proves nothing.
     pub(crate) fn all_can_remain(&self) -> bool {
         self.ignores_nothing()
             && self.deciders.limits_nothing()
@@ -116,8 +121,12 @@ impl<'a> Allocation<'a> {
                 .all(|&node| disk::all_remain(self, node))
     }
 
-    /// Whether the copy may be put anywhere at all.
-    pub(crate) fn can_allocate_anywhere<W: Why>(&self, copy: &ShardCopy, why: &mut W) -> Verdict {
+    /// Whether the copy may be allocated at all, on any node.
+    pub(crate) fn can_allocate_anywhere<W: ReasonSink>(
+        &self,
+        copy: &ShardCopy,
+        why: &mut W,
+    ) -> Verdict {
         ask!(why:
             recovery::max_retry(self, copy, why),
             recovery::resize(self, copy, None, why),
@@ -127,8 +136,8 @@ impl<'a> Allocation<'a> {
         )
     }
 
-    /// Whether any copy of the index may be put on the node.
-    pub(crate) fn can_allocate_index<W: Why>(
+    /// Whether copies of the index may be allocated to the node.
+    pub(crate) fn can_allocate_index<W: ReasonSink>(
         &self,
         index: IndexIndex,
         node: NodeIndex,
@@ -138,12 +147,12 @@ impl<'a> Allocation<'a> {
     }
 
     /// Whether the node may take any copy at all.
-    pub(crate) fn can_allocate_node<W: Why>(&self, node: NodeIndex, why: &mut W) -> Verdict {
+    pub(crate) fn can_allocate_node<W: ReasonSink>(&self, node: NodeIndex, why: &mut W) -> Verdict {
         limits::node_limit(self, node, why)
     }
 
-    /// Whether the copy may be moved for balance, wherever to.
-    pub(crate) fn can_rebalance<W: Why>(&self, copy: &ShardCopy, why: &mut W) -> Verdict {
+    /// Whether the copy may be rebalanced, to any node.
+    pub(crate) fn can_rebalance<W: ReasonSink>(&self, copy: &ShardCopy, why: &mut W) -> Verdict {
         ask!(why:
             activity::rebalance_only_when_active(self, copy, why),
             activity::cluster_rebalance(self, why),
@@ -153,8 +162,8 @@ impl<'a> Allocation<'a> {
         )
     }
 
-    /// Whether anything may be moved for balance.
-    pub(crate) fn can_rebalance_cluster<W: Why>(&self, why: &mut W) -> Verdict {
+    /// Whether rebalancing is allowed at all.
+    pub(crate) fn can_rebalance_cluster<W: ReasonSink>(&self, why: &mut W) -> Verdict {
         ask!(why:
             activity::cluster_rebalance(self, why),
             activity::concurrent_rebalance(self, why),
@@ -162,10 +171,11 @@ impl<'a> Allocation<'a> {
         )
     }
 
-    /// Whether an unassigned primary may be put on a node that has its data, if need be by force.
+    /// Whether an unassigned primary may be allocated, if necessary by force, to a node that has its
+    /// data.
     ///
-    /// Most deciders give way; those that know the copy would be useless there do not.
-    pub(crate) fn can_force_allocate_primary<W: Why>(
+    /// Most deciders can be overridden by force; those that know the copy would be useless there cannot.
+    pub(crate) fn can_force_allocate_primary<W: ReasonSink>(
         &self,
         copy: &ShardCopy,
         node: NodeIndex,
@@ -194,8 +204,9 @@ impl<'a> Allocation<'a> {
         )
     }
 
-    /// A NO that gives way to force (`AllocationDecider.canForceAllocatePrimary`).
-    fn forced<W: Why>(
+    /// Turns a NO into a YES if the decider can be overridden by force
+    /// (`AllocationDecider.canForceAllocatePrimary`).
+    fn forced<W: ReasonSink>(
         &self,
         copy: &ShardCopy,
         node: NodeIndex,
@@ -208,9 +219,9 @@ impl<'a> Allocation<'a> {
             return verdict;
         }
         if W::ON {
-            let decider = why.take_back(mark);
+            let decider = why.discard_since(mark);
             let (shard, node) = (self.shown(copy.shard), &self.node(node).id);
-            why.hear(Reason {
+            why.record(Reason {
                 verdict: Verdict::Yes,
                 decider,
                 explanation: Some(format!(

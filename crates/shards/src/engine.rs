@@ -1,8 +1,9 @@
-//! What is asked of a node's copies: counts, and bytes under way. The answers are one, their cost is not.
+//! Engines that answer queries about a node's copies: counts and bytes in transit. Their results are
+//! identical, their costs are not.
 //!
-//! From 6.8 to 7.5 the server walks all copies of a node each time it is asked ([`Scan`]), which makes a
-//! round quadratic in the copies of a node. From 7.6 on it keeps lists by state ([`Incremental`], which
-//! keeps the sums as well). Both stand behind [`Sums`] and answer alike.
+//! From 6.8 to 7.5 the server walks all copies of a node for each query ([`Scan`]), which makes a round
+//! quadratic in the copies per node. From 7.6 on it keeps lists by state ([`Incremental`], which also
+//! keeps the sums). Both implement [`Sums`].
 
 mod incremental;
 mod scan;
@@ -15,23 +16,23 @@ pub use sums::{Disk, Sums};
 use crate::model::{Cluster, IndexIndex, NodeIndex, PathIndex};
 use crate::nodes::RoutingNodes;
 
-/// One engine or the other.
+/// One of the two engines.
 #[derive(Debug)]
 pub enum Engine {
-    /// Walks all copies of the node, as 6.8 to 7.5 do.
+    /// Walks all copies of the node for each query, as 6.8 to 7.5 do.
     Scan(Scan),
-    /// Keeps counts and sums, and brings them up to date by what has changed.
+    /// Maintains counts and sums incrementally.
     Incremental(Incremental),
 }
 
 impl Engine {
-    /// The engine that walks.
+    /// Creates the engine that walks all copies.
     #[must_use]
     pub fn scan() -> Engine {
         Engine::Scan(Scan)
     }
 
-    /// The engine that keeps. Counts are made when first asked for.
+    /// Creates the incremental engine. Counts are computed on first use.
     #[must_use]
     pub fn incremental() -> Engine {
         Engine::Incremental(Incremental::default())
@@ -39,8 +40,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// Whether a round may be cut short by a proof that nothing is to do, instead of asking copy by copy
-    /// and index by index. The outcome is the same.
+    /// Whether a round may be cut short by a proof that there is nothing to do, instead of checking copy
+    /// by copy and index by index. The result is the same.
     pub(crate) fn takes_proofs(&self) -> bool {
         matches!(self, Engine::Incremental(_))
     }

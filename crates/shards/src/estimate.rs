@@ -1,5 +1,5 @@
-//! What a reroute and the operations on an index take the master of a made-up cluster, on its own
-//! version and on others: the answer of `trimtab shards cost`.
+//! Cost of a reroute and of index operations on the master of a hypothetical cluster, for its version and
+//! others: the result of `trimtab shards cost`.
 
 use crate::cost::{
     Course, IndexShape, Operation, OperationCost, Shape, Step, measured_range, operation,
@@ -9,137 +9,138 @@ use crate::profile::{PROFILES, Profile, Server, V7_17};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The cluster that is asked about.
+/// Parameters of the cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// What it runs.
+    /// The server it runs.
     pub server: Server,
-    /// Copies of shards, primaries and replicas, of open and closed indices.
+    /// Shard copies, primaries and replicas, of open and closed indices.
     pub copies: u64,
-    /// The share of them that belongs to closed indices, 0 to 1.
+    /// Share of the copies that belongs to closed indices, 0 to 1.
     pub closed_share: f64,
-    /// Indices, open and closed; `None` for as many as have the shape of `index`.
+    /// Indices, open and closed; `None` to derive it from the shape of `index`.
     pub indices: Option<u64>,
     /// Data nodes.
     pub data_nodes: u32,
-    /// The index that is created, deleted, opened and closed, and as which all indices are taken.
+    /// The index to create, delete, open and close; all indices are assumed to have this shape.
     pub index: IndexShape,
-    /// Whether the disk decider adds up relocations (`include_relocations`).
+    /// Whether the disk decider sums up relocations (`include_relocations`).
     pub disk_scan: bool,
 }
 
-/// What a reroute and operations on an index take.
+/// Estimated cost of a reroute and of index operations.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CostEstimate {
-    /// The server asked for: `Elasticsearch 7.4.0`.
+    /// The server, such as `Elasticsearch 7.4.0`.
     pub server: String,
-    /// The version whose code was measured.
+    /// The measured version that the estimate is based on.
     pub measured_version: String,
-    /// Copies of shards, closed indices included.
+    /// Shard copies, including closed indices.
     pub shards: u64,
-    /// Those of closed indices.
+    /// Shard copies of closed indices.
     pub closed_shards: u64,
-    /// Those in the routing table of this version.
+    /// Shard copies in this version's routing table.
     pub routed_shards: u64,
-    /// Indices, open and closed, as they were told or taken to be.
+    /// Indices, open and closed, as given or derived.
     pub indices: u64,
     /// Data nodes.
     pub data_nodes: u32,
-    /// Primaries of the index that operations are about.
+    /// Primaries of the index used for operations.
     pub primaries: u32,
-    /// Replicas of each.
+    /// Replicas of each primary.
     pub replicas: u32,
-    /// A reroute with nothing to do.
+    /// Reroute with nothing to do.
     pub reroute: RerouteTime,
-    /// What operations on the index take.
+    /// Cost of each operation on the index.
     pub operations: Vec<OperationRow>,
     /// The same cluster on each version.
     pub versions: Vec<VersionRow>,
-    /// The same cluster with `cluster.routing.allocation.disk.include_relocations: false`; null where
-    /// that changes nothing: the version does not scan, there is one data node, or it is so already.
+    /// The same cluster with `cluster.routing.allocation.disk.include_relocations: false`; null if that
+    /// changes nothing, because the version does not scan, there is one data node, or it is already set.
     pub without_relocations: Option<Alternative>,
-    /// A reroute with fewer and more shards: what the chart shows.
+    /// Reroute times with fewer and more shards, for the chart.
     #[serde(skip)]
     #[schemars(skip)]
     pub growth: Vec<GrowthPoint>,
 }
 
-/// A reroute.
+/// Cost of a reroute.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RerouteTime {
-    /// Processor time of the master, milliseconds.
+    /// CPU time on the master, milliseconds.
     pub ms: f64,
-    /// By which factor the worst held-back size was off when the model was checked.
+    /// Largest factor by which a prediction for a held-out size was off in validation.
     pub held_back_factor: f64,
-    /// Whether the cluster lies outside the sizes that were measured.
+    /// Whether the cluster is outside the measured range of sizes.
     pub extrapolated: bool,
 }
 
-/// An operation, until all copies have started.
+/// Cost of an operation until all copies have started.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct OperationRow {
     /// `create`, `delete`, `open`, `close`.
     pub operation: &'static str,
-    /// Copies that recover at once report at once.
+    /// Best case: copies that recover concurrently are reported together.
     pub least: CourseRow,
-    /// Each copy reports alone, and has a reroute to itself.
+    /// Worst case: each copy is reported separately and causes its own reroute.
     pub most: CourseRow,
-    /// By which factor the worst held-back size of its steps was off when the model was checked.
+    /// Largest factor by which a prediction for a held-out size was off in validation, over the
+    /// operation's steps.
     pub held_back_factor: f64,
 }
 
-/// One way an operation may go.
+/// One possible course of an operation.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CourseRow {
-    /// Reroutes.
+    /// Number of reroutes.
     pub reroutes: u64,
-    /// Batches of started copies.
+    /// Number of batches of started copies.
     pub start_batches: u64,
-    /// Processor time of the master for all of it, milliseconds.
+    /// Total CPU time on the master, milliseconds.
     pub ms: f64,
 }
 
 /// The same cluster on another version.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct VersionRow {
-    /// `7.4 to 7.5`.
+    /// The versions, such as `7.4 to 7.5`.
     pub versions: &'static str,
-    /// Whether it is the one asked for.
+    /// Whether this is the requested version.
     pub asked: bool,
     /// Copies in its routing table.
     pub routed_shards: u64,
-    /// What it takes there.
+    /// The times on this version.
     #[serde(flatten)]
     pub times: Alternative,
 }
 
-/// What it would take instead.
+/// Times under different conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Alternative {
     /// A reroute, milliseconds.
     pub reroute_ms: f64,
-    /// The worst held-back size of a reroute was off by this factor.
+    /// Largest factor by which a prediction of a reroute for a held-out size was off.
     pub reroute_held_back_factor: f64,
     /// Creating the index, with the fewest reroutes, milliseconds.
     pub create_least_ms: f64,
-    /// With the most, milliseconds.
+    /// Creating the index, with the most reroutes, milliseconds.
     pub create_most_ms: f64,
 }
 
-/// A reroute of the same cluster with another number of shards, and as many by index.
+/// Reroute time of the same cluster with a different number of shards, and the same number per index.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GrowthPoint {
-    /// Copies of shards, closed indices included.
+    /// Shard copies, including closed indices.
     pub shards: u64,
     /// A reroute, milliseconds.
     pub reroute_ms: f64,
-    /// The same with `include_relocations: false`; `None` where that changes nothing.
+    /// The same with `include_relocations: false`; `None` if that changes nothing.
     pub without_relocations_ms: Option<f64>,
-    /// The same on the latest version that was measured; `None` where it is the one asked about.
+    /// The same on the latest measured version; `None` if that is the requested version.
     pub latest_ms: Option<f64>,
 }
 
-/// Steps of the growth that is shown, up to twice the shards.
+/// Number of steps on the chart, up to twice the shards.
 const GROWTH_STEPS: u64 = 40;
 
 impl Question {
@@ -167,7 +168,7 @@ impl Question {
 }
 
 impl CostEstimate {
-    /// Estimates what the cluster of a question takes.
+    /// Estimates the costs for the given cluster.
     pub fn of(question: &Question) -> Self {
         let shape = question.shape();
         let index = question.index;
@@ -212,8 +213,8 @@ impl CostEstimate {
         }
     }
 
-    /// What limits the estimate: a version that stands for another one, a cluster outside of what was
-    /// measured.
+    /// Limits of the estimate: a version approximated by another one, or a cluster outside the measured
+    /// range.
     pub fn warnings(&self, server: &Server) -> Vec<String> {
         let mut warnings: Vec<String> = server.warning.iter().cloned().collect();
         if self.reroute.extrapolated {
@@ -267,7 +268,7 @@ impl Alternative {
     }
 }
 
-/// Reroutes from few shards to twice as many as the cluster has.
+/// Reroute times from few shards up to twice as many as the cluster has.
 fn growth(profile: &Profile, shape: &Shape, without: Option<&Shape>) -> Vec<GrowthPoint> {
     let ms = |profile: &Profile, shape: &Shape| predict(profile, Step::Reroute, shape).ms;
     let point = |copies| GrowthPoint {
@@ -308,23 +309,23 @@ mod tests {
     }
 
     #[test]
-    fn shares_and_indices_become_numbers() {
+    fn shares_and_indices_are_resolved() {
         let estimate = CostEstimate::of(&Question {
             closed_share: 0.9,
             ..question("7.1.1", 50_000)
         });
-        // Ten copies make an index; before 7.2 those of closed ones are not in the table.
+        // Ten copies per index; before 7.2 those of closed indices are not in the table.
         assert_eq!((estimate.indices, estimate.closed_shards), (5_000, 45_000));
         assert_eq!(estimate.routed_shards, 5_000);
-        let told = CostEstimate::of(&Question {
+        let given = CostEstimate::of(&Question {
             indices: Some(7),
             ..question("7.4.0", 50_000)
         });
-        assert_eq!((told.indices, told.routed_shards), (7, 50_000));
+        assert_eq!((given.indices, given.routed_shards), (7, 50_000));
     }
 
     #[test]
-    fn the_setting_is_an_alternative_only_where_it_changes_something() {
+    fn the_alternative_is_only_given_if_it_differs() {
         let without = |question: &Question| CostEstimate::of(question).without_relocations;
         let here = without(&question("7.4.0", 20_000)).unwrap();
         let set = CostEstimate::of(&Question {
@@ -342,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_meets_the_estimate_at_the_cluster_itself() {
+    fn growth_passes_through_the_estimate() {
         for copies in [1, 3, 25_000, 100_000_000] {
             let estimate = CostEstimate::of(&question("7.4.0", copies));
             let here = estimate.growth.iter().find(|point| point.shards == copies);
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_said() {
+    fn unmeasured_versions_and_sizes_cause_warnings() {
         let warnings = |version, copies| {
             let question = question(version, copies);
             CostEstimate::of(&question).warnings(&question.server)

@@ -1,8 +1,8 @@
-//! What the next reroute would do with each shard, and why: the answer of `trimtab shards reroute`.
+//! What the next reroute would do with each shard, and why: the result of `trimtab shards reroute`.
 
 use crate::balancer::{self, CopyDecision, NodeResult, Outcome};
 use crate::copy::{AllocationStatus, RecoverySource, ShardCopy};
-use crate::deciders::{Deciders, Decision, Silent, Verdict};
+use crate::deciders::{Deciders, Decision, NoReasons, Verdict};
 use crate::engine::Engine;
 use crate::forecast::reroute_ms;
 use crate::gateway::Stores;
@@ -10,109 +10,110 @@ use crate::model::{Cluster, NodeIndex};
 use crate::nodes::{Change, CopyIndex, RoutingError, RoutingNodes};
 use crate::profile::Server;
 use crate::service::{self, Allocation, Round};
-use crate::what_if::picture;
+use crate::what_if::summary;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What is explained, and how far.
+/// Level of detail.
 #[derive(Debug, Clone, Copy)]
 pub struct Detail {
-    /// Decisions that are explained at most; all are counted.
+    /// Maximum number of decisions to explain; all are counted.
     pub decisions_max: usize,
-    /// Deciders that say yes, too.
+    /// Whether to include deciders that say yes.
     pub all_deciders: bool,
 }
 
-/// What the next reroute would do.
+/// Explanation of the next reroute.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RerouteExplanation {
-    /// What the cluster runs.
+    /// The server the cluster runs.
     pub server: String,
     /// Shards in the routing table.
     pub routed_shards: u64,
     /// Live data nodes.
     pub data_nodes: usize,
-    /// A reroute with nothing to do, processor time of the master, milliseconds.
+    /// Time of a reroute with nothing to do: CPU time on the master, milliseconds.
     pub reroute_ms: f64,
-    /// Shards that are put on a node.
+    /// Shards that are allocated to a node.
     pub allocated: u64,
-    /// Shards that have to move.
+    /// Shards that must move.
     pub moved: u64,
-    /// Shards that move for balance.
+    /// Shards that are rebalanced.
     pub rebalanced: u64,
-    /// Shards that stay unassigned.
+    /// Shards that remain unassigned.
     pub unassigned: u64,
-    /// Shards that cannot stay where they are, and stay, since no node takes them in this round.
+    /// Shards that cannot remain where they are but stay, because no node accepts them in this round.
     pub stuck: u64,
-    /// The decisions, as many as asked for: what is allocated, what moves, what stays unassigned, what
-    /// stays though it should not.
+    /// The decisions, up to the maximum: allocations, moves, shards that remain unassigned, shards that
+    /// are stuck.
     pub decisions: Vec<DecisionRow>,
-    /// Decisions that are not told.
+    /// Number of decisions left out.
     pub left_out: u64,
-    /// Some were taken by what nodes have on disk, which had to be assumed.
+    /// Whether some decisions depend on the data on the nodes' disks, which had to be assumed.
     #[serde(skip)]
     #[schemars(skip)]
     pub from_disk: bool,
 }
 
-/// A decision about one shard.
+/// Decision for one shard.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DecisionRow {
-    /// Index.
+    /// Index name.
     pub index: String,
-    /// Number of the shard.
+    /// Shard number.
     pub shard: u32,
     /// Whether it is the primary.
     pub primary: bool,
     /// `allocate`, `move`, `rebalance`, `unassigned`, or `stuck`.
     pub decision: &'static str,
-    /// The node it is on, by name.
+    /// Name of the node it is on.
     pub from: Option<String>,
-    /// The node it goes to, by name.
+    /// Name of the node it goes to.
     pub to: Option<String>,
-    /// Why, in a sentence.
+    /// The reason, in one sentence.
     pub why: String,
-    /// What the deciders say: of the node it is on first, then of each other node. As things were before
-    /// the round; of shards that stay unassigned, as they are after it.
+    /// The deciders' decisions: first for the node the shard is on, then for each other node. They
+    /// describe the state before the round or, for shards that remain unassigned, after it.
     pub nodes: Vec<NodeRow>,
 }
 
-/// What the deciders say of one node.
+/// Decisions for one node.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct NodeRow {
-    /// Its name.
+    /// The node's name.
     pub node: String,
-    /// `yes`, `throttled`, `no`, `worse_balance`; `can_remain` and `cannot_remain` of its own node.
+    /// `yes`, `throttled`, `no` or `worse_balance`; for the shard's own node `can_remain` or
+    /// `cannot_remain`.
     pub outcome: &'static str,
-    /// Its weight for the index; null for its own node.
+    /// The node's weight for the index; null for the shard's own node.
     pub weight: Option<f32>,
-    /// Each decider.
+    /// The decision of each decider.
     pub deciders: Vec<DeciderRow>,
 }
 
-/// What one decider says.
+/// Decision of one decider.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DeciderRow {
-    /// Its name as in the server's answers; null where none was asked.
+    /// The decider's name as in the server's responses; null if no decider was consulted.
     pub decider: Option<&'static str>,
-    /// `YES`, `THROTTLE`, `NO`.
+    /// `YES`, `THROTTLE` or `NO`.
     pub decision: &'static str,
-    /// Why.
+    /// The reason.
     pub explanation: Option<String>,
 }
 
 impl RerouteExplanation {
-    /// Makes the next reroute of a cluster, and explains it.
+    /// Runs the next reroute of a cluster and explains it.
     ///
     /// # Errors
-    /// If the routing table contradicts itself.
+    /// If the routing table is inconsistent
     pub fn of(
         cluster: &mut Cluster,
         server: &Server,
         now_nanos: i64,
         detail: Detail,
     ) -> Result<Self, RoutingError> {
-        let shape = picture(cluster);
+        let shape = summary(cluster);
         let mut explained = Self {
             server: server.to_string(),
             routed_shards: shape.routed,
@@ -131,7 +132,7 @@ impl RerouteExplanation {
         Ok(explained)
     }
 
-    /// What the explanation had to assume.
+    /// Assumptions made by the explanation.
     pub fn warnings(&self) -> Vec<String> {
         let from_disk = self.from_disk.then(|| {
             "What the nodes hold on disk is unknown; assuming the data of their active shards."
@@ -149,7 +150,7 @@ impl RerouteExplanation {
         let before = cluster.clone();
         let stores = Stores::of(cluster);
         let outcome = service::reroute(cluster, &Round::new(&stores, now_nanos))?;
-        let mut asking = Asking::new(&before, now_nanos, !detail.all_deciders)?;
+        let mut evaluator = Evaluator::new(&before, now_nanos, !detail.all_deciders)?;
         for change in &outcome.changes {
             let (copy, to) = match change {
                 Change::Initialized(copy) => {
@@ -160,12 +161,13 @@ impl RerouteExplanation {
                 _ => continue,
             };
             let moving = matches!(change, Change::RelocationStarted { .. });
-            let must = moving && asking.must_move(copy);
+            let must = moving && evaluator.must_move(copy);
             self.moved += u64::from(must);
             self.rebalanced += u64::from(moving && !must);
             if self.decisions.len() < detail.decisions_max {
                 self.from_disk |= from_disk(copy);
-                self.decisions.push(asking.decided(copy, to, moving, must));
+                self.decisions
+                    .push(evaluator.decided(copy, to, moving, must));
             } else {
                 self.left_out += 1;
             }
@@ -183,13 +185,13 @@ impl RerouteExplanation {
         let rest = waiting.len() + stuck.len();
         self.left_out += rest.saturating_sub(room) as u64;
         if room > 0 && rest > 0 {
-            let mut asking = Asking::new(cluster, now_nanos, !detail.all_deciders)?;
+            let mut evaluator = Evaluator::new(cluster, now_nanos, !detail.all_deciders)?;
             for copy in waiting.iter().chain(&stuck).take(room) {
                 self.decisions.push(if copy.is_unassigned() {
                     self.from_disk |= from_disk(copy);
-                    asking.waiting(copy)
+                    evaluator.waiting(copy)
                 } else {
-                    asking.stuck(copy)
+                    evaluator.stuck(copy)
                 });
             }
         }
@@ -201,8 +203,8 @@ fn from_disk(copy: &ShardCopy) -> bool {
     copy.recovery.is_some_and(RecoverySource::is_existing_store)
 }
 
-/// Asks the deciders about a cluster as it stands.
-struct Asking<'c> {
+/// Evaluates the deciders on a cluster in its current state.
+struct Evaluator<'c> {
     cluster: &'c Cluster,
     nodes: RoutingNodes,
     deciders: Deciders,
@@ -210,7 +212,7 @@ struct Asking<'c> {
     without_yes: bool,
 }
 
-impl<'c> Asking<'c> {
+impl<'c> Evaluator<'c> {
     fn new(cluster: &'c Cluster, now_nanos: i64, without_yes: bool) -> Result<Self, RoutingError> {
         let nodes = RoutingNodes::new(cluster)?;
         let deciders = Deciders::new(cluster, &nodes, Engine::incremental());
@@ -240,7 +242,7 @@ impl<'c> Asking<'c> {
             .and_then(|node| self.nodes.on_node(node, copy.shard))
         {
             Some(handle) => Some(handle),
-            // Put on a node only now, or not at all.
+            // The copy was only just allocated, or not at all.
             None => self
                 .nodes
                 .unassigned()
@@ -254,7 +256,7 @@ impl<'c> Asking<'c> {
         }
     }
 
-    /// Whether a started copy cannot stay where it is.
+    /// Whether a started copy cannot remain where it is.
     fn must_move(&mut self, copy: &ShardCopy) -> bool {
         let Some(node) = copy.node else { return false };
         let allocation = Allocation::new(
@@ -263,7 +265,7 @@ impl<'c> Asking<'c> {
             &self.deciders,
             self.now_nanos,
         );
-        let verdict = allocation.can_remain(copy, node, &mut Silent);
+        let verdict = allocation.can_remain(copy, node, &mut NoReasons);
         verdict == Verdict::No
     }
 
@@ -299,7 +301,7 @@ impl<'c> Asking<'c> {
         let mut row = self.row(copy, decision, why);
         row.from = if moving { self.name(copy.node) } else { None };
         row.to = self.name(to);
-        // The gateway's choice is by the data, not by the deciders' weights.
+        // The gateway chooses by the data on disk, not by the weights.
         if let Some(handle) = self.handle(copy).filter(|_| !from_disk(copy)) {
             let decided = self.ask(handle);
             row.nodes = self.nodes_of(copy, &decided);
@@ -310,11 +312,11 @@ impl<'c> Asking<'c> {
     fn waiting(&mut self, copy: &ShardCopy) -> DecisionRow {
         let mut row = self.row(copy, "unassigned", String::new());
         let status = copy.unassigned.map(|info| (info.delayed, info.last_status));
-        let mut told = None;
+        let mut last_status = None;
         if let Some(handle) = self.handle(copy)
             && let CopyDecision::Allocate(decision) = self.ask(handle)
         {
-            told = decision.status;
+            last_status = decision.status;
             let anywhere = deciders(&decision.anywhere);
             if !anywhere.is_empty() {
                 row.nodes.push(NodeRow {
@@ -327,7 +329,7 @@ impl<'c> Asking<'c> {
             row.nodes
                 .extend(decision.nodes.iter().map(|result| self.node_row(result)));
         }
-        let why = match (status, told) {
+        let why = match (status, last_status) {
             (Some((true, _)), _) => "it waits for its node to come back",
             (Some((_, AllocationStatus::NoValidShardCopy)), _) => {
                 row.nodes.clear();
@@ -336,7 +338,9 @@ impl<'c> Asking<'c> {
             (Some((_, AllocationStatus::FetchingShardData)), _) => {
                 "nodes have not yet reported what they hold"
             }
-            (_, Some(AllocationStatus::DecidersThrottled)) => "too many recoveries are running already",
+            (_, Some(AllocationStatus::DecidersThrottled)) => {
+                "too many recoveries are running already"
+            }
             (_, Some(_)) => "no node may take it",
             (_, None) => "it could go to a node in the next round",
         };

@@ -1,4 +1,5 @@
-//! A cluster before and after a change, and whether it is worse off: the answer of `trimtab shards what-if`.
+//! State of a cluster before and after a change, and whether it gets worse: the result of `trimtab shards
+//! what-if`.
 
 use crate::copy::ShardCopy;
 use crate::cost::{Shape, Step, predict};
@@ -10,35 +11,35 @@ use crate::profile::Server;
 use crate::reading::decisions_note;
 use crate::service;
 use crate::state::{State, StateError};
-use crate::what_if::{self, ChangeError, Course, Level, NewNode, Picture};
+use crate::what_if::{self, ChangeError, ClusterSummary, Course, Level, NewNode};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What is changed, all at once, in this order.
+/// Changes to apply together, in this order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Changes {
-    /// Settings of the cluster; an empty value takes one back.
+    /// Cluster settings; an empty value resets a setting.
     pub settings: Vec<(String, String)>,
-    /// Nodes that are added.
+    /// Nodes to add.
     pub added: Vec<NewNode>,
-    /// Nodes that die, by name or id.
+    /// Nodes that fail, by name or id.
     pub removed: Vec<String>,
-    /// Patterns of the open indices that are closed.
+    /// Patterns of open indices to close.
     pub closed: Vec<String>,
-    /// The version afterwards, for what a reroute takes.
+    /// The version afterwards, for the cost of a reroute.
     pub to_server: Option<Server>,
 }
 
-/// Why there is no forecast.
+/// Why a forecast is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum ForecastError {
-    /// A setting that the server would refuse.
+    /// The server would reject a setting.
     #[error(transparent)]
     Setting(StateError),
-    /// A change that cannot be made.
+    /// A change cannot be applied.
     #[error(transparent)]
     Change(ChangeError),
-    /// The routing table contradicts itself.
+    /// The routing table is inconsistent.
     #[error(transparent)]
     Routing(#[from] RoutingError),
 }
@@ -52,103 +53,105 @@ impl From<ChangeError> for ForecastError {
     }
 }
 
-/// What a change would bring.
+/// Predicted effects of a change.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Forecast {
-    /// The changes, in words, in the order in which they were made.
+    /// Descriptions of the changes, in the order in which they were applied.
     pub changes: Vec<String>,
-    /// Rounds in which something was begun: a reroute, then all that recover have started.
+    /// Rounds in which something happened: a reroute, after which all recovering copies have started.
     pub rounds: u32,
-    /// Whether the cluster came to rest within the limit of rounds.
+    /// Whether the cluster stabilized within the limit on rounds.
     pub quiet: bool,
-    /// Shards that move from node to node.
+    /// Shards that moved between nodes.
     pub moved: u64,
-    /// Their size, bytes, as far as it is known.
+    /// Their total size in bytes, as far as known.
     pub moved_bytes: u64,
-    /// Replicas that recover from their primary.
+    /// Replicas that recovered from their primary.
     pub replicas_recovered: u64,
-    /// Their size, bytes, as far as it is known.
+    /// Their total size in bytes, as far as known.
     pub replica_bytes: u64,
-    /// Primaries that recover from disk.
+    /// Primaries that recovered from disk.
     pub primaries_recovered: u64,
-    /// Replicas that become primaries.
+    /// Replicas promoted to primary.
     pub promoted: u64,
-    /// Shards among all these whose size is not known.
+    /// Shards among these whose size is not known.
     pub of_unknown_size: u64,
-    /// The cluster before.
+    /// State before the change.
     pub before: Standing,
-    /// The cluster after.
+    /// State after the change.
     pub after: Standing,
-    /// Nodes whose fullest disk stands elsewhere by the watermarks.
+    /// Nodes whose fullest disk crossed a watermark.
     pub watermarks_crossed: Vec<Crossed>,
-    /// Whether the cluster is worse off: the exit code is 1 then.
+    /// Whether the cluster got worse; if so, the exit code is 1.
     pub worse: bool,
-    /// What limits the forecast.
+    /// Limits of the forecast.
     #[serde(skip)]
     #[schemars(skip)]
     pub warnings: Vec<String>,
 }
 
-/// A cluster as it stands.
+/// State of a cluster.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Standing {
-    /// What it runs.
+    /// The server it runs.
     pub server: String,
     /// Live data nodes.
     pub data_nodes: usize,
     /// Shards in the routing table.
     pub routed_shards: u64,
-    /// Primaries on no node.
+    /// Unassigned primaries.
     pub unassigned_primaries: u64,
-    /// Replicas on no node.
+    /// Unassigned replicas.
     pub unassigned_replicas: u64,
-    /// Shards that cannot stay where they are, by the deciders: at rest, those that no node takes.
+    /// Shards that the deciders do not allow to remain where they are; in a stable cluster, those that no
+    /// node accepts.
     pub cannot_stay: u64,
-    /// Fewest and most shards of a node; null without nodes.
+    /// Fewest and most shards on a node; null without nodes.
     pub shards_per_node: Option<[u64; 2]>,
-    /// Fewest and most bytes of a node, as far as sizes are known; null without nodes.
+    /// Fewest and most bytes on a node, as far as sizes are known; null without nodes.
     pub bytes_per_node: Option<[u64; 2]>,
-    /// Use of the emptiest and fullest disk, percent; null where disks were not told.
+    /// Usage of the emptiest and the fullest disk, percent; null if disks are not known.
     pub disk_used_percent: Option<[f64; 2]>,
-    /// A reroute with nothing to do, processor time of the master, milliseconds.
+    /// Time of a reroute with nothing to do: CPU time on the master, milliseconds.
     pub reroute_ms: f64,
-    /// Each data node.
+    /// The data nodes.
     pub nodes: Vec<NodeStanding>,
 }
 
-/// A data node.
+/// State of a data node.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct NodeStanding {
-    /// Its name.
+    /// The node's name.
     pub name: String,
-    /// Its shards.
+    /// Shards on the node.
     pub shards: u64,
-    /// Their bytes, as far as sizes are known.
+    /// Their total size in bytes, as far as known.
     pub bytes: u64,
-    /// Use of its fullest disk, percent.
+    /// Usage of its fullest disk, percent.
     pub disk_used_percent: Option<f64>,
 }
 
-/// A node that crosses a watermark.
+/// A node that crossed a watermark.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Crossed {
-    /// Its name.
+    /// The node's name.
     pub node: String,
-    /// `below low`, `above low`, `above high`, `above flood stage`; null where it was not there.
+    /// Level before: `below low`, `above low`, `above high` or `above flood stage`; null if the node did
+    /// not exist.
     pub before: Option<&'static str>,
-    /// The same afterwards.
+    /// Level after.
     pub after: &'static str,
-    /// Use of its fullest disk before, percent.
+    /// Usage of its fullest disk before, percent.
     pub before_used_percent: Option<f64>,
-    /// The same afterwards.
+    /// Usage of its fullest disk after, percent.
     pub after_used_percent: Option<f64>,
 }
 
 impl Forecast {
-    /// Makes the changes, and rounds until nothing happens any more, `rounds_max` at most.
+    /// Applies the changes and runs rounds until the cluster is stable, at most `rounds_max`.
     ///
     /// # Errors
-    /// If a change cannot be made, or the routing table contradicts itself; the cluster is lost then.
+    /// If a change cannot be applied or the routing table is inconsistent; the cluster is then unusable.
     pub fn of(
         state: &mut State,
         server: &Server,
@@ -156,7 +159,7 @@ impl Forecast {
         now_nanos: i64,
         rounds_max: u32,
     ) -> Result<Self, ForecastError> {
-        let before = what_if::picture(&state.cluster);
+        let before = what_if::summary(&state.cluster);
         let before_row = standing(&state.cluster, &before, server, now_nanos)?;
         let mut stores = Stores::of(&state.cluster);
         let to_server = changes.to_server.as_ref();
@@ -165,10 +168,10 @@ impl Forecast {
             .into_iter()
             .chain(to_server.and_then(decisions_note))
             .collect();
-        let told = make(changes, state, server, now_nanos, &mut warnings)?;
+        let descriptions = apply_changes(changes, state, server, now_nanos, &mut warnings)?;
         let cluster = &mut state.cluster;
         let course = what_if::run(cluster, &mut stores, now_nanos, rounds_max)?;
-        let after = what_if::picture(cluster);
+        let after = what_if::summary(cluster);
         let after_row = standing(cluster, &after, to_server.unwrap_or(server), now_nanos)?;
         if course.of_unknown_size > 0 {
             warnings.push(format!(
@@ -177,7 +180,7 @@ impl Forecast {
             ));
         }
         Ok(Self {
-            changes: told,
+            changes: descriptions,
             rounds: course.rounds,
             quiet: course.quiet,
             moved: course.moved,
@@ -197,27 +200,27 @@ impl Forecast {
     }
 }
 
-/// Makes the changes; each in words.
-fn make(
+/// Applies the changes and returns a description of each.
+fn apply_changes(
     changes: &Changes,
     state: &mut State,
     server: &Server,
     now_nanos: i64,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<String>, ForecastError> {
-    let mut told = Vec::new();
+    let mut descriptions = Vec::new();
     let settings = changes.settings.iter();
     state
         .set_all(settings.map(|(key, value)| (key.as_str(), value.as_str())))
         .map_err(ForecastError::Setting)?;
     warnings.append(&mut state.warnings);
     for (key, value) in &changes.settings {
-        told.push(format!("{key} = {value}"));
+        descriptions.push(format!("{key} = {value}"));
     }
     let cluster = &mut state.cluster;
     for node in &changes.added {
         what_if::add_node(cluster, node, server.version)?;
-        told.push(format!("node {} added", node.name));
+        descriptions.push(format!("node {} added", node.name));
     }
     for (key, value) in &changes.settings {
         if matches_no_node(cluster, key, value) {
@@ -226,21 +229,21 @@ fn make(
     }
     for node in &changes.removed {
         what_if::remove_node(cluster, node)?;
-        told.push(format!("node {node} removed"));
+        descriptions.push(format!("node {node} removed"));
     }
     for pattern in &changes.closed {
         let closed = what_if::close(cluster, pattern, now_nanos)?;
         let indices = units::count::counted(closed as u64, "index", "indices");
-        told.push(format!("{indices} closed ({pattern})"));
+        descriptions.push(format!("{indices} closed ({pattern})"));
     }
     if let Some(to_server) = &changes.to_server {
-        told.push(format!("version {server} replaced by {to_server}"));
+        descriptions.push(format!("version {server} replaced by {to_server}"));
     }
-    Ok(told)
+    Ok(descriptions)
 }
 
-/// Whether it is a filter of the cluster that stands for no data node: it keeps none out (exclude), or
-/// all (include, require).
+/// Whether the setting is a cluster-level filter that matches no data node, so that it rejects no node
+/// (exclude) or all nodes (include, require).
 fn matches_no_node(cluster: &Cluster, key: &str, value: &str) -> bool {
     let Some(rest) = key.strip_prefix("cluster.routing.allocation.") else {
         return false;
@@ -252,7 +255,7 @@ fn matches_no_node(cluster: &Cluster, key: &str, value: &str) -> bool {
     };
     let mut filters = Filters::default();
     filters.add(attribute, value);
-    // An empty value takes a setting back, and so does null.
+    // An empty value or null resets a setting.
     !filters.is_empty()
         && value != "null"
         && !cluster
@@ -261,15 +264,15 @@ fn matches_no_node(cluster: &Cluster, key: &str, value: &str) -> bool {
             .any(|&node| matches(&filters, join, cluster.node(node)))
 }
 
-/// What a reroute takes on it.
-pub fn reroute_ms(cluster: &Cluster, picture: &Picture, server: &Server) -> f64 {
+/// Time of a reroute on the cluster.
+pub fn reroute_ms(cluster: &Cluster, summary: &ClusterSummary, server: &Server) -> f64 {
     let closed = |copy: &&ShardCopy| cluster.index(copy.shard.index).state == IndexState::Closed;
     let shape = Shape {
-        data_nodes: u32::try_from(picture.nodes.len())
+        data_nodes: u32::try_from(summary.nodes.len())
             .unwrap_or(u32::MAX)
             .max(1),
-        // Closed indices may stand in the metadata alone.
-        copies: picture.routed,
+        // Closed indices may exist in the metadata only.
+        copies: summary.routed,
         closed_copies: cluster.routing.copies().filter(closed).count() as u64,
         shards: cluster.routing.copies().filter(|copy| copy.primary).count() as u64,
         indices: cluster.routing.tables().len() as u64,
@@ -280,11 +283,11 @@ pub fn reroute_ms(cluster: &Cluster, picture: &Picture, server: &Server) -> f64 
 
 fn standing(
     cluster: &Cluster,
-    picture: &Picture,
+    summary: &ClusterSummary,
     server: &Server,
     now_nanos: i64,
 ) -> Result<Standing, RoutingError> {
-    let nodes: Vec<NodeStanding> = picture
+    let nodes: Vec<NodeStanding> = summary
         .nodes
         .iter()
         .map(|load| NodeStanding {
@@ -304,13 +307,13 @@ fn standing(
         cannot_stay: service::cannot_remain(cluster, now_nanos)?.len() as u64,
         server: server.to_string(),
         data_nodes: nodes.len(),
-        routed_shards: picture.routed,
-        unassigned_primaries: picture.unassigned_primaries,
-        unassigned_replicas: picture.unassigned_replicas,
+        routed_shards: summary.routed,
+        unassigned_primaries: summary.unassigned_primaries,
+        unassigned_replicas: summary.unassigned_replicas,
         shards_per_node: range(nodes.iter().map(|node| node.shards)),
         bytes_per_node: range(nodes.iter().map(|node| node.bytes)),
         disk_used_percent: emptiest.zip(fullest).map(|(least, most)| [least, most]),
-        reroute_ms: reroute_ms(cluster, picture, server),
+        reroute_ms: reroute_ms(cluster, summary, server),
         nodes,
     })
 }
@@ -328,7 +331,7 @@ fn word(level: Level) -> &'static str {
     }
 }
 
-fn crossed(cluster: &Cluster, before: &Picture, after: &Picture) -> Vec<Crossed> {
+fn crossed(cluster: &Cluster, before: &ClusterSummary, after: &ClusterSummary) -> Vec<Crossed> {
     let mut rows = Vec::new();
     for now in &after.nodes {
         let then = before.nodes.iter().find(|node| node.node == now.node);
@@ -350,9 +353,9 @@ fn crossed(cluster: &Cluster, before: &Picture, after: &Picture) -> Vec<Crossed>
     rows
 }
 
-fn is_worse(course: &Course, before: &Picture, after: &Picture) -> bool {
-    let high = |picture: &Picture, node| {
-        let load = picture.nodes.iter().find(|load| load.node == node);
+fn is_worse(course: &Course, before: &ClusterSummary, after: &ClusterSummary) -> bool {
+    let high = |summary: &ClusterSummary, node| {
+        let load = summary.nodes.iter().find(|load| load.node == node);
         load.and_then(|load| load.level)
             .is_some_and(|level| level >= Level::High)
     };

@@ -1,8 +1,8 @@
-//! The gateway's rule: unassigned copies go where their data is (`GatewayAllocator`,
+//! The gateway allocator: places unassigned copies where their data is (`GatewayAllocator`,
 //! `PrimaryShardAllocator`, `ReplicaShardAllocator`).
 
 mod fetch;
-mod placing;
+mod placement;
 mod primary;
 mod replica;
 mod stores;
@@ -14,10 +14,10 @@ use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
 use crate::java::string_compare;
 use crate::nodes::CopyIndex;
-use placing::Placing;
+use placement::Placement;
 
-/// Puts unassigned copies where their data is (`innerAllocatedUnassigned`): indices of high priority,
-/// then the newest first; all primaries, then the replicas.
+/// Places unassigned copies where their data is (`innerAllocatedUnassigned`): indices of higher priority
+/// first, then newer ones; all primaries before the replicas.
 pub(crate) fn allocate_unassigned(allocation: &mut Allocation<'_>, fetch: &dyn Fetch) {
     let cluster = allocation.cluster;
     allocation.nodes.sort_unassigned(|a, b| {
@@ -39,17 +39,17 @@ pub(crate) fn allocate_unassigned(allocation: &mut Allocation<'_>, fetch: &dyn F
     });
 }
 
-/// Decides each unassigned copy in turn (`BaseGatewayShardAllocator.allocateUnassigned`).
+/// Decides on each unassigned copy in turn (`BaseGatewayShardAllocator.allocateUnassigned`).
 fn place_each(
     allocation: &mut Allocation<'_>,
-    mut decide: impl FnMut(&mut Allocation<'_>, &ShardCopy) -> Placing,
+    mut decide: impl FnMut(&mut Allocation<'_>, &ShardCopy) -> Placement,
 ) {
     let unassigned: Vec<CopyIndex> = allocation.nodes.drain_unassigned();
     for handle in unassigned {
         let copy = *allocation.nodes.copy(handle);
         match decide(allocation, &copy) {
-            Placing::NotTaken => allocation.nodes.keep(handle),
-            Placing::Yes(node, existing) => {
+            Placement::NotTaken => allocation.nodes.keep(handle),
+            Placement::Yes(node, existing) => {
                 let size = allocation
                     .cluster
                     .info
@@ -59,7 +59,7 @@ fn place_each(
                     .unwrap_or(crate::copy::UNKNOWN_SIZE);
                 allocation.nodes.initialize(handle, node, existing, size);
             }
-            Placing::No(status) => allocation.nodes.ignore(handle, status),
+            Placement::No(status) => allocation.nodes.ignore(handle, status),
         }
     }
 }

@@ -1,23 +1,23 @@
-//! Introsort as Lucene 8.2 does it (`org.apache.lucene.util.IntroSorter`, `Sorter`).
+//! Introsort, ported from Lucene 8.2 (`org.apache.lucene.util.IntroSorter`, `Sorter`).
 //!
-//! The balancer sorts its nodes and its indices with it. The sort is not stable from 20 slots on, and
-//! the order in which equal weights end up decides where copies go: so every comparison and every swap
-//! has to be Lucene's, in Lucene's order.
+//! The balancer uses it to sort nodes and indices. From 20 slots on it is not stable, and the final order
+//! of equal weights decides where copies go, so every comparison and swap must match Lucene's, in the
+//! same order.
 
 use std::cmp::Ordering;
 
 /// Ranges shorter than this are sorted by binary insertion, which is stable.
 const BINARY_SORT_THRESHOLD: usize = 20;
 
-/// What is sorted: numbered slots that can be compared and swapped, and one remembered pivot.
+/// Data to sort: numbered slots that can be compared and swapped, and one remembered pivot.
 pub trait Slots {
-    /// Exchanges the values of two slots.
+    /// Swaps the values of two slots.
     fn swap(&mut self, i: usize, j: usize);
     /// Remembers the value of a slot for [`Slots::compare_pivot`].
     fn set_pivot(&mut self, i: usize);
-    /// How the remembered value compares with that of slot `j`. It has to be a total order.
+    /// Compares the remembered value with that of slot `j`. Must be a total order.
     fn compare_pivot(&self, j: usize) -> Ordering;
-    /// How slot `i` compares with slot `j`; remembers slot `i`, as Lucene's does.
+    /// Compares slot `i` with slot `j`; like Lucene's, remembers slot `i` as the pivot.
     fn compare(&mut self, i: usize, j: usize) -> Ordering {
         self.set_pivot(i);
         self.compare_pivot(j)
@@ -40,7 +40,7 @@ pub fn sort<S: Slots>(slots: &mut S, from: usize, to: usize) {
 }
 
 fn quicksort<S: Slots>(s: &mut S, mut from: usize, to: usize, mut depth: u32) {
-    // Lucene recurses into both halves with the same depth; the second is a loop here.
+    // Lucene recurses into both halves with the same depth; here the second recursion is a loop.
     loop {
         if to - from < BINARY_SORT_THRESHOLD {
             binary_sort(s, from, to);
@@ -66,7 +66,7 @@ fn quicksort<S: Slots>(s: &mut S, mut from: usize, to: usize, mut depth: u32) {
         let (mut left, mut right) = (from + 1, to - 2);
         s.set_pivot(mid);
         loop {
-            // ends at `from` at the latest, which is not above the pivot
+            // Terminates at `from` at the latest, which is not above the pivot.
             while s.compare_pivot(right).is_lt() {
                 right -= 1;
             }
@@ -90,7 +90,7 @@ fn binary_sort<S: Slots>(s: &mut S, from: usize, to: usize) {
         s.set_pivot(i);
         let (mut low, mut high) = (from, i);
         while low < high {
-            // Lucene's bounds include the upper one: its middle is that of `low..high - 1`.
+            // Lucene's upper bound is inclusive, so its middle is that of `low..high - 1`.
             let mid = usize::midpoint(low, high - 1);
             if s.compare_pivot(mid).is_lt() {
                 high = mid;
@@ -187,7 +187,7 @@ mod tests {
         weights.ids.iter().fold(0xcbf2_9ce4_8422_2325, fold)
     }
 
-    /// Thirds of whole numbers below `distinct`, from a xorshift generator (13, 7, 17).
+    /// Integers below `distinct` divided by three, from a xorshift generator (13, 7, 17).
     fn values(count: usize, distinct: u64) -> Vec<f32> {
         let mut x: u64 = 88_172_645_463_325_252;
         let mut next = || {
@@ -201,7 +201,7 @@ mod tests {
         (0..count).map(|_| next()).collect()
     }
 
-    /// The digests come from Lucene's own class (lucene-core 8.2.0), run on the same values.
+    /// The digests come from Lucene's own class (lucene-core 8.2.0) on the same values.
     #[test]
     fn orders_equal_values_as_lucene_does() {
         for (count, distinct, digest) in [
@@ -272,8 +272,8 @@ mod tests {
         }
     }
 
-    /// The worst case for the pivot's choice ends in heapsort. The values themselves follow from
-    /// every comparison made, so the digest of Lucene's run pins the order of comparisons as well.
+    /// Worst-case pivots end in heapsort. The adversary's values depend on every comparison made, so
+    /// matching Lucene's digest also pins the order of comparisons.
     #[test]
     fn falls_back_to_heapsort_as_lucene_does() {
         let count = 4096;

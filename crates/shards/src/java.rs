@@ -1,5 +1,5 @@
-//! Orders of collections that the server's decisions depend on: Java's `HashMap` and `HashSet`, and the
-//! maps of hppc as they are with `-Dhppc.bitmixer=DETERMINISTIC`.
+//! Iteration orders of Java collections that the server's decisions depend on: `HashMap` and `HashSet`,
+//! and hppc maps with `-Dhppc.bitmixer=DETERMINISTIC`.
 
 mod hppc;
 mod string;
@@ -13,18 +13,18 @@ use std::collections::HashMap;
 
 use tree::{NONE, Tree};
 
-/// A bin that grows beyond this becomes a tree (`TREEIFY_THRESHOLD`), or its table doubles.
+/// A bin that grows beyond this becomes a tree, or the table doubles (`TREEIFY_THRESHOLD`).
 const TREEIFY: u32 = 8;
-/// A tree that a split leaves with at most this many becomes a list (`UNTREEIFY_THRESHOLD`).
+/// A tree that has at most this many items after a split becomes a list (`UNTREEIFY_THRESHOLD`).
 const UNTREEIFY: u32 = 6;
-/// Below this many bins the table doubles instead (`MIN_TREEIFY_CAPACITY`).
+/// With fewer bins than this the table doubles instead (`MIN_TREEIFY_CAPACITY`).
 const MIN_TREEIFY_CAPACITY: usize = 64;
 
-/// The order in which a `HashMap` or `HashSet` of strings is walked.
+/// Iteration order of a `HashMap` or `HashSet` of strings.
 ///
-/// Keys are put in one after the other; the table begins with 16 bins and doubles when it is three
-/// quarters full. A doubling keeps the order within a bin, and so does all but one thing: a bin of more
-/// than eight becomes a tree (or, in a small table, makes it double), whose root is walked first.
+/// The table starts with 16 bins and doubles when it is three quarters full. Doubling preserves the order
+/// within a bin, and so does everything else with one exception: a bin of more than eight keys becomes a
+/// tree (or, in a small table, makes it double), whose root is visited first.
 #[derive(Debug, Clone)]
 pub struct HashOrder<'k> {
     keys: Vec<(&'k str, i32)>,
@@ -49,8 +49,8 @@ impl Default for HashOrder<'_> {
 }
 
 impl<'k> HashOrder<'k> {
-    /// The items in the order in which a new `HashMap` with these keys is walked, into which they were
-    /// put one after the other. Keys must differ.
+    /// Returns the items in the iteration order of a new `HashMap` into which their keys were inserted
+    /// one after the other. Keys must be distinct.
     pub fn of<T: Copy>(items: &[T], key: impl Fn(T) -> &'k str) -> Vec<T> {
         let mut order = Self::default();
         for &item in items {
@@ -59,14 +59,14 @@ impl<'k> HashOrder<'k> {
         order.iter().map(|at| items[at]).collect()
     }
 
-    /// Puts in a key that is not yet there.
+    /// Inserts a key that is not yet in the map.
     ///
     /// # Panics
     /// With more than 2^32 keys.
     pub fn insert(&mut self, key: &'k str) {
         let item = u32::try_from(self.keys.len()).expect("fewer than 2^32 keys");
         let hash = string_hash(key);
-        // HashMap.hash: the upper half takes part even in small tables.
+        // HashMap.hash: mixes the upper half in, so that it matters even in small tables.
         self.keys.push((
             key,
             hash ^ hash.cast_unsigned().wrapping_shr(16).cast_signed(),
@@ -91,7 +91,7 @@ impl<'k> HashOrder<'k> {
         }
     }
 
-    /// The keys, by the order in which they were put in, in the order in which the map is walked.
+    /// Insertion numbers of the keys, in the map's iteration order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.heads.iter().flat_map(|&head| self.chain(head))
     }
@@ -122,7 +122,7 @@ impl<'k> HashOrder<'k> {
         self.trees.insert(bin, tree);
     }
 
-    /// Twice the bins: each is split in two, both in the order they had.
+    /// Doubles the number of bins: each is split in two, preserving the order within each.
     fn double(&mut self) {
         let before = self.heads.len();
         let heads = std::mem::replace(&mut self.heads, vec![NONE; before * 2]);

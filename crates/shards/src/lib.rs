@@ -1,9 +1,11 @@
-//! The master's shard scheduler: what Elasticsearch 7.4 decides, decision for decision, and what it costs.
+//! Model of the master's shard allocation: reproduces the decisions of Elasticsearch 7.4 and estimates
+//! their cost.
 //!
-//! [`model::Cluster`] is what the master knows. [`service`] does to it what the master does: reroute,
-//! start, fail, nodes that come and go. A round spreads the routing table over the nodes
-//! ([`nodes::RoutingNodes`]), lets the gateway's rule ([`gateway`]) and then the balancer
-//! ([`balancer`]) work on it, each asking the [`deciders`], and writes the table back.
+//! [`model::Cluster`] is the master's view of the cluster. [`service`] implements the master's operations
+//! on it: reroute, started and failed copies, nodes that join and leave. An allocation round distributes
+//! the routing table over the nodes ([`nodes::RoutingNodes`]), runs the gateway allocator ([`gateway`])
+//! and then the balancer ([`balancer`]), both of which consult the [`deciders`], and writes the table
+//! back.
 
 mod allocation;
 pub mod balancer;

@@ -1,7 +1,7 @@
-//! The cluster as the master sees it: nodes, indices, routing table, disk, settings.
+//! The master's view of the cluster: nodes, indices, routing table, disks, settings.
 //!
-//! Nodes, indices and allocations are numbers; their names stand beside them once. Numbers stay valid
-//! for the life of a [`Cluster`]: a node that left and an index that was deleted keep theirs.
+//! Nodes, indices and allocations are referred to by number; their names are stored once. Numbers stay
+//! valid for the life of a [`Cluster`], including those of nodes that left and indices that were deleted.
 
 mod ids;
 mod info;
@@ -19,14 +19,14 @@ pub use table::{IndexTable, RoutingTable, TableOrder};
 use crate::copy::AllocationIndex;
 use crate::java::HppcOrder;
 
-/// A version of the server as it numbers itself: 7.4.0 is 7,040,099.
+/// Server version in the server's own numbering: 7.4.0 is 7,040,099.
 ///
-/// Only the order counts (class `Version`).
+/// Only the order matters (class `Version`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Version(pub u32);
 
 impl Version {
-    /// A release: major, minor, revision.
+    /// Creates a release version.
     pub const fn release(major: u32, minor: u32, revision: u32) -> Self {
         Self(major * 1_000_000 + minor * 10_000 + revision * 100 + 99)
     }
@@ -48,28 +48,28 @@ impl std::fmt::Display for Version {
 /// A node of the cluster (`DiscoveryNode`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// The node's id; the key of the server's hash maps, so it decides orders.
+    /// Node id; a key of the server's hash maps, so it affects their order.
     pub id: String,
-    /// The node's name, for people and for the filter `_name`.
+    /// Node name, for display and for the filter `_name`.
     pub name: String,
-    /// `getHostName()`: for the filter `_host` and `same_shard.host`.
+    /// `getHostName()`, for the filter `_host` and `same_shard.host`.
     pub host: String,
-    /// `getHostAddress()`: for the filters `_host_ip` and `_ip`, and `same_shard.host`.
+    /// `getHostAddress()`, for the filters `_host_ip` and `_ip`, and `same_shard.host`.
     pub host_address: String,
-    /// The address of the transport, without port: for `_publish_ip` and `_ip`.
+    /// Transport address without port, for the filters `_publish_ip` and `_ip`.
     pub publish_address: String,
-    /// Attributes, in any order.
+    /// Node attributes, in any order.
     pub attributes: Vec<(String, String)>,
-    /// Whether it holds shards.
+    /// Whether the node holds shards.
     pub data: bool,
-    /// Its version.
+    /// The version it runs.
     pub version: Version,
-    /// Whether it is in the cluster now. A node that left keeps its number.
+    /// Whether it is currently in the cluster. A node that left keeps its number.
     pub present: bool,
 }
 
 impl Node {
-    /// The value of an attribute.
+    /// Value of an attribute.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes
             .iter()
@@ -77,46 +77,46 @@ impl Node {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Whether shards may be there at all: it is in the cluster and has the data role.
+    /// Whether the node can hold shards: it is in the cluster and has the data role.
     pub fn is_live_data(&self) -> bool {
         self.present && self.data
     }
 }
 
-/// Whether an index is open (`IndexMetaData.State`).
+/// State of an index (`IndexMetaData.State`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexState {
     /// Open.
     Open,
-    /// Closed. From 7.2 on it is in the routing table all the same.
+    /// Closed. From 7.2 on, a closed index is still in the routing table.
     Closed,
-    /// Deleted: the number stays, nothing else counts.
+    /// Deleted: the number remains, all other fields are meaningless.
     Deleted,
 }
 
-/// An index as the allocation knows it (`IndexMetaData`).
+/// An index as seen by the allocator (`IndexMetaData`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Index {
-    /// Its name; the key of the server's hash maps, so it decides orders.
+    /// Index name; a key of the server's hash maps, so it affects their order.
     pub name: String,
-    /// Its uuid.
+    /// Index UUID.
     pub uuid: String,
     /// Number of shards (primaries).
     pub shards: u32,
-    /// Number of replicas of each.
+    /// Number of replicas of each shard.
     pub replicas: u32,
     /// Open, closed or deleted.
     pub state: IndexState,
-    /// Settings that deciders and the allocation ask for.
+    /// Settings used by the deciders and the allocator.
     pub settings: IndexSettings,
-    /// Allocation ids of the copies in sync, per shard (`getInSyncAllocationIds`).
+    /// Allocation ids of the in-sync copies, per shard (`getInSyncAllocationIds`).
     pub in_sync: Vec<Vec<AllocationIndex>>,
-    /// The index this one is shrunk, split or cloned from (`getResizeSourceIndex`).
+    /// The index from which this one was shrunk, split or cloned (`getResizeSourceIndex`).
     pub resize_source: Option<IndexIndex>,
 }
 
 impl Index {
-    /// All copies the metadata asks for: shards times (replicas + 1).
+    /// Number of copies the metadata asks for: shards times (replicas + 1).
     pub(crate) fn total_copies(&self) -> u64 {
         if self.state == IndexState::Deleted {
             0
@@ -131,42 +131,42 @@ impl Index {
 pub struct SnapshotShard {
     /// The shard.
     pub shard: ShardId,
-    /// The node whose primary is read.
+    /// The node whose primary is being read.
     pub node: NodeIndex,
 }
 
 /// A shard of a running restore (`RestoreInProgress`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RestoreShard {
-    /// The restore, as in `RecoverySource::Snapshot`.
+    /// The restore's number, as in `RecoverySource::Snapshot`.
     pub restore: u32,
     /// The shard.
     pub shard: ShardId,
-    /// Whether it is over, well or badly.
+    /// Whether the restore has ended, successfully or not.
     pub completed: bool,
 }
 
-/// What the master knows when it allocates (`ClusterState` with `ClusterInfo`).
+/// The master's input for allocation (`ClusterState` with `ClusterInfo`).
 #[derive(Debug, Clone)]
 pub struct Cluster {
-    /// All nodes ever seen; `NodeIndex` is the place here.
+    /// All nodes ever seen, indexed by `NodeIndex`.
     pub nodes: Vec<Node>,
-    /// The live data nodes in the order of `DiscoveryNodes.getDataNodes().values()`. Matters where two
-    /// ids fall into one bin of a hash map, and to replicas that wait for the gateway.
+    /// The live data nodes in the order of `DiscoveryNodes.getDataNodes().values()`. This matters if two
+    /// ids share a hash map bin, and for replicas that wait for the gateway.
     pub data_nodes: Vec<NodeIndex>,
-    /// All indices ever seen; `IndexIndex` is the place here.
+    /// All indices ever seen, indexed by `IndexIndex`.
     pub indices: Vec<Index>,
-    /// Where every copy is.
+    /// Location of every copy.
     pub routing: RoutingTable,
-    /// Settings of the cluster.
+    /// Cluster settings.
     pub settings: Settings,
-    /// Disk usages, sizes and paths; `None` where the server has no information at all.
+    /// Disk usage, sizes and paths; `None` if the server has no information at all.
     pub info: Option<ClusterInfo>,
-    /// Shards that running snapshots read.
+    /// Shards being read by running snapshots.
     pub snapshots: Vec<SnapshotShard>,
     /// Shards of running restores.
     pub restores: Vec<RestoreShard>,
-    /// The next allocation id to hand out; above every id in use.
+    /// The next allocation id to hand out; greater than any id in use.
     pub next_allocation: u64,
 }
 
@@ -187,18 +187,18 @@ impl Default for Cluster {
 }
 
 impl Cluster {
-    /// The node of that number.
+    /// The node with this number.
     ///
     /// # Panics
-    /// If the number is not of this cluster.
+    /// If the cluster has no such node
     pub fn node(&self, node: NodeIndex) -> &Node {
         &self.nodes[node.at()]
     }
 
-    /// The index of that number.
+    /// The index with this number.
     ///
     /// # Panics
-    /// If the number is not of this cluster.
+    /// If the cluster has no such index
     #[expect(
         clippy::should_implement_trait,
         reason = "an index of the cluster, not of a sequence"
@@ -207,12 +207,12 @@ impl Cluster {
         &self.indices[index.at()]
     }
 
-    /// The node with that id, present or not.
+    /// Finds a node by id, present or not.
     pub fn node_by_id(&self, id: &str) -> Option<NodeIndex> {
         place(self.nodes.iter().position(|node| node.id == id)).map(NodeIndex)
     }
 
-    /// The index with that name that is not deleted.
+    /// Finds an index by name, ignoring deleted ones.
     pub fn index_by_name(&self, name: &str) -> Option<IndexIndex> {
         place(
             self.indices
@@ -222,15 +222,15 @@ impl Cluster {
         .map(IndexIndex)
     }
 
-    /// `MetaData.getTotalNumberOfShards`: copies of all indices, closed ones included.
+    /// Number of copies of all indices, including closed ones (`MetaData.getTotalNumberOfShards`).
     pub(crate) fn total_copies(&self) -> u64 {
         self.indices.iter().map(Index::total_copies).sum()
     }
 
-    /// Brings [`Cluster::data_nodes`] in line with [`Cluster::nodes`], after nodes came or went.
+    /// Updates [`Cluster::data_nodes`] from [`Cluster::nodes`] after nodes joined or left.
     ///
-    /// With [`TableOrder::Kept`] those that stay keep their order. Else the order is that of a
-    /// `DiscoveryNodes` into which the nodes that are present were put in their order here.
+    /// With [`TableOrder::Kept`], nodes that stay keep their order. Otherwise the order is that of a
+    /// `DiscoveryNodes` map into which the present nodes were inserted in their order here.
     pub fn settle_nodes(&mut self) {
         let present = |node: NodeIndex| self.nodes[node.at()].present;
         let all = (0..).map(NodeIndex).take(self.nodes.len());

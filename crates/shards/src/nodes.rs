@@ -1,8 +1,8 @@
-//! Copies by node, and what is unassigned (`RoutingNodes`, `RoutingNode`).
+//! Copies by node, and unassigned copies (`RoutingNodes`, `RoutingNode`).
 //!
-//! Every copy has a [`CopyIndex`] for the life of a [`RoutingNodes`]: transitions change the copy in
-//! place, so whatever list holds the handle keeps its order, as the server's lists do when it replaces
-//! an element. A copy that is removed from a node and put on one again stands at the end.
+//! Every copy has a [`CopyIndex`] for the life of a [`RoutingNodes`]. Transitions change the copy in
+//! place, so lists of handles keep their order, as the server's lists do when an element is replaced. A
+//! copy that is removed from a node and assigned to one again is appended at the end.
 
 mod assign;
 mod changes;
@@ -25,28 +25,28 @@ use crate::copy::{AllocationIds, AllocationIndex, ShardCopy};
 use crate::model::{NodeIndex, ShardId, Version};
 use list::{Handles, NodeList};
 
-/// Recoveries into and out of a node.
+/// Number of recoveries into and out of a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Recoveries {
     incoming: i32,
     outgoing: i32,
 }
 
-/// Copies by node, and what is unassigned.
+/// Copies by node, and unassigned copies.
 #[derive(Debug, Clone)]
 pub struct RoutingNodes {
     copies: Vec<ShardCopy>,
-    /// Per copy its slot in its node's list.
+    /// Per copy, its slot in its node's list.
     spots: Vec<u32>,
-    /// Per node its list; `None` for nodes that are not routed.
+    /// Per node, its list; `None` for nodes that are not routed.
     lists: Vec<Option<NodeList>>,
     /// The routed nodes in the order of the server's hash map.
     order: Vec<NodeIndex>,
-    /// Per node its version; `None` if it is no longer in the cluster.
+    /// Per node, its version; `None` if it is no longer in the cluster.
     versions: Vec<Option<Version>>,
-    /// Per index the place of its shard 0 in `assigned`, and how many it has there.
+    /// Per index, the position of its shard 0 in `assigned` and its number of shards there.
     shards: Vec<(u32, u32)>,
-    /// Per shard its assigned copies.
+    /// Per shard, its assigned copies.
     assigned: Vec<Handles>,
     recoveries: Vec<Recoveries>,
     unassigned: Unassigned,
@@ -55,9 +55,9 @@ pub struct RoutingNodes {
     relocating: u32,
     ids: AllocationIds,
     changes: Changes,
-    /// Whether the lists are in the table's order, but for what the round under way has put at their ends.
+    /// Whether the node lists are in table order, except for copies that the current round has appended.
     is_ordered: bool,
-    /// Copies that are no more, whose handles stay.
+    /// Number of copies that no longer exist but whose handles remain.
     dropped: usize,
 }
 
@@ -89,34 +89,34 @@ impl RoutingNodes {
     }
 
     fn assigned_add(&mut self, handle: CopyIndex) {
-        if let Some(dense) = self.dense(self.copies[handle.at()].shard) {
-            self.assigned[dense].push(handle);
+        if let Some(shard_position) = self.shard_position(self.copies[handle.at()].shard) {
+            self.assigned[shard_position].push(handle);
         }
     }
 
     fn assigned_remove(&mut self, handle: CopyIndex) {
-        if let Some(dense) = self.dense(self.copies[handle.at()].shard) {
-            self.assigned[dense].remove(handle);
+        if let Some(shard_position) = self.shard_position(self.copies[handle.at()].shard) {
+            self.assigned[shard_position].remove(handle);
         }
     }
 
-    /// The shard's place in `assigned`.
-    fn dense(&self, shard: ShardId) -> Option<usize> {
+    /// Position of the shard in `assigned`.
+    fn shard_position(&self, shard: ShardId) -> Option<usize> {
         let (first, places) = *self.shards.get(shard.index.at())?;
         (shard.shard < places).then_some(first as usize + shard.shard as usize)
     }
 
-    /// The copy behind a handle, as it is now.
+    /// Current state of the copy with this handle.
     pub fn copy(&self, copy: CopyIndex) -> &ShardCopy {
         &self.copies[copy.at()]
     }
 
-    /// One more than the highest [`CopyIndex::at`] so far.
+    /// Upper bound (exclusive) of all [`CopyIndex::at`] so far.
     pub(crate) fn copy_limit(&self) -> usize {
         self.copies.len()
     }
 
-    /// The routed nodes in the order of the server's hash map. Dead nodes are among them until
+    /// The routed nodes in the order of the server's hash map. Includes dead nodes until
     /// [`RoutingNodes::remove_node`].
     pub fn order(&self) -> &[NodeIndex] {
         &self.order
@@ -132,7 +132,7 @@ impl RoutingNodes {
         self.versions.get(node.at()).copied().flatten()
     }
 
-    /// The copies on a node in the order they came (`RoutingNode` as an iterator).
+    /// Handles of the copies on a node, in the order of their arrival (`RoutingNode` as an iterator).
     pub(crate) fn handles_on(&self, node: NodeIndex) -> impl Iterator<Item = CopyIndex> + '_ {
         self.lists
             .get(node.at())
@@ -141,13 +141,13 @@ impl RoutingNodes {
             .flat_map(NodeList::iter)
     }
 
-    /// The copies on a node in the order they came, with their handles.
+    /// The copies on a node with their handles, in the order of their arrival.
     pub fn copies_on(&self, node: NodeIndex) -> impl Iterator<Item = (CopyIndex, &ShardCopy)> + '_ {
         self.handles_on(node)
             .map(|handle| (handle, &self.copies[handle.at()]))
     }
 
-    /// How many copies are on a node, recovering ones included (`RoutingNode.size`).
+    /// Number of copies on the node, including recovering ones (`RoutingNode.size`).
     pub(crate) fn count_on(&self, node: NodeIndex) -> usize {
         self.lists
             .get(node.at())
@@ -163,21 +163,21 @@ impl RoutingNodes {
             .find(|handle| self.copies[handle.at()].node == Some(node))
     }
 
-    /// The copies of a shard that are on nodes, relocation targets included, in the server's order.
+    /// Assigned copies of a shard, including relocation targets, in the server's order.
     pub fn assigned(&self, shard: ShardId) -> &[CopyIndex] {
-        self.dense(shard)
-            .and_then(|dense| self.assigned.get(dense))
+        self.shard_position(shard)
+            .and_then(|shard_position| self.assigned.get(shard_position))
             .map_or(&[], Handles::as_slice)
     }
 
-    /// As [`RoutingNodes::assigned`], the copies themselves.
+    /// Like [`RoutingNodes::assigned`], but returns the copies themselves.
     pub(crate) fn assigned_copies(&self, shard: ShardId) -> impl Iterator<Item = &ShardCopy> + '_ {
         self.assigned(shard)
             .iter()
             .map(|handle| &self.copies[handle.at()])
     }
 
-    /// The assigned copy with that allocation id (`getByAllocationId`).
+    /// The assigned copy with this allocation id (`getByAllocationId`).
     pub(crate) fn by_allocation(
         &self,
         shard: ShardId,
@@ -197,8 +197,8 @@ impl RoutingNodes {
         })
     }
 
-    /// The active replica that would be promoted: on the node of the highest version, the first of
-    /// those (`activeReplicaWithHighestVersion`).
+    /// The active replica that would be promoted: the first one on a node of the highest version
+    /// (`activeReplicaWithHighestVersion`).
     pub(crate) fn active_replica_with_highest_version(&self, shard: ShardId) -> Option<CopyIndex> {
         let mut best: Option<(Option<Version>, CopyIndex)> = None;
         for &handle in self.assigned(shard) {
@@ -215,7 +215,7 @@ impl RoutingNodes {
         best.map(|(_, handle)| handle)
     }
 
-    /// Whether there are at least `replicas` + 1 assigned copies and all of them are active
+    /// Whether the shard has at least `replicas` + 1 assigned copies and all of them are active
     /// (`allReplicasActive`).
     pub(crate) fn all_replicas_active(&self, shard: ShardId, replicas: u32) -> bool {
         let copies = self.assigned(shard);
@@ -226,52 +226,53 @@ impl RoutingNodes {
                 .all(|handle| self.copies[handle.at()].is_active())
     }
 
-    /// Recoveries that end on this node (`getIncomingRecoveries`).
+    /// Number of recoveries with this node as the target (`getIncomingRecoveries`).
     pub(crate) fn incoming_recoveries(&self, node: NodeIndex) -> i32 {
         self.recoveries.get(node.at()).map_or(0, |r| r.incoming)
     }
 
-    /// Recoveries that this node's primaries feed (`getOutgoingRecoveries`).
+    /// Number of recoveries with a primary on this node as the source (`getOutgoingRecoveries`).
     pub(crate) fn outgoing_recoveries(&self, node: NodeIndex) -> i32 {
         self.recoveries.get(node.at()).map_or(0, |r| r.outgoing)
     }
 
-    /// What is unassigned.
+    /// The unassigned copies.
     pub fn unassigned(&self) -> &Unassigned {
         &self.unassigned
     }
 
-    /// Whether a primary is unassigned, ignored ones included (`hasUnassignedPrimaries`).
+    /// Whether any primary is unassigned, including ignored ones (`hasUnassignedPrimaries`).
     pub(crate) fn has_unassigned_primaries(&self) -> bool {
         self.unassigned.primaries() + self.unassigned.ignored_primaries() > 0
     }
 
-    /// Whether a copy is unassigned, ignored ones included (`hasUnassignedShards`).
+    /// Whether any copy is unassigned, including ignored ones (`hasUnassignedShards`).
     pub(crate) fn has_unassigned_copies(&self) -> bool {
         !self.unassigned.list().is_empty() || !self.unassigned.ignored().is_empty()
     }
 
-    /// Whether a primary recovers that no other copy stands for (`hasInactivePrimaries`).
+    /// Whether any primary is recovering, not counting relocations (`hasInactivePrimaries`).
     pub(crate) fn has_inactive_primaries(&self) -> bool {
         self.inactive_primaries > 0
     }
 
-    /// Whether a replica recovers, relocations aside.
+    /// Whether any replica is recovering, not counting relocations.
     pub(crate) fn has_inactive_replicas(&self) -> bool {
         self.inactive_copies > self.inactive_primaries
     }
 
-    /// Whether a copy recovers, relocations aside (`hasInactiveShards`).
+    /// Whether any copy is recovering, not counting relocations (`hasInactiveShards`).
     pub(crate) fn has_inactive_copies(&self) -> bool {
         self.inactive_copies > 0
     }
 
-    /// Copies that are moving (`getRelocatingShardCount`).
+    /// Number of relocating copies (`getRelocatingShardCount`).
     pub(crate) fn relocating_count(&self) -> u32 {
         self.relocating
     }
 
-    /// All copies on nodes, one from each node in turn (`nodeInterleavedShardIterator`), as it stands.
+    /// Snapshot of all copies on nodes, taking one from each node in turn
+    /// (`nodeInterleavedShardIterator`).
     pub(crate) fn interleaved(&self) -> Vec<CopyIndex> {
         let mut queue: std::collections::VecDeque<_> = self
             .order
@@ -288,12 +289,12 @@ impl RoutingNodes {
         all
     }
 
-    /// What has been changed since this was made.
+    /// Changes since this was created or the last round ended.
     pub fn changes(&self) -> &Changes {
         &self.changes
     }
 
-    /// The allocation id that would be handed out next.
+    /// The next allocation id to be handed out.
     pub fn next_allocation(&self) -> u64 {
         self.ids.next()
     }

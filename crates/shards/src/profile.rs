@@ -1,18 +1,18 @@
-//! Versions of the server, as far as they differ in what a reroute costs.
+//! Server versions, as far as they differ in the cost of a reroute.
 //!
-//! Decisions are modelled on 7.4.0 alone. What differs between versions here is the input (closed
-//! indices in the routing table from 7.2 on), the work of a round (copies by state scanned for every
-//! question up to 7.5, kept in sets from 7.6 on) and when a reroute follows started copies (in the
-//! same task up to 7.3, in a task of its own from 7.4 on).
+//! Decisions are modelled for 7.4.0 only. The profiles differ in the input (closed indices are in the
+//! routing table from 7.2 on), in the work of a round (copies by state are found by scanning for every
+//! query up to 7.5, and kept in sets from 7.6 on) and in when a reroute follows started copies (in the
+//! same task up to 7.3, in a separate task from 7.4 on).
 
 use crate::model::Version;
 
-/// Which server.
+/// Server product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Product {
     /// Elasticsearch.
     Elasticsearch,
-    /// OpenSearch, which began as Elasticsearch 7.10.
+    /// OpenSearch, a fork of Elasticsearch 7.10.
     OpenSearch,
 }
 
@@ -25,20 +25,20 @@ impl std::fmt::Display for Product {
     }
 }
 
-/// How a version allocates, as far as the cost depends on it.
+/// Properties of a version's allocator that affect the cost.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// The versions, for people: `7.4 to 7.5`.
+    /// The versions, for display: `7.4 to 7.5`.
     pub versions: &'static str,
-    /// The version whose code was measured; the coefficients are kept under it.
+    /// The measured version, which is the key of the coefficients.
     pub measured: &'static str,
-    /// Closed indices stay in the routing table (`RoutingTable.Builder.addAsFromOpenToClose`).
+    /// Whether closed indices stay in the routing table (`RoutingTable.Builder.addAsFromOpenToClose`).
     pub closed_in_table: bool,
-    /// Copies by state are looked for among all copies of a node, each time
-    /// (`RoutingNode.shardsWithState`): a round takes time with the square of the copies.
+    /// Whether each query for copies in a certain state scans all copies of a node
+    /// (`RoutingNode.shardsWithState`), which makes a round quadratic in the number of copies.
     pub scans: bool,
-    /// The reroute after copies have started is a task of its own (`ShardStateAction`), which waits
-    /// behind more urgent ones; before, it was part of the task that starts them.
+    /// Whether the reroute after copies have started is a task of its own (`ShardStateAction`), which
+    /// waits behind more urgent ones; before, it was part of the task that starts them.
     pub follow_up_reroute: bool,
 }
 
@@ -82,7 +82,7 @@ pub const V7_6: Profile = Profile {
     scans: false,
     follow_up_reroute: true,
 };
-/// Elasticsearch 7.17, and the allocator that later versions call legacy.
+/// Elasticsearch 7.17, and the legacy allocator of later versions.
 pub const V7_17: Profile = Profile {
     versions: "7.17 and later",
     measured: "7.17.28",
@@ -94,16 +94,16 @@ pub const V7_17: Profile = Profile {
 /// All profiles, oldest first.
 pub const PROFILES: [&Profile; 6] = [&V6_8, &V7_0, &V7_2, &V7_4, &V7_6, &V7_17];
 
-/// A server's version with the profile that stands for it.
+/// A server version and the profile used for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// Which server.
+    /// The product.
     pub product: Product,
-    /// Its version.
+    /// The version.
     pub version: Version,
-    /// What it is taken for.
+    /// The profile used for it.
     pub profile: &'static Profile,
-    /// Why the profile may not fit, where it is not the version's own.
+    /// Why the profile may not fit, if it is not that of the version itself.
     pub warning: Option<String>,
 }
 
@@ -113,7 +113,7 @@ impl std::fmt::Display for Server {
     }
 }
 
-/// Elasticsearch 7.4.0, whose decisions are modelled.
+/// Elasticsearch 7.4.0, the version whose decisions are modelled.
 impl Default for Server {
     fn default() -> Self {
         Self {
@@ -125,30 +125,30 @@ impl Default for Server {
     }
 }
 
-/// A version that no profile stands for.
+/// There is no profile for a version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
-    /// Not a version.
+    /// The text is not a version.
     #[error("expected a version like 7.4.0, 7.17 or opensearch-2.19.1, found {0:?}")]
     NotAVersion(String),
-    /// A version that is not modelled.
+    /// The version is not modelled.
     #[error("{product} {version} is not modelled: {modelled} are")]
     NotModelled {
-        /// Which server.
+        /// The product.
         product: Product,
-        /// The version asked for.
+        /// The requested version.
         version: Version,
-        /// What is modelled.
+        /// The modelled versions.
         modelled: &'static str,
     },
 }
 
 impl Server {
-    /// Reads `7.4.0`, `7.17`, `elasticsearch-7.4.0`, `opensearch-2.19.1`; what follows a hyphen after
-    /// the number (`-SNAPSHOT`) is passed over.
+    /// Parses `7.4.0`, `7.17`, `elasticsearch-7.4.0`, `opensearch-2.19.1`; a suffix after the number
+    /// (`-SNAPSHOT`) is ignored.
     ///
     /// # Errors
-    /// If it is no version, or one that is not modelled.
+    /// If the text is not a version, or the version is not modelled
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
         let error = || ProfileError::NotAVersion(text.chars().take(40).collect());
         let lower = text.trim().to_ascii_lowercase();
@@ -160,10 +160,10 @@ impl Server {
         Self::of(product, version(number).ok_or_else(error)?)
     }
 
-    /// The profile for a version of a server.
+    /// Looks up the profile for a version.
     ///
     /// # Errors
-    /// If it is not modelled.
+    /// If the version is not modelled
     pub fn of(product: Product, version: Version) -> Result<Self, ProfileError> {
         let refused = |modelled| {
             Err(ProfileError::NotModelled {
@@ -212,7 +212,7 @@ impl Server {
     }
 }
 
-/// `7.4.0`, `7.4`, `7.4.0-SNAPSHOT`: each part below 100, as the server numbers itself.
+/// Parses `7.4.0`, `7.4`, `7.4.0-SNAPSHOT`: each part is below 100, as in the server's own numbering.
 pub fn version(text: &str) -> Option<Version> {
     let number = text.split('-').next()?;
     let mut parts = number.split('.').map(|part| {
@@ -248,7 +248,7 @@ mod tests {
     fn each_version_has_its_profile() {
         assert_eq!(profile("6.8.23"), ("6.8", false));
         assert_eq!(profile("7.1.1"), ("7.0 to 7.1", false));
-        // Closed indices in the table came with 7.2, the deferred reroute with 7.4, kept sets with 7.6.
+        // 7.2 put closed indices into the table, 7.4 deferred the reroute, 7.6 introduced sets by state.
         assert_eq!(profile("7.2.0"), ("7.2 to 7.3", false));
         assert_eq!(profile("7.4"), ("7.4 to 7.5", false));
         assert_eq!(profile("7.5.2-SNAPSHOT"), ("7.4 to 7.5", false));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_taken_for_something_with_a_warning() {
+    fn unmeasured_versions_map_to_a_profile_with_a_warning() {
         assert_eq!(profile("8.5.3"), ("7.17 and later", true));
         assert_eq!(profile("8.6.0"), ("7.17 and later", true));
         assert_eq!(profile("OpenSearch 2.19.1"), ("7.6 to 7.16", true));
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_refused_by_name() {
+    fn unsupported_versions_are_rejected_by_name() {
         for text in ["5.6.16", "6.7.2", "7.18.0", "10.0.0", "opensearch-4.0.0"] {
             let error = Server::parse(text).unwrap_err();
             assert!(matches!(error, ProfileError::NotModelled { .. }), "{text}");

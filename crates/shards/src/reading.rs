@@ -1,51 +1,51 @@
-//! What a state that was read is taken for: its server, and all that was not told.
+//! Determines the server of a cluster state, and fills in and lists missing information.
 
 use crate::model::Version;
 use crate::profile::{Product, ProfileError, Server};
 use crate::state::State;
 
-/// The server that a cluster runs: the one that was said, the one that its nodes tell, or the one that
-/// the asked node told of itself; 7.4.0, whose decisions are modelled, where nobody told any. Nodes
-/// without a version are taken to run it.
+/// Determines the server that a cluster runs: the one given, else the one its nodes report, else the one
+/// the queried node reported; otherwise 7.4.0, the version whose decisions are modelled. Nodes without a
+/// version are assumed to run it.
 ///
 /// # Errors
-/// If what the nodes tell is not modelled.
-pub fn settle_server(
+/// If the version reported by the nodes is not modelled
+pub fn determine_server(
     state: &mut State,
-    said: Option<&Server>,
-    asked: Option<Server>,
+    given: Option<&Server>,
+    queried: Option<Server>,
 ) -> Result<(Server, Vec<String>), ProfileError> {
     let mut warnings = Vec::new();
-    let server = match (said, state.told_versions()) {
-        (Some(server), told) => {
-            if let Some(told) = told.filter(|&told| told != (server.version, server.version)) {
+    let server = match (given, state.known_versions()) {
+        (Some(server), known) => {
+            if let Some(known) = known.filter(|&known| known != (server.version, server.version)) {
                 warnings.push(format!(
                     "--version is {server}, but {}: times are predicted for {server}, decisions use \
                      the nodes' own versions.",
-                    nodes_run(told)
+                    nodes_run(known)
                 ));
             }
             server.clone()
         }
-        (None, Some(told)) => {
-            // OpenSearch began with 1.0, long after Elasticsearch of these numbers; at `/` it may pass
-            // for Elasticsearch 7.10.2 (compatibility.override_main_response_version).
-            let product = if told.0 < Version::release(4, 0, 0) {
+        (None, Some(known)) => {
+            // OpenSearch started at 1.0, long after Elasticsearch had passed these versions. At `/` it
+            // may report itself as Elasticsearch 7.10.2 (compatibility.override_main_response_version).
+            let product = if known.0 < Version::release(4, 0, 0) {
                 Product::OpenSearch
             } else {
-                asked.map_or(Product::Elasticsearch, |server| server.product)
+                queried.map_or(Product::Elasticsearch, |server| server.product)
             };
-            if told.0 != told.1 {
+            if known.0 != known.1 {
                 warnings.push(format!(
                     "{}: the cluster is modelled as {}, the lowest of them, whatever its master runs \
                      (override with --version).",
-                    units::list::capitalised(&nodes_run(told)),
-                    told.0
+                    units::list::capitalised(&nodes_run(known)),
+                    known.0
                 ));
             }
-            Server::of(product, told.0)?
+            Server::of(product, known.0)?
         }
-        (None, None) => asked.unwrap_or_else(|| {
+        (None, None) => queried.unwrap_or_else(|| {
             warnings.push(
                 "The server's version is unknown; assuming 7.4.0 (pass --version, or the answer of _nodes \
                  with --nodes)."
@@ -66,7 +66,7 @@ fn nodes_run((low, high): (Version, Version)) -> String {
     }
 }
 
-/// Said of servers that are none of 7.4, whose allocation is the one that is modelled.
+/// Note for servers other than 7.4, the only version whose decisions are modelled.
 pub fn decisions_note(server: &Server) -> Option<String> {
     let modelled = Version::release(7, 4, 0)..Version::release(7, 5, 0);
     let is_modelled =
@@ -76,7 +76,7 @@ pub fn decisions_note(server: &Server) -> Option<String> {
     })
 }
 
-/// What was not told, and what it is taken for. Data paths that follow from others are filled in.
+/// Lists missing information and what is assumed instead. Fills in data paths that can be derived.
 pub fn assumptions(state: &mut State) -> Vec<String> {
     let mut warnings = Vec::new();
     let without_path = state.complete_paths();
@@ -134,11 +134,11 @@ mod tests {
     }
 
     #[test]
-    fn the_server_is_what_was_said_or_told() {
+    fn the_server_is_given_or_reported() {
         let settled = |mut state: State, said: Option<&str>, asked: Option<&str>| {
             let said = said.map(|text| Server::parse(text).unwrap());
             let asked = asked.map(|text| Server::parse(text).unwrap());
-            let (server, warnings) = settle_server(&mut state, said.as_ref(), asked).unwrap();
+            let (server, warnings) = determine_server(&mut state, said.as_ref(), asked).unwrap();
             (server.to_string(), warnings.join(" "))
         };
         let silent = || read([None; 3]);
@@ -154,7 +154,7 @@ mod tests {
         let (server, said) = settled(mixed, None, None);
         assert_eq!(server, "Elasticsearch 7.4.2");
         assert!(said.starts_with("The nodes run 7.4.2 to 7.17.28"), "{said}");
-        // Its nodes tell what `/` hides.
+        // The nodes' version takes precedence over the one at `/`.
         let (server, _) = settled(read([Some("2.19.1"); 3]), None, Some("7.10.2"));
         assert_eq!(server, "OpenSearch 2.19.1");
     }
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_server_that_is_not_modelled_is_refused() {
         let mut state = read([Some("5.6.16"); 3]);
-        let error = settle_server(&mut state, None, None).unwrap_err();
+        let error = determine_server(&mut state, None, None).unwrap_err();
         assert!(error.to_string().contains("5.6.16"), "{error}");
     }
 
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_is_not_assumed() {
+    fn known_values_are_not_assumed() {
         let mut bare = read([None; 3]);
         let said = assumptions(&mut bare).join(" ");
         for part in ["roles of 3 nodes", "Disk usage is unknown", "Shard sizes"] {

@@ -1,4 +1,4 @@
-//! Rounds of allocation (`AllocationService`): what is done to the cluster as a whole.
+//! Allocation rounds and operations on the whole cluster (`AllocationService`).
 
 mod commands;
 mod indices;
@@ -18,18 +18,18 @@ use crate::gateway::Fetch;
 use crate::model::ShardId;
 use crate::nodes::Change;
 
-/// What a round is given besides the cluster.
+/// Inputs of a round other than the cluster.
 pub struct Round<'a> {
-    /// What nodes hold of copies that once were on them.
+    /// Source of the nodes' store information.
     pub fetch: &'a dyn Fetch,
-    /// Now, on the clock that delays are measured with, nanoseconds; never runs backwards.
+    /// Current time in nanoseconds, on the clock that measures allocation delays; never runs backwards.
     pub now_nanos: i64,
-    /// Makes the engine that answers for a node's copies.
+    /// Creates the engine for queries about the nodes' copies.
     pub engine: fn() -> Engine,
 }
 
 impl<'a> Round<'a> {
-    /// A round with the engine that is the default.
+    /// Creates a round with the default engine.
     pub fn new(fetch: &'a dyn Fetch, now_nanos: i64) -> Self {
         Self {
             fetch,
@@ -39,16 +39,16 @@ impl<'a> Round<'a> {
     }
 }
 
-/// What a round did.
+/// Result of a round.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Every change, in order. Empty: the cluster is as it was.
+    /// All changes, in order. If empty, the cluster is unchanged.
     pub changes: Vec<Change>,
-    /// Whether data of some copy is still being asked for.
+    /// Whether store information is still being fetched for some copy.
     pub pending_fetch: bool,
 }
 
-/// A copy on a node, as the server tells copies apart.
+/// Identifies a copy on a node, as the server does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CopyId {
     /// The shard.
@@ -60,9 +60,9 @@ pub struct CopyId {
 /// A copy that failed (`FailedShard`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailedCopy {
-    /// Which.
+    /// The copy.
     pub copy: CopyId,
-    /// Whether it leaves the in-sync set, too.
+    /// Whether it is also removed from the in-sync set.
     pub mark_stale: bool,
 }
 

@@ -16,8 +16,8 @@ fn unassigned(index: &str, shard: u32, primary: bool, source: &str, reason: &str
             "allocation_status": "no_attempt"}})
 }
 
-/// Three nodes. `logs` has three primaries with a replica each, two copies on every node; the replica of
-/// shard 2 is missing. `new` has just been created, and its primary is on no node.
+/// Three nodes. `logs` has three primaries with a replica each, two copies per node; the replica of shard
+/// 2 is missing. `new` has just been created, and its primary is unassigned.
 pub fn state() -> Value {
     let node = |name: &str| {
         json!({"name": format!("node-{name}"), "attributes": {},
@@ -46,7 +46,7 @@ pub fn state() -> Value {
     })
 }
 
-/// A state that was read, as of a cluster of 7.4.0.
+/// Reads a state, assuming version 7.4.0.
 pub fn read(state: &Value) -> State {
     State::read(bytes(&state.to_string()), Version::release(7, 4, 0)).expect("a state")
 }
@@ -55,8 +55,8 @@ fn bytes(text: &str) -> Source<'_> {
     Source::Bytes(text.as_bytes())
 }
 
-/// [`state`] on disks of 100 GB, of which node b has used the given share in percent; every copy of
-/// `logs` has 10 GB.
+/// [`state`] with 100 GB disks; the given percentage of node b's disk is used, and every copy of `logs`
+/// has 10 GB.
 pub fn full(used_on_b_percent: i64) -> State {
     let node = |used: i64| {
         json!({"roles": ["data", "master"], "version": "7.4.0", "fs": {"data": [{"path": "/d",

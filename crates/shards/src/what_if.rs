@@ -1,8 +1,8 @@
-//! What would become of a cluster after a change: rounds until nothing moves any more.
+//! Simulates a cluster after a change, round by round until nothing moves any more.
 //!
-//! A round is a reroute; then all copies that recover have started, and disks are read anew. How long
-//! recoveries take is not known here: the number of rounds says how often the cluster has to wait for
-//! them, not how long.
+//! A round is a reroute, after which all recovering copies start and disk usage is read again. The
+//! duration of recoveries is not modelled: the number of rounds says how often the cluster has to wait
+//! for them, not how long.
 
 use std::collections::HashMap;
 
@@ -16,50 +16,50 @@ use crate::model::{
 use crate::nodes::{Change, RoutingError};
 use crate::service::{self, CopyId, Live, Outcome, Round};
 
-/// A node that is added.
+/// A node to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewNode {
-    /// Its name, and its id.
+    /// The node's name, also used as its id.
     pub name: String,
-    /// Its attributes.
+    /// Node attributes.
     pub attributes: Vec<(String, String)>,
-    /// Size of its disk, bytes; as large as the median of the others if it is not told.
+    /// Size of its disk in bytes; by default the median of the other nodes.
     pub disk_bytes: Option<i64>,
 }
 
-/// A change that cannot be made.
+/// A change cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// No such node.
+    /// There is no such node.
     #[error("no node is called {asked:?}; nodes are {known}")]
     NoSuchNode {
-        /// The name or id asked for.
+        /// The requested name or id.
         asked: String,
-        /// Names that there are, the first of them.
+        /// The first few existing names.
         known: String,
     },
-    /// More than one node of that name.
+    /// Several nodes have this name.
     #[error("{0:?} is the name of more than one node: give its id")]
     Ambiguous(String),
-    /// A node of that name is there already.
+    /// A node with this name already exists.
     #[error("a node called {0:?} is there already")]
     NodeExists(String),
-    /// No open index of that name.
+    /// There is no open index with this name.
     #[error("no open index matches {0:?}")]
     NoSuchIndex(String),
-    /// The routing table contradicts itself.
+    /// The routing table is inconsistent.
     #[error(transparent)]
     Routing(#[from] RoutingError),
 }
 
-/// Adds an empty data node. It takes copies from the next reroute on.
+/// Adds an empty data node, which takes copies from the next reroute on.
 ///
 /// # Errors
-/// If a node of that name or id is there.
+/// If a node with this name or id exists
 ///
 /// # Panics
-/// With more than 2^32 nodes.
+/// With more than 2^32 nodes
 pub fn add_node(cluster: &mut Cluster, new: &NewNode, version: Version) -> Result<(), ChangeError> {
     let taken = |node: &Node| node.present && (node.name == new.name || node.id == new.name);
     if cluster.nodes.iter().any(taken) {
@@ -103,10 +103,10 @@ pub fn add_node(cluster: &mut Cluster, new: &NewNode, version: Version) -> Resul
     Ok(())
 }
 
-/// The node of that name or id.
+/// Finds a node by name or id.
 ///
 /// # Errors
-/// If there is none, or several have the name.
+/// If there is none, or several have the name
 pub(crate) fn find_node(cluster: &Cluster, asked: &str) -> Result<NodeIndex, ChangeError> {
     let present = || {
         (0..)
@@ -131,11 +131,11 @@ pub(crate) fn find_node(cluster: &Cluster, asked: &str) -> Result<NodeIndex, Cha
     }
 }
 
-/// Takes a node away, as if it had died: its copies are gone. A node that is to be emptied first is
-/// excluded by the setting `cluster.routing.allocation.exclude._name` instead.
+/// Removes a node as if it had failed: its copies are lost. To drain a node first, exclude it with the
+/// setting `cluster.routing.allocation.exclude._name` instead.
 ///
 /// # Errors
-/// If there is no such node.
+/// If there is no such node
 pub fn remove_node(cluster: &mut Cluster, asked: &str) -> Result<NodeIndex, ChangeError> {
     let number = find_node(cluster, asked)?;
     cluster.nodes[number.at()].present = false;
@@ -147,10 +147,10 @@ pub fn remove_node(cluster: &mut Cluster, asked: &str) -> Result<NodeIndex, Chan
     Ok(number)
 }
 
-/// Closes all open indices whose names match a pattern with `*`; how many.
+/// Closes all open indices whose names match a pattern with `*`. Returns their number.
 ///
 /// # Errors
-/// If none does.
+/// If none matches
 pub fn close(cluster: &mut Cluster, pattern: &str, now_nanos: i64) -> Result<usize, ChangeError> {
     let matching: Vec<IndexIndex> = (0..)
         .map(IndexIndex)
@@ -170,33 +170,33 @@ pub fn close(cluster: &mut Cluster, pattern: &str, now_nanos: i64) -> Result<usi
 /// What happened until nothing moved any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Course {
-    /// Rounds in which something was begun.
+    /// Rounds in which a recovery or relocation began.
     pub rounds: u32,
-    /// Whether it came to rest; otherwise the limit of rounds ended it.
+    /// Whether the cluster became stable within the limit on rounds.
     pub quiet: bool,
     /// Copies that moved from node to node.
     pub moved: u64,
-    /// Their size, bytes, as far as it is known.
+    /// Their total size in bytes, as far as known.
     pub moved_bytes: u64,
-    /// Copies that recovered from their primary, on a node that may have had them.
+    /// Copies that recovered from their primary, possibly on a node that already had their data.
     pub replicas_recovered: u64,
-    /// Their size, bytes, as far as it is known.
+    /// Their total size in bytes, as far as known.
     pub replica_bytes: u64,
-    /// Primaries that recovered from disk, or empty.
+    /// Primaries that recovered from disk or as empty.
     pub primaries_recovered: u64,
-    /// Replicas that became primaries.
+    /// Replicas promoted to primary.
     pub promoted: u64,
-    /// Copies among all these whose size is not known.
+    /// Copies among these whose size is not known.
     pub of_unknown_size: u64,
 }
 
-/// Reroutes, lets everything that recovers start, and repeats until nothing happens.
+/// Reroutes, starts all recovering copies, and repeats until nothing happens.
 ///
-/// Nodes that were taken away before are noticed first. `stores` is what was on disk before the change.
-/// Delays of copies that wait for a node are let pass.
+/// First processes nodes that were removed before. `stores` is what was on disk before the change.
+/// Allocation delays are waited out.
 ///
 /// # Errors
-/// If the routing table contradicts itself; the cluster is lost then.
+/// If the routing table is inconsistent; the cluster is then unusable
 pub fn run(
     cluster: &mut Cluster,
     stores: &mut Stores,
@@ -217,10 +217,10 @@ pub fn run(
     let mut waited = false;
     let mut is_first = true;
     loop {
-        // What recovered when the state was read starts first, too.
+        // Copies that were recovering when the state was read start first.
         let started = start_all(&mut live, stores, std::mem::take(&mut is_first))?;
         if course.rounds >= rounds_max {
-            // A round more would tell whether it is at rest; it is not made.
+            // Try another round on a copy to find out whether the cluster is stable.
             let mut next = live.cluster().clone();
             let outcome = service::reroute(&mut next, &Round::new(stores, now_nanos))?;
             course.quiet = !outcome.changes.iter().any(begins);
@@ -279,15 +279,15 @@ impl Course {
     }
 }
 
-/// The size of a copy; that of the primary where the replica's is not known, and the other way round.
+/// Size of a copy; if unknown, that of the primary for a replica and vice versa.
 fn size(cluster: &Cluster, shard: ShardId, primary: bool) -> Option<i64> {
     let info = cluster.info.as_ref()?;
     let own = info.size_bytes(shard, primary);
     own.or_else(|| info.size_bytes(shard, !primary))
 }
 
-/// Everything that recovers has started, and disks are read; whether anything has. At first the paths of
-/// all copies are read, later those of what has started.
+/// Starts all recovering copies and reads the disks again. Returns whether any copy was started. The
+/// first time, the paths of all copies are read, later those of the started ones.
 fn start_all(live: &mut Live, stores: &mut Stores, is_first: bool) -> Result<bool, RoutingError> {
     let mut starting = Vec::new();
     for copy in live.cluster().routing.copies() {
@@ -341,21 +341,21 @@ fn group(table: &RoutingTable, shard: ShardId) -> &[ShardCopy] {
     table.map_or(&[], |table| table.group(shard.shard))
 }
 
-/// Disks as the next reading would find them: with what came, which takes so many bytes, and without what
-/// went, of which the copy tells where it lay.
+/// Updates disk usage to what the next reading would find: adds the given bytes of each new copy and
+/// subtracts those of each deleted one, whose earlier location comes from the copy.
 fn read_disks(info: &mut ClusterInfo, changes: &[(OnDiskChange, i64, Option<ShardCopy>)]) {
     for (change, bytes, copy) in changes {
-        // New copies come to the path with the most space.
-        let path = if change.came {
+        // New copies are stored on the path with the most space.
+        let path = if change.added {
             info.most.get(&change.node).and_then(|usage| usage.path)
         } else {
             copy.and_then(|copy| info.data_path(&copy))
         };
         for usages in [&mut info.least, &mut info.most] {
             let same =
-                |usage: &&mut DiskUsage| usage.path == path || (path.is_none() && !change.came);
+                |usage: &&mut DiskUsage| usage.path == path || (path.is_none() && !change.added);
             if let Some(usage) = usages.get_mut(&change.node).filter(same) {
-                usage.free_bytes = if change.came {
+                usage.free_bytes = if change.added {
                     usage.free_bytes.saturating_sub(*bytes)
                 } else {
                     usage.free_bytes.saturating_add(*bytes)
@@ -365,7 +365,7 @@ fn read_disks(info: &mut ClusterInfo, changes: &[(OnDiskChange, i64, Option<Shar
     }
 }
 
-/// The paths of started copies that are not known yet.
+/// Sets the paths of started copies for which none is known.
 fn read_paths<'a>(info: &mut ClusterInfo, copies: impl IntoIterator<Item = &'a ShardCopy>) {
     for copy in copies.into_iter().filter(|copy| copy.is_started()) {
         if info.data_path(copy).is_none()
@@ -376,50 +376,50 @@ fn read_paths<'a>(info: &mut ClusterInfo, copies: impl IntoIterator<Item = &'a S
     }
 }
 
-/// How full a disk is, by the watermarks.
+/// How full a disk is relative to the watermarks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Below all.
+    /// Below all watermarks.
     Free,
     /// Above the low watermark: no new replicas.
     Low,
-    /// Above the high one: copies move away.
+    /// Above the high watermark: copies move away.
     High,
     /// Above the flood stage: indices become read-only.
     Flood,
 }
 
-/// A node as it stands.
+/// Load of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeLoad {
-    /// Which.
+    /// The node.
     pub node: NodeIndex,
-    /// Copies on it, recovering ones included.
+    /// Copies on it, including recovering ones.
     pub copies: u64,
-    /// Their size, bytes, as far as it is known.
+    /// Their total size in bytes, as far as known.
     pub bytes: u64,
-    /// Of its fullest disk what is used, percent; `None` where it was not told.
+    /// Usage of its fullest disk, percent; `None` if not known.
     pub used_percent: Option<f64>,
-    /// By the watermarks; `None` where its disks were not told.
+    /// Level of its fullest disk; `None` if its disks are not known.
     pub level: Option<Level>,
 }
 
-/// The cluster as it stands.
+/// Summary of a cluster.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Picture {
+pub struct ClusterSummary {
     /// Live data nodes, in the order of the state.
     pub nodes: Vec<NodeLoad>,
     /// Copies in the routing table.
     pub routed: u64,
-    /// Primaries that are on no node.
+    /// Unassigned primaries.
     pub unassigned_primaries: u64,
-    /// Replicas that are on no node.
+    /// Unassigned replicas.
     pub unassigned_replicas: u64,
 }
 
-/// Looks at the cluster.
-pub fn picture(cluster: &Cluster) -> Picture {
-    let mut picture = Picture {
+/// Summarizes a cluster.
+pub fn summary(cluster: &Cluster) -> ClusterSummary {
+    let mut summary = ClusterSummary {
         nodes: Vec::new(),
         routed: 0,
         unassigned_primaries: 0,
@@ -427,7 +427,7 @@ pub fn picture(cluster: &Cluster) -> Picture {
     };
     let mut loads = vec![(0, 0); cluster.nodes.len()];
     for copy in cluster.routing.copies() {
-        picture.routed += 1;
+        summary.routed += 1;
         let bytes =
             size(cluster, copy.shard, copy.primary).and_then(|bytes| u64::try_from(bytes).ok());
         for node in [copy.node, copy.relocating].into_iter().flatten() {
@@ -436,12 +436,12 @@ pub fn picture(cluster: &Cluster) -> Picture {
             *sum += bytes.unwrap_or(0);
         }
         if copy.is_unassigned() && copy.primary {
-            picture.unassigned_primaries += 1;
+            summary.unassigned_primaries += 1;
         } else if copy.is_unassigned() {
-            picture.unassigned_replicas += 1;
+            summary.unassigned_replicas += 1;
         }
     }
-    picture.nodes = cluster
+    summary.nodes = cluster
         .data_nodes
         .iter()
         .map(|&node| {
@@ -456,10 +456,10 @@ pub fn picture(cluster: &Cluster) -> Picture {
             }
         })
         .collect();
-    picture
+    summary
 }
 
-/// Where a disk stands by the watermarks.
+/// Level of a disk relative to the watermarks.
 pub fn level(settings: &Settings, usage: &DiskUsage) -> Level {
     let above = |watermark: &Watermark| {
         usage.free_bytes < watermark.free_bytes || usage.free_percent() < watermark.free_percent

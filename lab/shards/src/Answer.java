@@ -15,15 +15,15 @@ import org.elasticsearch.cluster.routing.ShardRouting;
 import org.elasticsearch.cluster.routing.UnassignedInfo;
 
 /**
- * A state as the other side has to find it.
+ * A state in the form in which both sides are compared.
  *
  * <p>"nodes": for each of RoutingNodes in its order, its id and then its copies in their order, as "index[shard] P|R
  * STATE [to|from node ]#id". "unassigned": the list in its order, as "index[shard] P|R REASON STATUS failures=N
  * delayed=true|false source=TYPE". "in_sync": "index[shard] #id,#id,..." for each shard whose in-sync set is not
- * that of its active copies. "order": the data nodes, and each index with its shards, in the order in which the
- * server goes through them; null if it is that of the answer before.
+ * that of its active copies. "order": the data nodes, and each index with its shards, in the server's
+ * iteration order; null if unchanged since the previous response.
  *
- * <p>Allocation ids are random: they are numbered in the order in which an answer mentions them first.
+ * <p>Allocation ids are random, so they are numbered in the order of their first occurrence in a response.
  */
 final class Answer {
     private final Cluster cluster;

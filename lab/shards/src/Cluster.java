@@ -29,14 +29,14 @@ import org.elasticsearch.common.settings.Settings;
 /**
  * A cluster state and the services that change it.
  *
- * <p>{@code {"nodes": [...], "indices": [...], "settings": {}, "clock", "info", "stores", "without"}}; "without" names
- * deciders, by class, that are left out, to see that this is noticed.
+ * <p>{@code {"nodes": [...], "indices": [...], "settings": {}, "clock", "info", "stores", "without"}}; "without" lists
+ * classes of deciders to omit, to verify that this is detected.
  */
 final class Cluster {
-    /** Numbers and the allocation ids that they stand for, as given and as found in answers. */
+    /** Allocation ids by number, as given and as found in responses. */
     final Map<Long, String> ids = new HashMap<>();
     ClusterState state;
-    /** What the last answer said of the order of the routing table; the next repeats it only if it changed. */
+    /** Order of the routing table in the last response; only sent again if it changed. */
     Object lastOrder;
 
     private final Stores stores = new Stores();
@@ -82,9 +82,9 @@ final class Cluster {
     }
 
     /**
-     * Settings reach the deciders as on a master that has just been elected: all at once, over the defaults. (In
-     * 7.4.0 a later change of some of the cluster's filters makes FilterAllocationDecider forget the unchanged ones;
-     * what it decides then is not a function of the settings, so it is left out here.)
+     * Applies settings as on a newly elected master: all at once, over the defaults. (In 7.4.0 a later change of
+     * some of the cluster's filters makes FilterAllocationDecider forget the unchanged ones; its decisions are then
+     * not a function of the settings, so this is not tested.)
      */
     private void configure(Settings settings) {
         ClusterSettings clusterSettings =
@@ -119,7 +119,7 @@ final class Cluster {
     }
 
     /**
-     * Applies a step, as the service of 7.4.0 that is named behind it does.
+     * Applies a step, with the effect of the 7.4.0 service named after each.
      *
      * <ul>
      * <li>"reroute", with "retry_failed": AllocationService
@@ -127,11 +127,12 @@ final class Cluster {
      * <li>"fail", with "copies": [[index, shard, node, stale], ...]: failed shards, and a reroute
      * <li>"node-left", with "nodes": ids: NodeRemovalClusterStateTaskExecutor
      * <li>"node-joined", with "nodes": nodes: JoinTaskExecutor, and the reroute that follows
-     * <li>"create", with "indices"; "delete", with "indices": names: MetaDataCreateIndexService and its opposite
+     * <li>"create", with "indices"; "delete", with "indices": names: MetaDataCreateIndexService and
+     * MetaDataDeleteIndexService
      * <li>"close" and "open", with "indices": names: MetaDataIndexStateService
-     * <li>"settings", with "settings": all the cluster's; "index-settings", with "index" and "settings", which null
-     * takes away: MetaDataUpdateSettingsService
-     * <li>"nothing": only what the step carries
+     * <li>"settings", with "settings": all the cluster's; "index-settings", with "index" and "settings", where null
+     * resets a setting: MetaDataUpdateSettingsService
+     * <li>"nothing": only applies the data attached to the step
      * </ul>
      */
     void step(Map<String, Object> step) throws Exception {
@@ -245,7 +246,7 @@ final class Cluster {
         state = ClusterState.builder(state).metaData(metaData).routingTable(table.build()).build();
     }
 
-    // Several indices at a time are edited one after the other: beyond the order of a hash map it is the same.
+    // Several indices are edited one after the other; apart from the order of a hash map this is equivalent.
 
     private void delete(List<String> indices) {
         for (String name : indices) {

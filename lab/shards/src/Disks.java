@@ -8,14 +8,14 @@ import org.elasticsearch.cluster.routing.ShardRouting;
 import org.elasticsearch.common.collect.ImmutableOpenMap;
 
 /**
- * What the master knows of disks: {@code {"least": [[node, path, total_bytes, free_bytes], ...], "most": [...],
- * "sizes": [[index, shard, primary, bytes], ...], "paths": [[index, shard, node, path], ...]}}. Each time all of it.
+ * The master's information about disks: {@code {"least": [[node, path, total_bytes, free_bytes], ...], "most": [...],
+ * "sizes": [[index, shard, primary, bytes], ...], "paths": [[index, shard, node, path], ...]}}. Always complete.
  */
 final class Disks {
     private Disks() {
     }
 
-    /** The paths are those of the copies as they are in this state: the server looks for an equal entry. */
+    /** Paths are recorded for the copies in this state: the server looks for an equal entry. */
     static ClusterInfo of(Map<String, Object> info, ClusterState state) {
         ImmutableOpenMap.Builder<String, Long> sizes = ImmutableOpenMap.builder();
         for (List<Object> size : Json.<List<Object>>list(info, "sizes")) {

@@ -18,14 +18,14 @@ import org.elasticsearch.common.xcontent.XContentParser;
 import org.elasticsearch.common.xcontent.json.JsonXContent;
 
 /**
- * Speaks lines of JSON over stdin and stdout; each line is answered by one.
+ * Reads JSON lines from stdin and writes one line to stdout in response to each.
  *
- * <p>{@code {"cluster": {...}}} builds a state (see {@link Spec}) and forgets the one before.
- * {@code {"step": NAME, ...}} applies a step to it (see {@link Cluster#step}). A step may carry, for this step and
- * those after it: {@code "clock"} (nanoseconds), {@code "info"} (disks, sizes and paths, see {@link Disks}),
+ * <p>{@code {"cluster": {...}}} builds a state (see {@link Spec}) and discards the previous one.
+ * {@code {"step": NAME, ...}} applies a step to it (see {@link Cluster#step}). A step may have attached, for itself
+ * and later steps: {@code "clock"} (nanoseconds), {@code "info"} (disks, sizes and paths, see {@link Disks}),
  * {@code "stores"} (what the nodes' disks hold, see {@link Stores}).
  *
- * <p>The answer is {@link Answer}'s, or {@code {"error": ..., "stack": [...]}} when the server threw.
+ * <p>The response is an {@link Answer}, or {@code {"error": ..., "stack": [...]}} when the server threw.
  */
 public final class Driver {
     private static final int STACK_HEAD = 12;
@@ -33,7 +33,7 @@ public final class Driver {
     private Cluster cluster;
 
     public static void main(String[] args) throws Exception {
-        // Whatever prints to System.out must not come between the answers.
+        // Other output to System.out must not mix with the responses.
         PrintStream out = new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
         System.setOut(System.err);
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8), 1 << 16);

@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Map;
 import org.elasticsearch.common.settings.Settings;
 
-/** Values out of parsed JSON; what is missing or of another type is an error that names the key. */
+/** Accessors for parsed JSON; a missing value or one of the wrong type is an error that names the key. */
 final class Json {
     private Json() {
     }
@@ -42,7 +42,7 @@ final class Json {
         return get(of, key, Map.class);
     }
 
-    /** The list of this key, none if the key is missing. */
+    /** The list at this key; empty if the key is missing. */
     @SuppressWarnings("unchecked")
     static <T> List<T> list(Map<String, Object> of, String key) {
         return of.get(key) == null ? Collections.emptyList() : get(of, key, List.class);

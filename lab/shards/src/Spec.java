@@ -20,13 +20,13 @@ import org.elasticsearch.index.Index;
 import org.elasticsearch.index.shard.ShardId;
 
 /**
- * Builds the server's objects out of their descriptions.
+ * Builds the server's objects from their specifications.
  *
  * <p>A node: {@code {"id", "name", "host", "address", "port", "attributes": {}, "data": true, "master": true,
  * "version"}}.
  *
  * <p>An index: {@code {"name", "uuid", "settings": {}, "closed": false, "in_sync": [[id, ...], ...], "shards":
- * [[copy, ...], ...]}}. Without "shards" it is a new one, with every copy unassigned. A copy, the primary first:
+ * [[copy, ...], ...]}}. Without "shards" it is a new index with every copy unassigned. A copy, the primary first:
  * {@code {"node", "state": "STARTED" | "RELOCATING" | "INITIALIZING" | "UNASSIGNED", "to", "id", "reason",
  * "failures", "delayed"}}; an id is a number that stands for an allocation id.
  */
@@ -47,7 +47,7 @@ final class Spec {
         }
         String id = Json.string(spec, "id");
         String address = Json.string(spec, "address");
-        // The ephemeral id, which is random, is what a node is hashed by: here it is the id.
+        // Nodes are hashed by their ephemeral id, which is random; use the id instead.
         return new DiscoveryNode(Json.string(spec, "name"), id, id, Json.string(spec, "host"), address,
             new TransportAddress(InetAddress.getByName(address), Math.toIntExact(Json.number(spec, "port"))),
             Json.strings(spec, "attributes"), roles, Version.fromString(Json.string(spec, "version")));
@@ -75,7 +75,7 @@ final class Spec {
         return builder.build();
     }
 
-    /** Fails if a setting is unknown or its value no good. */
+    /** Fails if a setting is unknown or its value invalid. */
     static void validate(Settings settings) {
         KNOWN.validate(settings.filter(key -> KNOWN.isPrivateSetting(key) == false), true);
     }
@@ -129,7 +129,7 @@ final class Spec {
         throw new IllegalArgumentException("there is no state " + state);
     }
 
-    /** The numbers of allocation ids by the ids. */
+    /** Numbers of allocation ids, keyed by id. */
     static Map<String, Long> inverse(Map<Long, String> ids) {
         Map<String, Long> result = new HashMap<>();
         ids.forEach((number, id) -> result.put(id, number));

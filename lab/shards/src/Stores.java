@@ -24,12 +24,12 @@ import org.elasticsearch.indices.store.TransportNodesListShardStoreMetaData.Node
 import org.elasticsearch.indices.store.TransportNodesListShardStoreMetaData.StoreFilesMetaData;
 
 /**
- * The server's gateway allocators, with what they would ask the nodes for answered here.
+ * The server's gateway allocators, with simulated responses from the nodes.
  *
  * <p>{@code "stores": [{"index", "shard", "node", "id", "primary", "problem": "locked" | "broken", "sync", "files":
- * [[name, bytes, checksum], ...]}, ...]} sets what a node's disk holds of a shard; one without an id, a problem, a
- * sync id and files takes it away. {@code "pending": [[index, shard], ...]} are the shards whose nodes have not
- * answered yet. The nodes answer in the order of their ids.
+ * [[name, bytes, checksum], ...]}, ...]} sets the contents of a node's disk for a shard; an entry without id, problem,
+ * sync id and files removes them. {@code "pending": [[index, shard], ...]} are the shards whose nodes have not
+ * responded yet. Nodes respond in the order of their ids.
  */
 final class Stores extends GatewayAllocator {
     private static final class Held {
@@ -129,7 +129,7 @@ final class Stores extends GatewayAllocator {
 
     @Override
     public void applyStartedShards(RoutingAllocation allocation, List<ShardRouting> startedShards) {
-        // Nothing is kept between steps that would have to be forgotten.
+        // No data is cached between steps, so there is nothing to clear.
     }
 
     @Override

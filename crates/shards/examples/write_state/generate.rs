@@ -1,8 +1,8 @@
-//! A made-up cluster state in the form in which 7.4.0 answers `_cluster/state`.
+//! Generates a synthetic cluster state in the format of 7.4.0's `_cluster/state`.
 
 use std::io::{self, Write};
 
-/// How large it is to be.
+/// Dimensions of the generated cluster.
 #[derive(Debug, Clone, Copy)]
 pub struct Spec {
     /// Data nodes.
@@ -11,16 +11,17 @@ pub struct Spec {
     pub indices: u32,
     /// Primaries of each.
     pub primaries: u32,
-    /// Replicas of each primary; those that find no node of their own are unassigned.
+    /// Replicas of each primary; replicas that do not fit on a node of their own are unassigned.
     pub replicas: u32,
     /// Fields in the mapping of each index, about 60 bytes each.
     pub mapping_fields: u32,
 }
 
-/// Writes it. Copies lie on the nodes in turn, all started but for replicas without a node.
+/// Writes the cluster state. Copies are assigned to the nodes round-robin and all are started, except for
+/// replicas without a node.
 ///
 /// # Errors
-/// Those of the writer.
+/// When writing to `out` fails
 pub fn write_state(out: &mut impl Write, spec: &Spec) -> io::Result<()> {
     write!(
         out,
@@ -56,18 +57,18 @@ pub fn write_state(out: &mut impl Write, spec: &Spec) -> io::Result<()> {
     writeln!(out, r"}}}}}}")
 }
 
-/// Its name.
+/// Name of an index.
 pub fn name(index: u32) -> String {
     format!("logs-{index:07}")
 }
 
-/// The node of a copy, or none where all nodes have one already.
+/// Node of a copy, or `None` when every node already has a copy of the shard.
 pub fn node_of(spec: &Spec, index: u32, shard: u32, copy: u32) -> Option<u32> {
     (copy < spec.nodes).then(|| (index + shard + copy) % spec.nodes)
 }
 
 fn allocation(index: u32, shard: u32, copy: u32) -> String {
-    // As long as the server's: 22 characters.
+    // As long as the server's ids: 22 characters.
     format!("{index:010}-{shard:05}-{copy:05}")
 }
 

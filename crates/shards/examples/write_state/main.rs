@@ -1,7 +1,7 @@
-//! Writes a made-up cluster state to standard output.
+//! Writes a synthetic cluster state to standard output.
 //!
 //! `cargo run -p shards --example write_state -- NODES INDICES PRIMARIES REPLICAS FIELDS > state.json`;
-//! about 500 MB: `100 60000 5 1 110`.
+//! `100 60000 5 1 110` gives about 500 MB.
 
 mod generate;
 

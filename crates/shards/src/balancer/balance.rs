@@ -1,4 +1,4 @@
-//! Copies that move for balance (`balance`, `balanceByWeights`, `tryRelocateShard`).
+//! Rebalancing (`balance`, `balanceByWeights`, `tryRelocateShard`).
 
 use std::cmp::Ordering;
 
@@ -6,14 +6,14 @@ use super::Balancer;
 use super::sorter::BySpread;
 use super::weight::within;
 use crate::copy::{CopyState, ShardCopy};
-use crate::deciders::{Silent, Verdict};
+use crate::deciders::{NoReasons, Verdict};
 use crate::model::{IndexIndex, ShardId};
 
 impl Balancer<'_, '_> {
-    /// Evens out the weights index by index, if anything may move at all.
+    /// Evens out the weights, index by index, if any copy may move at all.
     pub(super) fn balance(&mut self) {
         if self.round.has_pending_fetch
-            || self.round.can_rebalance_cluster(&mut Silent) != Verdict::Yes
+            || self.round.can_rebalance_cluster(&mut NoReasons) != Verdict::Yes
             || self.model.node_count() < 2
             || (self.round.deciders.engine.takes_proofs() && self.is_balanced())
         {
@@ -33,7 +33,7 @@ impl Balancer<'_, '_> {
             .map(|table| table.index)
     }
 
-    /// All routed indices, the most unbalanced first.
+    /// All routed indices, most unbalanced first.
     pub(super) fn by_spread(&mut self) -> Vec<IndexIndex> {
         let indices: Vec<IndexIndex> = self.routed().collect();
         let mut deltas = Vec::with_capacity(indices.len());
@@ -44,7 +44,7 @@ impl Balancer<'_, '_> {
         BySpread::sorted(indices, deltas)
     }
 
-    /// Brings to the front of the sorter the nodes that hold the index, or may.
+    /// Moves the nodes that hold the index, or may hold it, to the front of the sorter.
     fn relevant(&mut self, index: IndexIndex) -> usize {
         self.select(index);
         let mut count = 0;
@@ -52,7 +52,7 @@ impl Balancer<'_, '_> {
             let node = self.sorter.nodes[at];
             if self.model.count_of_index(node) > 0 || {
                 let node = self.model.node(node);
-                self.round.can_allocate_index(index, node, &mut Silent) != Verdict::No
+                self.round.can_allocate_index(index, node, &mut NoReasons) != Verdict::No
             } {
                 self.sorter.nodes.swap(at, count);
                 count += 1;
@@ -61,8 +61,9 @@ impl Balancer<'_, '_> {
         count
     }
 
-    /// Moves copies of an index from the heaviest nodes to the lightest. Where the lightest takes none,
-    /// the next one is tried, up to the heaviest; then the heaviest is left alone, and so on.
+    /// Moves copies of an index from the heaviest nodes to the lightest. If the lightest node takes none,
+    /// the next one is tried, up to the heaviest; then the next heaviest node becomes the source, and so
+    /// on.
     pub(super) fn balance_index(&mut self, index: IndexIndex) {
         let relevant = self.relevant(index);
         if relevant < 2 {
@@ -76,8 +77,8 @@ impl Balancer<'_, '_> {
                 let weights = &self.sorter.weights;
                 let delta = (weights[high] - weights[low]).abs();
                 if within(delta, self.threshold) {
-                    // Deciders may keep the lightest nodes from taking anything; then the others can
-                    // still be far from each other.
+                    // Deciders may prevent the lightest nodes from taking anything; the others can still
+                    // be far apart.
                     let more = low > 0
                         && high > 1
                         && (weights[high - 1] - weights[0]).abs() > self.threshold;
@@ -103,10 +104,10 @@ impl Balancer<'_, '_> {
         }
     }
 
-    /// Moves the copy of the lowest shard that may move from the heavy node to the light one, if that
-    /// makes their difference smaller. A throttled copy moves in the model alone, which counts as failure.
+    /// Moves the lowest-numbered movable shard from the heavy node to the light one if that reduces their
+    /// difference. A throttled copy moves in the model only, which counts as a failure.
     fn try_relocate(&mut self, light: u32, heavy: u32, index: IndexIndex, delta: f32) -> bool {
-        // The cost is the same for every copy of the index between two nodes.
+        // The cost is the same for every copy of the index between these two nodes.
         let cost = self.weight(light, 1) - self.weight(heavy, -1);
         if cost.partial_cmp(&delta) != Some(Ordering::Less) {
             return false;
@@ -118,11 +119,11 @@ impl Balancer<'_, '_> {
                 continue;
             };
             let copy = *self.round.nodes.copy(handle);
-            let allocate = self.round.can_allocate(&copy, to, &mut Silent);
+            let allocate = self.round.can_allocate(&copy, to, &mut NoReasons);
             if allocate == Verdict::No {
                 continue;
             }
-            let rebalance = self.round.can_rebalance(&copy, &mut Silent);
+            let rebalance = self.round.can_rebalance(&copy, &mut NoReasons);
             if rebalance == Verdict::No {
                 continue;
             }

@@ -1,40 +1,40 @@
-//! What would become of one copy, with every decider's reason: what the cluster's explain API tells
-//! (`decideShardAllocation`, `decideRebalance`).
+//! Explains the decision for one copy, with every decider's reason, as the server's cluster allocation
+//! explain API does (`decideShardAllocation`, `decideRebalance`).
 
 use super::Balancer;
 use super::unassigned::Throttled;
 use super::weight::within;
 use crate::allocation::Allocation;
 use crate::copy::{AllocationStatus, ShardCopy};
-use crate::deciders::{Decision, Told, Verdict};
+use crate::deciders::{Decision, ReasonRecorder, Verdict};
 use crate::introsort::compare_f32;
 use crate::model::NodeIndex;
 use crate::nodes::CopyIndex;
 
-/// How a question about a copy came out, for one node or for all (`AllocationDecision`); in the order in
-/// which the server sorts.
+/// Outcome of an allocation decision, for one node or overall (`AllocationDecision`), in the server's
+/// sort order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// It can go there.
+    /// The copy can go there.
     Yes,
-    /// It can, later.
+    /// The copy can go there, but later.
     Throttled,
-    /// It cannot.
+    /// The copy cannot go there.
     No,
-    /// It could, but the balance would be no better.
+    /// The copy could go there, but the balance would not improve.
     WorseBalance,
-    /// Nodes have not yet said what they hold.
+    /// Nodes have not yet reported which copies they hold.
     AwaitingInfo,
-    /// It waits for a node to come back.
+    /// Allocation is delayed until a node comes back.
     AllocationDelayed,
-    /// No copy fit to be the primary was found.
+    /// No copy suitable as the primary was found.
     NoValidShardCopy,
-    /// Nothing was tried.
+    /// No attempt was made.
     NoAttempt,
 }
 
 impl Outcome {
-    /// As the server's answers spell it.
+    /// The name used in the server's responses.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -60,98 +60,104 @@ impl From<Verdict> for Outcome {
     }
 }
 
-/// What would become of a copy on one node (`NodeAllocationResult`).
+/// Decision for a copy on one node (`NodeAllocationResult`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeResult {
     /// The node.
     pub node: NodeIndex,
-    /// Whether the copy could go there, the balance taken into account where it counts.
+    /// Whether the copy could go there; where balance matters, this includes its effect on the balance.
     pub outcome: Outcome,
-    /// What the deciders say.
+    /// The deciders' decision.
     pub decision: Decision,
-    /// The node's rank by weight, from 1; nodes may share one.
+    /// The node's rank by weight, from 1; nodes may share a rank.
     pub weight_ranking: u32,
-    /// The node's weight for the copy's index: with the copy, if it is unassigned; as it is, if not.
+    /// The node's weight for the copy's index: including the copy if it is unassigned, as it is now
+    /// otherwise.
     pub weight: f32,
 }
 
-/// What would become of an unassigned copy (`AllocateUnassignedDecision`).
+/// Decision for an unassigned copy (`AllocateUnassignedDecision`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct AllocateDecision {
-    /// Why it is not allocated; none if it can be.
+    /// Why it is not allocated; `None` if it can be.
     pub status: Option<AllocationStatus>,
-    /// Where it would go, now or, if throttled, later.
+    /// The node it would go to, now or, if throttled, later.
     pub target: Option<NodeIndex>,
-    /// Whether it may be allocated anywhere at all, whatever the node.
+    /// Whether it may be allocated at all, on any node.
     pub anywhere: Decision,
-    /// Each node, the best first.
+    /// The nodes, best first.
     pub nodes: Vec<NodeResult>,
 }
 
-/// What would become of a started copy (`MoveDecision`).
+/// Decision for a started copy (`MoveDecision`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct MoveDecision {
-    /// Whether it can stay.
+    /// Whether it can remain on its node.
     pub can_remain: Decision,
-    /// Whether it may be moved for balance; none if it has to move anyway.
+    /// Whether it may be rebalanced; `None` if it has to move anyway.
     pub can_rebalance: Option<Decision>,
     /// Whether it moves.
     pub outcome: Outcome,
-    /// Where it would go.
+    /// The node it would go to.
     pub target: Option<NodeIndex>,
-    /// The rank of its own node by weight; 0 if it has to move anyway.
+    /// Rank by weight of its current node; 0 if the copy has to move anyway.
     pub current_ranking: u32,
-    /// Each other node, the best first.
+    /// The other nodes, best first.
     pub nodes: Vec<NodeResult>,
 }
 
-/// What would become of a copy (`ShardAllocationDecision`).
+/// Decision for a copy (`ShardAllocationDecision`).
 #[derive(Clone, Debug, PartialEq)]
 pub enum CopyDecision {
-    /// It recovers or moves: nothing is decided.
+    /// No decision: the copy is recovering or relocating.
     NotTaken,
-    /// It is unassigned.
+    /// The copy is unassigned.
     Allocate(AllocateDecision),
-    /// It is started.
+    /// The copy is started.
     Move(MoveDecision),
 }
 
-/// Explains what the balancer would do with a copy as things are. Nothing is changed.
+/// Explains what the balancer would do with a copy now, without changing anything.
 ///
-/// The target of an unassigned copy is the one that the server names; it may differ from the one that a
-/// round takes, since an explanation passes over no node (see [`super::allocate`]).
+/// For an unassigned copy the target is the one that the server's explain API names. It may differ from
+/// the target of an actual round, because an explanation does not skip any node (see
+/// [`super::allocate`]).
 pub fn explain(round: &mut Allocation<'_>, handle: CopyIndex, without_yes: bool) -> CopyDecision {
     let copy = *round.nodes.copy(handle);
-    let mut told = Told::new(without_yes);
+    let mut recorder = ReasonRecorder::new(without_yes);
     let mut balancer = Balancer::new(round);
     if copy.is_unassigned() {
-        return CopyDecision::Allocate(balancer.explain_unassigned(&copy, &mut told));
+        return CopyDecision::Allocate(balancer.explain_unassigned(&copy, &mut recorder));
     }
     let Some(node) = copy.node.filter(|_| copy.is_started()) else {
         return CopyDecision::NotTaken;
     };
-    let verdict = balancer.round.can_remain(&copy, node, &mut told);
-    let can_remain = told.decision(verdict);
+    let verdict = balancer.round.can_remain(&copy, node, &mut recorder);
+    let can_remain = recorder.decision(verdict);
     CopyDecision::Move(if verdict == Verdict::No {
-        balancer.explain_move(&copy, node, can_remain, &mut told)
+        balancer.explain_move(&copy, node, can_remain, &mut recorder)
     } else {
-        balancer.explain_rebalance(&copy, node, can_remain, &mut told)
+        balancer.explain_rebalance(&copy, node, can_remain, &mut recorder)
     })
 }
 
 impl Balancer<'_, '_> {
-    fn explain_unassigned(&mut self, copy: &ShardCopy, told: &mut Told) -> AllocateDecision {
-        let anywhere = self.round.can_allocate_anywhere(copy, told);
-        let anywhere = told.decision(anywhere);
+    fn explain_unassigned(
+        &mut self,
+        copy: &ShardCopy,
+        recorder: &mut ReasonRecorder,
+    ) -> AllocateDecision {
+        let anywhere = self.round.can_allocate_anywhere(copy, recorder);
+        let anywhere = recorder.decision(anywhere);
         let throttled = Throttled::new(self.model.node_count());
         let mut found = Vec::new();
         let choice = self.choose(
             copy,
             &throttled,
             true,
-            told,
-            |node, weight, verdict, told| {
-                found.push((node, weight, told.decision(verdict)));
+            recorder,
+            |node, weight, verdict, recorder| {
+                found.push((node, weight, recorder.decision(verdict)));
             },
         );
         found.sort_by(|a, b| compare_f32(a.1, b.1));
@@ -184,11 +190,11 @@ impl Balancer<'_, '_> {
         copy: &ShardCopy,
         node: NodeIndex,
         can_remain: Decision,
-        told: &mut Told,
+        recorder: &mut ReasonRecorder,
     ) -> MoveDecision {
         let mut found = Vec::new();
-        let (verdict, target) = self.lightest(copy, node, told, |place, verdict, told| {
-            found.push((place, told.decision(verdict)));
+        let (verdict, target) = self.lightest(copy, node, recorder, |place, verdict, recorder| {
+            found.push((place, recorder.decision(verdict)));
         });
         let ranked = found
             .into_iter()
@@ -216,20 +222,22 @@ impl Balancer<'_, '_> {
         copy: &ShardCopy,
         node: NodeIndex,
         can_remain: Decision,
-        told: &mut Told,
+        recorder: &mut ReasonRecorder,
     ) -> MoveDecision {
-        let can_rebalance = self.round.can_rebalance(copy, told);
-        let can_rebalance = told.decision(can_rebalance);
+        let can_rebalance = self.round.can_rebalance(copy, recorder);
+        let can_rebalance = recorder.decision(can_rebalance);
         self.reset(copy.shard.index, 0, self.sorter.len());
         let own = self.model.place(node);
         let own_weight = self.weight(own, 0);
         let mut best = Verdict::No;
         let mut target = None;
-        // by what going there would do to the balance
+        // Grouped by the effect that moving there would have on the balance.
         let (mut better, mut same, mut worse) = (Vec::new(), Vec::new(), Vec::new());
         for &place in self.sorter.nodes.iter().filter(|place| **place != own) {
-            let verdict = self.round.can_allocate(copy, self.model.node(place), told);
-            let result = (place, told.decision(verdict));
+            let verdict = self
+                .round
+                .can_allocate(copy, self.model.node(place), recorder);
+            let result = (place, recorder.decision(verdict));
             let weight = self.weight(place, 0);
             let is_lighter = weight <= own_weight;
             if !is_lighter {
@@ -295,7 +303,7 @@ impl Balancer<'_, '_> {
         }
     }
 
-    /// As answers list nodes: by outcome, rank and id.
+    /// Sorts nodes as in the server's responses: by outcome, rank and id.
     fn sorted(&self, mut nodes: Vec<NodeResult>) -> Vec<NodeResult> {
         let id = |node: NodeIndex| &self.round.cluster.node(node).id;
         nodes.sort_by(|a, b| {

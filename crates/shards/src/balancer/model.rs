@@ -1,7 +1,7 @@
-//! The balancer's own picture of the cluster (`ModelNode`, `ModelIndex`).
+//! The balancer's model of the cluster (`ModelNode`, `ModelIndex`).
 //!
-//! Nodes are numbered in the order of the server's hash map. Copies are listed by index, which is how
-//! they are asked for; of a relocating copy only its target counts.
+//! Nodes are numbered in the order of the server's hash map. Copies are stored per index, because they
+//! are looked up that way; of a relocating copy only the target counts.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::copy::ShardCopy;
 use crate::model::{Cluster, IndexIndex, NodeIndex, ShardId};
 use crate::nodes::RoutingNodes;
 
-/// A copy as the model has it.
+/// A copy in the model.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     node: u32,
@@ -29,12 +29,12 @@ impl Entry {
     }
 }
 
-/// Where an index's entries lie.
+/// Location of an index's entries.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
     start: usize,
     len: usize,
-    /// How many may lie there before they have to be put elsewhere.
+    /// Capacity: how many entries fit before they have to be moved.
     room: usize,
 }
 
@@ -44,30 +44,30 @@ impl Span {
     }
 }
 
-/// Copies by node and index, ahead of the cluster by what is throttled.
+/// Copies by node and index, including throttled copies at their future nodes.
 #[derive(Debug)]
 pub(super) struct Model {
     order: Vec<NodeIndex>,
-    /// Per node of the cluster its number here.
+    /// Maps a node of the cluster to its number in the model.
     places: Vec<u32>,
-    /// Per node its copies.
+    /// Number of copies per node.
     totals: Vec<i32>,
-    /// The entries of all indices, those of one side by side.
+    /// Entries of all indices, grouped by index.
     entries: Vec<Entry>,
     spans: Vec<Span>,
-    /// The index that [`Model::count_of_index`] counts.
+    /// The index counted by [`Model::count_of_index`].
     selected: Option<IndexIndex>,
     counts: Vec<i32>,
-    /// Indices whose entries have changed in this round.
+    /// Indices whose entries changed in this round.
     touched: BTreeSet<IndexIndex>,
-    /// Those of rounds before, since [`Model::take_unproven`].
+    /// Indices whose entries changed in earlier rounds, since the last [`Model::take_unproven`].
     unproven: BTreeSet<IndexIndex>,
-    /// Entries that no index has any more.
+    /// Entries that no longer belong to any index.
     unused: usize,
 }
 
 impl Model {
-    /// The model of all copies on these nodes, which come in the order of the server's map.
+    /// Builds the model of all copies on these nodes, given in the order of the server's map.
     pub fn new(cluster: &Cluster, nodes: &RoutingNodes, order: Vec<NodeIndex>) -> Model {
         let mut places = vec![u32::MAX; cluster.nodes.len()];
         for (place, node) in (0..).zip(&order) {
@@ -98,9 +98,9 @@ impl Model {
         model
     }
 
-    /// Puts the copies of an index at the end of the entries, and counts them.
+    /// Appends the copies of an index to the entries and counts them.
     fn list(&mut self, cluster: &Cluster, nodes: &RoutingNodes, index: IndexIndex) {
-        // an index that was deleted has no copies, and its shards no place
+        // A deleted index has no copies, and its shards have no position.
         let routed = cluster.routing.table(index).is_some();
         let shards = if routed {
             cluster.index(index).shards
@@ -119,8 +119,8 @@ impl Model {
         }
     }
 
-    /// Brings the entries of indices that have changed in line with the nodes: those that are named, and
-    /// those of which copies were put where they would go later.
+    /// Updates the entries of the given indices, and of those with copies placed ahead of time, from the
+    /// nodes.
     pub fn follow(&mut self, cluster: &Cluster, nodes: &RoutingNodes, changed: &[IndexIndex]) {
         let mut touched = std::mem::take(&mut self.touched);
         touched.extend(changed);
@@ -156,14 +156,14 @@ impl Model {
         }
     }
 
-    /// The indices whose entries have changed since this was last asked.
+    /// Returns the indices whose entries have changed since the last call.
     pub fn take_unproven(&mut self) -> BTreeSet<IndexIndex> {
         let mut unproven = std::mem::take(&mut self.unproven);
         unproven.extend(&self.touched);
         unproven
     }
 
-    /// The nodes by how many copies they have.
+    /// The nodes, sorted by their number of copies.
     pub fn by_count(&self) -> Vec<u32> {
         let mut nodes: Vec<u32> = self.nodes().collect();
         nodes.sort_by_key(|node| self.count(*node));
@@ -182,22 +182,22 @@ impl Model {
         self.order.len()
     }
 
-    /// The numbers of all nodes, in order.
+    /// Numbers of all nodes, ascending.
     pub fn nodes(&self) -> std::ops::Range<u32> {
         0..u32::try_from(self.order.len()).expect("fewer than 2^32 nodes")
     }
 
-    /// The node of the cluster behind a number.
+    /// The cluster's node for a model number.
     pub fn node(&self, node: u32) -> NodeIndex {
         self.order[node as usize]
     }
 
-    /// The number of a routed node.
+    /// The model number of a routed node.
     pub fn place(&self, node: NodeIndex) -> u32 {
         self.places[node.at()]
     }
 
-    /// Counts one index's copies per node from here on. Says whether that is a change.
+    /// Selects the index whose copies are counted per node. Returns whether the selection changed.
     pub fn select(&mut self, index: IndexIndex) -> bool {
         if self.selected == Some(index) {
             return false;
@@ -214,17 +214,17 @@ impl Model {
         &self.entries[self.spans[index.at()].range()]
     }
 
-    /// Copies on a node.
+    /// Number of copies on a node.
     pub fn count(&self, node: u32) -> i32 {
         self.totals[node as usize]
     }
 
-    /// Copies of the selected index on a node.
+    /// Number of copies of the selected index on a node.
     pub fn count_of_index(&self, node: u32) -> i32 {
         self.counts[node as usize]
     }
 
-    /// Puts a copy on a node.
+    /// Adds a copy to a node.
     pub fn add(&mut self, node: u32, copy: &ShardCopy) {
         let index = copy.shard.index;
         let span = &mut self.spans[index.at()];
@@ -249,7 +249,7 @@ impl Model {
         }
     }
 
-    /// Takes a started copy from its node.
+    /// Removes a started copy from its node.
     pub fn remove_started(&mut self, node: u32, copy: &ShardCopy) {
         let index = copy.shard.index;
         self.touched.insert(index);
@@ -268,7 +268,7 @@ impl Model {
         }
     }
 
-    /// The highest shard number of an index's primaries on a node; -1 if there is none.
+    /// Highest shard number among an index's primaries on a node; -1 if there is none.
     pub fn highest_primary(&self, node: u32, index: IndexIndex) -> i64 {
         let entries = self.of_index(index).iter();
         let primaries = entries.filter(|entry| entry.node == node && entry.primary);
@@ -278,7 +278,7 @@ impl Model {
             .unwrap_or(-1)
     }
 
-    /// The shards of an index that are started on a node, the lowest first.
+    /// Started shards of an index on a node, lowest first.
     pub fn started(&self, node: u32, index: IndexIndex) -> Vec<u32> {
         let entries = self.of_index(index).iter();
         let started = entries.filter(|entry| entry.node == node && entry.started);
@@ -287,7 +287,7 @@ impl Model {
         shards
     }
 
-    /// The nodes with copies of an index, once for each copy.
+    /// Nodes that hold copies of an index, once per copy.
     pub fn holders(&self, index: IndexIndex) -> impl Iterator<Item = u32> + '_ {
         self.of_index(index).iter().map(|entry| entry.node)
     }

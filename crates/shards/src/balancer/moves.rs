@@ -1,15 +1,15 @@
-//! Copies that cannot stay where they are (`moveShards`, `decideMove`).
+//! Moves copies that cannot remain where they are (`moveShards`, `decideMove`).
 
 use super::Balancer;
 use crate::copy::{ShardCopy, UNKNOWN_SIZE};
-use crate::deciders::{Silent, Verdict, Why};
+use crate::deciders::{NoReasons, ReasonSink, Verdict};
 use crate::model::NodeIndex;
 
 impl Balancer<'_, '_> {
-    /// Moves every started copy that a decider says cannot remain to the lightest node that takes it, if
-    /// there is one. Nodes give up copies in turn.
+    /// Moves every started copy that a decider does not allow to remain to the lightest node that accepts
+    /// it, if there is one. Takes copies from the nodes in turn.
     pub(super) fn move_copies(&mut self) {
-        // where nothing has to move nothing changes on the way either
+        // When no copy has to move, the loop below has no side effects either.
         if self.round.deciders.engine.takes_proofs() && self.round.all_can_remain() {
             return;
         }
@@ -19,10 +19,10 @@ impl Balancer<'_, '_> {
             let Some(from) = copy.node.filter(|_| copy.is_started()) else {
                 continue;
             };
-            if self.round.can_remain(&copy, from, &mut Silent) != Verdict::No {
+            if self.round.can_remain(&copy, from, &mut NoReasons) != Verdict::No {
                 continue;
             }
-            let (verdict, target) = self.lightest(&copy, from, &mut Silent, |_, _, _| {});
+            let (verdict, target) = self.lightest(&copy, from, &mut NoReasons, |_, _, _| {});
             let Some(target) = target.filter(|_| verdict == Verdict::Yes) else {
                 continue;
             };
@@ -36,9 +36,9 @@ impl Balancer<'_, '_> {
         }
     }
 
-    /// The lightest node but its own that takes the copy, and the best of all answers until then. Where
-    /// reasons are heard, all nodes are asked.
-    pub(super) fn lightest<W: Why>(
+    /// Finds the lightest other node that accepts the copy, and the best verdict up to there. When
+    /// reasons are recorded, all nodes are evaluated.
+    pub(super) fn lightest<W: ReasonSink>(
         &mut self,
         copy: &ShardCopy,
         from: NodeIndex,
@@ -68,7 +68,7 @@ impl Balancer<'_, '_> {
         (best, target)
     }
 
-    /// The size of a copy for a relocation (`ClusterInfo.getShardSize`), bytes.
+    /// Size of a copy for a relocation (`ClusterInfo.getShardSize`), bytes.
     pub(super) fn size_bytes(&self, copy: &ShardCopy) -> i64 {
         let info = self.round.cluster.info.as_ref();
         let known = info.and_then(|info| info.size_bytes(copy.shard, copy.primary));

@@ -1,25 +1,25 @@
-//! Proving that no index is out of balance.
+//! Proves that no index is out of balance, without evaluating the balancer's main loop.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Balancer;
-use super::spread::Look;
+use super::spread::FullLook;
 use super::weight::{float, within};
 use crate::model::IndexIndex;
 
-/// An index as it lies.
+/// Spread of one index over the nodes.
 struct Spread {
-    /// The difference between the heaviest node and the lightest.
+    /// Weight difference between the heaviest node and the lightest.
     weight: f32,
-    /// The range of the nodes' counts.
+    /// Range of the nodes' copy counts of the index.
     range: i32,
-    /// The most copies on a node, or on average.
+    /// Most copies of the index on a node, or the average if higher.
     most: f32,
 }
 
 impl Balancer<'_, '_> {
-    /// Whether no two nodes differ in weight by more than the threshold, for any index: then nothing
-    /// moves, in whatever order nodes and indices come.
+    /// Returns whether no two nodes differ in weight by more than the threshold for any index. If so, no
+    /// copy moves, whatever the order of nodes and indices.
     pub(super) fn is_balanced(&mut self) -> bool {
         let changed = self.model.take_unproven();
         if let Some(mut look) = self.spreads.look.take()
@@ -28,12 +28,12 @@ impl Balancer<'_, '_> {
             self.spreads.look = Some(look);
             return true;
         }
-        self.spreads.look = self.looks_balanced();
+        self.spreads.look = self.prove_balanced();
         self.spreads.look.is_some()
     }
 
-    /// By what was found before, and a look at the indices whose copies have changed since.
-    fn is_still_balanced(&mut self, look: &mut Look, changed: &BTreeSet<IndexIndex>) -> bool {
+    /// Proves balance from the last full look, checking only the indices whose copies have changed since.
+    fn is_still_balanced(&mut self, look: &mut FullLook, changed: &BTreeSet<IndexIndex>) -> bool {
         let (fewest, most) = range(self.model.nodes().map(|node| self.model.count(node)));
         let nodes = self.model.nodes().zip(&look.counts);
         let (fell, rose) = range(nodes.map(|(node, before)| self.model.count(node) - before));
@@ -50,7 +50,7 @@ impl Balancer<'_, '_> {
             }
             look.set_range(index, Some(spread.range));
             look.most_of_index = look.most_of_index.max(spread.most);
-            // As wide as it may have been when all were looked at.
+            // The spread it may have had at the time of the full look.
             look.widest = look.widest.max(spread.weight + drift);
         }
         let widest_range = look
@@ -63,18 +63,19 @@ impl Balancer<'_, '_> {
         within(widest + look.slack, self.threshold)
     }
 
-    /// More than what rounding can take off a spread: weights, and what bounds their differences, are sums
-    /// of a few products in single precision, no larger on the way than these.
+    /// Upper bound on the rounding error of a spread: weights, and the bounds on their differences, are
+    /// sums of a few products in single precision whose intermediate values do not exceed the values used
+    /// here.
     fn slack(&self, fewest: i32, most: i32, most_of_index: f32) -> f32 {
         let far = |count: i32| (float(count) - self.average).abs();
         let largest = far(fewest).max(far(most)) + most_of_index + self.threshold;
         largest * (16.0 * f32::EPSILON)
     }
 
-    /// By a look at all indices.
-    fn looks_balanced(&mut self) -> Option<Look> {
+    /// Proves balance by looking at all indices.
+    fn prove_balanced(&mut self) -> Option<FullLook> {
         let by_count = self.model.by_count();
-        let mut look = Look {
+        let mut look = FullLook {
             counts: self
                 .model
                 .nodes()
@@ -101,11 +102,12 @@ impl Balancer<'_, '_> {
         Some(look)
     }
 
-    /// How an index lies.
+    /// Computes the spread of an index.
     ///
-    /// Among nodes without a copy of the index the weight rises with the number of all copies, rounding
-    /// included. So the lightest and the heaviest are either among its holders or among the emptiest and
-    /// the fullest of the others, and an index costs time in its copies, not in the nodes.
+    /// Among nodes without a copy of the index the weight increases with the total number of copies,
+    /// rounding included. So the lightest and the heaviest node are either among its holders or are the
+    /// emptiest and the fullest of the others, and the cost per index depends on its copies, not on the
+    /// number of nodes.
     fn spread(&mut self, index: IndexIndex, by_count: &[u32]) -> Spread {
         self.select(index);
         let holders = self.model.holders(index);
@@ -128,7 +130,7 @@ impl Balancer<'_, '_> {
     }
 }
 
-/// The least and the greatest.
+/// Minimum and maximum.
 fn range(values: impl Iterator<Item = i32>) -> (i32, i32) {
     values.fold((i32::MAX, i32::MIN), |(least, most), value| {
         (least.min(value), most.max(value))

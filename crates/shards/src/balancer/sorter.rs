@@ -1,13 +1,12 @@
 //! Nodes sorted by weight (`NodeSorter`).
 //!
-//! The arrays carry their order from one index to the next: where weights are equal, what came out last
-//! time decides.
+//! The arrays keep their order from one index to the next: ties are resolved by the previous order.
 
 use std::cmp::Ordering;
 
 use crate::introsort::{self, Slots, compare_f32};
 
-/// Nodes with their weights, in an order that lasts.
+/// Nodes with their weights; the order persists between sorts.
 #[derive(Debug)]
 pub(super) struct NodeSorter {
     pub nodes: Vec<u32>,
@@ -33,7 +32,7 @@ impl NodeSorter {
         introsort::sort(self, from, to);
     }
 
-    /// The difference between the heaviest node and the lightest.
+    /// Weight difference between the heaviest node and the lightest.
     pub fn delta(&self) -> f32 {
         match (self.weights.first(), self.weights.last()) {
             (Some(first), Some(last)) => last - first,
@@ -57,7 +56,7 @@ impl Slots for NodeSorter {
     }
 }
 
-/// Indices with the spread of their weights, the most unbalanced first (`buildWeightOrderedIndices`).
+/// Indices with the spread of their weights, most unbalanced first (`buildWeightOrderedIndices`).
 #[derive(Debug)]
 pub(super) struct BySpread<T> {
     pub indices: Vec<T>,

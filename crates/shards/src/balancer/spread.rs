@@ -1,43 +1,44 @@
-//! What is known of the spread of weights, kept from round to round.
+//! Bounds on the weight spread of each index, kept from round to round.
 
 use std::collections::BTreeMap;
 
 use crate::model::IndexIndex;
 
-/// What is known of the spread of weights since all indices were last looked at.
+/// Bounds on the spread of weights since all indices were last examined.
 ///
 /// The weight of a node for an index is `theta0 * (copies on it) + theta1 * (copies of the index on it)`,
-/// less what is the same for all nodes. So the spread of an index is at most
+/// minus a term that is the same for all nodes. So the spread of an index is at most
 ///
-/// - theta0 times the range of the nodes' counts plus theta1 times the range of their counts of the index,
-/// - and, while its copies stay where they are, what it was plus theta0 times the range of what the nodes'
-///   counts have changed by.
+/// - theta0 times the range of the nodes' copy counts plus theta1 times the range of their counts of the
+///   index,
+/// - and, while its copies stay where they are, its earlier spread plus theta0 times the range of the
+///   changes in the nodes' copy counts.
 ///
-/// Either proves a round without work in time for the nodes and the indices that have changed. Where
-/// neither does, all indices are looked at.
+/// Either bound can prove that a round has no work, in time proportional to the nodes and the changed
+/// indices. When neither does, all indices are examined.
 #[derive(Debug, Default)]
-pub(super) struct Spreads {
-    /// The state at the last look at all indices; `None` if that proved nothing.
-    pub(super) look: Option<Look>,
+pub(super) struct SpreadBounds {
+    /// State at the last full look at all indices; `None` if that did not prove balance.
+    pub(super) look: Option<FullLook>,
 }
 
 #[derive(Debug)]
-pub(super) struct Look {
-    /// Per node its copies then.
+pub(super) struct FullLook {
+    /// Copies per node at that time.
     pub(super) counts: Vec<i32>,
-    /// The widest spread of any index then, or since.
+    /// The widest spread of any index at that time or since.
     pub(super) widest: f32,
-    /// Per index the range of its counts, now.
+    /// Current range of counts per index.
     pub(super) ranges: Vec<Option<i32>>,
-    /// How many indices have each range.
+    /// Number of indices with each range.
     pub(super) of_range: BTreeMap<i32, u32>,
-    /// The most copies of an index that a node has had, or would have on average.
+    /// The most copies of one index that any node has had, or the highest average.
     pub(super) most_of_index: f32,
-    /// By how much rounding may have made any of this too small.
+    /// Upper bound on the rounding error in the values above.
     pub(super) slack: f32,
 }
 
-impl Look {
+impl FullLook {
     pub(super) fn set_range(&mut self, index: IndexIndex, range: Option<i32>) {
         if self.ranges.len() <= index.at() {
             self.ranges.resize(index.at() + 1, None);

@@ -1,4 +1,4 @@
-//! Weights, the choice of nodes, moves, and what is explained.
+//! Weights, choice of nodes, moves and explanations.
 
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn order(round: &mut Allocation<'_>) -> Vec<NodeIndex> {
     Balancer::new(round).model.nodes().map(NodeIndex).collect()
 }
 
-/// The moves of a round, as shard, from and to.
+/// The moves of a round: shard, source, target.
 fn moves(builder: &Builder) -> Vec<(ShardId, u32, u32)> {
     builder.ask(|round| {
         allocate(round);
@@ -29,7 +29,7 @@ fn moves(builder: &Builder) -> Vec<(ShardId, u32, u32)> {
     })
 }
 
-/// What is put on which node, in order.
+/// Placements in order: shard, whether primary, node.
 fn placed(round: &Allocation<'_>) -> Vec<(ShardId, bool, u32)> {
     let log = round.nodes.changes().log();
     let placed = log.iter().filter_map(|change| match change {
@@ -46,7 +46,7 @@ fn shard(index: IndexIndex, shard: u32) -> ShardId {
 #[test]
 fn weights_are_single_precision_in_the_servers_order() {
     let weights = WeightFunction::new(0.55, 0.45);
-    // 0.45 and 0.55 add up to a float just at 1, so the shares are themselves
+    // 0.45 and 0.55 sum to exactly 1 in single precision, so the thetas equal the settings.
     let expected = 0.45_f32 * (7.0_f32 - 4.5) + 0.55_f32 * (2.0_f32 - 1.25);
     assert_eq!(
         weights.weight(7, 2, 4.5, 1.25).to_bits(),
@@ -68,7 +68,7 @@ fn two_copies_move_to_an_empty_node_the_lowest_shards_first() {
         [(shard(index, 0), 0, 1), (shard(index, 1), 0, 1)]
     );
     builder.cluster.settings.cluster_concurrent_rebalance = 1;
-    // the second is throttled: it moves in the model alone
+    // The second is throttled and moves in the model only.
     assert_eq!(moves(&builder), [(shard(index, 0), 0, 1)]);
     builder.cluster.settings.balance_threshold = 5.0;
     assert!(moves(&builder).is_empty());
@@ -91,7 +91,7 @@ fn deleted_indices_weigh_nothing() {
 }
 
 #[test]
-fn nothing_moves_while_data_is_being_asked_for() {
+fn nothing_moves_while_a_fetch_is_pending() {
     let mut builder = Builder::new(2);
     let index = builder.index("i", 4, 0);
     for number in 0..4 {
@@ -105,13 +105,13 @@ fn nothing_moves_while_data_is_being_asked_for() {
 }
 
 #[test]
-fn copies_leave_an_excluded_node_for_the_lightest() {
+fn copies_move_from_an_excluded_node_to_the_lightest() {
     let mut builder = Builder::new(3);
     let index = builder.index("i", 2, 0);
     builder.started(index, 0, true, 0);
     builder.started(index, 1, true, 1);
     builder.cluster.settings.exclude.add("_id", "n0");
-    // balance is no matter here: none of it is allowed
+    // Rule out rebalancing.
     builder.cluster.settings.cluster_concurrent_rebalance = 0;
     assert_eq!(moves(&builder), [(shard(index, 0), 0, 2)]);
     builder.cluster.settings.node_concurrent_incoming_recoveries = 0;
@@ -165,15 +165,15 @@ fn a_new_index_spreads_its_primaries() {
         for at in 0..3 {
             assert_eq!(round.nodes.count_on(node(at)), 2);
         }
-        // of equal nodes the first in the server's map takes the first shard
+        // Among equal nodes, the first in the server's map takes the first shard.
         let first = order(round)[0];
         assert_eq!(placed(round)[0], (shard(index, 0), true, first.0));
     });
 }
 
-/// The rule for ties: the node whose highest primary is the next in the ring after the shard.
+/// Tie-breaking rule: the node whose highest primary follows the shard in ring order.
 #[test]
-fn equal_nodes_are_taken_like_a_ring() {
+fn ties_are_broken_in_ring_order() {
     for (number, expected) in [(0, 1), (1, 2), (2, 0)] {
         let mut builder = Builder::new(3);
         let index = builder.index("i", 3, 1);
@@ -192,7 +192,7 @@ fn equal_nodes_are_taken_like_a_ring() {
 }
 
 #[test]
-fn a_throttled_copy_waits_and_weighs_all_the_same() {
+fn a_throttled_copy_waits_but_counts() {
     let mut builder = Builder::new(2);
     let index = builder.index("i", 4, 0);
     for number in 0..4 {
@@ -212,7 +212,7 @@ fn a_throttled_copy_waits_and_weighs_all_the_same() {
 }
 
 #[test]
-fn what_no_node_takes_is_set_aside_with_all_its_equals() {
+fn an_unplaceable_replica_is_ignored_with_its_duplicates() {
     let mut builder = Builder::new(2);
     let index = builder.index("i", 1, 2);
     builder.unassigned(index, 0, true, RecoverySource::EmptyStore);
@@ -261,7 +261,7 @@ fn an_unassigned_copy_is_explained_node_by_node() {
             nodes,
             [(1, Outcome::Yes), (0, Outcome::Yes), (2, Outcome::No)]
         );
-        // rank by weight: n1 and n2 are empty, n0 is not
+        // Rank by weight: n1 and n2 are empty, n0 is not.
         let rank = |at: usize| decision.nodes[at].weight_ranking;
         assert_eq!(rank(1), 3);
         assert_eq!(rank(0) + rank(2), 3);
@@ -273,7 +273,7 @@ fn an_unassigned_copy_is_explained_node_by_node() {
 }
 
 #[test]
-fn a_copy_that_cannot_stay_is_explained() {
+fn a_copy_that_cannot_remain_is_explained() {
     let mut builder = Builder::new(3);
     let index = builder.index("i", 1, 0);
     let copy = builder.started(index, 0, true, 0);
@@ -309,7 +309,7 @@ fn a_copy_that_could_improve_the_balance_is_explained() {
             }
         })
     };
-    // 3 copies against 1 and 0: both others are better
+    // 3 copies against 1 and 0: both other nodes are better.
     let decision = explained(&builder);
     assert_eq!(decision.outcome, Outcome::Yes);
     assert_eq!(decision.target, Some(node(2)));
@@ -321,7 +321,7 @@ fn a_copy_that_could_improve_the_balance_is_explained() {
     assert_eq!(nodes, [(2, 1), (1, 2)]);
     assert_eq!(decision.current_ranking, 3);
 
-    // with a threshold of 2 the node with one copy is not worth it
+    // With a threshold of 2, moving to the node with one copy is not worthwhile.
     builder.cluster.settings.balance_threshold = 2.0;
     let decision = explained(&builder);
     let nodes: Vec<(u32, Outcome, u32)> = decision
@@ -366,9 +366,9 @@ fn spread_clusters() -> impl Strategy<Value = Builder> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Where the short proof finds balance, the long way moves nothing.
+    /// Where the shortcut proves balance, the full loop moves nothing.
     #[test]
-    fn balance_is_not_found_where_there_is_none(builder in spread_clusters()) {
+    fn the_balance_proof_is_sound(builder in spread_clusters()) {
         let proven = builder.ask(|round| {
             let mut balancer = Balancer::new(round);
             let proven = balancer.is_balanced();
@@ -380,9 +380,9 @@ proptest! {
         prop_assert!(!proven);
     }
 
-    /// And it finds balance where no index has two nodes further apart than the threshold.
+    /// The shortcut does prove balance where no index has two nodes further apart than the threshold.
     #[test]
-    fn balance_is_found_where_it_is(builder in spread_clusters()) {
+    fn the_balance_proof_is_complete(builder in spread_clusters()) {
         builder.ask(|round| {
             let mut balancer = Balancer::new(round);
             let found = balancer.is_balanced();
@@ -400,10 +400,10 @@ proptest! {
         });
     }
 
-    /// Moving ends: when what moves has arrived, again and again, nothing moves any more, and copies
-    /// neither appear nor vanish.
+    /// Rebalancing terminates: once all relocations have completed repeatedly, nothing moves any more,
+    /// and no copy appears or disappears.
     #[test]
-    fn rounds_come_to_rest(builder in spread_clusters()) {
+    fn rebalancing_terminates(builder in spread_clusters()) {
         let cluster = builder.build();
         let mut nodes = RoutingNodes::new(&cluster).unwrap();
         let count = |nodes: &RoutingNodes| -> usize {

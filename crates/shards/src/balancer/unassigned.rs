@@ -1,21 +1,21 @@
-//! Unassigned copies find a node (`allocateUnassigned`, `decideAllocateUnassigned`).
+//! Placement of unassigned copies (`allocateUnassigned`, `decideAllocateUnassigned`).
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::Balancer;
 use crate::copy::{AllocationStatus, ShardCopy, UNKNOWN_SIZE};
-use crate::deciders::{Silent, Verdict, Why, expected_size_bytes};
+use crate::deciders::{NoReasons, ReasonSink, Verdict, expected_size_bytes};
 use crate::java::string_compare;
 use crate::model::{Cluster, IndexIndex};
 use crate::nodes::CopyIndex;
 
-/// Where a copy goes, or why it does not.
+/// The node chosen for a copy, or why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
-    /// YES: there; THROTTLE: there, later.
+    /// YES: place it now; THROTTLE: place it there later.
     pub verdict: Verdict,
-    /// The node, as the model numbers it.
+    /// The node's number in the model.
     pub node: Option<u32>,
 }
 
@@ -25,7 +25,7 @@ impl Choice {
         node: None,
     };
 
-    /// As it is noted on the copy; none for one that is allocated.
+    /// The status recorded on the copy; `None` for an allocated copy.
     pub fn status(self) -> Option<AllocationStatus> {
         match self.verdict {
             Verdict::Yes => None,
@@ -36,8 +36,8 @@ impl Choice {
 }
 
 impl Balancer<'_, '_> {
-    /// Puts what is unassigned on the lightest nodes that may take it, primaries first; sets the rest
-    /// aside. Of equal replicas one is placed at a time, so that others have their turn.
+    /// Places unassigned copies on the lightest nodes that accept them, primaries first, and ignores the
+    /// rest. Identical replicas are placed one at a time, so that other shards get their turn.
     pub(super) fn allocate_unassigned(&mut self) {
         let mut turn = self.round.nodes.drain_unassigned();
         if turn.is_empty() {
@@ -56,7 +56,7 @@ impl Balancer<'_, '_> {
                     &copy,
                     &throttled,
                     self.round.debug,
-                    &mut Silent,
+                    &mut NoReasons,
                     |_, _, _, _| {},
                 );
                 let status = choice.status();
@@ -105,19 +105,19 @@ impl Balancer<'_, '_> {
             self.model.add(place, self.round.nodes.copy(handle));
         } else {
             self.model.add(place, copy);
-            if self.round.can_allocate_node(node, &mut Silent) != Verdict::Yes {
+            if self.round.can_allocate_node(node, &mut NoReasons) != Verdict::Yes {
                 throttled.add(place);
             }
         }
     }
 
-    /// The lightest node that may take the copy, a YES before a THROTTLE. Nodes are walked in the order of
-    /// the model; a tie goes to the node whose highest primary of the index comes next after the copy's
-    /// shard, so that replicas of new indices are spread like a ring.
+    /// Chooses the lightest node that may take the copy, preferring YES to THROTTLE. Nodes are visited in
+    /// model order; a tie goes to the node whose highest primary of the index follows the copy's shard
+    /// most closely, so that replicas of new indices are spread like a ring.
     ///
-    /// In `debug` no node is passed over, which also makes a heavier node win over a lighter one that
-    /// comes before it: the server does so after commands, and when it explains.
-    pub(super) fn choose<W: Why>(
+    /// In `debug` mode no node is skipped, which also lets a heavier node win over a lighter one that
+    /// comes before it. The server does this after commands and when it explains.
+    pub(super) fn choose<W: ReasonSink>(
         &mut self,
         copy: &ShardCopy,
         throttled: &Throttled,
@@ -126,7 +126,7 @@ impl Balancer<'_, '_> {
         mut each: impl FnMut(u32, f32, Verdict, &mut W),
     ) -> Choice {
         if !debug {
-            let anywhere = self.round.can_allocate_anywhere(copy, &mut Silent);
+            let anywhere = self.round.can_allocate_anywhere(copy, &mut NoReasons);
             if anywhere == Verdict::No || throttled.all() {
                 return Choice::NO;
             }
@@ -170,7 +170,7 @@ impl Balancer<'_, '_> {
         best
     }
 
-    /// Whether a node comes before the holder of an equal weight.
+    /// Returns whether `node` wins a tie against the current `holder`.
     fn comes_next(&self, copy: &ShardCopy, node: u32, holder: u32) -> bool {
         let shard = i64::from(copy.shard.shard);
         let high = self.model.highest_primary(node, copy.shard.index);
@@ -179,8 +179,8 @@ impl Balancer<'_, '_> {
         (same_side && high < held) || (high > shard && held < shard)
     }
 
-    /// The rank of each index among those with copies to allocate (`PriorityComparator`): higher priority,
-    /// then newer, then the name that sorts last.
+    /// Rank of each index that has copies to allocate (`PriorityComparator`): higher priority first, then
+    /// newer, then the name that sorts last.
     fn priorities(&self, handles: &[CopyIndex]) -> HashMap<IndexIndex, u32> {
         let cluster: &Cluster = self.round.cluster;
         let of = |handle: &CopyIndex| self.round.nodes.copy(*handle).shard.index;
@@ -200,7 +200,7 @@ impl Balancer<'_, '_> {
     }
 }
 
-/// Nodes that take nothing more in this round.
+/// Nodes that take no more copies in this round.
 #[derive(Debug)]
 pub(super) struct Throttled {
     nodes: Vec<bool>,

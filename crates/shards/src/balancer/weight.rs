@@ -1,6 +1,6 @@
-//! Weights of nodes, in single precision as the server has them.
+//! Node weights, in single precision as in the server.
 
-/// How heavy a node is for an index: shares of all copies and of the index's (`WeightFunction`).
+/// Weight of a node for an index, from its total copies and its copies of the index (`WeightFunction`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WeightFunction {
     theta0: f32,
@@ -16,12 +16,12 @@ impl WeightFunction {
         }
     }
 
-    /// What so many copies, of whatever indices, weigh.
+    /// Contribution of `copies` copies of any index.
     pub(super) fn of_copies(self, copies: i32) -> f32 {
         self.theta0 * float(copies)
     }
 
-    /// What so many copies of the index that it is about weigh on top.
+    /// Additional contribution of `copies` copies of the index itself.
     pub(super) fn of_index(self, copies: i32) -> f32 {
         self.theta1 * float(copies)
     }
@@ -47,7 +47,7 @@ pub(super) fn float(count: i32) -> f32 {
     count as f32
 }
 
-/// Copies per node, in single precision.
+/// Average copies per node, in single precision.
 #[expect(
     clippy::cast_precision_loss,
     reason = "as Java converts an int to a float"
@@ -56,7 +56,7 @@ pub(super) fn average(copies: u64, nodes: usize) -> f32 {
     copies as f32 / nodes as f32
 }
 
-/// Whether a difference of weights is within the threshold, rounding aside (`lessThan`).
+/// Whether a weight difference is within the threshold, apart from rounding (`lessThan`).
 pub(super) fn within(delta: f32, threshold: f32) -> bool {
     delta <= (threshold + 0.001_f32)
 }

@@ -1,68 +1,69 @@
-//! Measured times to coefficients.
+//! Fits the coefficients of the cost model to measured times.
 //!
 //! `t = a + b x + b' max(0, x - 6,000) + d i m + (c near + c' far) n^2 / m`, with n copies of s shards in
 //! the routing table, x = (n + s) / 2, i indices and m data nodes:
-//! - `a + b x`: routing nodes and tables are made anew of all copies, each an object, and each shard's
-//!   table of them another one. Those beyond [`COPIES_NEAR`] do not fit into the processor's second-level
-//!   cache and cost more (`b'`). Without replicas x is n.
-//! - `d i m`: for each index the balancer weighs each node, and asks the deciders of it.
-//! - `n^2 / m`, up to 7.5: for each copy its node's list of n/m copies is walked. A step of the walk costs
-//!   `c` where the next copy is near, and `c'` where it is not: [`far_share`].
+//! - `a + b x`: routing nodes and tables are rebuilt from all copies; each copy is an object, and so is
+//!   each shard's table of copies. Objects beyond [`COPIES_NEAR`] do not fit into the processor's
+//!   second-level cache and cost more (`b'`). Without replicas x is n.
+//! - `d i m`: for each index the balancer weighs each node and queries the deciders about it.
+//! - `n^2 / m`, up to 7.5: for each copy, its node's list of n/m copies is walked. A step of the walk
+//!   costs `c` if the next copy is near in memory and `c'` if it is not: [`far_share`].
 //!
-//! The first four are those of [`BASE`] for every version that walks: it does the same work without
-//! the walk. Coefficients are never negative; what is made small is the sum of the squares of the
-//! *relative* errors, so that a small cluster counts as much as a large one.
+//! For every version that walks, the first four coefficients are those of [`BASE`], which does the same
+//! work without the walk. Coefficients are never negative. The fit minimizes the sum of squared
+//! *relative* errors, so that small and large clusters count equally.
 
 use super::{Step, scans};
 
-/// The version whose times are those of the versions that walk, but for the walk.
+/// The version whose coefficients are used for versions that walk, apart from the walk itself.
 pub const BASE: &str = "7.6.0";
 
-/// Copies, with their shards' tables, that the second-level cache (1 MiB) holds.
+/// Objects (copies and their shards' tables) that fit into the second-level cache (1 MiB).
 const COPIES_NEAR: f64 = 6_000.0;
-/// The longest list of a node that stays in it from one walk to the next; twice as long, nothing does.
+/// Length of the longest node list that stays in the cache from one walk to the next; a list twice as
+/// long is evicted completely.
 const LIST_NEAR: f64 = 1_500.0;
-/// Lists are made in the order of the indices, so that with so many nodes the next copy of the same node
-/// lies a page of memory (4 KiB) further, and is not fetched ahead.
+/// Lists are built in index order, so with this many nodes the next copy of the same node is a memory
+/// page (4 KiB) away and is not prefetched.
 const NODES_FAR: f64 = 60.0;
 
-/// What times depend on.
+/// Inputs of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size {
     /// Copies in the routing table.
     pub copies: u64,
-    /// Shards in it: a primary and its replicas are one.
+    /// Shards in the routing table; a primary and its replicas count as one.
     pub shards: u64,
-    /// Indices in it.
+    /// Indices in the routing table.
     pub indices: u64,
     /// Data nodes.
     pub nodes: u32,
 }
 
-/// One line of the measurements: what one step took on one cluster.
+/// One row of the measurements: the time of one step on one cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// Version of the server.
     pub version: String,
-    /// What was measured.
+    /// The measured step.
     pub step: Step,
     /// The cluster.
     pub size: Size,
-    /// Its closed indices, in the routing table or not.
+    /// Closed indices of the cluster, in the routing table or not.
     pub closed_indices: u64,
-    /// Processor time of the master's thread, milliseconds, median.
+    /// CPU time of the master's thread, milliseconds, median.
     pub cpu_ms: f64,
 }
 
-/// A file of measurements that cannot be read.
+/// A measurement file cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: expected {expected}, found {found:?}")]
 pub struct MeasuredError {
-    /// 1-based line.
+    /// Line, from 1.
     pub line: usize,
-    /// What would have been right.
+    /// The expected content.
     pub expected: String,
-    /// What stood there, cut.
+    /// The content found, truncated.
     pub found: String,
 }
 
@@ -77,10 +78,10 @@ const COLUMNS: [&str; 8] = [
     "cpu_ms_median",
 ];
 
-/// Reads the CSV that `benches/shards/measure.sh` prints. Lines that begin with `#` are passed over.
+/// Parses the CSV that `benches/shards/measure.sh` prints. Lines that begin with `#` are skipped.
 ///
 /// # Errors
-/// If a column is missing, or a value is not what its column says.
+/// If a column is missing or a value is not valid for its column.
 pub fn read_csv(text: &str) -> Result<Vec<Measured>, MeasuredError> {
     let error = |line: usize, expected: &str, found: &str| MeasuredError {
         line: line + 1,
@@ -144,9 +145,9 @@ pub fn read_csv(text: &str) -> Result<Vec<Measured>, MeasuredError> {
     Ok(rows)
 }
 
-/// What was measured more than once becomes one line with the shortest time: what else the machine does,
-/// and code that is not compiled yet, make a figure longer, never shorter. The order is that of the first
-/// time.
+/// Merges repeated measurements into one row with the shortest time: other load on the machine and code
+/// that is not compiled yet make a time longer, never shorter. Rows keep the order of their first
+/// occurrence.
 pub fn shortest(rows: &[Measured]) -> Vec<Measured> {
     let same = |a: &Measured, b: &Measured| {
         (&a.version, a.step, a.size, a.closed_indices)
@@ -162,26 +163,26 @@ pub fn shortest(rows: &[Measured]) -> Vec<Measured> {
     found
 }
 
-/// Coefficients of one step of one version.
+/// Coefficients for one step of one version.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Fit {
-    /// Milliseconds, whatever the size.
+    /// Milliseconds, independent of size.
     pub fixed_ms: f64,
-    /// Milliseconds by thousand copies, or shards: half by the ones, half by the others.
+    /// Milliseconds per thousand objects, where copies and shards count half each.
     pub per_thousand_ms: f64,
-    /// Milliseconds more by thousand beyond those that the cache holds.
+    /// Additional milliseconds per thousand objects beyond the cache size.
     pub per_thousand_far_ms: f64,
-    /// Milliseconds by thousand pairs of an index and a node.
+    /// Milliseconds per thousand pairs of an index and a node.
     pub per_thousand_pairs_ms: f64,
-    /// Milliseconds by million of copies squared over nodes, lists near by.
+    /// Milliseconds per million of copies squared over nodes, for lists near in memory.
     pub walk_ms: f64,
-    /// The same, lists not near by.
+    /// The same for lists that are not near in memory.
     pub walk_far_ms: f64,
 }
 
-/// Coefficients, as many as there are terms.
+/// Number of coefficients.
 const TERMS: usize = 6;
-/// Those of the walk are the last ones.
+/// Positions of the walk's coefficients, the last ones.
 const WALK: [usize; 2] = [4, 5];
 
 impl Fit {
@@ -197,7 +198,7 @@ impl Fit {
         }
     }
 
-    /// All of them, in the order of the formula.
+    /// All coefficients, in the order of the formula.
     pub fn coefficients(&self) -> [f64; TERMS] {
         [
             self.fixed_ms,
@@ -209,7 +210,7 @@ impl Fit {
         ]
     }
 
-    /// Without the walk.
+    /// The coefficients without the walk.
     #[must_use]
     pub(crate) fn without_walk(&self) -> Self {
         Self {
@@ -219,7 +220,7 @@ impl Fit {
         }
     }
 
-    /// One after the other.
+    /// The sum of two steps executed one after the other.
     #[must_use]
     fn then(&self, other: &Self) -> Self {
         let (mut sum, other) = (self.coefficients(), other.coefficients());
@@ -229,7 +230,7 @@ impl Fit {
         Self::of(sum)
     }
 
-    /// The time on a cluster of that size, milliseconds.
+    /// Predicted time for a cluster of this size, milliseconds.
     pub fn ms(&self, size: Size) -> f64 {
         let terms = terms(size);
         let products = terms.iter().zip(self.coefficients());
@@ -237,15 +238,15 @@ impl Fit {
     }
 }
 
-/// What share of a walk's steps goes to copies that are not near by, from 0 to 1: none for short lists
-/// on few nodes, all where a list is twice [`LIST_NEAR`] long or copies lie a page apart ([`NODES_FAR`]).
+/// Share of a walk's steps whose next copy is not near in memory, from 0 to 1: none for short lists on
+/// few nodes, all if a list is twice [`LIST_NEAR`] long or copies are a page apart ([`NODES_FAR`]).
 fn far_share(copies: f64, nodes: f64) -> f64 {
     let long = (copies / nodes / LIST_NEAR - 1.0).clamp(0.0, 1.0);
     let apart = (nodes / NODES_FAR).min(1.0);
     1.0 - (1.0 - long) * (1.0 - apart)
 }
 
-/// What the coefficients are multiplied with.
+/// Factors that the coefficients are multiplied by.
 #[expect(
     clippy::cast_precision_loss,
     reason = "copies and indices are far below 2^53"
@@ -253,7 +254,7 @@ fn far_share(copies: f64, nodes: f64) -> f64 {
 fn terms(size: Size) -> [f64; TERMS] {
     let (copies, indices) = (size.copies as f64, size.indices as f64);
     let nodes = f64::from(size.nodes.max(1));
-    // With one data node the disk decider has nothing to decide: it says yes before it looks.
+    // With one data node the disk decider says yes before it sums anything up.
     let walk = if size.nodes < 2 {
         0.0
     } else {
@@ -271,7 +272,7 @@ fn terms(size: Size) -> [f64; TERMS] {
     ]
 }
 
-/// Coefficients of one step of one version, fitted.
+/// Fitted coefficients for one step of one version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitted {
     /// The version.
@@ -282,8 +283,8 @@ pub struct Fitted {
     pub fit: Fit,
 }
 
-/// The coefficients of each version and step, in the order of their first lines; without those that these
-/// lines do not determine. Repeated lines have to be one ([`shortest`]).
+/// Fits the coefficients for each version and step, in order of their first rows; omits those that the
+/// rows do not determine. Repeated measurements must have been merged ([`shortest`]).
 pub fn fit_all(rows: &[Measured]) -> Vec<Fitted> {
     let mut fitted: Vec<Fitted> = Vec::new();
     for row in rows {
@@ -311,16 +312,16 @@ fn fit_one(rows: &[Measured], version: &str, step: Step) -> Option<Fit> {
     }
     let mut base = fit_one(rows, BASE, step)?;
     if step == Step::Start {
-        // Where a version walks when copies start, it is because the reroute is part of it.
+        // If a version walks when copies start, the reroute is part of that step.
         base = base.then(&fit_one(rows, BASE, Step::Reroute)?);
     }
     best(&of, &base, &WALK)
 }
 
-/// The best coefficients of these terms beside those that are known already. `None` without rows.
+/// Best coefficients for the `free` terms, with the `known` ones held fixed. `None` without rows.
 ///
-/// With four terms at most, every choice of those that are not 0 is tried: the best of those without
-/// a negative one is the best there is.
+/// With at most four free terms, every subset of nonzero terms is tried: the best fit without negative
+/// coefficients is the constrained optimum.
 fn best(rows: &[&Measured], known: &Fit, free: &[usize]) -> Option<Fit> {
     if rows.is_empty() {
         return None;
@@ -346,11 +347,11 @@ fn best(rows: &[&Measured], known: &Fit, free: &[usize]) -> Option<Fit> {
     best.map(|(_, fit)| fit)
 }
 
-/// Least squares on relative errors with the chosen terms alone; `None` if it is not determined or a
-/// coefficient is negative.
+/// Least squares on relative errors using only the chosen terms. `None` if the solution is not unique or
+/// a coefficient is negative.
 fn least_squares(rows: &[&Measured], known: &Fit, choice: &[usize]) -> Option<Fit> {
     let size = choice.len();
-    // Normal equations, the right side as the last column.
+    // Normal equations, with the right-hand side as the last column.
     let mut system = vec![vec![0.0; size + 1]; size];
     for row in rows {
         let all = terms(row.size);
@@ -393,28 +394,28 @@ fn least_squares(rows: &[&Measured], known: &Fit, choice: &[usize]) -> Option<Fi
     Some(Fit::of(coefficients))
 }
 
-/// A line that was held back: what the other sizes predict for it.
+/// A held-out row and its prediction from the other sizes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeldBack {
     /// Version of the server.
     pub version: String,
-    /// What was measured.
+    /// The measured step.
     pub step: Step,
     /// The cluster.
     pub size: Size,
-    /// Predicted over measured.
+    /// Predicted time divided by measured time.
     pub ratio: f64,
 }
 
 impl HeldBack {
-    /// By which factor it is off, in either direction; 1 is exact.
+    /// Factor by which the prediction is off, in either direction; 1 is exact.
     pub fn factor(&self) -> f64 {
         self.ratio.max(1.0 / self.ratio)
     }
 }
 
-/// Holds back each size (number of copies) in turn, of all versions and steps, fits the others, and
-/// predicts it.
+/// Cross-validation: holds out each size (number of copies) in turn, for all versions and steps, fits the
+/// remaining rows and predicts the held-out ones.
 pub fn hold_back(rows: &[Measured]) -> Vec<HeldBack> {
     let mut sizes: Vec<u64> = rows.iter().map(|row| row.size.copies).collect();
     sizes.sort_unstable();
@@ -441,7 +442,8 @@ pub fn hold_back(rows: &[Measured]) -> Vec<HeldBack> {
     found
 }
 
-/// By which factor the worst of these is off, in either direction; 1 is exact. `None` without any.
+/// Largest factor by which these predictions are off, in either direction; 1 is exact. `None` if there
+/// are none.
 pub fn worst_factor<'a>(held: impl IntoIterator<Item = &'a HeldBack>) -> Option<f64> {
     held.into_iter().map(HeldBack::factor).reduce(f64::max)
 }

@@ -18,7 +18,7 @@ const FIVE_PRIMARIES: IndexShape = IndexShape {
 };
 
 #[test]
-fn the_table_is_what_the_measurements_give() {
+fn the_table_matches_a_fresh_fit() {
     let rows = shortest(&read_csv(MEASURED).unwrap());
     let held = hold_back(&rows);
     let fitted = fit_all(&rows);
@@ -44,7 +44,7 @@ fn the_table_is_what_the_measurements_give() {
             "{coefficients:?}: {worst}"
         );
     }
-    // Every measurement was predicted once, from the other sizes.
+    // Every measurement was predicted exactly once, from the other sizes.
     assert_eq!(held.len(), rows.len());
     let MeasuredRange {
         copies_min: least,
@@ -59,7 +59,7 @@ fn the_table_is_what_the_measurements_give() {
 }
 
 #[test]
-fn held_back_sizes_are_met() {
+fn held_out_sizes_are_predicted_accurately() {
     let rows = shortest(&read_csv(MEASURED).unwrap());
     let held = hold_back(&rows);
     let met = held.iter().filter(|held| held.factor() <= 1.5).count();
@@ -77,7 +77,7 @@ fn every_step_of_every_profile_can_be_predicted() {
 }
 
 #[test]
-fn scanning_grows_with_the_square_and_kept_sets_with_the_size() {
+fn scanning_is_quadratic_and_kept_sets_are_linear() {
     let at = |profile, copies| {
         let shape = Shape {
             copies,
@@ -85,7 +85,7 @@ fn scanning_grows_with_the_square_and_kept_sets_with_the_size() {
         };
         predict(profile, Step::Reroute, &shape).ms
     };
-    // Between 100,000 and 200,000 copies nothing but the leading term counts.
+    // Between 100,000 and 200,000 copies only the leading term matters.
     for profile in [&V6_8, &V7_0, &V7_4] {
         let ratio = at(profile, 200_000) / at(profile, 100_000);
         assert!(
@@ -99,7 +99,7 @@ fn scanning_grows_with_the_square_and_kept_sets_with_the_size() {
 }
 
 #[test]
-fn without_the_disk_deciders_question_nothing_is_scanned() {
+fn nothing_is_scanned_if_the_disk_decider_does_not_ask() {
     let shape = Shape {
         copies: 100_000,
         ..TWO_NODES
@@ -115,7 +115,8 @@ fn without_the_disk_deciders_question_nothing_is_scanned() {
     )
     .ms;
     assert!(unasked < asked / 10.0, "{unasked} {asked}");
-    // Nor with a single data node, but that one is asked for each index, and not two.
+    // With a single data node nothing is scanned either, but only one node is queried per index instead
+    // of two.
     let single = predict(
         &V7_4,
         Step::Reroute,
@@ -132,7 +133,7 @@ fn without_the_disk_deciders_question_nothing_is_scanned() {
 }
 
 #[test]
-fn closed_indices_count_from_7_2_on() {
+fn closed_indices_count_since_7_2() {
     let shape = Shape {
         copies: 50_000,
         closed_copies: 45_000,
@@ -143,7 +144,7 @@ fn closed_indices_count_from_7_2_on() {
 }
 
 #[test]
-fn what_was_never_measured_is_told() {
+fn extrapolation_is_flagged() {
     let MeasuredRange {
         copies_max: most,
         nodes_max: most_nodes,
@@ -165,12 +166,12 @@ fn what_was_never_measured_is_told() {
 
 #[test]
 fn reroutes_of_a_creation() {
-    // Five primaries on two nodes recover at once (four on each node are allowed): the task's reroute,
-    // then one after the batch of starts. If each reports alone: five more.
+    // Five primaries on two nodes recover concurrently (up to four per node are allowed): the task's
+    // reroute, then one after the batch of starts. If each is reported separately: five more.
     let cost = operation(&V7_4, &TWO_NODES, FIVE_PRIMARIES, Operation::Create);
     assert_eq!((cost.least.reroutes, cost.least.start_batches), (2, 1));
     assert_eq!((cost.most.reroutes, cost.most.start_batches), (6, 5));
-    // With a replica each they follow, two at a time on each of two nodes: two waves more.
+    // With one replica each, the replicas follow, two at a time on each of two nodes: two more waves.
     let replicated = IndexShape {
         replicas: 1,
         ..FIVE_PRIMARIES
@@ -178,7 +179,7 @@ fn reroutes_of_a_creation() {
     let cost = operation(&V7_4, &TWO_NODES, replicated, Operation::Create);
     assert_eq!(cost.least.reroutes, 1 + 1 + 2);
     assert_eq!(cost.most.reroutes, 1 + 10);
-    // A second replica finds no node.
+    // A second replica does not find a node.
     let twice = IndexShape {
         replicas: 2,
         ..FIVE_PRIMARIES
@@ -189,7 +190,7 @@ fn reroutes_of_a_creation() {
             .reroutes,
         11
     );
-    // Twenty primaries on two nodes: eight at once.
+    // Twenty primaries on two nodes: eight at a time.
     let many = IndexShape {
         primaries: 20,
         replicas: 0,
@@ -213,21 +214,21 @@ fn reroutes_of_the_other_operations() {
         (cost.least.reroutes, cost.most.reroutes)
     };
     assert_eq!(reroutes(&V7_4, Operation::Delete), (1, 1));
-    // The task's, two after answers of nodes (primaries, replicas), three waves of starts; or one for
-    // each of five and five answers and ten starts.
+    // The task's reroute, two after the nodes' responses (primaries, replicas) and three waves of starts;
+    // or one for each of five plus five responses and ten starts.
     assert_eq!(reroutes(&V7_4, Operation::Open), (1 + 2 + 3, 1 + 10 + 10));
     assert_eq!(
         reroutes(&V7_4, Operation::Close),
         reroutes(&V7_4, Operation::Open)
     );
-    // Before 7.2 closing takes the index out of the routing table.
+    // Before 7.2, closing an index removes it from the routing table.
     assert_eq!(reroutes(&V7_0, Operation::Close), (1, 1));
     assert_eq!(reroutes(&V7_0, Operation::Open), (6, 21));
 }
 
 #[test]
-fn a_reroute_belongs_to_starting_before_7_4_and_follows_it_from_then_on() {
-    // Both stand on the same measurements, so the whole creation takes the same.
+fn the_reroute_is_part_of_starting_only_before_7_4() {
+    // Both use the same measurements, so the whole creation takes equally long.
     let index = IndexShape {
         primaries: 5,
         replicas: 1,

@@ -1,14 +1,14 @@
-//! Deciders that wait for other copies: `ReplicaAfterPrimaryActive`, `RebalanceOnlyWhenActive`,
-//! `ClusterRebalance`, `ConcurrentRebalance`.
+//! Deciders that depend on the state of other copies: `ReplicaAfterPrimaryActive`,
+//! `RebalanceOnlyWhenActive`, `ClusterRebalance`, `ConcurrentRebalance`.
 
 use super::decision::answer;
-use super::{Verdict, Why};
+use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
 use crate::model::AllowRebalance;
 
-/// A replica needs an active primary to recover from.
-pub(super) fn replica_after_primary<W: Why>(
+/// A replica needs an active primary from which to recover.
+pub(super) fn replica_after_primary<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     why: &mut W,
@@ -28,8 +28,8 @@ pub(super) fn replica_after_primary<W: Why>(
     answer!(why, Yes, NAME, "the primary of this replica is active")
 }
 
-/// All copies of a shard have to be active before one of them moves for balance.
-pub(super) fn rebalance_only_when_active<W: Why>(
+/// All copies of a shard must be active before one of them may be rebalanced.
+pub(super) fn rebalance_only_when_active<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     why: &mut W,
@@ -49,7 +49,7 @@ pub(super) fn rebalance_only_when_active<W: Why>(
 }
 
 /// `cluster.routing.allocation.allow_rebalance`.
-pub(super) fn cluster_rebalance<W: Why>(round: &Allocation<'_>, why: &mut W) -> Verdict {
+pub(super) fn cluster_rebalance<W: ReasonSink>(round: &Allocation<'_>, why: &mut W) -> Verdict {
     const NAME: &str = "cluster_rebalance";
     const SETTING: &str = "cluster.routing.allocation.allow_rebalance";
     match round.cluster.settings.allow_rebalance {
@@ -104,8 +104,9 @@ pub(super) fn cluster_rebalance<W: Why>(round: &Allocation<'_>, why: &mut W) -> 
     }
 }
 
-/// `cluster.routing.allocation.cluster_concurrent_rebalance`: how many copies move at a time.
-pub(super) fn concurrent_rebalance<W: Why>(round: &Allocation<'_>, why: &mut W) -> Verdict {
+/// `cluster.routing.allocation.cluster_concurrent_rebalance`: number of copies that may move
+/// concurrently.
+pub(super) fn concurrent_rebalance<W: ReasonSink>(round: &Allocation<'_>, why: &mut W) -> Verdict {
     const NAME: &str = "concurrent_rebalance";
     const SETTING: &str = "cluster.routing.allocation.cluster_concurrent_rebalance";
     let limit = round.cluster.settings.cluster_concurrent_rebalance;

@@ -1,7 +1,7 @@
-//! `AwarenessAllocationDecider`: copies of a shard are spread over the values of node attributes.
+//! `AwarenessAllocationDecider`: spreads the copies of a shard over the values of node attributes.
 
 use super::decision::answer;
-use super::{Verdict, Why};
+use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
 use crate::model::NodeIndex;
@@ -9,9 +9,9 @@ use crate::model::NodeIndex;
 const NAME: &str = "awareness";
 const SETTING: &str = "cluster setting [cluster.routing.allocation.awareness.attributes";
 
-/// Whether the node's value of each attribute holds no more copies than its share: if the copy were
-/// `moving` there, or as things are.
-pub(super) fn under_capacity<W: Why>(
+/// Whether, for each attribute, the nodes with this node's value hold no more than their share of the
+/// shard's copies: after the copy has moved there if `moving`, otherwise as it is now.
+pub(super) fn under_capacity<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,
@@ -23,7 +23,7 @@ pub(super) fn under_capacity<W: Why>(
         return answer!(why, Yes, NAME, "no attributes to be aware of; {SETTING}=]");
     }
     let wanted = u64::from(round.index(copy.shard.index).replicas) + 1;
-    // Relocation targets count, for there the copy is going to be; sources do not.
+    // Relocation targets count, because the copies will be there; relocation sources do not.
     let counted = || {
         let copies = round.nodes.assigned_copies(copy.shard);
         let counted = copies.filter(|copy| copy.is_started() || copy.is_initializing());
@@ -45,8 +45,8 @@ pub(super) fn under_capacity<W: Why>(
             .filter(|node| attribute.values[node.at()] == Some(value))
             .count();
         let mut here = i64::try_from(here).unwrap_or(i64::MAX);
-        // What moving the copy adds to the counts: one at its new place, one less at its old place if
-        // that has any. A value once counted stays known, even at zero.
+        // The effect of the move on the counts: one more at the new node, one less at the old node if it
+        // has any. A value stays known once counted, even at zero.
         let mut known = [None; 2];
         if moving {
             let at = if copy.is_relocating() {

@@ -1,9 +1,10 @@
-//! What a decider answers, and how its reason is told (`Decision` of 7.4.0).
+//! Decisions of deciders and how their reasons are recorded (`Decision` of 7.4.0).
 //!
-//! Deciders are generic over a [`Why`]. With [`Silent`] no text is made, nothing is allocated, and the
-//! first NO ends the round; with [`Told`] every decider is asked and gives its reason in words.
+//! Deciders are generic over a [`ReasonSink`]. With [`NoReasons`] no text is produced, nothing is allocated,
+//! and the first NO ends the evaluation; with [`ReasonRecorder`] every decider is consulted and records its
+//! reason as text.
 
-/// What one decider, or all of them together, say (`Decision.Type`).
+/// Verdict of one decider or of all of them combined (`Decision.Type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
     /// Forbidden.
@@ -15,19 +16,20 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict of both: any NO is a NO, else any THROTTLE a THROTTLE (`Decision.Multi.type`).
+    /// Combines two verdicts: NO if either is NO, else THROTTLE if either is THROTTLE
+    /// (`Decision.Multi.type`).
     #[must_use]
     pub fn and(self, other: Verdict) -> Verdict {
         self.min(other)
     }
 
-    /// Whether this allows more than the other (`Decision.Type.higherThan`).
+    /// Whether this verdict permits more than the other (`Decision.Type.higherThan`).
     #[must_use]
     pub(crate) fn higher_than(self, other: Verdict) -> bool {
         self > other
     }
 
-    /// As the server's answers spell it.
+    /// The name used in the server's responses.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -41,70 +43,70 @@ impl Verdict {
 /// One decider's verdict with its reason (`Decision.Single`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// The verdict.
+    /// The decider's verdict.
     pub verdict: Verdict,
-    /// The decider's name as in the server's answers, such as `disk_threshold`; `None` where no decider
-    /// was asked, because the node is on the copy's ignore list.
+    /// The decider's name as in the server's responses, such as `disk_threshold`; `None` if no decider
+    /// was consulted because the node is on the copy's ignore list.
     pub decider: Option<&'static str>,
-    /// The reason in words, naming the setting and the numbers.
+    /// The reason as text, naming the setting and the values.
     pub explanation: Option<String>,
 }
 
-/// A verdict with the reasons it is made of (`Decision.Multi`).
+/// A combined verdict with the individual reasons (`Decision.Multi`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The verdict of all reasons together.
+    /// The combined verdict.
     pub verdict: Verdict,
-    /// One for each decider that has an opinion on the question, in the order in which they were asked.
+    /// One reason for each decider that applies, in the order in which they were consulted.
     pub reasons: Vec<Reason>,
 }
 
-/// Hears what deciders answer.
-pub trait Why {
-    /// Whether reasons are heard at all: if not, the first NO ends the questions.
+/// Receives the deciders' reasons.
+pub trait ReasonSink {
+    /// Whether reasons are recorded. If not, evaluation stops at the first NO.
     const ON: bool;
-    /// Hears a decider's answer.
-    fn hear(&mut self, reason: Reason);
-    /// A mark to which [`Why::take_back`] returns.
+    /// Records a decider's reason.
+    fn record(&mut self, reason: Reason);
+    /// Current position, for [`ReasonSink::discard_since`].
     fn mark(&self) -> usize;
-    /// Forgets what was heard since the mark, and gives the name of the last decider heard.
-    fn take_back(&mut self, mark: usize) -> Option<&'static str>;
+    /// Discards the reasons recorded since `mark` and returns the name of the last decider among them.
+    fn discard_since(&mut self, mark: usize) -> Option<&'static str>;
 }
 
-/// Hears nothing: for decisions in bulk.
+/// Records nothing; for bulk decisions.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
+pub struct NoReasons;
 
-impl Why for Silent {
+impl ReasonSink for NoReasons {
     const ON: bool = false;
-    fn hear(&mut self, _: Reason) {}
+    fn record(&mut self, _: Reason) {}
     fn mark(&self) -> usize {
         0
     }
-    fn take_back(&mut self, _: usize) -> Option<&'static str> {
+    fn discard_since(&mut self, _: usize) -> Option<&'static str> {
         None
     }
 }
 
-/// Collects every reason (the debug modes `ON` and `EXCLUDE_YES_DECISIONS`).
+/// Records every reason (the debug modes `ON` and `EXCLUDE_YES_DECISIONS`).
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct ReasonRecorder {
     reasons: Vec<Reason>,
-    /// Leaves reasons for a YES out, as the explain API does unless asked for them.
+    /// Omits reasons for YES, as the explain API does by default.
     pub without_yes: bool,
 }
 
-impl Told {
-    /// Collects all reasons, or all but those for a YES.
+impl ReasonRecorder {
+    /// Creates a recorder of all reasons, or of all except those for YES.
     #[must_use]
-    pub fn new(without_yes: bool) -> Told {
-        Told {
+    pub fn new(without_yes: bool) -> ReasonRecorder {
+        ReasonRecorder {
             reasons: Vec::new(),
             without_yes,
         }
     }
 
-    /// The decision with what was heard for it; forgets it.
+    /// Takes the recorded reasons and combines them with the verdict into a decision.
     pub fn decision(&mut self, verdict: Verdict) -> Decision {
         let mut reasons = std::mem::take(&mut self.reasons);
         if self.without_yes {
@@ -114,15 +116,15 @@ impl Told {
     }
 }
 
-impl Why for Told {
+impl ReasonSink for ReasonRecorder {
     const ON: bool = true;
-    fn hear(&mut self, reason: Reason) {
+    fn record(&mut self, reason: Reason) {
         self.reasons.push(reason);
     }
     fn mark(&self) -> usize {
         self.reasons.len()
     }
-    fn take_back(&mut self, mark: usize) -> Option<&'static str> {
+    fn discard_since(&mut self, mark: usize) -> Option<&'static str> {
         let last = self.reasons[mark..]
             .last()
             .and_then(|reason| reason.decider);
@@ -131,11 +133,12 @@ impl Why for Told {
     }
 }
 
-/// Answers with a verdict, and with its reason where one is heard: `answer!(why, No, NAME, "...", ...)`.
+/// Evaluates to a verdict and records its reason if reasons are recorded: `answer!(why, No, NAME, "...",
+/// ...)`.
 macro_rules! answer {
     ($why:expr, $verdict:ident, $name:expr, $($text:tt)+) => {{
-        if crate::deciders::decision::on($why) {
-            $why.hear(crate::deciders::decision::Reason {
+        if crate::deciders::decision::records_reasons($why) {
+            $why.record(crate::deciders::decision::Reason {
                 verdict: crate::deciders::decision::Verdict::$verdict,
                 decider: Some($name),
                 explanation: Some(format!($($text)+)),
@@ -146,8 +149,8 @@ macro_rules! answer {
 }
 pub(crate) use answer;
 
-/// Whether this [`Why`] hears reasons; known when compiled.
-pub(crate) fn on<W: Why>(_: &W) -> bool {
+/// Whether this [`ReasonSink`] records reasons; a compile-time constant.
+pub(crate) fn records_reasons<W: ReasonSink>(_: &W) -> bool {
     W::ON
 }
 
@@ -165,26 +168,26 @@ mod tests {
     }
 
     #[test]
-    fn silence_makes_no_text() {
-        struct Loud;
-        impl std::fmt::Display for Loud {
+    fn no_text_is_formatted_without_a_recorder() {
+        struct PanicsWhenFormatted;
+        impl std::fmt::Display for PanicsWhenFormatted {
             fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 panic!("text was made")
             }
         }
-        fn ask<W: Why>(why: &mut W) -> Verdict {
-            answer!(why, No, "loud", "{}", Loud)
+        fn ask<W: ReasonSink>(why: &mut W) -> Verdict {
+            answer!(why, No, "loud", "{}", PanicsWhenFormatted)
         }
-        assert_eq!(ask(&mut Silent), Verdict::No);
-        assert!(std::panic::catch_unwind(|| ask(&mut Told::default())).is_err());
+        assert_eq!(ask(&mut NoReasons), Verdict::No);
+        assert!(std::panic::catch_unwind(|| ask(&mut ReasonRecorder::default())).is_err());
     }
 
     #[test]
-    fn reasons_for_yes_are_left_out_on_request() {
-        let mut told = Told::new(true);
-        let why = &mut told;
+    fn reasons_for_yes_are_omitted_on_request() {
+        let mut recorder = ReasonRecorder::new(true);
+        let why = &mut recorder;
         let both = answer!(why, Yes, "a", "fine").and(answer!(why, Throttle, "b", "limit [{}]", 2));
-        let decision = told.decision(both);
+        let decision = recorder.decision(both);
         assert_eq!(decision.verdict, Verdict::Throttle);
         assert_eq!(decision.reasons.len(), 1);
         assert_eq!(

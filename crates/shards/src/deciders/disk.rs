@@ -1,11 +1,12 @@
-//! `DiskThresholdDecider`: no copy to a node above the low watermark, none stays above the high one.
+//! `DiskThresholdDecider`: no copy is allocated to a node above the low watermark, and none remains above
+//! the high one.
 //!
-//! Arithmetic is the server's: whole bytes that wrap, percentages in double.
+//! The arithmetic is the server's: wrapping 64-bit byte counts, percentages in double precision.
 
 use super::decision::answer;
 use super::sizes::expected_size_bytes;
 use super::words::Bytes;
-use super::{Verdict, Why};
+use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::engine::{Disk, Sums};
@@ -15,7 +16,7 @@ const NAME: &str = "disk_threshold";
 const LOW: &str = "cluster setting [cluster.routing.allocation.disk.watermark.low";
 const HIGH: &str = "cluster setting [cluster.routing.allocation.disk.watermark.high";
 
-/// Why disks do not matter, if they do not.
+/// Why disk usage is not considered, if that is the case.
 fn irrelevant(round: &Allocation<'_>, known: bool) -> Option<&'static str> {
     if !round.cluster.settings.disk_threshold_enabled {
         Some("cluster setting [cluster.routing.allocation.disk.threshold_enabled=false]")
@@ -30,7 +31,7 @@ fn irrelevant(round: &Allocation<'_>, known: bool) -> Option<&'static str> {
     }
 }
 
-/// The usage of a node's disk, with what is moving there, or away, counted in.
+/// Disk usage of a node, including relocations to it and, for remaining, away from it.
 fn usage(round: &Allocation<'_>, node: NodeIndex, disk: Disk) -> DiskUsage {
     let disks = &round.deciders.disks;
     let mut usage = match disk {
@@ -50,8 +51,8 @@ fn usage(round: &Allocation<'_>, node: NodeIndex, disk: Disk) -> DiskUsage {
     usage
 }
 
-/// Whether a copy may be put on a node, going by its path with the most space.
-pub(super) fn allocate<W: Why>(
+/// Whether a copy may be allocated to a node, based on the node's path with the most free space.
+pub(super) fn allocate<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,
@@ -65,7 +66,7 @@ pub(super) fn allocate<W: Why>(
     let usage = usage(round, node, Disk::Most);
     let free_percent = usage.free_percent();
 
-    // A new and empty primary needs no room yet.
+    // A new, empty primary needs no space yet.
     let empty =
         copy.primary && !copy.is_active() && copy.recovery == Some(RecoverySource::EmptyStore);
     let short_of_bytes = usage.free_bytes < low.free_bytes;
@@ -123,9 +124,9 @@ pub(super) fn allocate<W: Why>(
     )
 }
 
-/// Whether a copy may stay on its node, going by its path with the least space. A copy on another path, or
-/// on one that is not known, may.
-pub(super) fn remain<W: Why>(
+/// Whether a copy may remain on its node, based on the node's path with the least free space. A copy on
+/// another path, or on an unknown one, may remain.
+pub(super) fn remain<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,
@@ -167,7 +168,7 @@ pub(super) fn remain<W: Why>(
     below(HIGH, high, usage, short_of_bytes, why)
 }
 
-/// Whether no copy on the node has to leave for want of room.
+/// Whether no copy on the node has to leave for lack of space.
 pub(super) fn all_remain(round: &Allocation<'_>, node: NodeIndex) -> bool {
     irrelevant(round, round.deciders.disks.least_known).is_some()
         || is_enough(
@@ -180,7 +181,7 @@ fn is_enough(usage: &DiskUsage, mark: &Watermark) -> bool {
     usage.free_bytes >= mark.free_bytes && usage.free_percent() >= mark.free_percent
 }
 
-fn below<W: Why>(
+fn below<W: ReasonSink>(
     setting: &str,
     mark: &Watermark,
     usage: DiskUsage,

@@ -1,8 +1,8 @@
-//! `EnableAllocationDecider`: what may be allocated or rebalanced at all; an index's setting overrides
-//! the cluster's.
+//! `EnableAllocationDecider`: which copies may be allocated or rebalanced at all. An index's setting
+//! overrides the cluster's.
 
 use super::decision::answer;
-use super::{Verdict, Why};
+use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::model::{AllocationEnable, IndexState, RebalanceEnable};
@@ -28,7 +28,11 @@ const fn rebalance_word(enable: RebalanceEnable) -> &'static str {
 }
 
 /// `allocation.enable`.
-pub(super) fn allocate<W: Why>(round: &Allocation<'_>, copy: &ShardCopy, why: &mut W) -> Verdict {
+pub(super) fn allocate<W: ReasonSink>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    why: &mut W,
+) -> Verdict {
     if round.ignore_disable {
         return answer!(
             why,
@@ -86,8 +90,12 @@ pub(super) fn allocate<W: Why>(round: &Allocation<'_>, copy: &ShardCopy, why: &m
     )
 }
 
-/// `rebalance.enable`, for one copy.
-pub(super) fn rebalance<W: Why>(round: &Allocation<'_>, copy: &ShardCopy, why: &mut W) -> Verdict {
+/// `rebalance.enable` for one copy.
+pub(super) fn rebalance<W: ReasonSink>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    why: &mut W,
+) -> Verdict {
     if round.ignore_disable {
         return answer!(
             why,
@@ -131,8 +139,8 @@ pub(super) fn rebalance<W: Why>(round: &Allocation<'_>, copy: &ShardCopy, why: &
     )
 }
 
-/// `rebalance.enable`, for the cluster: where it is `none`, an index that overrides it suffices.
-pub(super) fn rebalance_cluster<W: Why>(round: &Allocation<'_>, why: &mut W) -> Verdict {
+/// `rebalance.enable` for the cluster: if it is `none`, one index that overrides it is enough.
+pub(super) fn rebalance_cluster<W: ReasonSink>(round: &Allocation<'_>, why: &mut W) -> Verdict {
     if round.ignore_disable {
         return answer!(
             why,

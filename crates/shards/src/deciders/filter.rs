@@ -1,17 +1,17 @@
-//! `FilterAllocationDecider`: which nodes an index, or anything, may be on.
+//! `FilterAllocationDecider`: restricts an index, or all indices, to certain nodes.
 
 use super::decision::answer;
 use super::filters::{Fault, Join, Shown, matches};
-use super::{Verdict, Why};
+use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::model::{Filters, IndexIndex, NodeIndex};
 
 const NAME: &str = "filter";
 
-/// Whether a copy may be put on a node. Where an index has just been shrunk, only nodes that hold a copy
-/// of each of its source's shards count.
-pub(super) fn allocate<W: Why>(
+/// Whether a copy may be allocated to a node. For an index that has just been shrunk, only nodes with a
+/// copy of every source shard are allowed.
+pub(super) fn allocate<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,
@@ -33,8 +33,8 @@ pub(super) fn allocate<W: Why>(
     index(round, copy.shard.index, node, why)
 }
 
-/// Whether a copy may stay on a node.
-pub(super) fn remain<W: Why>(
+/// Whether a copy may remain on a node.
+pub(super) fn remain<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,
@@ -43,8 +43,8 @@ pub(super) fn remain<W: Why>(
     index(round, copy.shard.index, node, why)
 }
 
-/// Whether copies of an index may be on a node: the cluster's filters, then the index's.
-pub(super) fn index<W: Why>(
+/// Whether copies of an index may be on a node: checks the cluster's filters, then the index's.
+pub(super) fn index<W: ReasonSink>(
     round: &Allocation<'_>,
     index: IndexIndex,
     node: NodeIndex,
@@ -53,12 +53,12 @@ pub(super) fn index<W: Why>(
     if let Some(fault) = round.deciders.cluster_fault(node) {
         let settings = &round.cluster.settings;
         let groups = [&settings.require, &settings.include, &settings.exclude];
-        return kept_out(fault, "cluster setting [cluster", groups, why);
+        return rejection(fault, "cluster setting [cluster", groups, why);
     }
     if let Some(fault) = round.deciders.index_fault(round.cluster, index, node) {
         let settings = &round.index(index).settings;
         let groups = [&settings.require, &settings.include, &settings.exclude];
-        return kept_out(fault, "index setting [index", groups, why);
+        return rejection(fault, "index setting [index", groups, why);
     }
     answer!(
         why,
@@ -68,7 +68,12 @@ pub(super) fn index<W: Why>(
     )
 }
 
-fn kept_out<W: Why>(fault: Fault, scope: &str, groups: [&Filters; 3], why: &mut W) -> Verdict {
+fn rejection<W: ReasonSink>(
+    fault: Fault,
+    scope: &str,
+    groups: [&Filters; 3],
+    why: &mut W,
+) -> Verdict {
     let (filters, join, text, word) = match fault {
         Fault::Require => (groups[0], Join::And, "does not match", "require"),
         Fault::Include => (groups[1], Join::Or, "does not match", "include"),

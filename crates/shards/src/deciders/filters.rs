@@ -1,20 +1,20 @@
-//! Whether a node matches a group of filters (`DiscoveryNodeFilters` of 7.4.0).
+//! Matches nodes against groups of filters (`DiscoveryNodeFilters` of 7.4.0).
 
 use std::fmt;
 
 use super::pattern::simple_match;
 use crate::model::{Filters, Node};
 
-/// How the filters of a group, and the values of a filter, are joined (`OpType`).
+/// How the filters of a group, and the values of a filter, are combined (`OpType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Join {
-    /// All of them have to match: `require`.
+    /// All must match: `require`.
     And,
-    /// One has to match: `include`, `exclude`.
+    /// At least one must match: `include`, `exclude`.
     Or,
 }
 
-/// Whether the node matches. Addresses are an exception to [`Join::And`]: one value suffices there.
+/// Whether the node matches. Addresses are an exception to [`Join::And`]: one matching value is enough.
 #[must_use]
 pub fn matches(filters: &Filters, join: Join, node: &Node) -> bool {
     let mut results = filters.0.iter().map(|(attribute, values)| {
@@ -34,7 +34,7 @@ pub fn matches(filters: &Filters, join: Join, node: &Node) -> bool {
             "_host" => joined(&|value| {
                 simple_match(value, &node.host) || simple_match(value, &node.host_address)
             }),
-            // an id is compared as it stands
+            // Ids are compared literally, without wildcards.
             "_id" => joined(&|value| *value == node.id),
             "_name" | "name" => joined(&|value| simple_match(value, &node.name)),
             _ => match node.attribute(attribute) {
@@ -49,7 +49,7 @@ pub fn matches(filters: &Filters, join: Join, node: &Node) -> bool {
     }
 }
 
-/// A group of filters in words, such as `rack:"a OR b",_name:"n*"`.
+/// A group of filters as text, such as `rack:"a OR b",_name:"n*"`.
 pub(crate) struct Shown<'a>(pub &'a Filters, pub Join);
 
 impl fmt::Display for Shown<'_> {
@@ -63,7 +63,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// The group of filters that keeps a node out, the first of its settings.
+/// The kind of filter group that rejects a node, in the order checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     Require,
@@ -71,7 +71,7 @@ pub(super) enum Fault {
     Exclude,
 }
 
-/// Which group keeps the node out, if any.
+/// Returns the filter group that rejects the node, if any.
 pub(super) fn fault(
     node: &Node,
     require: &Filters,
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_filter_looks_at_its_own_field() {
+    fn each_kind_of_filter_checks_its_own_field() {
         for (attribute, value, expected) in [
             ("_ip", "10.0.0.*", true),
             ("_ip", "192.168.7.1", true),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn one_address_of_several_suffices_even_for_require() {
+    fn one_matching_address_suffices_even_for_require() {
         let values = group(&[
             ("_ip", "10.9.9.9,192.168.7.1"),
             ("_host_ip", "10.0.0.1,10.0.0.2"),

@@ -1,6 +1,6 @@
-//! Small clusters for tests, put together copy by copy.
+//! Small clusters for tests, built copy by copy.
 
-use super::{Deciders, Decision, Told, Verdict};
+use super::{Deciders, Decision, ReasonRecorder, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::{
     AllocationIndex, CopyState, Reason, RecoverySource, ShardCopy, UNKNOWN_SIZE, UnassignedInfo,
@@ -12,7 +12,7 @@ use crate::model::{
 };
 use crate::nodes::RoutingNodes;
 
-/// A cluster under construction. Copies of a shard have to be put in side by side.
+/// Builder of a test cluster. Copies of a shard must be added consecutively.
 #[derive(Clone, Debug)]
 pub(crate) struct Builder {
     pub cluster: Cluster,
@@ -24,7 +24,7 @@ pub(crate) fn node(at: u32) -> NodeIndex {
 }
 
 impl Builder {
-    /// Data nodes `n0`, `n1` and so on, all of version 7.4.0.
+    /// Creates a cluster with data nodes `n0`, `n1` and so on, all on version 7.4.0.
     pub fn new(nodes: u32) -> Builder {
         let mut cluster = Cluster::default();
         for at in 0..nodes {
@@ -139,7 +139,7 @@ impl Builder {
         self.push(unassigned.initialize(node(at), allocation, UNKNOWN_SIZE))
     }
 
-    /// Disks of 1,000 bytes with this much free on each node, one path (`/d`) everywhere.
+    /// Gives each node one 1,000-byte disk with the given free space, with the path `/d`.
     pub fn disks(&mut self, free_bytes: &[Option<i64>]) -> &mut ClusterInfo {
         let info = self.cluster.info.insert(ClusterInfo::default());
         let path = Some(info.path("/d"));
@@ -165,7 +165,7 @@ impl Builder {
         cluster
     }
 
-    /// Runs a question on this cluster.
+    /// Evaluates `question` in a round on this cluster.
     pub fn ask<T>(&self, question: impl FnOnce(&mut Allocation<'_>) -> T) -> T {
         self.ask_with(Engine::default(), question)
     }
@@ -181,33 +181,43 @@ impl Builder {
         question(&mut Allocation::new(&cluster, &mut nodes, &deciders, 0))
     }
 
-    /// What one decider says about putting a copy on a node.
+    /// One decider's verdict on allocating a copy to a node.
     pub fn allocate(&self, decider: &str, copy: &ShardCopy, at: u32) -> Verdict {
         self.ask(|round| {
-            let decision = told(|why| round.can_allocate(copy, node(at), why));
+            let decision = decision_with_reasons(|why| round.can_allocate(copy, node(at), why));
             verdict_of(&decision, decider)
         })
     }
 
-    /// What one decider says about a copy staying on its node.
+    /// One decider's verdict on a copy remaining on its node.
     pub fn remain(&self, decider: &str, copy: &ShardCopy) -> Verdict {
         self.ask(|round| {
             let at = copy.node.expect("an assigned copy");
-            verdict_of(&told(|why| round.can_remain(copy, at, why)), decider)
+            verdict_of(
+                &decision_with_reasons(|why| round.can_remain(copy, at, why)),
+                decider,
+            )
         })
     }
 
-    /// What one decider says about moving a copy for balance.
+    /// One decider's verdict on rebalancing a copy.
     pub fn rebalance(&self, decider: &str, copy: &ShardCopy) -> Verdict {
-        self.ask(|round| verdict_of(&told(|why| round.can_rebalance(copy, why)), decider))
+        self.ask(|round| {
+            verdict_of(
+                &decision_with_reasons(|why| round.can_rebalance(copy, why)),
+                decider,
+            )
+        })
     }
 }
 
-/// A decision with all reasons.
-pub(crate) fn told(question: impl FnOnce(&mut Told) -> Verdict) -> Decision {
-    let mut told = Told::default();
-    let verdict = question(&mut told);
-    told.decision(verdict)
+/// Evaluates `question` and records all reasons.
+pub(crate) fn decision_with_reasons(
+    question: impl FnOnce(&mut ReasonRecorder) -> Verdict,
+) -> Decision {
+    let mut recorder = ReasonRecorder::default();
+    let verdict = question(&mut recorder);
+    recorder.decision(verdict)
 }
 
 fn verdict_of(decision: &Decision, decider: &str) -> Verdict {

@@ -1,14 +1,14 @@
-//! Deciders that count: `ThrottlingAllocationDecider`, `ShardsLimitAllocationDecider`.
+//! Deciders that enforce numeric limits: `ThrottlingAllocationDecider`, `ShardsLimitAllocationDecider`.
 
 use super::decision::answer;
-use super::{Verdict, Why};
+use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
 use crate::engine::Sums;
 use crate::model::NodeIndex;
 
-/// How many recoveries a node may take part in at a time.
-pub(super) fn throttling<W: Why>(
+/// Limits the number of concurrent recoveries per node.
+pub(super) fn throttling<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,
@@ -83,10 +83,12 @@ const LIMIT_NAME: &str = "shards_limit";
 const CLUSTER: &str = "cluster setting [cluster.routing.allocation.total_shards_per_node";
 const INDEX: &str = "index setting [index.routing.allocation.total_shards_per_node";
 
-/// How many copies a node may hold, of all indices and of one. Copies that move away do not count.
+/// Limits the number of copies per node, in total and per index. Copies that are moving away do not
+/// count.
 ///
-/// To be added (`adding`) a copy has to find the limit not reached; to stay, not exceeded.
-pub(super) fn shards_limit<W: Why>(
+/// To be added (`adding`), a copy needs the count to be below the limit; to remain, the limit must not be
+/// exceeded.
+pub(super) fn shards_limit<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,
@@ -140,7 +142,11 @@ pub(super) fn shards_limit<W: Why>(
 }
 
 /// Whether the node may take a copy of any index.
-pub(super) fn node_limit<W: Why>(round: &Allocation<'_>, node: NodeIndex, why: &mut W) -> Verdict {
+pub(super) fn node_limit<W: ReasonSink>(
+    round: &Allocation<'_>,
+    node: NodeIndex,
+    why: &mut W,
+) -> Verdict {
     let limit = round.cluster.settings.total_shards_per_node;
     if limit <= 0 {
         return answer!(why, Yes, LIMIT_NAME, "no limit: {CLUSTER}={limit}]");

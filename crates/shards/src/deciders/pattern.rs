@@ -1,7 +1,8 @@
 //! Simple patterns with `*`, as node filters use them (`Regex.simpleMatch` of 7.4.0).
 
-/// Whether the text matches the pattern, in which each `*` stands for any run of characters, the empty
-/// one included. Takes time in the product of both lengths at most, however many stars there are.
+/// Whether the text matches the pattern, in which each `*` stands for any sequence of characters,
+/// including none. Takes time at most proportional to the product of both lengths, whatever the number of
+/// stars.
 #[must_use]
 pub(crate) fn simple_match(pattern: &str, text: &str) -> bool {
     let Some((prefix, rest)) = pattern.split_once('*') else {
@@ -25,7 +26,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The recursive definition, on characters.
+    /// The recursive definition, as a reference.
     fn by_definition(pattern: &[char], text: &[char]) -> bool {
         match pattern.split_first() {
             None => text.is_empty(),

@@ -1,4 +1,4 @@
-//! What deciders would work out again and again, worked out once for a round.
+//! Decider inputs that are computed once per round.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -8,15 +8,15 @@ use crate::engine::Engine;
 use crate::model::{Cluster, DiskUsage, Filters, IndexIndex, IndexSettings, NodeIndex, ShardId};
 use crate::nodes::RoutingNodes;
 
-/// The deciders of a round, with what holds for all of it: no setting, node or disk changes in one.
+/// Deciders of a round, with everything that stays constant during the round: settings, nodes and disks.
 #[derive(Debug)]
 pub struct Deciders {
     /// Counts and sums per node.
     pub engine: Engine,
     cluster_faults: Vec<Option<Fault>>,
-    /// Per index its class of filters; 0 for none.
+    /// Filter class per index; 0 if it has no filters.
     filter_classes: Vec<u32>,
-    /// Per class and node what [`fault`] said: 0 not asked yet, 1 passes, else the fault plus 2.
+    /// Cached result of [`fault`] per class and node: 0 unknown, 1 passes, otherwise the fault plus 2.
     index_faults: Vec<Cell<u8>>,
     /// Whether any `total_shards_per_node` is set.
     limits: bool,
@@ -26,32 +26,33 @@ pub struct Deciders {
     pub(super) disks: Disks,
 }
 
-/// One of `awareness.attributes` with its values as numbers.
+/// One of the `awareness.attributes`, with its values numbered.
 #[derive(Debug)]
 pub(super) struct Awareness {
     /// The attribute's name.
     pub name: String,
-    /// Per node its value; `None` where the node has none.
+    /// Value per node; `None` if the node does not have the attribute.
     pub values: Vec<Option<u32>>,
-    /// How many values the routed nodes have; having none counts as one.
+    /// Number of distinct values among the routed nodes; not having one counts as a value.
     pub distinct: u32,
-    /// Values that `awareness.force` names, as often as it does. Some may be on no node.
+    /// Values listed in `awareness.force`, with repetitions. Some may not exist on any node.
     pub forced: Vec<u32>,
 }
 
-/// Disk usages by node, those missing filled in.
+/// Disk usage per node, with gaps filled in.
 #[derive(Debug, Default)]
 pub(super) struct Disks {
-    /// Whether any node's usage is known, for the path with the least and that with the most space.
+    /// Whether any node's usage is known, for the paths with the least and the most free space.
     pub least_known: bool,
     pub most_known: bool,
-    /// Per node; the average where the node's usage is missing.
+    /// Usage per node; the average where a node's usage is unknown.
     pub least: Vec<DiskUsage>,
     pub most: Vec<DiskUsage>,
 }
 
 impl Deciders {
-    /// Prepares a round on this cluster. Nodes that have left are already gone from the routing nodes.
+    /// Prepares a round on this cluster. Nodes that have left must already be removed from the routing
+    /// nodes.
     #[must_use]
     pub fn new(cluster: &Cluster, nodes: &RoutingNodes, engine: Engine) -> Deciders {
         let settings = &cluster.settings;
@@ -90,8 +91,7 @@ impl Deciders {
         }
     }
 
-    /// Takes in an index that has just been created, if it brings no filters and no limits; whether it
-    /// could.
+    /// Adds a newly created index if it has no filters and no limits. Returns whether it was added.
     pub(crate) fn admit_index(&mut self, settings: &IndexSettings) -> bool {
         let groups = [&settings.require, &settings.include, &settings.exclude];
         let is_plain =
@@ -102,7 +102,7 @@ impl Deciders {
         is_plain
     }
 
-    /// Disks have been read anew.
+    /// Updates the disk usage after new information has been read.
     pub(crate) fn read_disks(&mut self, cluster: &Cluster) {
         self.disks = disks(cluster);
         if let Engine::Incremental(sums) = &self.engine {
@@ -142,7 +142,7 @@ impl Deciders {
         found
     }
 
-    /// Whether no filter, attribute or limit can keep a copy from anywhere.
+    /// Whether no filter, attribute or limit restricts any copy.
     pub(super) fn limits_nothing(&self) -> bool {
         !self.limits
             && self.awareness.is_empty()
@@ -159,7 +159,7 @@ impl Deciders {
     }
 }
 
-/// Numbers equal groups of filters alike, so that each is matched against a node once.
+/// Assigns equal filter groups the same number, so that each is matched against a node only once.
 fn classes(cluster: &Cluster) -> (Vec<u32>, usize) {
     type Group = Vec<(String, Vec<String>)>;
     let mut known: HashMap<[&Group; 3], u32> = HashMap::new();
@@ -196,7 +196,7 @@ fn awareness(cluster: &Cluster, nodes: &RoutingNodes) -> Vec<Awareness> {
             .iter()
             .filter(|node| cluster.node(**node).present);
         let distinct: HashSet<Option<u32>> = routed.map(|node| values[node.at()]).collect();
-        // of two groups of one name the later counts, as in the map they are put into
+        // If two groups have the same name the later one wins, as in the server's map.
         let forced = cluster
             .settings
             .awareness_forced

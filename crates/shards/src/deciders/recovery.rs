@@ -1,17 +1,21 @@
-//! Deciders about where a copy's data comes from: `MaxRetry`, `Resize`, `NodeVersion`,
+//! Deciders that depend on the recovery source of a copy: `MaxRetry`, `Resize`, `NodeVersion`,
 //! `SnapshotInProgress`, `RestoreInProgress`.
 
 use super::decision::answer;
-use super::{Verdict, Why};
+use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::model::{IndexState, NodeIndex, ShardId, Version};
 
-/// The oldest version that splits a shard (`ResizeAction.COMPATIBILITY_VERSION`).
+/// The oldest version that can split a shard (`ResizeAction.COMPATIBILITY_VERSION`).
 const SPLITS_FROM: Version = Version::release(6, 1, 0);
 
-/// `index.allocation.max_retries`: how often an allocation may fail.
-pub(super) fn max_retry<W: Why>(round: &Allocation<'_>, copy: &ShardCopy, why: &mut W) -> Verdict {
+/// `index.allocation.max_retries`: limit on failed allocations.
+pub(super) fn max_retry<W: ReasonSink>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    why: &mut W,
+) -> Verdict {
     const NAME: &str = "max_retry";
     let failed = copy.unassigned.map_or(0, |info| info.failed_allocations);
     if failed == 0 {
@@ -35,10 +39,10 @@ pub(super) fn max_retry<W: Why>(round: &Allocation<'_>, copy: &ShardCopy, why: &
     )
 }
 
-/// A copy made by a split or a clone goes where its source's primary is.
+/// A copy created by a split or clone must be allocated where its source's primary is.
 ///
-/// Without a node, only whether that primary is active counts.
-pub(super) fn resize<W: Why>(
+/// Without a node, only checks that this primary is active.
+pub(super) fn resize<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: Option<NodeIndex>,
@@ -63,10 +67,10 @@ pub(super) fn resize<W: Why>(
     };
     let from = round.index(source);
     if index.shards < from.shards {
-        // a shrink is a matter of the filter decider
+        // Shrinking is handled by the filter decider.
         return Verdict::Yes;
     }
-    // The server refuses numbers of shards that do not divide; such a state cannot come from it.
+    // The server rejects shard counts that do not divide, so such a state cannot come from it.
     let factor = (index.shards / from.shards.max(1)).max(1);
     let shard = copy.shard.shard / factor;
     let shard = ShardId {
@@ -106,8 +110,8 @@ pub(super) fn resize<W: Why>(
     }
 }
 
-/// A copy recovers from a node of the same version or an older one only.
-pub(super) fn node_version<W: Why>(
+/// A copy can only recover from a node of the same or an older version.
+pub(super) fn node_version<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,
@@ -144,8 +148,8 @@ pub(super) fn node_version<W: Why>(
     )
 }
 
-/// A primary that a snapshot is reading waits.
-pub(super) fn snapshot_in_progress<W: Why>(
+/// Throttles a primary that a snapshot is reading.
+pub(super) fn snapshot_in_progress<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     why: &mut W,
@@ -169,8 +173,8 @@ pub(super) fn snapshot_in_progress<W: Why>(
     answer!(why, Yes, NAME, "no snapshot is reading this copy")
 }
 
-/// A copy that comes from a snapshot needs a restore that is not over.
-pub(super) fn restore_in_progress<W: Why>(
+/// A copy restored from a snapshot needs a running restore.
+pub(super) fn restore_in_progress<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     why: &mut W,

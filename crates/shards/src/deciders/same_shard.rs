@@ -1,15 +1,15 @@
-//! `SameShardAllocationDecider`: no two copies of a shard on one node, or on one host.
+//! `SameShardAllocationDecider`: no two copies of a shard on the same node or host.
 
 use super::decision::answer;
-use super::{Verdict, Why};
+use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
 use crate::model::{Node, NodeIndex};
 
 const NAME: &str = "same_shard";
 
-/// Whether the node, and with `same_shard.host` its host, is free of copies of the shard.
-pub(super) fn allocate<W: Why>(
+/// Whether the node and, with `same_shard.host`, its host have no copy of the shard.
+pub(super) fn allocate<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,
@@ -22,8 +22,8 @@ pub(super) fn allocate<W: Why>(
     if same_node(round, copy, node, why) == Verdict::No {
         return Verdict::No;
     }
-    // one decider, one answer
-    why.take_back(mark);
+    // A decider reports only one reason.
+    why.discard_since(mark);
     let here = round.node(node);
     for other in round
         .nodes
@@ -47,8 +47,8 @@ pub(super) fn allocate<W: Why>(
     answer!(why, Yes, NAME, "no copy of this shard is on this host")
 }
 
-/// Whether the node is free of copies of the shard.
-pub(super) fn same_node<W: Why>(
+/// Whether the node has no copy of the shard.
+pub(super) fn same_node<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,
@@ -74,7 +74,7 @@ pub(super) fn same_node<W: Why>(
     }
 }
 
-/// By which name two nodes are on one host: by address, or by name where an address is missing.
+/// The name by which two nodes share a host: the address or, if an address is missing, the host name.
 fn shared_host<'a>(one: &'a Node, other: &Node) -> Option<(&'static str, &'a str)> {
     if !one.host_address.is_empty() && !other.host_address.is_empty() {
         (one.host_address == other.host_address).then_some(("address", &one.host_address))

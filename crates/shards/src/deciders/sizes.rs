@@ -1,10 +1,10 @@
-//! How large a copy is going to be.
+//! Expected sizes of copies.
 
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::model::{Cluster, IndexIndex, IndexState, RoutingTable, ShardId};
 
-/// How large a copy is going to be, bytes: as its shard is now, or as the shards together that it is made
-/// from; the default where that is not known (`getExpectedShardSize`).
+/// Expected size of a copy in bytes (`getExpectedShardSize`): the current size of its shard, or the total
+/// size of the source shards if it is created from local shards; `default` if unknown.
 #[must_use]
 pub(crate) fn expected_size_bytes(cluster: &Cluster, copy: &ShardCopy, default: i64) -> i64 {
     let known = |shard, primary| cluster.info.as_ref()?.size_bytes(shard, primary);
@@ -35,7 +35,7 @@ pub(crate) fn expected_size_bytes(cluster: &Cluster, copy: &ShardCopy, default: 
     }
 }
 
-/// The sum of the sizes of source shards for a copy made from local shards.
+/// Total size of the source shards of a copy created from local shards.
 fn sizes_of_primaries(
     routing: &RoutingTable,
     source: IndexIndex,

@@ -1,10 +1,10 @@
-//! Each decider's rule, at its edges.
+//! Each decider's rule, including edge cases.
 
 mod disks;
 mod places;
 
-use super::fixture::{Builder, node, told};
-use super::{Silent, Verdict};
+use super::fixture::{Builder, decision_with_reasons, node};
+use super::{NoReasons, Verdict};
 use crate::copy::{Reason, RecoverySource, UnassignedInfo};
 use crate::model::{
     AllocationEnable, AllowRebalance, RebalanceEnable, RestoreShard, SnapshotShard, Version,
@@ -12,7 +12,7 @@ use crate::model::{
 use Verdict::{No, Throttle, Yes};
 
 #[test]
-fn as_many_failures_as_retries_are_too_many() {
+fn max_retries_failures_are_too_many() {
     let mut builder = Builder::new(2);
     let index = builder.index("i", 1, 0);
     let copy = builder.unassigned(index, 0, true, RecoverySource::EmptyStore);
@@ -32,9 +32,9 @@ fn as_many_failures_as_retries_are_too_many() {
         let verdict = builder.allocate("max_retry", &failed(failures), 0);
         assert_eq!(verdict, expected, "{failures} of {retries}");
     }
-    // force does not help
+    // Force does not override this.
     let forced =
-        builder.ask(|round| round.can_force_allocate_primary(&failed(9), node(0), &mut Silent));
+        builder.ask(|round| round.can_force_allocate_primary(&failed(9), node(0), &mut NoReasons));
     assert_eq!(forced, No);
 }
 
@@ -57,7 +57,7 @@ fn replicas_wait_for_their_primary() {
 }
 
 #[test]
-fn balance_waits_for_all_copies_of_a_shard() {
+fn rebalancing_waits_for_all_copies_of_a_shard() {
     let mut builder = Builder::new(3);
     let index = builder.index("i", 3, 1);
     let recovering = builder.started(index, 0, true, 0);
@@ -73,7 +73,7 @@ fn balance_waits_for_all_copies_of_a_shard() {
 }
 
 #[test]
-fn allow_rebalance_looks_at_primaries_or_at_all_copies() {
+fn allow_rebalance_checks_primaries_or_all_copies() {
     use AllowRebalance::{Always, IndicesAllActive, IndicesPrimariesActive};
     type Put = fn(&mut Builder, crate::model::IndexIndex);
     let states: [(&str, Put, [Verdict; 2]); 5] = [
@@ -123,14 +123,14 @@ fn allow_rebalance_looks_at_primaries_or_at_all_copies() {
             builder.cluster.settings.allow_rebalance = setting;
             let verdict = builder.rebalance("cluster_rebalance", &copy);
             assert_eq!(verdict, expected, "{name}, {setting:?}");
-            let cluster = builder.ask(|round| round.can_rebalance_cluster(&mut Silent));
+            let cluster = builder.ask(|round| round.can_rebalance_cluster(&mut NoReasons));
             assert_eq!(cluster, expected, "{name}, {setting:?}");
         }
     }
 }
 
 #[test]
-fn so_many_copies_move_at_a_time() {
+fn concurrent_rebalances_are_limited() {
     let mut builder = Builder::new(3);
     let index = builder.index("i", 3, 0);
     let copy = builder.started(index, 0, true, 0);
@@ -174,7 +174,7 @@ fn allocation_enable_of_the_index_overrides_the_clusters() {
     }
     let by_command = builder.ask(|round| {
         round.ignore_disable = true;
-        let decision = told(|why| round.can_allocate_anywhere(&replica, why));
+        let decision = decision_with_reasons(|why| round.can_allocate_anywhere(&replica, why));
         decision
             .reasons
             .iter()
@@ -204,8 +204,8 @@ fn rebalance_enable_of_the_index_overrides_the_clusters() {
         builder.settings(index).rebalance_enable = own;
         let verdicts = [primary, replica].map(|copy| builder.rebalance("enable", &copy));
         assert_eq!(verdicts, expected, "{cluster:?} {own:?}");
-        let anywhere = builder.ask(|round| round.can_rebalance_cluster(&mut Silent));
-        // only a cluster's `none` that no index overrides stops all balancing
+        let anywhere = builder.ask(|round| round.can_rebalance_cluster(&mut NoReasons));
+        // Only a cluster-wide `none` that no index overrides stops all rebalancing.
         let stopped = cluster == None && own.is_none_or(|own| own == None);
         assert_eq!(
             anywhere,
@@ -216,7 +216,7 @@ fn rebalance_enable_of_the_index_overrides_the_clusters() {
 }
 
 #[test]
-fn copies_go_to_equal_or_newer_versions() {
+fn copies_only_go_to_equal_or_newer_versions() {
     let mut builder = Builder::new(3);
     let index = builder.index("i", 1, 1);
     let primary = builder.started(index, 0, true, 1);
@@ -233,7 +233,7 @@ fn copies_go_to_equal_or_newer_versions() {
 }
 
 #[test]
-fn a_primary_that_a_snapshot_reads_waits() {
+fn a_primary_being_snapshotted_waits() {
     let mut builder = Builder::new(3);
     let index = builder.index("i", 1, 1);
     let primary = builder.started(index, 0, true, 0);
@@ -277,7 +277,7 @@ fn a_restore_needs_its_entry() {
 }
 
 #[test]
-fn a_split_goes_where_its_source_is() {
+fn a_split_goes_to_its_source_node() {
     let mut builder = Builder::new(3);
     let source = builder.index("source", 2, 0);
     builder.started(source, 0, true, 0);
@@ -297,10 +297,10 @@ fn a_split_goes_where_its_source_is() {
     builder.cluster.indices[source.at()].state = crate::model::IndexState::Deleted;
     let gone = builder.ask(|round| {
         assert_eq!(
-            round.can_force_allocate_primary(&copies[2], node(1), &mut Silent),
+            round.can_force_allocate_primary(&copies[2], node(1), &mut NoReasons),
             No
         );
-        round.can_allocate_anywhere(&copies[2], &mut Silent)
+        round.can_allocate_anywhere(&copies[2], &mut NoReasons)
     });
     assert_eq!(gone, No);
 }
@@ -318,7 +318,7 @@ fn recoveries_are_limited_on_both_ends() {
     let settings = &mut builder.cluster.settings;
     settings.node_concurrent_incoming_recoveries = 1;
     settings.node_concurrent_outgoing_recoveries = 1;
-    // node 1 takes one already, node 0 gives one already
+    // Node 1 already has an incoming recovery, node 0 an outgoing one.
     assert_eq!(builder.allocate("throttling", &free, 1), Throttle);
     assert_eq!(builder.allocate("throttling", &free, 3), Yes);
     assert_eq!(builder.allocate("throttling", &replica, 3), Throttle);
@@ -327,12 +327,12 @@ fn recoveries_are_limited_on_both_ends() {
 }
 
 #[test]
-fn first_recoveries_of_primaries_have_a_limit_of_their_own() {
+fn initial_primary_recoveries_have_their_own_limit() {
     let mut builder = Builder::new(3);
     let index = builder.index("i", 4, 0);
     builder.initializing(index, 0, true, 0, RecoverySource::EmptyStore);
     builder.initializing(index, 1, true, 0, RecoverySource::ExistingStore);
-    // on its way to node 0, so no first recovery
+    // It is relocating to node 0, so this is not an initial recovery.
     builder.relocating(index, 2, true, (1, 0));
     let copy = builder.unassigned(index, 3, true, RecoverySource::EmptyStore);
     builder.cluster.settings.node_concurrent_incoming_recoveries = 0;
@@ -347,26 +347,26 @@ fn first_recoveries_of_primaries_have_a_limit_of_their_own() {
 }
 
 #[test]
-fn a_node_on_the_ignore_list_is_out() {
+fn a_node_on_the_ignore_list_is_rejected() {
     let mut builder = Builder::new(2);
     let index = builder.index("i", 1, 0);
     let copy = builder.unassigned(index, 0, true, RecoverySource::ExistingStore);
     builder.ask(|round| {
         round.ignore_node(copy.shard, node(1));
-        assert_eq!(round.can_allocate(&copy, node(0), &mut Silent), Yes);
-        let decision = told(|why| round.can_allocate(&copy, node(1), why));
+        assert_eq!(round.can_allocate(&copy, node(0), &mut NoReasons), Yes);
+        let decision = decision_with_reasons(|why| round.can_allocate(&copy, node(1), why));
         assert_eq!(decision.verdict, No);
         assert_eq!(decision.reasons.len(), 1);
         assert_eq!(decision.reasons[0].decider, None);
         assert_eq!(
-            round.can_force_allocate_primary(&copy, node(1), &mut Silent),
+            round.can_force_allocate_primary(&copy, node(1), &mut NoReasons),
             No
         );
     });
 }
 
 #[test]
-fn deciders_are_heard_in_the_servers_order() {
+fn deciders_are_consulted_in_the_servers_order() {
     let mut builder = Builder::new(2);
     let index = builder.index("i", 1, 0);
     let unassigned = builder.unassigned(index, 0, true, RecoverySource::EmptyStore);
@@ -375,24 +375,24 @@ fn deciders_are_heard_in_the_servers_order() {
         names.collect::<Vec<_>>().join(" ")
     };
     builder.ask(|round| {
-        let decision = told(|why| round.can_allocate(&unassigned, node(0), why));
+        let decision = decision_with_reasons(|why| round.can_allocate(&unassigned, node(0), why));
         assert_eq!(
             names(&decision),
             "max_retry replica_after_primary_active enable node_version snapshot_in_progress \
              restore_in_progress filter same_shard disk_threshold throttling shards_limit awareness"
         );
-        let decision = told(|why| round.can_rebalance(&unassigned, why));
+        let decision = decision_with_reasons(|why| round.can_rebalance(&unassigned, why));
         assert_eq!(
             names(&decision),
             "rebalance_only_when_active cluster_rebalance concurrent_rebalance enable \
              snapshot_in_progress"
         );
-        let decision = told(|why| round.can_rebalance_cluster(why));
+        let decision = decision_with_reasons(|why| round.can_rebalance_cluster(why));
         assert_eq!(
             names(&decision),
             "cluster_rebalance concurrent_rebalance enable"
         );
-        let decision = told(|why| round.can_allocate_anywhere(&unassigned, why));
+        let decision = decision_with_reasons(|why| round.can_allocate_anywhere(&unassigned, why));
         assert_eq!(
             names(&decision),
             "max_retry replica_after_primary_active enable restore_in_progress"

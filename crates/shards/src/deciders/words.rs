@@ -1,4 +1,4 @@
-//! How shards, nodes and sizes are written in reasons.
+//! Formats shards, nodes and sizes for use in reasons.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ impl<'a> Allocation<'a> {
     }
 }
 
-/// An amount of bytes in the largest unit of which there is at least one: `1.5gb`.
+/// A byte count in the largest unit in which it is at least one, such as `1.5gb`.
 pub(super) struct Bytes(pub i64);
 
 impl fmt::Display for Bytes {
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_short() {
+    fn sizes_use_the_largest_fitting_unit() {
         assert_eq!(Bytes(0).to_string(), "0b");
         assert_eq!(Bytes(1023).to_string(), "1023b");
         assert_eq!(Bytes(1536).to_string(), "1.5kb");

@@ -1,8 +1,8 @@
-//! Keeps counts and sums per node, and brings them up to date from the log of changes.
+//! Maintains counts and sums per node, updated from the log of changes.
 //!
-//! A copy that was put on a node, began to move or has started changes the sums by what it adds or takes.
-//! Whatever else happened to a node's copies (failures, promotions) makes its sums be made anew when next
-//! asked for: such changes come before a round's questions, not between them.
+//! Initializing, relocating and starting a copy update the sums by a difference. Any other change to a
+//! node's copies (failures, promotions) invalidates its sums, which are recomputed on the next query;
+//! such changes happen before the queries of a round, not between them.
 
 use std::cell::RefCell;
 
@@ -12,13 +12,13 @@ use crate::deciders::expected_size_bytes;
 use crate::model::{Cluster, IndexIndex, NodeIndex, PathIndex, ShardId};
 use crate::nodes::{Change, CopyIndex, RoutingNodes};
 
-/// Kept counts and sums. They belong to one [`RoutingNodes`] and one reading of the disks.
+/// Cached counts and sums, valid for one [`RoutingNodes`] and one reading of the disks.
 #[derive(Debug, Default)]
-pub struct Incremental(RefCell<Kept>);
+pub struct Incremental(RefCell<Cache>);
 
 #[derive(Debug, Default)]
-struct Kept {
-    /// How much of the log is counted.
+struct Cache {
+    /// Length of the log that has been processed.
     seen: usize,
     nodes: Vec<Option<NodeSums>>,
 }
@@ -27,10 +27,10 @@ struct Kept {
 struct NodeSums {
     owned: u32,
     initial_primaries: u32,
-    /// Relocation targets on the node, and copies that move away.
+    /// Relocation targets on the node, and copies that are moving away.
     arriving: Vec<CopyIndex>,
     leaving: Vec<CopyIndex>,
-    /// What those take and free, per disk; made when first asked for.
+    /// Net bytes that these copies take or free, per disk; computed on first use.
     bytes: [Option<i64>; 2],
 }
 
@@ -58,7 +58,7 @@ impl NodeSums {
     }
 }
 
-impl Kept {
+impl Cache {
     fn node(&mut self, nodes: &RoutingNodes, node: NodeIndex) -> &mut NodeSums {
         self.catch_up(nodes);
         if self.nodes.len() <= node.at() {
@@ -72,7 +72,7 @@ impl Kept {
         if self.seen == log.len() {
             return;
         }
-        // Only the last change is certain to be what its copies still are.
+        // Only for the last change is the logged state of the copies certain to be current.
         let latest = log.len() - 1;
         for (at, change) in log.iter().enumerate().skip(self.seen) {
             match change {
@@ -152,21 +152,21 @@ impl Kept {
 }
 
 impl Incremental {
-    /// Counts what is left of a round's log, before it is cleared.
+    /// Processes the remaining log of a round before it is cleared.
     pub(crate) fn end_round(&self, nodes: &RoutingNodes) {
         let mut kept = self.0.borrow_mut();
         kept.catch_up(nodes);
         kept.seen = 0;
     }
 
-    /// Sizes or paths have been read anew.
+    /// Invalidates byte sums after sizes or paths have been read again.
     pub(crate) fn forget_bytes(&self) {
         for sums in self.0.borrow_mut().nodes.iter_mut().flatten() {
             sums.bytes = [None; 2];
         }
     }
 
-    /// A started copy is no more, though no log says so: its index was deleted.
+    /// Accounts for a started copy that disappeared without a log entry because its index was deleted.
     pub(crate) fn dropped(&self, node: NodeIndex) {
         if let Some(sums) = self.0.borrow_mut().sums(Some(node)) {
             sums.owned -= 1;

@@ -1,11 +1,11 @@
-//! Walks all copies of a node for each question, as 6.8 to 7.5 do (`RoutingNode.shardsWithState`).
+//! Walks all copies of a node for each query, as 6.8 to 7.5 do (`RoutingNode.shardsWithState`).
 
 use super::sums::{Disk, Sums, leaving_path};
 use crate::deciders::expected_size_bytes;
 use crate::model::{Cluster, IndexIndex, NodeIndex, PathIndex};
 use crate::nodes::RoutingNodes;
 
-/// Keeps nothing.
+/// The stateless engine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scan;
 
@@ -24,7 +24,7 @@ impl Sums for Scan {
         let mut bytes = 0_i64;
         for (_, copy) in nodes.copies_on(node) {
             if copy.is_relocation_target() {
-                // where the path is not known it is taken to be this one, to be careful
+                // An unknown path is conservatively assumed to be this one.
                 let on = info.data_path(copy);
                 if on.is_none() || on == path {
                     bytes = bytes.wrapping_add(expected_size_bytes(cluster, copy, 0));

@@ -1,4 +1,4 @@
-//! What deciders ask about the copies on a node.
+//! Queries that deciders make about the copies on a node.
 
 use crate::model::{Cluster, ClusterInfo, IndexIndex, NodeIndex, PathIndex};
 use crate::nodes::{CopyIndex, RoutingNodes};
@@ -14,9 +14,9 @@ pub enum Disk {
 
 /// Counts and sums over the copies on a node.
 pub trait Sums {
-    /// Bytes that relocations will take from a disk (`sizeOfRelocatingShards`): the copies that arrive,
-    /// except those on another path; for [`Disk::Least`] minus the copies that leave the path. Copies of
-    /// unknown size count as 0.
+    /// Bytes that relocations will take from a disk (`sizeOfRelocatingShards`): the arriving copies,
+    /// except those on another path, and for [`Disk::Least`] minus the copies leaving this path. Copies
+    /// of unknown size count as 0.
     fn relocating_bytes(
         &self,
         cluster: &Cluster,
@@ -26,10 +26,10 @@ pub trait Sums {
         path: Option<PathIndex>,
     ) -> i64;
 
-    /// Copies on the node that are not moving away.
+    /// Number of copies on the node that are not moving away.
     fn owned(&self, nodes: &RoutingNodes, node: NodeIndex) -> u32;
 
-    /// Copies of one index on the node that are not moving away.
+    /// Number of copies of one index on the node that are not moving away.
     fn owned_of_index(
         &self,
         cluster: &Cluster,
@@ -38,11 +38,11 @@ pub trait Sums {
         index: IndexIndex,
     ) -> u32;
 
-    /// Primaries that recover on the node, relocations excluded.
+    /// Number of primaries recovering on the node, not counting relocations.
     fn initial_primaries(&self, nodes: &RoutingNodes, node: NodeIndex) -> u32;
 }
 
-/// The data path of a copy that is leaving, as recorded for it now or before it began to move.
+/// Data path of a copy that is moving away: as recorded for it now or before it began to move.
 pub(super) fn leaving_path(
     info: &ClusterInfo,
     nodes: &RoutingNodes,

@@ -1,4 +1,4 @@
-//! Both engines answer alike, whatever happens to copies.
+//! Both engines give the same results, whatever happens to copies.
 
 use proptest::prelude::*;
 
@@ -6,12 +6,13 @@ use super::{Disk, Engine, Sums};
 use crate::allocation::Allocation;
 use crate::balancer;
 use crate::copy::{Reason, RecoverySource, UnassignedInfo};
-use crate::deciders::fixture::{Builder, node};
-use crate::deciders::{Deciders, Silent};
+use crate::deciders::fixture::{Builder, decision_with_reasons, node};
+use crate::deciders::{Deciders, NoReasons};
 use crate::model::{Cluster, IndexIndex};
 use crate::nodes::{CopyIndex, RoutingNodes};
 
-/// A random cluster: per shard the node of its primary (or none) and of a replica, and what they do.
+/// A random cluster: per shard the node of its primary (or none), the node of a replica, and their
+/// states.
 pub(crate) fn clusters() -> impl Strategy<Value = Builder> {
     let shard = (0..6_u32, 0..6_u32, 0..8_u8, 0..300_i64, any::<[bool; 2]>());
     let index = prop::collection::vec(shard, 1..5);
@@ -89,7 +90,7 @@ fn put(builder: &mut Builder, index: IndexIndex, shard: u32, (one, other, kind):
     let info = builder.cluster.info.as_mut().unwrap();
     let path = info.path(if shard == 0 { "/other" } else { "/d" });
     for (at, copy) in read.into_iter().enumerate() {
-        // a path read before the copy began to move, or since
+        // The path may have been read before the copy began to move, or since.
         let copy = if copy.is_relocating() && kind == 3 {
             copy.cancel_relocation()
         } else {
@@ -149,7 +150,7 @@ fn handles(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Copies start, fail, move and come to nodes; between these, or after several, both are asked.
+    /// Copies start, fail, move and are allocated; both engines are queried after one or several changes.
     #[test]
     fn sums_are_the_same(
         builder in clusters(),
@@ -196,7 +197,8 @@ proptest! {
         agree(&cluster, &mut nodes, &deciders);
     }
 
-    /// A whole round is the same with either, and so is the verdict on any copy, heard or silent.
+    /// A whole round is the same with either engine, and so is the verdict on any copy, with or without
+    /// recorded reasons.
     #[test]
     fn rounds_are_the_same(builder in clusters()) {
         let round = |engine: Engine| builder.ask_with(engine, |round| {
@@ -208,25 +210,25 @@ proptest! {
         builder.ask_with(Engine::scan(), |scan| builder.ask(|kept| {
             for copy in scan.cluster.routing.copies() {
                 for at in 0..6 {
-                    let told = crate::deciders::fixture::told(|why| scan.can_allocate(copy, node(at), why));
-                    assert_eq!(kept.can_allocate(copy, node(at), &mut Silent), told.verdict);
-                    let reasons = told.reasons.iter().map(|reason| reason.verdict);
-                    assert_eq!(reasons.min(), Some(told.verdict));
+                    let decision = decision_with_reasons(|why| scan.can_allocate(copy, node(at), why));
+                    assert_eq!(kept.can_allocate(copy, node(at), &mut NoReasons), decision.verdict);
+                    let reasons = decision.reasons.iter().map(|reason| reason.verdict);
+                    assert_eq!(reasons.min(), Some(decision.verdict));
                 }
                 if let (true, Some(at)) = (copy.is_started(), copy.node) {
-                    let told = crate::deciders::fixture::told(|why| scan.can_remain(copy, at, why));
-                    assert_eq!(kept.can_remain(copy, at, &mut Silent), told.verdict);
+                    let decision = decision_with_reasons(|why| scan.can_remain(copy, at, why));
+                    assert_eq!(kept.can_remain(copy, at, &mut NoReasons), decision.verdict);
                 }
             }
         }));
     }
 
-    /// Where it is proven that all copies can remain, each of them can.
+    /// If all copies are proven to be able to remain, each of them can.
     #[test]
-    fn the_proof_that_all_remain_holds(builder in clusters(), room in any::<bool>()) {
+    fn the_proof_that_all_can_remain_is_sound(builder in clusters(), room in any::<bool>()) {
         let mut builder = builder;
         if room {
-            // or hardly any cluster would be proven
+            // Otherwise hardly any cluster would pass the proof.
             builder.disks(&[Some(500); 6]);
             builder.cluster.settings.awareness_attributes.clear();
             builder.cluster.settings.total_shards_per_node = -1;
@@ -241,7 +243,7 @@ proptest! {
             }
             for (_, copy) in round.nodes.order().iter().flat_map(|node| round.nodes.copies_on(*node)) {
                 if let (true, Some(at)) = (copy.is_started(), copy.node) {
-                    assert_ne!(round.can_remain(copy, at, &mut Silent), crate::deciders::Verdict::No);
+                    assert_ne!(round.can_remain(copy, at, &mut NoReasons), crate::deciders::Verdict::No);
                 }
             }
         });

@@ -14,8 +14,8 @@ const SHORT: Detail = Detail {
 
 #[test]
 fn shards_are_allocated_for_a_reason() {
-    // Node a has one copy, b and c have two: `new` goes to a. The replica of logs[2] goes to a, too: as
-    // many copies as b, but fewer of the index; c has the primary.
+    // Node a has one copy, b and c have two: `new` goes to a. The replica of logs[2] goes to a as well: a
+    // has as many copies as b but fewer of the index, and c has the primary.
     let answer = explain(&mut small_cluster::full(40), SHORT);
     let told: Vec<(&str, &str, Option<&str>)> = answer
         .decisions
@@ -45,7 +45,7 @@ fn shards_are_allocated_for_a_reason() {
 }
 
 #[test]
-fn what_is_not_told_is_counted() {
+fn omitted_decisions_are_counted() {
     for (decisions_max, told, left_out) in [(0, 0, 2), (1, 1, 1), (2, 2, 0)] {
         let detail = Detail {
             decisions_max,
@@ -60,7 +60,7 @@ fn what_is_not_told_is_counted() {
 }
 
 #[test]
-fn deciders_that_say_yes_are_told_where_asked_for() {
+fn yes_deciders_are_listed_on_request() {
     let deciders = |all_deciders| {
         let detail = Detail {
             all_deciders,
@@ -84,7 +84,7 @@ fn a_full_disk_makes_a_shard_move() {
 }
 
 #[test]
-fn shards_that_have_to_leave_and_cannot_are_told() {
+fn stuck_shards_are_reported() {
     let mut state = small_cluster::full(40);
     let key = |rest: &str| format!("cluster.routing.allocation.{rest}");
     state.set(&key("exclude._name"), "node-b").unwrap();

@@ -13,10 +13,10 @@ fn removed(names: &[&str]) -> Changes {
 }
 
 #[test]
-fn a_dead_node_is_made_up_for() {
+fn a_failed_node_is_compensated() {
     // Node b has the primary of logs[1] and the replica of logs[0]. The replica of logs[1] on c is
-    // promoted; both are made anew on the two nodes left, beside the replica of logs[2]; `new` is
-    // allocated: seven copies on two nodes.
+    // promoted. Both lost copies are rebuilt on the two remaining nodes, along with the replica of
+    // logs[2]; `new` is allocated: seven copies on two nodes.
     let answer = forecast(&mut small_cluster::full(40), &removed(&["node-b"])).unwrap();
     assert_eq!((answer.promoted, answer.replicas_recovered), (1, 3));
     assert_eq!(answer.replica_bytes, 30_000_000_000);
@@ -29,13 +29,13 @@ fn a_dead_node_is_made_up_for() {
 #[test]
 fn lost_primaries_are_worse() {
     let answer = forecast(&mut small_cluster::full(40), &removed(&["node-b", "a"])).unwrap();
-    // Of logs[0] no copy is left.
+    // No copy of logs[0] is left.
     assert_eq!(answer.after.unassigned_primaries, 1);
     assert!(answer.worse);
 }
 
 #[test]
-fn no_rest_within_the_rounds_is_worse() {
+fn an_unstable_cluster_is_worse() {
     let changes = Changes {
         settings: vec![
             (
@@ -56,7 +56,7 @@ fn no_rest_within_the_rounds_is_worse() {
 }
 
 #[test]
-fn a_version_tells_what_a_reroute_takes() {
+fn the_version_determines_the_reroute_time() {
     let changes = Changes {
         to_server: Some(Server::parse("8.11.0").unwrap()),
         ..Changes::default()
@@ -75,7 +75,7 @@ fn a_version_tells_what_a_reroute_takes() {
 }
 
 #[test]
-fn filters_that_match_no_node_are_told() {
+fn filters_that_match_no_node_cause_a_warning() {
     let said = |key: &str, value: &str| {
         let key = format!("cluster.routing.allocation.{key}");
         let changes = Changes {
@@ -94,7 +94,7 @@ fn filters_that_match_no_node_are_told() {
 }
 
 #[test]
-fn changes_that_cannot_be_made_are_refused() {
+fn invalid_changes_are_rejected() {
     let mut state = small_cluster::full(40);
     let error = forecast(&mut state, &removed(&["node-x"])).unwrap_err();
     assert!(matches!(error, ForecastError::Change(_)), "{error}");
@@ -110,9 +110,9 @@ fn changes_that_cannot_be_made_are_refused() {
 }
 
 #[test]
-fn a_disk_that_is_relieved_crosses_its_watermarks() {
-    // 92 % of node b are used, above the high watermark (90 %): one copy of 10 GB leaves, and then the
-    // disk is below the low one (85 %).
+fn a_disk_that_gets_emptier_crosses_its_watermarks() {
+    // Node b is 92 % full, above the high watermark (90 %): one copy of 10 GB leaves, after which the
+    // disk is below the low watermark (85 %).
     let answer = forecast(&mut small_cluster::full(92), &Changes::default()).unwrap();
     assert!(answer.moved >= 1 && !answer.worse);
     let crossed: Vec<(&str, Option<&str>, &str)> = answer

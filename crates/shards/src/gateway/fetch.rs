@@ -1,14 +1,14 @@
-//! What nodes report to hold on disk.
+//! Nodes' reports on the copies they have on disk.
 
 use crate::copy::AllocationIndex;
 use crate::model::{NodeIndex, ShardId};
 
-/// Why a node could not read a copy it has.
+/// Why a node could not read its copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreError {
-    /// Another process holds its lock (`ShardLockObtainFailedException`): it counts as valid.
+    /// Another process holds the shard lock (`ShardLockObtainFailedException`); the copy counts as valid.
     Locked,
-    /// Any other error: it counts as no copy.
+    /// Any other error; the node counts as having no copy.
     Other,
 }
 
@@ -19,18 +19,18 @@ pub struct StartedStore {
     pub node: NodeIndex,
     /// The copy's allocation id; `None` if there is no copy.
     pub allocation: Option<AllocationIndex>,
-    /// Whether it was the primary.
+    /// Whether the copy was the primary.
     pub primary: bool,
-    /// Why it could not be read.
+    /// Why the copy could not be read.
     pub error: Option<StoreError>,
 }
 
-/// A node's report on the files it has (`NodeStoreFilesMetaData`).
+/// A node's report on its files of a shard (`NodeStoreFilesMetaData`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStore {
     /// The node.
     pub node: NodeIndex,
-    /// Whether there is no file at all.
+    /// Whether there are no files.
     pub is_empty: bool,
     /// The sync id of a synced flush, as a number: only equality matters.
     pub sync_id: Option<u64>,
@@ -38,19 +38,20 @@ pub struct FileStore {
     pub matching_bytes: u64,
 }
 
-/// Asks nodes what they hold. `None` means that not all have answered yet.
+/// Fetches the nodes' store information. `None` means that responses are still pending.
 ///
-/// Answers come in the order in which the server walks them, by the hash of a random id per process;
-/// the order matters only between nodes that are otherwise equal.
+/// Responses are in the order in which the server processes them, which depends on a hash of an id that
+/// is random per process; the order only matters between nodes that are otherwise equal.
 pub trait Fetch {
-    /// Copies on disk of a shard whose primary is unassigned.
+    /// Copies on disk for a shard whose primary is unassigned.
     fn started(&self, shard: ShardId) -> Option<Vec<StartedStore>>;
 
-    /// Files on disk of a shard whose replica is unassigned or recovering, the active primary's included.
+    /// Files on disk for a shard whose replica is unassigned or recovering, including those of the active
+    /// primary.
     fn files(&self, shard: ShardId) -> Option<Vec<FileStore>>;
 
-    /// Whether nodes have been asked for the shard's files before (`hasInitiatedFetching`). It matters
-    /// only in a round that follows commands.
+    /// Whether the shard's files have been fetched before (`hasInitiatedFetching`). This only matters in
+    /// a round that follows commands.
     fn has_asked_for_files(&self, shard: ShardId) -> bool {
         let _ = shard;
         false

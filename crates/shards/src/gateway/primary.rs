@@ -1,64 +1,64 @@
-//! Primaries that have data somewhere (`PrimaryShardAllocator`).
+//! Primaries with existing data (`PrimaryShardAllocator`).
 
-use super::{Fetch, Placing, StartedStore, StoreError};
+use super::{Fetch, Placement, StartedStore, StoreError};
 use crate::allocation::Allocation;
 use crate::copy::{AllocationIndex, AllocationStatus, RecoverySource, ShardCopy};
-use crate::deciders::{Silent, Verdict};
+use crate::deciders::{NoReasons, Verdict};
 use crate::model::NodeIndex;
 
-/// Where an unassigned primary goes whose data exists, on a node or in a snapshot: to a node that has a
-/// copy in sync, by force if deciders forbid all of them.
+/// Places an unassigned primary whose data exists on a node or in a snapshot. It goes to a node with an
+/// in-sync copy, by force if the deciders reject all such nodes.
 pub(super) fn place(
     allocation: &mut Allocation<'_>,
     fetch: &dyn Fetch,
     copy: &ShardCopy,
-) -> Placing {
+) -> Placement {
     let restored = match copy.recovery {
         Some(RecoverySource::Snapshot(_)) => true,
         Some(source) if source.is_existing_store() => false,
-        _ => return Placing::NotTaken,
+        _ => return Placement::NotTaken,
     };
     if !copy.primary {
-        return Placing::NotTaken;
+        return Placement::NotTaken;
     }
     let Some(stores) = fetch.started(copy.shard) else {
         allocation.has_pending_fetch = true;
-        return Placing::No(AllocationStatus::FetchingShardData);
+        return Placement::No(AllocationStatus::FetchingShardData);
     };
     let candidates = candidates(allocation, copy, restored, stores);
     if candidates.is_empty() {
         return if restored {
-            Placing::NotTaken
+            Placement::NotTaken
         } else {
-            Placing::No(AllocationStatus::NoValidShardCopy)
+            Placement::No(AllocationStatus::NoValidShardCopy)
         };
     }
-    let asked = ask(allocation, copy, &candidates, false);
-    let (place, throttled) = match asked {
-        Asked {
+    let verdicts = ask(allocation, copy, &candidates, false);
+    let (place, throttled) = match verdicts {
+        CandidateVerdicts {
             yes: Some(place), ..
         } => (Some(place), false),
-        Asked {
+        CandidateVerdicts {
             throttled: 0, no, ..
         } if no > 0 => {
             let forced = ask(allocation, copy, &candidates, true);
             (forced.yes, forced.throttled > 0)
         }
-        Asked { .. } => (None, true),
+        CandidateVerdicts { .. } => (None, true),
     };
-    // Once data of one copy is being asked for, no later primary of the round is placed.
+    // Once a fetch is pending for one copy, no later primary of the round is placed.
     if allocation.has_pending_fetch {
-        Placing::No(AllocationStatus::FetchingShardData)
+        Placement::No(AllocationStatus::FetchingShardData)
     } else if let Some((node, existing)) = place {
-        Placing::Yes(node, existing)
+        Placement::Yes(node, existing)
     } else if throttled {
-        Placing::No(AllocationStatus::DecidersThrottled)
+        Placement::No(AllocationStatus::DecidersThrottled)
     } else {
-        Placing::No(AllocationStatus::DecidersNo)
+        Placement::No(AllocationStatus::DecidersNo)
     }
 }
 
-/// Copies on disk fit to be the primary, the best first (`buildNodeShardsResult`).
+/// Copies on disk that can become the primary, best first (`buildNodeShardsResult`).
 fn candidates(
     allocation: &Allocation<'_>,
     copy: &ShardCopy,
@@ -89,9 +89,9 @@ fn candidates(
     found
 }
 
-/// What deciders say of all candidates together.
-struct Asked {
-    /// The first that may be taken.
+/// Verdicts of the deciders on all candidates.
+struct CandidateVerdicts {
+    /// The first candidate with a YES.
     yes: Option<(NodeIndex, Option<AllocationIndex>)>,
     throttled: usize,
     no: usize,
@@ -102,8 +102,8 @@ fn ask(
     copy: &ShardCopy,
     candidates: &[StartedStore],
     force: bool,
-) -> Asked {
-    let mut asked = Asked {
+) -> CandidateVerdicts {
+    let mut verdicts = CandidateVerdicts {
         yes: None,
         throttled: 0,
         no: 0,
@@ -113,17 +113,17 @@ fn ask(
             continue;
         }
         let verdict = if force {
-            allocation.can_force_allocate_primary(copy, store.node, &mut Silent)
+            allocation.can_force_allocate_primary(copy, store.node, &mut NoReasons)
         } else {
-            allocation.can_allocate(copy, store.node, &mut Silent)
+            allocation.can_allocate(copy, store.node, &mut NoReasons)
         };
         match verdict {
             Verdict::Yes => {
-                asked.yes.get_or_insert((store.node, store.allocation));
+                verdicts.yes.get_or_insert((store.node, store.allocation));
             }
-            Verdict::Throttle => asked.throttled += 1,
-            Verdict::No => asked.no += 1,
+            Verdict::Throttle => verdicts.throttled += 1,
+            Verdict::No => verdicts.no += 1,
         }
     }
-    asked
+    verdicts
 }

@@ -1,30 +1,31 @@
-//! Replicas that have data somewhere, or wait for it (`ReplicaShardAllocator`).
+//! Replicas with existing data, or waiting for it (`ReplicaShardAllocator`).
 
-use super::{Fetch, FileStore, Placing};
+use super::{Fetch, FileStore, Placement};
 use crate::allocation::Allocation;
 use crate::copy::{AllocationStatus, Reason, ShardCopy, UnassignedInfo};
-use crate::deciders::{Silent, Verdict};
+use crate::deciders::{NoReasons, Verdict};
 use crate::model::NodeIndex;
 use crate::nodes::CopyIndex;
 
-/// A match that is complete: the same sync id.
-const WHOLE: u64 = i64::MAX.cast_unsigned();
+/// Score of a complete match: the same sync id.
+const COMPLETE_MATCH: u64 = i64::MAX.cast_unsigned();
 
-/// Where an unassigned replica goes: to the node with most of its data. One whose node has left waits
-/// for it as long as no other node has any data. Replicas of a new index have no data anywhere.
+/// Places an unassigned replica on the node with most of its data. If its node has left and no other node
+/// has any data, the replica waits for that node until the delay expires. Replicas of a new index have no
+/// data anywhere.
 pub(super) fn place(
     allocation: &mut Allocation<'_>,
     fetch: &dyn Fetch,
     copy: &ShardCopy,
-) -> Placing {
+) -> Placement {
     let Some(info) = copy.unassigned else {
-        return Placing::NotTaken;
+        return Placement::NotTaken;
     };
     if copy.primary || info.reason == Reason::IndexCreated {
-        return Placing::NotTaken;
+        return Placement::NotTaken;
     }
     let best = best_verdict(allocation, copy);
-    let no = Placing::No(match best {
+    let no = Placement::No(match best {
         Verdict::Throttle => AllocationStatus::DecidersThrottled,
         _ => AllocationStatus::DecidersNo,
     });
@@ -34,38 +35,38 @@ pub(super) fn place(
     }
     let Some(stores) = fetch.files(copy.shard) else {
         allocation.has_pending_fetch = true;
-        return Placing::No(AllocationStatus::FetchingShardData);
+        return Placement::No(AllocationStatus::FetchingShardData);
     };
     let Some(primary) = allocation.nodes.active_primary(copy.shard) else {
         return no;
     };
     let Some(primary) = store_of(allocation, primary, &stores) else {
-        return Placing::NotTaken;
+        return Placement::NotTaken;
     };
     let matches = Matches::of(allocation, copy, &primary, &stores);
     if best != Verdict::Yes {
         return no;
     }
     if let Some((node, _)) = matches.best {
-        return match allocation.can_allocate(copy, node, &mut Silent) {
-            Verdict::Throttle => Placing::No(AllocationStatus::DecidersThrottled),
-            _ => Placing::Yes(node, None),
+        return match allocation.can_allocate(copy, node, &mut NoReasons) {
+            Verdict::Throttle => Placement::No(AllocationStatus::DecidersThrottled),
+            _ => Placement::Yes(node, None),
         };
     }
     if !matches.any && info.delayed {
-        return Placing::No(AllocationStatus::DelayedAllocation);
+        return Placement::No(AllocationStatus::DelayedAllocation);
     }
-    Placing::NotTaken
+    Placement::NotTaken
 }
 
-/// The best any node gives (`canBeAllocatedToAtLeastOneNode`).
+/// Best verdict of any node (`canBeAllocatedToAtLeastOneNode`).
 fn best_verdict(allocation: &Allocation<'_>, copy: &ShardCopy) -> Verdict {
     let mut best = Verdict::No;
     for &node in &allocation.cluster.data_nodes {
         if !allocation.nodes.is_routed(node) {
             continue;
         }
-        match allocation.can_allocate(copy, node, &mut Silent) {
+        match allocation.can_allocate(copy, node, &mut NoReasons) {
             Verdict::Yes => return Verdict::Yes,
             Verdict::Throttle => best = Verdict::Throttle,
             Verdict::No => {}
@@ -74,7 +75,7 @@ fn best_verdict(allocation: &Allocation<'_>, copy: &ShardCopy) -> Verdict {
     best
 }
 
-/// The files of an assigned copy among the answers (`findStore`).
+/// The file report for an assigned copy (`findStore`).
 fn store_of(
     allocation: &Allocation<'_>,
     copy: CopyIndex,
@@ -84,11 +85,11 @@ fn store_of(
     stores.iter().find(|store| store.node == node).copied()
 }
 
-/// How much of the primary's data nodes have (`MatchingNodes`).
+/// How well the nodes' files match the primary's (`MatchingNodes`).
 struct Matches {
-    /// The node with the most, and how many bytes; none if all have nothing.
+    /// The node with the most matching bytes and their number; `None` if no node has any.
     best: Option<(NodeIndex, u64)>,
-    /// Whether any node the copy may go to has files, matching or not.
+    /// Whether any node that can take the copy has files, matching or not.
     any: bool,
 }
 
@@ -106,13 +107,17 @@ impl Matches {
         for store in stores {
             if store.is_empty
                 || !allocation.nodes.is_routed(store.node)
-                || allocation.can_allocate(copy, store.node, &mut Silent) == Verdict::No
+                || allocation.can_allocate(copy, store.node, &mut NoReasons) == Verdict::No
             {
                 continue;
             }
             matches.any = true;
             let same = store.sync_id.is_some() && store.sync_id == primary.sync_id;
-            let bytes = if same { WHOLE } else { store.matching_bytes };
+            let bytes = if same {
+                COMPLETE_MATCH
+            } else {
+                store.matching_bytes
+            };
             if bytes > matches.best.map_or(0, |(_, most)| most) {
                 matches.best = Some((store.node, bytes));
             }
@@ -121,7 +126,7 @@ impl Matches {
     }
 }
 
-/// Cancels recoveries of replicas where another node turns out to have all of the data
+/// Cancels recoveries of replicas if another node turns out to have all of the data
 /// (`processExistingRecoveries`).
 pub(super) fn cancel_worse_recoveries(allocation: &mut Allocation<'_>, fetch: &dyn Fetch) {
     if !allocation.nodes.has_inactive_replicas() {
@@ -170,5 +175,5 @@ fn is_worse(
         .iter()
         .find(|store| store.node == node)
         .and_then(|store| store.sync_id);
-    best != node && here != primary.sync_id && bytes == WHOLE
+    best != node && here != primary.sync_id && bytes == COMPLETE_MATCH
 }

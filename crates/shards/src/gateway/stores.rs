@@ -1,4 +1,4 @@
-//! What nodes have on disk, kept along with a simulated cluster.
+//! Contents of the nodes' disks, tracked along with a simulated cluster.
 
 use std::collections::HashMap;
 
@@ -14,22 +14,22 @@ struct OnDisk {
     primary: bool,
 }
 
-/// A copy that came to a node's disk, or went from it.
+/// A copy that was written to a node's disk or deleted from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OnDiskChange {
     /// The shard.
     pub shard: ShardId,
     /// The node.
     pub node: NodeIndex,
-    /// Whether it came.
-    pub came: bool,
+    /// `true` if the copy was written, `false` if it was deleted.
+    pub added: bool,
 }
 
-/// What nodes have on disk, as far as it follows from where copies were active: it stays on a node that
-/// leaves, and goes once all copies of the shard are started elsewhere (`IndicesStore`).
+/// Contents of the nodes' disks, derived from where copies were active. Data stays on a node that leaves
+/// the cluster, and is deleted once all copies of the shard are started elsewhere (`IndicesStore`).
 ///
-/// Nodes that are present answer at once, in the order in which copies came to them. All data counts
-/// as the primary's, byte for byte, without a sync id.
+/// Nodes that are present respond immediately, in the order in which they received copies. All data
+/// counts as identical to the primary's, without a sync id.
 #[derive(Debug, Clone, Default)]
 pub struct Stores {
     shards: HashMap<ShardId, Vec<OnDisk>>,
@@ -37,14 +37,14 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// What is on disk if all data ever written is that of the active copies.
+    /// Assumes that the only data on disk is that of the active copies.
     pub fn of(cluster: &Cluster) -> Self {
         let mut stores = Self::default();
         stores.observe(cluster);
         stores
     }
 
-    /// Takes note of the cluster as it is now; to be called after each round, and after nodes changed.
+    /// Updates the contents from the cluster; call it after each round and after nodes changed.
     pub(crate) fn observe(&mut self, cluster: &Cluster) {
         self.present = cluster.nodes.iter().map(|node| node.present).collect();
         for group in cluster.routing.tables().iter().flat_map(IndexTable::groups) {
@@ -52,8 +52,8 @@ impl Stores {
         }
     }
 
-    /// As [`Stores::observe`], where no node came or went and only copies of these shards have changed;
-    /// what came to a disk with that, and what went from one.
+    /// Like [`Stores::observe`], for when no node has joined or left and only copies of these shards have
+    /// changed. Returns the copies that were written or deleted.
     pub(crate) fn observe_shards(
         &mut self,
         cluster: &Cluster,
@@ -73,10 +73,10 @@ impl Stores {
             let before = nodes(self);
             self.observe_shard(group);
             let after = nodes(self);
-            let change = |node: &NodeIndex, came| OnDiskChange {
+            let change = |node: &NodeIndex, added| OnDiskChange {
                 shard,
                 node: *node,
-                came,
+                added,
             };
             let gone = before.iter().filter(|node| !after.contains(node));
             changes.extend(gone.map(|node| change(node, false)));
@@ -105,7 +105,7 @@ impl Stores {
         if group.iter().all(ShardCopy::is_started) {
             let present = &self.present;
             on_disk.retain(|known| {
-                // A node that is away keeps its data until it comes back and is told.
+                // A node that is away keeps its data until it comes back.
                 !present.get(known.node.at()).copied().unwrap_or(false)
                     || group.iter().any(|copy| copy.node == Some(known.node))
             });

@@ -1,12 +1,12 @@
-//! The order of hppc's `ObjectObjectHashMap` and `IntObjectHashMap` (0.8.1), which the server's
-//! `ImmutableOpenMap` and `ImmutableOpenIntMap` are made of, with the deterministic mixing of keys.
+//! Iteration order of hppc's `ObjectObjectHashMap` and `IntObjectHashMap` (0.8.1), on which the server's
+//! `ImmutableOpenMap` and `ImmutableOpenIntMap` are built, with deterministic key mixing.
 
 const EMPTY: u32 = u32::MAX;
-/// Slots of a new map (four elements expected, three quarters full at most).
+/// Slots of a new map (four expected elements, load factor 3/4).
 const FIRST_SLOTS: usize = 8;
 
-/// A map from hashes to items, for the order in which it is walked: open addressing, linear probing,
-/// each size of the buffer with a mixer of its own.
+/// A map from hashes to items that reproduces the iteration order: open addressing with linear probing
+/// and a different mixer for each buffer size.
 #[derive(Debug, Clone)]
 pub struct HppcOrder {
     /// Item per slot.
@@ -14,7 +14,7 @@ pub struct HppcOrder {
     /// Hash per item.
     hashes: Vec<i32>,
     assigned: usize,
-    /// The item with the key that marks an empty slot: the number 0. It is walked last.
+    /// The item with the key that marks an empty slot, the number 0. It is visited last.
     zero: Option<u32>,
     mixer: i32,
 }
@@ -31,7 +31,7 @@ impl Default for HppcOrder {
     }
 }
 
-/// `HashOrderMixing.DETERMINISTIC`: the size of the buffer, mixed.
+/// `HashOrderMixing.DETERMINISTIC`: a mix of the buffer size.
 fn mixer(slots: usize) -> i32 {
     // A buffer has at most 2^30 slots.
     mix32(i32::try_from(slots).unwrap_or(i32::MAX))
@@ -46,7 +46,7 @@ fn mix32(key: i32) -> i32 {
 }
 
 impl HppcOrder {
-    /// The order of a map of strings, put in one after the other.
+    /// Order of a map of strings, inserted one after the other.
     pub(crate) fn of_strings<'k>(keys: impl IntoIterator<Item = &'k str>) -> Self {
         let mut order = Self::default();
         for key in keys {
@@ -55,7 +55,7 @@ impl HppcOrder {
         order
     }
 
-    /// The order of a map of numbers, put in one after the other.
+    /// Order of a map of numbers, inserted one after the other.
     pub(crate) fn of_numbers(keys: impl IntoIterator<Item = u32>) -> Self {
         let mut order = Self::default();
         for key in keys {
@@ -69,11 +69,12 @@ impl HppcOrder {
         order
     }
 
-    /// Puts in a key, by its hash, that is not yet there.
+    /// Inserts a key that is not yet in the map, by its hash.
     pub(crate) fn insert_hash(&mut self, hash: i32) {
         let item = self.admit(hash);
         let slot = self.free_slot(hash);
-        // At three quarters the new key first takes its slot in the old buffer, then all move.
+        // At three quarters, the new key is first inserted into the old buffer, then all keys are
+        // rehashed.
         let full = (self.slots.len() - 1).min((self.slots.len() * 3).div_ceil(4));
         self.slots[slot] = item;
         if self.assigned == full {
@@ -82,7 +83,7 @@ impl HppcOrder {
         self.assigned += 1;
     }
 
-    /// Takes out the key that was put in as the `item`th.
+    /// Removes the key that was inserted as number `item`.
     pub fn remove(&mut self, item: usize) {
         let found = |held: u32| held != EMPTY && held as usize == item;
         if self.zero.is_some_and(found) {
@@ -94,7 +95,7 @@ impl HppcOrder {
         }
     }
 
-    /// The keys, by the order in which they were put in, in the order in which the map is walked.
+    /// Insertion numbers of the keys, in the map's iteration order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.slots
             .iter()

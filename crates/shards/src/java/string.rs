@@ -1,6 +1,6 @@
-//! Hash and order of Java strings.
+//! Hash and comparison of Java strings.
 
-/// `String.hashCode`: over UTF-16 units.
+/// `String.hashCode`, over UTF-16 units.
 pub fn string_hash(text: &str) -> i32 {
     text.encode_utf16().fold(0i32, |hash, unit| {
         hash.wrapping_mul(31).wrapping_add(i32::from(unit))

@@ -1,5 +1,5 @@
-//! Expected values are what Java 17 and hppc 0.8.1 (`-Dhppc.bitmixer=DETERMINISTIC`) print for the same
-//! keys; the loops below are the same as there.
+//! Expected values were printed by Java 17 and hppc 0.8.1 (`-Dhppc.bitmixer=DETERMINISTIC`) for the same
+//! keys, in the same loops as below.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ fn hash_order(keys: &[String]) -> Vec<usize> {
     order.iter().collect()
 }
 
-/// "Aa" and "BB" have one hash, so all strings of `pairs` such pairs do.
+/// "Aa" and "BB" have the same hash, so all strings of `pairs` such pairs do.
 fn twin(bits: u32, pairs: u32) -> String {
     (0..pairs)
         .map(|bit| if bits >> bit & 1 == 0 { "Aa" } else { "BB" })
@@ -44,7 +44,7 @@ fn hashes_of_strings() {
 
 #[test]
 fn strings_compare_by_utf16_unit() {
-    // U+1F600 is written with surrogates, D83D DE00, which come before U+FFFD.
+    // U+1F600 is encoded as the surrogates D83D DE00, which sort before U+FFFD.
     assert!(string_compare("\u{1f600}", "\u{fffd}").is_lt());
     assert!("\u{1f600}" > "\u{fffd}");
     assert!(string_compare("a", "ab").is_lt());
@@ -65,7 +65,7 @@ fn forty_nodes() {
 }
 
 #[test]
-fn items_come_back_in_the_maps_order() {
+fn items_are_in_the_maps_order() {
     let ids = ["b", "a", "c"];
     assert_eq!(HashOrder::of(&ids, |id| id), ["a", "b", "c"]);
 }
@@ -89,9 +89,10 @@ fn growing_sets() {
 }
 
 #[test]
-fn keys_of_one_hash_become_a_tree() {
+fn keys_with_equal_hashes_become_a_tree() {
     let keys = |count: u32| -> Vec<String> { (0..count).map(|i| twin(i * 37 % 64, 6)).collect() };
-    // Nine and ten only make the table double; the eleventh makes a tree, whose root comes first.
+    // The ninth and tenth keys only double the table; the eleventh creates a tree, whose root comes
+    // first.
     assert_eq!(hash_order(&keys(9)), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
     assert_eq!(hash_order(&keys(10)), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     assert_eq!(hash_order(&keys(11)), [2, 0, 1, 3, 4, 5, 6, 7, 8, 9, 10]);
@@ -172,7 +173,7 @@ fn hppc_maps_of_numbers_end_with_zero() {
 }
 
 #[test]
-fn zero_can_be_taken_out() {
+fn zero_can_be_removed() {
     let mut order = HppcOrder::of_numbers([0, 5]);
     order.remove(0);
     assert_eq!(order.iter().collect::<Vec<_>>(), [1]);

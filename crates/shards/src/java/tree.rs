@@ -1,14 +1,15 @@
-//! A bin of a `HashMap` that has become a red-black tree (`HashMap.TreeNode`).
+//! A bin of a `HashMap` that has been converted to a red-black tree (`HashMap.TreeNode`).
 //!
-//! A tree bin is walked along the same links as a list. A new key is linked behind its parent in the
-//! tree, and whenever the root changes it is moved to the front: that is all the tree does to the order.
+//! A tree bin is iterated along the same links as a list. A new key is linked after its parent in the
+//! tree, and whenever the root changes it is moved to the front; the tree affects the order in no other
+//! way.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use super::string_compare;
 
-/// Ends a list, and stands for a child that a node of a tree does not have.
+/// End of a list, or a missing child in a tree.
 pub(super) const NONE: u32 = u32::MAX;
 
 type Keys<'k> = [(&'k str, i32)];
@@ -36,7 +37,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Makes a tree of a list (`treeify`); also the new head of the list.
+    /// Builds a tree from a list (`treeify`). Also returns the new head of the list.
     pub fn of(head: u32, next: &mut [u32], keys: &Keys) -> (Self, u32) {
         let mut tree = Self {
             links: HashMap::new(),
@@ -51,7 +52,7 @@ impl Tree {
         (tree, head)
     }
 
-    /// Puts a key into the tree and the list (`putTreeVal`); the new head of the list.
+    /// Inserts a key into the tree and the list (`putTreeVal`). Returns the new head of the list.
     pub fn put(&mut self, item: u32, head: u32, next: &mut [u32], keys: &Keys) -> u32 {
         let parent = self.insert(item, keys);
         next[item as usize] = next[parent as usize];
@@ -73,7 +74,7 @@ impl Tree {
         root
     }
 
-    /// Hangs a key below its parent and balances; the parent, or `NONE` for the first key.
+    /// Inserts a key into the tree and rebalances. Returns its parent, or `NONE` for the first key.
     fn insert(&mut self, item: u32, keys: &Keys) -> u32 {
         self.links.insert(item, BLACK_LEAF);
         if self.root == NONE {
@@ -171,7 +172,7 @@ impl Tree {
         }
     }
 
-    /// `rotateLeft`, or `rotateRight`.
+    /// `rotateLeft` or `rotateRight`.
     fn rotate(&mut self, p: u32, to_left: bool) {
         let child = if to_left { self.right(p) } else { self.left(p) };
         if child == NONE {

@@ -1,6 +1,6 @@
-//! Indices that stand for nodes, indices and shards.
+//! Numeric ids of nodes, indices and shards.
 
-/// A node, by its position in [`Cluster::nodes`](super::Cluster::nodes).
+/// A node, by position in [`Cluster::nodes`](super::Cluster::nodes).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeIndex(pub u32);
 
@@ -11,7 +11,7 @@ impl NodeIndex {
     }
 }
 
-/// An index, by its position in [`Cluster::indices`](super::Cluster::indices).
+/// An index, by position in [`Cluster::indices`](super::Cluster::indices).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IndexIndex(pub u32);
 
@@ -22,11 +22,11 @@ impl IndexIndex {
     }
 }
 
-/// A shard of an index; all its copies share it (`ShardId`).
+/// A shard of an index, shared by all its copies (`ShardId`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ShardId {
     /// The index.
     pub index: IndexIndex,
-    /// The shard's number within the index, from 0.
+    /// Shard number within the index, from 0.
     pub shard: u32,
 }

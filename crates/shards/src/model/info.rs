@@ -1,4 +1,4 @@
-//! Disk usages, shard sizes and data paths (`ClusterInfo`, `DiskUsage`).
+//! Disk usage, shard sizes and data paths (`ClusterInfo`, `DiskUsage`).
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -6,23 +6,23 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::{NodeIndex, ShardId};
 use crate::copy::{AllocationIndex, CopyState, ShardCopy};
 
-/// A data path, by its place in [`ClusterInfo::paths`].
+/// A data path, by position in [`ClusterInfo::paths`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PathIndex(pub u32);
 
-/// The disk behind one data path of a node.
+/// Usage of the disk behind one data path of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskUsage {
-    /// The path; `None` for an average over nodes, which is no path (`_na_`).
+    /// The path; `None` for an average over nodes (`_na_`).
     pub path: Option<PathIndex>,
     /// Size of the disk, bytes.
     pub total_bytes: i64,
-    /// Free on it, bytes. Below 0 where expected relocations exceed what is free.
+    /// Free bytes on the disk. Negative if expected relocations exceed the free space.
     pub free_bytes: i64,
 }
 
 impl DiskUsage {
-    /// Free space in percent; 100 for a disk of no size.
+    /// Free space in percent; 100 for a disk of size zero.
     #[expect(
         clippy::cast_precision_loss,
         reason = "as DiskUsage.getFreeDiskAsPercentage computes it"
@@ -41,10 +41,10 @@ impl DiskUsage {
     }
 }
 
-/// What a data path is looked up by: the copy as it was when the paths were read.
+/// Key for looking up a data path: the copy as it was when the paths were read.
 ///
-/// The server's key is the whole `ShardRouting`. A copy that began to relocate, was promoted, or was
-/// allocated anew is another key; its path is unknown until the next reading.
+/// The server's key is the whole `ShardRouting`. Once a copy relocates, is promoted or is reallocated,
+/// its key is different and its path is unknown until the paths are read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PathKey {
     shard: ShardId,
@@ -55,7 +55,7 @@ pub struct PathKey {
 }
 
 impl PathKey {
-    /// The key of an assigned copy; an unassigned one has none.
+    /// Key of an assigned copy; `None` for an unassigned one.
     pub fn of(copy: &ShardCopy) -> Option<Self> {
         Some(Self {
             shard: copy.shard,
@@ -67,7 +67,7 @@ impl PathKey {
     }
 }
 
-/// Mixes the few words of a [`PathKey`]; keys are numbers of our own, so no defence is needed.
+/// Hasher for the few words of a [`PathKey`]. Keys are internal numbers, so it need not resist attacks.
 #[derive(Debug, Clone, Default)]
 pub struct WordHasher(u64);
 
@@ -100,24 +100,24 @@ impl Hasher for WordHasher {
     }
 }
 
-/// Sizes and disks as last read (`ClusterInfo`).
+/// Sizes and disk usage as last read (`ClusterInfo`).
 #[derive(Debug, Clone, Default)]
 pub struct ClusterInfo {
     /// Names of the data paths.
     pub paths: Vec<String>,
-    /// Per node, the path with the least space: what `canRemain` looks at.
+    /// Per node, the path with the least free space, used by `canRemain`.
     pub least: HashMap<NodeIndex, DiskUsage>,
-    /// Per node, the path with the most space: what `canAllocate` looks at.
+    /// Per node, the path with the most free space, used by `canAllocate`.
     pub most: HashMap<NodeIndex, DiskUsage>,
     sizes: HashMap<(ShardId, bool), i64, BuildHasherDefault<WordHasher>>,
     data_paths: HashMap<PathKey, PathIndex, BuildHasherDefault<WordHasher>>,
 }
 
 impl ClusterInfo {
-    /// The number of a path, which is added if it is new.
+    /// Returns the number of a path, adding it if it is new.
     ///
     /// # Panics
-    /// With more than 2^32 paths.
+    /// With more than 2^32 paths
     pub fn path(&mut self, name: &str) -> PathIndex {
         let found = self.paths.iter().position(|path| path == name);
         let at = found.unwrap_or_else(|| {
@@ -127,35 +127,35 @@ impl ClusterInfo {
         PathIndex(u32::try_from(at).expect("fewer than 2^32 paths"))
     }
 
-    /// Size of a shard in bytes: of its primary, or of its replicas (whichever was read last).
+    /// Size in bytes of a shard's primary or of its replicas (whichever replica was read last).
     pub fn size_bytes(&self, shard: ShardId, primary: bool) -> Option<i64> {
         self.sizes.get(&(shard, primary)).copied()
     }
 
-    /// Notes the size of a shard's primary or replicas.
+    /// Sets the size of a shard's primary or replicas.
     pub fn set_size_bytes(&mut self, shard: ShardId, primary: bool, bytes: i64) {
         self.sizes.insert((shard, primary), bytes);
     }
 
-    /// The path on which a copy lies, if it was read since the copy became what it is.
+    /// Data path of a copy, if it was read since the copy last changed.
     pub fn data_path(&self, copy: &ShardCopy) -> Option<PathIndex> {
         self.data_paths.get(&PathKey::of(copy)?).copied()
     }
 
-    /// Notes the path of an assigned copy; for an unassigned one does nothing.
+    /// Sets the data path of an assigned copy; does nothing for an unassigned one.
     pub fn set_data_path(&mut self, copy: &ShardCopy, path: PathIndex) {
         if let Some(key) = PathKey::of(copy) {
             self.data_paths.insert(key, path);
         }
     }
 
-    /// Forgets all sizes and paths, not the disks: before a new reading.
+    /// Clears all sizes and paths, but not the disks, before they are read again.
     pub fn clear_shards(&mut self) {
         self.sizes.clear();
         self.data_paths.clear();
     }
 
-    /// Whether no disk is known.
+    /// Whether no disk usage is known.
     pub fn is_empty(&self) -> bool {
         self.least.is_empty() && self.most.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Settings of cluster and index that the allocation asks for, with the defaults of 7.4.0.
+//! Cluster and index settings that the allocator uses, with the defaults of 7.4.0.
 
 /// `cluster.routing.allocation.enable`, `index.routing.allocation.enable`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,15 +40,15 @@ pub enum AllowRebalance {
     IndicesAllActive,
 }
 
-/// Filters of one group: pairs of attribute and its values, already split at the commas.
+/// Filters of one group: pairs of an attribute and its values, already split at commas.
 ///
-/// An empty list is no filter. Values may hold `*` (`DiscoveryNodeFilters`).
+/// An empty list means no filter. Values may contain `*` (`DiscoveryNodeFilters`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filters(pub Vec<(String, Vec<String>)>);
 
 impl Filters {
-    /// Adds a filter as it is written in a setting; values are separated by commas. One without a
-    /// value is none (`buildFromKeyValue`).
+    /// Adds a filter in the form used in settings, with comma-separated values. A filter without a value
+    /// is ignored (`buildFromKeyValue`).
     pub fn add(&mut self, attribute: &str, values: &str) {
         let values: Vec<String> = values
             .split(',')
@@ -61,18 +61,19 @@ impl Filters {
         }
     }
 
-    /// Whether there is no filter.
+    /// Whether there are no filters.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// A disk watermark: a share of the disk that may be used, or bytes that must be free.
+/// A disk watermark: a maximum used share of the disk, or a minimum of free bytes.
 ///
-/// One of the two rules at a time; the other is set so that it never bites (`DiskThresholdSettings`).
+/// Only one of the two rules is active; the other is set so that it never applies
+/// (`DiskThresholdSettings`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Watermark {
-    /// As it was written.
+    /// The original text.
     pub raw: String,
     /// Free space below which the watermark is crossed, percent; 0 for a watermark in bytes.
     pub free_percent: f64,
@@ -80,16 +81,16 @@ pub struct Watermark {
     pub free_bytes: i64,
 }
 
-/// A text that is no watermark.
+/// The text is not a valid watermark.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a watermark is a share like 85% or 0.85, or a size like 500mb; found {0:?}")]
 pub struct WatermarkError(pub String);
 
 impl Watermark {
-    /// Reads a watermark as 7.4.0 does (`RatioValue`, then `ByteSizeValue`).
+    /// Parses a watermark as 7.4.0 does (`RatioValue`, then `ByteSizeValue`).
     ///
     /// # Errors
-    /// If the text is neither a share between 0 and 100 % nor a size with a unit.
+    /// If the text is neither a share between 0 and 100 % nor a size with a unit
     pub fn parse(raw: &str) -> Result<Self, WatermarkError> {
         let error = || WatermarkError(raw.to_owned());
         if let Some(percent) = ratio(raw) {
@@ -107,16 +108,16 @@ impl Watermark {
     }
 }
 
-/// Three watermarks that the server refuses together.
+/// A combination of three watermarks that the server rejects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WatermarkOrderError {
-    /// Some are shares, others sizes.
+    /// Some are shares, others are sizes.
     #[error("disk watermarks: expected three that are all shares or all sizes, found {found}")]
     Mixed {
-        /// All three, as they were written.
+        /// All three, as originally written.
         found: String,
     },
-    /// A watermark is reached before a lower one.
+    /// A watermark would be reached before a lower one.
     #[error(
         "disk watermarks: expected {lower} to be reached before {higher}, or with it; found {found}"
     )]
@@ -125,7 +126,7 @@ pub enum WatermarkOrderError {
         lower: &'static str,
         /// The next one: `high` or `flood_stage`.
         higher: &'static str,
-        /// All three, as they were written.
+        /// All three, as originally written.
         found: String,
     },
 }
@@ -175,7 +176,7 @@ fn size_bytes(text: &str) -> Option<i64> {
     (part.is_finite() && part >= 0.0 && factor > 1).then_some((part * factor as f64) as i64)
 }
 
-/// Settings of the cluster, with 7.4.0's defaults.
+/// Cluster settings. Comments give the defaults of 7.4.0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// `cluster.routing.allocation.enable`: all.
@@ -212,7 +213,7 @@ pub struct Settings {
     pub watermark_low: Watermark,
     /// `cluster.routing.allocation.disk.watermark.high`: 90 %.
     pub watermark_high: Watermark,
-    /// `cluster.routing.allocation.disk.watermark.flood_stage`: 95 %. No decider looks at it.
+    /// `cluster.routing.allocation.disk.watermark.flood_stage`: 95 %. Not used by any decider.
     pub watermark_flood_stage: Watermark,
     /// `cluster.routing.allocation.disk.include_relocations`: true.
     pub include_relocations: bool,
@@ -259,11 +260,11 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Whether the server takes the three disk watermarks together: all shares, or all sizes, and
-    /// reached in the order low, high, flood stage (`DiskThresholdSettings.doValidate`).
+    /// Checks the three disk watermarks together as the server does: all shares or all sizes, reached in
+    /// the order low, high, flood stage (`DiskThresholdSettings.doValidate`).
     ///
     /// # Errors
-    /// If it does not.
+    /// If the server would reject them
     pub(crate) fn check_watermarks(&self) -> Result<(), WatermarkOrderError> {
         let marks = [
             ("low", &self.watermark_low),
@@ -286,7 +287,7 @@ impl Settings {
         if let [Some(low), Some(high), Some(flood_stage)] = shares {
             return in_order([low <= high, high <= flood_stage]);
         }
-        // "0" is a share and a size.
+        // "0" is valid both as a share and as a size.
         let sizes = marks.map(|(_, mark)| size_bytes(&mark.raw));
         if let [Some(low), Some(high), Some(flood_stage)] = sizes {
             return in_order([low >= high, high >= flood_stage]);
@@ -295,18 +296,18 @@ impl Settings {
     }
 }
 
-/// Settings of an index, with 7.4.0's defaults.
+/// Index settings. Comments give the defaults of 7.4.0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexSettings {
     /// `index.priority`: 1.
     pub priority: i32,
-    /// `index.creation_date`, milliseconds; -1 where it is missing.
+    /// `index.creation_date`, milliseconds since 1970; -1 if missing.
     pub creation_date: i64,
     /// `index.allocation.max_retries`: 5.
     pub max_retries: u32,
-    /// `index.routing.allocation.enable`: unset, so the cluster's counts.
+    /// `index.routing.allocation.enable`: unset, so the cluster's setting applies.
     pub allocation_enable: Option<AllocationEnable>,
-    /// `index.routing.rebalance.enable`: unset, so the cluster's counts.
+    /// `index.routing.rebalance.enable`: unset, so the cluster's setting applies.
     pub rebalance_enable: Option<RebalanceEnable>,
     /// `index.routing.allocation.total_shards_per_node`: -1, no limit.
     pub total_shards_per_node: i32,
@@ -320,7 +321,7 @@ pub struct IndexSettings {
     pub initial_recovery: Filters,
     /// `index.unassigned.node_left.delayed_timeout`: one minute, nanoseconds.
     pub delayed_timeout_nanos: i64,
-    /// `index.auto_expand_replicas`: off; else least and most, `u32::MAX` for "all".
+    /// `index.auto_expand_replicas`: off; otherwise minimum and maximum, with `u32::MAX` for "all".
     pub auto_expand_replicas: Option<(u32, u32)>,
 }
 
@@ -400,7 +401,7 @@ mod tests {
             ("90%", "90%", "90%"),
             ("100gb", "50gb", "10gb"),
             ("1tb", "1024gb", "0"),
-            // All of them shares, 0 of the disk.
+            // All are shares, 0 of the disk.
             ("0", "0", "0"),
         ] {
             assert_eq!(check(low, high, flood), Ok(()), "{low} {high} {flood}");

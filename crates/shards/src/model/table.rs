@@ -4,14 +4,14 @@ use super::{IndexIndex, ShardId};
 use crate::copy::ShardCopy;
 use crate::java::HppcOrder;
 
-/// In which order the indices of a table are walked once it has been rebuilt.
+/// Order of the indices of a table after it has been rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TableOrder {
-    /// As before; what is new comes last. For states of live clusters, whose maps are seeded anew each
-    /// time and so have no order that could be foretold.
+    /// Unchanged; new indices come last. For states of live clusters, whose maps get a new random seed
+    /// each time, so that their order cannot be predicted.
     #[default]
     Kept,
-    /// As the server's maps have it when it runs with `-Dhppc.bitmixer=DETERMINISTIC`.
+    /// The order of the server's maps with `-Dhppc.bitmixer=DETERMINISTIC`.
     Deterministic,
 }
 
@@ -20,8 +20,8 @@ pub enum TableOrder {
 pub struct IndexTable {
     /// The index.
     pub index: IndexIndex,
-    /// Its copies, those of one shard side by side: shards in the order in which the server walks
-    /// them, copies of a shard in the order of its list. A relocating copy appears once, as source.
+    /// The copies, grouped by shard: shards in the order in which the server iterates over them, copies
+    /// in the order of the shard's list. A relocating copy appears once, as the source.
     pub copies: Vec<ShardCopy>,
 }
 
@@ -31,25 +31,25 @@ impl IndexTable {
         self.copies.chunk_by(|a, b| a.shard == b.shard)
     }
 
-    /// The copies of one shard, in order; empty if there is no such shard.
+    /// The copies of one shard, in order; empty if the shard does not exist.
     pub fn group(&self, shard: u32) -> &[ShardCopy] {
         self.groups()
             .find(|group| group[0].shard.shard == shard)
             .unwrap_or_default()
     }
 
-    /// The primary of a shard, in whatever state.
+    /// The primary of a shard, in any state.
     pub fn primary(&self, shard: u32) -> Option<&ShardCopy> {
         self.group(shard).iter().find(|copy| copy.primary)
     }
 
-    /// Its shards in order.
+    /// The shard numbers, in order.
     pub(crate) fn shards(&self) -> impl Iterator<Item = u32> + '_ {
         self.groups().map(|group| group[0].shard.shard)
     }
 
-    /// Puts the copies of each shard side by side, the shards in this order; within a shard the order
-    /// stays. Shards that are not named come last.
+    /// Reorders the copies by shard, the shards in the given order; the order within a shard is
+    /// unchanged. Shards not listed come last.
     pub(crate) fn arrange(&mut self, order: impl Iterator<Item = u32>) {
         let mut ranks: Vec<u32> = Vec::new();
         for (rank, shard) in (0..).zip(order) {
@@ -68,28 +68,29 @@ impl IndexTable {
         });
     }
 
-    /// [`IndexTable::arrange`], as a map of numbers has the shards that were put into it in this order.
+    /// [`IndexTable::arrange`] in the order of a map into which the shards were inserted in the given
+    /// order.
     pub(crate) fn arrange_as_put(&mut self, shards: &[u32]) {
         let order = HppcOrder::of_numbers(shards.iter().copied());
         self.arrange(order.iter().map(|at| shards[at]));
     }
 }
 
-/// Where every copy is, index by index.
+/// Location of every copy, by index.
 #[derive(Debug, Clone, Default)]
 pub struct RoutingTable {
     tables: Vec<IndexTable>,
-    /// Per index its place in `tables`.
+    /// Position in `tables` per index.
     places: Vec<Option<u32>>,
     /// How a rebuilt table is ordered.
     pub order: TableOrder,
 }
 
 impl RoutingTable {
-    /// A table of these indices in this order.
+    /// Creates a table of these indices in this order.
     ///
     /// # Panics
-    /// With more than 2^32 indices.
+    /// With more than 2^32 indices
     pub fn new(tables: Vec<IndexTable>, order: TableOrder) -> Self {
         let mut table = Self {
             tables,
@@ -100,8 +101,8 @@ impl RoutingTable {
         table
     }
 
-    /// All indices in the order of `indicesRouting()`, which is also the order in which nodes get
-    /// their lists and the balancer its indices.
+    /// All indices in the order of `indicesRouting()`, which also determines the order of the nodes'
+    /// lists and of the balancer's indices.
     pub fn tables(&self) -> &[IndexTable] {
         &self.tables
     }
@@ -111,7 +112,7 @@ impl RoutingTable {
         self.tables.get(self.place(index)?)
     }
 
-    /// The place of an index in [`RoutingTable::tables`], if it is routed.
+    /// Position of an index in [`RoutingTable::tables`], if it is routed.
     pub fn place(&self, index: IndexIndex) -> Option<usize> {
         let place = (*self.places.get(index.at())?)?;
         Some(place as usize)
@@ -122,14 +123,14 @@ impl RoutingTable {
         self.tables.iter().flat_map(|table| &table.copies)
     }
 
-    /// The table with some indices added or replaced (`Some`) or taken out (`None`), one after the other
+    /// Applies edits one after the other: adds or replaces an index (`Some`) or removes it (`None`)
     /// (`RoutingTable.builder(table)`, `add`, `remove`).
     pub(crate) fn edited(
         self,
         edits: Vec<(IndexIndex, Option<IndexTable>)>,
         names: &[&str],
     ) -> Self {
-        // All are put into a new map, which alone can change the order.
+        // All indices are inserted into a new map, which by itself can change the order.
         let names_now = self.tables.iter().map(|table| names[table.index.at()]);
         let mut walked = HppcOrder::of_strings(names_now);
         let mut tables: Vec<Option<IndexTable>> = self.tables.into_iter().map(Some).collect();
@@ -162,7 +163,7 @@ impl RoutingTable {
         Self::new(tables, self.order)
     }
 
-    /// Gives a shard other copies, in place; for a shard that is not there nothing is done.
+    /// Replaces the copies of a shard in place; does nothing if the shard does not exist.
     pub(crate) fn set_group(&mut self, shard: ShardId, copies: impl Iterator<Item = ShardCopy>) {
         let Some(place) = self.place(shard.index) else {
             return;
@@ -175,7 +176,7 @@ impl RoutingTable {
         }
     }
 
-    /// Puts a new index at the end; the order must be [`TableOrder::Kept`].
+    /// Appends a new index; the order must be [`TableOrder::Kept`].
     pub(crate) fn append(&mut self, table: IndexTable) {
         debug_assert_eq!(self.order, TableOrder::Kept);
         let at = table.index.at();
@@ -186,7 +187,7 @@ impl RoutingTable {
         self.tables.push(table);
     }
 
-    /// Takes an index out; the order must be [`TableOrder::Kept`].
+    /// Removes an index; the order must be [`TableOrder::Kept`].
     pub(crate) fn take_out(&mut self, index: IndexIndex) {
         debug_assert_eq!(self.order, TableOrder::Kept);
         if let Some(place) = self.place(index) {

@@ -1,23 +1,23 @@
-//! Initialises, ignores or keeps unassigned copies.
+//! Initializing, ignoring and keeping unassigned copies.
 
 use super::{Change, CopyIndex, RoutingNodes};
 use crate::copy::{AllocationIndex, AllocationStatus, ShardCopy, UnassignedInfo};
 use crate::model::NodeIndex;
 
 impl RoutingNodes {
-    /// Removes all copies that are still to be allocated (`drain`). Each must then be initialized,
-    /// ignored or kept: [`RoutingNodes::initialize`], [`RoutingNodes::ignore`], [`RoutingNodes::keep`].
+    /// Removes all copies that are still to be allocated (`drain`). Each must then be passed to
+    /// [`RoutingNodes::initialize`], [`RoutingNodes::ignore`] or [`RoutingNodes::keep`].
     pub(crate) fn drain_unassigned(&mut self) -> Vec<CopyIndex> {
         self.unassigned.primaries = 0;
         std::mem::take(&mut self.unassigned.list)
     }
 
-    /// Puts a drained copy back at the end of the list.
+    /// Appends a drained copy to the list again.
     pub fn keep(&mut self, handle: CopyIndex) {
         self.unassigned.add(handle, &self.copies[handle.at()]);
     }
 
-    /// Sorts the list; the sort is stable, as in the server.
+    /// Sorts the list of unassigned copies; the sort is stable, as in the server.
     pub(crate) fn sort_unassigned(
         &mut self,
         mut compare: impl FnMut(&ShardCopy, &ShardCopy) -> std::cmp::Ordering,
@@ -28,7 +28,8 @@ impl RoutingNodes {
             .sort_by(|a, b| compare(&copies[a.at()], &copies[b.at()]));
     }
 
-    /// Sets a drained copy aside for this round (`ignoreShard`), and records the status of a primary.
+    /// Ignores a drained copy for the rest of the round (`ignoreShard`) and records the status of a
+    /// primary.
     pub fn ignore(&mut self, handle: CopyIndex, status: AllocationStatus) {
         let copy = *self.copy(handle);
         if copy.primary {
@@ -48,7 +49,7 @@ impl RoutingNodes {
         self.unassigned.ignored.push(handle);
     }
 
-    /// Gives an unassigned copy another reason, delay or status (`updateUnassigned`).
+    /// Updates reason, delay or status of an unassigned copy (`updateUnassigned`).
     pub(crate) fn update_unassigned(&mut self, handle: CopyIndex, info: UnassignedInfo) {
         let before = *self.copy(handle);
         let Some(recovery) = before.recovery else {
@@ -59,9 +60,9 @@ impl RoutingNodes {
         self.changes.push(Change::UnassignedUpdated(now));
     }
 
-    /// Puts a drained copy on a node (`initializeShard`), with a fresh allocation id if none is given.
+    /// Assigns a drained copy to a node (`initializeShard`), with a new allocation id if none is given.
     ///
-    /// The node must be routed and hold no copy of the shard.
+    /// The node must be routed and have no copy of the shard.
     pub fn initialize(
         &mut self,
         handle: CopyIndex,

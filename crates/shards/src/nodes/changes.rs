@@ -1,35 +1,36 @@
-//! What a round changed (`RoutingNodesChangedObserver`, `IndexMetaDataUpdater`).
+//! Changes made by a round (`RoutingNodesChangedObserver`, `IndexMetaDataUpdater`).
 
 use std::collections::HashMap;
 
 use crate::copy::{AllocationIndex, FORCED_ALLOCATION, RecoverySource, ShardCopy};
 use crate::model::{IndexIndex, ShardId};
 
-/// One change, in the order they were made.
+/// One change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// An unassigned copy was put on a node; as it is now.
+    /// An unassigned copy was initialized on a node; the new state.
     Initialized(ShardCopy),
-    /// A copy began to move: as it was, and what it moves to.
+    /// A copy began to relocate.
     RelocationStarted {
-        /// The copy before it moved.
+        /// The copy before the relocation.
         started: ShardCopy,
-        /// What recovers where it moves to.
+        /// The relocation target.
         target: ShardCopy,
     },
-    /// A copy has started; as it was while it recovered.
+    /// A copy has started; its state before, while initializing.
     Started(ShardCopy),
-    /// A copy failed or was cancelled; as it was.
+    /// A copy failed or was cancelled; its state before.
     Failed(ShardCopy),
-    /// A move is done; the source as it was.
+    /// A relocation completed; the source's state before.
     RelocationCompleted(ShardCopy),
-    /// The source of a moving replica failed; the target, as it was, goes on alone.
+    /// The source of a relocating replica failed and the target continues alone; the target's state
+    /// before.
     RelocationSourceRemoved(ShardCopy),
-    /// A replica became the primary; as it was.
+    /// A replica was promoted to primary; its state before.
     Promoted(ShardCopy),
-    /// A recovering replica begins anew; as it is now.
+    /// A recovering replica was restarted; its new state.
     Reinitialized(ShardCopy),
-    /// The reason or status of an unassigned copy changed; as it is now.
+    /// The reason or status of an unassigned copy changed; the new state.
     UnassignedUpdated(ShardCopy),
 }
 
@@ -50,20 +51,20 @@ impl Change {
     }
 }
 
-/// What a round changed for the metadata of a shard (`IndexMetaDataUpdater.Updates`).
+/// Changes that affect the metadata of a shard (`IndexMetaDataUpdater.Updates`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShardChanges {
-    /// Allocation ids that come into the in-sync set.
+    /// Allocation ids added to the in-sync set.
     pub added: Vec<AllocationIndex>,
-    /// Allocation ids that leave it.
+    /// Allocation ids removed from the in-sync set.
     pub removed: Vec<AllocationIndex>,
-    /// A primary put on a node, and as what.
+    /// The primary that was initialized on a node, in its new state.
     pub initialized_primary: Option<ShardCopy>,
     /// The first active primary that failed.
     pub first_failed_primary: Option<ShardCopy>,
 }
 
-/// Everything a round changed.
+/// All changes made by a round.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
     log: Vec<Change>,
@@ -76,22 +77,22 @@ impl Changes {
         !self.log.is_empty()
     }
 
-    /// All changes in the order they were made.
+    /// All changes in order.
     pub fn log(&self) -> &[Change] {
         &self.log
     }
 
-    /// All changes, to keep.
+    /// Consumes this and returns all changes in order.
     pub(crate) fn into_log(self) -> Vec<Change> {
         self.log
     }
 
-    /// What changed for the metadata, shard by shard.
+    /// Changes that affect the metadata, by shard.
     pub fn shards(&self) -> &HashMap<ShardId, ShardChanges> {
         &self.shards
     }
 
-    /// The shards whose copies changed, each once.
+    /// The shards whose copies changed, without duplicates.
     pub(crate) fn touched(&self) -> Vec<ShardId> {
         let mut shards: Vec<ShardId> = self.log.iter().map(Change::shard).collect();
         shards.sort_unstable();
@@ -99,7 +100,7 @@ impl Changes {
         shards
     }
 
-    /// Their indices, each once.
+    /// The indices whose copies changed, without duplicates.
     pub(crate) fn touched_indices(&self) -> Vec<IndexIndex> {
         let mut indices: Vec<IndexIndex> = self.touched().iter().map(|shard| shard.index).collect();
         indices.dedup();
@@ -149,7 +150,7 @@ impl Changes {
         self.log.push(change);
     }
 
-    /// Takes the allocation id of an active copy out of the in-sync set (`removeAllocationId`).
+    /// Removes the allocation id of an active copy from the in-sync set (`removeAllocationId`).
     pub(crate) fn remove_allocation(&mut self, copy: &ShardCopy) {
         if copy.is_active() {
             self.shard(copy.shard).removed.extend(copy.allocation);

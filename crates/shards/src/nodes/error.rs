@@ -1,60 +1,60 @@
-//! Why a routing table, or a step on it, is refused.
+//! Errors about a routing table, or about an operation on it.
 
-/// A routing table, or a wish, that cannot be.
+/// A routing table or an operation is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RoutingError {
     /// Two copies of one shard on one node.
     #[error("two copies of [{index}][{shard}] on node {node}: a node holds at most one")]
     TwoOnNode {
-        /// Index, by name.
+        /// Index name.
         index: String,
         /// Shard number.
         shard: u32,
-        /// Node, by id.
+        /// Node id.
         node: String,
     },
-    /// A shard with no primary, or more than one.
+    /// A shard without a primary, or with more than one.
     #[error("[{index}][{shard}] has {found} primaries: exactly one is expected")]
     Primaries {
-        /// Index, by name.
+        /// Index name.
         index: String,
         /// Shard number.
         shard: u32,
-        /// How many there are.
+        /// Number of primaries found.
         found: usize,
     },
-    /// An index that is listed twice, or has a shard twice, or lacks most of its shards.
+    /// An index that is listed twice, has a shard twice, or lacks most of its shards.
     #[error(
         "the routing table lists {found} shards of [{index}], of which there are {expected}: \
          one of them twice, or not nearly all"
     )]
     Shards {
-        /// Index, by name.
+        /// Index name.
         index: String,
-        /// How many it has by its metadata.
+        /// Number of shards in the metadata.
         expected: u32,
-        /// How many groups of copies there are.
+        /// Number of shards found in the table.
         found: usize,
     },
-    /// A replica recovers though its primary is on no node.
+    /// A replica is recovering although its primary is not assigned.
     #[error("a copy of [{index}][{shard}] recovers from its primary, which is unassigned")]
     NoPrimary {
-        /// Index, by name.
+        /// Index name.
         index: String,
         /// Shard number.
         shard: u32,
     },
-    /// A table that names what the cluster does not have.
+    /// The table refers to something that the cluster does not have.
     #[error("the routing table names {what}, which the cluster does not have")]
     Unknown {
-        /// What it names.
+        /// What it refers to.
         what: String,
     },
     /// A copy whose fields contradict each other.
     #[error("a copy of [{index}][{shard}] is {state:?} but has {what}")]
     Broken {
-        /// Index, by name.
+        /// Index name.
         index: String,
         /// Shard number.
         shard: u32,
@@ -63,25 +63,25 @@ pub enum RoutingError {
         /// What contradicts it.
         what: &'static str,
     },
-    /// A round over a table with copies on a node that is not, or no longer, a data node.
+    /// The table has copies on a node that is not, or no longer, a data node.
     #[error(
         "copies are on node {node}, which is no data node of the cluster now: \
          tell of nodes that left before the next round"
     )]
     DeadNode {
-        /// Node, by id.
+        /// Node id.
         node: String,
     },
-    /// A step on a copy that is not there or not in the right state.
-    #[error("cannot {wish} [{index}][{shard}]: {why}")]
+    /// The copy for an operation does not exist or is in the wrong state.
+    #[error("cannot {operation} [{index}][{shard}]: {why}")]
     Refused {
-        /// What was to be done.
-        wish: &'static str,
-        /// Index, by name.
+        /// The operation.
+        operation: &'static str,
+        /// Index name.
         index: String,
         /// Shard number.
         shard: u32,
-        /// Why not.
+        /// The reason.
         why: String,
     },
 }

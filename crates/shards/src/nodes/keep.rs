@@ -1,8 +1,8 @@
-//! Staying from one round to the next, where the server spreads the table over the nodes anew each time.
+//! Reusing the nodes for the next round, where the server redistributes the table over the nodes each
+//! time.
 //!
-//! What comes out is what [`RoutingNodes::new`] makes of the table that was written back, but for handles,
-//! which stay, and for the order of the nodes' lists, which [`RoutingNodes::put_in_order`] makes when
-//! something asks for it.
+//! The result equals what [`RoutingNodes::new`] builds from the updated table, except that handles are
+//! stable and that the order of the nodes' lists is restored lazily by [`RoutingNodes::put_in_order`].
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,8 +11,9 @@ use crate::copy::ShardCopy;
 use crate::model::{Cluster, IndexIndex, IndexTable, NodeIndex, ShardId};
 
 impl RoutingNodes {
-    /// Ends a round: what it set aside is unassigned again, and its changes are handed over. `ranks` are
-    /// the places of nodes in [`RoutingNodes::order`], by which copies of a shard are listed from here on.
+    /// Ends a round: ignored copies become unassigned again, and the changes are returned. `ranks` are
+    /// the positions of the nodes in [`RoutingNodes::order`]; from here on the copies of a shard are
+    /// listed in that order.
     pub(crate) fn end_round(&mut self, ranks: &[u32]) -> Changes {
         let changes = std::mem::take(&mut self.changes);
         for change in changes.log() {
@@ -33,13 +34,13 @@ impl RoutingNodes {
         changes
     }
 
-    /// The copies of a shard that are on nodes by the places of their nodes; where a copy moves to comes
-    /// after it.
+    /// Sorts the assigned copies of a shard by the rank of their nodes; a relocation target follows its
+    /// source.
     fn list_by_rank(&mut self, shard: ShardId, ranks: &[u32]) {
-        let Some(dense) = self.dense(shard) else {
+        let Some(shard_position) = self.shard_position(shard) else {
             return;
         };
-        let mut listed = self.assigned[dense].as_slice().to_vec();
+        let mut listed = self.assigned[shard_position].as_slice().to_vec();
         listed.sort_by_key(|handle| {
             let copy = self.copy(*handle);
             let target = copy.is_relocation_target();
@@ -50,10 +51,10 @@ impl RoutingNodes {
         for handle in listed {
             handles.push(handle);
         }
-        self.assigned[dense] = handles;
+        self.assigned[shard_position] = handles;
     }
 
-    /// Brings the unassigned copies into the order of the table.
+    /// Sorts the unassigned copies into table order.
     pub(crate) fn order_unassigned(&mut self, cluster: &Cluster) {
         if self.unassigned.list.len() < 2 {
             return;
@@ -80,8 +81,8 @@ impl RoutingNodes {
         });
     }
 
-    /// Brings the lists of the nodes into the order that [`RoutingNodes::new`] gives them, after rounds
-    /// that put copies at their ends. Those that arrived in the round under way come last, as they came.
+    /// Restores the order that [`RoutingNodes::new`] gives to the nodes' lists after rounds have appended
+    /// copies. Copies that arrived in the current round stay at the end, in the order of their arrival.
     pub(crate) fn put_in_order(&mut self, cluster: &Cluster) {
         if self.is_ordered {
             return;
@@ -90,17 +91,17 @@ impl RoutingNodes {
         let mut ranks = vec![u32::MAX; self.assigned.len()];
         let groups = cluster.routing.tables().iter().flat_map(IndexTable::groups);
         for (rank, group) in (0..).zip(groups) {
-            if let Some(dense) = self.dense(group[0].shard) {
-                ranks[dense] = rank;
+            if let Some(shard_position) = self.shard_position(group[0].shard) {
+                ranks[shard_position] = rank;
             }
         }
         let mut lists = std::mem::take(&mut self.lists);
         for list in lists.iter_mut().flatten() {
             let mut handles: Vec<CopyIndex> = list.iter().collect();
-            // Almost in order already, which this sort makes use of.
+            // Almost sorted already, which this sort exploits.
             handles.sort_by_key(|handle| {
-                let dense = self.dense(self.copies[handle.at()].shard);
-                let rank = dense.map_or(u32::MAX, |dense| ranks[dense]);
+                let shard_position = self.shard_position(self.copies[handle.at()].shard);
+                let rank = shard_position.map_or(u32::MAX, |shard_position| ranks[shard_position]);
                 let came = arrived.contains(handle);
                 (came, if came { 0 } else { rank })
             });
@@ -113,7 +114,7 @@ impl RoutingNodes {
         self.is_ordered = true;
     }
 
-    /// What was put on a node in the round under way.
+    /// Copies assigned to a node in the current round.
     fn arrived(&self) -> HashSet<CopyIndex> {
         let log = self.changes.log().iter();
         let arrived = log.filter_map(|change| match change {
@@ -136,10 +137,10 @@ impl RoutingNodes {
         shards
     }
 
-    /// Takes in an index that has just been put into the table; all its copies are unassigned.
+    /// Adds an index that has just been added to the table; all its copies are unassigned.
     ///
     /// # Errors
-    /// If its table contradicts itself.
+    /// If the index's table is inconsistent
     pub(crate) fn admit_index(
         &mut self,
         cluster: &Cluster,
@@ -151,8 +152,8 @@ impl RoutingNodes {
         self.load(cluster, table, &mut arrival)
     }
 
-    /// Takes out an index whose copies on nodes have all started, none of them moving: otherwise nothing
-    /// is done and `false` returned. Else the nodes that lost a copy, once for each.
+    /// Removes an index if all its assigned copies are started and none is relocating. Returns the node
+    /// of each removed copy, or `None` if nothing was done.
     pub(crate) fn drop_index(
         &mut self,
         cluster: &Cluster,
@@ -173,8 +174,8 @@ impl RoutingNodes {
                 }
                 self.dropped += 1;
             }
-            if let Some(dense) = self.dense(shard) {
-                self.assigned[dense] = Handles::default();
+            if let Some(shard_position) = self.shard_position(shard) {
+                self.assigned[shard_position] = Handles::default();
             }
         }
         let copies = &self.copies;
@@ -192,7 +193,7 @@ impl RoutingNodes {
         Some(lost)
     }
 
-    /// Whether copies that are no more take up as much room as those that are.
+    /// Whether so many copies no longer exist (more than half, and over 64) that rebuilding pays off.
     pub(crate) fn is_sparse(&self) -> bool {
         self.dropped > 64 && self.dropped > self.copies.len() / 2
     }
@@ -200,8 +201,8 @@ impl RoutingNodes {
 
 #[cfg(test)]
 impl RoutingNodes {
-    /// Everything but handles, as lines.
-    pub(crate) fn written(&self) -> Vec<String> {
+    /// Everything except handles, one line per item.
+    pub(crate) fn dump(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for &node in &self.order {
             lines.push(format!("{node:?} {:?}", self.recoveries[node.at()]));

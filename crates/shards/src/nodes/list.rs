@@ -4,10 +4,10 @@ use super::CopyIndex;
 
 const INLINE: usize = 3;
 const GONE: u32 = u32::MAX;
-/// Gaps in a list of fewer slots stay.
+/// Gaps are kept in lists with fewer slots than this.
 const COMPACTED_SLOTS_MIN: usize = 32;
 
-/// A few handles in order: a shard's assigned copies. Nothing is allocated for up to three.
+/// A few handles in order, for a shard's assigned copies. Up to three are stored inline.
 #[derive(Debug, Clone)]
 pub(super) enum Handles {
     Few { len: u8, items: [CopyIndex; INLINE] },
@@ -46,7 +46,7 @@ impl Handles {
         }
     }
 
-    /// Takes a handle out; those behind it move up.
+    /// Removes a handle; later ones move up.
     pub fn remove(&mut self, handle: CopyIndex) {
         let found = self.as_slice().iter().position(|&other| other == handle);
         debug_assert!(found.is_some(), "no copy to remove");
@@ -63,7 +63,7 @@ impl Handles {
     }
 }
 
-/// A node's copies in the order they came; taking one out leaves a gap until there are too many.
+/// A node's copies in the order of their arrival. Removing one leaves a gap, until there are too many.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NodeList {
     slots: Vec<u32>,
@@ -82,7 +82,7 @@ impl NodeList {
         self.len = u32::try_from(self.slots.len()).expect("fewer than 2^32 slots");
     }
 
-    /// Puts a handle at the end; its slot.
+    /// Appends a handle and returns its slot.
     pub fn push(&mut self, handle: CopyIndex) -> u32 {
         let slot = u32::try_from(self.slots.len()).expect("fewer than 2^32 slots");
         self.slots.push(handle.0);
@@ -90,7 +90,7 @@ impl NodeList {
         slot
     }
 
-    /// Takes a handle out of its slot, which stays as a gap.
+    /// Removes a handle from its slot, leaving a gap.
     pub fn take(&mut self, handle: CopyIndex, slot: u32) {
         let slot = slot as usize;
         debug_assert_eq!(self.slots.get(slot), Some(&handle.0), "not on this node");
@@ -98,8 +98,8 @@ impl NodeList {
         self.len -= 1;
     }
 
-    /// Closes the gaps if they outnumber the handles. If so, returns true: the slots of the handles are
-    /// then 0, 1, 2 and so on in the order of [`Self::iter`].
+    /// Closes the gaps if they outnumber the handles. If so, returns true: the handles' slots are then 0,
+    /// 1, 2, ... in the order of [`Self::iter`].
     pub fn compact(&mut self) -> bool {
         let has_many_gaps =
             self.slots.len() > COMPACTED_SLOTS_MIN && self.slots.len() / 2 > self.len as usize;

@@ -1,4 +1,5 @@
-//! Building from the routing table (`RoutingNodes(ClusterState, boolean)`). The table may be anything.
+//! Builds the nodes from a routing table (`RoutingNodes(ClusterState, boolean)`). The table is not
+//! trusted.
 
 use super::{
     Changes, CopyIndex, Handles, NodeList, Recoveries, RoutingError, RoutingNodes, Unassigned,
@@ -7,17 +8,17 @@ use crate::copy::{AllocationIds, RecoverySource, ShardCopy};
 use crate::java::HashOrder;
 use crate::model::{Cluster, Index, IndexTable, NodeIndex};
 
-/// Shards of an index that may be missing from a table: the server's own limit of shards per index.
+/// Maximum number of shards of an index missing from a table: the server's own limit of shards per index.
 const MAX_GAP: usize = 1024;
 
 impl RoutingNodes {
-    /// Spreads the routing table over the nodes, in the server's order.
+    /// Distributes the routing table over the nodes, in the server's order.
     ///
-    /// Live data nodes come first into the map, then whatever nodes copies still name. A relocating
-    /// copy appears twice: on its node, and as a recovering one where it moves to.
+    /// Live data nodes are inserted into the map first, then any other nodes that copies refer to. A
+    /// relocating copy appears twice: on its node, and as an initializing copy on its target node.
     ///
     /// # Errors
-    /// If the table contradicts itself or names what the cluster does not have.
+    /// If the table is inconsistent or refers to something that the cluster does not have
     pub fn new(cluster: &Cluster) -> Result<Self, RoutingError> {
         let count = cluster.routing.copies().count();
         let mut nodes = Self {
@@ -49,7 +50,8 @@ impl RoutingNodes {
         for table in cluster.routing.tables() {
             nodes.load(cluster, table, &mut arrival)?;
         }
-        // The server fills one map and from it another: walk the first, then the second.
+        // The server fills one map, then a second one from it, so iterate over the first order to build
+        // the second.
         let first_order = HashOrder::of(&arrival, |node| &cluster.node(node).id);
         nodes.order = HashOrder::of(&first_order, |node| &cluster.node(node).id);
         Ok(nodes)
@@ -83,7 +85,7 @@ impl RoutingNodes {
         };
         let found = table.groups().count();
         let highest = table.copies.iter().map(|copy| copy.shard.shard).max();
-        // Places are made for what is listed, whatever the metadata says.
+        // Positions are created for the listed shards, whatever the metadata says.
         let Some(places) = highest.map_or(Some(0), |highest| highest.checked_add(1)) else {
             return Err(RoutingError::Unknown {
                 what: format!("shard {} of index [{}]", u32::MAX, index.name),
@@ -180,7 +182,7 @@ impl RoutingNodes {
     }
 }
 
-/// The one primary of a shard, all of whose copies are as they can be.
+/// Returns the single primary of a shard after validating all its copies.
 fn primary<'g>(
     cluster: &Cluster,
     index: &Index,
@@ -222,7 +224,7 @@ fn broken(index: &Index, copy: &ShardCopy, what: &'static str) -> RoutingError {
     }
 }
 
-/// What the server's constructor of `ShardRouting` asserts.
+/// Checks what the server's `ShardRouting` constructor asserts.
 fn validate(copy: &ShardCopy) -> Result<(), &'static str> {
     let unassigned = copy.is_unassigned();
     let moving = copy.is_relocating();

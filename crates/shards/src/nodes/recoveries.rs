@@ -1,11 +1,11 @@
-//! Recoveries that run, counted per node (`RoutingNodes.Recoveries`).
+//! Counts of running recoveries per node (`RoutingNodes.Recoveries`).
 
 use super::{CopyIndex, RoutingError, RoutingNodes};
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::model::Cluster;
 
 impl RoutingNodes {
-    /// Counts a recovery found in the table; it is fed by the table's primary, whatever its state.
+    /// Counts a recovery found in the table; its source is the table's primary, in any state.
     pub(super) fn initial_recovery(
         &mut self,
         cluster: &Cluster,
@@ -45,7 +45,7 @@ impl RoutingNodes {
         let Some(feeding) = feeding else { return };
         self.recoveries[feeding.at()].outgoing += how_many;
         if let (true, true, Some(from)) = (how_many < 0, copy.primary, copy.relocating) {
-            // The primary has arrived: replicas that recover do so from its new node now.
+            // The primary has arrived: recovering replicas now use its new node as the source.
             let replicas = self
                 .assigned_copies(copy.shard)
                 .filter(|other| {
@@ -59,8 +59,8 @@ impl RoutingNodes {
         }
     }
 
-    /// The primary that feeds a peer recovery (`findAssignedPrimaryIfPeerRecovery`): an active one, else
-    /// one that is not the target of a relocation, else any.
+    /// The primary that is the source of a peer recovery (`findAssignedPrimaryIfPeerRecovery`): an active
+    /// one, else one that is not a relocation target, else any.
     fn peer_primary(&self, copy: &ShardCopy) -> Option<ShardCopy> {
         if copy.recovery != Some(RecoverySource::Peer) {
             return None;

@@ -1,4 +1,4 @@
-//! Small clusters for tests, written as one line per shard.
+//! Small clusters for tests, in a compact notation.
 
 use crate::copy::{
     AllocationIndex, CopyState, Reason, RecoverySource, ShardCopy, UNKNOWN_SIZE, UnassignedInfo,
@@ -8,7 +8,7 @@ use crate::model::{
     RoutingTable, ShardId, TableOrder, Version,
 };
 
-/// A live data node of version 7.4.0.
+/// A live data node on version 7.4.0.
 pub(crate) fn node(id: &str) -> Node {
     Node {
         id: id.to_owned(),
@@ -23,13 +23,13 @@ pub(crate) fn node(id: &str) -> Node {
     }
 }
 
-/// A cluster of so many nodes ("n0", "n1", ...) and indices ("i0", "i1", ...), one per text. An index is
-/// its shards, separated by `|`; a shard is its copies, separated by spaces; a copy is:
+/// A cluster of `nodes` nodes ("n0", "n1", ...) and one index per string ("i0", "i1", ...). An index is a
+/// list of shards separated by `|`; a shard is a list of copies separated by spaces; a copy is:
 ///
-/// - `P` or `R`, for primary and replica; then what it does and where:
-/// - `s0`: started on n0; `i0`: initializing on n0; `m01`: moves from n0 to n1; `u`: unassigned.
+/// - `P` or `R`, for primary and replica, followed by its state and node:
+/// - `s0`: started on n0; `i0`: initializing on n0; `m01`: moving from n0 to n1; `u`: unassigned.
 ///
-/// Allocation ids are handed out in order from 1 on; a relocation takes two. Active copies are in sync.
+/// Allocation ids are assigned in order from 1; a relocation takes two. Active copies are in sync.
 /// Recovering and unassigned primaries have an existing store.
 pub(crate) fn cluster(nodes: usize, indices: &[&str]) -> Cluster {
     let mut cluster = Cluster {
@@ -106,7 +106,7 @@ fn copy(cluster: &mut Cluster, shard: ShardId, word: &str) -> ShardCopy {
     }
 }
 
-/// A shard's number.
+/// Creates a shard id.
 pub(crate) const fn shard(index: u32, shard: u32) -> ShardId {
     ShardId {
         index: IndexIndex(index),
@@ -114,7 +114,7 @@ pub(crate) const fn shard(index: u32, shard: u32) -> ShardId {
     }
 }
 
-/// A copy in the words of [`cluster`], the target of a relocation as `t` with its place and source.
+/// A copy in the notation of [`cluster`]; a relocation target is written as `t` with its node and source.
 pub(crate) fn word(copy: &ShardCopy) -> String {
     let kind = if copy.primary { 'P' } else { 'R' };
     let place = |node: Option<NodeIndex>| node.map_or(String::new(), |node| node.0.to_string());
@@ -132,7 +132,7 @@ pub(crate) fn word(copy: &ShardCopy) -> String {
     )
 }
 
-/// The table of an index in the words of [`cluster`].
+/// The table of an index in the notation of [`cluster`].
 pub(crate) fn table(cluster: &Cluster, index: u32) -> String {
     let Some(table) = cluster.routing.table(IndexIndex(index)) else {
         return "not routed".to_owned();

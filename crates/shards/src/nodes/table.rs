@@ -1,4 +1,4 @@
-//! Writes the nodes back into a routing table.
+//! Converts the nodes back into a routing table.
 
 use super::RoutingNodes;
 use crate::java::{HashOrder, HppcOrder};
@@ -6,7 +6,7 @@ use crate::model::{IndexIndex, IndexTable, RoutingTable, TableOrder};
 
 impl RoutingNodes {
     /// The table after a round (`RoutingTable.Builder.updateNodes`): copies node by node, then the
-    /// unassigned ones, then those set aside.
+    /// unassigned ones, then the ignored ones.
     pub(crate) fn to_table(&self, before: &RoutingTable, names: &[&str]) -> RoutingTable {
         let mut tables: Vec<Option<IndexTable>> = vec![None; names.len()];
         let mut arrival = Vec::with_capacity(before.tables().len());

@@ -42,7 +42,7 @@ fn failed() -> UnassignedInfo {
     UnassignedInfo::new(Reason::AllocationFailed, 7)
 }
 
-/// Counts everything anew (`assertShardStats`).
+/// Recomputes all counts and compares them (`assertShardStats`).
 fn check(nodes: &RoutingNodes) {
     let mut inactive = 0;
     let mut inactive_primaries = 0;
@@ -103,9 +103,9 @@ fn a_table_is_spread_over_the_nodes() {
     assert_eq!(group(&nodes, shard(0, 1)), ["Pm01", "Pt10"]);
     assert_eq!(unassigned(&nodes), ["Ru", "Ru"]);
     assert_eq!(nodes.relocating_count(), 2);
-    // n0 feeds the moving replica and its own moving primary.
+    // n0 is the source for the moving replica and for its own moving primary.
     assert_eq!(nodes.outgoing_recoveries(NodeIndex(0)), 2);
-    // The primary that recovers from its store is fed by nobody.
+    // A primary that recovers from its store has no source node.
     assert_eq!(nodes.incoming_recoveries(NodeIndex(2)), 2);
     assert!(nodes.has_unassigned_copies() && !nodes.has_unassigned_primaries());
     assert!(nodes.has_inactive_primaries() && nodes.has_inactive_copies());
@@ -113,7 +113,7 @@ fn a_table_is_spread_over_the_nodes() {
 }
 
 #[test]
-fn copies_are_walked_one_node_after_the_other() {
+fn copies_are_interleaved_by_node() {
     let cluster = cluster(2, &["Ps0", "Ps0", "Ps1", "Ps0"]);
     let nodes = spread(&cluster);
     let walked: Vec<u32> = nodes
@@ -127,7 +127,7 @@ fn copies_are_walked_one_node_after_the_other() {
 }
 
 #[test]
-fn tables_that_cannot_be_are_refused() {
+fn invalid_tables_are_rejected() {
     let error = |text: &[&str]| {
         RoutingNodes::new(&cluster(3, text))
             .unwrap_err()
@@ -144,7 +144,7 @@ fn tables_that_cannot_be_are_refused() {
 type Spoil = fn(&mut ShardCopy);
 
 #[test]
-fn copies_that_contradict_themselves_are_refused() {
+fn inconsistent_copies_are_rejected() {
     let fields: [(&str, Spoil); 7] = [
         ("no node", |copy| copy.node = None),
         ("no allocation id", |copy| copy.allocation = None),
@@ -175,7 +175,7 @@ fn copies_that_contradict_themselves_are_refused() {
 }
 
 #[test]
-fn numbers_that_the_cluster_does_not_have_are_refused() {
+fn unknown_numbers_are_rejected() {
     let mut few = cluster(2, &["Ps0|Ps1"]);
     few.indices[0].shards = 1;
     assert!(
@@ -196,7 +196,7 @@ fn numbers_that_the_cluster_does_not_have_are_refused() {
 }
 
 #[test]
-fn no_shard_is_listed_twice_or_far_from_the_others() {
+fn duplicate_and_distant_shard_numbers_are_rejected() {
     let error = |cluster: &Cluster| RoutingNodes::new(cluster).unwrap_err().to_string();
     let mut cluster = cluster(2, &["Ps0|Ps1|Ps0", "Ps0|Ps1"]);
     let tables = cluster.routing.tables().to_vec();
@@ -208,7 +208,7 @@ fn no_shard_is_listed_twice_or_far_from_the_others() {
     cluster.indices[0].shards = u32::MAX;
     cluster.routing = numbered(u32::MAX - 1);
     assert!(error(&cluster).contains("3 shards of [i0], of which there are 4294967295"));
-    // One that is missing, or a few, does not matter.
+    // One or a few missing shards are allowed.
     cluster.routing = numbered(3);
     assert_eq!(spread(&cluster).assigned(shard(0, 3)).len(), 1);
     assert!(spread(&cluster).assigned(shard(0, 2)).is_empty());
@@ -231,7 +231,7 @@ fn cluster_of_one() -> Cluster {
 }
 
 #[test]
-fn ids_in_use_are_never_handed_out() {
+fn ids_in_use_are_not_reused() {
     let mut cluster = cluster_of_one();
     cluster.next_allocation = 0;
     assert_eq!(spread(&cluster).next_allocation(), 3);
@@ -249,7 +249,7 @@ fn an_index_that_is_not_routed_has_no_copies() {
 }
 
 #[test]
-fn a_moving_copy_keeps_its_place_and_one_that_comes_back_is_last() {
+fn a_moving_copy_keeps_its_place_and_a_returning_one_is_last() {
     let cluster = cluster(2, &["Ps0", "Ps0", "Ps0"]);
     let mut nodes = spread(&cluster);
     let first = at(&nodes, 0, shard(0, 0));
@@ -266,7 +266,7 @@ fn a_moving_copy_keeps_its_place_and_one_that_comes_back_is_last() {
     nodes.start(back);
     check(&nodes);
     assert_eq!(on(&nodes, 0), [shard(1, 0), shard(2, 0), shard(0, 0)]);
-    // It left in-sync sets under both its earlier ids.
+    // Both of its earlier ids were removed from the in-sync set.
     let changes = &nodes.changes().shards()[&shard(0, 0)];
     assert_eq!(changes.added.len(), 2);
     assert_eq!(changes.removed.len(), 2);
@@ -284,7 +284,7 @@ fn a_node_list_with_many_gaps_keeps_its_order() {
     check(&nodes);
     let left: Vec<ShardId> = (0..200).step_by(5).map(|index| shard(index, 0)).collect();
     assert_eq!(on(&nodes, 0), left);
-    // And handles still find their copies.
+    // Handles still find their copies.
     let target = nodes.relocate(at(&nodes, 0, shard(195, 0)), NodeIndex(1), UNKNOWN_SIZE);
     nodes.start(target);
     check(&nodes);
@@ -299,7 +299,7 @@ fn a_failed_primary_is_replaced_by_the_replica_of_the_highest_version() {
     let mut nodes = spread(&cluster);
     nodes.fail(at(&nodes, 0, shard(0, 0)), failed());
     check(&nodes);
-    // Of the two on 7.5.0 the first; it keeps its place in the list.
+    // The first of the two on 7.5.0; it keeps its position in the list.
     assert_eq!(group(&nodes, shard(0, 0)), ["Rs1", "Ps2", "Rs3"]);
     assert_eq!(unassigned(&nodes), ["Ru"]);
     let copy = nodes.copy(nodes.unassigned().list()[0]);
@@ -356,7 +356,7 @@ fn recovering_replicas_fail_with_their_primary_and_come_first() {
 }
 
 #[test]
-fn a_moving_replica_whose_source_fails_goes_on_alone() {
+fn a_relocation_target_replica_survives_its_source() {
     let cluster = cluster(3, &["Ps0 Rm12"]);
     let mut nodes = spread(&cluster);
     nodes.fail(at(&nodes, 1, shard(0, 0)), failed());
@@ -367,23 +367,23 @@ fn a_moving_replica_whose_source_fails_goes_on_alone() {
 }
 
 #[test]
-fn a_moving_primary_that_fails_takes_its_target_along() {
+fn a_failing_primary_fails_its_relocation_target() {
     let cluster = cluster(4, &["Pm01 Rm23"]);
     let mut nodes = spread(&cluster);
     nodes.fail(at(&nodes, 0, shard(0, 0)), failed());
     check(&nodes);
-    // The replica's move is cancelled first, so that it can be promoted.
+    // The replica's relocation is cancelled first, so that it can be promoted.
     assert_eq!(group(&nodes, shard(0, 0)), ["Ps2"]);
     assert_eq!(unassigned(&nodes), ["Ru"]);
 }
 
 #[test]
-fn a_target_that_fails_leaves_its_source_as_it_was() {
+fn a_failing_target_leaves_its_source_unchanged() {
     let cluster = cluster(4, &["Pm01 Rm23", "Ps0 Rm13"]);
     let mut nodes = spread(&cluster);
     nodes.fail(at(&nodes, 3, shard(1, 0)), failed());
     assert_eq!(group(&nodes, shard(1, 0)), ["Ps0", "Rs1"]);
-    // The target of a primary counts as a primary: what recovers from it fails, too.
+    // The target of a primary counts as a primary: copies that recover from it fail as well.
     nodes.fail(at(&nodes, 1, shard(0, 0)), failed());
     assert_eq!(group(&nodes, shard(0, 0)), ["Ps0", "Rs2"]);
     assert!(unassigned(&nodes).is_empty());
@@ -391,7 +391,7 @@ fn a_target_that_fails_leaves_its_source_as_it_was() {
 }
 
 #[test]
-fn replicas_recover_anew_when_their_primary_has_moved() {
+fn replica_recoveries_restart_when_their_primary_has_moved() {
     let cluster = cluster(5, &["Pm01 Ri2 Rm34"]);
     let mut nodes = spread(&cluster);
     assert_eq!(nodes.outgoing_recoveries(NodeIndex(0)), 3);
@@ -419,13 +419,13 @@ fn a_primary_that_never_started_keeps_its_recovery_source() {
         nodes.copy(handle).recovery,
         Some(RecoverySource::EmptyStore)
     );
-    // It was not active, so nothing of it was in sync.
+    // It was not active, so none of its ids were in sync.
     assert!(nodes.changes().shards().is_empty());
     check(&nodes);
 }
 
 #[test]
-fn ignored_primaries_remember_why() {
+fn ignored_primaries_keep_their_status() {
     use crate::copy::AllocationStatus::{DecidersNo, NoAttempt};
     let cluster = cluster(2, &["Pu Ru"]);
     let mut nodes = spread(&cluster);
@@ -440,26 +440,26 @@ fn ignored_primaries_remember_why() {
     assert_eq!(nodes.unassigned().ignored(), drained);
     assert!(nodes.has_unassigned_primaries() && nodes.unassigned().list().is_empty());
     assert_eq!(nodes.changes().log().len(), 1);
-    // Told the same again, nothing changes.
+    // The same status again changes nothing.
     nodes.ignore(drained[0], DecidersNo);
     assert_eq!(nodes.changes().log().len(), 1);
 }
 
 #[test]
-fn all_replicas_are_active_only_if_there_are_enough() {
+fn all_replicas_active_requires_enough_replicas() {
     let cluster = cluster(3, &["Ps0 Rs1|Ps0 Ru|Pm01 Rs2|Ps0 Ri1"]);
     let nodes = spread(&cluster);
     let active = |number| nodes.all_replicas_active(shard(0, number), 1);
     assert!(active(0));
     assert!(!active(1));
-    // The target of the move is not active.
+    // The relocation target is not active.
     assert!(!active(2));
     assert!(!active(3));
     assert!(!nodes.all_replicas_active(shard(0, 0), 2));
     assert_eq!(table(&cluster, 0), "Ps0 Rs1|Ps0 Ru|Pm01 Rs2|Ps0 Ri1");
 }
 
-/// What may be done next, with numbers that choose among the copies and nodes there are.
+/// Performs one operation; the numbers select among the existing copies and nodes.
 fn act(nodes: &mut RoutingNodes, what: u8, which: usize, to: u32) {
     let handles: Vec<CopyIndex> = nodes.interleaved();
     let to = NodeIndex(to);
@@ -492,13 +492,13 @@ fn act(nodes: &mut RoutingNodes, what: u8, which: usize, to: u32) {
 
 proptest! {
     #[test]
-    fn whatever_happens_the_books_are_right(
+    fn counts_stay_consistent(
         acts in prop::collection::vec((0u8..5, 0usize..1000, 0u32..5), 1..60),
     ) {
         let cluster = cluster(5, &["Ps0 Rs1 Rs2|Ps1 Rs2 Ru", "Ps3 Ri4 Ru|Pm34 Ri0 Rm12", "Pu Ru Ru"]);
         let mut nodes = spread(&cluster);
         for (what, which, to) in acts {
-            // Starting is likelier than the rest: else everything ends up unassigned.
+            // Start copies more often than the rest, otherwise everything ends up unassigned.
             act(&mut nodes, what.min(3), which, to);
             if what == 4 {
                 act(&mut nodes, 2, which, to);
@@ -520,7 +520,7 @@ proptest! {
                 }
             }
         }
-        // Written back and spread again, the same copies are on the same nodes.
+        // Converted to a table and back, the same copies are on the same nodes.
         let names: Vec<&str> = cluster.indices.iter().map(|index| index.name.as_str()).collect();
         for order in [TableOrder::Kept, TableOrder::Deterministic] {
             let mut after = cluster.clone();

@@ -1,4 +1,4 @@
-//! What a copy goes through on its nodes: moving, starting, failing (`RoutingNodes`).
+//! State transitions of assigned copies: relocating, starting, failing (`RoutingNodes`).
 
 use super::{Change, CopyIndex, RoutingNodes};
 use crate::copy::{Reason, ShardCopy, UnassignedInfo};
@@ -10,9 +10,9 @@ impl RoutingNodes {
         copy
     }
 
-    /// Starts moving a started copy (`relocateShard`); the handle of what it moves to.
+    /// Starts relocating a started copy (`relocateShard`). Returns the handle of the relocation target.
     ///
-    /// The node must be routed and hold no copy of the shard.
+    /// The node must be routed and have no copy of the shard.
     pub fn relocate(&mut self, handle: CopyIndex, to: NodeIndex, expected_bytes: i64) -> CopyIndex {
         let started = *self.copy(handle);
         debug_assert!(self.is_routed(to) && self.on_node(to, started.shard).is_none());
@@ -28,8 +28,8 @@ impl RoutingNodes {
         other
     }
 
-    /// A recovering copy has started (`startShard`). If it was the target of a relocation its source
-    /// goes; if it is then the primary, replicas that recover begin anew.
+    /// Marks a recovering copy as started (`startShard`). If it was a relocation target, its source is
+    /// removed; if it is then the primary, recovering replicas are restarted.
     pub fn start(&mut self, handle: CopyIndex) {
         let initializing = *self.copy(handle);
         if initializing.relocating.is_none() {
@@ -54,7 +54,7 @@ impl RoutingNodes {
         }
     }
 
-    /// The primary is on another node now: replicas that recover do so from there, from the start.
+    /// Restarts recovering replicas from the primary's new node.
     fn restart_replicas(&mut self, primary: ShardCopy) {
         let recovering: Vec<CopyIndex> = self
             .assigned(primary.shard)
@@ -92,16 +92,17 @@ impl RoutingNodes {
         self.by_allocation(copy.shard, copy.relocation?)
     }
 
-    /// A copy on a node failed or is cancelled (`failShard`): it becomes unassigned or, as the target
-    /// of a relocation, goes. With a primary go the replicas that recover from it; an active replica,
-    /// if there is one, takes its place. Of a moving replica the target goes on alone.
+    /// Fails or cancels a copy on a node (`failShard`): it becomes unassigned or, if it is a relocation
+    /// target, is removed. If a primary fails, replicas recovering from it fail as well, and an active
+    /// replica, if any, is promoted. If the source of a relocating replica fails, its target continues
+    /// alone.
     pub fn fail(&mut self, handle: CopyIndex, info: UnassignedInfo) {
         let failed = *self.copy(handle);
         debug_assert!(!failed.is_unassigned());
         if failed.primary {
             self.fail_recovering_replicas(&failed, info);
         }
-        // Failing replicas changes neither state nor place of their primary.
+        // Failing replicas changes neither the state nor the node of their primary.
         if failed.is_relocating()
             && let Some(target) = self.other_end(&failed)
         {
@@ -111,7 +112,7 @@ impl RoutingNodes {
                 self.changes.failed(target_copy);
             } else {
                 self.set(target, target_copy.remove_relocation_source());
-                // Targets do not count as inactive; from here on it is none.
+                // Relocation targets do not count as inactive, and it is no longer one.
                 self.inactive_copies += 1;
                 self.changes
                     .push(Change::RelocationSourceRemoved(target_copy));
@@ -182,7 +183,7 @@ impl RoutingNodes {
         self.set(handle, now);
     }
 
-    /// Takes a copy off its node (`remove`); a relocation of it is cancelled.
+    /// Removes a copy from its node (`remove`) and cancels its relocation.
     fn remove(&mut self, handle: CopyIndex) {
         let copy = *self.copy(handle);
         let Some(node) = copy.node else {
@@ -202,7 +203,7 @@ impl RoutingNodes {
         }
     }
 
-    /// Takes a node out of the routed ones; its copies must have been failed before.
+    /// Removes a node from the routed ones; its copies must have been failed before.
     pub fn remove_node(&mut self, node: NodeIndex) {
         debug_assert_eq!(self.count_on(node), 0, "copies are still on the node");
         if let Some(list) = self.lists.get_mut(node.at()) {
@@ -211,7 +212,7 @@ impl RoutingNodes {
         self.order.retain(|&other| other != node);
     }
 
-    /// Takes the allocation id of an active copy out of the in-sync set (`removeAllocationId`).
+    /// Removes the allocation id of an active copy from the in-sync set (`removeAllocationId`).
     pub fn mark_stale(&mut self, handle: CopyIndex) {
         let copy = *self.copy(handle);
         self.changes.remove_allocation(&copy);

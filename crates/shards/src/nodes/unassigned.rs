@@ -1,9 +1,9 @@
-//! The list of unassigned copies and those set aside for this round (`UnassignedShards`).
+//! Unassigned copies and those ignored for the rest of the round (`UnassignedShards`).
 
 use super::CopyIndex;
 use crate::copy::ShardCopy;
 
-/// The unassigned copies, and those that this round ignores from here on.
+/// The unassigned copies, and those ignored for the rest of the round.
 #[derive(Debug, Clone, Default)]
 pub struct Unassigned {
     pub(super) list: Vec<CopyIndex>,
@@ -13,22 +13,22 @@ pub struct Unassigned {
 }
 
 impl Unassigned {
-    /// Those still to be allocated, in order.
+    /// Copies still to be allocated, in order.
     pub fn list(&self) -> &[CopyIndex] {
         &self.list
     }
 
-    /// Those set aside, in the order in which they were.
+    /// Ignored copies, in the order in which they were ignored.
     pub fn ignored(&self) -> &[CopyIndex] {
         &self.ignored
     }
 
-    /// Primaries still to be allocated.
+    /// Number of primaries still to be allocated.
     pub fn primaries(&self) -> u32 {
         self.primaries
     }
 
-    /// Primaries set aside.
+    /// Number of ignored primaries.
     pub(crate) fn ignored_primaries(&self) -> u32 {
         self.ignored_primaries
     }

@@ -1,16 +1,16 @@
-//! Reroutes asked for by hand (`AllocationService.reroute` with commands, `AllocationCommand`).
+//! Manual reroutes (`AllocationService.reroute` with commands, `AllocationCommand`).
 
 use super::rounds::{allocate, known_shard, refused};
 use super::{Allocation, Outcome, Round, metadata};
 use crate::copy::{Reason, UNKNOWN_SIZE, UnassignedInfo};
-use crate::deciders::{Silent, Verdict};
+use crate::deciders::{NoReasons, Verdict};
 use crate::model::{Cluster, NodeIndex, ShardId};
 use crate::nodes::{CopyIndex, RoutingError, RoutingNodes};
 
-/// A reroute after the counts of failures were reset: the API's `retry_failed`.
+/// Resets the failure counters and reroutes: the API's `retry_failed`.
 ///
 /// # Errors
-/// If the cluster's routing table contradicts itself, or has copies on nodes that are gone.
+/// If the routing table is inconsistent, or has copies on nodes that have left
 pub fn retry_failed(cluster: &mut Cluster, round: &Round<'_>) -> Result<Outcome, RoutingError> {
     command(cluster, round, |allocation| {
         let unassigned: Vec<CopyIndex> = allocation.nodes.unassigned().list().to_vec();
@@ -36,11 +36,11 @@ pub fn retry_failed(cluster: &mut Cluster, round: &Round<'_>) -> Result<Outcome,
     })
 }
 
-/// Moves a started copy by hand, then a reroute (`MoveAllocationCommand`). That the target throttles is
-/// no hindrance, nor is `allocation.enable`.
+/// Relocates a started copy manually, then reroutes (`MoveAllocationCommand`). Neither throttling by the
+/// target nor `allocation.enable` prevents it.
 ///
 /// # Errors
-/// If the copy is not started there, or a decider forbids it where it is to go; nothing is changed then.
+/// If the copy is not started on that node or a decider forbids the target; the cluster is then unchanged
 pub fn move_copy(
     cluster: &mut Cluster,
     shard: ShardId,
@@ -61,7 +61,7 @@ pub fn move_copy(
         if !allocation.nodes.is_routed(to) {
             return Err(refuse(format!("node number {} holds no data", to.0)));
         }
-        if allocation.can_allocate(&copy, to, &mut Silent) == Verdict::No {
+        if allocation.can_allocate(&copy, to, &mut NoReasons) == Verdict::No {
             let id = &allocation.cluster.node(to).id;
             return Err(refuse(format!("deciders forbid it on node {id}")));
         }
@@ -89,7 +89,7 @@ fn command(
         allocation.ignore_disable = false;
         Ok(())
     })?;
-    // After commands the table is written anew whether or not anything changed.
+    // After commands the table is rewritten whether or not anything changed.
     metadata::apply(cluster, &nodes);
     Ok(Outcome {
         changes: nodes.changes().log().to_vec(),

@@ -1,21 +1,23 @@
-//! Creating, closing, opening and deleting an index, as far as routing goes (`IndexRoutingTable.Builder`).
+//! Routing changes for creating, closing, opening and deleting an index (`IndexRoutingTable.Builder`).
 //!
-//! Each is followed by a reroute, which is the caller's.
+//! The caller must follow each with a reroute.
 
 use crate::copy::{Reason, RecoverySource, ShardCopy, UnassignedInfo};
 use crate::model::{
     Cluster, Index, IndexIndex, IndexState, IndexTable, ShardId, TableOrder, Version,
 };
 
-/// From here on closed indices stay in the routing table.
+/// First version that keeps closed indices in the routing table.
 const REPLICATES_CLOSED: Version = Version::release(7, 2, 0);
 
-/// Adds an index whose copies are all unassigned (`initializeAsNew`). One that has copies in sync gets
-/// its primaries from them; one that is resized from another gets them from that one's shards.
+/// Adds an index with all its copies unassigned (`initializeAsNew`). If it has in-sync copies, its
+/// primaries recover from them; if it is resized from another index, they recover from that index's
+/// shards.
 ///
-/// The index counts as open. The in-sync sets are brought to one per shard.
+/// The index is set to open. The in-sync sets are resized to one per shard.
 ///
 /// # Panics
+/// With more than 2^32 indices
 /// With more than 2^32 indices.
 pub fn create_index(cluster: &mut Cluster, index: Index, now_nanos: i64) -> IndexIndex {
     let table = new_index(cluster, index, now_nanos);
@@ -24,7 +26,7 @@ pub fn create_index(cluster: &mut Cluster, index: Index, now_nanos: i64) -> Inde
     number
 }
 
-/// As [`create_index`]; the table is still to be put into the routing table.
+/// Like [`create_index`], but returns the table instead of adding it to the routing table.
 pub(super) fn new_index(cluster: &mut Cluster, mut index: Index, now_nanos: i64) -> IndexTable {
     let number = IndexIndex(u32::try_from(cluster.indices.len()).expect("fewer than 2^32 indices"));
     index.state = IndexState::Open;
@@ -33,9 +35,9 @@ pub(super) fn new_index(cluster: &mut Cluster, mut index: Index, now_nanos: i64)
     fresh_table(cluster, number, Reason::IndexCreated, now_nanos)
 }
 
-/// Closes an open index. From 7.2 on its copies all become unassigned and are allocated again
-/// (`initializeAsFromOpenToClose`); with an older node in the cluster it leaves the routing table.
-/// For an index that is not open does nothing.
+/// Closes an open index. From 7.2 on, all its copies become unassigned and are reallocated
+/// (`initializeAsFromOpenToClose`); if the cluster has an older node, the index leaves the routing table.
+/// Does nothing if the index is not open.
 pub fn close_index(cluster: &mut Cluster, index: IndexIndex, now_nanos: i64) {
     if cluster.index(index).state != IndexState::Open {
         return;
@@ -49,7 +51,7 @@ pub fn close_index(cluster: &mut Cluster, index: IndexIndex, now_nanos: i64) {
     edit(cluster, vec![(index, table)]);
 }
 
-/// Opens a closed index (`initializeAsFromCloseToOpen`). For an index that is not closed does nothing.
+/// Opens a closed index (`initializeAsFromCloseToOpen`). Does nothing if the index is not closed.
 pub fn open_index(cluster: &mut Cluster, index: IndexIndex, now_nanos: i64) {
     if cluster.index(index).state != IndexState::Closed {
         return;
@@ -59,7 +61,7 @@ pub fn open_index(cluster: &mut Cluster, index: IndexIndex, now_nanos: i64) {
     edit(cluster, vec![(index, Some(table))]);
 }
 
-/// Deletes an index; its number stays.
+/// Deletes an index; its number remains reserved.
 pub fn delete_index(cluster: &mut Cluster, index: IndexIndex) {
     mark_deleted(cluster, index);
     edit(cluster, vec![(index, None)]);
@@ -71,17 +73,17 @@ pub(super) fn mark_deleted(cluster: &mut Cluster, index: IndexIndex) {
     deleted.in_sync = Vec::new();
 }
 
-/// Sets the number of replicas (`updateNumberOfReplicas`): new ones are unassigned; of too many, those
-/// go first that are on no node.
+/// Sets the number of replicas (`updateNumberOfReplicas`). New replicas are unassigned; unassigned
+/// replicas are removed first.
 pub fn set_replicas(cluster: &mut Cluster, index: IndexIndex, replicas: u32, now_nanos: i64) {
     set_replicas_of(cluster, &[(index, replicas)], now_nanos);
 }
 
-/// Brings indices that expand by themselves to the number of data nodes
-/// (`AutoExpandReplicas.getAutoExpandReplicaChanges`); closed ones stay as they are. Whether any changed.
+/// Adapts indices with auto-expand to the number of data nodes
+/// (`AutoExpandReplicas.getAutoExpandReplicaChanges`), except closed ones. Returns whether any changed.
 pub(super) fn expand_replicas(cluster: &mut Cluster, now_nanos: i64) -> bool {
     let nodes = u32::try_from(cluster.data_node_count()).unwrap_or(u32::MAX);
-    // Without a data node nothing is changed, as with fewer nodes than the least asks for.
+    // Without a data node nothing changes, as with fewer nodes than the minimum requires.
     let Some(others) = nodes.checked_sub(1) else {
         return false;
     };
@@ -122,7 +124,7 @@ fn set_replicas_of(cluster: &mut Cluster, changes: &[(IndexIndex, u32)], now_nan
     }
 }
 
-/// The copies of a shard with as many as asked for (`addReplica`, `removeReplica`).
+/// The copies of a shard, extended or reduced to the wanted number (`addReplica`, `removeReplica`).
 fn resized(group: &[ShardCopy], wanted: usize, now_nanos: i64) -> Vec<ShardCopy> {
     let mut copies = group.to_vec();
     while copies.len() < wanted {
@@ -144,7 +146,7 @@ fn resized(group: &[ShardCopy], wanted: usize, now_nanos: i64) -> Vec<ShardCopy>
     copies
 }
 
-/// All copies of an index, unassigned (`initializeEmpty`).
+/// A table with all copies of an index unassigned (`initializeEmpty`).
 fn fresh_table(cluster: &Cluster, number: IndexIndex, why: Reason, now_nanos: i64) -> IndexTable {
     let index = cluster.index(number);
     let info = UnassignedInfo::new(why, now_nanos);

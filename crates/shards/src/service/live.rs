@@ -1,46 +1,47 @@
 //! A cluster that is kept ready for the next round.
 //!
-//! The functions of [`super`] spread the routing table over the nodes anew for each round, as the server
-//! does: time and memory for all copies, whatever has changed. Here nodes, deciders, sums and the
-//! balancer's picture stay, and are brought up to date by what changed; a round that has nothing to do is
-//! proven to have nothing to do by what was proven before, and a look at what has changed since.
+//! Like the server, the functions of [`super`] redistribute the routing table over the nodes for each
+//! round, which costs time and memory for all copies, whatever has changed. Here the nodes, deciders,
+//! sums and the balancer's model are kept and updated by the changes. That a round has nothing to do is
+//! proven from the previous proof and the changes since.
 
 use super::rounds::{all_live, allocate_existing, start_on};
 use super::{Allocation, CopyId, Outcome, indices, metadata};
-use crate::balancer::{self, Kept};
+use crate::balancer::{self, BalancerState};
 use crate::deciders::Deciders;
 use crate::engine::Engine;
 use crate::gateway::Fetch;
 use crate::model::{Cluster, ClusterInfo, Index, IndexIndex, RoutingTable, ShardId, TableOrder};
 use crate::nodes::{Change, Changes, RoutingError, RoutingNodes};
 
-/// A cluster whose copies stay spread over the nodes from round to round.
+/// A cluster whose copies stay distributed over the nodes from round to round.
 ///
-/// What it does to the cluster is what the functions of [`super`] do to it: the same changes in the same
-/// order, the same table. Its table is ordered as [`TableOrder::Kept`] says.
+/// Its operations have the same effect as the functions of [`super`]: the same changes in the same order,
+/// and the same table. The table is ordered as described for [`TableOrder::Kept`].
 ///
-/// Whatever is not a method here is done by [`Live::edit`], after which everything is made anew.
+/// Any operation without a method of its own goes through [`Live::edit`], after which everything is
+/// rebuilt.
 #[derive(Debug)]
 pub struct Live {
     cluster: Cluster,
     nodes: RoutingNodes,
-    /// Per node its place in the order of the nodes.
+    /// Per node, its position in the order of the nodes.
     ranks: Vec<u32>,
     deciders: Deciders,
-    /// What the balancer knows; taken out while it works.
-    kept: Option<Kept>,
-    /// Whether replicas may have to expand or shrink with the number of nodes.
+    /// State of the balancer; `None` while it runs.
+    balancer_state: Option<BalancerState>,
+    /// Whether auto-expanded replicas may have to be adapted to the number of nodes.
     expansion_is_due: bool,
-    /// Whether the copies of each shard are listed by the places of their nodes, as after a round.
+    /// Whether the copies of each shard are listed by the rank of their nodes, as after a round.
     is_listed: bool,
 }
 
 impl Live {
-    /// Makes a cluster ready. Its table gets the order that it has after any round that changes something:
-    /// copies of a shard by the places of their nodes.
+    /// Prepares a cluster. Its table gets the order that it has after any round with changes: copies of a
+    /// shard by the rank of their nodes.
     ///
     /// # Errors
-    /// If the routing table contradicts itself, or has copies on nodes that are gone.
+    /// If the routing table is inconsistent, or has copies on nodes that have left
     pub fn new(mut cluster: Cluster) -> Result<Self, RoutingError> {
         cluster.routing.order = TableOrder::Kept;
         let nodes = RoutingNodes::new(&cluster)?;
@@ -59,9 +60,10 @@ impl Live {
             ranks[node.at()] = rank;
         }
         let deciders = Deciders::new(&cluster, &nodes, Engine::incremental());
-        let kept = Kept::new(&Allocation::new(&cluster, &mut nodes, &deciders, 0));
+        let balancer_state =
+            BalancerState::new(&Allocation::new(&cluster, &mut nodes, &deciders, 0));
         Ok(Self {
-            kept: Some(kept),
+            balancer_state: Some(balancer_state),
             expansion_is_due: true,
             is_listed: false,
             cluster,
@@ -71,20 +73,20 @@ impl Live {
         })
     }
 
-    /// The cluster as it is now.
+    /// The current cluster.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
     }
 
-    /// The cluster as it is now, to keep.
+    /// Consumes this and returns the cluster.
     pub(crate) fn into_cluster(self) -> Cluster {
         self.cluster
     }
 
-    /// Changes the cluster in any way, and makes everything anew.
+    /// Applies an arbitrary change to the cluster and rebuilds everything.
     ///
     /// # Errors
-    /// If the routing table contradicts itself afterwards, or has copies on nodes that are gone.
+    /// If afterwards the routing table is inconsistent, or has copies on nodes that have left
     pub fn edit<T>(
         self,
         change: impl FnOnce(&mut Cluster) -> T,
@@ -95,10 +97,10 @@ impl Live {
         Ok((Self::ready(cluster)?, result))
     }
 
-    /// A round of allocation over everything, as [`super::reroute`].
+    /// Runs an allocation round, like [`super::reroute`].
     ///
     /// # Errors
-    /// If the routing table contradicts itself: not if it did not when it was made ready.
+    /// If the routing table is inconsistent, which cannot happen if it was consistent when prepared
     pub fn reroute(&mut self, fetch: &dyn Fetch, now_nanos: i64) -> Result<Outcome, RoutingError> {
         let expanded = std::mem::take(&mut self.expansion_is_due)
             && indices::expand_replicas(&mut self.cluster, now_nanos);
@@ -109,34 +111,34 @@ impl Live {
         let mut allocation =
             Allocation::new(&self.cluster, &mut self.nodes, &self.deciders, now_nanos);
         allocate_existing(&mut allocation, fetch);
-        let kept = match self.kept.take() {
-            None => Kept::new(&allocation),
-            Some(mut kept) => {
-                // The balancer finds what the gateway has placed.
+        let balancer_state = match self.balancer_state.take() {
+            None => BalancerState::new(&allocation),
+            Some(mut balancer_state) => {
+                // Let the balancer see the copies that the gateway has placed.
                 let placed = allocation.nodes.changes().touched_indices();
-                kept.follow(allocation.nodes, allocation.cluster, &placed);
-                kept
+                balancer_state.follow(allocation.nodes, allocation.cluster, &placed);
+                balancer_state
             }
         };
-        self.kept = Some(balancer::allocate_with(&mut allocation, kept));
+        self.balancer_state = Some(balancer::allocate_with(&mut allocation, balancer_state));
         let pending_fetch = allocation.has_pending_fetch;
         self.end_round(expanded, pending_fetch)
     }
 
-    /// Copies have started, as [`super::start`].
+    /// Marks copies as started, like [`super::start`].
     ///
     /// # Errors
-    /// If one of them is not there, does not recover, or is named twice; nothing is changed then.
+    /// If one of them does not exist, is not recovering, or is named twice; the cluster is then unchanged
     pub fn start(&mut self, copies: &[CopyId]) -> Result<Outcome, RoutingError> {
         self.nodes.order_unassigned(&self.cluster);
         start_on(&self.cluster, &mut self.nodes, copies)?;
         self.end_round(false, false)
     }
 
-    /// Adds an index whose copies are all unassigned, as [`super::create_index`].
+    /// Adds an index with all its copies unassigned, like [`super::create_index`].
     ///
     /// # Errors
-    /// If the routing table contradicts itself: not if it did not when it was made ready.
+    /// If the routing table is inconsistent, which cannot happen if it was consistent when prepared
     pub fn create_index(
         &mut self,
         index: Index,
@@ -150,40 +152,40 @@ impl Live {
         let copies = created.total_copies();
         self.cluster.routing.append(table);
         let table = self.cluster.routing.table(number);
-        match (&mut self.kept, table) {
-            (Some(kept), Some(table)) if is_plain => {
+        match (&mut self.balancer_state, table) {
+            (Some(balancer_state), Some(table)) if is_plain => {
                 self.nodes.admit_index(&self.cluster, table)?;
-                kept.set_copies(kept.copies() + copies);
-                kept.follow(&self.nodes, &self.cluster, &[number]);
+                balancer_state.set_copies(balancer_state.copies() + copies);
+                balancer_state.follow(&self.nodes, &self.cluster, &[number]);
             }
             _ => self.remake()?,
         }
         Ok(number)
     }
 
-    /// Deletes an index, as [`super::delete_index`].
+    /// Deletes an index, like [`super::delete_index`].
     ///
     /// # Errors
-    /// If the routing table contradicts itself: not if it did not when it was made ready.
+    /// If the routing table is inconsistent, which cannot happen if it was consistent when prepared
     pub fn delete_index(&mut self, index: IndexIndex) -> Result<(), RoutingError> {
         let copies = self.cluster.index(index).total_copies();
         let lost = self.nodes.drop_index(&self.cluster, index);
         indices::mark_deleted(&mut self.cluster, index);
         self.cluster.routing.take_out(index);
-        let (Some(lost), Some(kept), Engine::Incremental(sums)) =
-            (lost, &mut self.kept, &self.deciders.engine)
+        let (Some(lost), Some(balancer_state), Engine::Incremental(sums)) =
+            (lost, &mut self.balancer_state, &self.deciders.engine)
         else {
             return self.remake();
         };
         for node in lost {
             sums.dropped(node);
         }
-        kept.set_copies(kept.copies() - copies);
-        kept.follow(&self.nodes, &self.cluster, &[index]);
+        balancer_state.set_copies(balancer_state.copies() - copies);
+        balancer_state.follow(&self.nodes, &self.cluster, &[index]);
         Ok(())
     }
 
-    /// Reads disks, sizes and paths anew; nothing is done where the cluster has never read any.
+    /// Updates disks, sizes and paths; does nothing if the cluster has no such information.
     pub(crate) fn read_disks(&mut self, read: impl FnOnce(&mut ClusterInfo, &RoutingTable)) {
         if let Some(info) = &mut self.cluster.info {
             read(info, &self.cluster.routing);
@@ -191,7 +193,7 @@ impl Live {
         }
     }
 
-    /// Makes everything anew from the cluster.
+    /// Rebuilds everything from the cluster.
     fn remake(&mut self) -> Result<(), RoutingError> {
         let cluster = std::mem::take(&mut self.cluster);
         let (expansion_is_due, is_listed) = (self.expansion_is_due, self.is_listed);
@@ -201,7 +203,7 @@ impl Live {
         Ok(())
     }
 
-    /// Writes a round back, and makes ready for the next one.
+    /// Writes the results of a round to the cluster and prepares for the next round.
     fn end_round(&mut self, expanded: bool, pending_fetch: bool) -> Result<Outcome, RoutingError> {
         let is_plain = |change: &Change| {
             matches!(
@@ -214,9 +216,10 @@ impl Live {
             )
         };
         let writes = self.nodes.changes().any() || expanded;
-        let is_told = self.nodes.changes().log().iter().all(is_plain);
-        if writes && !(is_told && self.is_listed && !self.nodes.is_sparse()) {
-            // What failed, or begins anew, changes more than is told; or all shards are to be listed anew.
+        let is_log_complete = self.nodes.changes().log().iter().all(is_plain);
+        if writes && !(is_log_complete && self.is_listed && !self.nodes.is_sparse()) {
+            // Failed and restarted copies change more than the log says; and the first time, all shards
+            // must be listed anew.
             let changes = self.nodes.changes().log().to_vec();
             metadata::apply(&mut self.cluster, &self.nodes);
             self.remake()?;
@@ -239,7 +242,7 @@ impl Live {
 
     fn write_back(&mut self, changes: &Changes, writes: bool) {
         if writes {
-            // Of what stays unassigned, the round may have changed the order.
+            // The round may have reordered the copies that remain unassigned.
             let mut unassigned = self.nodes.unassigned_by_shard();
             let several = unassigned.iter().filter(|(_, copies)| copies.len() > 1);
             let mut shards: Vec<ShardId> = several.map(|(shard, _)| *shard).collect();
@@ -255,8 +258,8 @@ impl Live {
             }
             metadata::apply_in_sync(&mut self.cluster, &self.nodes, changes);
         }
-        if let Some(kept) = &mut self.kept {
-            kept.follow(&self.nodes, &self.cluster, &changes.touched_indices());
+        if let Some(balancer_state) = &mut self.balancer_state {
+            balancer_state.follow(&self.nodes, &self.cluster, &changes.touched_indices());
         }
     }
 }

@@ -1,12 +1,12 @@
-//! The cluster after a round: its table from the nodes (`RoutingTable.Builder.updateNodes`), in-sync sets
-//! (`IndexMetaDataUpdater`).
+//! Applies a round to the cluster: the routing table (`RoutingTable.Builder.updateNodes`) and the in-sync
+//! sets (`IndexMetaDataUpdater`).
 
 use super::CopyId;
 use crate::copy::{AllocationIndex, FORCED_ALLOCATION, RecoverySource, ShardCopy};
 use crate::model::{Cluster, ShardId};
 use crate::nodes::{Changes, RoutingNodes, ShardChanges};
 
-/// Writes the round back.
+/// Writes the results of the round to the cluster.
 pub(super) fn apply(cluster: &mut Cluster, nodes: &RoutingNodes) {
     let names: Vec<&str> = cluster
         .indices
@@ -17,7 +17,7 @@ pub(super) fn apply(cluster: &mut Cluster, nodes: &RoutingNodes) {
     apply_in_sync(cluster, nodes, nodes.changes());
 }
 
-/// The in-sync sets and the next allocation id after a round with these changes.
+/// Updates the in-sync sets and the next allocation id after a round with these changes.
 pub(super) fn apply_in_sync(cluster: &mut Cluster, nodes: &RoutingNodes, changes: &Changes) {
     cluster.next_allocation = nodes.next_allocation();
     for (&shard, changes) in changes.shards() {
@@ -32,7 +32,7 @@ pub(super) fn apply_in_sync(cluster: &mut Cluster, nodes: &RoutingNodes, changes
     }
 }
 
-/// The in-sync set of a shard after a round (`updateInSyncAllocations`).
+/// Updates the in-sync set of a shard after a round (`updateInSyncAllocations`).
 fn update_in_sync(
     set: &mut Vec<AllocationIndex>,
     limit: usize,
@@ -40,7 +40,7 @@ fn update_in_sync(
     changes: &ShardChanges,
     nodes: &RoutingNodes,
 ) {
-    // A primary put on a node from nothing that was in sync was forced there, or restored.
+    // A primary initialized from a copy that was not in sync was forced or restored.
     if let Some(primary) = changes.initialized_primary
         && let Some(id) = primary.allocation
         && !set.is_empty()
@@ -62,7 +62,7 @@ fn update_in_sync(
     }
     now.retain(|id| !changes.removed.contains(id));
     if now.len() > set.len() && now.len() > limit {
-        // Only trimmed as it grows: copies on nodes stay, of the others those that were there first.
+        // Only trimmed when it grows: ids of assigned copies stay, and of the others the earliest ones.
         let on_a_node = |id: &AllocationIndex| {
             nodes
                 .assigned_copies(shard)
@@ -76,8 +76,8 @@ fn update_in_sync(
         && !nodes.assigned_copies(shard).any(ShardCopy::is_active)
         && !now.contains(&id)
     {
-        // Without an active copy its data is all there is: were it forgotten, the next primary would
-        // be an empty one.
+        // Without an active copy this primary's data is all there is: without its id in the set, the next
+        // primary would be empty.
         now.push(id);
     }
     if !now.is_empty() {
@@ -85,8 +85,8 @@ fn update_in_sync(
     }
 }
 
-/// Takes allocation ids without a copy out of the in-sync sets, never the last of a set
-/// (`removeStaleIdsWithoutRoutings`). The sets as they were, for [`put_back`].
+/// Removes allocation ids without a copy from the in-sync sets, but never empties a set
+/// (`removeStaleIdsWithoutRoutings`). Returns the previous sets, for [`put_back`].
 pub(super) fn remove_stale(
     cluster: &mut Cluster,
     stale: &[CopyId],

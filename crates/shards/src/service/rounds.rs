@@ -1,21 +1,21 @@
-//! Reroute, start, fail, and nodes that come and go.
+//! Reroute, started and failed copies, and nodes that join or leave.
 
 use std::collections::HashSet;
 
 use super::{Allocation, CopyId, FailedCopy, Outcome, Round, indices, metadata};
 use crate::copy::{Reason, ShardCopy, UnassignedInfo};
-use crate::deciders::{Deciders, Silent, Verdict};
+use crate::deciders::{Deciders, NoReasons, Verdict};
 use crate::engine::Engine;
 use crate::gateway::Fetch;
 use crate::model::{Cluster, NodeIndex, ShardId};
 use crate::nodes::{CopyIndex, RoutingError, RoutingNodes};
 use crate::{balancer, gateway};
 
-/// A round of allocation over everything (`reroute`): replicas that expand by themselves are brought to
-/// the number of nodes, then unassigned copies are allocated and the others moved and balanced.
+/// Runs an allocation round (`reroute`): adapts auto-expanded replicas to the number of nodes, allocates
+/// unassigned copies, then moves and rebalances the others.
 ///
 /// # Errors
-/// If the cluster's routing table contradicts itself, or has copies on nodes that are gone.
+/// If the routing table is inconsistent, or has copies on nodes that have left
 pub fn reroute(cluster: &mut Cluster, round: &Round<'_>) -> Result<Outcome, RoutingError> {
     let expanded = indices::expand_replicas(cluster, round.now_nanos);
     let mut nodes = RoutingNodes::new(cluster)?;
@@ -24,17 +24,18 @@ pub fn reroute(cluster: &mut Cluster, round: &Round<'_>) -> Result<Outcome, Rout
         changes: nodes.changes().log().to_vec(),
         pending_fetch,
     };
-    // A round without a change leaves the table as it is, its order included.
+    // A round without changes leaves the table and its order unchanged.
     if expanded || nodes.changes().any() {
         metadata::apply(cluster, &nodes);
     }
     Ok(outcome)
 }
 
-/// Copies have started (`applyStartedShards`). No reroute follows by itself: the server schedules one.
+/// Marks copies as started (`applyStartedShards`). Does not reroute: the server schedules that
+/// separately.
 ///
 /// # Errors
-/// If one of them is not there, does not recover, or is named twice; nothing is changed then.
+/// If one of them does not exist, is not recovering, or is named twice; the cluster is then unchanged
 pub fn start(cluster: &mut Cluster, copies: &[CopyId]) -> Result<Outcome, RoutingError> {
     if copies.is_empty() {
         return Ok(Outcome::default());
@@ -48,7 +49,7 @@ pub fn start(cluster: &mut Cluster, copies: &[CopyId]) -> Result<Outcome, Routin
     })
 }
 
-/// As [`start`], on the nodes alone.
+/// Like [`start`], but on the nodes only.
 pub(super) fn start_on(
     cluster: &Cluster,
     nodes: &mut RoutingNodes,
@@ -67,7 +68,7 @@ pub(super) fn start_on(
         }
         handles.push(handle);
     }
-    // A primary that has moved makes replicas recover anew, so replicas come first.
+    // Starting a relocated primary restarts its recovering replicas, so start replicas first.
     handles.sort_by_key(|&handle| nodes.copy(handle).primary);
     for handle in handles {
         nodes.start(handle);
@@ -75,13 +76,13 @@ pub(super) fn start_on(
     Ok(())
 }
 
-/// Copies have failed (`applyFailedShards`), and a reroute. Allocation ids of copies that are on no node
-/// any more can leave the in-sync sets with it, except for the last of a set. A copy that goes because
-/// another of the list takes it along is passed over.
+/// Fails copies (`applyFailedShards`) and reroutes. Also removes allocation ids of copies that are no
+/// longer assigned from the in-sync sets, but never empties a set. A copy that has already failed along
+/// with an earlier one in the list is skipped.
 ///
 /// # Errors
-/// If the cluster's routing table contradicts itself, has copies on nodes that are gone, or does not
-/// have a copy of the list; nothing is changed then.
+/// If the routing table is inconsistent, has copies on nodes that have left, or lacks a copy in the list;
+/// the cluster is then unchanged
 pub fn fail(
     cluster: &mut Cluster,
     failed: &[FailedCopy],
@@ -110,7 +111,7 @@ pub fn fail(
             if let Some(node) = place {
                 allocation.ignore_node(shard, node);
             }
-            // An earlier one of the list may have taken it along.
+            // It may have failed along with an earlier one in the list.
             let Some(handle) = allocation.nodes.by_allocation(shard, id) else {
                 continue;
             };
@@ -143,11 +144,11 @@ pub fn fail(
     }
 }
 
-/// Nodes left or joined: copies on nodes that are gone fail, then, if asked for, a reroute
-/// (`disassociateDeadNodes`). [`Cluster::nodes`] and [`Cluster::data_nodes`] are already as they are now.
+/// Handles nodes that left or joined: fails copies on nodes that are gone, then reroutes if requested
+/// (`disassociateDeadNodes`). [`Cluster::nodes`] and [`Cluster::data_nodes`] must already be up to date.
 ///
 /// # Errors
-/// If the cluster's routing table contradicts itself; nothing is changed then.
+/// If the routing table is inconsistent; the cluster is then unchanged
 pub fn nodes_changed(
     cluster: &mut Cluster,
     then_reroute: bool,
@@ -187,8 +188,8 @@ pub fn nodes_changed(
     Ok(outcome)
 }
 
-/// What every round ends with (`reroute(RoutingAllocation)`), after `first`: the gateway's rule, if
-/// anything is unassigned, then the balancer. Whether data is still being asked for.
+/// The last part of every round (`reroute(RoutingAllocation)`), after `first`: the gateway allocator, if
+/// any copy is unassigned, then the balancer. Returns whether store information is still being fetched.
 pub(super) fn allocate(
     cluster: &Cluster,
     nodes: &mut RoutingNodes,
@@ -204,7 +205,7 @@ pub(super) fn allocate(
     Ok(allocation.has_pending_fetch)
 }
 
-/// That all copies are on live data nodes.
+/// Checks that all copies are on live data nodes.
 pub(super) fn all_live(cluster: &Cluster, nodes: &RoutingNodes) -> Result<(), RoutingError> {
     let dead = |node: &&NodeIndex| !cluster.node(**node).is_live_data();
     match nodes.order().iter().find(dead) {
@@ -215,7 +216,7 @@ pub(super) fn all_live(cluster: &Cluster, nodes: &RoutingNodes) -> Result<(), Ro
     }
 }
 
-/// The gateway's rule, if anything is unassigned.
+/// Runs the gateway allocator if any copy is unassigned.
 pub(super) fn allocate_existing(allocation: &mut Allocation<'_>, fetch: &dyn Fetch) {
     if !allocation.nodes.unassigned().list().is_empty() {
         remove_delay_markers(allocation);
@@ -223,11 +224,11 @@ pub(super) fn allocate_existing(allocation: &mut Allocation<'_>, fetch: &dyn Fet
     }
 }
 
-/// Started copies that a decider says cannot remain where they are. After a round these are the copies
-/// that no node takes, now or ever.
+/// Started copies that the deciders do not allow to remain where they are. After a round these are the
+/// copies that no node accepts, now or later.
 ///
 /// # Errors
-/// If the cluster's routing table contradicts itself, or has copies on nodes that are gone.
+/// If the routing table is inconsistent, or has copies on nodes that have left
 pub fn cannot_remain(cluster: &Cluster, now_nanos: i64) -> Result<Vec<ShardCopy>, RoutingError> {
     let mut nodes = RoutingNodes::new(cluster)?;
     all_live(cluster, &nodes)?;
@@ -239,12 +240,12 @@ pub fn cannot_remain(cluster: &Cluster, now_nanos: i64) -> Result<Vec<ShardCopy>
     let started = cluster.routing.copies().filter(|copy| copy.is_started());
     let leaves = |copy: &&ShardCopy| {
         copy.node
-            .is_some_and(|node| round.can_remain(copy, node, &mut Silent) == Verdict::No)
+            .is_some_and(|node| round.can_remain(copy, node, &mut NoReasons) == Verdict::No)
     };
     Ok(started.filter(leaves).copied().collect())
 }
 
-/// Copies that have waited long enough for their node wait no more (`removeDelayMarkers`).
+/// Clears the delay of copies that have waited for their node long enough (`removeDelayMarkers`).
 fn remove_delay_markers(allocation: &mut Allocation<'_>) {
     let over: Vec<(CopyIndex, UnassignedInfo)> = allocation
         .nodes
@@ -276,12 +277,12 @@ fn remove_delay_markers(allocation: &mut Allocation<'_>) {
 
 pub(super) fn refused(
     cluster: &Cluster,
-    wish: &'static str,
+    operation: &'static str,
     shard: ShardId,
     why: String,
 ) -> RoutingError {
     RoutingError::Refused {
-        wish,
+        operation,
         index: cluster
             .indices
             .get(shard.index.at())
@@ -291,11 +292,11 @@ pub(super) fn refused(
     }
 }
 
-/// That the cluster has the shard.
+/// Checks that the cluster has the shard.
 pub(super) fn known_shard(
     cluster: &Cluster,
     shard: ShardId,
-    wish: &'static str,
+    operation: &'static str,
 ) -> Result<(), RoutingError> {
     let known = cluster
         .indices
@@ -306,7 +307,7 @@ pub(super) fn known_shard(
     } else {
         Err(refused(
             cluster,
-            wish,
+            operation,
             shard,
             "the cluster has no such shard".to_owned(),
         ))
@@ -317,15 +318,15 @@ fn resolve(
     cluster: &Cluster,
     nodes: &RoutingNodes,
     copy: CopyId,
-    wish: &'static str,
+    operation: &'static str,
 ) -> Result<CopyIndex, RoutingError> {
-    known_shard(cluster, copy.shard, wish)?;
+    known_shard(cluster, copy.shard, operation)?;
     nodes
         .by_allocation(copy.shard, copy.allocation)
         .ok_or_else(|| {
             refused(
                 cluster,
-                wish,
+                operation,
                 copy.shard,
                 format!("no node has a copy with allocation {}", copy.allocation.0),
             )

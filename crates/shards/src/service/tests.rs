@@ -17,7 +17,7 @@ use crate::nodes::sample::{cluster as sample, node, shard, table};
 const ONE: ShardId = shard(0, 0);
 const SECOND: i64 = 1_000_000_000;
 
-/// As [`sample`], without rebalancing: what moves is only what is asked for.
+/// Like [`sample`], with rebalancing disabled, so that only requested moves happen.
 fn cluster(nodes: usize, indices: &[&str]) -> Cluster {
     let mut cluster = sample(nodes, indices);
     cluster.settings.rebalance_enable = RebalanceEnable::None;
@@ -67,7 +67,7 @@ fn failed(copy: CopyId) -> FailedCopy {
     }
 }
 
-/// A reroute in which nodes say what they had before.
+/// A reroute in which the nodes report their earlier copies.
 fn again(cluster: &mut Cluster, stores: &Stores, now_nanos: i64) -> Outcome {
     reroute(cluster, &Round::new(stores, now_nanos)).unwrap()
 }
@@ -83,10 +83,10 @@ fn a_reroute_with_nothing_to_do_changes_nothing() {
 }
 
 #[test]
-fn what_has_to_leave_and_cannot_is_told() {
+fn copies_that_cannot_remain_are_listed() {
     let mut cluster = cluster(2, &["Ps0 Rs1", "Ps1 Rs0"]);
     assert_eq!(cannot_remain(&cluster, 0), Ok(Vec::new()));
-    // The other node has a copy of each shard already.
+    // The other node already has a copy of each shard.
     cluster.settings.exclude.add("_name", "n1");
     let outcome = again(&mut cluster, &Stores::default(), 0);
     assert_eq!(outcome, Outcome::default());
@@ -108,7 +108,7 @@ fn a_copy_that_has_started_is_in_sync() {
 }
 
 #[test]
-fn a_move_that_is_done_swaps_ids() {
+fn a_completed_move_swaps_ids() {
     let mut cluster = cluster(3, &["Pm01 Rs2"]);
     let target = at(&cluster, 1, ONE);
     start(&mut cluster, &[target]).unwrap();
@@ -127,7 +127,7 @@ fn replicas_start_before_their_primary_has_moved() {
 }
 
 #[test]
-fn only_what_recovers_can_start() {
+fn only_recovering_copies_can_start() {
     let mut cluster = cluster(3, &["Ps0 Ri1"]);
     let before = cluster.clone();
     let mut refused = |copies: &[CopyId]| start(&mut cluster, copies).unwrap_err().to_string();
@@ -157,12 +157,12 @@ fn a_failed_primary_without_a_replica_stays_in_sync() {
         mark_stale: true,
     }];
     fail(&mut cluster, &list, &[], &Round::new(&stores, 0)).unwrap();
-    // It is kept off the node where it failed, the only one that has its data.
+    // It is not allocated to the node where it failed, the only one with its data.
     assert_eq!(table(&cluster, 0), "Pu");
     assert_eq!(in_sync(&cluster, ONE), [primary.allocation]);
     let info = infos(&cluster, ONE)[0];
     assert_eq!(info.last_status, AllocationStatus::NoValidShardCopy);
-    // In the next round it may go back, under its old id.
+    // In the next round it may go back, with its old id.
     again(&mut cluster, &stores, 0);
     assert_eq!(table(&cluster, 0), "Pi0");
     assert_eq!(at(&cluster, 0, ONE), primary);
@@ -190,7 +190,7 @@ fn a_stale_replica_leaves_the_in_sync_set() {
 }
 
 #[test]
-fn ids_without_a_copy_can_leave_but_for_the_last() {
+fn stale_ids_are_removed_except_the_last() {
     let mut cluster = cluster(2, &["Pu"]);
     cluster.indices[0].in_sync[0] = [11, 12].map(AllocationIndex).to_vec();
     let stale = [11, 12].map(|id| CopyId {
@@ -210,7 +210,7 @@ fn ids_without_a_copy_can_leave_but_for_the_last() {
 }
 
 #[test]
-fn a_copy_that_another_takes_along_is_passed_over() {
+fn a_copy_that_already_failed_with_another_is_skipped() {
     let mut cluster = cluster(3, &["Ps0 Ri1"]);
     let list = [failed(at(&cluster, 0, ONE)), failed(at(&cluster, 1, ONE))];
     let stores = Stores::default();
@@ -224,8 +224,9 @@ fn a_copy_that_another_takes_along_is_passed_over() {
 }
 
 #[test]
-fn sets_are_trimmed_when_they_grow() {
-    // One replica: the set may hold two. One of three is on no node; the new one drives it out.
+fn in_sync_sets_are_trimmed_when_they_grow() {
+    // With one replica the set may hold two ids. It has two ids without a copy, which are dropped when
+    // the replica is added.
     let mut cluster = cluster(2, &["Ps0 Ri1"]);
     let primary = at(&cluster, 0, ONE).allocation;
     cluster.indices[0].in_sync[0] = vec![AllocationIndex(90), AllocationIndex(91), primary];
@@ -247,7 +248,7 @@ fn a_forced_stale_primary_is_in_sync_only_when_it_has_started() {
 }
 
 #[test]
-fn copies_of_a_node_that_left_wait_a_minute() {
+fn copies_of_a_departed_node_are_delayed_for_a_minute() {
     let mut cluster = cluster(3, &["Ps0 Rs1", "Ps1 Rs2"]);
     let mut stores = Stores::of(&cluster);
     cluster.nodes[1].present = false;
@@ -266,18 +267,18 @@ fn copies_of_a_node_that_left_wait_a_minute() {
     let info = infos(&cluster, ONE)[0];
     assert!(info.delayed);
     assert_eq!((info.reason, info.at_nanos), (Reason::NodeLeft, 5 * SECOND));
-    // The id of what left stays in sync: it may come back.
+    // The id of the copy that left remains in sync, because it may come back.
     assert_eq!(in_sync(&cluster, ONE).len(), 2);
     again(&mut cluster, &stores, 64 * SECOND);
     assert_eq!(table(&cluster, 0), "Ps0 Ru");
-    // Then they wait no longer, and the balancer puts them on the nodes that are left.
+    // Then they wait no longer, and the balancer allocates them to the remaining nodes.
     again(&mut cluster, &stores, 65 * SECOND);
     assert_eq!(table(&cluster, 0), "Ps0 Ri2");
     assert_eq!(table(&cluster, 1), "Ri0 Ps2");
 }
 
 #[test]
-fn a_node_that_comes_back_gets_its_copies_again() {
+fn a_returning_node_gets_its_copies_back() {
     let mut cluster = cluster(3, &["Ps0 Rs1"]);
     let mut stores = Stores::of(&cluster);
     cluster.nodes[1].present = false;
@@ -311,7 +312,7 @@ fn closing_and_opening_allocate_everything_again() {
     open_index(&mut cluster, IndexIndex(0), 6);
     assert_eq!(table(&cluster, 0), "Pu Ru");
     assert_eq!(infos(&cluster, ONE)[0].reason, Reason::IndexReopened);
-    // Asked once more, nothing happens.
+    // A second time, nothing happens.
     let before = cluster.routing.clone();
     open_index(&mut cluster, IndexIndex(0), 7);
     assert_eq!(cluster.routing.tables(), before.tables());
@@ -361,7 +362,7 @@ fn a_new_index_starts_empty() {
     let states = table(&cluster, index.0);
     assert_eq!(states.matches("Pi").count(), 2, "{states}");
     assert_eq!(states.matches("Ru").count(), 2, "{states}");
-    // A resized one gets its shards from another.
+    // A resized index gets its shards from another.
     let mut resized = new_index("resized", 1, 0);
     resized.resize_source = Some(index);
     let index = create_index(&mut cluster, resized, 9);
@@ -373,7 +374,7 @@ fn a_new_index_starts_empty() {
 fn replicas_come_and_go() {
     let mut cluster = cluster(3, &["Ps0 Rs1 Ru|Ps1 Rs0 Rs2"]);
     set_replicas(&mut cluster, IndexIndex(0), 1, 0);
-    // The one on no node goes first, else the first.
+    // An unassigned one is removed first, else the first.
     assert_eq!(table(&cluster, 0), "Ps0 Rs1|Ps1 Rs2");
     set_replicas(&mut cluster, IndexIndex(0), 3, 0);
     assert_eq!(table(&cluster, 0), "Ps0 Rs1 Ru Ru|Ps1 Rs2 Ru Ru");
@@ -389,7 +390,7 @@ fn replicas_expand_to_the_nodes() {
         (4, (0, 1), 1),
         (4, (0, u32::MAX), 3),
         (1, (0, u32::MAX), 0),
-        // Fewer nodes than the least asks for: as it was.
+        // Fewer nodes than the minimum requires: unchanged.
         (2, (2, 5), 1),
         (4, (2, 2), 2),
     ] {
@@ -411,7 +412,7 @@ fn replicas_expand_to_the_nodes() {
 }
 
 #[test]
-fn failures_are_forgotten_on_demand() {
+fn failure_counters_are_reset_on_demand() {
     let mut cluster = cluster(2, &["Ps0 Ru"]);
     let mut tables = cluster.routing.tables().to_vec();
     tables[0].copies[1].unassigned = Some(UnassignedInfo {
@@ -432,39 +433,39 @@ fn failures_are_forgotten_on_demand() {
 }
 
 #[test]
-fn a_copy_is_moved_by_hand() {
+fn a_copy_is_moved_manually() {
     let mut cluster = cluster(3, &["Ps0 Rs1", "Pi0"]);
     let stores = Stores::of(&cluster);
     let round = Round::new(&stores, 0);
-    let mut wish = |id, from, to| {
+    let mut move_to = |id, from, to| {
         move_copy(&mut cluster, id, NodeIndex(from), NodeIndex(to), &round)
             .map(|_| table(&cluster, 0))
             .map_err(|error| error.to_string())
     };
     assert!(
-        wish(ONE, 0, 1)
+        move_to(ONE, 0, 1)
             .unwrap_err()
             .contains("deciders forbid it on node n1")
     );
-    assert!(wish(ONE, 2, 1).unwrap_err().contains("has no copy"));
+    assert!(move_to(ONE, 2, 1).unwrap_err().contains("has no copy"));
     assert!(
-        wish(shard(1, 0), 0, 2)
+        move_to(shard(1, 0), 0, 2)
             .unwrap_err()
             .contains("it is Initializing")
     );
-    assert!(wish(ONE, 0, 7).unwrap_err().contains("holds no data"));
+    assert!(move_to(ONE, 0, 7).unwrap_err().contains("holds no data"));
     assert!(
-        wish(shard(5, 0), 0, 2)
+        move_to(shard(5, 0), 0, 2)
             .unwrap_err()
             .contains("no such shard")
     );
-    assert_eq!(wish(ONE, 0, 2).unwrap(), "Pm02 Rs1");
+    assert_eq!(move_to(ONE, 0, 2).unwrap(), "Pm02 Rs1");
 }
 
 #[test]
 fn names_decide_the_order_of_a_deterministic_table() {
-    // What a 7.4.0 jar with -Dhppc.bitmixer=DETERMINISTIC does with these maps is tested beside them
-    // (`java`); here, that tables pass through them: a map of shards has 3, 4, 1, 2, 0.
+    // The `java` tests compare these maps with a 7.4.0 jar run with -Dhppc.bitmixer=DETERMINISTIC. This
+    // tests that tables use them: a map of shards has the order 3, 4, 1, 2, 0.
     let mut cluster = cluster(1, &[]);
     cluster.routing.order = TableOrder::Deterministic;
     cluster.nodes.push(node("n1"));

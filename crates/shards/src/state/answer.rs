@@ -1,4 +1,4 @@
-//! Answers of a server; each may turn out to be an error message.
+//! Responses of a server, any of which may be an error message.
 
 use super::error::StateError;
 use super::json::{self, Fields, Object, Source, shown};
@@ -7,10 +7,10 @@ use serde::de::{
 };
 use std::fmt;
 
-/// Hands one JSON object to its fields, and refuses it if it is the server's answer to a failed request.
+/// Parses one JSON object field by field; fails if it is the server's response to a failed request.
 ///
 /// # Errors
-/// If it is no JSON, no such object, or such an answer.
+/// If the input is not JSON, not such an object, or an error response
 pub fn object<'de, F: Fields<'de>>(
     source: Source<'de>,
     what: &'static str,
@@ -21,7 +21,7 @@ pub fn object<'de, F: Fields<'de>>(
     answer.error.refuse(what)
 }
 
-/// The fields of an answer, which may turn out to be an error.
+/// Field handler for a response that may be an error.
 pub struct Answer<'f, F> {
     fields: &'f mut F,
     /// The error, if it is one.
@@ -29,7 +29,7 @@ pub struct Answer<'f, F> {
 }
 
 impl<'f, F> Answer<'f, F> {
-    /// Fields of an answer.
+    /// Wraps a field handler.
     pub fn new(fields: &'f mut F) -> Self {
         Self {
             fields,
@@ -55,7 +55,7 @@ impl<'de, F: Fields<'de>> Fields<'de> for Answer<'_, F> {
     }
 }
 
-/// `{"error": {"type": ..., "reason": ...}, "status": 401}`; older servers have the error as text.
+/// `{"error": {"type": ..., "reason": ...}, "status": 401}`; older servers have the error as a string.
 #[derive(Debug, Default)]
 pub struct ErrorAnswer {
     said: bool,
@@ -65,10 +65,10 @@ pub struct ErrorAnswer {
 }
 
 impl ErrorAnswer {
-    /// Refuses it if it is an error.
+    /// Fails if this is an error.
     ///
     /// # Errors
-    /// With what it tells.
+    /// With the error's contents
     pub fn refuse(self, what: &'static str) -> Result<(), StateError> {
         if !self.said {
             return Ok(());
@@ -127,7 +127,7 @@ impl<'de> Visitor<'de> for Body<'_> {
     }
 }
 
-/// A string or number for people; anything else is passed over.
+/// A string or number for display; anything else is ignored.
 struct Loose(Option<String>);
 
 impl<'de> Deserialize<'de> for Loose {

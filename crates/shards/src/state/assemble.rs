@@ -1,4 +1,4 @@
-//! From what was read to a [`Cluster`] that does not contradict itself.
+//! Builds a consistent [`Cluster`] from the parsed state.
 
 use super::json::shown;
 use super::nodes::{holds_data, without_port};
@@ -13,14 +13,14 @@ use crate::model::{
 use crate::profile;
 use std::collections::HashMap;
 
-/// Shards of all indices that are read.
+/// Maximum number of shards of all indices.
 const SHARDS_MAX: u64 = 20_000_000;
 
 fn contradiction<T>(text: String) -> Result<T, StateError> {
     Err(StateError::Contradiction(text))
 }
 
-/// The state, every reference checked.
+/// Builds the state and checks every reference.
 pub fn state(mut raw: Raw, version: Version) -> Result<State, StateError> {
     for part in ["nodes", "metadata.indices", "routing_table"] {
         if !raw.parts.contains(&part) {
@@ -30,7 +30,7 @@ pub fn state(mut raw: Raw, version: Version) -> Result<State, StateError> {
         }
     }
     let roles_known: Vec<bool> = raw.nodes.iter().map(|node| node.roles.is_some()).collect();
-    let versions_known = raw.nodes.iter().map(|node| told_version(node).is_some());
+    let versions_known = raw.nodes.iter().map(|node| known_version(node).is_some());
     let versions_known = versions_known.collect();
     check_copies(&raw)?;
     let (indices, tables) = indices(&mut raw)?;
@@ -63,7 +63,7 @@ pub fn state(mut raw: Raw, version: Version) -> Result<State, StateError> {
     Ok(state)
 }
 
-fn told_version(raw: &RawNode) -> Option<Version> {
+fn known_version(raw: &RawNode) -> Option<Version> {
     raw.version.as_deref().and_then(profile::version)
 }
 
@@ -77,13 +77,13 @@ fn read_node(raw: &RawNode, version: Version) -> Node {
         publish_address: address.to_owned(),
         attributes: raw.attributes.clone(),
         data: raw.roles.as_deref().is_none_or(holds_data),
-        version: told_version(raw).unwrap_or(version),
+        version: known_version(raw).unwrap_or(version),
         present: raw.listed,
     }
 }
 
-/// Every copy is on a listed node, every allocation id is used once, and no node holds two copies of
-/// a shard.
+/// Checks that every copy is on a listed node, every allocation id is used once, and no node has two
+/// copies of a shard.
 fn check_copies(raw: &Raw) -> Result<(), StateError> {
     let mut holders: HashMap<AllocationIndex, ShardId> = HashMap::new();
     for index in &raw.indices {
@@ -136,7 +136,7 @@ fn indices(raw: &mut Raw) -> Result<(Vec<Index>, Vec<IndexTable>), StateError> {
         .filter(|(_, index)| index.settings.resize_source.is_some() || index.listed)
         .filter_map(|(at, index)| Some((index.name.clone(), IndexIndex(u32::try_from(at).ok()?))))
         .collect();
-    // Closed indices may be in no table, and so take a line of text for any number of shards.
+    // Closed indices need not be in any table, so one line of text could claim any number of shards.
     let all: u64 = raw
         .indices
         .iter()
@@ -159,7 +159,7 @@ fn indices(raw: &mut Raw) -> Result<(Vec<Index>, Vec<IndexTable>), StateError> {
             index: number,
             copies: table,
         }));
-        // Its name is needed to name others.
+        // The name is needed when other indices refer to it.
         raw.indices[at].name = index.name;
         indices.push(read);
     }
@@ -215,7 +215,8 @@ fn read_index(
     Ok((index, std::mem::take(&mut raw.copies)))
 }
 
-/// The table of an index has each shard once, with one primary and all replicas, none two on a node.
+/// Checks that the index's table has each shard once, with one primary and all replicas, no two on a
+/// node.
 fn check_table(
     index: &Index,
     raw: &RawIndex,
@@ -224,7 +225,7 @@ fn check_table(
 ) -> Result<(), StateError> {
     let name = shown(&index.name);
     if !raw.routed {
-        // Closed indices are routed from 7.2 on only.
+        // Closed indices are only routed from 7.2 on.
         return if index.state == IndexState::Open {
             contradiction(format!(
                 "index {name} is open, but not in the routing table"
@@ -282,7 +283,7 @@ fn check_table(
     Ok(())
 }
 
-/// Running snapshots and restores, as far as their shards exist.
+/// Converts running snapshots and restores, as far as their shards exist.
 fn progress(raw: &Raw, cluster: &mut Cluster) {
     let names: HashMap<&str, u32> = if raw.snapshots.is_empty() && raw.restoring.is_empty() {
         HashMap::new()
@@ -301,7 +302,7 @@ fn progress(raw: &Raw, cluster: &mut Cluster) {
         let Some(node) = &entry.node else { continue };
         let place = cluster.nodes.iter().position(|other| other.id == *node);
         let node = place.and_then(|at| u32::try_from(at).ok()).map(NodeIndex);
-        // An index that was deleted, and a node that left, end their part of a snapshot soon.
+        // A deleted index or a node that has left will soon end its part of a snapshot.
         if let (Some(shard), Some(node)) = (shard(&entry.index, entry.shard), node) {
             snapshots.push(SnapshotShard { shard, node });
         }
@@ -312,7 +313,7 @@ fn progress(raw: &Raw, cluster: &mut Cluster) {
             continue;
         };
         let table = cluster.routing.table(shard.index);
-        // The answer does not tell which restore it is; the copy that waits for it does.
+        // The response does not say which restore it is, but the copy waiting for it does.
         let source = table
             .and_then(|table| table.primary(shard.shard))
             .and_then(|copy| copy.recovery);

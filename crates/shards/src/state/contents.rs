@@ -1,21 +1,21 @@
-//! The state that was read, and the settings that a caller may change in it.
+//! The state that was read, and changes to its settings.
 
 use super::error::StateError;
 use super::settings::{ClusterSettings, is_watermark};
 use crate::model::{Cluster, Version};
 
-/// A cluster's state as it was read.
+/// A cluster's state as read from its API.
 #[derive(Debug, Clone)]
 pub struct State {
-    /// The name of the cluster, if known.
+    /// Cluster name, if known.
     pub name: Option<String>,
     /// Id of the elected master (OpenSearch: cluster manager).
     pub master: Option<String>,
     /// The cluster as the master knows it.
     pub cluster: Cluster,
-    /// Settings by name; [`State::set`] changes one.
+    /// Settings by name; use [`State::set`] to change one.
     pub settings: ClusterSettings,
-    /// Assumptions that had to be made.
+    /// Assumptions made while reading.
     pub warnings: Vec<String>,
     /// Per node, whether its roles are known.
     pub(super) roles_known: Vec<bool>,
@@ -24,20 +24,20 @@ pub struct State {
 }
 
 impl State {
-    /// Sets a setting of the cluster.
+    /// Sets a cluster setting.
     ///
     /// # Errors
-    /// As [`State::set_all`].
+    /// See [`State::set_all`]
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), StateError> {
         self.set_all([(name, value)])
     }
 
-    /// Sets settings of the cluster together, as one `PUT _cluster/settings` does: disk watermarks are
-    /// looked at when all are set. Nothing is changed if one is refused.
+    /// Sets several cluster settings together, as one `PUT _cluster/settings` does: disk watermarks are
+    /// checked after all are set. Nothing changes if one is rejected.
     ///
     /// # Errors
-    /// If a value is not what its setting takes, or if disk watermarks are among them, and the server
-    /// would not take the three that result.
+    /// If a value is not valid for its setting, or if disk watermarks are among the settings and the
+    /// server would reject the resulting three
     pub fn set_all<'a>(
         &mut self,
         changes: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -55,9 +55,9 @@ impl State {
         self.apply(next)
     }
 
-    /// Fills in missing data paths: a copy on a node with one data path is on that path. Returns how
-    /// many started copies stay unknown because their node has several paths; the disk decider lets those
-    /// stay where they are.
+    /// Fills in missing data paths: a copy on a node with one data path is on that path. Returns the
+    /// number of started copies whose path remains unknown because their node has several; the disk
+    /// decider lets those remain where they are.
     pub fn complete_paths(&mut self) -> u64 {
         let Some(info) = &mut self.cluster.info else {
             return 0;
@@ -80,7 +80,7 @@ impl State {
         unknown
     }
 
-    /// Applies settings, and replaces the warnings about the last ones by those about these.
+    /// Applies settings, and replaces the warnings about the previous settings.
     pub(super) fn apply(&mut self, next: ClusterSettings) -> Result<(), StateError> {
         let (settings, warnings) = next.settings()?;
         let said = self
@@ -94,11 +94,11 @@ impl State {
         Ok(())
     }
 
-    /// The lowest and the highest known version of live nodes; `None` if no version is known.
-    pub fn told_versions(&self) -> Option<(Version, Version)> {
+    /// Lowest and highest known version of the live nodes; `None` if no version is known.
+    pub fn known_versions(&self) -> Option<(Version, Version)> {
         let nodes = self.cluster.nodes.iter().zip(&self.versions_known);
-        let told = nodes.filter(|(node, known)| node.present && **known);
-        let versions = told.map(|(node, _)| node.version);
+        let with_version = nodes.filter(|(node, known)| node.present && **known);
+        let versions = with_version.map(|(node, _)| node.version);
         Some((versions.clone().min()?, versions.max()?))
     }
 

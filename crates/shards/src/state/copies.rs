@@ -1,4 +1,4 @@
-//! A copy of a shard as the routing table has it.
+//! Parses a shard copy from the routing table.
 
 use super::json::{Text, shown};
 use super::raw::Raw;
@@ -8,10 +8,10 @@ use crate::copy::{
 use crate::model::ShardId;
 use serde::Deserialize;
 
-/// No shard is larger, bytes: sums of many stay within 64 bits.
+/// Maximum size of a shard in bytes, so that sums stay within 64 bits.
 pub const SHARD_BYTES_MAX: i64 = 1 << 50;
 
-/// A copy as the state has it (`ShardRouting.toXContent`).
+/// A copy as it appears in the state (`ShardRouting.toXContent`).
 #[derive(Deserialize)]
 #[serde(expecting = "a copy of a shard: an object")]
 pub struct RawCopy<'a> {
@@ -71,7 +71,7 @@ struct RawUnassigned<'a> {
 }
 
 impl RawCopy<'_> {
-    /// The copy, of this shard; or what is wrong with it, in words.
+    /// Converts this to a copy of the given shard, or returns a description of what is wrong with it.
     pub fn read(self, raw: &mut Raw, shard: ShardId) -> Result<ShardCopy, String> {
         let name = |raw: &Raw| {
             let index = &raw.indices[shard.index.at()];
@@ -122,7 +122,7 @@ impl RawCopy<'_> {
                 ids.relocation_id.map(|Text(id)| raw.allocation(&id)),
             ),
         };
-        // Active copies keep no reason in the server either; some versions print it all the same.
+        // The server does not keep a reason for active copies either, although some versions print it.
         let active = matches!(state, CopyState::Started | CopyState::Relocating);
         Ok(ShardCopy {
             shard,
@@ -139,7 +139,7 @@ impl RawCopy<'_> {
     }
 }
 
-/// The source, or what it was called.
+/// Converts the recovery source, or returns its unknown name.
 fn recovery(source: &RawRecovery<'_>, raw: &mut Raw) -> Result<RecoverySource, String> {
     Ok(match &*source.kind.0 {
         "EMPTY_STORE" => RecoverySource::EmptyStore,
@@ -148,7 +148,7 @@ fn recovery(source: &RawRecovery<'_>, raw: &mut Raw) -> Result<RecoverySource, S
         "PEER" => RecoverySource::Peer,
         "LOCAL_SHARDS" => RecoverySource::LocalShards,
         "SNAPSHOT" => {
-            // Before 7.0 restores had no uuid in the answer: all are taken for one.
+            // Before 7.0 responses had no uuid for restores: all are treated as the same one.
             let uuid = source.restore.as_ref().map_or("", |Text(uuid)| uuid);
             RecoverySource::Snapshot(raw.restores.number(uuid).0)
         }
@@ -174,7 +174,7 @@ fn unassigned(info: &RawUnassigned<'_>, raw: &mut Raw) -> Result<UnassignedInfo,
         "FORCED_EMPTY_PRIMARY" => Reason::ForcedEmptyPrimary,
         "MANUAL_ALLOCATION" => Reason::ManualAllocation,
         "INDEX_CLOSED" => Reason::IndexClosed,
-        // 7.16: a node that is to come back; 7.4 knows only that it left.
+        // 7.16 has nodes that are expected to return; 7.4 only knows that they left.
         "NODE_RESTARTING" => {
             let warning =
                 "copies wait for a node that restarts (7.16 and later): taken for one that left";
@@ -213,7 +213,7 @@ fn unassigned(info: &RawUnassigned<'_>, raw: &mut Raw) -> Result<UnassignedInfo,
     })
 }
 
-/// Nanoseconds since 1970 of a time in UTC as the server prints it.
+/// Parses a UTC time as the server prints it; nanoseconds since 1970.
 fn time(text: &str) -> Option<i64> {
     let (date, rest) = text.split_once('T')?;
     let clock = rest.strip_suffix('Z')?;
@@ -242,7 +242,7 @@ fn time(text: &str) -> Option<i64> {
         return None;
     }
     let nanos: i64 = format!("{fraction:0<9}").parse().ok()?;
-    // Days from the civil date: years begin in March, so that the leap day is the last.
+    // Days from the civil date: years start in March, so that the leap day is the last one.
     let (year, month) = if month > 2 {
         (year, month - 3)
     } else {

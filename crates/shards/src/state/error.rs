@@ -1,73 +1,73 @@
-//! Why an answer of a cluster cannot be used.
+//! Errors in a cluster's API responses.
 
 use crate::model::WatermarkOrderError;
 
-/// An answer that cannot be used.
+/// A response cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateError {
-    /// The JSON is malformed, or not of the expected shape.
+    /// The JSON is malformed, or does not have the expected structure.
     #[error("{what}, line {line}, column {column}{}: {problem}", at(*byte))]
     Json {
-        /// The answer.
+        /// The response.
         what: &'static str,
-        /// 1-based line.
+        /// Line, from 1.
         line: usize,
-        /// 1-based column, in bytes.
+        /// Column in bytes, from 1.
         column: usize,
-        /// 0-based offset in bytes, where it is known.
+        /// Offset in bytes, from 0, if known.
         byte: Option<u64>,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// Not JSON, by its first bytes.
+    /// The input is not JSON, judging by its first bytes.
     #[error("{what}: expected JSON, found {found}{}", first(bytes))]
     NotJson {
-        /// The answer.
+        /// The response.
         what: &'static str,
-        /// What it looks like.
+        /// The apparent format.
         found: &'static str,
-        /// The first bytes, in hexadecimal digits.
+        /// The first bytes in hexadecimal.
         bytes: String,
-        /// What to do about it.
+        /// How to fix it.
         way_out: &'static str,
     },
-    /// The server's answer to a request that failed: `{"error": ..., "status": 401}`.
+    /// The server's response to a failed request: `{"error": ..., "status": 401}`.
     #[error("{what}: expected an answer, found an error of the server: {error}")]
     ErrorAnswer {
-        /// The answer that was to be read.
+        /// The expected response.
         what: &'static str,
-        /// Status, type and reason, as far as they are told, cut.
+        /// Status, type and reason, as far as present, truncated.
         error: String,
     },
-    /// The stream failed.
+    /// Reading the stream failed.
     #[error("{what}: {reason}")]
     Unreadable {
-        /// The answer.
+        /// The response.
         what: &'static str,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// Well-formed, but it cannot be so.
+    /// Well-formed but inconsistent.
     #[error("{0}")]
     Contradiction(String),
-    /// A setting has a value that it does not take.
+    /// A setting has an invalid value.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// Disk watermarks were set that the server does not take together.
+    /// A combination of disk watermarks that the server rejects.
     #[error(transparent)]
     Watermarks(#[from] WatermarkOrderError),
 }
 
-/// A setting that cannot be.
+/// A setting has an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("setting {name}: expected {expected}, found {found:?}")]
 pub struct SettingError {
-    /// Its name.
+    /// The setting's name.
     pub name: String,
-    /// What would have been right.
+    /// The expected value.
     pub expected: &'static str,
-    /// What stood there, cut.
+    /// The value found, truncated.
     pub found: String,
 }
 

@@ -1,4 +1,4 @@
-//! Reading JSON as a stream, and saying where it is wrong.
+//! Streaming JSON parser with located errors.
 
 use super::error::StateError;
 use super::signature;
@@ -12,24 +12,24 @@ use std::fmt;
 use std::io::{self, BufRead, Read};
 use std::rc::Rc;
 
-/// Where JSON comes from.
+/// Input of the JSON parser.
 pub enum Source<'a> {
-    /// In memory: quicker, since names are not copied.
+    /// In memory: faster, because names are not copied.
     Bytes(&'a [u8]),
-    /// A stream, read once.
+    /// A stream, read only once.
     Stream(&'a mut dyn BufRead),
 }
 
-/// The longest piece of foreign text in an error, in characters.
+/// Maximum length of untrusted text in an error, in characters.
 const FOREIGN_CHARS_MAX: usize = 120;
 
-/// Foreign text for an error: cut, control characters escaped.
+/// Prepares untrusted text for an error: truncates it and escapes control characters.
 pub fn shown(text: &str) -> String {
     let mut out: String = text
         .chars()
         .take(FOREIGN_CHARS_MAX)
         .flat_map(|c| {
-            let unsafe_char = c.is_control() || hides(c);
+            let unsafe_char = c.is_control() || is_deceptive(c);
             let plain = (!unsafe_char).then_some(c);
             let escaped = unsafe_char.then(|| c.escape_default());
             plain.into_iter().chain(escaped.into_iter().flatten())
@@ -41,9 +41,9 @@ pub fn shown(text: &str) -> String {
     out
 }
 
-/// Format characters (Cf) of Unicode that hide or reorder text on a terminal ("Trojan source",
-/// CVE-2021-42574).
-fn hides(c: char) -> bool {
+/// Whether it is a Unicode format character (Cf) that hides or reorders text on a terminal ("Trojan
+/// source", CVE-2021-42574).
+fn is_deceptive(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}'
         | '\u{200b}'..='\u{200f}'
@@ -53,10 +53,10 @@ fn hides(c: char) -> bool {
         | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Notes that a part was seen; a second one would be mixed with the first.
+/// Records that a part was seen; a second one would be merged with the first.
 ///
 /// # Errors
-/// If it was seen before.
+/// If it was already seen
 pub fn once<E: Error>(seen: &mut bool, part: &str) -> Result<(), E> {
     if std::mem::replace(seen, true) {
         return Err(E::custom(format!("{part} is there twice")));
@@ -64,7 +64,7 @@ pub fn once<E: Error>(seen: &mut bool, part: &str) -> Result<(), E> {
     Ok(())
 }
 
-/// Hands one JSON document to a seed; nothing but white space may follow it.
+/// Parses one JSON document with a seed; only white space may follow it.
 pub fn parse<'de, S: DeserializeSeed<'de>>(
     source: Source<'de>,
     what: &'static str,
@@ -119,11 +119,11 @@ fn state_error(what: &'static str, error: &serde_json::Error, byte: Option<u64>)
         line: error.line(),
         column: error.column(),
         byte,
-        problem: shown(&plain(text.strip_suffix(&place).unwrap_or(&text))),
+        problem: shown(&reword(text.strip_suffix(&place).unwrap_or(&text))),
     }
 }
 
-/// The first bytes of a stream, fewer only if it has no more.
+/// The first bytes of a stream; fewer only at its end.
 fn read_head(stream: &mut dyn BufRead, head: &mut [u8]) -> io::Result<usize> {
     let mut length = 0;
     while length < head.len() {
@@ -137,12 +137,12 @@ fn read_head(stream: &mut dyn BufRead, head: &mut [u8]) -> io::Result<usize> {
     Ok(length)
 }
 
-/// A problem in JSON's words in place of Rust's.
-fn plain(problem: &str) -> String {
+/// Rewords an error in terms of JSON instead of Rust types.
+fn reword(problem: &str) -> String {
     let wrong = problem
         .strip_prefix("invalid type: ")
         .or_else(|| problem.strip_prefix("invalid value: "));
-    // What was found may have these words, too; what is expected has not.
+    // The value found may contain these words, the expected type does not.
     let Some((found, expected)) = wrong.and_then(|wrong| wrong.rsplit_once(", expected ")) else {
         return problem.to_owned();
     };
@@ -165,7 +165,7 @@ fn plain(problem: &str) -> String {
     format!("expected {expected}, found {found}")
 }
 
-/// The 0-based offset of a 1-based line and a column in bytes.
+/// Converts a 1-based line and byte column to a 0-based offset.
 fn offset(bytes: &[u8], line: usize, column: usize) -> Option<u64> {
     let mut start = 0;
     for _ in 1..line {
@@ -174,7 +174,7 @@ fn offset(bytes: &[u8], line: usize, column: usize) -> Option<u64> {
     u64::try_from(start + column.saturating_sub(1)).ok()
 }
 
-/// Where the last two lines of a stream began: the parser looks one byte ahead.
+/// Start offsets of the last two lines of a stream; two, because the parser looks one byte ahead.
 #[derive(Default)]
 struct Lines {
     read: Cell<u64>,
@@ -183,7 +183,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn saw(&self, bytes: &[u8]) {
+    fn record(&self, bytes: &[u8]) {
         for &byte in bytes {
             self.read.set(self.read.get() + 1);
             if byte == b'\n' {
@@ -212,12 +212,12 @@ struct Counting<R> {
 impl<R: Read> Read for Counting<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.stream.read(buffer)?;
-        self.lines.saw(&buffer[..count]);
+        self.lines.record(&buffer[..count]);
         Ok(count)
     }
 }
 
-/// A string, borrowed where the input allows it.
+/// A string, borrowed from the input if possible.
 pub struct Text<'de>(pub Cow<'de, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
@@ -239,16 +239,16 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// What the fields of an object mean to whoever reads it.
+/// Handler for the fields of an object.
 pub trait Fields<'de> {
-    /// What the object is, for errors.
+    /// Description of the object, for errors.
     const WHAT: &'static str;
 
-    /// Takes the value of one field from the map, or skips it with [`skip`].
+    /// Consumes the value of one field, or skips it with [`skip`].
     fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error>;
 }
 
-/// An object whose fields go to a [`Fields`].
+/// An object whose fields are passed to a [`Fields`].
 pub struct Object<'f, F>(pub &'f mut F);
 
 impl<'de, F: Fields<'de>> DeserializeSeed<'de> for Object<'_, F> {
@@ -271,11 +271,11 @@ impl<'de, F: Fields<'de>> Visitor<'de> for Object<'_, F> {
     }
 }
 
-/// An array whose elements, each of type `T`, go to a function that may refuse them in words.
+/// An array whose elements of type `T` are passed to a function, which may reject one with a message.
 pub struct Each<'f, T, F>(pub &'f mut F, pub std::marker::PhantomData<T>);
 
 impl<'f, T, F> Each<'f, T, F> {
-    /// Elements for this function.
+    /// Passes the elements to this function.
     pub fn new(take: &'f mut F) -> Self {
         Self(take, std::marker::PhantomData)
     }
@@ -303,25 +303,25 @@ impl<'de, T: Deserialize<'de>, F: FnMut(T) -> Result<(), String>> Visitor<'de> f
     }
 }
 
-/// Skips the value of the field at hand.
+/// Skips the value of the current field.
 pub fn skip<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error> {
     map.next_value::<IgnoredAny>().map(|_| ())
 }
 
-/// Who takes settings. Names are flat (`index.routing.allocation.enable`), whatever the input was.
+/// Receiver of settings. Names are flat (`index.routing.allocation.enable`), whatever the input format.
 pub trait Sink {
-    /// Whether something below this prefix (with its dot) may be wanted; the rest is skipped unread.
+    /// Whether any setting with this prefix (including its dot) may be needed; otherwise it is skipped.
     fn wants(&self, prefix: &str) -> bool;
 
-    /// Takes a setting: numbers and booleans as text, lists joined with commas.
+    /// Receives a setting: numbers and booleans as text, lists joined with commas.
     fn put(&mut self, name: &str, value: &str);
 }
 
-/// Settings, flat or nested.
+/// Flattens settings that may be nested.
 pub struct Flatten<'f, S> {
-    /// The name so far; empty at the top.
+    /// Name prefix; empty at the top level.
     pub name: &'f mut String,
-    /// Who takes them.
+    /// Receives the settings.
     pub sink: &'f mut S,
 }
 
@@ -333,7 +333,7 @@ impl<'de, S: Sink> DeserializeSeed<'de> for Flatten<'_, S> {
 }
 
 impl<S: Sink> Flatten<'_, S> {
-    /// Hands a value on; the settings as a whole are no value.
+    /// Passes a value on; at the top level a value is an error.
     fn put<E: Error>(self, text: &str, found: Unexpected<'_>) -> Result<(), E> {
         if self.name.is_empty() {
             return Err(E::invalid_type(
@@ -358,7 +358,7 @@ impl<'de, S: Sink> Visitor<'de> for Flatten<'_, S> {
                 self.name.push('.');
             }
             self.name.push_str(&key);
-            // A name stands for itself and for what is below it.
+            // A name can have both a value and nested names.
             self.name.push('.');
             let wanted = self.sink.wants(self.name);
             self.name.pop();

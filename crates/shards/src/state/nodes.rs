@@ -1,4 +1,4 @@
-//! `_nodes` and `_nodes/stats`: roles, versions, hosts, disks.
+//! Reads `_nodes` and `_nodes/stats`: roles, versions, hosts, disks.
 
 use super::json::{Fields, Object, Source, once, shown, skip};
 use super::{State, StateError, answer};
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{Error, MapAccess};
 use std::collections::{BTreeMap, HashMap};
 
-/// Reads either.
+/// Reads either response.
 pub fn read(state: &mut State, source: Source<'_>) -> Result<(), StateError> {
     let numbers = state.cluster.nodes.iter().zip(0..);
     let numbers = numbers
@@ -152,25 +152,25 @@ pub fn without_port(address: &str) -> &str {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         _ => address,
     };
-    // An IPv6 address without a port has colons, too.
+    // An IPv6 address without a port contains colons as well.
     if host.contains(':') && !host.starts_with('[') {
         return address;
     }
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
-/// Whether one of the roles holds shards.
+/// Whether one of the roles can hold shards.
 pub fn holds_data(roles: &[String]) -> bool {
     roles
         .iter()
         .any(|role| role == "data" || role.starts_with("data_"))
 }
 
-/// No disk is larger, bytes: sums of many stay within 64 bits.
+/// Maximum size of a disk in bytes, so that sums stay within 64 bits.
 const DISK_BYTES_MAX: i64 = 1 << 55;
 
-/// The paths with the least and the most available space, as
-/// `InternalClusterInfoService.fillDiskUsagePerNode` picks them.
+/// Records the paths with the least and the most available space, chosen as in
+/// `InternalClusterInfoService.fillDiskUsagePerNode`.
 fn disks(state: &mut State, number: NodeIndex, paths: &[RawPath]) -> Result<(), String> {
     let info = state.cluster.info.get_or_insert_default();
     let mut picked: Option<(DiskUsage, DiskUsage)> = None;
@@ -181,7 +181,7 @@ fn disks(state: &mut State, number: NodeIndex, paths: &[RawPath]) -> Result<(), 
             continue;
         };
         for bytes in [total_bytes, free_bytes] {
-            // -1 where the server could not tell.
+            // -1 means that the server does not know.
             if !(-1..=DISK_BYTES_MAX).contains(&bytes) {
                 return Err(format!("a disk of {bytes} bytes"));
             }
@@ -193,7 +193,7 @@ fn disks(state: &mut State, number: NodeIndex, paths: &[RawPath]) -> Result<(), 
             ));
         }
         if total_bytes <= 0 {
-            // InternalClusterInfoService leaves out -1; of 0 bytes DiskUsage takes 100 % to be free.
+            // InternalClusterInfoService omits -1; with 0 bytes DiskUsage assumes 100 % free.
             let taken = if total_bytes < 0 { "not told" } else { "empty" };
             let name = shown(&state.cluster.nodes[number.at()].name);
             state.warnings.push(format!(

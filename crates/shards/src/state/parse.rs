@@ -1,4 +1,4 @@
-//! Parsing `_cluster/state` into [`Raw`].
+//! Parses `_cluster/state` into [`Raw`].
 
 use super::copies::RawCopy;
 use super::json::{Each, Fields, Flatten, Object, Text, shown, skip};
@@ -221,7 +221,7 @@ impl<'de> Fields<'de> for Shards<'_> {
         };
         let raw = &mut *self.0;
         let before = raw.indices[self.1.at()].copies.len();
-        // One that comes again later is found when all are there.
+        // A duplicate further down is detected once the whole table is read.
         if raw.indices[self.1.at()]
             .copies
             .last()

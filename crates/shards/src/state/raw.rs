@@ -1,4 +1,4 @@
-//! `_cluster/state` as it comes: parts in any order, each name once.
+//! Unresolved contents of `_cluster/state`, whose parts may come in any order; each name is stored once.
 
 use super::json::once;
 use super::settings::IndexSink;
@@ -7,14 +7,14 @@ use crate::model::{IndexIndex, IndexState, NodeIndex};
 use serde::de::Error;
 use std::collections::HashMap;
 
-/// Numbers for names, in the order in which they are first seen.
+/// Numbers names in the order of their first occurrence.
 #[derive(Debug, Default)]
 pub struct Names {
     numbers: HashMap<Box<str>, u32>,
 }
 
 impl Names {
-    /// The number of a name, and whether it is new.
+    /// Returns the number of a name, and whether it is new.
     pub fn number(&mut self, name: &str) -> (u32, bool) {
         if let Some(&number) = self.numbers.get(name) {
             return (number, false);
@@ -25,16 +25,16 @@ impl Names {
     }
 }
 
-/// A node as the state has it; `None` of what it does not tell.
+/// A node as it appears in the state; missing fields are `None`.
 #[derive(Debug, Default)]
 pub struct RawNode {
-    /// Its id.
+    /// Node id.
     pub id: String,
-    /// Whether it stands among the nodes, or was only named elsewhere.
+    /// Whether it is listed among the nodes, as opposed to only being referred to.
     pub listed: bool,
-    /// Its name.
+    /// Node name.
     pub name: Option<String>,
-    /// Address with port.
+    /// Transport address with port.
     pub transport_address: Option<String>,
     /// Attributes.
     pub attributes: Vec<(String, String)>,
@@ -44,54 +44,54 @@ pub struct RawNode {
     pub version: Option<String>,
 }
 
-/// An index as the state has it.
+/// An index as it appears in the state.
 #[derive(Debug, Default)]
 pub struct RawIndex {
-    /// Its name.
+    /// Index name.
     pub name: String,
-    /// Whether the metadata have it.
+    /// Whether it is in the metadata.
     pub listed: bool,
     /// Open or closed.
     pub state: Option<IndexState>,
     /// Settings.
     pub settings: IndexSink,
-    /// Allocation ids in sync, by shard.
+    /// In-sync allocation ids by shard.
     pub in_sync: Vec<(u32, Vec<AllocationIndex>)>,
-    /// Whether the routing table has it.
+    /// Whether it is in the routing table.
     pub routed: bool,
-    /// Its copies, those of a shard side by side.
+    /// Its copies, grouped by shard.
     pub copies: Vec<ShardCopy>,
 }
 
 /// A shard of a running snapshot or restore.
 #[derive(Debug)]
 pub struct RawProgress {
-    /// The index, by name.
+    /// Index name.
     pub index: String,
-    /// The shard.
+    /// Shard number.
     pub shard: u32,
-    /// The node, by id.
+    /// Node id.
     pub node: Option<String>,
-    /// Whether it is over.
+    /// Whether it has ended.
     pub completed: bool,
 }
 
-/// All of it.
+/// The parsed state.
 #[derive(Debug, Default)]
 pub struct Raw {
-    /// Name of the cluster.
+    /// Cluster name.
     pub name: Option<String>,
     /// Id of the master.
     pub master: Option<String>,
     /// Nodes, by number.
     pub nodes: Vec<RawNode>,
     node_names: Names,
-    /// Numbers of listed nodes in their order.
+    /// Numbers of the listed nodes, in order.
     pub listed_nodes: Vec<NodeIndex>,
     /// Indices, by number.
     pub indices: Vec<RawIndex>,
     index_names: Names,
-    /// Numbers of routed indices in their order.
+    /// Numbers of the routed indices, in order.
     pub routed_indices: Vec<IndexIndex>,
     allocations: Names,
     pub(super) restores: Names,
@@ -99,14 +99,14 @@ pub struct Raw {
     pub snapshots: Vec<RawProgress>,
     /// Running restores.
     pub restoring: Vec<RawProgress>,
-    /// What had to be assumed.
+    /// Assumptions made while reading.
     pub warnings: Vec<String>,
-    /// Parts that were there: `nodes`, `metadata`, `metadata.indices`, `routing_table`.
+    /// Parts that were present: `nodes`, `metadata`, `metadata.indices`, `routing_table`.
     pub parts: Vec<&'static str>,
 }
 
 impl Raw {
-    /// The number of a node, listed or not.
+    /// The number of a node, adding it if it is new.
     pub fn node(&mut self, id: &str) -> NodeIndex {
         let (number, new) = self.node_names.number(id);
         if new {
@@ -118,7 +118,7 @@ impl Raw {
         NodeIndex(number)
     }
 
-    /// The number of an index, listed or not.
+    /// The number of an index, adding it if it is new.
     pub fn index(&mut self, name: &str) -> IndexIndex {
         let (number, new) = self.index_names.number(name);
         if new {
@@ -130,7 +130,7 @@ impl Raw {
         IndexIndex(number)
     }
 
-    /// Notes that a part is there.
+    /// Records that a part is present.
     pub(super) fn part<E: Error>(&mut self, part: &'static str) -> Result<(), E> {
         once(&mut self.parts.contains(&part), part)?;
         self.parts.push(part);

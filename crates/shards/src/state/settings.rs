@@ -1,4 +1,4 @@
-//! Settings by name to what deciders ask for.
+//! Maps settings by name to the settings the allocator uses.
 
 use super::answer;
 use super::error::{SettingError, StateError};
@@ -12,10 +12,10 @@ use std::str::FromStr;
 
 const PREFIX: &str = "cluster.routing.";
 const ALLOCATION: &str = "cluster.routing.allocation.";
-/// The setting that stands for incoming and outgoing recoveries where they are not set themselves.
+/// Default for incoming and outgoing recoveries if they are not set individually.
 const CONCURRENT_RECOVERIES: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 
-/// The disk watermarks' settings begin so.
+/// Common prefix of the disk watermark settings.
 const WATERMARK: &str = "cluster.routing.allocation.disk.watermark.";
 
 /// Whether a setting is one of the three disk watermarks.
@@ -24,7 +24,7 @@ pub fn is_watermark(name: &str) -> bool {
     matches!(level, Some("low" | "high" | "flood_stage"))
 }
 
-/// Settings of a cluster by name, as far as they concern the allocation.
+/// Cluster settings by name that concern allocation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClusterSettings {
     defaults: BTreeMap<String, String>,
@@ -32,11 +32,11 @@ pub struct ClusterSettings {
 }
 
 impl ClusterSettings {
-    /// Reads `_cluster/settings`, flat or nested, with or without defaults. Transient settings outrank
-    /// persistent ones, and both outrank defaults.
+    /// Reads `_cluster/settings`, flat or nested, with or without defaults. Transient settings take
+    /// precedence over persistent ones, and both over defaults.
     ///
     /// # Errors
-    /// If it is no JSON, or not of that shape.
+    /// If the input is not JSON, or does not have that structure
     pub fn read(source: Source<'_>) -> Result<Self, StateError> {
         let mut layers = Layers::default();
         answer::object(source, "_cluster/settings", &mut layers)?;
@@ -54,7 +54,7 @@ impl ClusterSettings {
         })
     }
 
-    /// Sets one, as `PUT _cluster/settings` does. An empty value, or `null`, takes it back.
+    /// Sets a setting, as `PUT _cluster/settings` does. An empty value or `null` resets it.
     pub fn set(&mut self, name: &str, value: &str) {
         if value.is_empty() || value == "null" {
             self.set.remove(name);
@@ -63,16 +63,17 @@ impl ClusterSettings {
         }
     }
 
-    /// What deciders ask for, and warnings of what was set that the model does not know.
+    /// Returns the allocator's settings, and warnings about settings that the model does not know.
     ///
     /// # Errors
-    /// If a value is not what its setting takes.
+    /// If a value is not valid for its setting
     pub fn settings(&self) -> Result<(Settings, Vec<String>), SettingError> {
         let mut settings = Settings::default();
         for (name, value) in &self.defaults {
             apply(&mut settings, name, value)?;
         }
-        // Defaults spell out what incoming and outgoing fall back to; what was set outranks that.
+        // Defaults list the resolved values for incoming and outgoing; an explicit setting takes
+        // precedence.
         if let Some(value) = self.set.get(CONCURRENT_RECOVERIES) {
             apply(&mut settings, CONCURRENT_RECOVERIES, value)?;
         }
@@ -97,7 +98,8 @@ impl ClusterSettings {
                 "one of the two above 0",
             ));
         }
-        // A cluster cannot have such; but some of them may be in its nodes' files, and not told here.
+        // No cluster can have such watermarks, but some of them may be set in the nodes' configuration
+        // files and be missing here.
         if let Err(error) = settings.check_watermarks() {
             warnings.push(format!(
                 "{error}. The others may be in elasticsearch.yml, which the answer of \
@@ -110,7 +112,7 @@ impl ClusterSettings {
 
 #[derive(Default)]
 struct Layers {
-    /// Which of them were there, in this order.
+    /// Which sections were present: persistent, transient, defaults.
     seen: [bool; 3],
     persistent: Wanted,
     transient: Wanted,
@@ -148,7 +150,7 @@ impl Sink for Wanted {
     }
 }
 
-/// Whether the model knows the setting.
+/// Applies a setting. Returns whether the model knows it.
 fn apply(settings: &mut Settings, name: &str, value: &str) -> Result<bool, SettingError> {
     let integer = || number::<i32>(name, value, "a whole number");
     let boolean = || boolean(name, value);
@@ -205,7 +207,7 @@ fn apply(settings: &mut Settings, name: &str, value: &str) -> Result<bool, Setti
     Ok(true)
 }
 
-/// Settings whose names hold an attribute.
+/// Applies settings whose names contain an attribute.
 fn groups(settings: &mut Settings, name: &str, value: &str) -> bool {
     let Some(rest) = name.strip_prefix(ALLOCATION) else {
         return false;
@@ -230,7 +232,7 @@ fn groups(settings: &mut Settings, name: &str, value: &str) -> bool {
             return true;
         }
     }
-    // What is known not to bear on decisions about where copies go.
+    // Known not to affect where copies go.
     rest.starts_with("disk.reroute_interval") || rest.starts_with("shard_state.")
 }
 
@@ -239,7 +241,7 @@ fn replace(filters: &mut Filters, attribute: &str, values: &str) {
     filters.add(attribute, values);
 }
 
-/// Settings of an index, while they are read; names come with `index.`.
+/// Collects the settings of an index; names include the prefix `index.`.
 #[derive(Debug, Default)]
 pub struct IndexSink {
     /// `index.number_of_shards`.
@@ -248,11 +250,11 @@ pub struct IndexSink {
     pub replicas: Option<u32>,
     /// `index.uuid`.
     pub uuid: String,
-    /// Name or uuid of the index this one is resized from.
+    /// Name or uuid of the index from which this one is resized.
     pub resize_source: Option<String>,
-    /// The rest.
+    /// The remaining settings.
     pub settings: IndexSettings,
-    /// The first value that cannot be.
+    /// The first invalid value.
     pub error: Option<SettingError>,
 }
 
@@ -261,7 +263,7 @@ impl Sink for IndexSink {
         let Some(rest) = prefix.strip_prefix("index.") else {
             return false;
         };
-        // Analysers may be megabytes of synonyms.
+        // Skip analyzers, which may contain megabytes of synonyms.
         let first = rest.split('.').next().unwrap_or_default();
         matches!(
             first,

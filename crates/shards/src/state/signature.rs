@@ -1,11 +1,11 @@
-//! Recognises input that is not JSON by its first bytes.
+//! Detects input that is not JSON by its first bytes.
 
 use super::error::StateError;
 
-/// Bytes at the beginning of an input that are examined.
+/// Number of leading bytes of an input to examine.
 pub const HEAD_BYTES: usize = 64;
 
-/// First bytes of other formats, the name of the format, and what to do about it.
+/// Leading bytes of other formats, the format's name, and how to fix the input.
 const SIGNATURES: [(&[u8], &str, &str); 7] = [
     (
         b"\x1f\x8b",
@@ -30,10 +30,10 @@ const SIGNATURES: [(&[u8], &str, &str); 7] = [
 
 const TO_UTF8: &str = "save it as UTF-8 (iconv -f UTF-16 -t UTF-8), as curl -o FILE does";
 
-/// Refuses an input whose first bytes show that it is not JSON.
+/// Rejects an input whose first bytes show that it is not JSON.
 ///
 /// # Errors
-/// Names the format that was found.
+/// If another format is detected; names it
 pub fn refuse(what: &'static str, head: &[u8]) -> Result<(), StateError> {
     let head = &head[..head.len().min(HEAD_BYTES)];
     let first = head

@@ -1,4 +1,4 @@
-//! `_stats?level=shards` and `_cat/shards`: how large shards are, and on which path.
+//! Reads `_stats?level=shards` and `_cat/shards`: shard sizes, and on which path they are.
 
 use super::answer::{Answer, ErrorAnswer};
 use super::copies::SHARD_BYTES_MAX;
@@ -10,7 +10,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use std::collections::HashMap;
 use std::fmt;
 
-/// Reads either.
+/// Reads either response.
 pub fn read(state: &mut State, source: Source<'_>) -> Result<(), StateError> {
     let indices = state.cluster.indices.iter().zip(0..);
     let nodes = state.cluster.nodes.iter().zip(0..);

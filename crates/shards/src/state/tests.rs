@@ -16,7 +16,7 @@ fn copy(index: &str, shard: u32, primary: bool, node: &str, id: &str) -> Value {
         "shard": shard, "index": index, "allocation_id": {"id": id}})
 }
 
-/// Two nodes; `logs` with two shards and a replica each: one copy moves from a to b, one waits.
+/// Two nodes; `logs` with two shards and a replica each: one copy moves from a to b, one is unassigned.
 fn small() -> Value {
     let mut moving = copy("logs", 0, true, "a", "p0");
     moving["state"] = json!("RELOCATING");
@@ -62,8 +62,8 @@ fn refused(value: &Value) -> String {
     read(value).expect_err("a contradiction").to_string()
 }
 
-/// Every copy in words, by names, in any order.
-fn picture(state: &State) -> Vec<String> {
+/// A description of every copy by names, sorted.
+fn describe_copies(state: &State) -> Vec<String> {
     let cluster = &state.cluster;
     let node = |node: Option<crate::model::NodeIndex>| {
         node.map_or("-".to_owned(), |node| cluster.node(node).name.clone())
@@ -120,7 +120,7 @@ fn a_small_state() {
     assert_eq!(cluster.index(old).state, IndexState::Closed);
     assert!(cluster.routing.table(old).is_none());
     assert_eq!(
-        picture(&state),
+        describe_copies(&state),
         [
             "logs/0 Relocating primary=true alpha>gamma in-sync=true None",
             "logs/0 Started primary=false beta>- in-sync=true None",
@@ -147,8 +147,8 @@ fn a_small_state() {
 }
 
 #[test]
-fn variations_of_versions() {
-    // 8.x and OpenSearch: roles and versions of nodes, another name for the master, more flags.
+fn formats_of_other_versions() {
+    // 8.x and OpenSearch: roles and versions of nodes, a different name for the master, more flags.
     let mut value = small();
     value["nodes"]["a"]["roles"] = json!(["cluster_manager", "ingest"]);
     value["nodes"]["b"]["roles"] = json!(["data_hot", "data_content"]);
@@ -173,7 +173,7 @@ fn variations_of_versions() {
     assert!(data.len() == 2 && !data.contains(&"alpha"), "{data:?}");
     let b = state.cluster.node_by_id("b").unwrap();
     assert_eq!(state.cluster.node(b).version, Version::release(8, 11, 0));
-    // A node that is to come back is one that left, and that is told.
+    // A node that is expected to return counts as one that left, with a warning.
     let waits = &mut value["routing_table"]["indices"]["logs"]["shards"]["1"][1];
     waits["unassigned_info"]["reason"] = json!("NODE_RESTARTING");
     let state = read(&value).unwrap();
@@ -227,7 +227,7 @@ fn snapshots_and_restores() {
 }
 
 #[test]
-fn contradictions_name_themselves() {
+fn contradictions_are_described() {
     let shards = |value: &mut Value| value["routing_table"]["indices"]["logs"]["shards"].take();
     let changed = |change: &dyn Fn(&mut Value)| {
         let mut value = small();
@@ -332,7 +332,7 @@ fn contradictions_between_parts() {
         value.as_object_mut().unwrap().remove(part);
         assert!(refused(&value).contains(part), "{}", refused(&value));
     }
-    // Names twice: JSON allows it, a state does not.
+    // Duplicate names: JSON allows them, a state does not.
     let twice = |text: &str| {
         let error = State::read(Source::Bytes(text.as_bytes()), VERSION).unwrap_err();
         assert!(error.to_string().contains("twice"), "{error}");
@@ -346,7 +346,7 @@ fn contradictions_between_parts() {
     ));
 }
 
-/// A stream that fails.
+/// A stream that returns an error.
 struct Broken;
 impl std::io::Read for Broken {
     fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
@@ -355,7 +355,7 @@ impl std::io::Read for Broken {
 }
 
 #[test]
-fn malformed_json_is_placed() {
+fn malformed_json_is_located() {
     let text = "{\n  \"nodes\": {},\n  \"metadata\": {\"indices\": }\n}";
     let byte = text.find(" }\n").unwrap() as u64 + 1;
     let column = byte - text.find("  \"metadata").unwrap() as u64 + 1;
@@ -383,7 +383,7 @@ fn malformed_json_is_placed() {
         );
         assert!(error.to_string().contains("line 3"), "{error}");
     }
-    // Well-formed, but of another shape: the place is where reading stopped.
+    // Well-formed, but with a different structure: the position is where reading stopped.
     let text = "{\n\"metadata\": {\"indices\": [1]}}";
     let error = State::read(Source::Bytes(text.as_bytes()), VERSION).unwrap_err();
     let StateError::Json {
@@ -398,7 +398,7 @@ fn malformed_json_is_placed() {
         byte.abs_diff(text.find('[').unwrap() as u64) <= 1,
         "{error}"
     );
-    // A stream that fails is no malformed JSON.
+    // A failing stream is not reported as malformed JSON.
     let error = State::read(Source::Stream(&mut BufReader::new(Broken)), VERSION).unwrap_err();
     assert!(matches!(error, StateError::Unreadable { .. }), "{error}");
     assert!(error.to_string().contains("the line is dead"), "{error}");
@@ -485,7 +485,7 @@ fn nodes_disks_and_sizes() {
 }
 
 #[test]
-fn on_a_node_with_one_path_copies_lie_there() {
+fn copies_on_a_node_with_one_path_get_that_path() {
     let mut state = read(&small()).unwrap();
     assert_eq!(state.complete_paths(), 0);
     let disk = |path: &str, free: u64| json!({"path": path, "total_in_bytes": 1000, "available_in_bytes": free});
@@ -494,7 +494,7 @@ fn on_a_node_with_one_path_copies_lie_there() {
     state
         .read_nodes(Source::Bytes(answer.to_string().as_bytes()))
         .unwrap();
-    // Two copies on b lie on one of its two paths, the one on a on its only one.
+    // The two copies on b are on one of its two paths, the one on a is on its only path.
     assert_eq!(state.complete_paths(), 2);
     let cluster = &state.cluster;
     let info = cluster.info.as_ref().unwrap();
@@ -542,7 +542,7 @@ fn specs() -> impl Strategy<Value = Spec> {
     )
 }
 
-fn written(spec: &Spec) -> Vec<u8> {
+fn encode(spec: &Spec) -> Vec<u8> {
     let mut text = Vec::new();
     write_state(&mut text, spec).unwrap();
     text
@@ -553,7 +553,7 @@ proptest! {
 
     #[test]
     fn what_was_written_is_read(spec in specs()) {
-        let text = written(&spec);
+        let text = encode(&spec);
         let state = State::read(Source::Bytes(&text), VERSION).unwrap();
         let mut expected = Vec::new();
         for index in 0..spec.indices {
@@ -568,29 +568,30 @@ proptest! {
             }
         }
         expected.sort();
-        prop_assert_eq!(picture(&state), expected);
+        prop_assert_eq!(describe_copies(&state), expected);
         let closed = state.cluster.indices.iter().filter(|index| index.state == IndexState::Closed).count();
         prop_assert_eq!(closed, (0..spec.indices).filter(|index| index % 10 == 9).count());
-        // The same as a stream; and with keys in another order (serde_json sorts them), indented.
+        // The same from a stream, and with keys in a different order (serde_json sorts them) and
+        // indented.
         let mut stream = BufReader::with_capacity(7, text.as_slice());
         let streamed = State::read(Source::Stream(&mut stream), VERSION).unwrap();
-        prop_assert_eq!(picture(&streamed), picture(&state));
+        prop_assert_eq!(describe_copies(&streamed), describe_copies(&state));
         let value: Value = serde_json::from_slice(&text).unwrap();
         let sorted = serde_json::to_string_pretty(&value).unwrap();
         let sorted = State::read(Source::Bytes(sorted.as_bytes()), VERSION).unwrap();
-        prop_assert_eq!(picture(&sorted), picture(&state));
+        prop_assert_eq!(describe_copies(&sorted), describe_copies(&state));
     }
 
     #[test]
-    fn half_a_state_is_an_error_with_a_place(spec in specs(), share in 0.0..1.0f64) {
-        let text = written(&spec);
+    fn a_truncated_state_is_a_located_error(spec in specs(), share in 0.0..1.0f64) {
+        let text = encode(&spec);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
         let length = (text.len() as f64 * share) as usize;
-        // The last two bytes are the closing brace and a line break.
+        // The last two bytes are the closing brace and a newline.
         let half = &text[..length.min(text.len() - 2)];
         match State::read(Source::Bytes(half), VERSION) {
             Err(StateError::Json { byte: Some(byte), .. }) => prop_assert!(byte <= half.len() as u64),
-            other => prop_assert!(false, "{:?}", other.map(|state| picture(&state))),
+            other => prop_assert!(false, "{:?}", other.map(|state| describe_copies(&state))),
         }
     }
 }

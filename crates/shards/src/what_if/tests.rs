@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 const GIB: i64 = 1 << 30;
 
-/// So many nodes with 100 GiB disks, 40 GiB used beside the shards of 1 GiB; indices of one shard with a
-/// replica each, the primary of index i on node i and its replica on the next.
+/// A cluster with 100 GiB disks, of which 40 GiB are used by other data, and 1 GiB shards. Each index has
+/// one shard and a replica, with the primary of index i on node i and its replica on the next node.
 fn cluster(nodes: u32, indices: u32) -> Cluster {
     let started = |index: &str, primary: bool, node: u32| {
         json!({"state": "STARTED", "primary": primary, "node": format!("n{node}"), "shard": 0, "index": index,
@@ -60,7 +60,7 @@ fn run_on(cluster: &mut Cluster) -> Course {
 }
 
 fn copies(cluster: &Cluster) -> Vec<u64> {
-    picture(cluster)
+    summary(cluster)
         .nodes
         .iter()
         .map(|node| node.copies)
@@ -70,7 +70,7 @@ fn copies(cluster: &Cluster) -> Vec<u64> {
 #[test]
 fn a_balanced_cluster_stays_as_it_is() {
     let mut cluster = cluster(3, 12);
-    let before = picture(&cluster);
+    let before = summary(&cluster);
     let course = run_on(&mut cluster);
     assert_eq!(
         course,
@@ -79,13 +79,13 @@ fn a_balanced_cluster_stays_as_it_is() {
             ..Course::default()
         }
     );
-    assert_eq!(picture(&cluster), before);
+    assert_eq!(summary(&cluster), before);
     assert_eq!(copies(&cluster), [8, 8, 8]);
     assert!((before.nodes[0].used_percent.unwrap() - 48.0).abs() < 1e-9);
 }
 
 #[test]
-fn a_node_more_takes_its_share() {
+fn an_added_node_takes_its_share() {
     let mut cluster = cluster(3, 24);
     let stores = &mut Stores::of(&cluster);
     let new = NewNode {
@@ -107,12 +107,12 @@ fn a_node_more_takes_its_share() {
         after.iter().all(|count| (11..=13).contains(count)),
         "{after:?}"
     );
-    // Only what the new node takes moves, each once, and two at a time (cluster_concurrent_rebalance).
+    // Only copies for the new node move, each once, and two at a time (cluster_concurrent_rebalance).
     assert_eq!(course.moved, after[3]);
     assert_eq!(course.moved_bytes, after[3] << 30);
     assert!(u64::from(course.rounds) >= course.moved / 2, "{course:?}");
-    // Its disk is as large as the others', and holds what came.
-    let node = &picture(&cluster).nodes[3];
+    // Its disk is as large as the others' and holds the copies that moved.
+    let node = &summary(&cluster).nodes[3];
     assert_eq!(node.bytes, after[3] << 30);
     #[allow(clippy::cast_precision_loss)]
     let used = after[3] as f64;
@@ -120,7 +120,7 @@ fn a_node_more_takes_its_share() {
 }
 
 #[test]
-fn what_a_dead_node_had_is_made_anew() {
+fn copies_of_a_failed_node_are_rebuilt() {
     let mut cluster = cluster(4, 24);
     let mut stores = Stores::of(&cluster);
     let gone = remove_node(&mut cluster, "node-1").unwrap();
@@ -130,11 +130,11 @@ fn what_a_dead_node_had_is_made_anew() {
     ));
     let course = run(&mut cluster, &mut stores, 0, 10_000).unwrap();
     assert!(course.quiet, "{course:?}");
-    // Twelve copies were on it: six primaries, whose replicas take over, and six replicas.
+    // Twelve copies were on it: six primaries, whose replicas are promoted, and six replicas.
     assert_eq!(course.promoted, 6);
     assert_eq!(course.replicas_recovered, 12);
     assert_eq!(course.replica_bytes, 12 << 30);
-    let after = picture(&cluster);
+    let after = summary(&cluster);
     assert_eq!(
         (after.unassigned_primaries, after.unassigned_replicas),
         (0, 0)
@@ -144,14 +144,14 @@ fn what_a_dead_node_had_is_made_anew() {
 }
 
 #[test]
-fn without_another_copy_a_primary_stays_lost() {
+fn a_primary_without_replicas_stays_lost() {
     let mut cluster = cluster(2, 4);
     let mut stores = Stores::of(&cluster);
     remove_node(&mut cluster, "n0").unwrap();
     remove_node(&mut cluster, "n1").unwrap();
     let course = run(&mut cluster, &mut stores, 0, 100).unwrap();
     assert!(course.quiet);
-    let after = picture(&cluster);
+    let after = summary(&cluster);
     assert_eq!(
         (after.unassigned_primaries, after.unassigned_replicas),
         (4, 4)
@@ -159,15 +159,15 @@ fn without_another_copy_a_primary_stays_lost() {
 }
 
 #[test]
-fn an_excluded_node_is_emptied() {
+fn an_excluded_node_is_drained() {
     let mut cluster = cluster(3, 12);
     cluster.settings.exclude.add("_name", "node-0");
     let course = run_on(&mut cluster);
-    // Eight copies were on it. Each can go to the one node that has no copy of its shard.
+    // Eight copies were on it. Each can only go to the one node without a copy of its shard.
     assert_eq!(course.moved, 8);
     assert_eq!(copies(&cluster), [0, 12, 12]);
-    // Its disk has what is no shard's: 40 GiB.
-    assert!((picture(&cluster).nodes[0].used_percent.unwrap() - 40.0).abs() < 1e-9);
+    // Only its other data is left: 40 GiB.
+    assert!((summary(&cluster).nodes[0].used_percent.unwrap() - 40.0).abs() < 1e-9);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn closing_keeps_copies_where_they_are() {
         (course.primaries_recovered, course.replicas_recovered),
         (10, 10)
     );
-    let after = picture(&cluster);
+    let after = summary(&cluster);
     assert_eq!(
         (after.unassigned_primaries, after.unassigned_replicas),
         (0, 0)
@@ -218,7 +218,7 @@ fn the_last_round_allowed_may_be_the_last_needed() {
 
 #[test]
 fn closing_takes_no_space() {
-    // All copies are allocated anew, where their files are: what is on the disks stays.
+    // All copies are reallocated where their files are, so disk usage does not change.
     let mut cluster = cluster(3, 12);
     let before = cluster.info.clone().unwrap();
     let mut stores = Stores::of(&cluster);
@@ -232,7 +232,7 @@ fn closing_takes_no_space() {
 }
 
 #[test]
-fn what_moves_takes_space_where_it_goes_and_frees_it_where_it_was() {
+fn moves_take_space_at_the_target_and_free_it_at_the_source() {
     let mut cluster = cluster(3, 12);
     cluster.settings.exclude.add("_name", "node-0");
     let free = |cluster: &Cluster| {
@@ -243,7 +243,7 @@ fn what_moves_takes_space_where_it_goes_and_frees_it_where_it_was() {
     };
     assert_eq!(free(&cluster), [52 * GIB; 3]);
     let course = run_on(&mut cluster);
-    // Eight copies lay on the node: four each go to the two others.
+    // Eight copies were on the node: four go to each of the two others.
     assert_eq!((course.moved, course.moved_bytes), (8, 8 << 30));
     assert_eq!(free(&cluster), [60 * GIB, 48 * GIB, 48 * GIB]);
 }
@@ -261,7 +261,7 @@ fn levels_by_watermark() {
             },
         )
     };
-    // 85, 90 and 95 % used by default; at the watermark itself it is not crossed.
+    // 85, 90 and 95 % used by default; exactly at the watermark it is not exceeded.
     assert_eq!(
         [at(151), at(150), at(149), at(99), at(49)],
         [
@@ -285,7 +285,7 @@ fn levels_by_watermark() {
 }
 
 #[test]
-fn names_that_two_nodes_have_need_the_id() {
+fn ambiguous_node_names_need_the_id() {
     let mut cluster = cluster(2, 1);
     cluster.nodes[1].name = "node-0".to_owned();
     assert!(matches!(

@@ -1,26 +1,27 @@
-//! A state as both sides report it; lab/shards/src/Answer.java says what the lines hold.
+//! A cluster state as reported by both sides; the line formats are described in
+//! lab/shards/src/Answer.java.
 
 use serde::Deserialize;
 
-/// In which order the server walks its maps.
+/// Iteration order of the server's maps.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Order {
     pub data_nodes: Vec<String>,
-    /// Each index with its shards.
+    /// Each index with its shard numbers.
     pub indices: Vec<(String, Vec<u32>)>,
 }
 
-/// A state.
+/// A cluster state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Each node's id and its copies.
+    /// Each node's id with its copies.
     pub nodes: Vec<(String, Vec<String>)>,
     pub unassigned: Vec<String>,
     pub in_sync: Vec<String>,
     pub order: Order,
 }
 
-/// A copy on a node, out of its line.
+/// A copy on a node, parsed from its line.
 #[derive(Debug, Clone)]
 pub struct Copy {
     pub index: String,
@@ -37,7 +38,7 @@ impl Copy {
     }
 }
 
-/// "index[shard] P ..." to index, shard, primary and the rest.
+/// Splits "index[shard] P ..." into index, shard, whether primary, and the rest.
 fn head(line: &str) -> (&str, u32, bool, &str) {
     let parse = || {
         let (index, rest) = line.split_once('[')?;
@@ -73,13 +74,13 @@ impl Answer {
         })
     }
 
-    /// Whether the copies are where the other state has them, in the same states.
+    /// Whether both states have the same copies on the same nodes in the same states.
     pub fn same_copies(&self, other: &Self) -> bool {
         self.nodes == other.nodes && self.unassigned == other.unassigned
     }
 }
 
-/// How one list differs from another: the lines from the first that differs on, a few of each.
+/// Differences between two lists: a few lines of each, from the first that differs.
 fn lists(what: &str, server: &[String], ours: &[String], found: &mut Vec<String>) {
     const SHOWN: usize = 6;
     if server == ours {
@@ -105,8 +106,8 @@ fn lists(what: &str, server: &[String], ours: &[String], found: &mut Vec<String>
     }
 }
 
-/// The server's unassigned list with identical replicas put side by side in one order: those of one
-/// shard that lie next to each other are sorted, since which of them comes first means nothing.
+/// The server's unassigned list in a canonical order: adjacent identical replicas of a shard are sorted,
+/// since their order is meaningless.
 fn settled(lines: &[String]) -> Vec<String> {
     let mut lines = lines.to_vec();
     for run in lines.chunk_by_mut(|a, b| shard_of(a) == shard_of(b) && !head(a).2 && !head(b).2) {
@@ -115,7 +116,7 @@ fn settled(lines: &[String]) -> Vec<String> {
     lines
 }
 
-/// All that differs, in words; nothing if the states are the same.
+/// Descriptions of all differences; empty if the states are equal.
 pub fn differences(server: &Answer, ours: &Answer) -> Vec<String> {
     let mut found = Vec::new();
     let ids = |answer: &Answer| -> Vec<String> {

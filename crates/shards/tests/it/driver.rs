@@ -1,4 +1,4 @@
-//! The real allocation service of 7.4.0 behind lab/shards/run.sh.
+//! The real allocation service of 7.4.0, run by lab/shards/run.sh.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::answer::{Answer, Order};
 use crate::spec::{Attached, ClusterSpec, Step};
 
-/// What a script exits with when Java, Maven or the jars are not to be had.
+/// Exit code of the script when Java, Maven or the jars are unavailable.
 const NOT_HERE: i32 = 77;
 
 pub struct Driver {
@@ -40,7 +40,7 @@ struct RawOrder {
     indices: Vec<Vec<Value>>,
 }
 
-/// The server threw.
+/// An exception thrown by the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thrown {
     pub error: String,
@@ -48,10 +48,10 @@ pub struct Thrown {
 }
 
 impl Driver {
-    /// Starts the driver, compiled first if need be.
+    /// Starts the driver, compiling it first if necessary.
     ///
     /// # Panics
-    /// If it cannot be had: the differential test proves nothing without it.
+    /// If the driver is unavailable: the differential test would prove nothing without it
     pub fn start() -> Self {
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../lab/shards/run.sh");
         let build = Command::new(&script)
@@ -83,14 +83,14 @@ impl Driver {
         }
     }
 
-    /// A new cluster, as the server lays it out.
+    /// Creates a cluster and returns the server's state.
     pub fn cluster(&mut self, spec: &ClusterSpec, with: &Attached) -> Result<Answer, Thrown> {
         let mut cluster = json!(spec);
         merge(&mut cluster, &json!(with));
         self.ask(&json!({ "cluster": cluster }))
     }
 
-    /// The cluster after a step.
+    /// Executes a step and returns the server's state.
     pub fn step(&mut self, step: &Step, with: &Attached) -> Result<Answer, Thrown> {
         let mut line = json!(step);
         merge(&mut line, &json!(with));
@@ -134,7 +134,7 @@ impl Driver {
     }
 }
 
-/// The keys of one object put into another.
+/// Copies the keys of one object into another.
 fn merge(into: &mut Value, from: &Value) {
     if let (Value::Object(into), Value::Object(from)) = (into, from) {
         into.extend(from.clone());
@@ -152,7 +152,7 @@ fn index_order(line: &[Value]) -> (String, Vec<u32>) {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // Its input ends, and so does it.
+        // The driver exits when its input ends.
         drop(self.input.take());
         let _ = self.child.wait();
     }

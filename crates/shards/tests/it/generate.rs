@@ -1,17 +1,17 @@
-//! A cluster out of a seed.
+//! Generates a random cluster from a seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::rng::Rng;
 use crate::spec::{ClusterSpec, CopySpec, Given, IndexSpec, NodeSpec, Settings};
 
-/// Names and numbers that are handed out once.
+/// Unique names and numbers.
 #[derive(Debug, Clone)]
 pub struct Names {
     next_node: usize,
     next_index: usize,
     next_id: u64,
-    /// How nodes and indices are called decides the order of hash maps.
+    /// Naming style of nodes and indices, which affects the order of hash maps.
     style: usize,
     versions: Vec<&'static str>,
     racks: usize,
@@ -43,7 +43,7 @@ impl Names {
         self.next_id - 1
     }
 
-    /// A node that was not there before.
+    /// Creates a new node.
     pub fn node(&mut self, rng: &mut Rng) -> NodeSpec {
         const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
         let number = self.next_node;
@@ -51,7 +51,7 @@ impl Names {
         let id = match self.style {
             0 => format!("n{number}"),
             1 => format!("node-{number:03}"),
-            // As the server makes them.
+            // The form of the ids that the server generates.
             _ => (0..22)
                 .map(|_| char::from(LETTERS[rng.below(LETTERS.len())]))
                 .collect(),
@@ -72,7 +72,7 @@ impl Names {
                 rng.pick(&["hot", "warm", "cold"]).to_owned(),
             );
         }
-        // Two nodes on one host now and then.
+        // Occasionally two nodes share a host.
         let host = if rng.chance(15) { number / 2 } else { number };
         NodeSpec {
             name: format!("{}-{number}", rng.pick(&["data", "es", "Hot"])),
@@ -87,7 +87,7 @@ impl Names {
         }
     }
 
-    /// An index that was not there before, with every copy unassigned.
+    /// Creates a new index with every copy unassigned.
     pub fn index(&mut self, rng: &mut Rng, shards: usize, replicas: usize) -> IndexSpec {
         let number = self.next_index;
         self.next_index += 1;
@@ -109,7 +109,7 @@ impl Names {
         let mut set = |key: &str, value: String| settings.insert(format!("index.{key}"), value);
         set("number_of_shards", shards.to_string());
         set("number_of_replicas", replicas.to_string());
-        // Some of the same date: names decide then.
+        // Give some the same date, so that names decide.
         if !rng.chance(10) {
             let day = rng.below(20);
             set(
@@ -159,7 +159,7 @@ impl Names {
     }
 }
 
-/// A filter: "exclude._name" and its value.
+/// A random filter: "exclude._name" and its value.
 pub fn filter(rng: &mut Rng, names: &Names) -> (String, String) {
     let group = rng.pick(&["include", "exclude", "exclude", "require"]);
     let some = rng.below(names.next_node.max(1));
@@ -193,7 +193,7 @@ pub fn filter(rng: &mut Rng, names: &Names) -> (String, String) {
     (format!("{group}.{attribute}"), value)
 }
 
-/// Settings of a cluster: most at their defaults, each of the others now and then.
+/// Random cluster settings; most are left at their defaults.
 pub fn settings(rng: &mut Rng, names: &Names) -> Settings {
     let mut settings = Settings::new();
     let mut set = |key: &str, value: String| {
@@ -305,7 +305,8 @@ fn watermarks(rng: &mut Rng, set: &mut impl FnMut(&str, String)) {
     }
 }
 
-/// How many of what: mostly small clusters, which differ in more ways per second; some large ones.
+/// Numbers of nodes and indices: mostly small clusters, which give more variety per second, and some
+/// large ones.
 fn sizes(rng: &mut Rng) -> (usize, usize) {
     match rng.below(20) {
         0 => (1, rng.between(0, 30)),
@@ -342,8 +343,8 @@ pub fn cluster(rng: &mut Rng) -> (ClusterSpec, Names) {
     (cluster, names)
 }
 
-/// Where the copies of an index are: nowhere yet, spread, at random, on some of the nodes, or in the
-/// middle of things.
+/// Places the copies of an index: unassigned, spread evenly, at random, on some of the nodes, or partly
+/// recovering.
 fn place(
     rng: &mut Rng,
     names: &mut Names,
@@ -382,7 +383,7 @@ fn place(
     index.shards = Some(table.into_iter().map(|(group, _)| group).collect());
 }
 
-/// The copies of one shard, and ids in sync beside those of the active ones.
+/// The copies of one shard, and in-sync ids other than those of active copies.
 fn group(
     rng: &mut Rng,
     names: &mut Names,
@@ -401,7 +402,7 @@ fn group(
     };
     let mut copies = Vec::new();
     let mut in_sync = Vec::new();
-    // Of a lost primary nothing else is assigned, and its data may be anywhere or nowhere.
+    // If the primary is lost, no copy is assigned, and its data may be anywhere or nowhere.
     if unsettled && rng.chance(15) {
         let reason = rng.pick(&[
             "CLUSTER_RECOVERED",

@@ -1,4 +1,4 @@
-//! The server and the crate side by side, step by step, up to the first difference.
+//! Runs the server and the crate side by side, step by step, up to the first difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,32 +16,32 @@ use crate::seen::Seen;
 use crate::spec::{ClusterSpec, IndexSpec, Planned, Script, Settings, Step};
 use crate::world::{World, info};
 
-/// Where the two part.
+/// The first difference between the two.
 #[derive(Debug, Clone)]
 pub struct Difference {
-    /// The place of the step in the script; none: the cluster as it was given.
+    /// Position of the step in the script; `None` for the initial cluster.
     pub at: Option<usize>,
     pub lines: Vec<String>,
 }
 
-/// What a run came to.
+/// Result of a run.
 pub struct Run {
     pub difference: Option<Difference>,
-    /// Steps that both sides made alike.
+    /// Number of steps on which both sides agreed.
     pub steps: usize,
-    /// Whether it ended early because the server failed of itself.
+    /// Whether it ended early because of a bug in the server itself.
     pub server_failed: bool,
 }
 
-/// What 7.4.0 throws from every round once more bytes are on their way to a node than are free there:
-/// `DiskThresholdDecider` makes a `ByteSizeValue` of the difference before it looks at it. There is no
-/// decision then that could be compared.
+/// Exception that 7.4.0 throws in every round once more bytes are being relocated to a node than it has
+/// free: `DiskThresholdDecider` constructs a `ByteSizeValue` from the difference before checking it.
+/// There is then no decision to compare.
 const NEGATIVE_FREE: &str = "Values less than -1 bytes are not supported";
 
-/// What the names in steps stand for as a script goes on, and the settings in play.
+/// Names that exist at the current step of a script, and the current settings.
 struct Names {
     nodes: BTreeSet<String>,
-    /// Closed or not.
+    /// Whether each index is closed.
     indices: BTreeMap<String, bool>,
     settings: Settings,
 }
@@ -68,7 +68,7 @@ impl Names {
         }
     }
 
-    /// Somebody has to be master.
+    /// Whether a step must be skipped because it would leave no node to be master.
     fn is_refused(&self, step: &Step) -> bool {
         matches!(step, Step::NodeLeft { nodes } if nodes.len() >= self.nodes.len())
     }
@@ -97,7 +97,7 @@ impl Names {
     }
 }
 
-/// The script of a seed: its cluster, with the steps still to be planned.
+/// The script for a seed: the initial cluster, with a planner for the steps.
 pub fn script(seed: u64) -> (Script, Planner) {
     let mut rng = Rng::new(seed);
     let (cluster, names) = generate::cluster(&mut rng);
@@ -112,7 +112,7 @@ pub fn script(seed: u64) -> (Script, Planner) {
     (script, planner)
 }
 
-/// Runs a script. With a planner the steps are planned as it goes, and noted in the script.
+/// Runs a script. With a planner, the steps are planned on the go and recorded in the script.
 pub fn run(
     driver: &mut Driver,
     script: &mut Script,
@@ -132,7 +132,7 @@ pub fn run(
         Ok(answer) => answer,
         Err(thrown) => return differs(None, server_threw(&thrown.error, &thrown.stack)),
     };
-    // Both engines, which have to be alike.
+    // Both engines, which must agree.
     let mut sides = [
         ("scan", Engine::scan as fn() -> Engine),
         ("incremental", Engine::incremental),
@@ -170,7 +170,7 @@ pub fn run(
         names.follow(&step);
         world.follow(&answer);
         let mut with = world.attached(due, at, &answer);
-        // Paths are those of copies, so the first reading comes when there are some.
+        // Paths belong to copies, so the first reading needs existing copies.
         if at == 0 && with.info.is_none() {
             with.info = script.info.map(|seed| info(seed, &answer));
         }
@@ -206,7 +206,8 @@ pub fn run(
     }
 }
 
-/// A panic of ours is a difference like others: it is told, shrunk, and the next cluster has its turn.
+/// Turns a panic in our code into a difference, so that it is reported and shrunk and the next cluster
+/// still runs.
 fn without_panic(of: impl FnOnce() -> Option<Vec<String>>) -> Option<Vec<String>> {
     catch_unwind(AssertUnwindSafe(of)).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str);
@@ -239,8 +240,8 @@ fn compare(server: &Answer, ours: &mut Ours) -> Option<Vec<String>> {
     (!lines.is_empty()).then_some(lines)
 }
 
-/// Takes out of a script what the difference does not need: later steps, indices, nodes, steps,
-/// settings; as many runs as `budget` allows.
+/// Removes from a script whatever is not needed to reproduce the difference: later steps, indices, nodes,
+/// earlier steps, settings. Uses at most `budget` runs.
 pub fn shrink(
     driver: &mut Driver,
     script: &mut Script,
@@ -255,7 +256,7 @@ pub fn shrink(
         let mut candidate = candidate;
         let found = run(driver, &mut candidate, None, &mut Seen::default()).difference;
         match found {
-            // Another difference than the one looked for would lead astray.
+            // Following a different difference would be misleading.
             Some(found) if same_kind(&found, difference) => {
                 if let Some(at) = found.at {
                     candidate.steps.truncate(at + 1);
@@ -270,7 +271,7 @@ pub fn shrink(
     if let Some(at) = difference.at {
         script.steps.truncate(at + 1);
     }
-    // Halves of what there is first, then quarters, down to single ones.
+    // Remove halves first, then quarters, down to single items.
     let remove: [fn(&mut Script, usize, usize) -> usize; 3] = [
         |script, from, to| cut(&mut script.cluster.indices, from, to),
         |script, from, to| {
@@ -345,7 +346,7 @@ fn place(difference: &Difference) -> String {
         .map_or("as given".to_owned(), |at| format!("after step {at}"))
 }
 
-/// A difference in a line.
+/// A one-line summary of a difference.
 pub fn in_short(script: &Script, difference: &Difference) -> String {
     let first = difference.lines.first().map_or("", String::as_str);
     format!(
@@ -355,7 +356,7 @@ pub fn in_short(script: &Script, difference: &Difference) -> String {
     )
 }
 
-/// What there is to be told of a difference.
+/// A full report of a difference.
 pub fn report(script: &Script, difference: &Difference) -> String {
     let mut text = format!("SEED={} COUNT=1 make test-shards\n", script.seed);
     let mut names = Names::new(&script.cluster);

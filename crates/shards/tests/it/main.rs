@@ -1,7 +1,7 @@
-//! The crate beside the real allocation service of Elasticsearch 7.4.0: random clusters, each driven
-//! step by step on both sides and compared after every step.
+//! Differential test against the real allocation service of Elasticsearch 7.4.0: random clusters are
+//! driven step by step on both sides and compared after every step.
 //!
-//! The server runs in a JVM (lab/shards/run.sh), which is fetched through Maven when the test runs.
+//! The server runs in a JVM (lab/shards/run.sh) and is fetched through Maven when the test runs.
 
 mod answer;
 mod driver;
@@ -21,11 +21,11 @@ use std::time::Instant;
 use driver::Driver;
 use seen::Seen;
 
-/// Differences that are shrunk and told in full; of more there is only the seed.
-const TOLD: usize = 3;
-/// Runs that shrinking one difference may take.
+/// Number of differences to shrink and report in full; for the rest only the seed is printed.
+const REPORTED_MAX: usize = 3;
+/// Maximum number of runs for shrinking one difference.
 const SHRINK_RUNS: usize = 400;
-/// Clusters after which a run says how far it is.
+/// Number of clusters between progress reports.
 const PROGRESS: u64 = 250;
 
 fn number(variable: &str, otherwise: u64) -> u64 {
@@ -37,12 +37,12 @@ fn number(variable: &str, otherwise: u64) -> u64 {
     }
 }
 
-/// Compares clusters of `count` seeds from `first` on; what they came to.
+/// Compares the clusters for `count` seeds starting at `first`; returns what they covered.
 fn compare(first: u64, count: u64) -> Seen {
     let mut driver = Driver::start();
     let mut seen = Seen::default();
     let (mut agreed, mut failed, mut steps) = (0, 0, 0);
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let mut differing = Vec::new();
     let start = Instant::now();
     for seed in first..first + count {
@@ -59,11 +59,11 @@ fn compare(first: u64, count: u64) -> Seen {
             continue;
         };
         differing.push(lockstep::in_short(&script, &difference));
-        if told.len() < TOLD {
+        if reports.len() < REPORTED_MAX {
             let before = difference.lines.join("\n  ");
             lockstep::shrink(&mut driver, &mut script, &mut difference, SHRINK_RUNS);
             let shrunk = lockstep::report(&script, &difference);
-            told.push(format!("{shrunk}before it was shrunk:\n  {before}\n"));
+            reports.push(format!("{shrunk}before it was shrunk:\n  {before}\n"));
         }
     }
     println!(
@@ -77,19 +77,19 @@ fn compare(first: u64, count: u64) -> Seen {
         differing.is_empty(),
         "{agreed} of {count} clusters agree; not these:\n{}\n\n{}",
         differing.join("\n"),
-        told.join("\n")
+        reports.join("\n")
     );
     seen
 }
 
 #[test]
-fn the_first_clusters_agree_with_the_real_server() {
+fn the_first_clusters_match_the_real_server() {
     let seen = compare(1, 60);
     let missing = seen.missing();
     assert!(missing.is_empty(), "never seen: {missing:?}, but\n{seen}");
 }
 
-/// As many as `COUNT` says, from `SEED` on: `make test-shards`.
+/// Runs `COUNT` clusters starting at seed `SEED`: `make test-shards`.
 #[test]
 #[ignore = "minutes: make test-shards"]
 fn clusters_agree_with_the_real_server() {
@@ -97,10 +97,10 @@ fn clusters_agree_with_the_real_server() {
     println!("states, of both sides alike, in which there was\n{seen}");
 }
 
-/// The comparison is worth something only if it notices when one side does without a rule.
+/// The comparison is only meaningful if it detects that one side lacks a rule.
 #[test]
 #[ignore = "minutes: make test-shards"]
-fn a_server_without_one_of_its_deciders_is_noticed() {
+fn a_missing_decider_is_detected() {
     const WITHIN: u64 = 300;
     let mut driver = Driver::start();
     let mut unnoticed = Vec::new();

@@ -1,4 +1,5 @@
-//! The crate's side: the same clusters and steps, and the state in the words of the driver's answers.
+//! The crate's side of the comparison: executes the same clusters and steps, and reports the state in the
+//! driver's format.
 
 mod words;
 
@@ -24,12 +25,12 @@ use crate::spec::{
 pub struct Ours {
     engine: fn() -> Engine,
     pub cluster: Cluster,
-    /// Per index, as written.
+    /// Per index, as written in the spec.
     settings: BTreeMap<String, Settings>,
     stores: BTreeMap<(String, u32), BTreeMap<String, StoreSpec>>,
     pending: Vec<(String, u32)>,
     now_nanos: i64,
-    /// Allocation ids by the numbers that answers give them, and back.
+    /// Maps allocation ids to the numbers in responses, and back.
     numbers: HashMap<AllocationIndex, u64>,
     ids: HashMap<u64, AllocationIndex>,
     next_number: u64,
@@ -90,7 +91,7 @@ fn reason(name: &str) -> Reason {
 }
 
 impl Ours {
-    /// The cluster, with its maps in the order in which the server walks them at first.
+    /// Creates the cluster, with its maps in the server's initial iteration order.
     pub fn new(spec: &ClusterSpec, order: &Order, with: &Attached, engine: fn() -> Engine) -> Self {
         let mut ours = Self {
             engine,
@@ -214,7 +215,7 @@ impl Ours {
         let copy = copy.move_to_started();
         match &spec.to {
             Some(to) => {
-                // Numbers from here on are nobody else's: the generator counts from 1.
+                // The generator counts from 1, so numbers from here on are unused.
                 let target = AllocationIndex((1 << 40) | id);
                 self.cluster.next_allocation = self.cluster.next_allocation.max(target.0 + 1);
                 copy.relocate(self.node_index(to), target, -1)
@@ -223,7 +224,7 @@ impl Ours {
         }
     }
 
-    /// What travels with a step, taken in before it.
+    /// Applies the data attached to a step, before the step.
     fn attach(&mut self, with: &Attached) {
         self.now_nanos = with.clock;
         if let Some(info) = &with.info {
@@ -311,7 +312,7 @@ impl Ours {
         CopyId { shard, allocation }
     }
 
-    /// Applies a step. Where a node came or went, `order` says how the server's map of nodes lies now.
+    /// Applies a step. If a node joined or left, `order` gives the new order of the server's node map.
     pub fn step(
         &mut self,
         step: &Step,
@@ -379,7 +380,7 @@ impl Ours {
         Ok(())
     }
 
-    /// What is changed before the reroute.
+    /// Applies the changes that precede the reroute.
     fn prepare(&mut self, step: &Step) {
         let now = self.now_nanos;
         match step {
@@ -442,7 +443,7 @@ impl Ours {
         }
     }
 
-    /// What the nodes that are there hold.
+    /// Store contents of the nodes that are present.
     fn named_stores(&self) -> HashMap<ShardId, Vec<(StartedStore, FileStore)>> {
         let mut named = HashMap::new();
         for ((index, shard), nodes) in &self.stores {
@@ -466,12 +467,12 @@ impl Ours {
                         _ => StoreError::Other,
                     }),
                 };
-                // Every active copy has all files, so what is here is also there.
+                // Every active copy has all files, so all of these files match.
                 let bytes: i64 = store.files.iter().map(|(_, bytes, _)| bytes).sum();
                 let files = FileStore {
                     node,
                     is_empty: store.files.is_empty(),
-                    // One sync id a shard is all that the generator makes.
+                    // The generator creates at most one sync id per shard.
                     sync_id: store.sync.as_ref().map(|_| 1),
                     matching_bytes: u64::try_from(bytes).expect("not negative"),
                 };

@@ -1,4 +1,4 @@
-//! Settings as they are written, to the crate's. An unknown key is an error of the generator.
+//! Converts settings from text to the crate's types. An unknown key is a bug in the generator.
 
 use shards::model::{
     AllocationEnable, AllowRebalance, Filters, IndexSettings, RebalanceEnable, Settings as Known,
@@ -56,7 +56,7 @@ fn nanos(value: &str) -> i64 {
     }
 }
 
-/// Whether the key is a filter's; then it has been added.
+/// Adds the filter if the key is that of a filter. Returns whether it is.
 fn filter(groups: [&mut Filters; 3], key: &str, value: &str) -> bool {
     for (group, filters) in ["require.", "include.", "exclude."].into_iter().zip(groups) {
         if let Some(attribute) = key.strip_prefix(group) {

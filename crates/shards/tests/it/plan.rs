@@ -1,4 +1,4 @@
-//! What is done to a cluster, step by step, out of a seed and of what the server answered.
+//! Plans the steps on a cluster from a seed and the server's responses.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use crate::generate::{Names, filter, settings};
 use crate::rng::Rng;
 use crate::spec::{ClusterSpec, IndexSpec, NodeSpec, Planned, Settings, Step};
 
-/// Steps of one script at most.
+/// Maximum number of steps in a script.
 const BOUND: usize = 70;
 const MINUTE_NANOS: i64 = 60_000_000_000;
 
-/// Decides the steps: something happens, then copies start, fail and are rerouted until nothing moves
-/// or patience ends, then the next thing happens.
+/// Plans the steps: after each event, copies start, fail and are rerouted until nothing moves or a limit
+/// is reached, then the next event follows.
 pub struct Planner {
     rng: Rng,
     names: Names,
@@ -22,7 +22,7 @@ pub struct Planner {
     events: usize,
     rounds: usize,
     made: usize,
-    /// The last step was a reroute, and it changed nothing.
+    /// Whether the last step was a reroute that changed nothing.
     quiet: bool,
     last_was_reroute: bool,
 }
@@ -47,7 +47,7 @@ impl Planner {
         }
     }
 
-    /// The next step; none once the script is over.
+    /// The next step; `None` at the end of the script.
     pub fn next(&mut self, answer: &Answer, changed: bool) -> Option<Planned> {
         if self.made == BOUND {
             return None;
@@ -58,7 +58,7 @@ impl Planner {
             None if self.events == 0 => return None,
             None => {
                 self.events -= 1;
-                // The last thing that happens is followed to its end.
+                // After the last event, continue until nothing moves.
                 self.rounds = if self.events == 0 {
                     BOUND
                 } else {
@@ -109,7 +109,7 @@ impl Planner {
 
     fn fail(&mut self, copies: &[Copy]) -> Step {
         let mut failed = Vec::new();
-        // Copies that recover fail more often than others.
+        // Recovering copies fail more often than others.
         let recovering: Vec<&Copy> = copies.iter().filter(|copy| !copy.is_active()).collect();
         for _ in 0..self.rng.between(1, 3) {
             let copy = if recovering.is_empty() || self.rng.chance(30) {
@@ -190,7 +190,7 @@ impl Planner {
     }
 
     fn node_left(&mut self) -> Option<Step> {
-        // The last node never leaves: without any there is nobody to be master.
+        // The last node never leaves, because there must be a master.
         let most = (self.present.len() - 1).min(if self.rng.chance(20) { 4 } else { 1 });
         if most == 0 {
             return None;
@@ -282,8 +282,8 @@ impl Planner {
     }
 }
 
-/// A step without what is no longer there; none if nothing of it is left. So a script goes on to make
-/// sense when an index or a node is taken out of it.
+/// Removes from a step whatever no longer exists; `None` if nothing is left. This keeps a script valid
+/// when an index or a node is removed from it.
 pub fn fit(step: &Step, answer: &Answer, known: &dyn Fn(&str) -> Known) -> Option<Step> {
     let has = |at: &(&String, u32, &String), recovering: bool| {
         answer.copies().any(|copy| {
@@ -333,7 +333,7 @@ pub fn fit(step: &Step, answer: &Answer, known: &dyn Fn(&str) -> Known) -> Optio
     (!empty).then_some(step)
 }
 
-/// What a name stands for at the moment.
+/// What a name currently refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
     Node,

@@ -1,22 +1,23 @@
-//! What `include_relocations: false` risks: the disk decider does not see bytes that are on their way,
-//! so it sends more to a node than the node may keep, and takes it away again once it is there.
+//! The risk of `include_relocations: false`: the disk decider ignores bytes in transit, so it sends more
+//! to a node than the node may keep, and moves it away again after it has arrived.
 //!
-//! Two data nodes, one index of two primaries, all settings but that one at their defaults:
+//! Two data nodes, one index with two primaries, all other settings at their defaults:
 //!
 //! | node | other files | shards | used | high watermark |
 //! |---|---|---|---|---|
 //! | a | 770 GB | two of 80 GB | 930 GB of 1,000 | 900 GB |
 //! | b | 770 GB | none | 770 GB of 1,000 | 900 GB |
 //!
-//! There is room: with one shard on each node both are at 850 GB, below the high watermark.
+//! There is enough space: with one shard on each node both are at 850 GB, below the high watermark.
 //!
-//! Blind, the first round moves *both*. Neither may remain, since 70 GB are free on a and 100 have to
-//! be; for each of them b has 230 GB free and 150 after it, as long as the other's bytes are not
-//! counted; and two recoveries at once are what a node may have. When they have arrived, b is where a
-//! was, with 930 GB, and a is where b was. So each round moves both shards, for ever.
+//! With `include_relocations: false`, the first round moves *both* shards. Neither may remain on a, which
+//! has 70 GB free and needs 100. For each of them b has 230 GB free and would have 150 left, as long as
+//! the other's bytes are not counted, and a node may have two recoveries at once. After they have
+//! arrived, b has 930 GB used, as a had before, and a is where b was. So each round moves both shards,
+//! indefinitely.
 //!
-//! Seeing, the first round moves *one*. Once it is leaving a, what it frees counts: 150 GB, and the
-//! other may remain. Then nothing moves any more.
+//! With relocations included, the first round moves *one* shard. Once it is leaving a, the space it frees
+//! counts: 150 GB are free, and the other may remain. After that nothing moves.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +35,7 @@ const TOTAL: i64 = 1000 * GB;
 const OTHER_FILES: i64 = 770 * GB;
 const SHARD: i64 = 80 * GB;
 const HIGH_WATERMARK_FREE: i64 = 100 * GB;
-/// Rounds that are looked at; nothing in the argument depends on how many there are.
+/// Number of rounds to run; the argument does not depend on it.
 const ROUNDS: usize = 8;
 const PATH: &str = "/data";
 const INDEX: &str = "logs";
@@ -88,15 +89,15 @@ fn cluster(include_relocations: bool) -> ClusterSpec {
     }
 }
 
-/// Free bytes of a node. A copy that moves is still on the node it leaves; the node it goes to has
-/// nothing of it before it has started there.
+/// Free bytes of a node. A relocating copy is still on its source node; the target has none of its data
+/// before it has started there.
 fn free(answer: &Answer, node: &str) -> i64 {
     let copies = answer.copies();
     let there = copies.filter(|copy| copy.node == node && copy.is_active());
     there.fold(TOTAL - OTHER_FILES, |free, _| free - SHARD)
 }
 
-/// The disks as the master reads them while the cluster is like that.
+/// Disk usage as the master would read it in this state.
 fn disks(answer: &Answer) -> InfoSpec {
     let usage = |id: &str| (id.to_owned(), PATH.to_owned(), TOTAL, free(answer, id));
     let active = answer.copies().filter(Copy::is_active);
@@ -113,7 +114,7 @@ fn disks(answer: &Answer) -> InfoSpec {
     }
 }
 
-/// The server and both engines, which are given the same and have to decide the same.
+/// The server and both engines, which get the same input and must make the same decisions.
 struct Sides<'a> {
     driver: &'a mut Driver,
     ours: [(&'static str, Ours); 2],
@@ -147,7 +148,7 @@ impl<'a> Sides<'a> {
         }
     }
 
-    /// A step, with the disks read just before it.
+    /// Executes a step, with disk usage read just before it.
     fn step(&mut self, step: &Step) {
         self.clock += 1_000_000_000;
         let with = Attached {
@@ -166,7 +167,7 @@ impl<'a> Sides<'a> {
         self.compare(&format!("after {step:?}"));
     }
 
-    /// A reroute: the shards that it moves.
+    /// Reroutes and returns the shards that move.
     fn reroute(&mut self) -> Vec<u32> {
         self.step(&Step::Reroute {
             retry_failed: false,
@@ -178,7 +179,7 @@ impl<'a> Sides<'a> {
             .collect()
     }
 
-    /// All that moves has arrived.
+    /// Completes all relocations.
     fn arrive(&mut self) {
         let copies: Vec<At> = self
             .answer
@@ -196,10 +197,10 @@ impl<'a> Sides<'a> {
     }
 }
 
-/// What came of one round.
+/// Result of one round.
 struct Round {
     moved: Vec<u32>,
-    /// Nodes above the high watermark once all has arrived.
+    /// Nodes above the high watermark after all relocations have completed.
     above: Vec<&'static str>,
 }
 
@@ -218,14 +219,14 @@ fn rounds(driver: &mut Driver, include_relocations: bool) -> Vec<Round> {
     rounds
 }
 
-/// How often a shard was moved.
+/// Number of times a shard was moved.
 fn moves(rounds: &[Round], shard: u32) -> usize {
     let moved = rounds.iter().flat_map(|round| &round.moved);
     moved.filter(|&&other| other == shard).count()
 }
 
 #[test]
-fn blind_to_what_is_on_its_way_the_disk_decider_moves_shards_to_and_fro() {
+fn without_include_relocations_shards_move_back_and_forth() {
     let mut driver = Driver::start();
     let blind = rounds(&mut driver, false);
     let seeing = rounds(&mut driver, true);
@@ -238,18 +239,18 @@ fn blind_to_what_is_on_its_way_the_disk_decider_moves_shards_to_and_fro() {
         );
     }
 
-    // Both shards in every round, first to b, then to a, ...
+    // Both shards move in every round, first to b, then to a, ...
     for (number, round) in blind.iter().enumerate() {
         assert_eq!(round.moved, [0, 1], "in round {number}");
         let there = ["b", "a"][number % 2];
         assert_eq!(round.above, [there], "after round {number}");
     }
-    // One of them, in the first round, and nobody is above the watermark from then on.
+    // One of them moves, in the first round, and no node is above the watermark afterwards.
     let seen_moves = [moves(&seeing, 0), moves(&seeing, 1)];
     assert_eq!(seeing[0].moved.len(), 1, "{:?}", seeing[0].moved);
     assert_eq!(seen_moves.iter().sum::<usize>(), 1, "{seen_moves:?}");
     assert!(seeing.iter().all(|round| round.above.is_empty()));
-    // So of the same shard more moves than where relocations are counted.
+    // So each shard moves more often than when relocations are included.
     for shard in 0..2 {
         assert!(moves(&blind, shard) > moves(&seeing, shard));
     }

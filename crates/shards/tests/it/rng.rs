@@ -1,10 +1,10 @@
-//! Numbers for the generator: the same from the same seed, for ever.
+//! Random numbers for the generator: the same seed always gives the same numbers.
 
-/// xorshift64* over a seed that splitmix64 has stirred.
+/// xorshift64*, seeded through splitmix64.
 #[derive(Debug, Clone)]
 pub struct Rng(u64);
 
-/// splitmix64: one word out of another, without a trace of how close two inputs were.
+/// splitmix64: hashes a word, so that similar inputs give unrelated results.
 pub fn stir(word: u64) -> u64 {
     let mut z = word.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -17,7 +17,7 @@ impl Rng {
         Self(stir(seed) | 1)
     }
 
-    /// Numbers that belong to a thing of that name, whatever else was drawn before.
+    /// A generator for the thing with this name, independent of other numbers drawn.
     pub fn of(seed: u64, name: &str) -> Self {
         let mut word = stir(seed);
         for byte in name.bytes() {
@@ -40,12 +40,12 @@ impl Rng {
         usize::try_from(drawn).expect("below the bound")
     }
 
-    /// `low` to `high`, both included.
+    /// `low` to `high`, inclusive.
     pub fn between(&mut self, low: usize, high: usize) -> usize {
         low + self.below(high - low + 1)
     }
 
-    /// True in `percent` of 100 cases.
+    /// True with a probability of `percent` %.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

@@ -1,4 +1,4 @@
-//! What the clusters came to, so that a generator that no longer makes something is found out.
+//! Coverage of the generated clusters, to detect when the generator stops producing something.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +7,12 @@ use serde_json::json;
 use crate::answer::Answer;
 use crate::spec::{ClusterSpec, Step};
 
-/// Each word with the number of states that it occurred in: steps, states of copies, reasons and
-/// statuses of unassigned ones, settings.
+/// Number of states in which each word occurred: steps, copy states, reasons and statuses of unassigned
+/// copies, settings.
 #[derive(Debug, Default)]
 pub struct Seen(BTreeMap<String, usize>);
 
-/// What 60 clusters must have come to.
+/// What 60 clusters must cover.
 const EXPECTED: [&str; 35] = [
     "step reroute",
     "step start",
@@ -92,7 +92,7 @@ impl Seen {
         }
     }
 
-    /// What there should have been, but was not.
+    /// Expected words that did not occur.
     pub fn missing(&self) -> Vec<&'static str> {
         let absent = |word: &&str| !self.0.contains_key(*word);
         EXPECTED.into_iter().filter(absent).collect()

@@ -1,11 +1,11 @@
-//! Clusters and steps as both sides are told of them; lab/shards/src/Spec.java and Cluster.java read
-//! the same as JSON.
+//! Specifications of clusters and steps, given to both sides; lab/shards/src/Spec.java and Cluster.java
+//! read the same as JSON.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// Settings, cluster's or index's, as they are written.
+/// Settings of the cluster or of an index, as text.
 pub type Settings = BTreeMap<String, String>;
 
 #[derive(Debug, Clone, Serialize)]
@@ -14,7 +14,7 @@ pub struct NodeSpec {
     pub name: String,
     pub host: String,
     pub address: String,
-    /// Tells nodes of one host apart.
+    /// Distinguishes nodes on the same host.
     pub port: usize,
     pub attributes: BTreeMap<String, String>,
     pub data: bool,
@@ -22,7 +22,7 @@ pub struct NodeSpec {
     pub version: String,
 }
 
-/// Where a copy is when a cluster begins.
+/// Initial state of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Given {
@@ -37,7 +37,7 @@ pub struct CopySpec {
     pub state: Given,
     pub node: Option<String>,
     pub to: Option<String>,
-    /// Stands for its allocation id.
+    /// Identifies its allocation id.
     pub id: Option<u64>,
     pub reason: &'static str,
     pub failures: u32,
@@ -50,9 +50,9 @@ pub struct IndexSpec {
     pub uuid: String,
     pub settings: Settings,
     pub closed: bool,
-    /// Ids in sync beside those of active copies, per shard.
+    /// In-sync ids other than those of active copies, per shard.
     pub in_sync: Vec<Vec<u64>>,
-    /// Without them the index is new.
+    /// `None` for a new index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shards: Option<Vec<Vec<CopySpec>>>,
 }
@@ -68,7 +68,7 @@ pub struct ClusterSpec {
     pub settings: Settings,
     pub nodes: Vec<NodeSpec>,
     pub indices: Vec<IndexSpec>,
-    /// Deciders that the server does without, by class.
+    /// Classes of deciders that the server omits.
     pub without: Vec<&'static str>,
 }
 
@@ -78,7 +78,7 @@ pub type At = (String, u32, String);
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "step", rename_all = "kebab-case")]
 pub enum Step {
-    /// With `retry_failed` the counters of failures are reset first.
+    /// `retry_failed` resets the failure counters first.
     Reroute {
         retry_failed: bool,
     },
@@ -86,7 +86,7 @@ pub enum Step {
     Start {
         copies: Vec<At>,
     },
-    /// Copies have failed; the flag takes the copy out of the in-sync set.
+    /// Copies have failed; the flag removes the copy from the in-sync set.
     Fail {
         copies: Vec<(String, u32, String, bool)>,
     },
@@ -108,43 +108,43 @@ pub enum Step {
     Open {
         indices: Vec<String>,
     },
-    /// All settings of the cluster.
+    /// Replaces all cluster settings.
     Settings {
         settings: Settings,
     },
-    /// Changes to those of an index; `None` goes back to the default.
+    /// Changes settings of an index; `None` resets to the default.
     IndexSettings {
         index: String,
         settings: BTreeMap<String, Option<String>>,
     },
 }
 
-/// A step, and what happens around it.
+/// A step and its circumstances.
 #[derive(Debug, Clone)]
 pub struct Planned {
     pub step: Step,
-    /// Disks are read anew before it, out of this seed.
+    /// Seed for reading the disks anew before the step.
     pub info: Option<u64>,
-    /// The clock goes on by so much before it.
+    /// Time that passes before the step.
     pub passed_nanos: i64,
-    /// Of so many in 100 shards the nodes have not said what they hold.
+    /// Percentage of shards for which the nodes have not yet reported their contents.
     pub pending_percent: usize,
 }
 
-/// A cluster and what is done to it.
+/// A cluster and the steps to execute on it.
 #[derive(Debug, Clone)]
 pub struct Script {
     pub seed: u64,
     pub cluster: ClusterSpec,
-    /// Disks as they are at the beginning; `None`: the master knows nothing of them.
+    /// Seed of the initial disk usage; `None` if the master has no information about disks.
     pub info: Option<u64>,
     pub steps: Vec<Planned>,
 }
 
-/// A disk usage: node, path, total and free bytes.
+/// Disk usage: node, path, total and free bytes.
 pub type Usage = (String, String, i64, i64);
 
-/// What the master learns of disks, sizes and paths.
+/// What the master reads about disks, sizes and paths.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct InfoSpec {
     pub least: Vec<Usage>,
@@ -155,7 +155,7 @@ pub struct InfoSpec {
     pub paths: Vec<(String, u32, String, String)>,
 }
 
-/// What a node's disk holds of a shard; without id, problem, sync id and files: nothing.
+/// What a node's disk holds of a shard; nothing if id, problem, sync id and files are all missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoreSpec {
     pub index: String,
@@ -170,13 +170,13 @@ pub struct StoreSpec {
     pub files: Vec<(String, i64, String)>,
 }
 
-/// What travels with a step.
+/// Data attached to a step.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Attached {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub info: Option<InfoSpec>,
     pub stores: Vec<StoreSpec>,
     pub pending: Vec<(String, u32)>,
-    /// Nanoseconds.
+    /// Current time, nanoseconds.
     pub clock: i64,
 }

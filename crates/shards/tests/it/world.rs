@@ -1,6 +1,6 @@
-//! What lies outside the master and that both sides are told alike: disks, and what the nodes hold of
-//! shards. All of it follows from the seed and the last answer, thing by thing, so that a script which
-//! lost an index still has the same disks for the others.
+//! The world outside the master, the same for both sides: disks, and which shards the nodes hold.
+//! Everything is derived from the seed and the last response, item by item, so that removing an index
+//! from a script does not change the disks for the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::rng::Rng;
 use crate::spec::{Attached, ClusterSpec, InfoSpec, Planned, Step, StoreSpec, Usage};
 
 const GB: i64 = 1 << 30;
-/// Segments of a shard; which of them an old copy still shares with the primary.
+/// Segments of a shard; an old copy shares some of them with the primary.
 const FILES: u64 = 12;
 
 type Place = (String, u32, String);
@@ -18,7 +18,7 @@ type Place = (String, u32, String);
 pub struct World {
     seed: u64,
     stores: BTreeMap<Place, StoreSpec>,
-    /// Not yet told.
+    /// Changes not yet sent.
     changed: BTreeSet<Place>,
     clock: i64,
 }
@@ -59,11 +59,11 @@ impl World {
         }
     }
 
-    /// A copy that is not in use: shares some of the primary's files, or all of them.
+    /// Adds an unused copy that shares some or all of the primary's files.
     fn old(&mut self, index: &str, shard: u32, node: &str, id: u64, primary: bool) {
         let mut rng = Rng::of(self.seed, &format!("old {index} {shard} {node}"));
         let mask = rng.next();
-        // One node at most may be in sync to the letter: of two the server takes the first of a hash map.
+        // At most one node may match by sync id: of two the server takes the first in a hash map.
         let synced = rng.chance(50)
             && !self.stores.values().any(|store| {
                 store.index == index
@@ -103,7 +103,7 @@ impl World {
             .collect()
     }
 
-    /// The nodes write down what the master decided.
+    /// Updates the nodes' stores after the master's decisions.
     pub fn follow(&mut self, answer: &Answer) {
         let copies: Vec<Copy> = answer.copies().collect();
         let mut assigned = BTreeSet::new();
@@ -141,7 +141,7 @@ impl World {
             let name = format!("kept {} {} {}", store.index, store.shard, store.node);
             let kept = Rng::of(self.seed, &name).chance(20);
             match whole.get(&(store.index.as_str(), store.shard)) {
-                // Once every copy has started, nodes drop what they hold beside.
+                // Once every copy has started, nodes delete their unused copies.
                 Some(true) if !kept => self.take(&store),
                 _ => {
                     if let Some(id) = store.id {
@@ -158,7 +158,7 @@ impl World {
         self.changed.insert(place);
     }
 
-    /// What an index leaves behind when it is deleted: nothing.
+    /// Removes the stores of deleted indices.
     fn forget(&mut self, step: &Step) {
         if let Step::Delete { indices } = step {
             let gone: Vec<StoreSpec> = self
@@ -173,7 +173,7 @@ impl World {
         }
     }
 
-    /// What travels with the beginning.
+    /// Data attached to the initial cluster.
     pub fn at_first(&mut self) -> Attached {
         Attached {
             stores: self.told(),
@@ -199,7 +199,7 @@ impl World {
             .collect()
     }
 
-    /// What travels with a step, at that place of the script.
+    /// Data attached to the step at this position of the script.
     pub fn attached(&mut self, planned: &Planned, at: usize, answer: &Answer) -> Attached {
         self.clock += planned.passed_nanos;
         self.forget(&planned.step);
@@ -223,7 +223,7 @@ impl World {
     }
 }
 
-/// Disks, sizes and paths out of a seed; free space gathers around the watermarks.
+/// Disks, sizes and paths derived from a seed; free space is concentrated around the watermarks.
 pub fn info(seed: u64, answer: &Answer) -> InfoSpec {
     let mut rng = Rng::of(seed, "disks");
     let total = [100, 500, 1000][rng.below(3)] * GB;
@@ -244,7 +244,7 @@ pub fn info(seed: u64, answer: &Answer) -> InfoSpec {
             } else {
                 rng.between(100, 800)
             };
-            // Now and then exactly a watermark, else some odd number of bytes.
+            // Occasionally exactly at a watermark, otherwise some odd number of bytes.
             let odd = if rng.chance(20) {
                 0
             } else {

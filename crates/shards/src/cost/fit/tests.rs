@@ -76,23 +76,23 @@ fn units_of_the_coefficients() {
         walk_far_ms: 30.0,
         ..Fit::default()
     };
-    // Short lists; with 6 nodes of 60 a tenth is far: 3^2 / 6 * (9/10 * 10 + 1/10 * 30).
+    // Short lists; with 6 of 60 nodes a tenth is far: 3^2 / 6 * (9/10 * 10 + 1/10 * 30).
     assert!((at(walk, 3000, 1, 6) - 1.5 * 12.0).abs() < 1e-9);
-    // 2,250 of each of 6: of what is not far apart, half is far for its length.
+    // 2,250 copies on each of 6 nodes: half of the near share becomes far because of the list length.
     assert!(
         (at(walk, 13_500, 1, 6) - 13.5 * 13.5 / 6.0 * (0.45 * 10.0 + 0.55 * 30.0)).abs() < 1e-9
     );
-    // 12,500 of a node: all of it is far. 25^2 / 2 * 30.
+    // 12,500 copies per node: all of it is far. 25^2 / 2 * 30.
     assert!((at(walk, 25_000, 1, 2) - 9375.0).abs() < 1e-9);
-    // From 60 nodes on, too: 6^2 / 90 * 30.
+    // From 60 nodes on, all of it is far as well: 6^2 / 90 * 30.
     assert!((at(walk, 6000, 1, 90) - 12.0).abs() < 1e-9);
-    // One data node: nothing is walked.
+    // With one data node nothing is walked.
     assert!(at(walk, 10_000, 1, 1).abs() < 1e-12);
 }
 
 #[test]
-fn a_negative_slope_becomes_none() {
-    // Times that fall with the size: the best that is not negative is a constant.
+fn a_negative_slope_becomes_zero() {
+    // Times decrease with size, so the best non-negative fit is a constant.
     let rows = [
         row("7.17.28", Step::Reroute, size(1000, 2), 10.0),
         row("7.17.28", Step::Reroute, size(2000, 2), 5.0),
@@ -100,7 +100,7 @@ fn a_negative_slope_becomes_none() {
     ];
     let fitted = fit_all(&rows);
     let fit = of(&fitted, "7.17.28");
-    // Minimises (x/10-1)^2 + (x/5-1)^2 + (x/2.5-1)^2: x = (.1+.2+.4)/(.01+.04+.16).
+    // Minimizes (x/10-1)^2 + (x/5-1)^2 + (x/2.5-1)^2: x = (.1+.2+.4)/(.01+.04+.16).
     assert!((fit.fixed_ms - 0.7 / 0.21).abs() < 1e-9);
     assert!(
         fit.coefficients()[1..]
@@ -110,7 +110,7 @@ fn a_negative_slope_becomes_none() {
 }
 
 #[test]
-fn a_version_that_walks_is_the_base_and_the_walk() {
+fn a_walking_version_is_the_base_plus_the_walk() {
     let base = Fit {
         fixed_ms: 0.5,
         per_thousand_ms: 1.0,
@@ -134,12 +134,12 @@ fn a_version_that_walks_is_the_base_and_the_walk() {
     {
         assert!((found - truth).abs() < 1e-6, "{fitted:?}");
     }
-    // Without the base's own times nothing is known of it.
+    // Without measurements of the base version nothing can be fitted.
     assert!(fit_all(&rows("7.4.0", Step::Reroute, walk)).is_empty());
 }
 
 #[test]
-fn starting_with_the_reroute_in_it_is_both() {
+fn a_start_step_with_a_reroute_is_the_sum_of_both() {
     let one = Fit {
         per_thousand_ms: 1.0,
         ..Fit::default()
@@ -153,7 +153,7 @@ fn starting_with_the_reroute_in_it_is_both() {
     let mut all = rows(BASE, Step::Reroute, one);
     all.extend(rows(BASE, Step::Start, one));
     all.extend(rows("7.1.1", Step::Start, walk));
-    // From 7.4 on the reroute is not part of it, and nothing is walked.
+    // From 7.4 on the reroute is not part of the step, and nothing is walked.
     all.extend(rows("7.4.0", Step::Start, one));
     let fitted = fit_all(&all);
     let fit = of(&fitted, "7.1.1");
@@ -162,8 +162,8 @@ fn starting_with_the_reroute_in_it_is_both() {
 }
 
 #[test]
-fn a_held_back_size_does_not_help_itself() {
-    // Exact for a line, but for one size that took twice as long.
+fn a_held_out_size_does_not_affect_its_prediction() {
+    // Exactly linear, except for one size that took twice as long.
     let line = |copies: u64| 1.0 + f64::from(u32::try_from(copies).unwrap()) / 1000.0;
     let mut rows: Vec<Measured> = [1000, 2000, 3000, 4000]
         .map(|copies| row("7.17.28", Step::Reroute, size(copies, 2), line(copies)))
@@ -177,7 +177,7 @@ fn a_held_back_size_does_not_help_itself() {
 }
 
 #[test]
-fn of_what_was_measured_again_the_shortest_counts() {
+fn the_shortest_of_repeated_measurements_counts() {
     let at = |step, size, ms| row("7.4.0", step, size, ms);
     let (small, large) = (size(1000, 2), size(2500, 2));
     let mut rows = vec![
@@ -188,7 +188,7 @@ fn of_what_was_measured_again_the_shortest_counts() {
         at(Step::Reroute, small, 1.0),
         at(Step::Reroute, small, 50.0),
     ];
-    // The same size, but not the same cluster.
+    // The same size, but a different cluster.
     rows.push(Measured {
         closed_indices: 7,
         ..rows[2].clone()
@@ -201,13 +201,13 @@ fn of_what_was_measured_again_the_shortest_counts() {
 }
 
 #[test]
-fn broken_measurements_name_their_line() {
+fn invalid_measurements_name_their_line() {
     let head =
         "version,operation,nodes,closed_indices,primaries,replicas,routed_copies,cpu_ms_median\n";
     let one = |line: &str| read_csv(&format!("# head\n{head}{line}\n"));
     let read = one("7.4.0,start,2,3,5,1,1000,1.5").unwrap();
     assert_eq!((read[0].step, read[0].closed_indices), (Step::Start, 3));
-    // 1,000 copies, ten of each index.
+    // 1,000 copies, ten per index.
     assert_eq!(read[0].size.indices, 100);
     for (line, expected) in [
         ("7.4.0,reroute,2,0,5,0,1000", "8 values"),
@@ -233,7 +233,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn coefficients_come_back(
+    fn coefficients_are_recovered(
         linear in (0.0..10.0f64, 0.01..10.0f64, 0.01..10.0f64, 0.01..1.0f64),
         walk in (0.01..100.0f64, 0.01..100.0f64),
     ) {
@@ -255,7 +255,7 @@ proptest! {
     }
 
     #[test]
-    fn never_negative_whatever_was_measured(
+    fn coefficients_are_never_negative(
         times in proptest::collection::vec(0.001..1e6f64, 20),
     ) {
         let sizes = shapes();

@@ -1,14 +1,14 @@
-//! The disk threshold: which watermark counts when, and what is counted in.
+//! Disk threshold: which watermark applies when, and which bytes are counted.
 
 use super::super::fixture::{Builder, node};
-use super::super::{Silent, Verdict, expected_size_bytes};
+use super::super::{NoReasons, Verdict, expected_size_bytes};
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::model::{DiskUsage, IndexIndex, Watermark};
 use Verdict::{No, Yes};
 
 const DISK: &str = "disk_threshold";
 
-/// Two nodes with disks of 1,000 bytes, so that 150 free are at the low watermark and 100 at the high one.
+/// Two nodes with 1,000-byte disks, so the low watermark is at 150 bytes free and the high one at 100.
 fn builder(free_bytes: i64) -> (Builder, IndexIndex) {
     let mut builder = Builder::new(2);
     builder.disks(&[Some(free_bytes), Some(1000)]);
@@ -21,7 +21,7 @@ fn verdict(builder: &Builder, copy: &ShardCopy) -> Verdict {
 }
 
 #[test]
-fn shares_and_bytes_have_their_edges() {
+fn share_and_byte_watermarks_at_their_limits() {
     for (low, high) in [("85%", "90%"), ("0.85", "0.90"), ("150b", "100b")] {
         for (free, old, fresh) in [
             (150, Yes, Yes),
@@ -55,7 +55,7 @@ fn the_copy_has_to_fit_below_the_high_watermark() {
             .unwrap()
             .set_size_bytes(copy.shard, true, size);
         assert_eq!(verdict(&builder, &copy), expected, "{size}");
-        // as bytes, too
+        // The same with watermarks in bytes.
         builder.cluster.settings.watermark_low = Watermark::parse("150b").unwrap();
         builder.cluster.settings.watermark_high = Watermark::parse("100b").unwrap();
         assert_eq!(verdict(&builder, &copy), expected, "{size}");
@@ -63,20 +63,20 @@ fn the_copy_has_to_fit_below_the_high_watermark() {
 }
 
 #[test]
-fn force_overrules_the_disk() {
+fn force_overrides_the_disk() {
     let (mut builder, index) = builder(10);
     let copy = builder.unassigned(index, 0, true, RecoverySource::ExistingStore);
     builder.ask(|round| {
-        assert_eq!(round.can_allocate(&copy, node(0), &mut Silent), No);
+        assert_eq!(round.can_allocate(&copy, node(0), &mut NoReasons), No);
         assert_eq!(
-            round.can_force_allocate_primary(&copy, node(0), &mut Silent),
+            round.can_force_allocate_primary(&copy, node(0), &mut NoReasons),
             Yes
         );
     });
 }
 
 #[test]
-fn copies_leave_the_path_that_is_above_the_high_watermark() {
+fn copies_leave_a_path_above_the_high_watermark() {
     for (free, expected) in [(100, Yes), (99, No)] {
         let (mut builder, index) = builder(free);
         let here = builder.started(index, 0, true, 0);
@@ -89,13 +89,13 @@ fn copies_leave_the_path_that_is_above_the_high_watermark() {
         assert_eq!(builder.remain(DISK, &here), expected, "{free}");
         assert_eq!(builder.remain(DISK, &elsewhere), Yes);
         assert_eq!(builder.remain(DISK, &unknown), Yes);
-        let silent = builder.ask(|round| round.can_remain(&here, node(0), &mut Silent));
+        let silent = builder.ask(|round| round.can_remain(&here, node(0), &mut NoReasons));
         assert_eq!(silent, expected);
     }
 }
 
 #[test]
-fn what_arrives_counts_and_what_leaves_counts_for_staying_only() {
+fn outgoing_bytes_only_count_for_remaining() {
     let (mut builder, index) = builder(150);
     let leaving = builder.relocating(index, 0, true, (0, 1));
     let held = builder.started(index, 1, true, 0);
@@ -105,13 +105,13 @@ fn what_arrives_counts_and_what_leaves_counts_for_staying_only() {
     let info = builder.cluster.info.as_mut().unwrap();
     let path = info.path("/d");
     info.set_size_bytes(leaving.shard, true, 60);
-    // its path was read before it began to move
+    // Its path was read before it began to move.
     info.set_data_path(&leaving.cancel_relocation(), path);
     info.set_data_path(&held, path);
     assert_eq!(verdict(&builder, &copy), Yes);
     assert_eq!(builder.remain(DISK, &held), Yes);
 
-    // 60 leave and 111 arrive: 39 left to allocate into; 99 left to stay in
+    // 60 leave and 111 arrive: 39 free for allocating, 99 free for remaining.
     let arriving = builder.relocating(other, 0, true, (1, 0));
     let size = |builder: &mut Builder, bytes| {
         let info = builder.cluster.info.as_mut().unwrap();
@@ -129,7 +129,7 @@ fn what_arrives_counts_and_what_leaves_counts_for_staying_only() {
 }
 
 #[test]
-fn what_arrives_on_another_path_does_not_count() {
+fn bytes_arriving_on_another_path_do_not_count() {
     let (mut builder, index) = builder(150);
     let copy = builder.unassigned(index, 0, true, RecoverySource::ExistingStore);
     let arriving = builder.relocating(index, 1, true, (1, 0));
@@ -143,8 +143,8 @@ fn what_arrives_on_another_path_does_not_count() {
 }
 
 #[test]
-fn a_node_of_unknown_usage_counts_as_the_average() {
-    // (100 + 200) / 2 = 150 free of 1,000: at the low watermark; one byte less is above it
+fn a_node_with_unknown_usage_counts_as_the_average() {
+    // (100 + 200) / 2 = 150 of 1,000 free is at the low watermark; one byte less is above it.
     for (free, expected) in [(200, Yes), (199, No)] {
         let mut builder = Builder::new(3);
         builder.disks(&[None, Some(100), Some(free)]);
@@ -155,7 +155,7 @@ fn a_node_of_unknown_usage_counts_as_the_average() {
 }
 
 #[test]
-fn disks_do_not_matter_without_knowledge_or_with_one_node() {
+fn disks_are_ignored_if_unknown_or_with_one_node() {
     let (mut builder, index) = builder(10);
     let copy = builder.unassigned(index, 0, true, RecoverySource::ExistingStore);
     assert_eq!(verdict(&builder, &copy), No);
@@ -174,7 +174,7 @@ fn disks_do_not_matter_without_knowledge_or_with_one_node() {
         change(|b| b.cluster.info.as_mut().unwrap().most.clear()),
         Yes
     );
-    // a disk of no size is all free, as far as shares go
+    // A disk of size zero counts as 100 % free.
     let empty = DiskUsage {
         path: None,
         total_bytes: 0,
@@ -207,7 +207,7 @@ fn disks_do_not_matter_without_knowledge_or_with_one_node() {
 }
 
 #[test]
-fn copies_made_from_local_shards_are_as_large_as_those() {
+fn copies_from_local_shards_have_the_size_of_their_sources() {
     let mut builder = Builder::new(2);
     let source = builder.index("source", 4, 0);
     for shard in 0..4 {

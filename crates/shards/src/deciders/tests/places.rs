@@ -1,12 +1,12 @@
-//! Deciders about which nodes a copy suits: filters, hosts, counts, awareness.
+//! Deciders that restrict a copy to certain nodes: filters, hosts, limits, awareness.
 
-use super::super::fixture::{Builder, node, told};
-use super::super::{Silent, Verdict};
+use super::super::fixture::{Builder, decision_with_reasons, node};
+use super::super::{NoReasons, Verdict};
 use crate::copy::RecoverySource;
 use Verdict::{No, Yes};
 
 #[test]
-fn filters_of_the_cluster_come_before_those_of_the_index() {
+fn cluster_filters_precede_index_filters() {
     let mut builder = Builder::new(3);
     let index = builder.index("i", 2, 0);
     let copy = builder.unassigned(index, 0, true, RecoverySource::EmptyStore);
@@ -18,14 +18,14 @@ fn filters_of_the_cluster_come_before_those_of_the_index() {
     assert_eq!(verdicts(&builder), [Yes, No, No]);
     assert_eq!(builder.remain("filter", &held), Yes);
     let by_index = builder
-        .ask(|round| [0, 1, 2].map(|at| round.can_allocate_index(index, node(at), &mut Silent)));
+        .ask(|round| [0, 1, 2].map(|at| round.can_allocate_index(index, node(at), &mut NoReasons)));
     assert_eq!(by_index, [Yes, No, No]);
 
     builder.cluster.settings.exclude.add("_ip", "10.0.0.0");
     assert_eq!(verdicts(&builder), [No, No, No]);
     assert_eq!(builder.remain("filter", &held), No);
     let why = builder.ask(|round| {
-        let decision = told(|why| round.can_remain(&held, node(0), why));
+        let decision = decision_with_reasons(|why| round.can_remain(&held, node(0), why));
         let filter = decision
             .reasons
             .into_iter()
@@ -37,7 +37,7 @@ fn filters_of_the_cluster_come_before_those_of_the_index() {
 }
 
 #[test]
-fn indices_with_equal_filters_are_judged_alike_and_others_are_not() {
+fn indices_with_equal_filters_share_decisions() {
     let mut builder = Builder::new(2);
     for (name, value) in [("a", "name-0"), ("b", "name-1"), ("c", "name-0")] {
         let index = builder.index(name, 1, 0);
@@ -47,13 +47,13 @@ fn indices_with_equal_filters_are_judged_alike_and_others_are_not() {
     let verdicts = builder.ask(|round| {
         let index = crate::model::IndexIndex;
         [0, 1, 2]
-            .map(|at| [0, 1].map(|n| round.can_allocate_index(index(at), node(n), &mut Silent)))
+            .map(|at| [0, 1].map(|n| round.can_allocate_index(index(at), node(n), &mut NoReasons)))
     });
     assert_eq!(verdicts, [[Yes, No], [No, Yes], [Yes, No]]);
 }
 
 #[test]
-fn a_shrunk_index_begins_where_its_sources_are() {
+fn a_shrunk_index_starts_on_its_source_nodes() {
     let mut builder = Builder::new(2);
     let source = builder.index("source", 2, 0);
     builder.started(source, 0, true, 0);
@@ -69,14 +69,15 @@ fn a_shrunk_index_begins_where_its_sources_are() {
 }
 
 #[test]
-fn copies_of_a_shard_share_no_node_and_if_asked_no_host() {
+fn copies_of_a_shard_share_no_node_and_optionally_no_host() {
     let mut builder = Builder::new(4);
     let index = builder.index("i", 1, 1);
     builder.started(index, 0, true, 0);
     let replica = builder.unassigned(index, 0, false, RecoverySource::Peer);
     let verdicts =
         |builder: &Builder| [0, 1, 2, 3].map(|at| builder.allocate("same_shard", &replica, at));
-    // node 1 is on node 0's host, node 2 has no address but its name, node 3 only shares the name
+    // Node 1 is on node 0's host, node 2 has no address but the same host name, node 3 shares only the
+    // name.
     builder.cluster.nodes[1].host_address = "10.0.0.0".into();
     builder.cluster.nodes[2].host_address = String::new();
     builder.cluster.nodes[2].host = "host-0".into();
@@ -87,12 +88,12 @@ fn copies_of_a_shard_share_no_node_and_if_asked_no_host() {
 }
 
 #[test]
-fn nodes_hold_so_many_copies() {
+fn copies_per_node_are_limited() {
     let mut builder = Builder::new(2);
     let index = builder.index("i", 4, 0);
     let held = builder.started(index, 0, true, 0);
     builder.started(index, 1, true, 0);
-    // leaves, so it does not count on node 0, but does on node 1
+    // It is leaving node 0, so it does not count there, but it does on node 1.
     builder.relocating(index, 2, true, (0, 1));
     let copy = builder.unassigned(index, 3, true, RecoverySource::EmptyStore);
     let other = builder.index("j", 1, 0);
@@ -115,15 +116,15 @@ fn nodes_hold_so_many_copies() {
             stays,
             "{of_index} {of_node}"
         );
-        // the limit of one index is no other's
+        // The limit of one index does not apply to another.
         let foreign = builder.allocate("shards_limit", &foreign, 0);
         assert_eq!(foreign, if (1..=2).contains(&of_node) { No } else { Yes });
-        let node_level = builder.ask(|round| round.can_allocate_node(node(0), &mut Silent));
+        let node_level = builder.ask(|round| round.can_allocate_node(node(0), &mut NoReasons));
         assert_eq!(node_level, foreign);
     }
 }
 
-/// Four nodes: two in zone a, one in b, one in none.
+/// Four nodes: two in zone a, one in b, one in no zone.
 fn zones() -> Builder {
     let mut builder = Builder::new(4);
     for (at, zone) in [(0, "a"), (1, "a"), (2, "b")] {
@@ -140,17 +141,17 @@ fn zones() -> Builder {
 }
 
 #[test]
-fn a_node_without_the_attribute_takes_nothing_but_counts_as_a_value() {
+fn a_node_without_the_attribute_is_rejected_but_counts_as_a_value() {
     let mut builder = zones();
     let index = builder.index("i", 1, 2);
     let primary = builder.started(index, 0, true, 0);
     let replica = builder.unassigned(index, 0, false, RecoverySource::Peer);
     builder.unassigned(index, 0, false, RecoverySource::Peer);
-    // three copies over the values a, b and none: one each
+    // Three copies over the values a, b and none: one each.
     let verdicts = [0, 1, 2, 3].map(|at| builder.allocate("awareness", &replica, at));
     assert_eq!(verdicts, [No, No, Yes, No]);
     assert_eq!(builder.remain("awareness", &primary), Yes);
-    // the node without the attribute gone: two values, so two in a
+    // Without the node that has no zone: two values, so two copies in a.
     builder.cluster.data_nodes.pop();
     builder.cluster.nodes[3].present = false;
     let verdicts = [1, 2].map(|at| builder.allocate("awareness", &replica, at));
@@ -158,7 +159,7 @@ fn a_node_without_the_attribute_takes_nothing_but_counts_as_a_value() {
 }
 
 #[test]
-fn forced_values_keep_room_for_zones_that_are_away() {
+fn forced_values_reserve_capacity_for_missing_zones() {
     let mut builder = Builder::new(2);
     for at in 0..2 {
         builder.cluster.nodes[at]
@@ -187,7 +188,7 @@ fn moving_within_a_zone_changes_no_count() {
     let index = builder.index("i", 1, 1);
     let primary = builder.started(index, 0, true, 0);
     let replica = builder.started(index, 0, false, 2);
-    // one copy per zone: the primary may move within its zone, the replica not into it
+    // One copy per zone: the primary may move within its zone, the replica may not move into it.
     assert_eq!(builder.allocate("awareness", &primary, 1), Yes);
     assert_eq!(builder.allocate("awareness", &primary, 2), No);
     assert_eq!(builder.allocate("awareness", &replica, 1), No);
@@ -195,7 +196,7 @@ fn moving_within_a_zone_changes_no_count() {
 }
 
 #[test]
-fn what_moves_counts_where_it_is_going() {
+fn relocating_copies_count_at_their_target() {
     let mut builder = zones();
     builder.cluster.data_nodes.pop();
     builder.cluster.nodes[3].present = false;

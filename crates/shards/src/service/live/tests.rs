@@ -9,7 +9,7 @@ use crate::model::{Cluster, Index, IndexIndex, IndexSettings, IndexState, Node};
 use crate::nodes::RoutingNodes;
 use crate::service::{self, CopyId, FailedCopy, Outcome, Round};
 
-/// What may happen to a cluster.
+/// An operation on the cluster.
 #[derive(Clone, Debug)]
 enum Step {
     Reroute {
@@ -49,7 +49,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..24)
 }
 
-/// The plain functions with the engine that walks, and the cluster that is kept ready.
+/// The stateless functions with the scanning engine, alongside the [`Live`] cluster.
 struct Both {
     plain: Cluster,
     live: Option<Live>,
@@ -74,7 +74,7 @@ impl Both {
         self.live.as_mut().unwrap()
     }
 
-    /// What recovers, as the nodes would report it.
+    /// Recovering copies, as the nodes would report them.
     fn recovering(&self) -> Vec<CopyId> {
         let copies = self.plain.routing.copies();
         let targets = copies.filter_map(|copy| match copy.state {
@@ -241,27 +241,27 @@ impl Both {
         }
         assert_eq!(ours.indices, plain.indices);
         assert_eq!(ours.next_allocation, plain.next_allocation);
-        // What is kept is what would be made anew.
+        // The kept state equals a rebuilt one.
         let fresh = RoutingNodes::new(plain).unwrap();
         let mut kept = live.nodes.clone();
         kept.order_unassigned(plain);
         kept.put_in_order(plain);
-        assert_eq!(kept.written(), fresh.written());
+        assert_eq!(kept.dump(), fresh.dump());
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
-    /// Step by step, what is kept from round to round decides as rounds that begin anew and walk all
+    /// After every step, the kept state leads to the same decisions as stateless rounds that scan all
     /// copies.
     #[test]
-    fn a_cluster_that_is_kept_ready_decides_alike(
+    fn a_live_cluster_makes_the_same_decisions(
         builder in clusters(), room in any::<bool>(), steps in steps(),
     ) {
         let mut builder = builder;
         if room {
-            // or there would be little to prove
+            // Otherwise there would be little to prove.
             builder.disks(&[Some(500); 6]);
             builder.cluster.settings.awareness_attributes.clear();
             builder.cluster.settings.total_shards_per_node = -1;

@@ -5,7 +5,7 @@ use std::io::BufReader;
 
 const VERSION: Version = Version::release(7, 4, 0);
 
-/// Two nodes, one of them of 7.6.1; an index with a copy on the other.
+/// Two nodes, one on 7.6.1; an index with a copy on the other.
 fn state() -> Value {
     json!({
         "nodes": {"a": {"name": "alpha"}, "b": {"name": "beta", "version": "7.6.1"}},
@@ -21,7 +21,7 @@ fn read(value: &Value) -> State {
     State::read(Source::Bytes(value.to_string().as_bytes()), VERSION).expect("a state")
 }
 
-/// Why it is refused, in memory and as a stream, which have to say the same, but for a column: the parser
+/// The error, which must be the same from memory and from a stream, except for the column: the parser
 /// looks ahead.
 fn refused(bytes: &[u8]) -> StateError {
     let error = State::read(Source::Bytes(bytes), VERSION).expect_err("no state");
@@ -36,7 +36,7 @@ fn refused(bytes: &[u8]) -> StateError {
 }
 
 #[test]
-fn what_is_no_json_is_named() {
+fn non_json_formats_are_named() {
     let utf16: Vec<u8> = "{\"a\"".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let utf16_big: Vec<u8> = "{\"a\"".encode_utf16().flat_map(u16::to_be_bytes).collect();
     let marked = [&[0xff, 0xfe], &utf16[..]].concat();
@@ -81,7 +81,7 @@ fn a_stream_is_read_from_its_first_byte() {
 }
 
 #[test]
-fn errors_of_the_server_are_told_as_such() {
+fn server_errors_are_reported_as_such() {
     let body = json!({"error": {"root_cause": [{"type": "x"}], "type": "security_exception",
         "reason": "missing\u{1b} authentication\u{202e} credentials", "header": {"a": ["b"]}}, "status": 401});
     let bytes = body.to_string();
@@ -117,7 +117,7 @@ fn errors_of_the_server_are_told_as_such() {
 }
 
 #[test]
-fn parts_are_there_once() {
+fn duplicate_parts_are_rejected() {
     for part in ["nodes", "metadata", "routing_table"] {
         let text = state().to_string();
         let value = state()[part].to_string();
@@ -167,7 +167,7 @@ fn settings_are_an_object() {
 }
 
 #[test]
-fn problems_are_told_in_the_words_of_json() {
+fn problems_are_described_in_terms_of_json() {
     let copy = "/routing_table/indices/logs/shards/0/0";
     for (pointer, value, expected) in [
         (
@@ -211,7 +211,7 @@ fn disk(total: i64, available: i64) -> String {
 }
 
 #[test]
-fn disks_that_cannot_be_are_refused_and_untold_ones_noted() {
+fn invalid_disks_are_rejected_and_unknown_ones_noted() {
     for (total, available) in [(100, 101), (0, 5), (-1, 5)] {
         let text = disk(total, available);
         let error = read(&state()).read_nodes(Source::Bytes(text.as_bytes()));
@@ -235,10 +235,10 @@ fn disks_that_cannot_be_are_refused_and_untold_ones_noted() {
 }
 
 #[test]
-fn versions_are_those_that_were_told() {
+fn known_versions_are_those_reported() {
     let mut state = read(&state());
     let seven_six = Version::release(7, 6, 1);
-    assert_eq!(state.told_versions(), Some((seven_six, seven_six)));
+    assert_eq!(state.known_versions(), Some((seven_six, seven_six)));
     state.assume_version(Version::release(6, 8, 0));
     let version = |state: &State, id| {
         state
@@ -252,7 +252,7 @@ fn versions_are_those_that_were_told() {
     state.read_nodes(Source::Bytes(nodes)).expect("nodes");
     state.assume_version(VERSION);
     assert_eq!(
-        state.told_versions(),
+        state.known_versions(),
         Some((seven_six, Version::release(7, 17, 28)))
     );
 }

@@ -7,7 +7,7 @@ fn read(text: &str) -> ClusterSettings {
 }
 
 #[test]
-fn transient_outranks_persistent_and_that_outranks_defaults() {
+fn transient_precedes_persistent_precedes_defaults() {
     let text = r#"{
         "persistent": {"cluster": {"routing": {"allocation": {"balance": {"shard": "0.3", "index": 0.2}}}}},
         "transient": {"cluster.routing.allocation.balance.shard": "0.1"},
@@ -21,8 +21,8 @@ fn transient_outranks_persistent_and_that_outranks_defaults() {
 }
 
 #[test]
-fn one_setting_stands_for_both_kinds_of_recoveries() {
-    // Defaults tell 2 for both, as a server without settings does.
+fn one_setting_covers_both_kinds_of_recoveries() {
+    // The defaults list 2 for both, as a server without settings does.
     let defaults = r#""defaults": {"cluster.routing.allocation.node_concurrent_incoming_recoveries": "2",
         "cluster.routing.allocation.node_concurrent_outgoing_recoveries": "2"}"#;
     let both = format!(
@@ -54,7 +54,7 @@ fn filters_lists_and_forced_values() {
         [("zone".to_owned(), strings(&["x", "y"]))]
     );
     assert_eq!(settings.watermark_low.free_bytes, 100 << 30);
-    // What belongs to the routing and is not known is told; the rest is nobody's here.
+    // Unknown routing settings cause a warning; all others are ignored.
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].contains("something_new"), "{warnings:?}");
     all.set("cluster.routing.allocation.exclude._name", "c");
@@ -64,7 +64,7 @@ fn filters_lists_and_forced_values() {
 }
 
 #[test]
-fn a_value_that_cannot_be_is_named() {
+fn an_invalid_value_is_named() {
     for (name, value) in [
         ("cluster.routing.allocation.enable", "some"),
         ("cluster.routing.allocation.disk.watermark.high", "viel"),
@@ -90,7 +90,7 @@ fn a_value_that_cannot_be_is_named() {
 }
 
 #[test]
-fn watermarks_that_no_cluster_has_are_told() {
+fn impossible_watermarks_cause_a_warning() {
     let text = r#"{"persistent": {"cluster.routing.allocation.disk.watermark.high": "80%"}}"#;
     let (settings, warnings) = read(text).settings().unwrap();
     assert_eq!(settings.watermark_high.raw, "80%");
@@ -116,7 +116,7 @@ fn times_and_ranges() {
     assert!(auto_expand("x", "3-1").is_err());
 }
 
-/// A cluster of one node and no index.
+/// A cluster with one node and no index.
 fn empty() -> State {
     let text = br#"{"nodes": {"a": {"name": "a"}}, "metadata": {"indices": {}}, "routing_table": {"indices": {}}}"#;
     State::read(Source::Bytes(text), Version::release(7, 4, 0)).unwrap()
@@ -133,7 +133,7 @@ fn watermarks_are_set_together_or_not_at_all() {
     assert!(matches!(error, StateError::Watermarks(_)), "{error}");
     assert!(error.to_string().contains("low 92%, high 90%"), "{error}");
     assert_eq!(state.cluster.settings.watermark_low.raw, "85%");
-    // On the way there are 92 % and 90 %; what counts is the end.
+    // Temporarily there are 92 % and 90 %; only the final result counts.
     let all = [(&*low, "92%"), (&*high, "95%"), (&*flood, "97%")];
     state.set_all(all).unwrap();
     assert_eq!(state.cluster.settings.watermark_high.raw, "95%");
@@ -142,13 +142,13 @@ fn watermarks_are_set_together_or_not_at_all() {
         error.to_string().contains("all shares or all sizes"),
         "{error}"
     );
-    // Taken back, it is 90 % again.
+    // Reset, it is 90 % again.
     let error = state.set(&high, "").unwrap_err();
     assert!(error.to_string().contains("high 90%"), "{error}");
 }
 
 #[test]
-fn watermarks_in_the_files_of_nodes_do_not_forbid_other_settings() {
+fn watermarks_in_config_files_do_not_block_other_settings() {
     let mut state = empty();
     let part = br#"{"persistent": {"cluster.routing.allocation.disk.watermark.high": "80%"}}"#;
     state.read_settings(Source::Bytes(part)).unwrap();
@@ -164,7 +164,7 @@ fn watermarks_in_the_files_of_nodes_do_not_forbid_other_settings() {
         .set("cluster.routing.allocation.enable", "none")
         .unwrap();
     assert_eq!(said(&state), 1);
-    // When the whole is told, nothing is left to say.
+    // With all watermarks present there is no warning.
     let whole = br#"{"persistent": {"cluster.routing.allocation.disk.watermark.high": "80%"},
         "defaults": {"cluster.routing.allocation.disk.watermark.low": "75%"}}"#;
     state.read_settings(Source::Bytes(whole)).unwrap();

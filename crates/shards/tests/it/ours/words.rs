@@ -1,4 +1,4 @@
-//! Our state in the words of the driver's answers.
+//! Reports our state in the driver's format.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -13,7 +13,8 @@ use super::Ours;
 use crate::answer::{Answer, Order};
 
 impl Ours {
-    /// The state in the driver's words. Allocation ids are numbered as they are first mentioned.
+    /// The state in the driver's format. Allocation ids are numbered in the order of their first
+    /// occurrence.
     pub fn answer(&mut self) -> Result<Answer, RoutingError> {
         let nodes = RoutingNodes::new(&self.cluster)?;
         let mut answer = Answer::default();
@@ -59,9 +60,9 @@ impl Ours {
         Ok(answer)
     }
 
-    /// Takes over the server's in-sync sets where it had too many ids and dropped some of copies that are
-    /// nowhere: which of them is the order of a hash set of random strings (`updateInSyncAllocations`).
-    /// Sets that differ in any other way stay as they are.
+    /// Adopts the server's in-sync sets if it had too many ids and dropped some without an assigned copy:
+    /// which ones depends on the order of a hash set of random strings (`updateInSyncAllocations`). Sets
+    /// that differ in any other way are left alone.
     pub fn adopt_trimmed(&mut self, server: &Answer) {
         let assigned: HashSet<u64> = server.copies().map(|copy| copy.id).collect();
         for line in &server.in_sync {

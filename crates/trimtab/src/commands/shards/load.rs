@@ -62,7 +62,7 @@ pub fn load(arguments: &StateArgs) -> Result<Loaded, CommandError> {
     if let Some(path) = &arguments.settings {
         read_file(path, SETTINGS, |source| state.read_settings(source))?;
     }
-    let (server, warnings) = reading::settle_server(state, arguments.version.as_ref(), asked)
+    let (server, warnings) = reading::determine_server(state, arguments.version.as_ref(), asked)
         .map_err(|error| not_modelled(&loaded.source, &error))?;
     loaded.server = server;
     loaded.warnings.extend(warnings);

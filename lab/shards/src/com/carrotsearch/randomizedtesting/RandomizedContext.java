@@ -3,14 +3,14 @@ package com.carrotsearch.randomizedtesting;
 import java.util.Random;
 
 /**
- * The server asks a class of this name for its random numbers when it is under test
- * (org.elasticsearch.common.Randomness); otherwise it shuffles the unassigned copies with numbers that nobody
- * can repeat. With these the shuffle leaves the list as it is, which is one of those that it may make.
+ * In tests, the server gets its random numbers from a class with this name (org.elasticsearch.common.Randomness);
+ * otherwise it shuffles the unassigned copies irreproducibly. With these numbers the shuffle leaves the list
+ * unchanged, which is one of its possible results.
  */
 public final class RandomizedContext {
     private static final RandomizedContext CURRENT = new RandomizedContext();
 
-    /** Collections.shuffle swaps place i with nextInt(i + 1): with i itself, that is, with nothing. */
+    /** Collections.shuffle swaps position i with nextInt(i + 1): with itself, so nothing changes. */
     private static final class Still extends Random {
         private static final long serialVersionUID = 1L;
 

@@ -3,13 +3,13 @@
 use crate::copy::{AllocationIndex, AllocationStatus};
 use crate::model::NodeIndex;
 
-/// The decision on one unassigned copy (`AllocateUnassignedDecision`).
+/// Decision on one unassigned copy (`AllocateUnassignedDecision`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Placing {
+pub(super) enum Placement {
     /// The gateway leaves it to the balancer.
     NotTaken,
-    /// Place it on this node; a primary with the allocation id of the data there.
+    /// Place the copy on this node; for a primary, with the allocation id of the data there.
     Yes(NodeIndex, Option<AllocationIndex>),
-    /// Do not place it in this round.
+    /// Do not place the copy in this round.
     No(AllocationStatus),
 }
