@@ -26,7 +26,7 @@ pub struct Clock {
 }
 
 /// Returns the time range in which runs are relevant: that of all dated series, plus a margin.
-pub fn stretch(series: &[Series]) -> Option<(Timestamp, Timestamp)> {
+pub fn time_range(series: &[Series]) -> Option<(Timestamp, Timestamp)> {
     let dated = || {
         series
             .iter()

@@ -115,7 +115,7 @@ fn turning_point(pattern: &Pattern, grid: &Grid, range: (i64, i64), turn: Turn) 
 
 /// Returns the range of onsets in which the pattern is active: the one with the most evidence, or all if
 /// leaving some out gains no more than chance would.
-fn stretch(gains: &[(i64, f64)]) -> Range<usize> {
+fn active_range(gains: &[(i64, f64)]) -> Range<usize> {
     let (mut best, mut sum, mut start) = ((0.0, 0..gains.len()), 0.0, 0);
     let total: f64 = gains.iter().map(|(_, gain)| gain).sum();
     best.0 = f64::MIN;
@@ -228,7 +228,7 @@ pub(crate) fn is_supported(pattern: &Pattern, grids: &[Grid]) -> bool {
 pub(crate) fn bounded(mut pattern: Pattern, grids: &[Grid]) -> Found {
     let grid = &grids[pattern.grid];
     let mut onsets = evidence(&pattern, grid);
-    let mut active = stretch(&onsets);
+    let mut active = active_range(&onsets);
     let whole = pattern.clone();
     if active.len() < onsets.len() && active.len() >= ON_MIN {
         let period_us = as_i64(pattern.clock.period_us());
