@@ -398,7 +398,7 @@ impl Plot {
     }
 }
 
-/// Returns the nearest of `count` positions to a fraction of 0 to 1.
+/// Returns the nearest of `places` positions to a fraction of 0 to 1.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
