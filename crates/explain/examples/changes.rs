@@ -1,5 +1,5 @@
-//! The changes of a series in a file, and how often changes are found where there are none, or
-//! are some: what `benches/explain/compare.sh` runs, and docs/explain-bench.md shows.
+//! Finds the changes of a series in a file, or measures how often changes are found in series with and
+//! without any: run by `benches/explain/compare.sh`, with results in docs/explain-bench.md.
 //!
 //! ```text
 //! changes find FILE             values, one a line, an hour apart: prints JSON
@@ -61,7 +61,7 @@ fn find(path: &str) -> ExitCode {
         eprintln!("{path}: no readable list of numbers");
         return ExitCode::from(2);
     };
-    // The least of up to five times, within a second: what others do lengthens the rest.
+    // The minimum of up to five runs, within a second, because other load only makes a run longer.
     let (mut least_s, mut total_s) = (f64::INFINITY, 0.0);
     let mut changes = Vec::new();
     for _ in 0..5 {
@@ -114,7 +114,7 @@ impl Draw {
 
 type Noise = (&'static str, fn(&mut Draw, usize) -> Vec<f64>);
 
-/// Everything here is without changes.
+/// Series without any changes.
 const NOISES: [Noise; 9] = [
     ("white", |draw, len| draw.memory(len, 0.0)),
     ("t3", |draw, len| (0..len).map(|_| draw.heavy()).collect()),

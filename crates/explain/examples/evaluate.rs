@@ -1,9 +1,9 @@
-//! How good the analysis is, on curves whose truth is known. Prints Markdown.
+//! Measures the quality of the analysis on curves with a known truth. Prints Markdown.
 //!
-//!     cargo run --release -p explain --example evaluate -- [PART]... [--seeds N] [--nulls N]
+//! cargo run --release -p explain --example evaluate -- [PART]... [--seeds N] [--nulls N]
 //!
-//! Parts: sawtooth, blind, spikes, nulls, large, weekday; without any, all of them. `export DIR`
-//! writes the sawteeth as CSV for other programs.
+//! Parts: sawtooth, blind, spikes, nulls, large, weekday; by default all of them. `export DIR` writes the
+//! sawteeth as CSV for other programs.
 
 #[path = "../tests/simulate/mod.rs"]
 mod simulate;
@@ -32,7 +32,7 @@ const DAY_US: i64 = 86_400 * SECOND_US;
 const WEEK_S: f64 = 604_800.0;
 const NOISES: [f64; 3] = [0.01, 0.03, 0.06];
 
-/// What was asked for.
+/// The command line.
 struct Asked {
     parts: Vec<String>,
     export: Option<String>,
@@ -101,7 +101,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The heading of a part, with the command that repeats it.
+/// Prints the heading of a part, with the command that repeats it.
 fn heading(title: &str, part: &str, count: &str) -> String {
     format!(
         "\n### {title}\n\n`cargo run --release -p explain --example evaluate -- {part} {count}`\n\n"
@@ -122,7 +122,7 @@ fn verdict(series: &Series, jobs: &[JobRuns], zone: &TimeZone) -> Verdict {
         .verdict
 }
 
-/// Jobs with their runs for the time of a series and five weeks before.
+/// Returns jobs with their runs for the time of a series and five weeks before.
 fn jobs_of(series: &Series, zone: &TimeZone) -> Vec<JobRuns> {
     let (Some(&first), Some(&last)) = (series.times_us.first(), series.times_us.last()) else {
         return Vec::new();
@@ -134,18 +134,18 @@ fn moment(at_us: i64) -> Timestamp {
     Timestamp::from_microsecond(at_us).expect("times of simulations")
 }
 
-/// How one curve's resets were found.
+/// How well one curve's resets were found.
 #[derive(Default, Clone, Copy)]
 struct Outcome {
     resets: usize,
     resets_found: usize,
-    /// Events in which there is no reset.
+    /// Events that contain no reset.
     false_events: usize,
     is_right_class: bool,
 }
 
-/// A reset counts as found if it lies in an event no wider than the two samples around it and
-/// one sampling gap more (missing nights widen that by themselves).
+/// A reset counts as found if it lies in an event no wider than the two samples around it plus one sampling
+/// interval (missing nights widen that anyway).
 fn found(made: &Simulated, sawtooth: &Sawtooth, verdict: &Verdict) -> Outcome {
     #[expect(clippy::cast_possible_truncation, reason = "hours")]
     let spare_us = DAY_US + (sawtooth.jitter_s * 1e6) as i64;
@@ -228,8 +228,8 @@ fn sawtooth(seeds: u64) -> String {
     text
 }
 
-/// Whether the phase of a verdict, moved by whole weeks, holds a reset and is no wider than two days
-/// and the jitter.
+/// Returns whether the phase of a verdict, shifted by whole weeks, contains a reset and is no wider than
+/// two days plus the jitter.
 fn is_phase_right(made: &Simulated, verdict: &Verdict) -> bool {
     let Some(phase) = &verdict.phase else {
         return false;
@@ -288,14 +288,14 @@ fn blind(seeds: u64) -> String {
     text
 }
 
-/// Whether a phase lies within five minutes of the spike's five minutes, on whatever day.
+/// Returns whether a phase lies within five minutes of the spike's five minutes, on any day.
 fn is_spike_phase(made: &Simulated, verdict: &Verdict) -> bool {
     const SLACK_US: i64 = 300 * SECOND_US;
     let Some(phase) = &verdict.phase else {
         return false;
     };
     let (from, to) = (phase.from.as_microsecond(), phase.to.as_microsecond());
-    // The last occurrence within the samples, one day more for a phase that ends after them.
+    // The last occurrence within the samples, plus a day in case the phase ends after them.
     let last = made.truth.spikes_us.last().copied().unwrap_or(i64::MIN);
     made.truth
         .spikes_us
@@ -402,8 +402,8 @@ const NULL_KINDS: [NullKind; 7] = [
     },
 ];
 
-/// Distances and numbers of samples, by turns: hours of 60 days, five minutes of 20 days, days of a
-/// year; the last one not for daily waves, which it cannot see.
+/// Sampling intervals and numbers of samples, in turn: hours for 60 days, five minutes for 20 days, days
+/// for a year; the last one not for daily waves, which it cannot resolve.
 const SAMPLINGS: [(u32, u32); 3] = [(3_600, 1_440), (300, 5_760), (86_400, 365)];
 
 fn null_series(kind: &NullKind, seed: u64) -> Series {
@@ -441,7 +441,7 @@ fn nulls(total: u64) -> String {
     let mut false_alarms = 0;
     let mut blamed = 0;
     for (index, kind) in (0..).zip(&NULL_KINDS) {
-        // As even as it goes, the first ones one more.
+        // As even as possible; the first ones get one more.
         let number = total / kinds + u64::from(index < total % kinds);
         let results: Vec<(Kind, bool)> = (0..number)
             .into_par_iter()
@@ -476,7 +476,7 @@ fn nulls(total: u64) -> String {
     text
 }
 
-/// The highest resident size of this process so far, in kB (proc(5), `VmHWM`).
+/// Returns the peak resident size of this process, in kB (proc(5), `VmHWM`).
 fn peak_memory_kb() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -525,9 +525,9 @@ fn large() -> String {
     text
 }
 
-/// The simple baseline: the means of the weekdays, and whether they differ (one-way analysis of
-/// variance). Returns the probability of as large differences by chance among independent samples,
-/// and the weekday, 0 for Monday, into which the mean rises most.
+/// The simple baseline: whether the means of the weekdays differ (one-way analysis of variance). Returns
+/// the probability of differences this large by chance among independent samples, and the weekday, 0 for
+/// Monday, into which the mean rises most.
 fn fold_by_weekday(series: &Series, zone: &TimeZone) -> (f64, usize) {
     let mut groups: [Vec<f64>; 7] = Default::default();
     for (&at_us, &value) in series.times_us.iter().zip(&series.values) {
@@ -565,7 +565,7 @@ fn fold_by_weekday(series: &Series, zone: &TimeZone) -> (f64, usize) {
     (p, steepest)
 }
 
-/// The regularised incomplete beta function for a whole `b`, by its finite sum
+/// The regularised incomplete beta function for an integer `b`, by its finite sum
 /// `x^a * sum over j < b of Γ(a+j) / (Γ(a) j!) * (1-x)^j` (Abramowitz and Stegun 26.5.6).
 fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     let (mut term, mut sum, mut j) = (1.0, 0.0, 0.0);
@@ -624,8 +624,8 @@ fn weekday(seeds: u64) -> String {
     text
 }
 
-/// Writes the sawteeth of (a) as `sawtooth-NOISE-SEED.csv` with the columns `time` (RFC 3339),
-/// `value`, and `resets`: how many lie between this sample and the one before.
+/// Writes the sawteeth of part (a) as `sawtooth-NOISE-SEED.csv` with the columns `time` (RFC 3339),
+/// `value`, and `resets`: the number of resets between this sample and the previous one.
 fn export(dir: &Path, seeds: u64) -> std::io::Result<()> {
     std::fs::create_dir_all(dir)?;
     for noise in NOISES {

@@ -1,8 +1,8 @@
-//! The curve of 2016 as CSV, made from what its authors say of it: see `Sawtooth::of_2016`.
+//! Prints the curve of 2016 as CSV, modelled on its authors' description: see `Sawtooth::of_2016`.
 //!
-//!     cargo run -p explain --example sawtooth_2016 -- curve|trims [SEED]
+//! cargo run -p explain --example sawtooth_2016 -- curve|trims [SEED]
 //!
-//! `curve` prints `time,throughput`; `trims` the moments at which fstrim ran, `time,what`.
+//! `curve` prints `time,throughput`; `trims` prints the times at which fstrim ran, `time,what`.
 
 #[path = "../tests/simulate/mod.rs"]
 mod simulate;
@@ -59,7 +59,7 @@ fn trims() -> String {
         } else {
             continue;
         };
-        // One name whatever starts it: a job whose schedule changes, and not two jobs.
+        // The same name whatever starts it: a job whose schedule changes, not two jobs.
         let at = day.to_datetime(at).strftime("%Y-%m-%dT%H:%M:%SZ");
         writeln!(text, "{at},fstrim").expect("text");
     }

@@ -1,4 +1,5 @@
-//! The runs of jobs around series: seen in logs where logs cover them, else computed from schedules.
+//! The runs of jobs in the time range of series: from logs where logs cover it, otherwise computed from
+//! schedules.
 
 use crate::model::input::JobRuns;
 use facts::Skipped;
@@ -8,24 +9,24 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use schedule::{Conditions, CronFlavor, Log, Seen};
 
-/// Runs of one job: one every five minutes for a year, and some more.
+/// Maximum number of runs per job: one every five minutes for a year, and some more.
 const RUNS_MAX: usize = 120_000;
-/// Runs of all jobs together.
+/// Maximum number of runs of all jobs together.
 const RUNS_OF_JOBS_MAX: usize = 2_000_000;
-/// Runs before and after a series may have to do with it.
+/// Time before and after the series in which runs are still considered.
 const MARGIN: SignedDuration = SignedDuration::from_hours(8 * 24);
 
 /// The clock by which jobs run.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    /// The host's own zone, whatever zone the answer is told in.
+    /// The host's own zone, whatever zone the output uses.
     pub zone: TimeZone,
-    /// How its cron takes changes of the clock.
+    /// How its cron handles clock changes.
     pub cron: CronFlavor,
 }
 
-/// The stretch of time that runs may have to do with: that of all series that know their days.
-pub fn stretch(series: &[Series]) -> Option<(Timestamp, Timestamp)> {
+/// Returns the time range in which runs are relevant: that of all dated series, plus a margin.
+pub fn time_range(series: &[Series]) -> Option<(Timestamp, Timestamp)> {
     let dated = || {
         series
             .iter()
@@ -41,8 +42,8 @@ pub fn stretch(series: &[Series]) -> Option<(Timestamp, Timestamp)> {
     ))
 }
 
-/// The runs of all jobs in a stretch of time: those that logs tell of, else computed ones; and what cannot
-/// be told. Where there are no jobs, what the logs tell of are the jobs.
+/// Returns the runs of all jobs in a time range, logged if logs cover them and computed otherwise; adds
+/// what is unknown to `skipped`. If there are no jobs, those found in the logs are used.
 pub fn runs(
     jobs: &[Job],
     clock: &Clock,
@@ -52,7 +53,7 @@ pub fn runs(
 ) -> Vec<JobRuns> {
     let conditions = Conditions {
         cron: clock.cron,
-        // A thousand jobs that run every minute are to fit into memory.
+        // A thousand jobs that run every minute have to fit in memory.
         runs_max: RUNS_MAX.min(RUNS_OF_JOBS_MAX / jobs.len().max(1)),
         ..Conditions::in_zone(&clock.zone)
     };
@@ -103,7 +104,7 @@ pub fn runs(
     all
 }
 
-/// What is said of a job whose runs are known until then only.
+/// Returns the note for a job whose runs are only known up to a time.
 fn cut_at(at: Timestamp) -> String {
     format!(
         "its runs from {} on: it runs too often to be told apart",
@@ -111,7 +112,7 @@ fn cut_at(at: Timestamp) -> String {
     )
 }
 
-/// What is said of the jobs' origin, and in which logs how many of their runs were seen.
+/// Describes where the jobs come from, and how many of their runs were found in which logs.
 pub fn origin(
     from: &str,
     logs: &[Log],

@@ -1,19 +1,20 @@
 //! Finds recurring patterns and lasting changes in time series, and the scheduled jobs behind them.
 //!
-//! [`explain`] takes [series](facts::series::Series), the runs of jobs, and [`Options`]. It reads no
-//! file, clock or network, and the same input gives the same answer.
+//! [`explain`] takes [series](facts::series::Series), the runs of jobs, and [`Options`]. It does not access
+//! files, the clock or the network, and the same input always gives the same result.
 //!
 //! Data flows one way, through layers that only use the ones before them:
 //!
 //! - `calendar`: local time, days of the week;
 //! - `model`: samples, grids, noise, the shape of a pattern;
 //! - `search`: which periods, or which jobs' runs, explain a series better than noise does;
-//! - `fit`: exact patterns, fitted next to each other: [samples](Series) become findings;
+//! - `fit`: exact fits of patterns, one by one and jointly: [samples](Series) become findings;
 //! - `causes`: which jobs may be behind a pattern: findings become attributions;
 //! - `verdict`: attributions become decisions, decisions become sentences and the public result.
 //!
-//! [`change`] and [`disk_log`] stand beside them: change points, and logs too short for a pattern.
-//! [`job_runs`] makes the runs that the analysis takes.
+//! Two modules are independent of them: [`change`] detects change points, and [`disk_log`] analyses logs
+//! that are too short for a pattern.
+//! [`job_runs`] provides the runs that the analysis takes.
 //!
 //! [Series]: facts::series::Series
 

@@ -1,11 +1,11 @@
 //! Medians and robust scales.
 
-/// The median; 0 of nothing.
+/// Returns the median; 0 if there are no values.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     quantile(&mut values, 0.5)
 }
 
-/// A quantile (0 to 1) without interpolation; reorders its argument. 0 of nothing.
+/// Returns a quantile (0 to 1) without interpolation; reorders its argument. 0 if there are no values.
 pub(crate) fn quantile(values: &mut [f64], at: f64) -> f64 {
     if values.is_empty() {
         return 0.0;
@@ -20,9 +20,9 @@ pub(crate) fn quantile(values: &mut [f64], at: f64) -> f64 {
     *values.select_nth_unstable_by(rank, f64::total_cmp).1
 }
 
-/// The standard deviation of the bulk of the values, from the median absolute deviation. Where more
-/// than half of the values are equal, from the middle 95 %, and where those are too, the root of the
-/// mean square: 0 for constants only.
+/// Returns the standard deviation of the bulk of the values, from the median absolute deviation. If more
+/// than half of the values are equal, it is computed from the middle 95 %, and if those are equal too, as
+/// the root mean square, so that it is 0 for constants only.
 pub(crate) fn robust_scale(values: &[f64]) -> f64 {
     let centre = median(values.to_vec());
     let mut apart: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();

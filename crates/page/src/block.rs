@@ -1,158 +1,158 @@
-//! What a page consists of.
+//! The content model of a page.
 
 use crate::chart::{BarChart, HeatGrid, LineChart};
 
-/// An answer, ready to be shown: the most important thing first.
+/// A command's output, ready to be rendered; the most important thing comes first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Page {
-    /// The heading of a page of its own, and the name of its window. A terminal does not show it.
+    /// The heading of a standalone page and the title of its window. Not shown on a terminal.
     pub title: String,
-    /// The answer in one or two sentences.
+    /// The answer, in one or two sentences.
     pub lead: String,
-    /// How the lead looks.
+    /// The style of the lead.
     pub tone: Tone,
-    /// What the answer is about: source, time, version. Subdued.
+    /// Provenance: source, time, version. Shown dimmed.
     pub about: Vec<String>,
-    /// What a reader has to know before the answer is relied on.
+    /// Caveats to read before relying on the answer.
     pub cautions: Vec<String>,
-    /// Everything else.
+    /// The rest of the page.
     pub blocks: Vec<Block>,
 }
 
-/// A piece of a page.
+/// A block of a page.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
     /// A paragraph.
     Text(Text),
-    /// Sentences or names below each other.
+    /// A list of sentences or names, one below the other.
     List(List),
-    /// Labelled facts: what is known, and its value.
+    /// Labelled facts: label and value.
     Facts(Vec<(String, String)>),
     /// Rows and columns.
     Table(Table),
-    /// Curves over time or another axis, with marks and runs of jobs.
+    /// A line chart over time or another axis, with marks and job runs.
     Lines(LineChart),
-    /// Bars in panels.
+    /// A bar chart in panels.
     Bars(BarChart),
-    /// Values by two settings, shaded.
+    /// A heat map of values by two settings.
     Heat(HeatGrid),
-    /// What lies below what.
+    /// A tree, such as a stack of devices.
     Tree(Tree),
-    /// What was found, why it matters and how it is fixed.
+    /// A finding: what is wrong, why it matters and how to fix it.
     Finding(Finding),
-    /// Commands to be copied.
+    /// Commands to copy.
     Commands(Commands),
-    /// Blocks below a heading.
+    /// Blocks under a heading.
     Section(Section),
 }
 
-/// How a text looks; without colours the words alone have to do.
+/// How text is styled; without colours the words alone must carry the meaning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// As any other.
+    /// Normal text.
     #[default]
     Plain,
-    /// Stands out.
+    /// Emphasised.
     Strong,
-    /// Stands back.
+    /// Dimmed.
     Dim,
-    /// As a finding of this level.
+    /// In the style of a finding of this level.
     Level(Level),
 }
 
 /// A paragraph.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Text {
-    /// Its words.
+    /// The text of the paragraph.
     pub text: String,
-    /// How it looks.
+    /// Its style.
     pub tone: Tone,
 }
 
-/// A list below a title.
+/// A list under a title.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct List {
-    /// What the items are; may be empty.
+    /// The title; may be empty.
     pub title: String,
-    /// One sentence or name each.
+    /// One sentence or name per item.
     pub items: Vec<String>,
 }
 
-/// A table. On a narrow screen its rows become stacked, each cell behind the name of its column.
+/// A table. On a narrow screen its rows are stacked, each cell after the name of its column.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Table {
-    /// What it shows; may be empty.
+    /// The title; may be empty.
     pub title: String,
-    /// Names and alignment. The first column names the row.
+    /// Column names and alignment. The first column names the row.
     pub columns: Vec<Column>,
-    /// A cell for each column.
+    /// One cell per column.
     pub rows: Vec<Vec<Cell>>,
 }
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its heading; a line break may be taken at a blank.
+    /// The heading; it may be broken at a blank.
     pub name: String,
-    /// Where its cells stand.
+    /// The alignment of its cells.
     pub align: Align,
 }
 
-/// Where cells stand in their column.
+/// How cells are aligned within their column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
-    /// Words.
+    /// Left, for words.
     Left,
-    /// Numbers.
+    /// Right, for numbers.
     Right,
 }
 
 /// A cell of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// What stands in it.
+    /// The text of the cell.
     pub text: String,
-    /// The id of the section that it leads to.
+    /// The id of the section that the cell links to.
     pub section: Option<String>,
 }
 
-/// What lies below what: a stack of devices.
+/// A tree, such as a stack of devices.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// What it shows; may be empty.
+    /// The title; may be empty.
     pub title: String,
-    /// The nodes at the top.
+    /// The root nodes.
     pub nodes: Vec<Node>,
 }
 
 /// A node of a tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Node {
-    /// Its name, and what it is.
+    /// What it is: name and description.
     pub text: String,
-    /// What is true of it, in a column of its own.
+    /// Its properties, shown in a second column.
     pub note: String,
-    /// What stands out about it: `TRIM001`.
+    /// A label that flags the node: `TRIM001`.
     pub mark: String,
-    /// How severe that is.
+    /// The severity of that label.
     pub level: Option<Level>,
-    /// What lies below it.
+    /// Its child nodes.
     pub below: Vec<Node>,
 }
 
-/// How severe a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Worth knowing.
+    /// Good to know.
     Note,
-    /// Will do harm.
+    /// Will cause harm.
     Warning,
-    /// Does harm.
+    /// Is causing harm.
     Error,
 }
 
 impl Level {
-    /// The word for it.
+    /// Returns the level's name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -162,80 +162,80 @@ impl Level {
     }
 }
 
-/// Something that was found.
+/// A finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// How severe it is.
+    /// Its severity.
     pub level: Level,
     /// The id of the rule that found it.
     pub rule: String,
-    /// What it is, in one sentence.
+    /// What is wrong, in one sentence.
     pub title: String,
-    /// What it is about, where the place of the finding does not say so; may be empty.
+    /// What the finding is about, unless its place on the page makes that clear; may be empty.
     pub subject: String,
     /// Why it matters.
     pub why: String,
-    /// How it is fixed, the best way first.
+    /// Ways to fix it, best first.
     pub fixes: Vec<Fix>,
-    /// What it rests on.
+    /// The evidence for it.
     pub evidence: Vec<Evidence>,
 }
 
-/// A way to fix what was found.
+/// A way to fix a finding.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fix {
     /// What to do.
     pub text: String,
-    /// The commands that do it.
+    /// The commands to run.
     pub command: Option<String>,
-    /// What may go wrong.
+    /// What could go wrong.
     pub risk: Option<String>,
-    /// How to take it back: a sentence.
+    /// How to undo it, as a sentence.
     pub undo: Option<String>,
-    /// The commands that take it back.
+    /// The commands that undo it.
     pub undo_command: Option<String>,
 }
 
-/// Something that was read, and where.
+/// A value that was read, and its source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// Where it stands: a path, a command.
+    /// The source: a path or a command.
     pub source: String,
-    /// What stands there.
+    /// The value found there.
     pub value: String,
 }
 
-/// Commands to be copied, as they are; never wrapped.
+/// Commands to copy verbatim; never wrapped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Commands {
-    /// What they do; may be empty.
+    /// The title; may be empty.
     pub title: String,
     /// One or more lines.
     pub lines: String,
 }
 
-/// Blocks below a heading.
+/// Blocks under a heading.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Section {
-    /// By which links find it; empty where none leads here.
+    /// The target of links to this section; empty if there are none.
     pub id: String,
     /// The heading.
     pub title: String,
-    /// A word on it, at the right end of the heading on a terminal.
+    /// A short remark, right-aligned in the heading on a terminal.
     pub aside: String,
-    /// What stands below.
+    /// The content of the section.
     pub blocks: Vec<Block>,
 }
 
 impl Page {
-    /// Adds a block.
+    /// Appends a block.
     pub fn push(&mut self, block: impl Into<Block>) {
         self.blocks.push(block.into());
     }
 }
 
 impl Section {
-    /// An empty section.
+    /// Creates an empty section.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -243,14 +243,14 @@ impl Section {
         }
     }
 
-    /// Adds a block.
+    /// Appends a block.
     pub fn push(&mut self, block: impl Into<Block>) {
         self.blocks.push(block.into());
     }
 }
 
 impl Text {
-    /// A paragraph in a tone.
+    /// Creates a paragraph with a given tone.
     pub fn new(text: impl Into<String>, tone: Tone) -> Self {
         Self {
             text: text.into(),
@@ -260,19 +260,20 @@ impl Text {
 }
 
 impl Block {
-    /// A paragraph.
+    /// Creates a paragraph.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(Text::new(text, Tone::Plain))
     }
 
-    /// A paragraph that stands back.
+    /// Creates a dimmed paragraph.
     pub fn aside(text: impl Into<String>) -> Self {
         Self::Text(Text::new(text, Tone::Dim))
     }
 }
 
 impl Table {
-    /// A table without rows. A column whose name begins with `<` holds words, any other numbers.
+    /// Creates a table without rows. Columns whose name begins with `<` are left-aligned, for words; the
+    /// others are right-aligned, for numbers.
     pub fn new(columns: &[&str]) -> Self {
         let column = |name: &&str| match name.strip_prefix('<') {
             Some(name) => Column {
@@ -290,7 +291,7 @@ impl Table {
         }
     }
 
-    /// Adds a row of plain cells.
+    /// Appends a row of plain cells.
     pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         self.rows.push(
             cells

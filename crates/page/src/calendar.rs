@@ -1,21 +1,21 @@
-//! Moments of a calendar along an axis, in a time zone.
+//! Calendar ticks on an axis, in a time zone.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 
 const DAY_S: i64 = 86_400;
-/// From here on days alone tell the ends of a span apart.
+/// From this span on, days alone distinguish its ends.
 const DAYS_S: f64 = 14.0 * 86_400.0;
-/// Below, minutes alone show the same time again and again.
+/// Below this span, ticks show seconds, because minutes alone would repeat.
 const MINUTES_S: f64 = 3_600.0;
 
-/// A step from one tick to the next.
+/// The interval between ticks.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// A part of a day.
+    /// A fraction of a day.
     Seconds(i64),
-    /// Days; those of weeks begin on Mondays.
+    /// Days; multiples of a week begin on Mondays.
     Days(i32),
     /// Months of a year.
     Months(i16),
@@ -62,7 +62,7 @@ const STEPS: [Step; 35] = [
 ];
 
 impl Step {
-    /// About how long it is.
+    /// Returns its approximate length.
     fn length_s(self) -> f64 {
         const DAY: f64 = 86_400.0;
         match self {
@@ -74,7 +74,7 @@ impl Step {
         }
     }
 
-    /// The first wall time of this step at or before another.
+    /// Returns the last wall time on this step's grid at or before `wall`.
     fn floor(self, wall: DateTime) -> Option<DateTime> {
         let date = wall.date();
         let midnight = match self {
@@ -132,8 +132,8 @@ impl Step {
     }
 }
 
-/// Round moments of a range of seconds since 1970, from steps of a second on to those of years, with their
-/// labels; those of steps that are too short for `columns` are left out.
+/// Returns round timestamps within a range of seconds since 1970, with their labels, for steps from a
+/// second up to years. Steps too fine for `columns` are skipped.
 pub(crate) fn steps(
     zone: TimeZone,
     range: (f64, f64),
@@ -157,7 +157,7 @@ fn moments(step: Step, zone: &TimeZone, range: (f64, f64)) -> Vec<(f64, String)>
         if at_s > range.1 {
             break;
         }
-        // The hour that the clock skips or repeats has no tick of its own.
+        // An hour that the clock skips or repeats gets no tick of its own.
         let is_later = found.last().is_none_or(|(before, _)| *before < at_s);
         if at_s >= range.0 && is_later {
             found.push((at_s, step.label(&at)));
@@ -176,7 +176,7 @@ fn zoned(at_s: f64, zone: &TimeZone) -> Option<Zoned> {
     Some(Timestamp::from_second(second).ok()?.to_zoned(zone.clone()))
 }
 
-/// A moment as exactly as a table needs it; `None` where it is none.
+/// Formats a timestamp with the precision a table needs; `None` if it is out of range.
 pub(crate) fn moment(at_s: f64, zone: &TimeZone) -> Option<String> {
     let at = zoned(at_s, zone)?;
     let format = if at.second() == 0 {
@@ -187,7 +187,7 @@ pub(crate) fn moment(at_s: f64, zone: &TimeZone) -> Option<String> {
     Some(at.strftime(format).to_string())
 }
 
-/// Both ends of a span and the zone that they are written in; `None` where they are no moments.
+/// Formats both ends of a span and the zone they are in; `None` if they are not valid timestamps.
 pub(crate) fn ends(range: (f64, f64), zone: &TimeZone) -> Option<String> {
     let span_s = range.1 - range.0;
     let format = if span_s >= DAYS_S {
@@ -207,7 +207,7 @@ pub(crate) fn ends(range: (f64, f64), zone: &TimeZone) -> Option<String> {
     Some(format!("{from} to {to}, {zone}"))
 }
 
-/// The name of a zone.
+/// Returns the name of a zone.
 pub(crate) fn name(zone: &TimeZone) -> String {
     match zone.iana_name() {
         Some(name) => name.to_owned(),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn calendars_have_round_moments() {
+    fn calendar_ticks_are_round() {
         // Mondays.
         assert_eq!(
             labels(
@@ -274,8 +274,8 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_change_have_their_midnights() {
-        // 23 hours on 2026-03-29 in Berlin; at 02:00 there is no such time.
+    fn midnights_follow_clock_changes() {
+        // 2026-03-29 has 23 hours in Berlin; there is no 02:00.
         let day = moments(
             Step::Days(1),
             &berlin(),

@@ -1,77 +1,76 @@
-//! What a chart shows, for every renderer alike. There is a table behind each chart ([`LineChart::table`]
-//! and its like), for a screen reader and for Markdown. A value that is not finite is not drawn.
+//! The renderer-independent chart models. Each chart has an equivalent table ([`LineChart::table`] and its
+//! like), for screen readers and for Markdown. Values that are not finite are not drawn.
 
 use jiff::tz::TimeZone;
 
-/// Curves, with what happened beside them.
+/// A line chart with events.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LineChart {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// The axis along the bottom.
+    /// The x axis.
     pub x: Axis,
-    /// The name of what is drawn upwards, with its unit: `throughput (ops/s)`.
+    /// The label of the y axis, with its unit: `throughput (ops/s)`.
     pub y_label: String,
-    /// How a value on the axis upwards is written.
+    /// How values on the y axis are formatted.
     pub y_format: Format,
-    /// A value that is on the axis upwards whatever the others are: 0 for a throughput, 1 for a write
-    /// amplification.
+    /// A value that the y axis always includes: 0 for a throughput, 1 for a write amplification.
     pub y_from: Option<f64>,
     /// The curves, in one coordinate system.
     pub curves: Vec<Curve>,
-    /// Moments and spans in which something happened to the values: resets, changes, trims.
+    /// Timestamps and spans at which something happened to the values: resets, changes, trims.
     pub marks: Vec<Marks>,
-    /// When jobs ran, a row each below the curves.
+    /// Job runs, one row per job below the curves.
     pub runs: Vec<Runs>,
 }
 
-/// An axis along the bottom.
+/// An x axis.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Axis {
-    /// What it counts; may be empty where ticks say it: dates.
+    /// The label; may be empty where the ticks are self-explanatory, as dates are.
     pub label: String,
-    /// What its numbers are.
+    /// The kind of values.
     pub scale: Scale,
-    /// First and last value; `None` where the values decide.
+    /// First and last value; `None` to fit the data.
     pub range: Option<(f64, f64)>,
 }
 
-/// What the numbers of an axis are.
+/// The kind of values on an axis.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Scale {
-    /// Numbers.
+    /// Plain numbers.
     #[default]
     Number,
-    /// How many of something, with grouped thousands.
+    /// Counts, with thousands separators.
     Count,
-    /// Seconds since 1970, written in a time zone, which is named at the axis.
+    /// Seconds since 1970, shown in a time zone that is named at the axis.
     Time(TimeZone),
-    /// Seconds since an unknown moment.
+    /// Seconds since an unknown time.
     Elapsed,
-    /// Seconds since Monday 00:00, written as days of the week; may go on beyond Sunday.
+    /// Seconds since Monday 00:00, shown as days of the week; may continue past Sunday.
     Week,
-    /// Seconds since midnight, written as times of the day; may go on beyond midnight.
+    /// Seconds since midnight, shown as times of day; may continue past midnight.
     Day,
 }
 
-/// How values are written at an axis and in the table behind a chart.
+/// How values are formatted at an axis and in the chart's table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Format {
     /// Three significant digits.
     #[default]
     Number,
-    /// A share of 0 to 1 in percent.
+    /// A fraction, shown in percent.
     Percent,
     /// Bytes in binary units.
     Bytes,
-    /// Bytes a second.
+    /// Bytes per second.
     BytesPerSecond,
     /// Seconds.
     Seconds,
 }
 
 impl Format {
-    /// A value in words.
+    /// Formats a value.
     pub fn write(self, value: f64) -> String {
         match self {
             Self::Number => units::number(value),
@@ -86,13 +85,13 @@ impl Format {
 /// A curve.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Curve {
-    /// Its name in the legend.
+    /// The name shown in the legend.
     pub name: String,
-    /// What the ranges of its points are: `lowest to highest`, `middle half`; empty where they have none.
+    /// What the ranges of its points mean: `lowest to highest`, `middle half`; empty if they have none.
     pub range_name: String,
     /// Lines or dots.
     pub style: CurveStyle,
-    /// Its points from left to right, in stretches between which nothing is known.
+    /// Its points from left to right, split where there is no data.
     pub stretches: Vec<Vec<Point>>,
 }
 
@@ -102,55 +101,55 @@ pub enum CurveStyle {
     /// Points joined by a line.
     #[default]
     Line,
-    /// Points by themselves: measured values.
+    /// Separate points, for measured values.
     Dots,
 }
 
 /// A point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Along the axis at the bottom.
+    /// Position on the x axis.
     pub x: f64,
-    /// Upwards.
+    /// Position on the y axis.
     pub y: f64,
-    /// The lowest and highest value that the point stands for, or the ends of an interval.
+    /// The lowest and highest value aggregated in the point, or the ends of an interval.
     pub range: Option<(f64, f64)>,
 }
 
-/// Things that happened, of one kind.
+/// Events of one kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Marks {
-    /// What they are: `resets`.
+    /// The kind: `resets`.
     pub name: String,
-    /// From and to on the axis at the bottom; equal for moments.
+    /// Start and end on the x axis; equal for instants.
     pub spans: Vec<(f64, f64)>,
 }
 
-/// When a job ran.
+/// The runs of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Runs {
-    /// The job.
+    /// The name of the job.
     pub name: String,
-    /// From and to on the axis at the bottom.
+    /// Start and end on the x axis.
     pub spans: Vec<(f64, f64)>,
 }
 
-/// Bars, one panel below the other on one scale.
+/// A bar chart: panels one below the other, on one scale.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BarChart {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// What the bars stand for: `ten runs`.
+    /// What the bars represent: `ten runs`.
     pub x_label: String,
-    /// How values are written.
+    /// How values are formatted.
     pub format: Format,
-    /// What a marked bar means; empty where none is marked.
+    /// What a marked bar means; empty if none is marked.
     pub mark_label: String,
     /// The panels.
     pub panels: Vec<BarPanel>,
 }
 
-/// Bars with a name.
+/// A named group of bars.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BarPanel {
     /// Its name.
@@ -162,72 +161,72 @@ pub struct BarPanel {
 /// A bar.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bar {
-    /// What it stands for.
+    /// What it represents.
     pub label: String,
     /// Its length, 0 or more.
     pub value: f64,
-    /// An interval around it; an end that is not finite is open.
+    /// An interval around the value; an end that is not finite is open.
     pub range: Option<(f64, f64)>,
-    /// The value in words; where it is empty, the value and its range are written in the chart's format.
+    /// The text beside the bar; if empty, the value and its range are shown in the chart's format.
     pub text: String,
-    /// Whether it is marked.
+    /// Whether the bar is highlighted.
     pub marked: bool,
 }
 
-/// Values by two settings, shaded: the darker, the larger. One scale for all panels.
+/// A heat map of values by two settings; darker is larger. One scale for all panels.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HeatGrid {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// What the shade means, and what stands below the value.
+    /// What the shade means, and what is shown below the value.
     pub legend: String,
-    /// The setting along the top.
+    /// The setting along the x axis.
     pub columns_name: String,
     /// Its values.
     pub columns: Vec<String>,
-    /// The setting along the side.
+    /// The setting along the y axis.
     pub rows_name: String,
     /// Its values.
     pub rows: Vec<String>,
-    /// How values are written.
+    /// How values are formatted.
     pub format: Format,
-    /// The value that has no shade. Above 0, shades are logarithmic: twice the value is one step more,
-    /// wherever it begins.
+    /// The value without shade. If it is above 0, the scale is logarithmic: doubling a value always adds
+    /// the same amount of shade.
     pub base: f64,
     /// The panels.
     pub panels: Vec<HeatPanel>,
 }
 
-/// A grid with a name.
+/// A named grid.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HeatPanel {
     /// Its name.
     pub name: String,
-    /// Rows of cells; `None` where nothing is known.
+    /// Rows of cells; `None` where there is no data.
     pub cells: Vec<Vec<Option<HeatCell>>>,
 }
 
 /// A cell of a grid.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HeatCell {
-    /// What it is shaded by.
+    /// The value that determines the shade.
     pub value: f64,
-    /// A second value in words, below the first; may be empty.
+    /// A second line of text below the value; may be empty.
     pub below: String,
 }
 
 impl Point {
-    /// A point without a range.
+    /// Creates a point without a range.
     pub fn new(x: f64, y: f64) -> Self {
         Self { x, y, range: None }
     }
 
-    /// Whether it can be drawn.
+    /// Returns whether the point can be drawn.
     pub(crate) fn is_finite(&self) -> bool {
         self.x.is_finite() && self.y.is_finite()
     }
 
-    /// Its range; the value itself where it has none, or none that holds the value.
+    /// Returns its range, or just the value if it has no range or one that does not contain the value.
     pub(crate) fn ends(&self) -> (f64, f64) {
         match self.range {
             Some((low, high)) if low.is_finite() && high.is_finite() => {
@@ -239,7 +238,7 @@ impl Point {
 }
 
 impl Curve {
-    /// A line through points of ascending x. It is broken where a value is not finite.
+    /// Creates a line through points of ascending x, split where a value is not finite.
     pub fn line(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let points: Vec<Point> = points.into_iter().map(|(x, y)| Point::new(x, y)).collect();
         let stretches = points.split(|point| !point.is_finite());
@@ -254,7 +253,7 @@ impl Curve {
         }
     }
 
-    /// Measured points of ascending x.
+    /// Creates a curve of separate points of ascending x.
     pub fn dots(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let points = points.into_iter().map(|(x, y)| Point::new(x, y));
         Self {
@@ -265,7 +264,7 @@ impl Curve {
         }
     }
 
-    /// All points that can be drawn.
+    /// Returns all points that can be drawn.
     pub(crate) fn points(&self) -> impl Iterator<Item = &Point> {
         let all = self.stretches.iter().flatten();
         all.filter(|point| point.is_finite())
@@ -273,8 +272,7 @@ impl Curve {
 }
 
 impl LineChart {
-    /// The ends of the axis along the bottom and of the values, without room around them; `None` where
-    /// there is nothing to draw.
+    /// Returns the data ranges of the x and y axes, without padding; `None` if there is nothing to draw.
     pub(crate) fn ends(&self) -> Option<[(f64, f64); 2]> {
         let asked = self
             .x
@@ -306,14 +304,14 @@ impl LineChart {
 }
 
 impl HeatGrid {
-    /// The largest value; `None` where there is none to be shaded.
+    /// Returns the largest value; `None` if there is no value to shade.
     pub(crate) fn highest(&self) -> Option<f64> {
         let cells = self.panels.iter().flat_map(|panel| &panel.cells);
         let values = cells.flatten().flatten().map(|cell| cell.value);
         values.filter(|value| value.is_finite()).reduce(f64::max)
     }
 
-    /// How dark a value is, from 0 to 1 for the largest.
+    /// Returns the shade of a value, up to 1 for the largest.
     pub(crate) fn shade(&self, value: f64, highest: f64) -> f64 {
         let share = if self.base > 0.0 {
             (value / self.base).max(1.0).ln() / (highest / self.base).max(1.0).ln()
@@ -333,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_broken_where_nothing_is_known() {
+    fn lines_are_split_at_missing_values() {
         let curve = Curve::line(
             "a",
             [
@@ -355,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_hold_ranges_and_what_is_asked() {
+    fn data_ranges_include_point_ranges_and_requested_values() {
         let mut chart = LineChart {
             curves: vec![Curve::line("a", [(0.0, 2.0), (9.0, 3.0)])],
             ..LineChart::default()
@@ -371,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn shades_begin_at_the_base() {
+    fn shades_start_at_the_base() {
         let close = |grid: &HeatGrid, value: f64, highest: f64, expected: f64| {
             assert!((grid.shade(value, highest) - expected).abs() < 1e-9);
         };
@@ -381,7 +379,7 @@ mod tests {
         grid.base = 1.0;
         close(&grid, 2.0, 4.0, 0.5);
         close(&grid, 4.0, 4.0, 1.0);
-        // All of a grid at its base, and less than that by a rounding.
+        // A whole grid at its base value, and a value that rounding puts just below it.
         close(&grid, 1.0, 1.0, 0.0);
         close(&grid, 0.99, 2.0, 0.0);
         close(&grid, f64::NAN, 2.0, 0.0);

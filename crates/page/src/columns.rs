@@ -1,9 +1,9 @@
-//! Long series reduced to what a chart can show: the lowest, mean and highest value of each column, so
-//! that no spike gets lost.
+//! Downsampling of long series for charts: the lowest, mean and highest value per column, so that no spike
+//! is lost.
 
 use crate::chart::{Curve, Point};
 
-/// One column of a series.
+/// The aggregate of one column.
 #[derive(Debug, Clone, Copy)]
 struct Column {
     first: f64,
@@ -15,9 +15,9 @@ struct Column {
 }
 
 impl Curve {
-    /// A line through a series of ascending x, of which each of at most `columns` columns is one point:
-    /// the mean of its values, and their range. It is broken where no sample lies within `gap`, in
-    /// units of x, of the one before.
+    /// Downsamples a series of ascending x to a line of at most `columns` points, each the mean and range
+    /// of its column. The line is split where the distance from one sample to the next exceeds `gap`, in
+    /// units of x.
     pub fn reduced(
         name: impl Into<String>,
         samples: impl IntoIterator<Item = (f64, f64)>,
@@ -54,7 +54,7 @@ impl Curve {
     }
 }
 
-/// Columns with samples in them, from left to right.
+/// Returns the non-empty columns, from left to right.
 fn columns_of(samples: &[(f64, f64)], columns: usize) -> Vec<Column> {
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
         return Vec::new();
@@ -69,7 +69,7 @@ fn columns_of(samples: &[(f64, f64)], columns: usize) -> Vec<Column> {
                 column.last = x;
                 column.low = column.low.min(y);
                 column.high = column.high.max(y);
-                // Not by differences: those of huge values would be infinite.
+                // A running mean of weighted values: differences of huge values would overflow to infinity.
                 let part = 1.0 / column.count;
                 column.mean = column.mean * (1.0 - part) + y * part;
             }
@@ -89,7 +89,7 @@ fn columns_of(samples: &[(f64, f64)], columns: usize) -> Vec<Column> {
     found.into_iter().map(|(_, column)| column).collect()
 }
 
-/// The column of a value between both ends of a range, of so many.
+/// Returns the column of a value within a range that is divided into `columns`.
 fn column(x: f64, range: (f64, f64), columns: usize) -> usize {
     if range.0 >= range.1 {
         return 0;
@@ -148,7 +148,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_sample_lies_within_a_column(
+        fn every_sample_falls_into_a_column(
             samples in prop::collection::btree_map(-1_000_i32..1_000, -1e9_f64..1e9, 1..200),
             columns in 1_usize..90,
         ) {

@@ -1,12 +1,12 @@
-//! How anything is shown. An answer becomes a [`Page`] of [`Block`]s, and a page is rendered for a
-//! terminal, as HTML or as Markdown. Nothing here knows what a page is about, and nothing else draws.
+//! Presentation: a result becomes a [`Page`] of [`Block`]s, and a page is rendered for a terminal, as HTML
+//! or as Markdown. This crate knows nothing about what a page is about, and no other crate renders
+//! anything.
 //!
-//! Every text is one line of plain words: control characters and line breaks in it are shown, not
-//! obeyed, by every renderer, so that a name from a hostile host can forge neither a line nor markup.
-//! `code` between backticks is never broken on a terminal and looks like code elsewhere. Only
-//! [`Commands`] keep their line breaks.
+//! Every text is one line of plain words: every renderer escapes control characters and line breaks in it,
+//! so that a name from a hostile host can forge neither a line nor markup. `code` between backticks is
+//! never broken on a terminal and is rendered as code elsewhere. Only [`Commands`] keep their line breaks.
 //!
-//! Pure: width, colour and the choice of characters are handed in.
+//! All functions are pure: width, colour and character set are parameters.
 
 mod block;
 mod calendar;

@@ -1,4 +1,4 @@
-//! A page for a ticket or a chat: GitHub's flavour of Markdown.
+//! Markdown pages in GitHub's flavour, for a ticket or a chat.
 
 use crate::block::{
     Align, Block, Evidence, Finding, Fix, List, Node, Page, Section, Table, Text, Tone,
@@ -6,7 +6,7 @@ use crate::block::{
 use std::fmt::Write as _;
 use units::escape::escape;
 
-/// Renders a page. A chart becomes its table.
+/// Renders a page as Markdown. A chart becomes its table.
 pub fn markdown(page: &Page) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "# {}\n\n{}", words(&page.title), words(&page.lead));
@@ -59,7 +59,7 @@ fn blocks(out: &mut String, list: &[Block], level: usize) {
     }
 }
 
-/// A chart: its title and the table behind it.
+/// Renders a chart as its title and its table.
 fn chart(out: &mut String, title: &str, table: &Table) {
     if table.rows.is_empty() {
         return;
@@ -184,7 +184,7 @@ fn show_section(out: &mut String, section: &Section, level: usize) {
     blocks(out, &section.blocks, level + 1);
 }
 
-/// Lines that are shown as they are, between fences that are longer than any run of backticks in them.
+/// Renders lines verbatim, between fences that are longer than any run of backticks in them.
 fn fence(out: &mut String, lines: &str, language: &str) {
     let fence = "`".repeat(longest_run(lines).max(2) + 1);
     let _ = writeln!(out, "{fence}{language}");
@@ -194,7 +194,7 @@ fn fence(out: &mut String, lines: &str, language: &str) {
     let _ = writeln!(out, "{fence}");
 }
 
-/// A code span, between more backticks than stand in it.
+/// Renders a code span, delimited by more backticks than occur in it.
 fn code(text: &str) -> String {
     let shown = escape(text);
     let ticks = "`".repeat(longest_run(&shown) + 1);
@@ -204,7 +204,7 @@ fn code(text: &str) -> String {
     } else {
         ""
     };
-    // A bar ends a cell even in code.
+    // A bar ends a table cell even inside code.
     format!("{ticks}{gap}{}{gap}{ticks}", shown.replace('|', "\\|"))
 }
 
@@ -212,7 +212,7 @@ fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// Prose on one line: nothing in it is markup but what stands between two backticks.
+/// Renders prose on one line, in which the only markup is code between two backticks.
 fn words(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -227,7 +227,7 @@ fn words(text: &str) -> String {
     out + &plain(rest)
 }
 
-/// Text in which nothing is markup, and that mentions nobody and no ticket.
+/// Escapes text so that nothing in it is markup, a mention or a ticket reference.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     for c in escape(text).chars() {
@@ -244,7 +244,7 @@ fn plain(text: &str) -> String {
             c => out.push(c),
         }
     }
-    // What would begin a link by itself.
+    // Prevents automatic links.
     out.replace("://", "\\://").replace("www.", "www\\.")
 }
 
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_foreign_is_markup() {
+    fn untrusted_text_is_not_markup() {
         assert_eq!(
             words("<img> [a](b) *x* @you #1 | `a|b`"),
             "&lt;img&gt; \\[a\\](b) \\*x\\* &#64;you &#35;1 \\| `a\\|b`"
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_in_full() {
+    fn a_complete_page() {
         let mut table = Table::new(&["<name", "value"]);
         table.row(["a_b", "1 TiB"]);
         let page = Page {

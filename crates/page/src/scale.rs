@@ -1,19 +1,20 @@
-//! Scales of charts: what lies where, round numbers for the axis upwards, ticks for the one along the
-//! bottom that do not collide.
+//! Chart scales: positions on an axis, round values for the y axis, and ticks for the x axis whose labels
+//! do not collide.
 
 use crate::calendar;
 use crate::chart::{Axis, Format, Scale};
 use units::escape::{display_width, escape};
 
-/// More ticks than these are in the way of the curves.
+/// Maximum number of ticks; more would clutter the chart.
 const TICKS_MAX: usize = 12;
-/// Columns between two labels, at least.
+/// Minimum distance between two labels, in columns.
 const LABEL_GAP: f64 = 1.0;
 
-/// Where a value lies in a range, from 0 to 1. Halves keep the differences of huge values finite.
+/// Returns the position of a value in a range, from 0 to 1. Halving the operands keeps the differences of
+/// huge values finite.
 pub(crate) fn share(value: f64, (low, high): (f64, f64)) -> f64 {
     let share = (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
-    // An infinite value lies at the end, so that a larger value never lies further left.
+    // An infinite value is placed at the end, so that positions stay monotonic.
     if share.is_nan() {
         0.5
     } else {
@@ -21,9 +22,9 @@ pub(crate) fn share(value: f64, (low, high): (f64, f64)) -> f64 {
     }
 }
 
-/// The same range, with room around a value by itself.
+/// Returns the range, widened if it is too narrow to draw.
 pub(crate) fn widened((low, high): (f64, f64)) -> (f64, f64) {
-    // As many digits as tell values apart.
+    // The values can be told apart in floating point.
     if low < high && share(low + (high / 2.0 - low / 2.0), (low, high)) > 0.0 {
         return (low, high);
     }
@@ -35,23 +36,23 @@ pub(crate) fn widened((low, high): (f64, f64)) -> (f64, f64) {
     ((low - by).max(f64::MIN), (high + by).min(f64::MAX))
 }
 
-/// The axis upwards.
+/// The y axis.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Upwards {
+pub(crate) struct YAxis {
     /// Its ends: round numbers around the values.
     pub range: (f64, f64),
-    /// Values with their labels, at equal distances from the lower end to the upper.
+    /// Evenly spaced values with their labels, from the lower end to the upper.
     pub ticks: Vec<(f64, String)>,
 }
 
-/// The axis upwards for values in a range.
-pub(crate) fn upwards(values: (f64, f64), format: Format) -> Upwards {
+/// Returns the y axis for a range of values.
+pub(crate) fn y_axis(values: (f64, f64), format: Format) -> YAxis {
     let range = widened(values);
     let unit = Unit::of(format, range.0.abs().max(range.1.abs()));
     let scaled = (range.0 / unit.size, range.1 / unit.size);
     let Some((first, step, count)) = round_steps(scaled) else {
         let label = |value: f64| (value, format.write(value));
-        return Upwards {
+        return YAxis {
             range,
             ticks: vec![label(range.0), label(range.1)],
         };
@@ -62,7 +63,7 @@ pub(crate) fn upwards(values: (f64, f64), format: Format) -> Upwards {
             (value * unit.size, unit.label(value, step))
         })
         .collect();
-    Upwards {
+    YAxis {
         range: (
             first * step * unit.size,
             (first + f64::from(count)) * step * unit.size,
@@ -71,8 +72,8 @@ pub(crate) fn upwards(values: (f64, f64), format: Format) -> Upwards {
     }
 }
 
-/// The first multiple of a round step, the step, and how many of it hold the range; `None` where numbers are
-/// too large, or too close to each other, for round ones between them.
+/// Returns the first multiple of a round step, the step, and the number of steps that cover the range;
+/// `None` if the numbers are too large, or too close together, for round steps.
 fn round_steps((low, high): (f64, f64)) -> Option<(f64, f64, u16)> {
     const COUNT: f64 = 4.0;
     let rough = high / COUNT - low / COUNT;
@@ -91,7 +92,7 @@ fn round_steps((low, high): (f64, f64)) -> Option<(f64, f64, u16)> {
             let is_sound = step.is_normal() && ((first + count) * step).is_finite();
             (is_sound && (2.0..=7.0).contains(&count)).then_some((first, step, count))
         })
-        // The least room that stays empty; then a number of steps that is easily read.
+        // Prefer the least empty space, then a number of steps that is easy to read.
         .min_by(|a, b| {
             let room = |(_, step, count): (f64, f64, f64)| step * count;
             let equal = (room(*a) - room(*b)).abs() < rough * 1e-6;
@@ -108,13 +109,13 @@ fn round_steps((low, high): (f64, f64)) -> Option<(f64, f64, u16)> {
         })
 }
 
-/// In what the numbers of an axis are counted.
+/// The unit of the numbers on an axis.
 #[derive(Debug, Clone, PartialEq)]
 struct Unit {
     size: f64,
-    /// Behind the number.
+    /// The text after the number.
     name: String,
-    /// Whether 0 has it too.
+    /// Whether it also follows a 0.
     at_zero: bool,
 }
 
@@ -143,7 +144,7 @@ impl Unit {
                 (size, format!(" {}{per_s}", BYTES[unit]))
             }
             Format::Seconds => {
-                // Two of a unit that is not divided by tens, so that there are steps between.
+                // At least two of a unit that is not divided by tens, so that there are steps in between.
                 let fits = |(size, _): &&(f64, &str)| {
                     let least = if *size > 1.0 { 2.0 } else { 1.0 };
                     largest >= size * least || *size <= 1e-6
@@ -159,7 +160,7 @@ impl Unit {
         }
     }
 
-    /// A multiple of a step with as many decimals as the step has.
+    /// Formats a multiple of a step with as many decimals as the step has.
     fn label(&self, value: f64, step: f64) -> String {
         if value.abs() < step / 1e6 {
             return if self.at_zero {
@@ -176,7 +177,7 @@ impl Unit {
     }
 }
 
-/// Decimals of a step that is 1, 2, 2.5 or 5 times a power of ten.
+/// Returns the number of decimals of a step that is 1, 2, 2.5 or 5 times a power of ten.
 fn decimals(step: f64) -> usize {
     (0..9_u8)
         .find(|&count| {
@@ -186,21 +187,21 @@ fn decimals(step: f64) -> usize {
         .map_or(9, usize::from)
 }
 
-/// A tick of the axis along the bottom.
+/// A tick of the x axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tick {
-    /// Where it is, from 0 for the lower end of the axis to 1 for the upper; `None` where only its label
-    /// is on the axis.
+    /// Its position, from 0 at the lower end of the axis to 1 at the upper; `None` if only its label is on
+    /// the axis.
     pub share: Option<f64>,
-    /// What stands below it.
+    /// The label below it.
     pub label: String,
-    /// Where the label begins, in the same way.
+    /// The position of the label's left edge, on the same scale.
     pub label_share: f64,
 }
 
-/// Round values along an axis, as many as have room for their labels. `columns` is the width of the axis in
-/// those of a letter.
-pub(crate) fn along(scale: &Scale, range: (f64, f64), columns: f64) -> Vec<Tick> {
+/// Returns as many ticks at round values as their labels have room for. `columns` is the width of the axis
+/// in letters.
+pub(crate) fn x_ticks(scale: &Scale, range: (f64, f64), columns: f64) -> Vec<Tick> {
     let span = range.1 - range.0;
     if !span.is_finite() || span <= 0.0 || columns < 1.0 {
         return Vec::new();
@@ -224,12 +225,12 @@ pub(crate) fn along(scale: &Scale, range: (f64, f64), columns: f64) -> Vec<Tick>
         .unwrap_or_default()
 }
 
-/// A value that may become a tick.
+/// A candidate for a tick.
 #[derive(Debug, Clone, PartialEq)]
 struct Mark {
     at: f64,
     label: String,
-    /// The value that the middle of the label stands at.
+    /// The value that the label is centred on.
     label_at: f64,
 }
 
@@ -243,7 +244,7 @@ impl Mark {
     }
 }
 
-/// Ticks with their labels in the middle below them, moved where they would leave the axis; `None` where
+/// Places ticks with their labels centred below them, shifted where they would leave the axis; `None` if
 /// labels collide.
 fn placed(marks: &[Mark], range: (f64, f64), columns: f64) -> Option<Vec<Tick>> {
     let mut used = f64::NEG_INFINITY;
@@ -275,11 +276,11 @@ fn placed(marks: &[Mark], range: (f64, f64), columns: f64) -> Option<Vec<Tick>> 
     Some(ticks)
 }
 
-/// Multiples of a step within a range, from the lowest; none where there are too many.
+/// Returns the multiples of a step within a range in ascending order; none if there are too many.
 fn multiples(step: f64, (low, high): (f64, f64)) -> Vec<f64> {
     let first = (low / step - 1e-9).ceil();
     let last = (high / step + 1e-9).floor();
-    // A step that is lost beside its multiples makes the same number again and again.
+    // A step smaller than the precision of its multiples would yield the same number repeatedly.
     #[allow(clippy::cast_precision_loss)] // a dozen
     if last - first > TICKS_MAX as f64 || first.abs() > 1e12 || last < first {
         return Vec::new();
@@ -290,7 +291,7 @@ fn multiples(step: f64, (low, high): (f64, f64)) -> Vec<f64> {
         .collect()
 }
 
-/// 1, 2, 2.5 and 5 times powers of ten, from one that is too fine on.
+/// Returns 1, 2, 2.5 and 5 times powers of ten, starting below the step that will be chosen.
 fn decimal_steps(span: f64) -> impl Iterator<Item = f64> {
     let power = (span / 100.0).log10().floor();
     (0..5_u8).flat_map(move |by| {
@@ -307,7 +308,7 @@ fn numbers(range: (f64, f64)) -> impl Iterator<Item = Vec<Mark>> {
     })
 }
 
-/// Multiples of whole steps.
+/// Returns the multiples of each whole-numbered step.
 fn counts(range: (f64, f64)) -> impl Iterator<Item = Vec<Mark>> {
     let is_whole = |step: &f64| *step > 0.5 && (step - step.round()).abs() < step * 1e-9;
     decimal_steps(range.1 - range.0)
@@ -318,7 +319,7 @@ fn counts(range: (f64, f64)) -> impl Iterator<Item = Vec<Mark>> {
         })
 }
 
-/// A number of things.
+/// Formats a count.
 fn count(value: f64) -> String {
     if (0.0..1e15).contains(&value) {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // in range
@@ -327,7 +328,7 @@ fn count(value: f64) -> String {
     units::number(value)
 }
 
-/// Round lengths of time in seconds.
+/// Round durations in seconds.
 const LENGTHS_S: [f64; 24] = [
     1.0,
     2.0,
@@ -365,7 +366,7 @@ fn lengths(range: (f64, f64)) -> impl Iterator<Item = Vec<Mark>> {
         let mut before = String::new();
         all.map(|at| {
             let label = moment(&Scale::Elapsed, at);
-            // Two units may be too coarse for a short span that is far from the start.
+            // Two units may be too coarse for a short span far from the origin.
             let shown = if label == before {
                 String::new()
             } else {
@@ -380,9 +381,9 @@ fn lengths(range: (f64, f64)) -> impl Iterator<Item = Vec<Mark>> {
 
 const DAY_S: f64 = 86_400.0;
 
-/// The days of a week, each in its middle.
+/// Returns the days of a week, each label centred on its day.
 fn weekdays(range: (f64, f64)) -> Vec<Mark> {
-    // The day that the range begins in has no tick, but a name where its middle is seen.
+    // The day in which the range begins has no tick, but a label if its middle is visible.
     let all = multiples(DAY_S, (range.0 - DAY_S, range.1));
     let days = all.into_iter().map(|at| Mark {
         at,
@@ -405,7 +406,7 @@ fn times_of_day(range: (f64, f64)) -> impl Iterator<Item = Vec<Mark>> {
         })
 }
 
-/// The name of the day of a week in which a second since Monday lies.
+/// Returns the name of the weekday that contains a second since Monday.
 fn weekday(at: f64) -> &'static str {
     use jiff::civil::Weekday;
     #[allow(clippy::cast_possible_truncation)] // 0 to 6
@@ -415,7 +416,7 @@ fn weekday(at: f64) -> &'static str {
     )
 }
 
-/// A value of the axis along the bottom in words, for tables.
+/// Formats a value of the x axis for tables.
 pub(crate) fn moment(scale: &Scale, value: f64) -> String {
     let time = || {
         let minutes = (value / 60.0 + 1e-9).floor().rem_euclid(1_440.0);
@@ -434,7 +435,7 @@ pub(crate) fn moment(scale: &Scale, value: f64) -> String {
     }
 }
 
-/// What stands below the axis: what it counts, and of times their ends and zone.
+/// Returns the caption of the x axis: its label and, for times, its ends and zone.
 pub(crate) fn caption(axis: &Axis, range: (f64, f64)) -> String {
     let label = escape(&axis.label);
     let Scale::Time(zone) = &axis.scale else {
@@ -455,7 +456,7 @@ mod tests {
     #[test]
     fn counts_are_whole_and_grouped() {
         let labels = |range| -> Vec<String> {
-            let ticks = along(&Scale::Count, range, 60.0).into_iter();
+            let ticks = x_ticks(&Scale::Count, range, 60.0).into_iter();
             ticks.map(|tick| tick.label).collect()
         };
         let thousands = labels((0.0, 50_000.0));
@@ -467,13 +468,13 @@ mod tests {
     }
 
     fn labels(range: (f64, f64), format: Format) -> String {
-        let ticks = upwards(range, format).ticks;
+        let ticks = y_axis(range, format).ticks;
         let labels: Vec<String> = ticks.into_iter().map(|(_, label)| label).collect();
         labels.join(", ")
     }
 
     #[test]
-    fn round_numbers_hold_the_values() {
+    fn round_numbers_cover_the_values() {
         for (range, expected) in [
             ((1.0, 3.9), "1, 2, 3, 4"),
             ((0.0, 870.0), "0, 250, 500, 750, 1000"),
@@ -490,7 +491,7 @@ mod tests {
         ] {
             assert_eq!(labels(range, Format::Number), expected, "{range:?}");
         }
-        // A value by itself has room around it.
+        // A single value gets padding around it.
         assert_eq!(labels((5.0, 5.0), Format::Number), "4.75, 5.00, 5.25");
     }
 
@@ -513,13 +514,13 @@ mod tests {
     }
 
     fn words(scale: &Scale, range: (f64, f64), columns: f64) -> String {
-        let ticks = along(scale, range, columns);
+        let ticks = x_ticks(scale, range, columns);
         let labels: Vec<String> = ticks.into_iter().map(|tick| tick.label).collect();
         labels.join(" ")
     }
 
     #[test]
-    fn as_many_ticks_as_have_room() {
+    fn ticks_fit_their_labels() {
         assert_eq!(
             words(&Scale::Number, (0.0, 20.8), 60.0),
             "0 2 4 6 8 10 12 14 16 18 20"
@@ -534,7 +535,7 @@ mod tests {
             words(&Scale::Day, (0.0, 86_400.0), 70.0),
             "00:00 03:00 06:00 09:00 12:00 15:00 18:00 21:00 00:00"
         );
-        // An hour from five past on.
+        // From five past, for an hour.
         assert_eq!(
             words(&Scale::Day, (79_500.0, 83_100.0), 70.0),
             "22:10 22:20 22:30 22:40 22:50 23:00"
@@ -542,10 +543,10 @@ mod tests {
     }
 
     #[test]
-    fn a_week_begins_where_it_is_anchored() {
+    fn weeks_begin_at_their_anchor() {
         let week = |from: f64| words(&Scale::Week, (from, from + 7.0 * DAY_S), 70.0);
         assert_eq!(week(0.0), "Mon Tue Wed Thu Fri Sat Sun ");
-        // Sunday 06:47: the first midnight is Monday's, and half of the last Sunday is not seen.
+        // Sunday 06:47: the first midnight is Monday's, and half of the last Sunday is out of range.
         assert_eq!(week(6.0 * DAY_S + 24_420.0), "Sun Mon Tue Wed Thu Fri Sat ");
         assert_eq!(moment(&Scale::Week, 6.0 * DAY_S + 24_420.0), "Sun 06:47");
         assert_eq!(moment(&Scale::Elapsed, -90.0), "-1 min 30 s");
@@ -563,7 +564,7 @@ mod tests {
             ];
             prop_assume!(low.is_finite() && high.is_finite());
             let (low, high) = (low.min(high), low.max(high));
-            let axis = upwards((low, high), formats[format]);
+            let axis = y_axis((low, high), formats[format]);
             prop_assert!(axis.range.0 < axis.range.1);
             let slack = (high / 2.0 - low / 2.0) * 1e-6;
             prop_assert!(axis.range.0 <= low + slack && axis.range.1 >= high - slack, "{axis:?}");
@@ -582,7 +583,7 @@ mod tests {
             ];
             let columns = f64::from(columns);
             let mut used = f64::NEG_INFINITY;
-            for tick in along(&scales[scale], (low, high), columns) {
+            for tick in x_ticks(&scales[scale], (low, high), columns) {
                 prop_assert!(tick.share.is_none_or(|share| (0.0..=1.0).contains(&share)));
                 if tick.label.is_empty() {
                     continue;
@@ -598,7 +599,7 @@ mod tests {
         fn times_have_ticks(start in 0_u32..4_000_000_000, span in 2_u32..1_000_000_000) {
             let zone = units::zone::parse("Europe/Berlin").unwrap();
             let range = (f64::from(start), f64::from(start) + f64::from(span));
-            let ticks = along(&Scale::Time(zone), range, 70.0);
+            let ticks = x_ticks(&Scale::Time(zone), range, 70.0);
             prop_assert!(!ticks.is_empty());
             prop_assert!(ticks.windows(2).all(|pair| pair[0].share < pair[1].share));
         }

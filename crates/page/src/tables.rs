@@ -1,4 +1,4 @@
-//! The tables behind charts: the same values in words.
+//! The tables behind charts: the same values as text.
 
 use crate::block::{Align, Cell, Column, Table};
 use crate::calendar;
@@ -9,14 +9,14 @@ use crate::scale;
 use std::collections::BTreeSet;
 use units::count::grouped_usize;
 
-/// A table of more rows is read by nobody.
+/// Maximum number of rows; nobody reads a longer table.
 const ROWS_MAX: usize = 60;
-/// Of so many curves the lowest and highest values are in the table for sure.
+/// Maximum number of curves whose lowest and highest values are always included.
 const CURVES_WITH_EXTREMES: usize = 10;
 
 impl LineChart {
-    /// A row for each value along the bottom, a column for each curve. Of a long chart some rows are
-    /// chosen at equal distances, and those with the lowest and highest values.
+    /// Returns a table with a row for each x value and a column for each curve. Long charts are sampled at
+    /// equal distances, plus the rows with the lowest and highest values.
     pub fn table(&self) -> Table {
         let mut xs: Vec<f64> = self
             .curves
@@ -26,7 +26,7 @@ impl LineChart {
             .collect();
         xs.sort_by(f64::total_cmp);
         xs.dedup();
-        let chosen = chosen(&xs, &self.curves);
+        let chosen = selected_rows(&xs, &self.curves);
         let mut table = Table::default();
         if chosen.len() < xs.len() {
             table.title = format!(
@@ -44,7 +44,7 @@ impl LineChart {
             };
             table.columns.push(column(&name, Align::Right));
         }
-        // Points of a curve ascend as the rows do.
+        // Points of a curve ascend in x, as the rows do.
         let mut points: Vec<_> = self
             .curves
             .iter()
@@ -67,7 +67,8 @@ impl LineChart {
         table
     }
 
-    /// A row for each mark and each run of a job within the chart; `None` where there are none.
+    /// Returns a table with a row for each mark and each job run within the chart; `None` if there are
+    /// none.
     pub fn events(&self) -> Option<Table> {
         let [x, _] = self.ends()?;
         let marks = self.marks.iter().map(|marks| (&marks.name, &marks.spans));
@@ -101,8 +102,8 @@ impl LineChart {
     }
 }
 
-/// Which of the values along the bottom are told.
-fn chosen(xs: &[f64], curves: &[Curve]) -> BTreeSet<usize> {
+/// Selects the x values that get a row.
+fn selected_rows(xs: &[f64], curves: &[Curve]) -> BTreeSet<usize> {
     if xs.len() <= ROWS_MAX {
         return (0..xs.len()).collect();
     }
@@ -118,7 +119,7 @@ fn chosen(xs: &[f64], curves: &[Curve]) -> BTreeSet<usize> {
             chosen.insert(xs.partition_point(|x| *x < point.x));
         }
     }
-    // The last one is told too.
+    // The last one is always included.
     let evenly = ROWS_MAX - 2 * curves.len().min(CURVES_WITH_EXTREMES);
     chosen.extend((0..evenly).map(|index| index * (xs.len() - 1) / (evenly - 1)));
     chosen
@@ -131,7 +132,7 @@ fn column(name: &str, align: Align) -> Column {
     }
 }
 
-/// What the values along the bottom are.
+/// Returns the heading of the column of x values.
 fn x_name(axis: &Axis) -> String {
     let name = match (&axis.scale, axis.label.as_str()) {
         (Scale::Time(_), "") => "time",
@@ -159,7 +160,7 @@ fn value(format: Format, point: &Point) -> String {
 }
 
 impl BarChart {
-    /// A row for each bar; with more than one panel, its name stands in a column of its own.
+    /// Returns a table with a row for each bar; with more than one panel, the first column names the panel.
     pub fn table(&self) -> Table {
         let mut table = Table::default();
         let has_panels = self.panels.len() > 1;
@@ -192,7 +193,7 @@ impl BarChart {
         table
     }
 
-    /// The value of a bar in words.
+    /// Returns the text beside a bar.
     pub(crate) fn text(&self, bar: &Bar) -> String {
         if !bar.text.is_empty() {
             return bar.text.clone();
@@ -213,7 +214,7 @@ impl BarChart {
         }
     }
 
-    /// The end of the longest bar or interval; 0 where there is none.
+    /// Returns the end of the longest bar or interval; 0 if there is none.
     pub(crate) fn longest(&self) -> f64 {
         let bars = self.panels.iter().flat_map(|panel| &panel.bars);
         let ends = bars.flat_map(|bar| [bar.value, bar.range.map_or(0.0, |range| range.1)]);
@@ -222,7 +223,7 @@ impl BarChart {
 }
 
 impl HeatGrid {
-    /// A row for each row of each panel.
+    /// Returns a table with a row for each row of each panel.
     pub fn table(&self) -> Table {
         let mut table = Table::default();
         let has_panels = self.panels.len() > 1;
@@ -252,7 +253,7 @@ impl HeatGrid {
         table
     }
 
-    /// What stands where the names of the columns and of the rows meet: `fill \ spare area`.
+    /// Returns the heading at the intersection of row and column names: `fill \ spare area`.
     pub(crate) fn corner(&self) -> String {
         if self.rows_name.is_empty() || self.columns_name.is_empty() {
             return format!("{}{}", self.rows_name, self.columns_name);
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_chart_is_told_in_part() {
+    fn long_charts_are_sampled() {
         let points = (0..10_000).map(|x| (f64::from(x), if x == 7_777 { -3.0 } else { 1.0 }));
         let chart = LineChart {
             curves: vec![Curve::line("a", points)],
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_and_runs_are_told_by_time() {
+    fn marks_and_runs_are_listed_by_time() {
         let chart = LineChart {
             x: Axis {
                 scale: Scale::Day,

@@ -1,5 +1,5 @@
 //! Reads a history and prints its samples as tab-separated lines (series, microseconds, value) for the
-//! tests of real servers; skipped parts and warnings on standard error.
+//! tests against real servers; skipped parts and warnings go to standard error.
 //!
 //! ```text
 //! read identify URL
@@ -96,7 +96,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     print(&reading)
 }
 
-/// `-` leaves an end open.
+/// Parses the time range; `-` leaves an end open.
 fn times(since: &str, until: &str) -> Result<Times, Box<dyn Error>> {
     let moment = |text: &str| match text {
         "-" => Ok(None),

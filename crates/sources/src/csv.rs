@@ -1,8 +1,8 @@
-//! CSV and TSV (RFC 4180, and what people make of it).
+//! CSV and TSV (RFC 4180, and common deviations from it).
 
 use crate::options::FileOptions;
 use crate::table::{Cell, Table};
-use crate::text::{Bounded, Passed, file_error, too_long};
+use crate::text::{Bounded, InputTracker, file_error, too_long};
 use crate::times;
 use crate::{Reading, SourceError};
 use ::csv::{ByteRecord, ReaderBuilder, StringRecord};
@@ -10,29 +10,29 @@ use facts::InputError;
 use std::io::{Cursor, Read};
 use units::count;
 
-/// Bytes at the beginning that tell the delimiter and the header.
+/// Bytes at the start of a file from which the delimiter and the header are detected.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// Lines of them.
+/// Maximum number of lines among them.
 const HEAD_LINES: usize = 50;
 
-/// Columns that are read. They cost some hundred bytes each, and a record of nothing but commas has eight
+/// Maximum number of columns. Each costs some hundred bytes, and a record of nothing but commas has eight
 /// times as many.
 const COLUMNS_MAX: usize = 1_000_000;
 
-/// Put behind every text: the first of them ends a last line without an end, so that only a record in
-/// a quote that is never closed takes the second.
+/// Appended to every text: the first line break ends an unterminated last line, so that only a record with
+/// an unclosed quote consumes the second.
 const END: &[u8] = b"\n\n";
 
-/// Delimiters; of several that do equally well, the last. A comma may stand inside numbers.
+/// Delimiters. The last one wins a tie, because commas may occur inside numbers.
 const DELIMITERS: [u8; 4] = [b',', b'|', b'\t', b';'];
 
-/// The delimiter of a text, told by its first lines; `cut` says that the last one may not be whole.
-/// `None` where no delimiter gives most lines the same number of columns, two at least.
+/// Detects the delimiter from the first lines of a text; `cut` means that the last line may be incomplete.
+/// Returns `None` if no delimiter splits most lines into the same number of columns, at least two.
 pub(crate) fn delimiter(head: &str, cut: bool) -> Option<u8> {
     let lines = first_lines(head, cut);
     let mut best = None;
-    // One that does not occur parts nothing.
+    // Skip delimiters that do not occur.
     let occurs = |delimiter: &u8| lines.as_bytes().contains(delimiter);
     for delimiter in DELIMITERS.into_iter().filter(occurs) {
         let counts = field_counts(&lines, delimiter);
@@ -80,7 +80,7 @@ fn most_common(counts: &[usize]) -> usize {
         .unwrap_or(0)
 }
 
-/// Whether lines that begin with `#` are remarks, other than a header that does.
+/// Returns whether lines that begin with `#` are comments; a header may begin with it too.
 fn has_comments(head: &str) -> bool {
     let mut lines = head.lines().filter(|line| !line.trim().is_empty());
     let Some(first) = lines.next() else {
@@ -190,7 +190,7 @@ pub(crate) fn read(
     table.finish()
 }
 
-/// Whether two cells side by side are what a comma makes of one number: `103` and `86`.
+/// Returns whether two adjacent cells look like one number split at its decimal comma: `103` and `86`.
 fn has_decimal_commas(record: &StringRecord) -> bool {
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let cells: Vec<&str> = record.iter().map(str::trim).collect();
@@ -199,7 +199,7 @@ fn has_decimal_commas(record: &StringRecord) -> bool {
         .any(|pair| is_digits(pair[0].trim_start_matches(['+', '-'])) && is_digits(pair[1]))
 }
 
-/// The cells of a record; where they stand in their line is known if none is in quotes.
+/// Returns the cells of a record; their positions in the line are known only if none is quoted.
 fn cells(record: &StringRecord, quotes: bool) -> impl Iterator<Item = Cell<'_>> + Clone {
     let mut next = 1;
     record.iter().enumerate().map(move |(column, text)| {
@@ -214,23 +214,23 @@ fn cells(record: &StringRecord, quotes: bool) -> impl Iterator<Item = Cell<'_>> 
     })
 }
 
-/// The records of a text, with the lines that they begin in.
+/// The records of a text, with the lines in which they begin.
 struct Rows<'s, R> {
     source: &'s str,
-    passed: Passed,
+    passed: InputTracker,
     reader: ::csv::Reader<R>,
     record: ByteRecord,
 }
 
 impl<R: Read> Rows<'_, R> {
-    /// The next record, the line that it begins in, and whether it has quotes.
+    /// Returns the next record, the line in which it begins, and whether it contains quotes.
     fn next(&mut self) -> Result<Option<(usize, StringRecord, bool)>, SourceError> {
         let before = self.reader.position().byte();
         match self.reader.read_byte_record(&mut self.record) {
             Ok(true) => {}
             Ok(false) => return Ok(None),
             Err(error) => {
-                let long = self.passed.is_too_much();
+                let long = self.passed.is_too_long();
                 return Err(match error.into_kind() {
                     ::csv::ErrorKind::Io(error) if !long => file_error(self.source, error),
                     _ => too_long(self.source)
@@ -241,24 +241,24 @@ impl<R: Read> Rows<'_, R> {
         }
         let end = self.reader.position().byte();
         let line = self.passed.line_at(end.saturating_sub(1));
-        // The reader reads ahead: what it has and did not use counts for the next record.
-        self.passed.piece_ends();
+        // The reader reads ahead: bytes it has buffered but not used count towards the next record.
+        self.passed.end_piece();
         let record = StringRecord::from_byte_record_lossy(self.record.clone());
         let start = self.record.position().map_or(0, ::csv::Position::byte);
         let raw_len = end.saturating_sub(start);
         let plain_len = self.record.as_slice().len() + self.record.len();
         let breaks = self.record.as_slice().iter().filter(|&&byte| byte == b'\n');
-        // The line of the end, less the breaks inside.
+        // The line of the record's end, minus the line breaks inside it.
         let line = line.saturating_sub(breaks.count());
-        if self.passed.is_all(end) {
+        if self.passed.has_ended_at(end) {
             let expected = "a record whose quotes are closed";
             let found = "a quote that is still open at the end of the file";
-            // Here the end is one of the breaks inside.
+            // The appended line break is counted as one inside the record.
             return Err(InputError::new(self.source, expected, found)
                 .at_line(line + 1)
                 .into());
         }
-        // The end of a line, and blank lines before it, are one byte or more.
+        // A line end, including blank lines before it, is at least one byte.
         let quotes = raw_len > plain_len as u64 + 1;
         Ok(Some((line, record, quotes)))
     }

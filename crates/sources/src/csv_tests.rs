@@ -50,7 +50,7 @@ fn one_column_of_times_and_others_of_values() {
 }
 
 #[test]
-fn delimiters_are_told_apart() {
+fn delimiters_are_detected() {
     for text in [
         "time,a,b\n2016-09-26,1.5,2\n",
         "time;a;b\n2016-09-26;1,5;2\n",
@@ -83,7 +83,7 @@ fn rows_of_several_hosts_are_several_series() {
     assert_eq!(names(&reading), ["value a", "value b"]);
     assert_eq!(reading.series[1].values, [10.0, 20.0]);
     assert_eq!(reading.series[1].labels["host"], "b");
-    // Even where each of them occurs once only.
+    // Even if each of them occurs only once.
     let reading = read("time,host,value\n2016-09-26,a,1\n2016-09-26,b,10\n");
     assert_eq!(names(&reading), ["value a", "value b"]);
 }
@@ -101,7 +101,7 @@ fn metrics_in_rows_name_their_series() {
 }
 
 #[test]
-fn free_text_is_skipped_with_a_word() {
+fn free_text_is_skipped_and_reported() {
     let reading =
         read("time,value,remark\n2016-09-26,1,alpha\n2016-09-27,2,beta\n2016-09-28,3,gamma\n");
     assert_eq!(names(&reading), ["value"]);
@@ -148,7 +148,7 @@ fn counters_become_rates() {
 }
 
 #[test]
-fn date_and_time_of_day_may_stand_apart() {
+fn date_and_time_may_be_separate_columns() {
     let reading = read("Date;Time;v\n26.09.2016;01:30:00;1,5\n26.09.2016;01:31:00;2\n");
     assert_eq!(
         times(&reading.series[0]),
@@ -158,7 +158,7 @@ fn date_and_time_of_day_may_stand_apart() {
 }
 
 #[test]
-fn what_is_mended_is_told() {
+fn cleaning_is_noted() {
     let reading = read(
         "time,v\n2016-09-27,2\n2016-09-26,1\n2016-09-26,1\n2016-09-28,\n2016-09-29,NaN\n\
          2016-09-30,inf\n,7\ntime,v\n2016-10-01,3\n",
@@ -178,7 +178,7 @@ fn what_is_mended_is_told() {
 }
 
 #[test]
-fn local_times_are_of_the_zone_that_was_named() {
+fn local_times_use_the_given_zone() {
     let options = FileOptions {
         times: Times {
             zone: TimeZone::get("America/New_York").unwrap(),
@@ -199,7 +199,7 @@ fn local_times_are_of_the_zone_that_was_named() {
 }
 
 #[test]
-fn quotes_blank_lines_and_remarks() {
+fn quotes_blank_lines_and_comments() {
     let reading =
         read("# made by x\n\ntime,\"a, b\"\n2016-09-26,\"1.5\"\n\n# later\n2016-09-27,2\n");
     assert_eq!(names(&reading), ["a, b"]);
@@ -274,7 +274,7 @@ fn errors_name_line_and_column() {
 }
 
 #[test]
-fn a_quote_left_open_does_not_fill_the_memory() {
+fn an_unclosed_quote_does_not_exhaust_memory() {
     let mut text = String::from("time,v\n2016-09-26,1\n2016-09-27,\"");
     text.push_str(&"x".repeat(9 << 20));
     for text in [text.clone(), text.replace('\n', "\r\n")] {
@@ -287,7 +287,7 @@ fn a_quote_left_open_does_not_fill_the_memory() {
 }
 
 #[test]
-fn times_outside_are_left_out() {
+fn times_outside_the_range_are_skipped() {
     let options = FileOptions {
         times: Times {
             since: Some("2016-09-27T00:00:00Z".parse().unwrap()),
@@ -301,7 +301,7 @@ fn times_outside_are_left_out() {
 }
 
 #[test]
-fn quotes_that_are_closed_at_the_very_end_are_read() {
+fn quotes_closed_at_the_end_of_file_are_parsed() {
     for end in ["", "\n", "\r\n", "\n\n", "\r\n\r\n"] {
         for cell in ["2", "\"2\"", "\"2\n\"", "\"\n2\n\""] {
             let text = format!("time,v\n2016-09-26,1\n2016-09-27,{cell}{end}");
@@ -311,7 +311,7 @@ fn quotes_that_are_closed_at_the_very_end_are_read() {
 }
 
 #[test]
-fn what_is_nearly_a_number_is_shown_with_the_way_out() {
+fn almost_numeric_text_gets_a_hint() {
     let refuse = |text: &str| {
         read_text(text, &FileOptions::default())
             .unwrap_err()
@@ -338,7 +338,7 @@ fn what_is_nearly_a_number_is_shown_with_the_way_out() {
             "f:4:18: expected a number in column latency (",
             unit,
         ),
-        // One of many that are numbers.
+        // One of several numeric columns.
         (
             format!("time,latency\n{day},1\n{day},2\n{day},\"3,5\"\n"),
             "f:4: expected a number in column latency (",
@@ -349,7 +349,7 @@ fn what_is_nearly_a_number_is_shown_with_the_way_out() {
             "f:2: expected 2 columns, as in line 1 (",
             "let semicolons or tabs separate columns",
         ),
-        // No number, and no way out of it.
+        // Not a number, and no hint how to fix it.
         (
             format!("time,latency\n{day},1.2.3\n"),
             "f:2:18: expected a number in column latency, found \"1.2.3\"",
@@ -383,9 +383,9 @@ fn quoted(cell: &str) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// What is written is read the same, whatever the delimiter and the quotes.
+    /// Written values are read back, whatever the delimiter and the quotes.
     #[test]
-    fn what_is_written_is_read(
+    fn written_values_round_trip(
         rows in prop::collection::btree_map(0_i64..4_000_000_000, (-1e12_f64..1e12, any::<u32>()), 1..40),
         delimiter in prop::sample::select(vec![',', ';', '\t', '|']),
         quotes: bool,
@@ -410,7 +410,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in "[a-z0-9,;\\t|\"\\n\\r#:. -]{0,200}") {
+    fn any_text_parses_or_fails(text in "[a-z0-9,;\\t|\"\\n\\r#:. -]{0,200}") {
         let _ = read_text(&text, &FileOptions { format: Some(Format::Csv), ..FileOptions::default() });
     }
 }

@@ -1,4 +1,4 @@
-//! Which format a history is of, and the way to its reader.
+//! Format detection and dispatch to the readers.
 
 use crate::text::file_error;
 use crate::{FileOptions, Format, Reading, SourceError, csv, ftdc, iostat, jsonl, rally, sadf};
@@ -7,20 +7,20 @@ use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-/// Bytes at the beginning that decide about the format.
+/// Bytes at the start of a file from which the format is detected.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// log2 of the largest window that a zstd frame may ask for: 32 MiB, enough for `zstd --ultra -20`.
+/// log2 of the largest window a zstd frame may require: 32 MiB, enough for `zstd --ultra -20`.
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;
 
-/// The most that a file may hold, decompressed. Memory is bounded without it; time is not.
+/// Maximum decompressed size of a file. It bounds the time taken; memory is bounded anyway.
 const TOTAL_BYTES_MAX: u64 = 64 << 30;
 
-/// Reads a file, or a directory of Rally's races. Files may be compressed with gzip or zstd.
+/// Reads a file, or a directory of Rally races. Files may be compressed with gzip or zstd.
 ///
 /// # Errors
-/// It cannot be read; its format is not known; its text is not of its format, with file and line;
-/// or it holds nothing that was asked for.
+/// When it cannot be read, when its format is not known, when its text does not match its format (with file
+/// and line), or when it contains nothing that was requested.
 pub fn read_path(path: &Path, options: &FileOptions) -> Result<Reading, SourceError> {
     let name = path.display().to_string();
     if path.is_dir() {
@@ -30,20 +30,20 @@ pub fn read_path(path: &Path, options: &FileOptions) -> Result<Reading, SourceEr
     read_bytes(&name, file, options)
 }
 
-/// The files that are read of a directory: Rally's races, and MongoDB's diagnostic data. None where it cannot be
-/// looked at: its reader tells why.
+/// Returns the files that are read from a directory: Rally races and MongoDB diagnostic data. Empty if the
+/// directory cannot be listed; reading it reports the error.
 pub fn files_of(directory: &Path) -> Vec<PathBuf> {
     let (mut files, mut beyond) = (Vec::new(), 0);
-    // What was found before the trouble is read of no directory, but does no harm here.
+    // An error is ignored here, because reading the directory reports it.
     let _ = rally::find(directory, 0, &mut files, &mut beyond);
     files.extend(ftdc::files(directory).unwrap_or_default());
     files
 }
 
-/// Reads a history from its bytes; `name` stands for them in errors and as the series' source.
+/// Reads a history from memory; `name` identifies it in errors and becomes the source of its series.
 ///
 /// # Errors
-/// As [`read_path`].
+/// Same as [`read_path`].
 pub fn read_bytes(
     name: &str,
     input: impl Read,
@@ -99,7 +99,7 @@ fn decompress<'r>(name: &str, input: impl Read + 'r) -> Result<Box<dyn Read + 'r
     }))
 }
 
-/// Fails behind the limit, where [`Read::take`] would make believe that the file ends there.
+/// Fails beyond the limit, unlike [`Read::take`], which pretends that the file ends there.
 struct Limited<R> {
     input: R,
     left: u64,
@@ -116,9 +116,9 @@ impl<R: Read> Read for Limited<R> {
     }
 }
 
-/// Tells the format from the beginning of a text.
+/// Detects the format from the beginning of a text.
 fn detect(name: &str, head: &[u8]) -> Result<Format, SourceError> {
-    let unknown = |found: &str| InputError::new(name, Format::KNOWN, found);
+    let unknown = |found: &str| InputError::new(name, Format::KNOWN_FORMATS, found);
     let start = head
         .iter()
         .position(|byte| !byte.is_ascii_whitespace())
@@ -151,7 +151,7 @@ fn detect(name: &str, head: &[u8]) -> Result<Format, SourceError> {
     Err(unknown(first).at_line(line).into())
 }
 
-/// Which of the formats that begin with an object it is.
+/// Distinguishes the formats that begin with a JSON object.
 fn json_format(text: &str) -> Format {
     let head: String = text
         .chars()
@@ -161,7 +161,7 @@ fn json_format(text: &str) -> Format {
     if head.starts_with("{\"sysstat\":") {
         return Format::Sadf;
     }
-    // A race is written over many lines, or as the only one.
+    // A race is pretty-printed over many lines, or a single one.
     let first_object = serde_json::Deserializer::from_str(text)
         .into_iter::<serde_json::Value>()
         .next();
@@ -178,7 +178,7 @@ fn json_format(text: &str) -> Format {
     }
 }
 
-/// Reads a text, for the tests of all formats.
+/// Reads a text; for the tests of all formats.
 #[cfg(test)]
 pub(crate) fn read_text(text: &str, options: &FileOptions) -> Result<Reading, SourceError> {
     read_bytes("f", text.as_bytes(), options)

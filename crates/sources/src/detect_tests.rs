@@ -18,7 +18,7 @@ fn compressed_files_are_read() {
         let reading = read_bytes("f", bytes, &options).unwrap();
         assert_eq!(values(&reading), [1.0, 2.0]);
     }
-    // One that is cut names the file.
+    // The error for a truncated file names the file.
     let error = read_bytes("f.gz", &gzip[..gzip.len() - 9], &options).unwrap_err();
     assert!(error.to_string().starts_with("f.gz: "), "{error}");
     let error = read_bytes("f.zst", &zstd[..zstd.len() - 5], &options).unwrap_err();
@@ -39,7 +39,7 @@ fn files_and_marks_and_paths() {
 }
 
 #[test]
-fn each_format_is_told_by_its_content() {
+fn each_format_is_detected_from_its_content() {
     for (text, expected) in [
         (CSV, Format::Csv),
         ("a\tb\n1\t2\n", Format::Csv),
@@ -52,7 +52,7 @@ fn each_format_is_told_by_its_content() {
             include_str!("../tests/data/rally-race.json"),
             Format::RallyRace,
         ),
-        // A line of Rally's metrics store has a race-timestamp, too.
+        // Documents of Rally's metrics store have a race-timestamp too.
         (
             "{\"race-timestamp\":\"20160421T042749Z\",\"@timestamp\":1461213093093,\"value\":1}\n",
             Format::JsonLines,
@@ -70,7 +70,7 @@ fn each_format_is_told_by_its_content() {
 }
 
 #[test]
-fn what_fits_no_format_is_told_with_those_that_are_known() {
+fn unknown_formats_list_the_known_ones() {
     for (bytes, found) in [
         (&b""[..], "an empty file"),
         (b" \n\n", "an empty file"),
@@ -97,7 +97,7 @@ fn what_fits_no_format_is_told_with_those_that_are_known() {
 }
 
 #[test]
-fn input_beyond_the_limit_is_an_error_and_no_end() {
+fn input_beyond_the_limit_is_an_error_not_an_end() {
     let mut limited = Limited {
         input: std::io::repeat(0),
         left: 10,

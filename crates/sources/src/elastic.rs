@@ -1,5 +1,5 @@
-//! Elasticsearch (from 6 on) and OpenSearch: curves that the engine itself makes of documents, so that
-//! only one figure for each step crosses the network.
+//! Elasticsearch (6 and later) and OpenSearch. The server aggregates documents into curves, so that only
+//! one value per step crosses the network.
 
 mod answer;
 mod query;
@@ -11,8 +11,8 @@ pub use query::{Figure, Query};
 #[cfg(test)]
 mod tests;
 
-use crate::error::saved;
-use crate::mend::{self, Samples};
+use crate::clean::{self, Samples};
+use crate::error::parse_saved;
 use crate::{Limits, Reading, SourceError, Times};
 use answer::{Bucket, Search};
 use facts::Skipped;
@@ -23,23 +23,23 @@ use serde_json::{Value, json};
 use session::Session;
 use std::collections::BTreeMap;
 
-/// The most buckets of one request: the default of `search.max_buckets` in 6.8 and up to 7.15; later, and
-/// in OpenSearch, it is 65,535.
+/// Maximum number of buckets per request: the default of `search.max_buckets` in 6.8 and up to 7.15; later,
+/// and in OpenSearch, it is 65,535.
 const BUCKETS_MAX: i64 = 10_000;
-/// The fault of an answer to another question.
+/// The error for a response without the requested aggregation.
 const NO_BUCKETS: &str = "the answer has no buckets with times";
-/// The most requests for one question.
-const PIECES_MAX: i64 = 100_000;
+/// Maximum number of requests per query.
+const REQUESTS_MAX: i64 = 100_000;
 
-/// Reads a field's curve.
+/// Reads the curve of a field.
 ///
-/// Points lie at the ends of their steps, which begin at whole multiples of the step: a mean is of the
-/// time before it, as everywhere. Steps without a value are left out.
+/// Points are placed at the ends of their steps, which begin at whole multiples of the step, so that a mean
+/// covers the time before it, as in every source. Steps without a value are left out.
 ///
 /// # Errors
-/// Where no complete answer came, where a field is missing or of another type (with similar names), where
-/// the server refuses the question (in its own words), where nothing lies within the times, and where it
-/// is more than `limits` allow.
+/// When there is no complete response, when a field is missing or has the wrong type (with similar names),
+/// when the server refuses the query (with its message), when no document is within the time range, or when
+/// there is more than `limits` allow.
 pub fn read(
     client: &Client,
     endpoint: &Endpoint,
@@ -70,7 +70,7 @@ pub fn read(
     let step_ms = i64::from(query.step_s) * 1000;
     let steps = BUCKETS_MAX / i64::try_from(groups.len() + 1).unwrap_or(BUCKETS_MAX);
     let (first, last) = (first_ms.div_euclid(step_ms), last_ms.div_euclid(step_ms));
-    if (last - first) / steps.max(1) > PIECES_MAX {
+    if (last - first) / steps.max(1) > REQUESTS_MAX {
         return Err(session.too_much("too many steps"));
     }
     let mut samples = vec![Samples::default(); groups.len()];
@@ -99,20 +99,20 @@ pub fn read(
         reading.add(series(&source_name, query, group, samples));
     }
     reading.warnings.extend(session.warnings);
-    whole(reading, source_name, query)
+    non_empty(reading, source_name, query)
 }
 
-/// Reads one saved answer to the question that [`read`] asks of documents that are not split.
+/// Reads a saved response to the query that [`read`] sends for documents that are not split.
 ///
 /// # Errors
-/// Where it is no such answer, holds no value, or is more than `limits` allow.
+/// When it is not such a response, contains no value, or exceeds `limits`.
 pub fn read_answer(
     body: &[u8],
     source_name: &str,
     query: &Query,
     limits: &Limits,
 ) -> Result<Reading, SourceError> {
-    let answer: Search = saved(body, source_name)?;
+    let answer: Search = parse_saved(body, source_name)?;
     let Some(found) = points(&answer, 0, query) else {
         return Err(SourceError::refused(source_name, NO_BUCKETS));
     };
@@ -123,11 +123,11 @@ pub fn read_answer(
     samples.extend(found);
     let mut reading = Reading::default();
     reading.add(series(source_name, query, &Group::all(), samples));
-    whole(reading, source_name.to_owned(), query)
+    non_empty(reading, source_name.to_owned(), query)
 }
 
-/// The reading, if anything is in it.
-fn whole(reading: Reading, source_name: String, query: &Query) -> Result<Reading, SourceError> {
+/// Returns the reading, or an error if it is empty.
+fn non_empty(reading: Reading, source_name: String, query: &Query) -> Result<Reading, SourceError> {
     if reading.series.is_empty() {
         let reason = format!("no value of {} within the times", query.field);
         return Err(SourceError::Empty {
@@ -138,7 +138,7 @@ fn whole(reading: Reading, source_name: String, query: &Query) -> Result<Reading
     Ok(reading)
 }
 
-/// The samples that an answer holds for one group; `None` where it is no such answer.
+/// Returns the samples of one group in a response; `None` if the response has no such buckets.
 fn points(answer: &Search, group: usize, query: &Query) -> Option<Vec<(i64, f64)>> {
     let step_us = i64::from(query.step_s) * 1_000_000;
     let groups = answer.aggregations.get("groups")?;
@@ -154,7 +154,7 @@ fn points(answer: &Search, group: usize, query: &Query) -> Option<Vec<(i64, f64)
 }
 
 impl Reading {
-    /// Takes a series, or tells that it has no value.
+    /// Adds a series, or reports that it has no value.
     fn add(&mut self, series: Series) {
         if series.values.is_empty() {
             let why = "it has no value within the times";
@@ -165,13 +165,13 @@ impl Reading {
     }
 }
 
-/// The clauses that all documents have to fit.
+/// Returns the filter clauses that all documents have to match.
 fn scope(query: &Query, time_field: &str, times: &Times) -> Vec<Value> {
     let mut scope = vec![json!({"exists": {"field": query.field}})];
     let mut range = serde_json::Map::new();
     range.insert("format".to_owned(), json!("epoch_millis"));
     if let Some(since) = times.since {
-        // Whole milliseconds: what lies before the moment does not come in.
+        // Rounded up to whole milliseconds, so that documents before `since` are excluded.
         let ceiling = since.as_microsecond().div_euclid(1000)
             + i64::from(since.as_microsecond().rem_euclid(1000) > 0);
         range.insert("gte".to_owned(), json!(ceiling));
@@ -190,7 +190,7 @@ fn scope(query: &Query, time_field: &str, times: &Times) -> Vec<Value> {
     scope
 }
 
-/// The question for one piece of time.
+/// Returns the request body for one part of the time range.
 fn question(
     scope: &[Value],
     piece: Value,
@@ -221,7 +221,7 @@ fn question(
                 "date_histogram": {
                     "field": time_field,
                     interval: format!("{}s", query.step_s),
-                    // Empty steps are no buckets, neither here nor in what the server counts.
+                    // Empty steps produce no buckets, neither here nor towards the server's limit.
                     "min_doc_count": 1,
                 },
                 "aggs": {"figure": figure},
@@ -230,11 +230,11 @@ fn question(
     })
 }
 
-/// The series of one group.
+/// Builds the series of one group.
 fn series(source_name: &str, query: &Query, group: &Group, samples: Samples) -> Series {
-    let mut curve = samples.mend();
+    let mut curve = samples.clean();
     if query.figure == Figure::Rate {
-        curve = mend::rates(curve);
+        curve = clean::rates(curve);
     }
     let figure = match query.figure {
         Figure::Mean => "mean".to_owned(),
@@ -259,7 +259,7 @@ fn series(source_name: &str, query: &Query, group: &Group, samples: Samples) -> 
         source: source_name.to_owned(),
         labels,
         unit: (query.figure == Figure::Rate).then(|| "1/s".to_owned()),
-        better: mend::better(&query.field, None),
+        better: clean::better(&query.field, None),
         dating: Dating::Absolute,
         times_us: curve.times_us,
         values: curve.values,

@@ -1,17 +1,17 @@
-//! What may go wrong while a history is read.
+//! Errors of the readers.
 
 use facts::InputError;
 use http::{HttpError, shown};
 
 use serde::de::DeserializeOwned;
 
-/// A history that could not be read.
+/// An error while reading a history.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// Its text could not be understood.
+    /// The text is invalid.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// A server did not answer as asked.
+    /// A request to a server failed.
     #[error(transparent)]
     Http(#[from] HttpError),
     /// A file could not be read or written.
@@ -19,18 +19,18 @@ pub enum SourceError {
     File {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The operating system's error.
         error: std::io::Error,
     },
-    /// It could be read, but holds nothing that was asked for; the way out is part of the text.
+    /// The source is readable but contains nothing that was requested; the text includes a hint.
     #[error("{source_name}: {reason}")]
     Empty {
         /// The file or URL.
         source_name: String,
-        /// What is missing, and the way out.
+        /// What is missing, and how to fix it.
         reason: String,
     },
-    /// A log counts no time, and nothing in it tells how far apart its reports are.
+    /// A log has no times, and nothing in it tells how far apart its reports are.
     #[error(
         "{source_name}: nothing tells how far apart its reports are: name the seconds between them, or \
          let iostat print times (-t)"
@@ -39,26 +39,26 @@ pub enum SourceError {
         /// The file.
         source_name: String,
     },
-    /// A server understood the question and refused it.
+    /// A server understood the query and refused it.
     #[error("{source_name}: {reason}")]
     Refused {
         /// The URL, without credentials and query.
         source_name: String,
-        /// Its own words, tamed.
+        /// The server's message, sanitised.
         reason: String,
     },
-    /// More than is kept; the way out is part of the text.
+    /// There is more data than the limits allow; the text includes a hint.
     #[error("{source_name}: {reason}")]
     TooMuch {
         /// The file or URL.
         source_name: String,
-        /// What there is too much of, and the way out.
+        /// What there is too much of, and how to fix it.
         reason: String,
     },
 }
 
 impl SourceError {
-    /// A question that is refused, or an answer that is none.
+    /// An error for a query that was refused or a response that is invalid.
     pub(crate) fn refused(source_name: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Refused {
             source_name: source_name.into(),
@@ -66,7 +66,7 @@ impl SourceError {
         }
     }
 
-    /// A question to a server whose answer is more than is kept.
+    /// An error for a query whose result exceeds the limits.
     pub(crate) fn too_much(source_name: impl Into<String>, what: &str) -> Self {
         Self::TooMuch {
             source_name: source_name.into(),
@@ -75,8 +75,11 @@ impl SourceError {
     }
 }
 
-/// A saved answer of a server.
-pub(crate) fn saved<T: DeserializeOwned>(body: &[u8], source_name: &str) -> Result<T, SourceError> {
+/// Parses a saved response of a server.
+pub(crate) fn parse_saved<T: DeserializeOwned>(
+    body: &[u8],
+    source_name: &str,
+) -> Result<T, SourceError> {
     serde_json::from_slice(body).map_err(|error| {
         let words = shown(error.to_string().as_bytes());
         SourceError::refused(source_name, format!("unexpected JSON: {words}"))

@@ -1,16 +1,16 @@
-//! MongoDB's diagnostic data ("full-time diagnostic data capture", FTDC): the last days or weeks of a
-//! server's own figures and its host's, second by second, as every mongod keeps them in
-//! `diagnostic.data` beside its data.
+//! MongoDB's diagnostic data ("full-time diagnostic data capture", FTDC): metrics of the server and its
+//! host for the last days or weeks, second by second, which every mongod keeps in `diagnostic.data` beside
+//! its data.
 //!
-//! The format is that of MongoDB's src/mongo/db/ftdc/README.md: files of BSON documents, of type 0
+//! The format is described in MongoDB's src/mongo/db/ftdc/README.md: files of BSON documents, of type 0
 //! (metadata), 1 (a chunk of metrics, see `chunk`) and 2 (changes of the metadata). Only chunks are read.
-//! Fractions are lost in the format itself.
+//! The format itself drops fractions.
 //!
-//! Which numbers count up, and so become rates per second, is a rule over their paths: `opcounters`,
-//! latencies, network, locks and the like of `serverStatus`; everything of WiredTiger but what its own
-//! words call a state ("currently", "in the cache", "most recent", "maximum", ...); processors' times,
-//! disks (but `io_in_progress`), pressure and the network of the host. All other numbers are taken as they
-//! are. The patterns stand in `ftdc/metric.rs`.
+//! Whether a number is a counter, and so becomes a rate per second, is decided by its path: `opcounters`,
+//! latencies, network, locks and the like of `serverStatus`; everything of WiredTiger except what its own
+//! name calls a state ("currently", "in the cache", "most recent", "maximum", ...); processor times, disks
+//! (except `io_in_progress`), pressure and the network of the host. All other numbers are gauges. The
+//! patterns are in `ftdc/metric.rs`.
 
 mod bson;
 mod chunk;
@@ -31,23 +31,23 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use track::{Kind, Track};
 
-/// The longest document of a file: what MongoDB allows for any document.
+/// Maximum size of a document in a file: MongoDB's own limit for documents.
 const DOCUMENT_BYTES_MAX: usize = 16 << 20;
-/// The file that the server writes anew every few seconds.
+/// The file that the server rewrites every few seconds.
 const INTERIM: &str = "metrics.interim";
-/// The most numbers of one chunk that are kept, of all series together.
+/// Maximum number of values kept from one chunk, over all series.
 const CHUNK_NUMBERS_MAX: usize = 4 << 20;
-/// The longest step, in seconds: a year.
+/// Maximum step, in seconds: a year.
 const STEP_S_MAX: u32 = 366 * 86_400;
 
-/// What is read of the thousands of numbers.
+/// Which of the thousands of metrics are read, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Patterns of dotted paths, such as `serverStatus.opcounters.*`; `*` stands for any characters.
-    /// Empty: load, latencies, queues, the cache with eviction and checkpoints, processors and disks.
+    /// Patterns of dotted paths, such as `serverStatus.opcounters.*`; `*` matches any characters. If empty:
+    /// load, latencies, queues, the cache with eviction and checkpoints, processors and disks.
     pub select: Vec<String>,
-    /// Samples of so many seconds become their mean; 0 keeps each second. Default: 10, so that a week
-    /// is 60,000 samples a series.
+    /// Samples are averaged over this many seconds; 0 keeps each second. Default: 10, so that a week is
+    /// 60,000 samples per series.
     pub step_s: u32,
 }
 
@@ -62,13 +62,13 @@ impl Default for Options {
 
 /// Reads a file of diagnostic data, or a directory of them (`metrics.*`), chunk by chunk.
 ///
-/// Counters become rates per second; from latencies and disk times
-/// means per operation are formed besides. Series that are zero throughout are left out, and counted
-/// among what was skipped. A document that is cut off at the file's end was being written: a warning.
+/// Counters become rates per second; latencies and disk times also give means per operation. Series that
+/// are zero throughout are left out and counted as skipped. A document truncated at the end of a file was
+/// still being written; that is a warning.
 ///
 /// # Errors
-/// Where a file cannot be read, is damaged (with the byte at which the document begins), or holds
-/// nothing of what was asked for within the times.
+/// When a file cannot be read, is damaged (with the offset of the document), or contains nothing that was
+/// requested within the time range.
 pub fn read(
     path: &Path,
     options: &Options,
@@ -82,8 +82,8 @@ pub fn read(
     collector.finish()
 }
 
-/// Whether bytes begin like a file of diagnostic data: a BSON document with a date as `_id`, and a
-/// `type` from 0 to 2 behind it.
+/// Returns whether bytes look like the start of a file of diagnostic data: a BSON document with a date as
+/// `_id`, followed by a `type` from 0 to 2.
 pub fn looks_like(head: &[u8]) -> bool {
     let Some(length) = bson::u32_at(head, 0) else {
         return false;
@@ -98,7 +98,7 @@ pub fn looks_like(head: &[u8]) -> bool {
 /// Reads diagnostic data from memory, as [`read`] does from a file of this name.
 ///
 /// # Errors
-/// As [`read`].
+/// Same as [`read`].
 pub fn read_bytes(
     bytes: &[u8],
     source_name: &str,
@@ -111,7 +111,7 @@ pub fn read_bytes(
     collector.finish()
 }
 
-/// The files in the order in which they were written; the interim one is the last.
+/// Returns the files in the order in which they were written, the interim file last.
 pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     let trouble = |error| SourceError::File {
         path: path.display().to_string(),
@@ -136,7 +136,7 @@ pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
                 .to_owned(),
         });
     }
-    // Their names hold their times.
+    // File names contain timestamps, so they sort by time.
     found.sort_by_key(|path| (is_interim(path), path.clone()));
     Ok(found)
 }
@@ -145,15 +145,15 @@ fn is_interim(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == INTERIM)
 }
 
-/// Where a column of a chunk goes.
+/// How the columns of a chunk map to tracks.
 struct Plan {
     /// The paths of the chunk for which it was made.
     paths: Vec<String>,
-    /// The metric that tells the time.
+    /// The index of the metric that holds the time.
     time: usize,
-    /// For each metric whether its column is wanted.
+    /// For each metric, whether its column is decoded.
     wanted: Vec<bool>,
-    /// For each track that is fed: its place, and its columns among the wanted ones.
+    /// For each track to be fed: its index, and its columns among the decoded ones.
     feeds: Vec<(usize, usize, usize)>,
 }
 
@@ -164,15 +164,15 @@ struct Collector<'a> {
     limits: &'a Limits,
     step_us: i64,
     tracks: Vec<Track>,
-    /// Their places by name.
+    /// Track indices by name.
     places: HashMap<String, usize>,
     plan: Option<Plan>,
-    /// The time of the last sample that was taken.
+    /// The time of the last sample taken.
     last_us: Option<i64>,
     chunks: u64,
     repeated: u64,
     outside: u64,
-    /// Series beyond the limit.
+    /// Number of series beyond the limit.
     too_many: usize,
     warnings: Vec<String>,
 }
@@ -204,7 +204,7 @@ impl<'a> Collector<'a> {
             error,
         })?;
         match self.read_from(BufReader::new(file), &name) {
-            // The server may have been writing it; it holds minutes at most.
+            // The server may have been writing it; it holds a few minutes at most.
             Err(SourceError::Input(error)) if is_interim(path) => {
                 self.warnings.push(format!("not read: {error}"));
                 Ok(())
@@ -348,7 +348,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Where the columns of a chunk go; tracks are made for those that are new.
+    /// Maps the columns of a chunk to tracks, creating those that are new.
     fn make_plan(&mut self, chunk: &Chunk) -> Result<Plan, Fault> {
         let paths: Vec<String> = chunk
             .metrics
@@ -366,7 +366,7 @@ impl<'a> Collector<'a> {
             .map(|(at, path)| (path.as_str(), at))
             .collect();
         let mut wanted = vec![false; paths.len()];
-        // Tracks with their metrics; only then is known which columns there are.
+        // Metrics are mapped first; only then are the columns to decode known.
         let mut fed = Vec::new();
         for (at, path) in paths.iter().enumerate().filter(|(at, _)| selected[*at]) {
             if let Some((mean, parent)) = mean_of(path)
@@ -421,7 +421,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// The track of this name; a new one unless there are too many.
+    /// Returns the track of this name, creating it unless there are too many.
     fn track(&mut self, kind: Kind, name: &str) -> Option<usize> {
         if let Some(at) = self.places.get(name) {
             return Some(*at);
@@ -493,7 +493,7 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// The mean of which this path is the numerator, and the path's parent.
+/// Returns the mean whose numerator is this path, and the path's parent.
 fn mean_of(path: &str) -> Option<(&'static metric::Mean, &str)> {
     let (parent, last) = path.rsplit_once('.')?;
     let bare = metric::without_role(parent);

@@ -1,29 +1,29 @@
-//! Says where a curve has no samples for long: such a time counts neither for nor against what recurs, and
-//! whoever reads the answer should know of it.
+//! Gaps: long intervals without samples, which count neither for nor against a recurring pattern. The user
+//! should know about them.
 
 use facts::series::{Dating, Series};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use units::count;
 
-/// A gap is as long as so many usual (median) distances of samples, at least. A nightly run that failed
-/// now and then leaves none. Samples at random moments leave one in place of each thousandth distance, and
-/// these make 0.8 % of the time.
+/// Minimum length of a gap, in median sample intervals. A nightly run that failed now and then leaves no
+/// gap. If samples come at random times, one interval in a thousand is a gap, and these make up 0.8 % of
+/// the time.
 const DISTANCES: i128 = 10;
 
-/// Gaps are told where they make so many percent of the time of all samples.
+/// Minimum share of the total time, in percent, for gaps to be reported.
 const PERCENT_MIN: i128 = 2;
 
-/// Gaps that recur are no accident where there are so many of them at least.
+/// Minimum number of gaps for them to be considered recurring.
 const RECURRING_MIN: usize = 5;
 
-/// The gaps of a series in one sentence, its times in `zone`: `2 gaps: 27 % of the time has no sample, the
-/// longest of them 42 days, from 2025-06-01 12:00 to 2025-07-13 12:00`. Gaps that recur, as where a
-/// benchmark runs for an hour every night, are told by their rhythm, and beside these only those that are
-/// far longer. `None` where there are none worth a word. The order of samples without dates is no measure of
-/// time, so that they have none.
+/// Describes the gaps of a series in one sentence, with times in `zone`:
+/// `2 gaps: 27 % of the time has no sample, the longest of them 42 days, from ... to ...`. Gaps that recur,
+/// for example when a benchmark runs for an hour every night, are described by their rhythm, plus any that
+/// are far longer. Returns `None` if no gaps are worth mentioning, or if the samples have no dates, because
+/// their order says nothing about time.
 ///
-/// This is no part of a series' own notes: a store may get the samples later.
+/// This is not one of the series' own notes, because a store may receive the missing samples later.
 pub fn note(series: &Series, zone: &TimeZone) -> Option<String> {
     let [first, .., last] = series.times_us[..] else {
         return None;
@@ -42,14 +42,15 @@ pub fn note(series: &Series, zone: &TimeZone) -> Option<String> {
         return None;
     }
     let Some(rhythm) = Rhythm::of(&gaps, first) else {
-        return told(&gaps, all_us, zone);
+        return describe(&gaps, all_us, zone);
     };
     let longer: Vec<(i64, i64)> = gaps
         .into_iter()
         .filter(|gap| len_us(gap) >= rhythm.gap_us * DISTANCES)
         .collect();
     let every = span(rhythm.period_us);
-    // Not by the share of all gaps: a long hole makes no bursts of what is continuous.
+    // Compares the usual gap, not the share of all gaps: one long hole does not turn continuous data into
+    // bursts.
     let mut words = if rhythm.gap_us * 2 >= rhythm.period_us {
         format!(
             "samples come in bursts, one every {every} as a rule: {percent} % of the time has no \
@@ -60,14 +61,14 @@ pub fn note(series: &Series, zone: &TimeZone) -> Option<String> {
         format!("a gap of {of} every {every} as a rule: {percent} % of the time has no sample")
     };
     if percent_of(&longer, all_us) >= PERCENT_MIN {
-        words = format!("{words}; beside these {}", told(&longer, all_us, zone)?);
+        words = format!("{words}; beside these {}", describe(&longer, all_us, zone)?);
     }
     Some(words)
 }
 
 /// `2 gaps: 27 % of the time has no sample, the longest of them 42 days, from ... to ...`
-fn told(gaps: &[(i64, i64)], all_us: i128, zone: &TimeZone) -> Option<String> {
-    // Of several that are as long, the first.
+fn describe(gaps: &[(i64, i64)], all_us: i128, zone: &TimeZone) -> Option<String> {
+    // The first, if several are equally long.
     let longest = *gaps.iter().rev().max_by_key(|gap| len_us(gap))?;
     let share = format!("{} % of the time has no sample", percent_of(gaps, all_us));
     let of = span(len_us(&longest));
@@ -89,17 +90,17 @@ fn told(gaps: &[(i64, i64)], all_us: i128, zone: &TimeZone) -> Option<String> {
     Some(format!("{gap}, from {from} to {to}"))
 }
 
-/// Gaps that come again and again.
+/// The rhythm of recurring gaps.
 struct Rhythm {
-    /// Their usual length.
+    /// Median length of a gap.
     gap_us: i128,
-    /// Usually from the end of one to the end of the next.
+    /// Median time from the end of a gap to the end of the next.
     period_us: i128,
 }
 
 impl Rhythm {
-    /// `None` where gaps come at random moments: fewer than two thirds of the times from one to the next
-    /// are within a quarter of the median, which allows for weekends and for nights that are left out.
+    /// Returns `None` if gaps come at irregular times: fewer than two thirds of the periods are within a
+    /// quarter of the median, which tolerates weekends and skipped nights.
     fn of(gaps: &[(i64, i64)], first: i64) -> Option<Self> {
         if gaps.len() < RECURRING_MIN {
             return None;
@@ -133,7 +134,7 @@ fn percent_of(gaps: &[(i64, i64)], all_us: i128) -> i128 {
     gaps.iter().map(len_us).sum::<i128>() * 100 / all_us.max(1)
 }
 
-/// A length of time, without what is below a second.
+/// Formats a duration, dropping anything below a second.
 fn span(len_us: i128) -> String {
     #[allow(clippy::cast_precision_loss)] // two units are shown
     units::seconds((len_us / 1_000_000) as f64)
@@ -161,18 +162,18 @@ mod tests {
         }
     }
 
-    fn told(hours: impl IntoIterator<Item = i64>) -> Option<String> {
+    fn note_of(hours: impl IntoIterator<Item = i64>) -> Option<String> {
         let times = hours.into_iter().map(|hour| hour * HOUR_US).collect();
         note(&series(times), &TimeZone::UTC)
     }
 
     #[test]
-    fn gaps_of_days_are_told_with_the_longest() {
-        // 40 days of hours; 5 days from hour 100 on, and 10 days from hour 500 on, are not there.
+    fn gaps_of_days_report_the_longest() {
+        // 40 days of hourly samples; 5 days from hour 100 and 10 days from hour 500 are missing.
         let hours = (0..960).filter(|hour| !(101..220).contains(hour));
         let hours = hours.filter(|hour| !(501..740).contains(hour));
         assert_eq!(
-            told(hours).unwrap(),
+            note_of(hours).unwrap(),
             "2 gaps: 37 % of the time has no sample, the longest of them 10 days, from \
              1970-01-21 20:00 to 1970-01-31 20:00"
         );
@@ -187,24 +188,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_usual_is_not_told() {
-        // Every tenth night is missing, once a week of them.
+    fn minor_gaps_are_not_reported() {
+        // Every tenth night is missing, and once a whole week.
         let nights = (0..365).filter(|night| night % 10 != 3 && !(200..207).contains(night));
-        assert_eq!(told(nights.map(|night| night * 24)), None);
-        // Nine distances are no gap, ten of them are one.
-        assert_eq!(told((0..100).chain(108..200)), None);
-        assert!(told((0..100).chain(109..200)).is_some());
-        // Ten distances of a thousand are half of what is told.
-        assert_eq!(told((0..500).chain(510..1_000)), None);
+        assert_eq!(note_of(nights.map(|night| night * 24)), None);
+        // Nine intervals are not a gap, ten are.
+        assert_eq!(note_of((0..100).chain(108..200)), None);
+        assert!(note_of((0..100).chain(109..200)).is_some());
+        // Ten intervals of a thousand are below the reporting threshold.
+        assert_eq!(note_of((0..500).chain(510..1_000)), None);
         for few in [&[][..], &[1], &[1, 2], &[1, 2, 1_000]] {
-            assert_eq!(told(few.iter().copied()), None);
+            assert_eq!(note_of(few.iter().copied()), None);
         }
         let mut undated = series(vec![0, 1, 2, 3, 1_000]);
         undated.dating = Dating::Undated;
         assert_eq!(note(&undated, &TimeZone::UTC), None);
     }
 
-    /// Minutes of samples: `len` of them, from each of some moments in hours on.
+    /// Samples a minute apart: `len` of them from each of the given hours.
     fn bursts(hours: impl IntoIterator<Item = i64>, len: i64) -> Series {
         let minute_us = HOUR_US / 60;
         let of_burst = |hour: i64| (0..len).map(move |minute| hour * HOUR_US + minute * minute_us);
@@ -212,14 +213,14 @@ mod tests {
     }
 
     #[test]
-    fn bursts_are_told_as_that() {
+    fn bursts_are_reported_as_bursts() {
         let told = |series: &Series| note(series, &TimeZone::UTC).unwrap();
-        // Ten minutes of each hour, for 15 days: 51 minutes of 60 between two samples.
+        // Ten minutes of each hour, for 15 days: 51 of 60 minutes lie between two bursts.
         assert_eq!(
             told(&bursts(0..360, 10)),
             "samples come in bursts, one every 1 h as a rule: 84 % of the time has no sample"
         );
-        // Without two days of them: 49 hours, 13 % of 360. An hour that is missing is not worth a word.
+        // Two days are missing: 49 hours, 13 % of 360. A single missing hour is not worth mentioning.
         let hours = (0..360).filter(|hour| !(100..148).contains(hour) && *hour != 50);
         assert_eq!(
             told(&bursts(hours, 10)),
@@ -227,14 +228,14 @@ mod tests {
              beside these 1 gap: 13 % of the time has no sample, 2 days 1 h, from 1970-01-05 03:09 to \
              1970-01-07 04:00"
         );
-        // An hour every night, but for one night in seven, and never at the same minute.
+        // An hour every night except one night in seven, and never at the same minute.
         let nights = (0..200).filter(|night| night % 7 != 3);
         let nights = nights.map(|night| night * 24 + night % 3);
         assert_eq!(
             told(&bursts(nights, 60)),
             "samples come in bursts, one every 1 day 1 h as a rule: 96 % of the time has no sample"
         );
-        // Office hours: weekends do not count as something else.
+        // Office hours: weekends are not reported separately.
         let days = (0..200).filter(|day| day % 7 < 5).map(|day| day * 24 + 8);
         assert_eq!(
             told(&bursts(days, 540)),
@@ -243,8 +244,8 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_that_recurs_is_told_with_its_length() {
-        // Half an hour and a minute are missing every night.
+    fn recurring_gaps_report_their_length() {
+        // Half an hour is missing every night, plus a minute.
         let minutes = (0..20 * 1_440).filter(|minute| !(60..90).contains(&(minute % 1_440)));
         let one = series(minutes.map(|minute| minute * (HOUR_US / 60)).collect());
         assert_eq!(
@@ -254,8 +255,8 @@ mod tests {
     }
 
     #[test]
-    fn a_long_hole_makes_no_bursts_of_what_is_continuous() {
-        // A pause every night as above, on 20 days and, 40 days later, on 5.
+    fn a_long_gap_does_not_turn_continuous_data_into_bursts() {
+        // A nightly pause as above, on 20 days and, 40 days later, on 5.
         let minutes = (0..65 * 1_440).filter(|minute| !(60..90).contains(&(minute % 1_440)));
         let minutes = minutes.filter(|minute| !(20 * 1_440..60 * 1_440).contains(minute));
         let one = series(minutes.map(|minute| minute * (HOUR_US / 60)).collect());
@@ -268,22 +269,22 @@ mod tests {
     }
 
     #[test]
-    fn gaps_at_random_moments_are_counted() {
-        // Eight stretches without samples, none as far from the one before as another.
+    fn irregular_gaps_are_counted() {
+        // Eight gaps at ever different distances.
         let holes: Vec<i64> = (1..=8).map(|hole| hole * hole * 40).collect();
         let is_there = |hour: &i64| !holes.iter().any(|hole| (0..30).contains(&(hour - hole)));
-        let words = told((0..3_000).filter(is_there)).unwrap();
+        let words = note_of((0..3_000).filter(is_there)).unwrap();
         assert!(words.starts_with("8 gaps: 8 % of the time"), "{words}");
         // Four are too few for a rhythm.
         let four = (0..2_000).filter(|hour| hour % 400 < 350);
-        let words = told(four).unwrap();
+        let words = note_of(four).unwrap();
         assert!(words.starts_with("4 gaps: "), "{words}");
     }
 
     proptest! {
-        /// Any times there are: no overflow, and never more than all of the time; bursts, too.
+        /// Arbitrary times, including bursts: no overflow, and never more than all of the time.
         #[test]
-        fn any_times_are_taken(
+        fn any_times_are_handled(
             times in prop_oneof![
                 prop::collection::btree_set(any::<i64>(), 0..60),
                 prop::collection::btree_set((0_i64..8, 0_i64..6), 0..40).prop_map(|bursts| {

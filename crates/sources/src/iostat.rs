@@ -1,9 +1,9 @@
-//! The text of sysstat's `iostat`, of versions from 9 on, with and without `-x`, `-t`, `-y`, `-h`,
-//! `-k`, `-m`; a whole log, or a piece of one that somebody pasted.
+//! The text output of sysstat's `iostat`, version 9 and later, with and without `-x`, `-t`, `-y`, `-h`,
+//! `-k`, `-m`; a whole log or a pasted excerpt.
 //!
-//! The layouts are those of sysstat's `iostat.c`: a line about the host, then reports, each of them
-//! a table of one row for the processors (`avg-cpu`), and one with a row for each device. Which
-//! columns there are is told by their heads.
+//! The layouts are those of sysstat's `iostat.c`: a line about the host, then reports, each consisting of a
+//! table with one row for the processors (`avg-cpu`) and a table with a row per device. Columns are
+//! identified by the table headings.
 
 mod dating;
 mod log;
@@ -41,12 +41,12 @@ impl Log<'_> {
             return Err(InputError::new(self.source, expected, "none").into());
         }
         if let Some(error) = self.broken.take() {
-            self.gather
+            self.collector
                 .warnings
                 .push(format!("the last line is not whole: {error}"));
         }
         let dated = dating::date(&self, options)?;
-        self.tell(&dated);
+        self.add_warnings(&dated);
         let mut since_us = options
             .times
             .since
@@ -72,7 +72,7 @@ impl Log<'_> {
         let is_wanted = options.times.since.is_some() || options.times.until.is_some();
         if dating == Dating::Undated && is_wanted {
             let warning = "the times that are wanted are not looked at: the log is not dated";
-            self.gather.warnings.push(warning.to_owned());
+            self.collector.warnings.push(warning.to_owned());
             (since_us, until_us) = (i64::MIN, i64::MAX);
         }
         for time in &mut times_us {
@@ -88,7 +88,7 @@ impl Log<'_> {
         let with_devices = kept
             .filter(|(time, report)| time.is_some() && report.has_devices)
             .count();
-        let mut reading = self.gather.finish_with(dating, &notes, |index| {
+        let mut reading = self.collector.finish_with(dating, &notes, |index| {
             *times_us.get(usize::try_from(index).ok()?)?
         })?;
         for one in &mut reading.series {
@@ -103,16 +103,18 @@ impl Log<'_> {
         Ok(reading)
     }
 
-    fn tell(&mut self, dated: &Dated) {
+    fn add_warnings(&mut self, dated: &Dated) {
         if !self.totals.is_empty() {
             let names: Vec<&str> = self.totals.iter().map(String::as_str).collect();
-            self.gather.skipped.push(Skipped::new(
+            self.collector.skipped.push(Skipped::new(
                 format!("columns {}", names.join(", ")),
                 "they are the rates times the interval",
                 None,
             ));
         }
-        self.gather.warnings.extend(dated.warnings.iter().cloned());
+        self.collector
+            .warnings
+            .extend(dated.warnings.iter().cloned());
         let last = self.reports.len();
         for (before, line, text) in &self.remarks {
             if (1..last).contains(before) {
@@ -121,14 +123,14 @@ impl Log<'_> {
                 } else {
                     ""
                 };
-                self.gather.warnings.push(format!(
+                self.collector.warnings.push(format!(
                     "line {line} between reports is none: {text:?}{gap}"
                 ));
             }
         }
         if self.remark_count > self.remarks.len() {
             let lines = count(self.remark_count, "line");
-            self.gather
+            self.collector
                 .warnings
                 .push(format!("{lines} in all belong to no report"));
         }

@@ -58,7 +58,7 @@ fn series<'r>(reading: &'r Reading, name: &str) -> &'r Series {
 #[test]
 fn the_log_of_the_article() {
     let reading = read(MONGO);
-    // 13 devices with three rates each, and six shares of the processors.
+    // 13 devices with three rates each, and six columns of the processors.
     assert_eq!(reading.series.len(), 13 * 3 + 6);
     let writes = series(&reading, "nvme1n1 kB_wrtn/s");
     assert_eq!(writes.values, [560.0, 544.0, 7_540_296.0, 8_663_381.33]);
@@ -99,7 +99,7 @@ fn the_log_of_the_article() {
 }
 
 #[test]
-fn a_piece_without_its_head_is_read_too() {
+fn excerpts_without_a_header_are_parsed() {
     let piece = &MONGO[MONGO.find("# after").unwrap()..];
     let reading = read(piece);
     let writes = series(&reading, "md0 kB_wrtn/s");
@@ -109,7 +109,7 @@ fn a_piece_without_its_head_is_read_too() {
 }
 
 #[test]
-fn the_report_since_boot_is_left_out() {
+fn the_report_since_boot_is_skipped() {
     let reading = read(include_str!("../tests/data/iostat-t-c.txt"));
     let one = series(&reading, "vda kB_wrtn/s");
     assert_eq!(one.values, [61440.0, 61464.0]);
@@ -138,7 +138,7 @@ fn iso_times_and_the_new_columns() {
 }
 
 #[test]
-fn the_old_columns_and_half_days() {
+fn old_columns_and_am_pm_times() {
     let reading = read(OLD);
     let one = series(&reading, "sda await");
     assert_eq!(one.values, [1.50, 1.60]);
@@ -147,7 +147,7 @@ fn the_old_columns_and_half_days() {
 }
 
 #[test]
-fn numbers_for_people_are_read_back() {
+fn human_readable_numbers_are_parsed() {
     let reading = read(include_str!("../tests/data/iostat-h.txt"));
     let one = series(&reading, "vda kB_wrtn/s");
     assert_eq!(one.values, [59.4 * 1024.0, 40.0 * 1024.0]);
@@ -156,8 +156,8 @@ fn numbers_for_people_are_read_back() {
 }
 
 #[test]
-fn a_first_report_that_is_an_interval_stays() {
-    // With -y iostat leaves the report since boot out itself.
+fn a_first_report_that_covers_an_interval_is_kept() {
+    // With -y, iostat itself omits the report since boot.
     let reading = read(include_str!("../tests/data/iostat-y-m.txt"));
     let one = series(&reading, "vda MB_read/s");
     assert_eq!(one.values, [9.17, 36.53]);
@@ -165,7 +165,7 @@ fn a_first_report_that_is_an_interval_stays() {
 }
 
 #[test]
-fn without_times_and_totals_the_step_must_be_named() {
+fn without_times_and_totals_the_interval_is_required() {
     let text = include_str!("../tests/data/iostat-x.txt");
     let text = text.replace("11/22/26", "11/22/2026");
     assert!(
@@ -181,14 +181,14 @@ fn without_times_and_totals_the_step_must_be_named() {
     let one = series(&reading, "vda r/s");
     assert_eq!(one.times_us[1] - one.times_us[0], 5_000_000);
     assert_eq!(one.dating, Dating::Day(date(2026, 11, 22)));
-    // The command above the log tells as well.
+    // The command above the log gives the interval as well.
     let reading = read(&format!("$ iostat -x vda 7\n{text}"));
     let one = series(&reading, "vda r/s");
     assert_eq!(one.times_us[1] - one.times_us[0], 7_000_000);
 }
 
 #[test]
-fn dates_that_can_be_read_two_ways() {
+fn ambiguous_dates() {
     let dated = MONGO.replace("04/13/2020", "04/05/20");
     let reading = read(&dated);
     assert_eq!(reading.series[0].dating, Dating::Undated);
@@ -238,7 +238,7 @@ fn times_of_day_take_their_date_from_the_header() {
 
 #[test]
 fn several_logs_in_one_file() {
-    // With times they are one history; without, only the longest can be counted.
+    // With times, they are one history; without, only the longest section can be dated.
     let log = include_str!("../tests/data/iostat-x-iso.txt");
     let later = log.replace("2026-11-22T01", "2026-11-22T02");
     let reading = read(&format!("{log}{later}"));
@@ -261,8 +261,8 @@ fn several_logs_in_one_file() {
 }
 
 #[test]
-fn devices_that_are_not_listed_are_told() {
-    // With -z, a device that did nothing has no row.
+fn omitted_idle_devices_are_reported() {
+    // With -z, an idle device has no row.
     let text = OLD.replacen(
         "sda               0.00     2.00",
         "sdb               0.00     2.00",
@@ -280,7 +280,7 @@ fn devices_that_are_not_listed_are_told() {
 }
 
 #[test]
-fn only_wanted_times_are_read() {
+fn times_outside_the_range_are_skipped() {
     let mut options = options();
     options.times.since = Some("2018-11-19T00:00:00Z".parse().unwrap());
     let reading = read_text(OLD, &options).unwrap();
@@ -328,7 +328,7 @@ fn errors_name_their_line() {
 }
 
 #[test]
-fn a_last_line_that_is_not_whole_is_told() {
+fn a_truncated_last_line_is_reported() {
     let cut = &MONGO[..MONGO.len() - 30];
     let reading = read(cut);
     assert_eq!(series(&reading, "nvme1n1 tps").values.len(), 4);
@@ -344,9 +344,9 @@ fn a_last_line_that_is_not_whole_is_told() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the numbers are, they are read as they were printed, at the times above them.
+    /// Any numbers are read as printed, at the times above them.
     #[test]
-    fn reports_are_read_as_printed(rows in prop::collection::vec((0_u32..1_000_000, 0_u32..10_000), 2..20)) {
+    fn reports_parse_as_printed(rows in prop::collection::vec((0_u32..1_000_000, 0_u32..10_000), 2..20)) {
         let mut text = String::from("Linux 6.1.0 (h) \t2026-01-31 \t_x86_64_\t(2 CPU)\n\n");
         for (index, (reads, wait)) in rows.iter().enumerate() {
             write!(text, "2026-01-31T00:{index:02}:00+0000\nDevice   r/s   w/s  r_await\nsda {reads}.00 0.00 {wait}.25\n\n").unwrap();
@@ -359,7 +359,7 @@ proptest! {
     }
 
     #[test]
-    fn any_lines_are_read_or_refused(lines in prop::collection::vec(
+    fn any_lines_parse_or_fail(lines in prop::collection::vec(
         prop::sample::select(MONGO.lines().chain(OLD.lines()).collect::<Vec<_>>()), 0..60,
     ), cut in 0_usize..200) {
         let text = lines.join("\n");

@@ -1,8 +1,8 @@
-//! JSON lines, one object a line, and one JSON array of objects.
+//! JSON lines (one object per line), or a JSON array of objects.
 
 use crate::options::FileOptions;
 use crate::table::{Cell, Table};
-use crate::text::{Bounded, Lines, Passed, file_error, too_long};
+use crate::text::{Bounded, InputTracker, Lines, file_error, too_long};
 use crate::{Reading, SourceError};
 use facts::{InputError, Skipped};
 use serde::Deserializer as _;
@@ -12,10 +12,10 @@ use std::fmt;
 use std::io::BufRead;
 use units::count;
 
-/// What is expected of each line.
+/// The expectation stated in errors.
 const ONE_A_LINE: &str = "one JSON object a line, or an array of them";
 
-/// Nested objects below a record.
+/// Maximum nesting depth of objects in a record.
 const DEPTH_MAX: usize = 16;
 
 pub(crate) fn read(
@@ -47,7 +47,7 @@ pub(crate) fn read(
     records.finish()
 }
 
-/// The first byte that is no white space, which stays where it is.
+/// Returns the first byte that is not white space, without consuming it.
 fn first_byte(source: &str, input: &mut impl BufRead) -> Result<Option<u8>, SourceError> {
     let buffer = input
         .fill_buf()
@@ -58,7 +58,7 @@ fn first_byte(source: &str, input: &mut impl BufRead) -> Result<Option<u8>, Sour
         .find(|byte| !byte.is_ascii_whitespace()))
 }
 
-/// Where JSON went wrong; `line` where the text was a single one.
+/// Converts a JSON error; `line` is the line number if the text was a single line.
 pub(crate) fn json_error(
     source: &str,
     error: &serde_json::Error,
@@ -80,7 +80,7 @@ pub(crate) fn json_error(
 struct Records<'o> {
     source: String,
     table: Table<'o>,
-    /// The fields of a record: which column, what, and whether it is text by its syntax.
+    /// The fields of a record: column, text, and whether it is a JSON string.
     texts: Vec<(usize, String, bool)>,
     lists: usize,
     beyond: usize,
@@ -123,7 +123,7 @@ impl Records<'_> {
                 return;
             }
             Value::Null => (String::new(), false),
-            // Whether something is up is a curve, too.
+            // A boolean is a curve of 0 and 1.
             Value::Bool(is) => (u8::from(*is).to_string(), false),
             Value::Number(number) => (number.to_string(), false),
             Value::String(text) => (text.clone(), true),
@@ -135,7 +135,7 @@ impl Records<'_> {
     }
 
     fn array(&mut self, input: impl BufRead) -> Result<(), SourceError> {
-        // The parser takes byte by byte, so that what has passed is what it has seen.
+        // The parser reads byte by byte, so the bytes counted as passed are exactly those it has parsed.
         let (bounded, passed) = Bounded::new(input, true);
         let mut json = serde_json::Deserializer::from_reader(bounded);
         let mut failed = None;
@@ -148,7 +148,7 @@ impl Records<'_> {
         match (failed, outcome) {
             (Some(error), _) => Err(error),
             (None, Ok(())) => Ok(()),
-            (None, Err(at)) if passed.is_too_much() => {
+            (None, Err(at)) if passed.is_too_long() => {
                 Err(too_long(&self.source).at_line(at.line()).into())
             }
             (None, Err(at)) => Err(json_error(
@@ -180,11 +180,11 @@ impl Records<'_> {
     }
 }
 
-/// The elements of an array, taken one by one.
+/// Parses the elements of an array one by one.
 struct Elements<'r, 'o> {
     records: &'r mut Records<'o>,
     failed: &'r mut Option<SourceError>,
-    passed: &'r Passed,
+    passed: &'r InputTracker,
 }
 
 impl<'de> Visitor<'de> for Elements<'_, '_> {
@@ -196,8 +196,8 @@ impl<'de> Visitor<'de> for Elements<'_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
         while let Some(value) = elements.next_element()? {
-            self.passed.piece_ends();
-            // The line that the record ends in.
+            self.passed.end_piece();
+            // The line in which the record ends.
             let line = self.passed.line_at(u64::MAX);
             if let Err(error) = self.records.take(line, &value) {
                 *self.failed = Some(error);

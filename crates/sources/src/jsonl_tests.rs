@@ -35,13 +35,13 @@ fn check(reading: &Reading) {
 }
 
 #[test]
-fn lines_and_arrays_read_the_same() {
+fn lines_and_arrays_are_equivalent() {
     check(&read(&format!("{}\n\n{}\n", TWO[0], TWO[1])));
     check(&read(&format!("[{},\n{}]", TWO[0], TWO[1])));
 }
 
 #[test]
-fn times_may_be_numbers_and_fields_may_be_named() {
+fn numeric_times_and_named_fields() {
     let text = "{\"ts\":1474853400000,\"n\":1,\"m\":7}\n{\"ts\":1474853460000,\"n\":2,\"m\":8}\n";
     let options = FileOptions {
         value_columns: vec!["m".to_owned()],
@@ -97,7 +97,7 @@ fn errors_name_their_line() {
 }
 
 #[test]
-fn deep_and_long_values_are_refused() {
+fn deep_and_long_values_are_rejected() {
     let deep = format!("{}1{}", "[".repeat(5_000), "]".repeat(5_000));
     let text = error(&format!("{{\"ts\":1474853400,\"v\":{deep}}}\n"));
     assert!(text.contains("recursion limit"), "{text}");
@@ -109,7 +109,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_text_is_read_or_refused(text in "[a-z0-9{}\\[\\]\":,\\n. -]{0,120}") {
+    fn any_text_parses_or_fails(text in "[a-z0-9{}\\[\\]\":,\\n. -]{0,120}") {
         let _ = error_or_reading(&text);
         let _ = error_or_reading(&format!("[{text}]"));
     }

@@ -1,15 +1,16 @@
-//! Reads histories into [series](facts::series::Series).
+//! Reads histories into [series](facts::series::Series): from files (CSV, JSON lines, `iostat`, `sadf`,
+//! FTDC, Rally), from servers (Prometheus, Elasticsearch, OpenSearch) and from the embedded [`store`].
 
+pub mod clean;
+mod collector;
 mod csv;
 mod detect;
 pub mod elastic;
 mod error;
 pub mod ftdc;
 pub mod gaps;
-mod gather;
 mod iostat;
 mod jsonl;
-pub mod mend;
 mod options;
 pub mod prometheus;
 mod rally;

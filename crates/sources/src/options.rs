@@ -1,49 +1,49 @@
-//! How files are read.
+//! Options for reading files.
 
 use crate::times::TimeReader;
 use crate::{Limits, Times};
 
-/// A format of a history.
+/// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Comma, semicolon, tab or bar separated values.
+    /// Values separated by commas, semicolons, tabs or bars.
     Csv,
-    /// One JSON object a line, or one array of objects.
+    /// One JSON object per line, or an array of objects.
     JsonLines,
     /// A race.json of Rally.
     RallyRace,
-    /// The text of `iostat`.
+    /// The text output of `iostat`.
     Iostat,
-    /// The JSON of `sadf -j`.
+    /// The JSON output of `sadf -j`.
     Sadf,
 }
 
 impl Format {
-    /// The formats, for people.
-    pub(crate) const KNOWN: &str = "CSV or TSV with a column of times, JSON lines, Rally's race.json (or \
+    /// The formats, for error messages.
+    pub(crate) const KNOWN_FORMATS: &str = "CSV or TSV with a column of times, JSON lines, Rally's race.json (or \
                              a directory of them), the text of iostat, the JSON of sadf -j";
 }
 
-/// How files are read.
+/// Options for reading files.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FileOptions {
-    /// The zone of times, and which are wanted.
+    /// The zone and range of times.
     pub times: Times,
-    /// What is kept at most.
+    /// Limits on the data kept.
     pub limits: Limits,
-    /// The format; told by the content where it is not given.
+    /// The format; detected if not given.
     pub format: Option<Format>,
     /// The column or field of times, by its name or its number from 1.
     pub time_column: Option<String>,
-    /// How times are written: a strptime format, or `s`, `ms`, `us`, `ns` since 1970.
+    /// The format of times: a strptime format, or `s`, `ms`, `us`, `ns` since 1970.
     pub time_format: Option<String>,
-    /// The columns or fields of values; all that hold numbers where none is given.
+    /// The columns or fields of values; by default all numeric ones.
     pub value_columns: Vec<String>,
-    /// The columns or fields that tell series apart, which may be none; found where nothing is said.
+    /// The columns or fields that distinguish series, possibly none; detected if not given.
     pub label_columns: Option<Vec<String>>,
-    /// Columns or fields that count up: their rate per second is read.
+    /// Columns or fields that are counters, to be converted to rates per second.
     pub counter_columns: Vec<String>,
-    /// Seconds between reports, for an `iostat` log that does not tell.
+    /// Seconds between reports, for an `iostat` log from which this cannot be determined.
     pub step_s: Option<f64>,
 }
 

@@ -1,12 +1,12 @@
-//! Prometheus, and servers with its query interface: `query_range`, in pieces.
+//! Prometheus and compatible servers: `query_range`, in parts.
 
 mod answer;
 
 #[cfg(test)]
 mod tests;
 
-use crate::error::saved;
-use crate::mend::{self, Samples};
+use crate::clean::{self, Samples};
+use crate::error::parse_saved;
 use crate::{Limits, Reading, SourceError, Times};
 use answer::{Answer, Data};
 use facts::Skipped;
@@ -16,39 +16,39 @@ use jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// Prometheus gives at most so many points of a series at once ("exceeded maximum resolution of 11,000
-/// points per timeseries").
+/// Maximum number of points per series in a response ("exceeded maximum resolution of 11,000 points per
+/// timeseries").
 const POINTS_MAX: i64 = 11_000;
-/// The longest query, in bytes: it travels in a URL.
+/// Maximum length of a query in bytes, because it is part of a URL.
 const QUERY_BYTES_MAX: usize = 4096;
-/// The time that is asked for unless it is named.
+/// Default time range in days.
 const DAYS: i64 = 30;
-/// The most requests for one query.
-const PIECES_MAX: i64 = 100_000;
-/// The most warnings that are passed on.
+/// Maximum number of requests per query.
+const REQUESTS_MAX: i64 = 100_000;
+/// Maximum number of warnings reported.
 const WARNINGS_MAX: usize = 20;
-/// Where a name is cut, in characters.
+/// Maximum length of a name in characters; longer ones are truncated.
 const NAME_CHARS_MAX: usize = 120;
 
-/// A question.
+/// A query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// An expression of `PromQL` whose value is a scalar or an instant vector:
+    /// A `PromQL` expression that yields a scalar or an instant vector:
     /// `rate(node_disk_reads_completed_total[5m])`.
     pub promql: String,
-    /// One point every so many seconds, at least 1.
+    /// Seconds per point, at least 1.
     pub step_s: u32,
 }
 
-/// Reads what a query gives over the times; the last 30 days where none are named.
+/// Reads the result of a query over a time range, by default the last 30 days.
 ///
-/// Points lie on whole multiples of the step. It is asked in pieces of 11,000 points; where an answer is
-/// longer than the client takes, or more than the server may load, in smaller ones. Where Prometheus has
-/// no point (a series was stale) there is none.
+/// Points are at whole multiples of the step. They are requested in parts of 11,000, or fewer if a response
+/// is larger than the client accepts or more than the server may load. Where Prometheus has no point (a
+/// series was stale), there is none.
 ///
 /// # Errors
-/// Where no complete answer came, where the server refuses the query (in its own words), where nothing
-/// came back, and where it is more than `limits` allow.
+/// When there is no complete response, when the server refuses the query (with its message), when the
+/// result is empty, or when there is more than `limits` allow.
 pub fn read(
     client: &Client,
     endpoint: &Endpoint,
@@ -70,16 +70,16 @@ pub fn read(
         + i64::from(until.as_second() % step_s > 0 || until.subsec_nanosecond() > 0);
     let mut points = POINTS_MAX;
     let mut next = first;
-    if (end - first) / points > PIECES_MAX {
+    if (end - first) / points > REQUESTS_MAX {
         return Err(collector.too_much("too many points"));
     }
     while next < end {
         let last = end.min(next + points) - 1;
         match collector.ask(client, endpoint, next * step_s, last * step_s) {
             Ok(()) => next = last + 1,
-            // Fewer points at once may be within its means.
-            Err(Trouble::TooLarge(_)) if points > 1 => points /= 2,
-            Err(Trouble::TooLarge(error) | Trouble::Other(error)) => return Err(error),
+            // A request for fewer points may succeed.
+            Err(RequestError::TooLarge(_)) if points > 1 => points /= 2,
+            Err(RequestError::TooLarge(error) | RequestError::Other(error)) => return Err(error),
         }
     }
     let mut reading = collector.finish()?;
@@ -91,29 +91,29 @@ pub fn read(
     Ok(reading)
 }
 
-/// Reads one saved answer of `query_range`, as [`read`] does from the server.
+/// Reads a saved response of `query_range`, as [`read`] does from the server.
 ///
 /// # Errors
-/// As [`read`].
+/// Same as [`read`].
 pub fn read_answer(
     body: &[u8],
     source_name: &str,
     limits: &Limits,
 ) -> Result<Reading, SourceError> {
     let mut collector = Collector::of(source_name, "answer", 0, limits);
-    match collector.take(saved(body, source_name)?) {
+    match collector.take(parse_saved(body, source_name)?) {
         Ok(()) => collector.finish(),
-        Err(Trouble::TooLarge(error) | Trouble::Other(error)) => Err(error),
+        Err(RequestError::TooLarge(error) | RequestError::Other(error)) => Err(error),
     }
 }
 
-enum Trouble {
-    /// A shorter time may be answered.
+enum RequestError {
+    /// A request for a shorter time range may succeed.
     TooLarge(SourceError),
     Other(SourceError),
 }
 
-impl<E: Into<SourceError>> From<E> for Trouble {
+impl<E: Into<SourceError>> From<E> for RequestError {
     fn from(error: E) -> Self {
         Self::Other(error.into())
     }
@@ -124,7 +124,7 @@ struct Collector {
     promql: String,
     step_s: u32,
     limits: Limits,
-    /// By what Prometheus tells a series from others.
+    /// Samples by the label set that identifies a series.
     streams: BTreeMap<BTreeMap<String, String>, Samples>,
     samples: usize,
     warnings: BTreeSet<String>,
@@ -173,7 +173,7 @@ impl Collector {
         endpoint: &Endpoint,
         start_s: i64,
         end_s: i64,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RequestError> {
         let path = format!(
             "/api/v1/query_range?query={}&start={start_s}&end={end_s}&step={}",
             encoded(&self.promql),
@@ -182,11 +182,11 @@ impl Collector {
         let response = match client.get(endpoint, &path) {
             Ok(response) => response,
             Err(error) if matches!(error.kind, ErrorKind::TooLarge { .. }) => {
-                return Err(Trouble::TooLarge(error.into()));
+                return Err(RequestError::TooLarge(error.into()));
             }
             Err(error) => return Err(error.into()),
         };
-        // Prometheus explains its refusals (400, 422, 503) in the same form; others do not.
+        // Prometheus reports errors (400, 422, 503) in the same form; proxies and others do not.
         if response.status >= 400 {
             let refusal = response.json::<Answer>();
             return match refusal {
@@ -200,7 +200,7 @@ impl Collector {
         self.take(answer)
     }
 
-    fn take(&mut self, answer: Answer) -> Result<(), Trouble> {
+    fn take(&mut self, answer: Answer) -> Result<(), RequestError> {
         for warning in answer.warnings.iter().chain(&answer.infos) {
             if self.warnings.len() < WARNINGS_MAX {
                 self.warnings.insert(shown(warning.as_bytes()));
@@ -211,9 +211,9 @@ impl Collector {
             let words = shown(answer.error.unwrap_or_default().as_bytes());
             let error = self.refused(&format!("the query was refused: {kind}: {words}"));
             return Err(if words.contains("too many samples") {
-                Trouble::TooLarge(error)
+                RequestError::TooLarge(error)
             } else {
-                Trouble::Other(error)
+                RequestError::Other(error)
             });
         }
         let Some(data) = answer.data else {
@@ -222,7 +222,7 @@ impl Collector {
         self.take_data(data)
     }
 
-    fn take_data(&mut self, data: Data) -> Result<(), Trouble> {
+    fn take_data(&mut self, data: Data) -> Result<(), RequestError> {
         if data.result_type != "matrix" {
             let found = shown(data.result_type.as_bytes());
             let reason = format!("a matrix was expected, and a {found} came");
@@ -270,10 +270,10 @@ impl Collector {
         for (labels, samples) in self.streams {
             let metric = labels.get("__name__");
             let base = metric.map_or(self.promql.as_str(), String::as_str);
-            let curve = samples.mend();
+            let curve = samples.clean();
             let apart = written(&labels, |label| varying.contains(label));
             let name = format!("{}{apart}", cut(base));
-            let better = mend::better(base, None);
+            let better = clean::better(base, None);
             let series = Series {
                 name,
                 source: self.source_name.clone(),
@@ -325,7 +325,7 @@ impl Collector {
     }
 }
 
-/// The labels, but for the metric's name, that do not have one value throughout.
+/// Returns the labels, other than the metric's name, whose values differ between series.
 fn varying<'a>(mut all: impl Iterator<Item = &'a BTreeMap<String, String>>) -> BTreeSet<String> {
     let Some(first) = all.next() else {
         return BTreeSet::new();
@@ -341,7 +341,7 @@ fn varying<'a>(mut all: impl Iterator<Item = &'a BTreeMap<String, String>>) -> B
     varying
 }
 
-/// `{a="b",c="d"}` of the labels that are wanted; nothing where none are.
+/// Formats the wanted labels as `{a="b",c="d"}`; empty if there are none.
 fn written(labels: &BTreeMap<String, String>, wanted: impl Fn(&str) -> bool) -> String {
     let parts: Vec<String> = labels
         .iter()
@@ -363,7 +363,7 @@ fn cut(text: &str) -> String {
     out
 }
 
-/// Percent-encoded for a query (RFC 3986: everything but unreserved characters).
+/// Percent-encodes text for a query string (RFC 3986: everything except unreserved characters).
 fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(3 * text.len());
     for byte in text.bytes() {

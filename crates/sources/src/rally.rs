@@ -1,11 +1,11 @@
-//! Races of Rally, Elasticsearch's benchmark: race.json, one file a race.
+//! Races of Rally, Elasticsearch's benchmarking tool: race.json, one file per race.
 //!
-//! Rally's file store keeps them as `races/<race id>/race.json`. A race gives one sample at its
-//! `race-timestamp` for each task and metric of `results.op_metrics`.
+//! Rally's file store keeps them as `races/<race id>/race.json`. A race gives one sample, at its
+//! `race-timestamp`, for each task and metric in `results.op_metrics`.
 
-use crate::gather::{Draft, Gather};
+use crate::clean;
+use crate::collector::{Draft, SeriesCollector};
 use crate::jsonl::json_error;
-use crate::mend;
 use crate::options::FileOptions;
 use crate::text::file_error;
 use crate::times::TimeReader;
@@ -18,44 +18,44 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The longest race.json that is read, in bytes.
+/// Maximum size of a race.json, in bytes.
 const RACE_BYTES_MAX: u64 = 64 << 20;
 
-/// Directories below the one that was named.
+/// Maximum depth of directories searched.
 const DEPTH_MAX: usize = 8;
 
-/// Files that are looked at below it.
+/// Maximum number of files examined.
 const FILES_MAX: usize = 200_000;
 
-/// Metrics that are spread over percentiles.
+/// Metrics that are reported as percentiles.
 const SPREAD: [&str; 3] = ["latency", "service_time", "processing_time"];
 
-/// What tells races apart that must not be one curve.
+/// Fields that must be equal for races to form one curve.
 const RACE_KEYS: [&str; 4] = ["environment", "track", "challenge", "car"];
 
-/// One race.json.
+/// Reads one race.json.
 pub(crate) fn read_file(
     source: &str,
     input: impl Read,
     options: &FileOptions,
 ) -> Result<Reading, SourceError> {
-    let mut gather = Gather::new(source, &options.times, options.limits);
-    if let Some(why) = read_race(source, input, options, &mut gather)? {
+    let mut collector = SeriesCollector::new(source, &options.times, options.limits);
+    if let Some(why) = read_race(source, input, options, &mut collector)? {
         return Err(SourceError::Empty {
             source_name: source.to_owned(),
             reason: why,
         });
     }
-    gather.finish(Dating::Absolute)
+    collector.finish(Dating::Absolute)
 }
 
-/// All races below a directory. One that cannot be read is skipped with a word.
+/// Reads all races below a directory. Unreadable ones are skipped and reported.
 pub(crate) fn read_directory(
     directory: &Path,
     options: &FileOptions,
 ) -> Result<Reading, SourceError> {
     let source = directory.display().to_string();
-    let mut gather = Gather::new(&source, &options.times, options.limits);
+    let mut collector = SeriesCollector::new(&source, &options.times, options.limits);
     let mut files = Vec::new();
     let mut beyond = 0;
     find(directory, 0, &mut files, &mut beyond)?;
@@ -75,12 +75,12 @@ pub(crate) fn read_directory(
         let name = path.display().to_string();
         let outcome = File::open(path)
             .map_err(|error| file_error(&name, error))
-            .and_then(|file| read_race(&name, file, options, &mut gather));
+            .and_then(|file| read_race(&name, file, options, &mut collector));
         match outcome {
             Ok(None) => races += 1,
-            Ok(Some(why)) => gather.skipped.push(Skipped::new(name, why, None)),
+            Ok(Some(why)) => collector.skipped.push(Skipped::new(name, why, None)),
             Err(error) => {
-                gather
+                collector
                     .skipped
                     .push(Skipped::new(name, error.to_string(), None));
                 first_error.get_or_insert(error);
@@ -88,7 +88,7 @@ pub(crate) fn read_directory(
         }
     }
     if beyond > 0 {
-        gather.skipped.push(Skipped::new(
+        collector.skipped.push(Skipped::new(
             format!("{beyond} files or directories of {source}"),
             format!("{FILES_MAX} files, {DEPTH_MAX} directories deep, are looked at"),
             None,
@@ -96,12 +96,12 @@ pub(crate) fn read_directory(
     }
     match first_error {
         Some(error) if races == 0 => Err(error),
-        _ => gather.finish(Dating::Absolute),
+        _ => collector.finish(Dating::Absolute),
     }
 }
 
-/// Every race.json below, in the order of the paths; in the directory itself, files of any name
-/// that ends in `.json`. Links to directories are not followed: they may lead in circles.
+/// Finds every race.json below a directory, sorted by path; in the directory itself, any file whose name
+/// ends in `.json`. Links to directories are not followed, because they may form cycles.
 pub(crate) fn find(
     directory: &Path,
     depth: usize,
@@ -143,12 +143,12 @@ pub(crate) fn find(
     Ok(())
 }
 
-/// Takes the samples of one race; `Some` with the reason where it has none.
+/// Reads the samples of one race; returns the reason if it has none.
 fn read_race(
     name: &str,
     input: impl Read,
     options: &FileOptions,
-    gather: &mut Gather,
+    collector: &mut SeriesCollector,
 ) -> Result<Option<String>, SourceError> {
     let mut text = Vec::new();
     input
@@ -195,15 +195,15 @@ fn read_race(
             let draft = Draft::of_race(&labels, task, metric, statistic, unit);
             let key: Vec<&str> = draft.labels.values().map(String::as_str).collect();
             let key = format!("{}\u{1f}{}", draft.name, key.join("\u{1f}"));
-            let id = gather.id(&key, || draft);
-            gather.push(id, time_us, Some(value));
+            let id = collector.id(&key, || draft);
+            collector.push(id, time_us, Some(value));
         };
         metrics(task, &mut sample);
     }
     Ok((!any).then(|| "the race's results hold no numbers".to_owned()))
 }
 
-/// Hands out each metric of a task: its name, which statistic of it, its unit, and its value.
+/// Calls `sample` with each metric of a task: its name, which statistic of it, its unit, and its value.
 fn metrics<'t>(
     task: &'t Map<String, Value>,
     sample: &mut impl FnMut(&str, Option<&str>, Option<&'t str>, &Value),
@@ -229,7 +229,7 @@ fn metrics<'t>(
             }
         }
     }
-    // What Rally calls the duration is in milliseconds or microseconds, as its version goes.
+    // Rally's duration is in milliseconds or microseconds, depending on its version.
     for metric in ["error_rate", "duration"] {
         if let Some(value) = task.get(metric) {
             sample(metric, None, None, value);
@@ -237,7 +237,7 @@ fn metrics<'t>(
     }
 }
 
-/// `p99.9` for `99_9`, `p50` for `50_0`.
+/// Formats a percentile: `p99.9` for `99_9`, `p50` for `50_0`.
 fn percentile(key: &str) -> String {
     let text = key.replacen('_', ".", 1);
     let text = match text.split_once('.') {
@@ -285,14 +285,14 @@ impl Draft {
             name,
             labels,
             unit: unit.map(str::to_owned),
-            // Of the metric alone: a task may be called anything.
-            better: mend::better(metric, unit),
+            // Judged by the metric alone, because a task may have any name.
+            better: clean::better(metric, unit),
             counter: false,
         }
     }
 }
 
-/// The line, from 1, in which a text stands first.
+/// Returns the line number, from 1, of the first occurrence of a text.
 fn line_of(text: &[u8], part: &[u8]) -> usize {
     let at = text
         .windows(part.len())

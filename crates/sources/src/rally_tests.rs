@@ -19,10 +19,10 @@ fn options() -> FileOptions {
 }
 
 #[test]
-fn one_race_has_a_sample_of_each_metric() {
+fn a_race_has_a_sample_per_metric() {
     let reading = read_text(RACE, &FileOptions::default()).unwrap();
-    // Two of throughput, error rate and duration for each of three tasks; of the three spread
-    // metrics the mean and 3, 5 and 6 percentiles.
+    // Three tasks with two throughput values, the error rate and the duration each; and for the three
+    // metrics with percentiles, the mean and 3, 5 and 6 percentiles.
     assert_eq!(reading.series.len(), 3 * 4 + 3 * (4 + 6 + 7));
     let find = |name: &str| {
         let found = reading.series.iter().find(|one| one.name == name);
@@ -38,7 +38,7 @@ fn one_race_has_a_sample_of_each_metric() {
     let at: jiff::Timestamp = "2026-11-21T03:08:05Z".parse().unwrap();
     assert_eq!(throughput.times_us, [at.as_microsecond()]);
     let slowest = find("root-8 latency p99.99");
-    // The JSON reader may be off by the last bit.
+    // The JSON parser may be off by the last bit.
     assert!((slowest.values[0] / 200.811_087_330_599_97 - 1.0).abs() < 1e-15);
     assert_eq!(slowest.better, Some(Better::Lower));
     assert_eq!(slowest.unit.as_deref(), Some("ms"));
@@ -74,7 +74,7 @@ fn a_directory_of_races_is_a_history() {
         .iter()
         .filter(|one| one.name.starts_with("root throughput mean"))
         .collect();
-    // The other track is a curve of its own.
+    // The other track is a separate curve.
     assert_eq!(curves.len(), 2);
     assert_eq!(curves[0].name, "root throughput mean track");
     assert_eq!(curves[0].values, [1990.5, 1980.25]);
@@ -98,7 +98,7 @@ fn a_directory_of_races_is_a_history() {
 }
 
 #[test]
-fn what_is_no_history_says_so() {
+fn invalid_races_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let error = read_path(directory.path(), &FileOptions::default()).unwrap_err();
     for words in [
@@ -124,7 +124,7 @@ fn what_is_no_history_says_so() {
 }
 
 #[test]
-fn values_that_are_null_are_left_out() {
+fn null_values_are_skipped() {
     let text = RACE.replace("2016.5789575693907", "null");
     let reading = read_text(&text, &FileOptions::default()).unwrap();
     assert!(
@@ -157,7 +157,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_broken_race_is_refused(at in 0..RACE.len(), byte: u8) {
+    fn corrupt_races_parse_or_fail(at in 0..RACE.len(), byte: u8) {
         let mut bytes = RACE.as_bytes().to_vec();
         bytes[at] = byte;
         let _ = read_file("f", &bytes[..], &options());

@@ -1,18 +1,18 @@
-//! What every reader takes and gives.
+//! Input and output types common to all readers.
 
 use facts::Skipped;
 use facts::series::Series;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// How times are read, and which are wanted.
+/// How times are interpreted, and which range is wanted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Times {
     /// The zone of times that do not name one.
     pub zone: TimeZone,
-    /// Samples from here on; earlier ones are not kept.
+    /// Start of the range, inclusive.
     pub since: Option<Timestamp>,
-    /// Samples until before here.
+    /// End of the range, exclusive.
     pub until: Option<Timestamp>,
 }
 
@@ -26,12 +26,12 @@ impl Default for Times {
     }
 }
 
-/// What a reader keeps at most, whatever its input.
+/// Limits on what a reader keeps, whatever its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Samples of all series together.
+    /// Maximum number of samples, over all series.
     pub samples_max: usize,
-    /// Series.
+    /// Maximum number of series.
     pub series_max: usize,
 }
 
@@ -44,13 +44,13 @@ impl Default for Limits {
     }
 }
 
-/// What was read.
+/// The result of reading a history.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reading {
     /// The series, in the order of the source.
     pub series: Vec<Series>,
     /// What was left out, and why.
     pub skipped: Vec<Skipped>,
-    /// What the user should know of the whole reading; what concerns one series is among its notes.
+    /// Warnings about the whole reading; those about a single series are in its notes.
     pub warnings: Vec<String>,
 }

@@ -1,14 +1,15 @@
-//! The JSON of sysstat's `sadf -j`: what `sar` has recorded, for weeks on many hosts.
+//! The JSON output of sysstat's `sadf -j`: what `sar` recorded, on many hosts for weeks.
 //!
-//! `{"sysstat": {"hosts": [{"nodename": .., "statistics": [{"timestamp": .., "disk": [..]}],
-//! "restarts": [..]}]}}`. Records are read one by one, so that a long file needs no memory. Every
-//! number becomes a series; the text beside it, `"disk-device": "vda"`, says of what.
+//! `{"sysstat": {"hosts": [{"nodename": .., "statistics": [..], "restarts": [..]}]}}`, where each of the
+//! statistics is `{"timestamp": .., "disk": [..]}` and the like. Records are parsed one by one, so memory
+//! does not grow with the length of the file. Every number becomes a series; text beside it, such as
+//! `"disk-device": "vda"`, becomes its labels.
 
-use crate::gather::{Draft, Gather};
+use crate::clean;
+use crate::collector::{Draft, SeriesCollector};
 use crate::jsonl::json_error;
-use crate::mend;
 use crate::options::FileOptions;
-use crate::text::{Bounded, Passed, too_long};
+use crate::text::{Bounded, InputTracker, too_long};
 use crate::times::TimeReader;
 use crate::{Reading, SourceError};
 use facts::InputError;
@@ -20,13 +21,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::BufRead;
 
-/// Objects in one another that are followed.
+/// Maximum nesting depth of objects.
 const DEPTH_MAX: usize = 8;
 
-/// Restarts that are told one by one.
+/// Maximum number of restarts listed individually.
 const RESTARTS_MAX: usize = 10;
 
-/// Numbers that say of what a record is, and are no values.
+/// Numeric fields that identify an object rather than hold a value.
 const ID_NUMBERS: &[&str] = &["line", "number", "cpu", "node", "bus_number"];
 
 pub(crate) fn read(
@@ -34,12 +35,12 @@ pub(crate) fn read(
     input: impl BufRead,
     options: &FileOptions,
 ) -> Result<Reading, SourceError> {
-    // The parser takes byte by byte, so that what has passed is what it has seen.
+    // The parser reads byte by byte, so the bytes counted as passed are exactly those it has parsed.
     let (bounded, passed) = Bounded::new(input, true);
     let mut state = State {
         source,
         passed: &passed,
-        gather: Gather::new(source, &options.times, options.limits),
+        collector: SeriesCollector::new(source, &options.times, options.limits),
         reader: TimeReader::new(&options.times, None),
         utc: TimeReader::new(&options.times, None),
         host: None,
@@ -58,29 +59,29 @@ pub(crate) fn read(
     match (state.failed.take(), outcome) {
         (Some(error), _) => Err(error.into()),
         (None, Ok(())) => state.finish(),
-        (None, Err(at)) if passed.is_too_much() => Err(too_long(source).at_line(at.line()).into()),
+        (None, Err(at)) if passed.is_too_long() => Err(too_long(source).at_line(at.line()).into()),
         (None, Err(at)) => Err(json_error(source, &at, "JSON", None)),
     }
 }
 
 struct State<'s> {
     source: &'s str,
-    passed: &'s Passed,
-    gather: Gather,
-    /// Reads times without a zone.
+    passed: &'s InputTracker,
+    collector: SeriesCollector,
+    /// Parses times without a zone.
     reader: TimeReader,
     utc: TimeReader,
     host: Option<String>,
-    /// The zone that the file names.
+    /// The zone named in the file.
     zone: Option<String>,
-    /// Records whose times are local.
+    /// Number of records with local times.
     local: usize,
     records: usize,
     restarts: usize,
     failed: Option<InputError>,
 }
 
-/// Where in the document the walk is.
+/// The level of the document that is being parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     Top,
@@ -172,7 +173,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
             }
             Level::Statistics => {
                 while let Some(record) = elements.next_element::<Value>()? {
-                    self.state.passed.piece_ends();
+                    self.state.passed.end_piece();
                     if let Err(error) = self.state.record(&record) {
                         let line = self.state.passed.line_at(u64::MAX);
                         self.state.failed = Some(error.at_line(line));
@@ -182,7 +183,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
             }
             Level::Restarts => {
                 while let Some(restart) = elements.next_element::<Value>()? {
-                    self.state.passed.piece_ends();
+                    self.state.passed.end_piece();
                     self.state.restart(&restart);
                 }
             }
@@ -192,7 +193,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
     }
 }
 
-/// `2026-11-22 01:18:05`, and whether that is UTC.
+/// Returns the time, such as `2026-11-22 01:18:05`, and whether it is in UTC.
 fn time_text(timestamp: &Value) -> Option<(String, bool)> {
     let text = |key: &str| timestamp.get(key).and_then(Value::as_str);
     let is_utc = timestamp.get("utc").and_then(Value::as_u64) == Some(1);
@@ -261,10 +262,10 @@ impl State<'_> {
                     key.push('\u{1e}');
                     key.push_str(label);
                 }
-                let id = self.gather.id(&key, || draft(path, labels, host));
-                self.gather.push(id, time_us, number.as_f64());
+                let id = self.collector.id(&key, || draft(path, labels, host));
+                self.collector.push(id, time_us, number.as_f64());
             }
-            // Text is among the labels; nothing else occurs.
+            // Text was already handled as labels; nothing else occurs.
             Value::Null | Value::Bool(_) | Value::String(_) => {}
         }
     }
@@ -281,7 +282,7 @@ impl State<'_> {
             Some((text, false)) => text,
             None => "a time that is not told".to_owned(),
         };
-        self.gather
+        self.collector
             .warnings
             .push(format!("{host} was restarted at {when}"));
     }
@@ -294,24 +295,24 @@ impl State<'_> {
             });
         }
         if self.restarts > RESTARTS_MAX {
-            self.gather
+            self.collector
                 .warnings
                 .push(format!("{} restarts in all", self.restarts));
         }
         if self.local > 0 {
             let zone = self.zone.as_deref().unwrap_or("not named");
-            self.gather.warnings.push(format!(
+            self.collector.warnings.push(format!(
                 "the times of {} records are local (the file's zone: {zone}), and read in the \
                  zone that was asked for",
                 self.local
             ));
         }
-        self.gather.warnings.extend(self.reader.notes());
-        self.gather.finish(Dating::Absolute)
+        self.collector.warnings.extend(self.reader.notes());
+        self.collector.finish(Dating::Absolute)
     }
 }
 
-/// Whether a field says of what the others are.
+/// Returns whether a field identifies its object rather than holds a value.
 fn is_name(key: &str, value: &Value) -> bool {
     value.is_string() || value.is_number() && ID_NUMBERS.contains(&key)
 }
@@ -350,12 +351,12 @@ fn draft(path: &[&str], labels: &BTreeMap<&str, String>, host: Option<&str>) -> 
         name,
         labels,
         unit: unit.map(str::to_owned),
-        better: mend::better(leaf, unit),
+        better: clean::better(leaf, unit),
         counter: false,
     }
 }
 
-/// The unit of a number, after sar(1).
+/// Returns the unit of a number, according to sar(1).
 fn unit(sections: &[&str], leaf: &str) -> Option<&'static str> {
     match leaf {
         "await" | "svctm" => Some("ms"),

@@ -61,7 +61,7 @@ fn every_number_is_a_series_with_its_labels() {
 }
 
 #[test]
-fn local_times_are_told() {
+fn local_times_are_noted() {
     let text = include_str!("../tests/data/sadf-local.json");
     let mut zoned = options();
     zoned.times.zone = jiff::tz::TimeZone::get("Europe/Berlin").unwrap();
@@ -103,7 +103,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_broken_document_is_refused(at in 0..SADF.len(), byte in 0_u8..128) {
+    fn corrupt_documents_parse_or_fail(at in 0..SADF.len(), byte in 0_u8..128) {
         let mut bytes = SADF.as_bytes().to_vec();
         bytes[at] = byte;
         let _ = crate::read_bytes("f", &bytes[..], &options());

@@ -1,16 +1,16 @@
-//! What a URL leads to.
+//! Identifies the server behind a URL.
 
 use crate::SourceError;
 use http::{Client, Endpoint, ErrorKind, HttpError, Response, shown};
 use serde::Deserialize;
 use std::fmt;
 
-/// A server that keeps histories.
+/// A server that stores histories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Server {
-    /// Prometheus, or another server with its query interface.
+    /// Prometheus or a compatible server.
     Prometheus {
-        /// Its version, where it tells.
+        /// Its version, if reported.
         version: Option<String>,
     },
     /// Elasticsearch.
@@ -38,7 +38,7 @@ impl fmt::Display for Server {
     }
 }
 
-/// What answers at `/` of Elasticsearch and OpenSearch.
+/// The response at `/` of Elasticsearch and OpenSearch.
 #[derive(Deserialize)]
 struct Root {
     version: RootVersion,
@@ -47,11 +47,11 @@ struct Root {
 #[derive(Deserialize)]
 struct RootVersion {
     number: String,
-    /// Only OpenSearch has it.
+    /// Present only in OpenSearch.
     distribution: Option<String>,
 }
 
-/// What answers at Prometheus' `/api/v1/status/buildinfo`.
+/// The response at Prometheus' `/api/v1/status/buildinfo`.
 #[derive(Deserialize)]
 struct BuildInfo {
     status: String,
@@ -63,13 +63,13 @@ struct BuildData {
     version: Option<String>,
 }
 
-/// Asks a URL what it leads to: the root page of Elasticsearch and OpenSearch, else Prometheus' build
-/// information (from 2.14 on), else a question to its query interface.
+/// Identifies the server at a URL by the root page of Elasticsearch and OpenSearch, Prometheus' build
+/// information (2.14 and later), or its query API.
 ///
 /// # Errors
-/// Where nobody answers, where credentials are missing, and where it is none of these.
+/// When nothing answers, when credentials are missing, or when it is none of these servers.
 pub fn identify(client: &Client, endpoint: &Endpoint) -> Result<Server, SourceError> {
-    let root = asked(client.get(endpoint, "/"))?;
+    let root = if_found(client.get(endpoint, "/"))?;
     if let Some(root) = root.and_then(|answer| answer.json::<Root>().ok()) {
         let version = shown(root.version.number.as_bytes());
         return Ok(match root.version.distribution.as_deref() {
@@ -78,7 +78,7 @@ pub fn identify(client: &Client, endpoint: &Endpoint) -> Result<Server, SourceEr
         });
     }
     for page in ["/api/v1/status/buildinfo", "/api/v1/query?query=1"] {
-        let answer = asked(client.get(endpoint, page))?;
+        let answer = if_found(client.get(endpoint, page))?;
         let info = answer.and_then(|answer| answer.json::<BuildInfo>().ok());
         if let Some(info) = info.filter(|info| info.status == "success") {
             let version = info.data.and_then(|data| data.version);
@@ -93,8 +93,8 @@ pub fn identify(client: &Client, endpoint: &Endpoint) -> Result<Server, SourceEr
     ))
 }
 
-/// The answer if it is one of the page; `None` where the server has no such page, or none for us.
-fn asked(outcome: Result<Response, HttpError>) -> Result<Option<Response>, HttpError> {
+/// Returns the response if the page exists; `None` if the server has no such page, or denies access to it.
+fn if_found(outcome: Result<Response, HttpError>) -> Result<Option<Response>, HttpError> {
     match outcome.and_then(Response::success) {
         Ok(answer) => Ok(Some(answer)),
         Err(error) => match error.kind {

@@ -1,13 +1,13 @@
-//! The embedded store: a history of one's own, in one file.
+//! The embedded store: histories kept by trimtab itself, in one file.
 //!
-//! An SQLite database in WAL mode, so that readers do not wait for the writer. Readings are appended
-//! again and again: a sample that is there already is replaced, so an import that was interrupted is
-//! simply repeated. A series goes on where source, name, labels, unit and dating are the same as
-//! before; whoever wants two files to be one series gives both readings the same source.
+//! An SQLite database in WAL mode, so that readers do not wait for the writer. Readings may be appended
+//! repeatedly: existing samples are replaced, so an import that was interrupted is simply repeated.
+//! Appended samples continue a series if source, name, labels, unit and dating are equal; to combine two
+//! files into one series, give both readings the same source.
 //!
-//! A file is used only if it is a store: SQLite's `application_id` says so, `user_version` is the
-//! version of the schema, and the schema is compared word by word with the one that is written here,
-//! so that no view or trigger of somebody else's is ever run.
+//! A file is used only if it is a store: SQLite's `application_id` identifies it, `user_version` is the
+//! version of the schema, and the schema is compared verbatim with the one defined here, so that no foreign
+//! view or trigger is ever run.
 
 mod open;
 mod read;
@@ -25,16 +25,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// `trmt`: tells a store from other SQLite files.
+/// `trmt`: distinguishes a store from other SQLite files.
 const APPLICATION_ID: i32 = 0x7472_6d74;
 
-/// Version of the schema below, kept in `user_version`.
+/// Version of the schema below, stored in `user_version`.
 const SCHEMA_VERSION: i32 = 1;
 
-/// What a store consists of: name and text of each table, as `sqlite_schema` has them.
+/// The schema of a store: name and SQL of each table, as in `sqlite_schema`.
 ///
-/// Samples lie in the order in which they are read, without a row number beside their key: about 24
-/// bytes each. `samples.series_id` and `time_us` are the key; a unit that is not known is empty.
+/// Samples are stored in the order in which they are read, without a row id beside their key: about 24
+/// bytes each. `samples.series_id` and `time_us` are the key; an unknown unit is empty.
 const TABLES: [(&str, &str); 2] = [
     (
         "samples",
@@ -62,42 +62,43 @@ const TABLES: [(&str, &str); 2] = [
     ),
 ];
 
-/// The longest text of a series, in bytes: name, source, unit, labels together as JSON.
+/// Maximum size of a series' text in bytes: name, source, unit and labels, together as JSON.
 const TEXT_BYTES_MAX: usize = 65_536;
 
-/// Notes that are kept of one series.
+/// Maximum number of notes kept per series.
 const NOTES_MAX: usize = 32;
 
-/// Series that a store holds at most.
+/// Maximum number of series in a store.
 const SERIES_MAX: i64 = 100_000;
 
-/// Samples after which an import lets others write.
+/// Number of samples after which an import lets other writers in.
 const SAMPLES_PER_TRANSACTION: usize = 200_000;
 
-/// How often one tries meanwhile. SQLite itself would soon try every tenth of a second only.
+/// Poll interval while another process is writing; SQLite itself would soon back off to a tenth of a
+/// second.
 const BUSY_POLL: Duration = Duration::from_millis(2);
 
-/// A store that is open.
+/// An open store.
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
     path: PathBuf,
-    /// When it last gave up the lock of the writer.
+    /// When it last released the write lock.
     unlocked: Option<Instant>,
 }
 
-/// What an [append](Store::append) did.
+/// The result of an [append](Store::append).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Appended {
-    /// Series that the store did not have.
+    /// Number of series that were created.
     pub series_new: usize,
-    /// Series that it had.
+    /// Number of series that already existed.
     pub series_continued: usize,
-    /// Samples at times that it did not have.
+    /// Number of samples at new times.
     pub samples_new: u64,
-    /// Samples at times at which it had another value.
+    /// Number of samples whose value changed.
     pub samples_replaced: u64,
-    /// Samples that it had.
+    /// Number of samples that already existed with the same value.
     pub samples_known: u64,
 }
 
@@ -118,13 +119,13 @@ impl fmt::Display for Appended {
 impl Store {
     /// Appends the series of a reading.
     ///
-    /// It is written in pieces, so that other writers get their turn: what an error leaves behind is
-    /// the first part of the reading, whole samples, and the same append goes on from there.
+    /// They are written in several transactions, so that other writers get their turn: after an error, the
+    /// first part of the reading is stored, in whole samples, and repeating the append completes it.
     ///
     /// # Errors
-    /// When a series breaks its own promises (as many values as times, finite, times ascending, texts
-    /// of a readable length), when another process has been writing for ten seconds, when the disk is
-    /// full, or when the file is damaged.
+    /// When a series is invalid (as many values as times, finite values, ascending times, texts of a
+    /// limited length), when another process has been writing for ten seconds, when the disk is full, or
+    /// when the file is damaged.
     pub fn append(&mut self, reading: &Reading) -> Result<Appended, SourceError> {
         for series in &reading.series {
             verify(series)?;
@@ -141,7 +142,7 @@ impl Store {
             })
     }
 
-    /// `None` where there would be too many series.
+    /// Returns `None` if there would be too many series.
     fn append_verified(&mut self, reading: &Reading) -> rusqlite::Result<Option<Appended>> {
         let mut done = Appended::default();
         let_others_write(self.unlocked);
@@ -185,9 +186,8 @@ impl Store {
     }
 }
 
-/// Who has just written lets others have a try: SQLite has no queue, so without a pause that is
-/// longer than their polling ([`BUSY_POLL`]), one that writes all the time would lock all others
-/// out.
+/// Pauses after a write so that other writers can get the lock: SQLite has no queue, so without a pause
+/// longer than their poll interval ([`BUSY_POLL`]) a busy writer would starve them.
 fn let_others_write(unlocked: Option<Instant>) {
     const TURN: Duration = BUSY_POLL.saturating_mul(3);
     if let Some(left) = unlocked.and_then(|at| TURN.checked_sub(at.elapsed())) {
@@ -199,7 +199,7 @@ fn immediate(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
-/// The row of a series, made where there is none; and whether it was made.
+/// Returns the row id of a series, creating it if necessary, and whether it was created.
 fn series_id(transaction: &Transaction<'_>, series: &Series) -> rusqlite::Result<(i64, bool)> {
     let labels = labels_text(&series.labels);
     let unit = series.unit.as_deref().unwrap_or("");
@@ -215,7 +215,7 @@ fn series_id(transaction: &Transaction<'_>, series: &Series) -> rusqlite::Result
         params![series.source, series.name, labels, unit, dating],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    // What was said of it before stays, and so does what only an earlier reading knew.
+    // Keep earlier notes, and attributes that only an earlier reading knew.
     let mut notes: Vec<String> = serde_json::from_str(&notes).unwrap_or_default();
     for note in &series.notes {
         if notes.len() < NOTES_MAX && !notes.contains(note) {
@@ -265,7 +265,7 @@ fn append_samples(
     Ok(())
 }
 
-/// Whether a series is what [`Series`] promises.
+/// Checks the invariants of [`Series`].
 fn verify(series: &Series) -> Result<(), InputError> {
     let refuse = |expected: &str, found: &str| {
         Err(InputError::new(
@@ -309,7 +309,7 @@ fn cut(text: &str) -> String {
     text.chars().take(60).collect()
 }
 
-/// Labels in the order of their names: the same labels are the same text.
+/// Serialises labels sorted by name, so that equal labels give equal text.
 fn labels_text(labels: &BTreeMap<String, String>) -> String {
     let object: serde_json::Map<String, serde_json::Value> = labels
         .iter()
@@ -349,7 +349,7 @@ fn dating_of(text: &str) -> Option<Dating> {
     }
 }
 
-/// What SQLite complains of, in the words of the other sources.
+/// Converts an SQLite error.
 fn failure(path: &Path, error: &rusqlite::Error) -> SourceError {
     let kind = match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => {

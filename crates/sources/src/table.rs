@@ -1,29 +1,29 @@
-//! Rows of named cells, from CSV or JSON lines, turned into series: which column holds the times,
-//! which hold values, and which tell series apart.
+//! Converts rows of named cells, from CSV or JSON lines, into series: decides which columns hold the times,
+//! which hold values, and which distinguish series.
 
 mod cells;
 mod roles;
 mod sample;
 
-use crate::gather::{Draft, Gather};
-use crate::mend;
+use crate::clean;
+use crate::collector::{Draft, SeriesCollector};
 use crate::options::FileOptions;
 use crate::times::TimeReader;
 use crate::{Reading, SourceError};
 pub(crate) use cells::Cell;
-use cells::{Role, is_missing, number, unit_of, way_to_number};
+use cells::{Role, is_missing, number, number_hint, unit_of};
 use facts::series::Dating;
 use facts::{InputError, Skipped};
 use sample::{Row, Sample};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Rows that decide about the columns.
+/// Maximum number of rows from which the columns' roles are decided.
 const SAMPLE_ROWS: usize = 1_000;
 
-/// Their text, in bytes.
+/// Maximum size of their text, in bytes.
 const SAMPLE_BYTES: usize = 4 << 20;
 
-/// Columns that are named one by one where they are skipped.
+/// Maximum number of skipped columns listed by name.
 const NAMED_MAX: usize = 10;
 
 #[derive(Debug)]
@@ -32,30 +32,30 @@ struct Column {
     role: Option<Role>,
 }
 
-/// What the labels of a row say of the series in it.
+/// What a row's labels say about its series.
 #[derive(Debug, Default)]
-struct About {
+struct RowLabels {
     labels: BTreeMap<String, String>,
     metric: Option<String>,
     unit: Option<String>,
 }
 
-/// A table under way.
+/// A table that is being read.
 pub(crate) struct Table<'o> {
     source: String,
     options: &'o FileOptions,
     columns: Vec<Column>,
     names: HashMap<String, usize>,
-    /// Columns other than with a point: whether `1,5` may be one and a half.
+    /// Whether `1,5` may mean one and a half, in columns without decimal points.
     comma_allowed: bool,
     sample: Vec<Row>,
     sample_bytes: usize,
-    settled: bool,
+    roles_assigned: bool,
     clock: TimeReader,
-    gather: Gather,
-    /// Columns that count up.
+    collector: SeriesCollector,
+    /// Columns that are counters.
     counters: HashSet<usize>,
-    /// Series of each group of labels, by column: those that were let in.
+    /// For each combination of labels, the series by column; rejected series are absent.
     groups: HashMap<String, HashMap<usize, usize>>,
     without_time: usize,
 }
@@ -70,22 +70,22 @@ impl<'o> Table<'o> {
             comma_allowed,
             sample: Vec::new(),
             sample_bytes: 0,
-            settled: false,
+            roles_assigned: false,
             clock: options.time_reader(),
-            gather: Gather::new(source, &options.times, options.limits),
+            collector: SeriesCollector::new(source, &options.times, options.limits),
             counters: HashSet::new(),
             groups: HashMap::new(),
             without_time: 0,
         }
     }
 
-    /// The number of the column with this name, which is a new one where it is met first; `None`
-    /// where there are more columns than series may be.
+    /// Returns the index of the column with this name, adding it on first use; `None` if there are too many
+    /// columns.
     pub fn column(&mut self, name: &str) -> Option<usize> {
         if let Some(&column) = self.names.get(name) {
             return Some(column);
         }
-        // Times and labels need columns, too.
+        // Columns of times and labels come on top of the series.
         if self.columns.len() > self.options.limits.series_max.saturating_add(64) {
             return None;
         }
@@ -97,7 +97,7 @@ impl<'o> Table<'o> {
         Some(self.columns.len() - 1)
     }
 
-    /// A further column, whatever its name.
+    /// Adds a column, whatever its name.
     pub fn add_column(&mut self, name: &str) {
         self.names
             .entry(name.to_owned())
@@ -108,16 +108,16 @@ impl<'o> Table<'o> {
         });
     }
 
-    /// Takes a row.
+    /// Adds a row.
     ///
     /// # Errors
-    /// A cell is not what its column holds.
+    /// When a cell does not match its column.
     pub fn row<'c>(
         &mut self,
         line: usize,
         cells: impl Iterator<Item = Cell<'c>> + Clone,
     ) -> Result<(), SourceError> {
-        if self.settled {
+        if self.roles_assigned {
             return self.emit(line, cells);
         }
         self.sample_bytes += cells
@@ -126,43 +126,43 @@ impl<'o> Table<'o> {
             .sum::<usize>();
         self.sample.push(Row::new(line, cells));
         if self.sample.len() >= SAMPLE_ROWS || self.sample_bytes >= SAMPLE_BYTES {
-            self.settle()?;
+            self.assign_roles()?;
         }
         Ok(())
     }
 
-    /// The series.
+    /// Returns the series.
     ///
     /// # Errors
-    /// No columns were found, or no values.
+    /// When the roles of the columns cannot be determined, or there are no values.
     pub fn finish(mut self) -> Result<Reading, SourceError> {
-        if !self.settled {
-            self.settle()?;
+        if !self.roles_assigned {
+            self.assign_roles()?;
         }
         if self.without_time > 0 {
-            self.gather.skipped.push(Skipped::new(
+            self.collector.skipped.push(Skipped::new(
                 units::count(self.without_time, "row"),
                 "without a time",
                 None,
             ));
         }
-        self.tell_skipped_columns();
-        self.gather.warnings.extend(self.clock.notes());
-        self.gather.finish(Dating::Absolute)
+        self.report_skipped_columns();
+        self.collector.warnings.extend(self.clock.notes());
+        self.collector.finish(Dating::Absolute)
     }
 
     pub fn warn(&mut self, warning: String) {
-        self.gather.warnings.push(warning);
+        self.collector.warnings.push(warning);
     }
 
-    fn tell_skipped_columns(&mut self) {
+    fn report_skipped_columns(&mut self) {
         let skipped: Vec<&str> = self
             .columns
             .iter()
             .filter(|column| column.role == Some(Role::Skipped))
             .map(|column| column.name.as_str())
             .collect();
-        // Whoever names the columns knows that others are left out.
+        // Users who name the columns know that others are left out.
         if skipped.is_empty() || !self.options.value_columns.is_empty() {
             return;
         }
@@ -170,17 +170,17 @@ impl<'o> Table<'o> {
         if skipped.len() > NAMED_MAX {
             names = format!("{names} and {} more", skipped.len() - NAMED_MAX);
         }
-        self.gather.skipped.push(Skipped::new(
+        self.collector.skipped.push(Skipped::new(
             format!("columns {names}"),
             "they hold no numbers, and do not tell series apart",
             None,
         ));
     }
 
-    // --- Which column is what.
+    // --- Roles of the columns.
 
-    fn settle(&mut self) -> Result<(), SourceError> {
-        self.settled = true;
+    fn assign_roles(&mut self) -> Result<(), SourceError> {
+        self.roles_assigned = true;
         let rows = std::mem::take(&mut self.sample);
         let first_line = rows.first().map_or(1, |row| row.line);
         if rows.is_empty() {
@@ -202,7 +202,7 @@ impl<'o> Table<'o> {
             .iter()
             .map(|row| self.time_text(row.cells()))
             .collect();
-        if let Err(expected) = self.clock.settle(times.iter().map(String::as_str)) {
+        if let Err(expected) = self.clock.detect_format(times.iter().map(String::as_str)) {
             let at = times.iter().position(|text| !text.is_empty()).unwrap_or(0);
             return Err(self
                 .error(expected, &times[at])
@@ -265,12 +265,12 @@ impl<'o> Table<'o> {
         }
         let mut ids = match self.groups.remove(&group) {
             Some(ids) => ids,
-            // As many groups as series may be: more would only be counted.
+            // Limited to the number of series: further groups could only be counted as rejected.
             None if self.groups.len() >= self.options.limits.series_max => {
                 let values = cells
                     .filter(|cell| matches!(role(&self.columns, cell), Some(Role::Value { .. })));
                 for _ in values {
-                    self.gather.push(None, time_us, None);
+                    self.collector.push(None, time_us, None);
                 }
                 return Ok(());
             }
@@ -289,7 +289,7 @@ impl<'o> Table<'o> {
                 Ok(value) => value,
                 Err(expected) => {
                     let name = &self.columns[cell.column].name;
-                    let way = way_to_number(cell.text, comma);
+                    let way = number_hint(cell.text, comma);
                     let expected = format!("{expected} in column {name}{way}");
                     let mut error = self.error(expected, cell.text).at_line(line);
                     if let Some(at) = cell.at {
@@ -300,19 +300,19 @@ impl<'o> Table<'o> {
                 }
             };
             let mut id = ids.get(&cell.column).copied();
-            if id.is_none() && !self.gather.is_full() {
+            if id.is_none() && !self.collector.is_full() {
                 let about = about.get_or_insert_with(|| self.about(cells.clone()));
                 let draft = self.draft(cell.column, about);
-                id = self.gather.add(draft);
+                id = self.collector.add(draft);
                 ids.extend(id.map(|id| (cell.column, id)));
             }
-            self.gather.push(id, time_us, value);
+            self.collector.push(id, time_us, value);
         }
         self.groups.insert(group, ids);
         failed
     }
 
-    /// A column that comes up only after the columns were told.
+    /// Assigns a role to a column that first appears after the roles were decided.
     fn late_column(&mut self, cell: &Cell) {
         let wanted = self.options.value_columns.is_empty();
         let is_number = number(cell, false).is_ok_and(|value| value.is_some());
@@ -325,9 +325,9 @@ impl<'o> Table<'o> {
         };
     }
 
-    /// What the labels of a row say.
-    fn about<'c>(&self, cells: impl Iterator<Item = Cell<'c>>) -> About {
-        let mut about = About::default();
+    /// Extracts what a row's labels say about its series.
+    fn about<'c>(&self, cells: impl Iterator<Item = Cell<'c>>) -> RowLabels {
+        let mut about = RowLabels::default();
         for cell in cells {
             let one = &self.columns[cell.column];
             let text = cell.text.trim();
@@ -346,7 +346,7 @@ impl<'o> Table<'o> {
         about
     }
 
-    fn draft(&self, column: usize, about: &About) -> Draft {
+    fn draft(&self, column: usize, about: &RowLabels) -> Draft {
         let column_name = self.columns[column].name.as_str();
         let plain = matches!(
             column_name.to_ascii_lowercase().as_str(),
@@ -362,7 +362,7 @@ impl<'o> Table<'o> {
         let mut labels = about.labels.clone();
         labels.insert("metric".to_owned(), base.clone());
         Draft {
-            better: mend::better(&base, unit.as_deref()),
+            better: clean::better(&base, unit.as_deref()),
             name: base,
             labels,
             unit,

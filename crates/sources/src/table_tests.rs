@@ -4,7 +4,7 @@ use crate::detect::read_text;
 use std::fmt::Write as _;
 
 #[test]
-fn units_are_in_names() {
+fn units_are_extracted_from_names() {
     for (name, unit) in [
         ("latency (ms)", Some("ms")),
         ("size [kB]", Some("kB")),
@@ -27,7 +27,7 @@ fn units_are_in_names() {
 }
 
 #[test]
-fn numbers_and_words_for_none() {
+fn numbers_and_missing_values() {
     let cell = |text, quoted| Cell {
         column: 0,
         text,
@@ -65,7 +65,7 @@ fn series_are_limited_whatever_the_labels() {
 }
 
 #[test]
-fn columns_that_come_up_late_are_taken() {
+fn late_columns_are_read() {
     let mut text = String::new();
     for index in 0..1_500 {
         let late = if index >= 1_200 { ",\"late\":1" } else { "" };
@@ -77,7 +77,7 @@ fn columns_that_come_up_late_are_taken() {
 }
 
 #[test]
-fn text_between_times_that_never_repeat_is_asked_about() {
+fn recurring_text_with_unique_times_gives_a_warning() {
     let mut text = String::from("time,state,v\n");
     for second in 0..10 {
         let state = if second < 8 { "ok" } else { "late" };
@@ -96,8 +96,8 @@ fn text_between_times_that_never_repeat_is_asked_about() {
 }
 
 #[test]
-fn a_number_that_may_be_a_time_is_one_where_nothing_else_is() {
-    // In the order of JSON's fields, the bytes are first.
+fn numeric_times_are_used_when_nothing_else_is_a_time() {
+    // In the order of the JSON fields, `bytes` comes first.
     let text = "{\"bytes\":1474853400,\"seen\":\"2016-09-26T01:30:00Z\"}\n\
                 {\"bytes\":1474853401,\"seen\":\"2016-09-26T01:31:00Z\"}\n";
     let reading = read_text(text, &FileOptions::default()).unwrap();
@@ -105,7 +105,7 @@ fn a_number_that_may_be_a_time_is_one_where_nothing_else_is() {
     assert_eq!(reading.series[0].values, [1_474_853_400.0, 1_474_853_401.0]);
 }
 
-/// A table of one column of times and `columns` others, with two rows.
+/// A table with a column of times and `columns` others, with two rows.
 fn wide(columns: usize, cell: impl Fn(usize, usize) -> String) -> String {
     wide_of(2, columns, cell)
 }
@@ -125,9 +125,9 @@ fn wide_of(rows: usize, columns: usize, cell: impl Fn(usize, usize) -> String) -
 }
 
 #[test]
-fn a_row_of_new_series_is_read_a_few_times_however_many_they_are() {
+fn cells_of_new_series_are_read_a_constant_number_of_times() {
     use std::cell::Cell as Counter;
-    // How often a cell of the row that begins them is asked for.
+    // The number of reads of a cell in the initial rows.
     let asked = |columns: usize| {
         let options = FileOptions {
             label_columns: Some(vec!["host".to_owned()]),
@@ -139,7 +139,7 @@ fn a_row_of_new_series_is_read_a_few_times_however_many_they_are() {
         (0..columns).for_each(|column| table.add_column(&format!("c{column}")));
         let count = Counter::new(0_usize);
         let count = &count;
-        // The first rows are kept, and asked for their cells by other means.
+        // The initial rows are kept, and their cells are looked up differently.
         for row in 0..=SAMPLE_ROWS {
             count.set(0);
             let time = format!("{}", 1_474_853_400 + row);
@@ -164,8 +164,8 @@ fn a_row_of_new_series_is_read_a_few_times_however_many_they_are() {
 
 #[test]
 fn very_wide_tables_are_read() {
-    // Each cell in its place, in a table where a look through all columns for each would take the square
-    // of a hundred thousand.
+    // Each cell in its place, in a table where scanning all columns for each cell would take the square of
+    // a hundred thousand steps.
     let columns = 100_000;
     let text = wide(columns, |column, row| format!("{}", column * 2 + row));
     let reading = read_text(&text, &FileOptions::default()).unwrap();
@@ -182,7 +182,7 @@ fn very_wide_tables_are_read() {
         reading.skipped[0].what,
         format!("{} values of further series", units::grouped(beyond as u64))
     );
-    // The last of them, where it is the one that is wanted.
+    // The last column, if it is the one that is wanted.
     let options = FileOptions {
         value_columns: vec!["c99999".to_owned()],
         ..FileOptions::default()
@@ -192,20 +192,20 @@ fn very_wide_tables_are_read() {
 }
 
 #[test]
-fn of_columns_and_labels_there_may_be_too_many() {
+fn columns_and_labels_are_limited() {
     let refuse = |text: &str, options: &FileOptions| {
         let error = read_text(text, options).unwrap_err();
         assert!(matches!(error, SourceError::Input(_)), "{error}");
         error.to_string()
     };
-    // Commas alone: 1,000,001 columns.
+    // Nothing but commas: 1,000,001 columns.
     let text = format!("time,v{}\n", ",".repeat(999_999));
     assert_eq!(
         refuse(&text, &FileOptions::default()),
         "f:1: expected 1000000 columns at most: cut the file to those that are wanted, found \
          \"1000001 columns\""
     );
-    // Four rows: two words by turns, or one, beside a value.
+    // Four rows: two alternating words, or a constant one, beside a value.
     let words = |differing: usize, constant: usize| {
         wide_of(4, 1 + differing + constant, |column, row| match column {
             0 => format!("{row}"),
@@ -217,7 +217,7 @@ fn of_columns_and_labels_there_may_be_too_many() {
         let reading = read_text(text, &FileOptions::default()).unwrap();
         reading.series.len()
     };
-    // What never differs is not counted among them.
+    // Constant columns do not count towards that limit.
     assert_eq!(series(&words(64, 192)), 2);
     assert_eq!(series(&words(0, 256)), 1);
     let expected = "f:2: expected at most 64 columns of text that recurs and differs, and 256 with \
@@ -239,8 +239,8 @@ fn of_columns_and_labels_there_may_be_too_many() {
 }
 
 #[test]
-fn documents_that_say_at_length_where_they_come_from_are_read() {
-    // As a metric's document does: 65 fields of the agent, the cloud and the host, the same in each.
+fn documents_with_many_constant_labels_are_read() {
+    // As in a metrics document: 65 constant fields about the agent, the cloud and the host.
     let about: String = (0..65).fold(String::new(), |mut about, field| {
         write!(about, ",\"agent.f{field}\":\"same\"").unwrap();
         about
@@ -258,8 +258,8 @@ fn documents_that_say_at_length_where_they_come_from_are_read() {
 }
 
 #[test]
-fn of_two_fields_of_one_name_in_a_row_both_are_read() {
-    // `a.b` twice: the texts of a column are one a row, its values both.
+fn duplicate_field_names_in_a_row_are_both_read() {
+    // `a.b` twice: one text per row counts, but both values are read.
     let text = "{\"ts\":1474853400,\"a\":{\"b\":1},\"a.b\":3}\n\
                 {\"ts\":1474853401,\"a\":{\"b\":5},\"a.b\":5}\n";
     let reading = read_text(text, &FileOptions::default()).unwrap();

@@ -1,9 +1,9 @@
-//! What the tests of several readers look at.
+//! Helpers for the tests of several readers.
 
 use facts::series::Series;
 use jiff::Timestamp;
 
-/// The times of a series, as RFC 3339 writes them.
+/// Formats the times of a series as RFC 3339.
 pub(crate) fn times(series: &Series) -> Vec<String> {
     series
         .times_us

@@ -1,4 +1,4 @@
-//! Text from outside, in pieces of bounded size.
+//! Untrusted text, read in pieces of bounded size.
 
 use crate::SourceError;
 use facts::InputError;
@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 use std::rc::Rc;
 
-/// The longest line, record or JSON value that is read, in bytes.
+/// Maximum length of a line, record or JSON value, in bytes.
 pub(crate) const PIECE_BYTES_MAX: usize = 8 << 20;
 
-/// Lines of a text, numbered from 1, without their ends.
+/// The lines of a text, numbered from 1, without their line ends.
 pub(crate) struct Lines<R> {
     source: String,
     input: R,
@@ -28,7 +28,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The next line. Bytes that are no UTF-8 become replacement characters.
+    /// Returns the next line. Invalid UTF-8 is replaced with replacement characters.
     pub fn next(&mut self) -> Result<Option<(usize, String)>, SourceError> {
         self.line.clear();
         let limit = PIECE_BYTES_MAX as u64 + 1;
@@ -70,38 +70,38 @@ pub(crate) fn file_error(source: &str, error: io::Error) -> SourceError {
     }
 }
 
-/// What passed through a [`Bounded`], for whoever reads pieces from it.
+/// Tracks what passed through a [`Bounded`], for its consumer.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Passed(Rc<RefCell<Passage>>);
+pub(crate) struct InputTracker(Rc<RefCell<InputState>>);
 
 #[derive(Debug, Default)]
-struct Passage {
-    /// Bytes since the last piece was complete.
+struct InputState {
+    /// Bytes since the end of the last piece.
     piece_bytes: usize,
-    /// All bytes.
+    /// Total number of bytes.
     bytes: u64,
-    /// Where lines end that were not asked for yet.
+    /// Offsets of line ends that have not been looked up yet.
     line_ends: VecDeque<u64>,
-    /// Lines that were.
+    /// Number of lines that have.
     lines: usize,
     keep_lines: bool,
-    /// There is no more.
-    is_over: bool,
+    /// Whether the input has ended.
+    has_ended: bool,
 }
 
-impl Passed {
-    /// A piece is complete.
-    pub fn piece_ends(&self) {
+impl InputTracker {
+    /// Marks the end of a piece.
+    pub fn end_piece(&self) {
         self.0.borrow_mut().piece_bytes = 0;
     }
 
-    /// Whether the piece is longer than may be.
-    pub fn is_too_much(&self) -> bool {
+    /// Returns whether the current piece is too long.
+    pub fn is_too_long(&self) -> bool {
         self.0.borrow().piece_bytes > PIECE_BYTES_MAX
     }
 
-    /// The number of the line, from 1, that holds the byte at `offset`, which is no smaller than
-    /// at the last call.
+    /// Returns the number of the line, from 1, that contains the byte at `offset`, which must not be
+    /// smaller than in the last call.
     pub fn line_at(&self, offset: u64) -> usize {
         let mut passage = self.0.borrow_mut();
         while passage.line_ends.front().is_some_and(|&end| end < offset) {
@@ -111,7 +111,7 @@ impl Passed {
         passage.lines + 1
     }
 
-    /// The same for a piece that begins at `offset`, or behind ends of lines that stand there.
+    /// The same for a piece that begins at `offset`, or after line ends at that offset.
     pub fn line_from(&self, mut offset: u64) -> usize {
         let mut line = self.line_at(offset);
         while self.0.borrow().line_ends.front() == Some(&offset) {
@@ -121,23 +121,23 @@ impl Passed {
         line
     }
 
-    /// Whether the input is over, and was so many bytes.
-    pub fn is_all(&self, bytes: u64) -> bool {
+    /// Returns whether the input has ended after exactly this many bytes.
+    pub fn has_ended_at(&self, bytes: u64) -> bool {
         let passage = self.0.borrow();
-        passage.is_over && passage.bytes == bytes
+        passage.has_ended && passage.bytes == bytes
     }
 }
 
-/// A reader that fails once a piece is too long, so that a quote left open does not fill the memory.
+/// A reader that fails once a piece is too long, so that an unclosed quote does not fill the memory.
 pub(crate) struct Bounded<R> {
     input: R,
-    passed: Passed,
+    passed: InputTracker,
 }
 
 impl<R> Bounded<R> {
-    /// `keep_lines` for whoever asks where lines end.
-    pub fn new(input: R, keep_lines: bool) -> (Self, Passed) {
-        let passed = Passed::default();
+    /// Creates a bounded reader; `keep_lines` is needed for line numbers.
+    pub fn new(input: R, keep_lines: bool) -> (Self, InputTracker) {
+        let passed = InputTracker::default();
         passed.0.borrow_mut().keep_lines = keep_lines;
         let bounded = Self {
             input,
@@ -149,7 +149,7 @@ impl<R> Bounded<R> {
 
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.passed.is_too_much() {
+        if self.passed.is_too_long() {
             return Err(io::Error::other("a record is too long"));
         }
         let len = self.input.read(buffer)?;
@@ -161,7 +161,7 @@ impl<R: Read> Read for Bounded<R> {
                 .map(|(offset, _)| offset);
             passage.line_ends.extend(ends.collect::<Vec<_>>());
         }
-        passage.is_over |= len == 0 && !buffer.is_empty();
+        passage.has_ended |= len == 0 && !buffer.is_empty();
         passage.piece_bytes += len;
         passage.bytes += len as u64;
         Ok(len)

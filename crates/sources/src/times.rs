@@ -1,7 +1,7 @@
-//! Times as people and programs write them.
+//! Parses times as people and programs write them.
 //!
-//! A column of times has one format. It is told by the values themselves, or named by the user; a
-//! value that does not fit is an error, never a guess.
+//! A column of times has one format, which is detected from the values or named by the user; a value that
+//! does not match is an error, never a guess.
 
 mod check;
 
@@ -17,13 +17,13 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use units::count;
 
-/// Longest text that is looked at, in bytes.
+/// Maximum length of a time, in bytes.
 const TEXT_BYTES_MAX: usize = 100;
 
-/// Offsets that are told one by one.
+/// Maximum number of UTC offsets listed in a note.
 const OFFSETS_MAX: usize = 8;
 
-/// The unit of times that count from 1970-01-01 in UTC.
+/// The unit of times counted from 1970-01-01 in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EpochUnit {
     /// Seconds, with or without a fraction.
@@ -37,7 +37,7 @@ pub enum EpochUnit {
 }
 
 impl EpochUnit {
-    /// By its size: between 1973 and 2286 each unit has numbers that the others do not have.
+    /// Detects the unit by magnitude: between 1973 and 2286 the ranges of the units do not overlap.
     fn of(number: f64) -> Option<Self> {
         [
             (Self::Seconds, 1e8),
@@ -50,7 +50,7 @@ impl EpochUnit {
         .map(|(unit, _)| unit)
     }
 
-    /// How many of them are a second, as a power of ten.
+    /// Returns the number of units in a second, as a power of ten.
     fn digits(self) -> usize {
         match self {
             Self::Seconds => 0,
@@ -70,7 +70,7 @@ impl EpochUnit {
     }
 }
 
-/// Whether the day or the month stands first in `04/05/2020`.
+/// Whether the day or the month comes first in `04/05/2020`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DayOrder {
     /// `13/04/2020`, and always `13.04.2020`.
@@ -79,27 +79,27 @@ pub enum DayOrder {
     MonthFirst,
 }
 
-/// How the times of a column are written.
+/// The format of the times in a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TimeFormat {
     /// RFC 3339 and ISO 8601 with an offset: `2016-10-03T01:30:00Z`, `20161003T013000+0200`.
     Zoned,
-    /// The same without: `2016-09-26 01:30:00`.
+    /// The same without an offset: `2016-09-26 01:30:00`.
     Local,
-    /// A date alone, which stands for its midnight.
+    /// A date without a time, taken as its midnight.
     Date,
-    /// A number that counts from 1970-01-01 in UTC.
+    /// A number counted from 1970-01-01 in UTC.
     Epoch(EpochUnit),
-    /// `26/Sep/2016:01:30:00 +0000`, as web servers log.
+    /// `26/Sep/2016:01:30:00 +0000`, as in web server logs.
     Log,
     /// `04/13/2020 06:47:01 AM`, `13.04.2020`.
     Slashes(DayOrder),
-    /// A format of the user's, in the words of strptime.
+    /// A strptime format named by the user.
     Named(String),
 }
 
 impl TimeFormat {
-    /// What the user named: `s`, `ms`, `us`, `ns`, or a strptime format.
+    /// Parses a format named by the user: `s`, `ms`, `us`, `ns`, or a strptime format.
     pub fn named(text: &str) -> Self {
         match text {
             "s" => Self::Epoch(EpochUnit::Seconds),
@@ -110,7 +110,7 @@ impl TimeFormat {
         }
     }
 
-    /// What a value of it looks like, for errors.
+    /// Describes a valid value, for errors.
     fn expected(&self) -> String {
         match self {
             Self::Zoned => "a time with its offset, like 2016-10-03T01:30:00Z".to_owned(),
@@ -129,7 +129,7 @@ impl TimeFormat {
     }
 }
 
-/// A shape that a value may have; several formats may share one.
+/// The syntactic shape of a value; several formats may share one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Zoned,
@@ -137,7 +137,7 @@ enum Shape {
     Date,
     Epoch(EpochUnit),
     Log,
-    /// The numbers before and after the first separator, and whether `.` separates them.
+    /// The numbers before and after the first separator, and whether the separator is `.`.
     Slashes(u32, u32, bool),
 }
 
@@ -163,18 +163,19 @@ fn shape(text: &str) -> Option<Shape> {
     Some(Shape::Slashes(slashes.first, slashes.second, slashes.dots))
 }
 
-/// Whether a text can be read as a time.
+/// Returns whether a text can be parsed as a time.
 pub(crate) fn looks_like_time(text: &str) -> bool {
     shape(text).is_some()
 }
 
-/// Whether it is written as a number, which may as well be a value: seconds since 1970, `20160926`.
+/// Returns whether a time is written as a plain number, which may just as well be a value: seconds since
+/// 1970, `20160926`.
 pub(crate) fn is_bare_number(text: &str) -> bool {
     text.trim().parse::<f64>().is_ok()
 }
 
-/// ISO 8601 and RFC 3339, with `/` or nothing between the parts of the date, a space before the
-/// time or the offset, `UTC` for `Z`.
+/// Parses ISO 8601 and RFC 3339; also `/` or nothing between the parts of the date, a space before the time
+/// or the offset, and `UTC` for `Z`.
 fn iso(text: &str) -> Option<(DateTime, Option<Offset>, bool)> {
     let bytes = text.as_bytes();
     if bytes.len() < 8 || !bytes[..4].iter().all(u8::is_ascii_digit) || !text.is_ascii() {
@@ -191,7 +192,7 @@ fn iso(text: &str) -> Option<(DateTime, Option<Offset>, bool)> {
             14 => text = Cow::Owned(format!("{}T{}", &text[..8], &text[8..])),
             _ => return None,
         }
-        // Other numbers of as many digits are no times.
+        // Other numbers with as many digits are not dates.
         if !(1900..2200).contains(&text[..4].parse::<i32>().ok()?) {
             return None;
         }
@@ -217,7 +218,7 @@ fn iso(text: &str) -> Option<(DateTime, Option<Offset>, bool)> {
 }
 
 fn log(text: &str) -> Option<Timestamp> {
-    // Cheap things first: this is asked of every text of a table.
+    // Cheap checks first, because this runs on every text of a table.
     let bytes = text.as_bytes();
     let slash = bytes.get(2) == Some(&b'/') || bytes.get(1) == Some(&b'/');
     if !slash || !bytes.iter().any(u8::is_ascii_alphabetic) {
@@ -229,18 +230,18 @@ fn log(text: &str) -> Option<Timestamp> {
         .ok()
 }
 
-/// `04/13/2020 06:47:01 AM`, taken apart.
+/// The parts of a time such as `04/13/2020 06:47:01 AM`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Slashes {
     pub first: u32,
     pub second: u32,
     pub year: i16,
-    /// The year has two digits only.
+    /// Whether the year has only two digits.
     pub short_year: bool,
-    /// Dots stand between: the day is first.
+    /// Whether the separators are dots, so that the day is first.
     pub dots: bool,
-    /// AM or PM is told.
-    pub half_days: bool,
+    /// Whether it has AM or PM.
+    pub has_am_pm: bool,
     pub time: Option<Time>,
 }
 
@@ -266,16 +267,16 @@ impl Slashes {
         let year: i16 = year_text.parse().ok()?;
         let short_year = year_text.len() == 2;
         let rest = rest.trim_start_matches([' ', ',', 'T']);
-        let (time, half_days) = if rest.is_empty() {
+        let (time, has_am_pm) = if rest.is_empty() {
             (None, false)
         } else {
-            let (time, half_days) = clock(rest)?;
-            (Some(time), half_days)
+            let (time, has_am_pm) = clock(rest)?;
+            (Some(time), has_am_pm)
         };
         Some(Self {
             first: first.parse().ok()?,
             second: second.parse().ok()?,
-            // strptime's reading of %y (POSIX).
+            // %y as in strptime (POSIX).
             year: match (short_year, year) {
                 (true, ..69) => 2000 + year,
                 (true, _) => 1900 + year,
@@ -283,7 +284,7 @@ impl Slashes {
             },
             short_year,
             dots: separator == '.',
-            half_days,
+            has_am_pm,
             time,
         })
     }
@@ -305,7 +306,7 @@ impl Slashes {
     }
 }
 
-/// A time of day, `06:47`, `06:47:01.5`, `6:47:01 AM`, and whether a half of the day is told.
+/// Parses a time of day, `06:47`, `06:47:01.5`, `6:47:01 AM`; also returns whether it has AM or PM.
 pub(crate) fn clock(text: &str) -> Option<(Time, bool)> {
     let text = text.trim();
     let upper = text.to_ascii_uppercase();
@@ -317,7 +318,7 @@ pub(crate) fn clock(text: &str) -> Option<(Time, bool)> {
         (upper.as_str(), None)
     };
     let digits = digits.trim_end();
-    // Of a fraction as many digits are kept as jiff has.
+    // Fractions are truncated to jiff's precision.
     let (whole, fraction) = match digits.split_once(['.', ',']) {
         Some((whole, fraction)) => (whole, fraction),
         None => (digits, ""),
@@ -348,12 +349,12 @@ pub(crate) fn clock(text: &str) -> Option<(Time, bool)> {
         .map(|time| (time, half.is_some()))
 }
 
-/// Reads the times of one column, one after the other.
+/// Parses the times of one column in order.
 #[derive(Debug, Clone)]
 pub struct TimeReader {
     zone: TimeZone,
     format: Option<TimeFormat>,
-    /// The format is the user's, not told by the values.
+    /// Whether the format was named by the user rather than detected.
     named: bool,
     last_us: i64,
     gaps: usize,
@@ -362,7 +363,7 @@ pub struct TimeReader {
 }
 
 impl TimeReader {
-    /// A reader for times in the zone of `times`, of the format that the user named, if any.
+    /// Creates a reader for times in the zone of `times`, with the format that the user named, if any.
     pub fn new(times: &Times, named: Option<&str>) -> Self {
         Self {
             zone: times.zone.clone(),
@@ -375,17 +376,20 @@ impl TimeReader {
         }
     }
 
-    /// The format, once it is known.
+    /// Returns the format, once it is known.
     pub fn format(&self) -> Option<&TimeFormat> {
         self.format.as_ref()
     }
 
-    /// Tells the format by the first values of a column, unless the user has named one.
+    /// Detects the format from the first values of a column, unless the user has named one.
     ///
     /// # Errors
-    /// No format fits the first of them, or day and month cannot be told apart in any: says what
-    /// would have been right.
-    pub fn settle<'t>(&mut self, sample: impl Iterator<Item = &'t str>) -> Result<(), String> {
+    /// When no format matches the first value, or when all values leave open whether the day or the month
+    /// comes first. The error says what would be valid.
+    pub fn detect_format<'t>(
+        &mut self,
+        sample: impl Iterator<Item = &'t str>,
+    ) -> Result<(), String> {
         if self.format.is_some() {
             return Ok(());
         }
@@ -419,14 +423,14 @@ impl TimeReader {
         Ok(())
     }
 
-    /// Microseconds since the epoch.
+    /// Parses a time into microseconds since the epoch.
     ///
     /// # Errors
-    /// The text is not of the column's format: says what would have been right.
+    /// When the text does not match the column's format. The error says what would be valid.
     pub fn read_us(&mut self, text: &str) -> Result<i64, String> {
         let text = text.trim();
         if self.format.is_none() {
-            self.settle(std::iter::once(text))?;
+            self.detect_format(std::iter::once(text))?;
         }
         let Some(format) = self.format.take() else {
             return Err("a time".to_owned());
@@ -484,9 +488,9 @@ impl TimeReader {
         }
     }
 
-    /// A local time in the reader's zone. One that does not exist, because the clocks went forward,
-    /// is moved forward by as much; of one that exists twice the second is taken where the first
-    /// would be earlier than the time read before.
+    /// Converts a local time in the reader's zone. A time that was skipped by the clock is moved forward by
+    /// the length of the gap; of a time that occurs twice, the second occurrence is taken if the first
+    /// would be earlier than the previous time.
     fn local_us(&mut self, datetime: DateTime) -> Option<i64> {
         let ambiguous = self.zone.to_ambiguous_timestamp(datetime);
         let us = |offset: Offset| {
@@ -510,14 +514,14 @@ impl TimeReader {
         }
     }
 
-    /// A local time that was taken apart elsewhere.
+    /// Converts a local time that was parsed elsewhere.
     pub(crate) fn read_local_us(&mut self, datetime: DateTime) -> Option<i64> {
         let at_us = self.local_us(datetime)?;
         self.last_us = at_us;
         Some(at_us)
     }
 
-    /// What was peculiar about the times, in plain words.
+    /// Describes anything unusual about the times.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.gaps > 0 {
@@ -554,7 +558,8 @@ impl TimeReader {
     }
 }
 
-/// A number of `unit` since 1970 in microseconds, of any size, or only of one that tells the unit.
+/// Converts a number of `unit` since 1970 to microseconds; unless `any` is set, only numbers whose
+/// magnitude implies `unit` are accepted.
 fn epoch_us(text: &str, unit: EpochUnit, any: bool) -> Option<i64> {
     let number: f64 = text.parse().ok()?;
     if !number.is_finite() || !(any || EpochUnit::of(number) == Some(unit)) {
@@ -563,7 +568,7 @@ fn epoch_us(text: &str, unit: EpochUnit, any: bool) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let us = if plain(whole) && plain(fraction) && whole.len() + fraction.len() < 30 {
-        // Digit by digit: a double has too few of them for nanoseconds.
+        // Digit by digit, because a double lacks the precision for nanoseconds.
         let mut digits = format!("{whole}{fraction}");
         let point = whole.len() + 6;
         while digits.len() < point {
@@ -585,7 +590,7 @@ fn epoch_us(text: &str, unit: EpochUnit, any: bool) -> Option<i64> {
         let us = us.round() as i64;
         us
     };
-    // Whoever reads the series turns its times into timestamps.
+    // Callers convert the times of a series to timestamps, so they must be in range.
     Timestamp::from_microsecond(us).ok().map(|_| us)
 }
 

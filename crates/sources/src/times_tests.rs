@@ -14,7 +14,7 @@ fn us(text: &str) -> i64 {
 }
 
 #[test]
-fn every_format_is_read() {
+fn every_format_is_parsed() {
     let expected = us("2016-09-25T23:30:00Z");
     for text in [
         "2016-09-26 01:30:00",
@@ -78,7 +78,7 @@ fn fractions_keep_their_digits() {
 }
 
 #[test]
-fn a_named_format_is_believed() {
+fn a_named_format_is_used() {
     let times = Times::default();
     for (format, text, expected) in [
         ("%m/%d/%Y %H:%M", "04/05/2020 06:47", "2020-04-05T06:47:00Z"),
@@ -103,12 +103,12 @@ fn a_named_format_is_believed() {
 }
 
 #[test]
-fn what_can_be_read_two_ways_is_refused_with_the_way_out() {
+fn ambiguous_dates_are_rejected_with_a_hint() {
     let error = reader("UTC").read_us("04/05/2020 06:47:01").unwrap_err();
     assert!(error.contains("name its format, like %m/%d/%Y"), "{error}");
-    // One value further on tells.
+    // One more value decides it.
     let mut told = reader("UTC");
-    told.settle(["04/05/2020", "04/13/2020"].into_iter())
+    told.detect_format(["04/05/2020", "04/13/2020"].into_iter())
         .unwrap();
     assert_eq!(told.read_us("04/05/2020"), Ok(us("2020-04-05T00:00:00Z")));
     assert!(told.read_us("13/04/2020").is_err());
@@ -131,7 +131,7 @@ fn a_column_has_one_format() {
 }
 
 #[test]
-fn what_is_no_time_is_none() {
+fn invalid_times_are_rejected() {
     for text in [
         "",
         "x",
@@ -153,7 +153,7 @@ fn what_is_no_time_is_none() {
 }
 
 #[test]
-fn the_hour_that_the_clocks_skip_is_moved_and_told() {
+fn times_in_a_clock_gap_are_shifted_and_noted() {
     let mut reader = reader("America/New_York");
     // 02:30 does not exist on that day; 03:30 EDT is 07:30 UTC.
     assert_eq!(
@@ -164,7 +164,7 @@ fn the_hour_that_the_clocks_skip_is_moved_and_told() {
 }
 
 #[test]
-fn the_hour_that_comes_twice_is_told_apart_by_the_order() {
+fn repeated_hours_are_disambiguated_by_order() {
     let mut reader = reader("America/New_York");
     let mut read = |text: &str| reader.read_us(text).unwrap();
     assert_eq!(read("2016-11-06 01:00:00"), us("2016-11-06T05:00:00Z"));
@@ -176,7 +176,7 @@ fn the_hour_that_comes_twice_is_told_apart_by_the_order() {
 }
 
 #[test]
-fn different_offsets_are_told() {
+fn differing_offsets_are_noted() {
     let mut reader = reader("UTC");
     reader.read_us("2016-03-13T02:30:00+01:00").unwrap();
     reader.read_us("2016-07-13T02:30:00+02:00").unwrap();
@@ -184,7 +184,7 @@ fn different_offsets_are_told() {
 }
 
 #[test]
-fn clocks_of_twelve_hours() {
+fn twelve_hour_clocks() {
     let at = |text: &str| clock(text).map(|(time, _)| time.to_string());
     assert_eq!(at("12:00:01 AM").as_deref(), Some("00:00:01"));
     assert_eq!(at("12:30 PM").as_deref(), Some("12:30:00"));
@@ -195,7 +195,7 @@ fn clocks_of_twelve_hours() {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused(text in "\\PC{0,40}") {
+    fn any_text_parses_or_fails(text in "\\PC{0,40}") {
         let _ = reader("America/New_York").read_us(&text);
         let _ = TimeReader::new(&Times::default(), Some(&text)).read_us("2016-09-26");
     }
@@ -208,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_reads_the_same(seconds in 100_000_000_i64..9_999_999_999) {
+    fn formatted_times_round_trip(seconds in 100_000_000_i64..9_999_999_999) {
         let at = Timestamp::from_second(seconds).unwrap();
         let expected = Ok(at.as_microsecond());
         prop_assert_eq!(&reader("UTC").read_us(&at.to_string()), &expected);

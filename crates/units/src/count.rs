@@ -1,8 +1,8 @@
-//! How many.
+//! Counts.
 
 use crate::{ValueError, digits};
 
-/// A number with a comma before each three digits: `999`, `25,000`.
+/// Formats a number with a comma as the thousands separator: `999`, `25,000`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3 + 1);
@@ -15,17 +15,18 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
-/// [`grouped`] for lengths.
+/// [`grouped`] for a `usize`.
 pub fn grouped_usize(number: usize) -> String {
     grouped(u64::try_from(number).unwrap_or(u64::MAX))
 }
 
-/// A number with its noun, which takes an `s` unless there is exactly one: `1 error`, `25,000 shards`.
+/// Formats a number with its noun, adding an `s` to the noun unless the number is one: `1 error`,
+/// `25,000 shards`.
 pub fn count(number: impl TryInto<u64>, noun: &str) -> String {
     counted(number, noun, &format!("{noun}s"))
 }
 
-/// A number with a noun whose plural is not made with an `s`: `1 index`, `12 indices`.
+/// Formats a number with its noun, for irregular plurals: `1 index`, `12 indices`.
 pub fn counted(number: impl TryInto<u64>, one: &str, many: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     format!(
@@ -35,8 +36,8 @@ pub fn counted(number: impl TryInto<u64>, one: &str, many: &str) -> String {
     )
 }
 
-/// What a letter behind a count multiplies it by. A letter alone is decimal, as counts are spoken; with
-/// an `i` it is binary, as counts of pages and blocks are.
+/// Multipliers for count suffixes. A letter alone is decimal, as is usual for counts; with an `i` it is
+/// binary, as for counts of pages and blocks.
 const FACTORS: &[(&str, u64)] = &[
     ("", 1),
     ("k", 1_000),
@@ -48,10 +49,10 @@ const FACTORS: &[(&str, u64)] = &[
     ("gi", 1 << 30),
 ];
 
-/// Reads a count: `25000`, `25,000`, `25_000`, `25k`, `1.5M`, `16Mi`.
+/// Parses a count: `25000`, `25,000`, `25_000`, `25k`, `1.5M`, `16Mi`.
 ///
 /// # Errors
-/// When it is none, is not whole, or does not fit 64 bits.
+/// When `text` is not a count, is not a whole number, or does not fit in 64 bits.
 pub fn parse(text: &str) -> Result<u64, ValueError> {
     let expected = || ValueError::new("a count such as 25000, 25,000, 25k or 1M", text);
     let trimmed = text.trim();
@@ -78,7 +79,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn counts_are_written() {
+    fn counts_are_formatted() {
         assert_eq!(count(1_usize, "error"), "1 error");
         assert_eq!(count(0_usize, "error"), "0 errors");
         assert_eq!(count(1_234_567_u64, "shard"), "1,234,567 shards");
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_read() {
+    fn counts_are_parsed() {
         for (text, number) in [
             ("25000", 25_000),
             ("25,000", 25_000),
@@ -125,12 +126,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(number: u64) {
+        fn written_values_round_trip(number: u64) {
             prop_assert_eq!(parse(&grouped(number)), Ok(number));
         }
 
         #[test]
-        fn nothing_panics(text in ".*") {
+        fn any_input_is_handled_without_panic(text in ".*") {
             let _ = parse(&text);
         }
     }

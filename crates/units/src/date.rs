@@ -1,4 +1,4 @@
-//! Moments, days and weekdays.
+//! Timestamps, days and weekdays.
 
 use jiff::Timestamp;
 use jiff::civil::Weekday;
@@ -19,7 +19,7 @@ pub fn second(at: Timestamp, zone: &TimeZone) -> String {
     formatted(at, zone, "%Y-%m-%d %H:%M:%S")
 }
 
-/// `Sun 2026-10-25 06:47`, where the day of the week matters.
+/// `Sun 2026-10-25 06:47`, for use where the day of the week matters.
 pub fn weekday_minute(at: Timestamp, zone: &TimeZone) -> String {
     formatted(at, zone, "%a %Y-%m-%d %H:%M")
 }
@@ -29,12 +29,12 @@ pub fn time_of_day(at: Timestamp, zone: &TimeZone) -> String {
     formatted(at, zone, "%H:%M")
 }
 
-/// `2026-10-25 06:47 CEST`, where the zone is not known from the context.
+/// `2026-10-25 06:47 CEST`, for use where the zone is not known from the context.
 pub fn minute_in_zone(at: Timestamp, zone: &TimeZone) -> String {
     formatted(at, zone, "%Y-%m-%d %H:%M %Z")
 }
 
-/// A moment as [`jiff`]'s strftime writes it.
+/// Formats a timestamp with [`jiff`]'s strftime.
 pub fn formatted(at: Timestamp, zone: &TimeZone, format: &str) -> String {
     at.to_zoned(zone.clone()).strftime(format).to_string()
 }
@@ -57,8 +57,8 @@ pub fn weekday_short(day: Weekday) -> &'static str {
     &weekday(day)[..3]
 }
 
-/// Days of the week in a sentence: `from Monday to Friday`, `on Tuesday and Thursday`, `every day but
-/// Wednesday`. Days are numbered from Monday.
+/// Formats a set of weekdays as part of a sentence: `from Monday to Friday`, `on Tuesday and Thursday`,
+/// `every day but Wednesday`. Days are numbered from Monday.
 pub fn on_weekdays(days: &[Weekday]) -> String {
     let has = |index: i8| days.contains(&nth(index));
     let count = (0..7).filter(|&index| has(index)).count();
@@ -68,7 +68,7 @@ pub fn on_weekdays(days: &[Weekday]) -> String {
     if let (6, Some(missing)) = (count, (0..6).find(|&index| !has(index))) {
         return format!("every day but {}", weekday(nth(missing)));
     }
-    // First days of stretches; Monday follows Sunday.
+    // First days of runs of consecutive days; Monday follows Sunday.
     let firsts: Vec<i8> = (0..7)
         .filter(|&index| has(index) && !has(index + 6))
         .collect();
@@ -83,7 +83,7 @@ pub fn on_weekdays(days: &[Weekday]) -> String {
     format!("on {}", crate::list(&names))
 }
 
-/// The day of the week with a number, 0 for Monday; numbers beyond 6 go on.
+/// Returns the day of the week with a given number, 0 for Monday; numbers beyond 6 wrap around.
 fn nth(index: i8) -> Weekday {
     Weekday::from_monday_zero_offset(index.rem_euclid(7)).unwrap_or(Weekday::Monday)
 }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn days_of_the_week_stand_together() {
+    fn consecutive_weekdays_are_grouped() {
         let of = |days: &[i8]| on_weekdays(&days.iter().copied().map(nth).collect::<Vec<_>>());
         assert_eq!(of(&[0, 1, 2, 3, 4]), "from Monday to Friday");
         assert_eq!(of(&[0, 1, 2, 3, 6]), "from Sunday to Thursday");

@@ -1,10 +1,10 @@
-//! Digits as people type them.
+//! Decimal numbers as people type them.
 
-/// Digits behind the point that are read; a byte of a TiB needs thirteen.
+/// Maximum number of fractional digits parsed; a size in TiB that is exact to a byte needs thirteen.
 const FRACTION_DIGITS_MAX: usize = 15;
 
-/// `plain` (digits, a point) times `factor`, cut to a whole number, and whether nothing was cut; `None`
-/// where it is no number or does not fit.
+/// Returns `plain` (digits and a point) times `factor`, truncated to a whole number, and whether the result
+/// is exact; `None` if it is not a number or does not fit.
 pub(crate) fn scaled(plain: &str, factor: u64) -> Option<(u64, bool)> {
     let (whole, fraction) = match plain.split_once('.') {
         Some((whole, fraction)) if !fraction.is_empty() => (whole, fraction),
@@ -31,7 +31,7 @@ pub(crate) fn scaled(plain: &str, factor: u64) -> Option<(u64, bool)> {
     Some((u64::try_from(product).ok()?, is_whole))
 }
 
-/// Without the commas or underscores between groups of three digits; `None` where they stand elsewhere,
+/// Removes the commas or underscores between groups of three digits; returns `None` if they are elsewhere,
 /// as in `0,07`, which is most likely a decimal comma.
 pub(crate) fn ungrouped(digits: &str) -> Option<String> {
     let (whole, fraction) = match digits.split_once('.') {

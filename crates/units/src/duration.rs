@@ -1,4 +1,4 @@
-//! Lengths of time, from microseconds to years.
+//! Durations, from microseconds to years.
 
 use crate::ValueError;
 use crate::count::{count, grouped};
@@ -9,12 +9,12 @@ use std::time::Duration;
 const MINUTE_S: u64 = 60;
 const HOUR_S: u64 = 60 * MINUTE_S;
 const DAY_S: u64 = 24 * HOUR_S;
-/// From here on hours say nothing.
+/// From this length on, hours are not shown.
 const DAYS_ALONE_S: u64 = 100 * DAY_S;
-/// From here on a length is counted in years, of 365.25 days.
+/// From this length on, durations are shown in years of 365.25 days.
 const YEARS_S: u64 = 2 * 365 * DAY_S;
 
-/// A longer time is shown as this one: a billion years.
+/// Longest duration shown, a billion years; longer ones are clamped to it.
 const LENGTH_MAX_S: f64 = 3e16;
 
 /// [`seconds`] of a [`Duration`].
@@ -22,14 +22,14 @@ pub fn duration(duration: Duration) -> String {
     seconds(duration.as_secs_f64())
 }
 
-/// A length of time: three significant digits below a minute, then the two largest units, rounded:
-/// `420 us`, `56 ms`, `4.2 s`, `1 min 30 s`, `1 h 40 min`, `5 days 2 h`, `120 days`, `2.5 years`. What
-/// is no length counts as 0.
+/// Formats a duration in seconds: three significant digits below a minute, then the two largest units,
+/// rounded: `420 us`, `56 ms`, `4.2 s`, `1 min 30 s`, `1 h 40 min`, `5 days 2 h`, `120 days`, `2.5 years`.
+/// A value that is not a valid duration is shown as 0.
 pub fn seconds(seconds: f64) -> String {
     if seconds.is_nan() || seconds <= 0.0 {
         return "0 s".to_owned();
     }
-    // What would be shown as 1000 of a unit is 1 of the next.
+    // A value that would round to 1000 of a unit is shown as 1 of the next.
     if seconds < 999.5e-6 {
         return format!("{} us", number(seconds * 1e6));
     }
@@ -76,7 +76,7 @@ fn two(length_s: u64, large_s: u64, large: &str, small_s: u64, small: &str) -> S
     }
 }
 
-/// Units that [`parse`] reads, with their nanoseconds.
+/// Units that [`parse`] accepts, in nanoseconds.
 const UNITS: &[(&str, u64)] = &[
     ("ns", 1),
     ("us", 1_000),
@@ -93,10 +93,10 @@ const UNITS: &[(&str, u64)] = &[
     ("w", 7 * DAY_S * 1_000_000_000),
 ];
 
-/// Reads a length of time above zero, the largest unit first: `5ms`, `90s`, `1h30m`, `1 h 30 min`, `90d`.
+/// Parses a duration above zero, largest unit first: `5ms`, `90s`, `1h30m`, `1 h 30 min`, `90d`.
 ///
 /// # Errors
-/// When it is none, or has no unit.
+/// When `text` is not a duration above zero, or has no unit.
 pub fn parse(text: &str) -> Result<Duration, ValueError> {
     let expected = || ValueError::new("a duration such as 5ms, 90s, 1h30m or 2d", text);
     let mut rest = text.trim();
@@ -125,7 +125,7 @@ pub fn parse(text: &str) -> Result<Duration, ValueError> {
         };
         let part = crate::digits::scaled(digits, *unit_ns);
         let (part_ns, _) = part.ok_or_else(expected)?;
-        // `30m1h` is a slip of the pen.
+        // Units in ascending order, such as `30m1h`, are most likely a typo.
         if *unit_ns >= smallest_ns {
             return Err(expected());
         }
@@ -139,7 +139,7 @@ pub fn parse(text: &str) -> Result<Duration, ValueError> {
     Ok(Duration::from_nanos(total_ns))
 }
 
-/// A duration as [`parse`] reads it, without loss: `1h30m`, `1ms500us`.
+/// Formats a duration without loss in the syntax that [`parse`] accepts: `1h30m`, `1ms500us`.
 pub fn argument(duration: Duration) -> String {
     const UNITS: &[(&str, u128)] = &[
         ("h", 3_600_000_000_000),
@@ -166,7 +166,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn lengths_of_time() {
+    fn durations_are_formatted() {
         for (length_s, words) in [
             (0.0, "0 s"),
             (-1.0, "0 s"),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_read() {
+    fn durations_are_parsed() {
         for (text, ms) in [
             ("5ms", 5),
             ("90s", 90_000),
@@ -242,14 +242,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn arguments_are_read_back(ns in 1..=u64::MAX) {
+        fn arguments_round_trip(ns in 1..=u64::MAX) {
             let duration = Duration::from_nanos(ns);
             prop_assert_eq!(parse(&argument(duration)), Ok(duration));
         }
 
         #[test]
-        fn lengths_are_within_one_percent_or_a_unit(length_s in 1e-6..1e9_f64) {
-            // What is written is read back, but for years, which nobody types.
+        fn durations_are_accurate_to_one_percent_or_a_unit(length_s in 1e-6..1e9_f64) {
+            // Output parses back to the same value, except for years, which [`parse`] does not accept.
             let words = seconds(length_s);
             if !words.ends_with("years") {
                 let back = parse(&words).unwrap().as_secs_f64();
@@ -259,7 +259,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_panics(text in ".*") {
+        fn any_input_is_handled_without_panic(text in ".*") {
             let _ = parse(&text);
         }
     }

@@ -1,19 +1,19 @@
-//! What is said of a value that cannot be read.
+//! The error for values that cannot be parsed.
 
-/// A value that somebody typed and that is none.
+/// A value that could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected}, found {found:?}{}", hint.as_ref().map_or(String::new(), |hint| format!(": {hint}")))]
 pub struct ValueError {
-    /// What would have been right, with an example.
+    /// A description of what is valid, with an example.
     pub expected: String,
-    /// What stood there.
+    /// The text that was found.
     pub found: String,
-    /// The way out, where the mistake is a common one.
+    /// How to fix it, if the mistake is a common one.
     pub hint: Option<String>,
 }
 
 impl ValueError {
-    /// An error without a hint.
+    /// Creates an error without a hint.
     pub fn new(expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self {
             expected: expected.into(),
@@ -22,7 +22,7 @@ impl ValueError {
         }
     }
 
-    /// Adds the way out.
+    /// Adds a hint on how to fix the value.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -1,13 +1,13 @@
-//! What is shown in place of characters that would steer a terminal, and how wide text is.
+//! Escaping of characters that could control a terminal, and the display width of text.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Shows what would steer a terminal or disguise text: control characters, and characters that are
-/// invisible or change the direction of what follows. A line break becomes `\n`, an escape
-/// character `\u{1b}`. Everything else, backslashes included, stays as it is, so that commands and
-/// paths can be copied.
+/// Escapes characters that could control a terminal or disguise text: control characters, and characters
+/// that are invisible or change the text direction. A line break becomes `\n`, an escape character
+/// `\u{1b}`. Everything else, including backslashes, is unchanged, so that commands and paths can be
+/// copied.
 pub fn escape(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
@@ -27,10 +27,10 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The same for a serialised JSON text: control and direction characters inside strings become
-/// `\uXXXX`, which reads back as the same string. The line breaks and blanks between tokens stay.
+/// Escapes serialised JSON in the same way: control and direction characters inside strings become
+/// `\uXXXX`, which parses back to the same string. The line breaks and blanks between tokens are kept.
 pub fn escape_json(json: &str) -> String {
-    // serde_json escapes what is below U+0020; outside strings JSON has ASCII only.
+    // serde_json escapes everything below U+0020, and JSON is ASCII outside strings.
     let mut safe = String::with_capacity(json.len());
     let mut units = [0_u16; 2];
     for c in json.chars() {
@@ -58,12 +58,12 @@ fn is_unsafe(c: char) -> bool {
             | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Columns that a text takes on a terminal: two for East Asian wide characters and pictographs.
+/// Returns the number of terminal columns a text takes: two for East Asian wide characters and pictographs.
 pub fn display_width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// Cuts to `columns`, with an ellipsis where something was cut.
+/// Truncates to `columns`, ending in an ellipsis if anything was cut.
 pub fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     if display_width(text) <= columns {
         return Cow::Borrowed(text);
@@ -87,13 +87,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn terminal_controls_and_overrides_are_shown() {
+    fn terminal_controls_and_overrides_are_escaped() {
         assert_eq!(escape("a\u{1b}[31mb\nc"), "a\\u{1b}[31mb\\nc");
         assert_eq!(escape("x\u{202e}y\u{9b}"), "x\\u{202e}y\\u{9b}");
     }
 
     #[test]
-    fn commands_stay_as_they_are() {
+    fn commands_are_unchanged() {
         let command = r"sed -i 's/^a\tb/ü/' '/mnt/日本 x'";
         assert!(matches!(escape(command), Cow::Borrowed(same) if same == command));
     }
@@ -108,13 +108,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_unsafe_is_left(text in "\\PC*|.*|[\\x00-\\x9f\u{200b}-\u{2069}]*") {
+        fn no_unsafe_characters_remain(text in "\\PC*|.*|[\\x00-\\x9f\u{200b}-\u{2069}]*") {
             let shown = escape(&text);
             prop_assert!(!shown.chars().any(is_unsafe));
         }
 
         #[test]
-        fn json_reads_back_the_same(text in ".*|[\\x00-\\x9f\u{200b}-\u{2069}\u{e0000}-\u{e007f}]*") {
+        fn escaped_json_round_trips(text in ".*|[\\x00-\\x9f\u{200b}-\u{2069}\u{e0000}-\u{e007f}]*") {
             let json = serde_json::to_string_pretty(&[&text]).unwrap();
             let safe = escape_json(&json);
             prop_assert!(!safe.chars().any(|c| c != '\n' && is_unsafe(c)));

@@ -1,7 +1,7 @@
-//! How a value is written, and how it is read: sizes, durations, rates, shares, counts, dates.
+//! Formats and parses values: sizes, durations, rates, shares, counts, dates.
 //!
-//! Every number that a person sees is made here, and every number that a person types is read here,
-//! so that one value has one spelling in all commands, pages and documents:
+//! Every number shown to a user is formatted here, and every number a user types is parsed here, so that a
+//! value is spelled the same way in all commands, pages and documents:
 //!
 //! | value | written | read |
 //! |---|---|---|
@@ -12,8 +12,8 @@
 //! | count | `25,000` | `25000`, `25,000`, `25k`, `1M`, `16Mi` |
 //! | date | `2026-10-25 06:47` | see [`zone`] for the zone |
 //!
-//! What is read may not be a bare number where a unit is needed: `--size 1.9` could mean anything.
-//! Pure: no locale, clock or environment is looked at.
+//! Parsers reject bare numbers where a unit is needed, because `--size 1.9` is ambiguous. All functions are
+//! pure: they do not depend on the locale, the clock or the environment.
 
 pub mod count;
 pub mod date;

@@ -1,11 +1,11 @@
-//! Names in a sentence.
+//! Lists of names in a sentence.
 
 /// `a`, `a and b`, `a, b and c`.
 pub fn list<S: AsRef<str>>(names: &[S]) -> String {
     list_up_to(names, usize::MAX)
 }
 
-/// At most `max` names; the others are counted: `a, b and 7 more`.
+/// Lists at most `max` names and counts the rest: `a, b and 7 more`.
 pub fn list_up_to<S: AsRef<str>>(names: &[S], max: usize) -> String {
     let shown: Vec<&str> = names.iter().take(max).map(AsRef::as_ref).collect();
     match (shown.as_slice(), names.len() - shown.len()) {
@@ -21,7 +21,7 @@ pub fn list_up_to<S: AsRef<str>>(names: &[S], max: usize) -> String {
     }
 }
 
-/// With a capital first letter.
+/// Capitalises the first letter.
 pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_read_as_sentences_and_stay_short() {
+    fn lists_are_joined_and_shortened() {
         assert_eq!(list::<&str>(&[]), "");
         assert_eq!(list(&["a"]), "a");
         assert_eq!(list(&["a", "b"]), "a and b");

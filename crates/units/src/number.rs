@@ -1,7 +1,7 @@
 //! Plain numbers.
 
-/// Three significant digits without trailing zeros; in powers of ten where that is shorter:
-/// `3.84`, `62`, `0.0712`, `51234`, `1.7e300`.
+/// Formats a number with three significant digits and no trailing zeros, in scientific notation where that
+/// is shorter: `3.84`, `62`, `0.0712`, `51234`, `1.7e300`.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 {
@@ -22,7 +22,7 @@ pub fn number(value: f64) -> String {
     without_zeros(&format!("{value:.decimals$}")).to_owned()
 }
 
-/// `12.50` as `12.5`, `3.00` as `3`.
+/// Strips trailing zeros of the fraction: `12.50` becomes `12.5`, `3.00` becomes `3`.
 fn without_zeros(text: &str) -> &str {
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.')
@@ -31,13 +31,13 @@ fn without_zeros(text: &str) -> &str {
     }
 }
 
-/// [`number`] with its sign and, where there is one, its unit: `+3 ms`, `-0.4`.
+/// [`number`] with its sign and its unit, if any: `+3 ms`, `-0.4`.
 pub fn signed(value: f64, unit: Option<&str>) -> String {
     let sign = if value > 0.0 { "+" } else { "" };
     with_unit(&format!("{sign}{}", number(value)), unit)
 }
 
-/// A number and its unit, if it has one.
+/// Appends the unit, if there is one.
 pub fn with_unit(number: &str, unit: Option<&str>) -> String {
     match unit {
         Some(unit) => format!("{number} {unit}"),
@@ -45,7 +45,7 @@ pub fn with_unit(number: &str, unit: Option<&str>) -> String {
     }
 }
 
-/// How many times as much: `2.5x`, `13,465x`.
+/// Formats a ratio: `2.5x`, `13,465x`.
 pub fn factor(times: f64) -> String {
     if (1_000.0..1e15).contains(&times) {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // in range
@@ -54,7 +54,7 @@ pub fn factor(times: f64) -> String {
     format!("{}x", number(times))
 }
 
-/// A probability: `0.001`, `below 0.0001`.
+/// Formats a probability: `0.001`, `below 0.0001`.
 pub fn probability(p: f64) -> String {
     if p > 0.0 && p < 1e-4 {
         "below 0.0001".to_owned()
@@ -63,7 +63,7 @@ pub fn probability(p: f64) -> String {
     }
 }
 
-/// The article that a number is spoken with: `a 1 TiB`, `an 819 MiB`.
+/// Prepends the indefinite article, as the number is pronounced: `a 1 TiB`, `an 819 MiB`.
 pub fn with_article(words: &str) -> String {
     let whole = words.split(|c: char| !c.is_ascii_digit()).next();
     let is_an = words.starts_with('8') || matches!(whole, Some("11" | "18"));
@@ -111,7 +111,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_are_short_and_right(value in any::<f64>().prop_filter("finite", |v| v.is_finite())) {
+        fn numbers_are_short_and_accurate(value in any::<f64>().prop_filter("finite", |v| v.is_finite())) {
             let text = number(value);
             prop_assert!(text.len() <= 11, "{text}");
             let back: f64 = text.parse().unwrap();

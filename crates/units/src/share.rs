@@ -1,11 +1,11 @@
-//! Shares of a whole, and scores.
+//! Fractions, percentages and scores.
 
 use crate::ValueError;
 
-/// A larger share without a percent sign is most likely meant in percent.
+/// Largest value accepted without a percent sign; larger ones are most likely percentages.
 const BARE_SHARE_MAX: f64 = 3.0;
 
-/// A share in percent with at most one decimal: `7 %`, `62.5 %`.
+/// Formats a fraction as a percentage with at most one decimal: `7 %`, `62.5 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let text = if (percent - percent.round()).abs() < 0.05 {
@@ -13,16 +13,16 @@ pub fn percent(share: f64) -> String {
     } else {
         format!("{percent:.1}")
     };
-    // A decline that rounds to nothing is none.
+    // Avoid "-0 %".
     format!("{} %", if text == "-0" { "0" } else { &text })
 }
 
-/// A change as a share, with its sign and three significant digits: `-12 %`, `+0.4 %`.
+/// Formats a relative change with its sign and three significant digits: `-12 %`, `+0.4 %`.
 pub fn percent_change(share: f64) -> String {
     crate::number::signed(share * 100.0, Some("%"))
 }
 
-/// How much of the whole is done, in whole percent, rounded down: 100 only when all is done.
+/// Returns progress in whole percent, rounded down, so that 100 means complete.
 pub fn percent_done(part: u64, whole: u64) -> u64 {
     if whole == 0 {
         return 0;
@@ -31,7 +31,7 @@ pub fn percent_done(part: u64, whole: u64) -> u64 {
     u64::try_from(share.min(100)).unwrap_or(100)
 }
 
-/// A score in whole percent that is never rounded to certain or impossible: `62 %`, `>99 %`, `<1 %`.
+/// Formats a score in whole percent, never rounded to certain or impossible: `62 %`, `>99 %`, `<1 %`.
 pub fn score(score: f64) -> String {
     let percent = score * 100.0;
     if percent > 99.5 && score < 1.0 {
@@ -43,10 +43,10 @@ pub fn score(score: f64) -> String {
     }
 }
 
-/// Reads a share of zero or more: `7%`, `7 %`, `0.07`.
+/// Parses a fraction of zero or more: `7%`, `7 %`, `0.07`.
 ///
 /// # Errors
-/// When it is none, or most likely meant in percent: `7`.
+/// When `text` is not a fraction, or most likely lacks a percent sign: `7`.
 pub fn parse(text: &str) -> Result<f64, ValueError> {
     let expected = || ValueError::new("a share such as 7% or 0.07", text);
     let trimmed = text.trim();
@@ -54,7 +54,7 @@ pub fn parse(text: &str) -> Result<f64, ValueError> {
         Some(number) => (number.trim_end(), true),
         None => (trimmed, false),
     };
-    // "inf", "nan" and "1e3" are numbers to Rust, and no shares to people.
+    // Rust parses "inf", "nan" and "1e3" as numbers; here they are errors.
     if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
         return Err(expected());
     }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_written() {
+    fn shares_are_formatted() {
         assert_eq!(percent(0.07), "7 %");
         assert_eq!(percent(0.625), "62.5 %");
         assert_eq!(percent(-0.0001), "0 %");
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn only_all_is_a_hundred_percent() {
+    fn only_completion_is_a_hundred_percent() {
         assert_eq!(percent_done(999, 1000), 99);
         assert_eq!(percent_done(1000, 1000), 100);
         assert_eq!(percent_done(2000, 1000), 100);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_read() {
+    fn shares_are_parsed() {
         for (text, share) in [("7%", 0.07), (" 7 % ", 0.07), ("0.28", 0.28), ("150%", 1.5)] {
             assert!((parse(text).unwrap() - share).abs() < 1e-12, "{text}");
         }

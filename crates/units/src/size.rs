@@ -1,11 +1,11 @@
-//! Sizes and rates in bytes. Written in binary units, since that is what the kernel and the stores
-//! print; read in binary and decimal ones.
+//! Sizes and rates in bytes. Formatted in binary units, as the kernel and the databases do; parsed in
+//! binary and decimal units.
 
 use crate::{ValueError, digits};
 
 const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-/// A size with at most one decimal, as `lsblk` prints it: `512 B`, `1.8 TiB`, `2 GiB`. Rounded to the
+/// Formats a size with at most one decimal, as `lsblk` does: `512 B`, `1.8 TiB`, `2 GiB`. Rounded to the
 /// nearest tenth, halves up.
 pub fn bytes(bytes: u64) -> String {
     let bytes = u128::from(bytes);
@@ -22,13 +22,13 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
-/// Tenths of `1024^unit` in `bytes`, rounded.
+/// Returns `bytes` in tenths of `1024^unit`, rounded.
 fn tenths(bytes: u128, unit: usize) -> u128 {
     let size = 1_u128 << (10 * unit);
     (bytes * 10 + size / 2) / size
 }
 
-/// Decimal units that drives are sold in. Below them a round number is as likely a binary size.
+/// Decimal units in which drives are sold. Smaller round numbers could just as well be binary sizes.
 const SOLD: [(&str, u64); 4] = [
     ("PB", 1_000_000_000_000_000),
     ("TB", 1_000_000_000_000),
@@ -36,8 +36,8 @@ const SOLD: [(&str, u64); 4] = [
     ("MB", 1_000_000),
 ];
 
-/// A size that somebody typed, or that stands on a drive: in decimal units where two decimals tell it
-/// exactly (`3.84 TB`, `960 GB`), else as [`bytes`] writes it.
+/// Formats a drive's nominal size, or one that a user typed: in decimal units if two decimals are exact
+/// (`3.84 TB`, `960 GB`), otherwise like [`bytes`].
 pub fn as_sold(size: u64) -> String {
     let unit = SOLD.iter().find(|(_, unit)| size >= *unit);
     match unit {
@@ -51,19 +51,19 @@ pub fn as_sold(size: u64) -> String {
     }
 }
 
-/// An estimated size; what is no size counts as 0.
+/// Formats an estimated size; a value that is not a valid size is shown as 0.
 pub fn bytes_estimate(estimate: f64) -> String {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
     bytes(estimate.round() as u64)
 }
 
-/// A rate: `1.5 MiB/s`.
+/// Formats a rate: `1.5 MiB/s`.
 pub fn bytes_per_s(rate: f64) -> String {
     format!("{}/s", bytes_estimate(rate))
 }
 
-/// Names of units in lower case. As in `fstrim`, a letter alone and `iB` are powers of 1024, `B` after a
-/// letter makes it a power of 1000.
+/// Unit names in lower case. As in `fstrim`, a letter alone and `iB` mean powers of 1024, and `B` after a
+/// letter means a power of 1000.
 const FACTORS: &[(&str, u64)] = &[
     ("b", 1),
     ("k", 1 << 10),
@@ -83,10 +83,10 @@ const FACTORS: &[(&str, u64)] = &[
     ("pb", 1_000_000_000_000_000),
 ];
 
-/// Reads a size above zero: `16MiB`, `500MB`, `1.5G`, `4096B`. A fraction of a byte is cut.
+/// Parses a size above zero: `16MiB`, `500MB`, `1.5G`, `4096B`. Fractions of a byte are truncated.
 ///
 /// # Errors
-/// When it is none, or has no unit.
+/// When `text` is not a size above zero, or has no unit.
 pub fn parse(text: &str) -> Result<u64, ValueError> {
     let expected = || ValueError::new("a size such as 16MiB, 500MB or 4096B", text);
     let trimmed = text.trim();
@@ -113,10 +113,10 @@ pub fn parse(text: &str) -> Result<u64, ValueError> {
     }
 }
 
-/// Reads a rate in bytes a second: `500MiB/s`.
+/// Parses a rate in bytes per second: `500MiB/s`.
 ///
 /// # Errors
-/// When it is none, or has no unit.
+/// When `text` is not a rate above zero, or has no unit.
 pub fn parse_per_s(text: &str) -> Result<u64, ValueError> {
     let expected = || ValueError::new("a rate such as 500MiB/s", text);
     let size = text.trim().strip_suffix("/s").ok_or_else(expected)?;
@@ -126,7 +126,8 @@ pub fn parse_per_s(text: &str) -> Result<u64, ValueError> {
     })
 }
 
-/// A size as [`parse`] reads it, in the largest unit that needs no fraction: `16MiB`, `500000000B`.
+/// Formats a size in the syntax that [`parse`] accepts, in the largest unit that needs no fraction:
+/// `16MiB`, `500000000B`.
 pub fn argument(bytes: u64) -> String {
     [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")]
         .iter()
@@ -143,7 +144,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn sizes_as_drives_are_sold() {
+    fn nominal_drive_sizes() {
         for (size, words) in [
             (3_840_000_000_000, "3.84 TB"),
             (15_360_000_000_000, "15.36 TB"),
@@ -151,7 +152,7 @@ mod tests {
             (960_000_000_000, "960 GB"),
             (250_000_000_000, "250 GB"),
             (40 << 10, "40 KiB"),
-            // What the kernel says of a drive that is sold as 3.84 TB.
+            // The kernel's size of a drive sold as 3.84 TB.
             (3_840_755_982_336, "3.5 TiB"),
             (1 << 40, "1 TiB"),
             (16 << 10, "16 KiB"),
@@ -162,14 +163,14 @@ mod tests {
     }
 
     #[test]
-    fn sizes_as_disks_people_read_them() {
+    fn sizes_are_formatted() {
         for (size, words) in [
             (0, "0 B"),
             (512, "512 B"),
             (1023, "1023 B"),
             (1024, "1 KiB"),
             (1536, "1.5 KiB"),
-            // What an NVMe drive says it takes: 2 TiB less a sector.
+            // Discard limit that an NVMe drive reports: 2 TiB less one sector.
             (2_199_023_255_040, "2 TiB"),
             // A "2 TB" drive.
             (2_000_398_934_016, "1.8 TiB"),
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_read() {
+    fn sizes_are_parsed() {
         for (text, bytes) in [
             ("16MiB", 16 << 20),
             ("16M", 16 << 20),
@@ -249,12 +250,12 @@ mod tests {
         }
 
         #[test]
-        fn arguments_are_read_back(size in 1..=u64::MAX) {
+        fn arguments_round_trip(size in 1..=u64::MAX) {
             prop_assert_eq!(parse(&argument(size)), Ok(size));
         }
 
         #[test]
-        fn nothing_panics(text in ".*") {
+        fn any_input_is_handled_without_panic(text in ".*") {
             let _ = parse(&text);
             let _ = parse_per_s(&text);
         }

@@ -1,17 +1,16 @@
-//! Time zones as people name them.
+//! Time zones by name.
 
 use crate::ValueError;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use std::sync::LazyLock;
 
-/// The database compiled into this program, so that the answer does not depend on the machine that it
-/// is asked on.
+/// The time zone database compiled into this program, so that results do not depend on the machine.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
-/// Reads an IANA name such as `Europe/Berlin`, or `UTC`, in upper or lower case.
+/// Parses an IANA name such as `Europe/Berlin`, or `UTC`, in upper or lower case.
 ///
 /// # Errors
-/// When there is no zone of that name: abbreviations such as `CEST` are none.
+/// When there is no zone of that name; abbreviations such as `CEST` are not accepted.
 pub fn parse(name: &str) -> Result<TimeZone, ValueError> {
     let asked = name.trim();
     if asked.eq_ignore_ascii_case("UTC") || asked == "Z" {
@@ -28,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zones_are_read_in_any_case() {
+    fn zones_are_case_insensitive() {
         for name in ["Europe/Berlin", "europe/berlin", " Europe/Berlin "] {
             assert_eq!(parse(name).unwrap().iana_name(), Some("Europe/Berlin"));
         }

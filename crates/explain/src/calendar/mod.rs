@@ -1,4 +1,4 @@
-//! Local time: calendars are local, so everything is folded in local time.
+//! Local time: calendars are local, so series are folded in local time.
 
 pub(crate) mod offsets;
 pub(crate) mod periods;

@@ -1,9 +1,9 @@
-//! UTC offsets of a time zone, for fast conversion of many moments.
+//! UTC offsets of a time zone, for fast conversion of many timestamps.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// A moment from microseconds since the epoch; the nearest one that can be represented.
+/// Converts microseconds since the epoch to a timestamp, clamped to the representable range.
 pub(crate) fn moment(us: i64) -> Timestamp {
     Timestamp::from_microsecond(us).unwrap_or(if us < 0 {
         Timestamp::MIN
@@ -12,16 +12,16 @@ pub(crate) fn moment(us: i64) -> Timestamp {
     })
 }
 
-/// The UTC offsets of a zone over some time.
+/// The UTC offsets of a zone over a time range.
 #[derive(Debug, Clone)]
 pub(crate) struct UtcOffsets {
-    /// Since when (UTC) which offset applies, both in microseconds; the first applies since the
-    /// beginning of time.
+    /// Start (UTC) of each offset, and the offset, both in microseconds; the first one also applies to all
+    /// earlier times.
     spans: Vec<(i64, i64)>,
 }
 
 impl UtcOffsets {
-    /// The offsets of a zone, from `from_us` to `until_us` at least.
+    /// Looks up the offsets of a zone for at least `from_us` to `until_us`.
     pub fn new(zone: &TimeZone, from_us: i64, until_us: i64) -> Self {
         let offset_us = |at: Timestamp| i64::from(zone.to_offset(at).seconds()) * 1_000_000;
         let from = moment(from_us);
@@ -36,14 +36,14 @@ impl UtcOffsets {
         Self { spans }
     }
 
-    /// The local time of a moment, in microseconds since 1970-01-01 00:00 local time.
+    /// Converts UTC to local time, in microseconds since 1970-01-01 00:00 local time.
     pub fn wall_us(&self, utc_us: i64) -> i64 {
         let span = self.spans.partition_point(|&(from, _)| from <= utc_us) - 1;
         utc_us.saturating_add(self.spans[span].1)
     }
 
-    /// The moment of a local time; the earlier one where it occurs twice, a moment after the gap
-    /// where it does not occur.
+    /// Converts local time to UTC: the earlier of two if it occurs twice, a time after the gap if it was
+    /// skipped.
     pub fn utc_us(&self, wall_us: i64) -> i64 {
         for (position, &(_, offset)) in self.spans.iter().enumerate() {
             let utc = wall_us.saturating_sub(offset);
@@ -62,7 +62,7 @@ mod tests {
     use crate::calendar::periods::{DAY_US, HOUR_US};
 
     #[test]
-    fn follows_daylight_saving_time_there_and_back() {
+    fn local_time_round_trips_across_clock_changes() {
         let zone = schedule::parse_zone("Europe/Berlin").expect("known");
         let from: Timestamp = "2026-03-01T00:00:00Z".parse().expect("a time");
         let until: Timestamp = "2026-12-01T00:00:00Z".parse().expect("a time");

@@ -1,6 +1,6 @@
-//! What may be behind each pattern, and which pattern is worth telling first.
+//! Attributes each pattern to possible causes and orders patterns by relevance.
 
-use super::likelihood::{Cause, Weighed, weigh};
+use super::likelihood::{Cause, ScoredCause, score_causes};
 use super::matches::{gaps, matches};
 use crate::fit::found::{Findings, Found, is_wave};
 use crate::model::grid::grid;
@@ -9,24 +9,25 @@ use crate::model::samples::Samples;
 use crate::search::runs::Class;
 use std::cmp::Ordering;
 
-/// Jobs are blamed from this probability on.
+/// Minimum probability at which jobs are reported as the cause.
 const SCORE_MIN: f64 = 0.5;
 
-/// A pattern that passed an exact fit, and what may be behind it.
+/// A pattern that passed an exact fit, with its possible causes.
 #[derive(Debug, Clone)]
 pub(crate) struct Attribution<'a> {
     /// The pattern.
     pub found: &'a Found,
-    /// Where each of its occurrences lies: no earlier and no later than these microseconds.
+    /// The interval in microseconds within which each occurrence lies.
     pub gaps: Vec<(i64, i64)>,
-    /// All explanations, the likeliest first.
-    pub weighed: Vec<Weighed>,
-    /// Whether jobs are the likeliest explanation, all classes together.
+    /// All explanations, most likely first.
+    pub causes: Vec<ScoredCause>,
+    /// Whether jobs, over all classes, are the most likely explanation.
     pub is_explained: bool,
 }
 
-/// The patterns that pass an exact fit, with their causes, in the order of telling: first what jobs explain, then what
-/// is sudden and not small compared with a wave, then the others as they were found.
+/// Returns the patterns that pass an exact fit, with their causes, in the order in which they are reported:
+/// first those that jobs explain, then those that are sudden and not small compared with a wave, then the
+/// others as they were found.
 pub(crate) fn attribute<'a>(
     samples: &Samples,
     findings: &'a Findings,
@@ -45,23 +46,21 @@ pub(crate) fn attribute<'a>(
         );
         let gaps = gaps(found, samples);
         let in_gaps = |class: usize, shift| matches(&gaps, &classes[class], jobs, samples, shift);
-        let weighed = weigh(found, &grid, classes, &in_gaps);
-        let known = |other: &Found| found.pattern.undoes(&other.pattern);
+        let causes = score_causes(found, &grid, classes, &in_gaps);
+        let known = |other: &Found| found.pattern.reverses(&other.pattern);
         let p_jobs: f64 = if findings.patterns.iter().any(known) {
             0.0
         } else {
-            let of_class = |one: &&Weighed| matches!(one.cause, Cause::Class(..));
-            weighed.iter().filter(of_class).map(|one| one.score).sum()
+            let of_class = |one: &&ScoredCause| matches!(one.cause, Cause::Class(..));
+            causes.iter().filter(of_class).map(|one| one.score).sum()
         };
-        // What looked like more than noise may not pass an exact fit.
-        let is_nothing = weighed
-            .first()
-            .is_none_or(|one| one.cause == Cause::Nothing);
-        if !is_nothing && found.is_seen(samples) {
+        // A pattern that looked like more than noise may still fail the exact fit.
+        let is_nothing = causes.first().is_none_or(|one| one.cause == Cause::Nothing);
+        if !is_nothing && found.is_well_supported(samples) {
             attributions.push(Attribution {
                 found,
                 gaps,
-                weighed,
+                causes,
                 is_explained: p_jobs >= SCORE_MIN,
             });
         }
@@ -72,10 +71,10 @@ pub(crate) fn attribute<'a>(
         .filter(|one| is_wave(one.found))
         .map(size)
         .fold(0.0, f64::max);
-    // Stable: of equals, those that were found first.
+    // A stable sort keeps the order in which equals were found.
     attributions.sort_by(|a, b| {
         let worth = |one: &Attribution| {
-            // What no job explains may be what load looks like next to a wave.
+            // A pattern that no job explains may be an artefact of load next to a wave.
             let is_sudden = !is_wave(one.found) && (one.is_explained || size(one) * 2.0 > wave);
             (one.is_explained, is_sudden)
         };

@@ -1,9 +1,9 @@
-//! How likely each possible cause makes a pattern.
+//! The probability of each possible cause of a pattern.
 //!
-//! Whether something recurs, and what causes it, are separate questions. Here every class of jobs, an unknown cause
-//! with a period and a phase of its own, and nothing at all are compared by the likelihood of the same values, less a
-//! charge for their free choices. All are equally likely a priori. A matching weekday means little: one in seven
-//! matches by chance.
+//! Whether something recurs and what causes it are separate questions. Here, every class of jobs, an
+//! unknown cause with a period and a phase of its own, and no cause at all are compared by the likelihood
+//! of the same values, minus a penalty for their free parameters. All are equally likely a priori. A
+//! matching weekday is weak evidence: one in seven matches by chance.
 
 use super::matches::Matches;
 use crate::calendar::weekdays::Weekdays;
@@ -24,42 +24,42 @@ pub(crate) enum Cause {
     Nothing,
     /// An unknown cause, with the pattern's own period and phase.
     Unknown,
-    /// A class of jobs, and how it fits.
+    /// A class of jobs, with its fit.
     Class(usize, RunsFit),
 }
 
 /// A cause with its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Weighed {
+pub(crate) struct ScoredCause {
     /// The cause.
     pub cause: Cause,
-    /// Probability against all others.
+    /// Probability relative to all other causes.
     pub score: f64,
-    /// Log-likelihood ratio over nothing, less the charge, in nats.
+    /// Log-likelihood ratio to no cause, minus the penalty, in nats.
     pub gain: f64,
 }
 
-/// Most classes that are fitted exactly after a first look.
+/// Maximum number of classes that get an exact fit after prescreening.
 const EXACT_MAX: usize = 6;
 
-/// Cost of a period without a run, or a run without effect, at most, in nats: about one in twenty is missed, because
-/// logs have gaps and jobs are skipped.
+/// Maximum cost of a period without a run, or a run without effect, in nats: about one in twenty is missed,
+/// because logs have gaps and jobs are skipped.
 const MISS_NATS: f64 = 3.0;
 
-/// Cost of a log that lost lines, in nats: one in ten has.
+/// Cost of assuming that a log lost lines, in nats: one in ten does.
 const LOST_NATS: f64 = 2.3;
 
-/// Cost of a daily job that does less on some days, in nats: one in ten does.
+/// Cost of assuming that a daily job does less on some days, in nats: one in ten does.
 const LESS_NATS: f64 = 2.3;
-/// It works on at least this many days of the week.
+/// Minimum number of weekdays on which such a job does its full work.
 const WORKDAYS_MIN: usize = 5;
 
-/// A cause with the form that it implies.
+/// A cause with the shape that it implies.
 struct Model {
     cause: Cause,
     columns: Vec<Vec<f64>>,
-    /// Charge for its free choices, in nats.
-    charge: f64,
+    /// Penalty for its free parameters, in nats.
+    penalty: f64,
     fit: Fit,
 }
 
@@ -67,7 +67,7 @@ impl Model {
     fn new(
         cause: Cause,
         columns: Vec<Vec<f64>>,
-        charge: f64,
+        penalty: f64,
         grid: &Grid,
         values: &[f64],
     ) -> Option<Self> {
@@ -76,12 +76,13 @@ impl Model {
         Some(Self {
             cause,
             columns,
-            charge,
+            penalty,
             fit,
         })
     }
 
-    /// The same, fitted to the bins of some periods only. `None` if that is all of them, or fewer than half.
+    /// Fits the same model to the bins of some periods only. Returns `None` if that is all of them, or
+    /// fewer than half.
     fn without(
         &self,
         grid: &Grid,
@@ -106,7 +107,7 @@ impl Model {
         })
     }
 
-    /// Log-likelihood of the bins of each period, in noise of `phi` and `variance`.
+    /// Returns the log-likelihood of the bins of each period, in noise of `phi` and `variance`.
     fn by_period(
         &self,
         grid: &Grid,
@@ -138,7 +139,7 @@ impl Model {
     }
 }
 
-/// The period of each bin, from one reset or onset to the next.
+/// Assigns each bin to a period, from one reset or onset to the next.
 struct Periods {
     of_bin: Vec<usize>,
     count: usize,
@@ -169,17 +170,19 @@ impl Periods {
     }
 }
 
-/// Compares all causes of a pattern in `grid`, the series without its other patterns; the likeliest comes first.
+/// Compares all causes of a pattern in `grid`, the series without its other patterns; the most likely comes
+/// first.
 ///
-/// Every cause is fitted with a noise of its own, then judged period by period in the noise that the best of them
-/// leaves. A period that a class of jobs gets wrong counts as missed, for [`MISS_NATS`], with some other cause.
-/// Classes that run `in_gaps` of the pattern too rarely are left out.
-pub(crate) fn weigh(
+/// Every cause is fitted with its own noise, then evaluated period by period in the noise that the best of
+/// them leaves. A period that a class of jobs gets wrong counts as missed, at a cost of [`MISS_NATS`], and
+/// is attributed to some other cause. Classes with too few runs in the `in_gaps` of the pattern are left
+/// out.
+pub(crate) fn score_causes(
     found: &Found,
     grid: &Grid,
     classes: &[Class],
     in_gaps: &(impl Fn(usize, i64) -> Matches + Sync),
-) -> Vec<Weighed> {
+) -> Vec<ScoredCause> {
     let pattern = &found.pattern;
     let values = grid.values(pattern.variant);
     let models = models(found, grid, values, classes, in_gaps);
@@ -207,14 +210,14 @@ pub(crate) fn weigh(
         let periods = likelihood.iter().zip(fallback);
         periods.map(|(own, other)| own.max(other - MISS_NATS)).sum()
     };
-    let mut weighed: Vec<Weighed> = models
+    let mut scored: Vec<ScoredCause> = models
         .iter()
         .zip(&likelihoods)
         .map(|(model, likelihood)| {
             let sum: f64 = match model.cause {
                 Cause::Class(..) => {
                     let missed = |period: usize| likelihood[period] < fallback[period] - MISS_NATS;
-                    // Its size is that in the periods that it gets right.
+                    // The amplitude is refitted to the periods that the model gets right.
                     let again = model
                         .without(grid, values, &periods, missed)
                         .map(|again| again.by_period(grid, values, noise, &periods));
@@ -223,17 +226,17 @@ pub(crate) fn weigh(
                 }
                 _ => likelihood.iter().sum(),
             };
-            Weighed {
+            ScoredCause {
                 cause: model.cause,
                 score: 0.0,
-                gain: sum - alone.iter().sum::<f64>() - model.charge,
+                gain: sum - alone.iter().sum::<f64>() - model.penalty,
             }
         })
         .collect();
-    // The better form of each class.
-    weighed.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    // Keep the better form of each class.
+    scored.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     let mut known = Vec::new();
-    weighed.retain(|one| match one.cause {
+    scored.retain(|one| match one.cause {
         Cause::Class(number, _) if known.contains(&number) => false,
         Cause::Class(number, _) => {
             known.push(number);
@@ -241,15 +244,15 @@ pub(crate) fn weigh(
         }
         _ => true,
     });
-    let top = weighed.iter().map(|one| one.gain).fold(f64::MIN, f64::max);
-    let total: f64 = weighed.iter().map(|one| (one.gain - top).exp()).sum();
-    for one in &mut weighed {
+    let top = scored.iter().map(|one| one.gain).fold(f64::MIN, f64::max);
+    let total: f64 = scored.iter().map(|one| (one.gain - top).exp()).sum();
+    for one in &mut scored {
         one.score = (one.gain - top).exp() / total;
     }
-    weighed
+    scored
 }
 
-/// All causes that are compared, fitted.
+/// Returns all causes to be compared, fitted.
 fn models(
     found: &Found,
     grid: &Grid,
@@ -259,12 +262,12 @@ fn models(
 ) -> Vec<Model> {
     let pattern = &found.pattern;
     let count = count_f64(grid.len()).ln();
-    let new = |cause, columns, charge| Model::new(cause, columns, charge, grid, values);
+    let new = |cause, columns, penalty| Model::new(cause, columns, penalty, grid, values);
     let mut models: Vec<Model> = new(Cause::Nothing, Vec::new(), 0.0).into_iter().collect();
     let ends =
         usize::from(found.active.start > 0) + usize::from(found.active.end < found.onsets.len());
     let bounds = count_f64(ends) * (count_f64(found.onsets.len().max(1)).ln() + 0.5 * count);
-    // Where the pattern is not active, the level may differ.
+    // The level may differ where the pattern is not active.
     let on: Vec<f64> = grid
         .wall_us
         .iter()
@@ -276,23 +279,27 @@ fn models(
         .collect();
     let days = pattern.clock.weekdays();
     let works_less = days != Weekdays::ALL && days.count() >= WORKDAYS_MIN;
-    let of_class = |(number, fit, charge): (usize, RunsFit, f64)| {
+    let of_class = |(number, fit, penalty): (usize, RunsFit, f64)| {
         let class = &classes[number];
-        let cells = form_of_runs(&class.starts_us, class, &fit, grid);
-        let charge = charge + 0.5 * count;
-        // Its effect may have begun or ended although it keeps running.
+        let cells = shape_of_runs(&class.starts_us, class, &fit, grid);
+        let penalty = penalty + 0.5 * count;
+        // The effect may have begun or ended although the job keeps running.
         let meanwhile: Vec<f64> = cells.iter().zip(&on).map(|(cell, on)| cell * on).collect();
         let cause = |amplitude| Cause::Class(number, RunsFit { amplitude, ..fit });
-        let throughout = new(cause(0.0), vec![cells], charge);
+        let throughout = new(cause(0.0), vec![cells], penalty);
         let meanwhile = (ends > 0)
-            .then(|| new(cause(0.0), vec![meanwhile, on.clone()], charge + bounds))
+            .then(|| new(cause(0.0), vec![meanwhile, on.clone()], penalty + bounds))
             .flatten();
         // A daily job may have less to do at weekends.
         let on_days = works_less.then(|| {
-            let is_on = |start: &&(i64, i64)| pattern.clock.is_of_days(fit.at.of(**start));
+            let is_on = |start: &&(i64, i64)| pattern.clock.is_on_its_days(fit.at.of(**start));
             let starts: Vec<(i64, i64)> = class.starts_us.iter().filter(is_on).copied().collect();
-            let cells = form_of_runs(&starts, class, &fit, grid);
-            new(cause(0.0), vec![cells], charge + days.charge() + LESS_NATS)
+            let cells = shape_of_runs(&starts, class, &fit, grid);
+            new(
+                cause(0.0),
+                vec![cells],
+                penalty + days.penalty() + LESS_NATS,
+            )
         });
         let fitted = (throughout.into_iter())
             .chain(meanwhile)
@@ -301,12 +308,12 @@ fn models(
                 cause: cause(model.fit.coefficients[0]),
                 ..model
             });
-        // If values move the other way when it runs, it causes something else.
+        // If values move in the opposite direction at its runs, the job causes something else.
         let jump = pattern.form.jump(pattern.size());
         let is_alike = |model: &Model| fit.form.jump(model.fit.coefficients[0]) * jump > 0.0;
         fitted.filter(is_alike).collect::<Vec<Model>>()
     };
-    let looked = looked_at(found, grid, classes, in_gaps);
+    let looked = prescreen(found, grid, classes, in_gaps);
     models.par_extend(looked.into_par_iter().flat_map_iter(of_class));
     let unknown = match pattern.clock {
         Clock::Fixed { .. } => Some((pattern, ends > 0)),
@@ -314,13 +321,13 @@ fn models(
     };
     if let Some((unknown, is_bounded)) = unknown {
         let shape = shape_of(unknown, grid);
-        let charge = charge_of_unknown(unknown, grid);
-        let (columns, charge) = if is_bounded {
-            (vec![shape, on], charge + bounds)
+        let penalty = penalty_of_unknown(unknown, grid);
+        let (columns, penalty) = if is_bounded {
+            (vec![shape, on], penalty + bounds)
         } else {
-            (vec![shape], charge)
+            (vec![shape], penalty)
         };
-        let unknown = new(Cause::Unknown, columns, charge);
+        let unknown = new(Cause::Unknown, columns, penalty);
         let known = |number: &usize| {
             lost_lines(*number, unknown.as_ref()?, pattern, grid, classes, in_gaps)
         };
@@ -332,8 +339,8 @@ fn models(
     models
 }
 
-/// For a job known from logs: it ran in each period, and the log lost some of its lines. It then explains what an
-/// unknown cause does, and the place within the period is no coincidence.
+/// Returns the model of a job, known from logs, that ran in each period while the log lost some of its
+/// lines. It then explains as much as an unknown cause does, and its phase is no coincidence.
 fn lost_lines(
     number: usize,
     unknown: &Model,
@@ -342,13 +349,13 @@ fn lost_lines(
     classes: &[Class],
     in_gaps: &(impl Fn(usize, i64) -> Matches + Sync),
 ) -> Option<Model> {
-    let is_of_period = matches!(pattern.clock, Clock::Fixed { .. });
-    if !classes[number].is_observed || !is_of_period || pattern.form == Form::Wave {
+    let shares_period_with = matches!(pattern.clock, Clock::Fixed { .. });
+    if !classes[number].is_observed || !shares_period_with || pattern.form == Form::Wave {
         return None;
     }
     let runs = in_gaps(number, 0);
     let is_most = runs.matched >= runs.missed * 2 && runs.idle * 10 <= runs.matched;
-    // On days on which it never runs, no log lost it.
+    // Days on which the job never runs are not lost log lines.
     if runs.missed == 0 || !is_most || runs.misses_recur {
         return None;
     }
@@ -363,18 +370,20 @@ fn lost_lines(
     Some(Model {
         cause: Cause::Class(number, fit),
         columns: unknown.columns.clone(),
-        charge: unknown.charge - phases_of(pattern, grid).ln() + LOST_NATS + count_f64(alike).ln(),
+        penalty: unknown.penalty - phase_count(pattern, grid).ln()
+            + LOST_NATS
+            + count_f64(alike).ln(),
         fit: unknown.fit.clone(),
     })
 }
 
-/// Number of bins of a period in which a pattern may begin.
-fn phases_of(pattern: &Pattern, grid: &Grid) -> f64 {
+/// Returns the number of bins of a period in which a pattern may begin.
+fn phase_count(pattern: &Pattern, grid: &Grid) -> f64 {
     (pattern.clock.period_us() / as_f64(grid.width_us)).max(1.0)
 }
 
-/// The form of a pattern with a period of its own. When exactly a sawtooth is reset between two samples is unknown:
-/// it counts from the first sample after, just as the runs of jobs do.
+/// Returns the shape of a pattern with a period of its own. When exactly between two samples a sawtooth is
+/// reset is unknown: it counts from the first sample after, as the runs of jobs do.
 fn shape_of(pattern: &Pattern, grid: &Grid) -> Vec<f64> {
     if pattern.form != Form::Sawtooth {
         return pattern.values(&grid.wall_us);
@@ -391,25 +400,22 @@ fn shape_of(pattern: &Pattern, grid: &Grid) -> Vec<f64> {
         .map(|at| at + middle)
         .collect();
     let is_on = |wall: i64| (pattern.active_us.0..=pattern.active_us.1).contains(&wall);
-    ages(
-        &just_before_samples(&starts, grid),
-        period_us,
-        &grid.wall_us,
-    )
-    .into_iter()
-    .zip(&grid.wall_us)
-    .map(|(age, &wall)| {
-        if is_on(wall) {
-            pattern.form.at(age)
-        } else {
-            0.0
-        }
-    })
-    .collect()
+    ages(&align_to_samples(&starts, grid), period_us, &grid.wall_us)
+        .into_iter()
+        .zip(&grid.wall_us)
+        .map(|(age, &wall)| {
+            if is_on(wall) {
+                pattern.form.at(age)
+            } else {
+                0.0
+            }
+        })
+        .collect()
 }
 
-/// Right before the first sample after each start; for starts before all samples, where one would have been.
-fn just_before_samples(starts: &[i64], grid: &Grid) -> Vec<i64> {
+/// Returns the time right before the first sample after each start; for starts before all samples, where
+/// one would have been.
+fn align_to_samples(starts: &[i64], grid: &Grid) -> Vec<i64> {
     let Some(&first) = grid.wall_us.first() else {
         return starts.to_vec();
     };
@@ -424,27 +430,27 @@ fn just_before_samples(starts: &[i64], grid: &Grid) -> Vec<i64> {
         .collect()
 }
 
-/// Charge for a pattern with a period of its own, without its ends.
-fn charge_of_unknown(pattern: &Pattern, grid: &Grid) -> f64 {
+/// Returns the penalty for a pattern with a period of its own, excluding its start and end.
+fn penalty_of_unknown(pattern: &Pattern, grid: &Grid) -> f64 {
     let count = count_f64(grid.len()).ln();
-    // A wave of h harmonics has 2h coefficients, the other forms one.
+    // A wave of h harmonics has 2h coefficients, the other forms have one.
     let coefficients = match pattern.form {
         Form::Wave => count_f64(pattern.coefficients.len()),
         _ => 1.0,
     };
-    // As for classes: one form in two is a sawtooth, the others are boxes of some widths.
+    // As for classes: one form in two is a sawtooth, the others are boxes of various widths.
     let forms = match pattern.form {
         Form::Box { .. } => count_f64(2 * BOX_BINS.len()).ln(),
         _ => std::f64::consts::LN_2,
     };
-    phases_of(pattern, grid).ln()
+    phase_count(pattern, grid).ln()
         + forms
-        + pattern.clock.weekdays().charge()
+        + pattern.clock.weekdays().penalty()
         + 0.5 * coefficients * count
 }
 
-/// The best form of the best classes, with its charge.
-fn looked_at(
+/// Prescreens the classes: returns the best form of the best classes, with its penalty.
+fn prescreen(
     found: &Found,
     grid: &Grid,
     classes: &[Class],
@@ -452,12 +458,12 @@ fn looked_at(
 ) -> Vec<(usize, RunsFit, f64)> {
     let pattern = &found.pattern;
     if pattern.form == Form::Wave {
-        // A wave has no onset: anything that runs on its days would fit somehow.
+        // A wave has no onset, so any job that runs on its days would fit to some degree.
         return Vec::new();
     }
     let fit = &pattern.fit;
     let values = grid.values(pattern.variant);
-    // Not that of the fit: the pattern may be active only part of the time.
+    // Not the level of the fit, because the pattern may be active only part of the time.
     let level = values.iter().sum::<f64>() / count_f64(values.len().max(1));
     let sigma = fit.variance.sqrt();
     let mut white = vec![0.0];
@@ -467,7 +473,7 @@ fn looked_at(
     }));
     let mut prefix = Vec::new();
     prefix_sums(&white, &mut prefix);
-    // The more jobs have this period, the more easily one fits by chance.
+    // The more jobs have this period, the more easily one of them fits by chance.
     let period_us = pattern.clock.period_us();
     #[expect(
         clippy::cast_precision_loss,
@@ -494,7 +500,7 @@ fn looked_at(
                 return Vec::new();
             }
             let task = RunsTask::new(number, class, pattern.grid, grid, forms, fit.phi);
-            let charge = if rivals(class) { alike } else { others };
+            let penalty = if rivals(class) { alike } else { others };
             task.search_each(&white, fit.phi, &prefix, |shift| {
                 SHIFTS
                     .iter()
@@ -506,15 +512,15 @@ fn looked_at(
                 (
                     number,
                     found,
-                    charge + task.charge_of(found.form, found.shift),
+                    penalty + task.penalty_of(found.form, found.shift),
                 )
             })
             .collect::<Vec<_>>()
         })
         .collect();
     looked.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
-    // Jobs with the pattern's own period are always kept: a first look at the whole time does not show what they did
-    // in part of it.
+    // Jobs with the pattern's own period are always kept, because prescreening the whole series does not
+    // show what they did in part of it.
     let rest = looked.split_off(looked.len().min(EXACT_MAX));
     looked.extend(
         rest.into_iter()
@@ -524,19 +530,15 @@ fn looked_at(
     looked
 }
 
-/// The form that these runs of a class imply on a grid.
-fn form_of_runs(starts: &[(i64, i64)], class: &Class, fit: &RunsFit, grid: &Grid) -> Vec<f64> {
+/// Returns the shape that a class's runs imply on a grid.
+fn shape_of_runs(starts: &[(i64, i64)], class: &Class, fit: &RunsFit, grid: &Grid) -> Vec<f64> {
     let starts: Vec<i64> = starts.iter().map(|&start| fit.at.of(start)).collect();
     let period_us = class.period_of(fit.form);
     let Form::Box { duty } = fit.form else {
-        return ages(
-            &just_before_samples(&starts, grid),
-            period_us,
-            &grid.wall_us,
-        )
-        .into_iter()
-        .map(|age| fit.form.at(age))
-        .collect();
+        return ages(&align_to_samples(&starts, grid), period_us, &grid.wall_us)
+            .into_iter()
+            .map(|age| fit.form.at(age))
+            .collect();
     };
     let width = as_count(duty * as_f64(period_us) / as_f64(grid.width_us)).max(1);
     let mut cells = vec![0.0; grid.len()];

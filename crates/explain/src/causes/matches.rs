@@ -1,4 +1,4 @@
-//! How the runs of jobs coincide with the occurrences of a pattern.
+//! Coincidence of job runs with the occurrences of a pattern.
 
 use crate::fit::found::Found;
 use crate::model::input::JobRuns;
@@ -8,10 +8,10 @@ use crate::numbers::seconds;
 use crate::search::runs::Class;
 use schedule::Run;
 
-/// How long after its start a job may show, besides what the samples cannot resolve: cron knows minutes, and
-/// programs take time to start.
+/// Maximum delay between the start of a job and its effect, beyond what the samples cannot resolve: cron
+/// has a resolution of a minute, and programs take time to start.
 const LAG_US: i64 = 120_000_000;
-/// The most runs without effect for each run with one: a daily job may do its work once a week.
+/// Maximum number of runs without effect per run with one: a daily job may do its work once a week.
 const IDLE_MAX: usize = 8;
 
 /// How a job's runs coincide with the occurrences of a pattern.
@@ -19,38 +19,38 @@ const IDLE_MAX: usize = 8;
 pub(crate) struct Matches {
     /// Occurrences with a run in their gap, or right before it.
     pub matched: usize,
-    /// Occurrences without one.
+    /// Occurrences without a run.
     pub missed: usize,
-    /// Runs among the samples without an occurrence.
+    /// Runs without an occurrence, although there are samples.
     pub idle: usize,
-    /// Those of them between the first and the last occurrence.
+    /// Those between the first and the last occurrence.
     pub idle_meanwhile: usize,
-    /// The longest time from a run to the gap after it, if one came before its gap.
+    /// The longest time from a run to the gap after it, if any run preceded its gap.
     pub lag_s: Option<f64>,
     /// Whether the occurrences without a run recur, as weekends do.
     pub misses_recur: bool,
 }
 
 impl Matches {
-    /// Whether most of the occurrences have a run, whatever else runs.
+    /// Returns whether most of the occurrences have a run, whatever else runs.
     pub fn is_most(&self) -> bool {
         self.matched > self.missed
     }
 
-    /// Whether half of the occurrences have a run, and there are not too many other runs. What also runs at other
-    /// times is no cause, however well it fits.
+    /// Returns whether half of the occurrences have a run and there are not too many other runs. A job that
+    /// also runs at many other times is not the cause, however well it fits.
     pub fn is_half(&self) -> bool {
         self.matched >= self.missed && self.idle_meanwhile <= self.matched * IDLE_MAX
     }
 }
 
-/// The gap in which each occurrence of a pattern lies: between the samples around it, or wider if the samples tell
-/// less.
+/// Returns the gap that contains each occurrence of a pattern: between the samples around it, or wider if
+/// its position is less certain.
 pub(crate) fn gaps(found: &Found, samples: &Samples) -> Vec<(i64, i64)> {
     let (first, last) = found.pattern.interval_us;
     let on = found.active_onsets(samples);
     on.iter()
-        .zip(events_of(&found.pattern, &on, samples))
+        .zip(samples_around_onsets(&found.pattern, &on, samples))
         .filter_map(|((at, _), gap)| {
             let (from, to) = gap?;
             let first = samples.offsets.utc_us(at + first);
@@ -60,8 +60,8 @@ pub(crate) fn gaps(found: &Found, samples: &Samples) -> Vec<(i64, i64)> {
         .collect()
 }
 
-/// Counts how often a class runs in these gaps, or right before them; if its runs show a sample later or earlier
-/// ([`RunsFit::shift`](crate::search::runs::RunsFit)), that much before or after them.
+/// Counts how often a class runs in these gaps, or right before them; if its runs show a sample later or
+/// earlier ([`RunsFit::shift`](crate::search::runs::RunsFit)), that much before or after them.
 pub(crate) fn matches(
     gaps: &[(i64, i64)],
     class: &Class,
@@ -89,7 +89,7 @@ pub(crate) fn matches(
         let mut here = within(0);
         if here.is_empty() {
             here = within(early_us);
-            // The last one before.
+            // The last run before the gap.
             if let Some(run) = here.pop() {
                 lag_us = lag_us.max(from - run.1);
                 here = vec![run];
@@ -124,8 +124,8 @@ pub(crate) fn matches(
     }
 }
 
-/// Number of gaps with a run strictly inside.
-pub(crate) fn inside(gaps: &[(i64, i64)], runs: &[Run]) -> usize {
+/// Returns the number of gaps with a run strictly inside.
+pub(crate) fn count_inside(gaps: &[(i64, i64)], runs: &[Run]) -> usize {
     let has_run = |(from, to): &&(i64, i64)| {
         let next = runs.partition_point(|run| run.earliest.as_microsecond() <= *from);
         runs.get(next)
@@ -134,7 +134,7 @@ pub(crate) fn inside(gaps: &[(i64, i64)], runs: &[Run]) -> usize {
     gaps.iter().filter(has_run).count()
 }
 
-/// Whether most misses follow another one at the same number of occurrences, up to seven.
+/// Returns whether most misses repeat at the same distance, of up to seven occurrences.
 fn misses_recur(has_run: &[bool]) -> bool {
     (1..=7).any(|later| {
         let misses = || (later..has_run.len()).filter(|&i| !has_run[i]);
@@ -143,8 +143,8 @@ fn misses_recur(has_run: &[bool]) -> bool {
     })
 }
 
-/// The times of the samples around each onset; none at the very ends.
-pub(crate) fn events_of(
+/// Returns the times of the samples before and after each onset, except at the very ends.
+pub(crate) fn samples_around_onsets(
     pattern: &Pattern,
     on: &[(i64, f64)],
     samples: &Samples,

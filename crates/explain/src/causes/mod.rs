@@ -1,4 +1,4 @@
-//! Which jobs may be behind a pattern.
+//! Possible causes of a pattern among the jobs.
 
 pub(crate) mod attribution;
 pub(crate) mod likelihood;

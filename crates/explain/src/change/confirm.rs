@@ -1,6 +1,6 @@
-//! Changes that hold up when the noise differs from the model.
+//! Keeps only changes that are robust to deviations from the noise model.
 
-use super::decide::{self, Charges, Cut, Stretch};
+use super::decide::{self, Cut, Penalties, Stretch};
 use super::grid::Grid;
 use super::robust;
 
@@ -10,51 +10,51 @@ const CAP_SIGMAS: f64 = 3.0;
 /// Ratio of block lengths from one scale to the next.
 const COARSER: usize = 2;
 
-/// Fewest blocks of the coarsest scale.
+/// Minimum number of blocks at the coarsest scale.
 const COARSE_BLOCKS_MIN: usize = 24;
 
-/// The same for each stretch, on average: if each stretch were one block, levels would look like noise.
+/// The same per stretch, on average: if each stretch were a single block, levels would look like noise.
 const COARSE_BLOCKS_PER_STRETCH: usize = 8;
 
-/// Keeps the changes that two more models do not explain better, and returns what each of them is worth under all
-/// models, in nats, less its cost.
+/// Keeps the changes that two further models do not explain better, and returns the gain of each of them
+/// under all models, in nats, minus its cost.
 ///
-/// 1. Noise with rare large innovations. A random walk that jumps once has the same gain from a change
-///    there as a level that moved has, but all of it from a single innovation. So innovations are
-///    capped, as in the biweight loss of Fearnhead and Rigaill (2019), and a change has to be worth
-///    its cost by what comes after it.
-/// 2. Noise that remembers longer than AR(1) says: a slow drift below white noise looks like white
-///    noise from one sample to the next. So the places found are decided on again in blocks twice as
-///    long, and so on, none of which crosses a place: there the drift is what remains.
+/// 1. Noise with rare large innovations. A random walk that jumps once gains as much from a change there as
+///    a shifted level does, but all of it from a single innovation. So innovations are capped, as in the
+///    biweight loss of Fearnhead and Rigaill (2019), and a change has to earn its cost by what follows it.
+/// 2. Noise with longer memory than AR(1): a slow drift beneath white noise looks like white noise from one
+///    sample to the next. So the changes are tested again in blocks twice as long, and so on, none of which
+///    spans a change: at coarse scales the drift dominates.
 pub(super) fn confirm(
     grid: &Grid,
     mut cut: Cut,
     shortest: usize,
     floor_variance: f64,
 ) -> (Cut, Vec<f64>) {
-    let charges = Charges::new(grid, floor_variance);
+    let penalties = Penalties::new(grid, floor_variance);
     // Each round but the last removes at least one change.
     'rounds: loop {
         let mut gains;
-        (cut, gains) = eliminate(grid, cut, charges);
+        (cut, gains) = eliminate(grid, cut, penalties);
         let mut longer = COARSER;
         let coarsest = COARSE_BLOCKS_MIN.max(COARSE_BLOCKS_PER_STRETCH * cut.stretches.len());
         while cut.stretches.len() > 1 && grid.len() / longer >= coarsest {
             let (starts, places) = blocks_within(&cut.stretches, longer);
             let coarse = Grid::averaged(&grid.x, &grid.y, &starts);
-            let coarse_charges = Charges::new(&coarse, floor_variance / longer as f64);
-            let kept = decide::cut(&coarse, &places, 1, coarse_charges);
+            let coarse_penalties = Penalties::new(&coarse, floor_variance / longer as f64);
+            let kept = decide::cut(&coarse, &places, 1, coarse_penalties);
             if kept.stretches.len() < cut.stretches.len() {
                 let kept: Vec<usize> = kept.stretches[1..]
                     .iter()
                     .map(|stretch| starts[stretch.from])
                     .collect();
-                cut = decide::cut(grid, &kept, shortest, charges);
+                cut = decide::cut(grid, &kept, shortest, penalties);
                 continue 'rounds;
             }
             for (change, gain) in gains.iter_mut().enumerate() {
-                let without = merged(&kept.stretches, change)
-                    .map(|stretches| decide::weigh(&coarse, stretches, coarse_charges).criterion);
+                let without = merged(&kept.stretches, change).map(|stretches| {
+                    decide::evaluate(&coarse, stretches, coarse_penalties).criterion
+                });
                 *gain = gain.min(without[0].min(without[1]) - kept.criterion);
             }
             longer *= COARSER;
@@ -63,7 +63,7 @@ pub(super) fn confirm(
     }
 }
 
-/// Starts of blocks of about `longer` within the stretches, and which of them begin a stretch.
+/// Returns the starts of blocks of about `longer` within the stretches, and which of them begin a stretch.
 fn blocks_within(stretches: &[Stretch], longer: usize) -> (Vec<usize>, Vec<usize>) {
     let (mut starts, mut places) = (Vec::new(), Vec::new());
     for stretch in stretches {
@@ -76,10 +76,10 @@ fn blocks_within(stretches: &[Stretch], longer: usize) -> (Vec<usize>, Vec<usize
     (starts, places)
 }
 
-/// Removes changes that do not pay once innovations are capped, the least valuable first; all of them if no change at
-/// all explains more. Returns what each of the others is worth.
-fn eliminate(grid: &Grid, mut cut: Cut, charges: Charges) -> (Cut, Vec<f64>) {
-    let capped = Capped::new(grid, &cut, charges);
+/// Removes changes that are not worth their cost once innovations are capped, the least valuable first;
+/// removes all of them if no change at all explains more. Returns the gain of each remaining one.
+fn eliminate(grid: &Grid, mut cut: Cut, penalties: Penalties) -> (Cut, Vec<f64>) {
+    let capped = Capped::new(grid, &cut, penalties);
     let mut now = capped.criterion(&cut.stretches);
     let none = [false, true].map(|sloped| {
         let whole = vec![Stretch {
@@ -95,7 +95,7 @@ fn eliminate(grid: &Grid, mut cut: Cut, charges: Charges) -> (Cut, Vec<f64>) {
         .expect("there are two");
     loop {
         if none.0 <= now {
-            return (decide::weigh(grid, none.1, charges), Vec::new());
+            return (decide::evaluate(grid, none.1, penalties), Vec::new());
         }
         let without: Vec<(f64, Vec<Stretch>)> = (0..cut.stretches.len() - 1)
             .map(|change| capped.without(&cut.stretches, change))
@@ -104,7 +104,7 @@ fn eliminate(grid: &Grid, mut cut: Cut, charges: Charges) -> (Cut, Vec<f64>) {
         match least {
             Some((criterion, stretches)) if *criterion <= now => {
                 now = *criterion;
-                cut = decide::weigh(grid, stretches.clone(), charges);
+                cut = decide::evaluate(grid, stretches.clone(), penalties);
             }
             _ => {
                 let gains = without
@@ -117,7 +117,7 @@ fn eliminate(grid: &Grid, mut cut: Cut, charges: Charges) -> (Cut, Vec<f64>) {
     }
 }
 
-/// Stretches without one of the changes: as a level, and as a line.
+/// Returns the stretches without one of the changes: merged into a level, and merged into a line.
 fn merged(stretches: &[Stretch], change: usize) -> [Vec<Stretch>; 2] {
     [false, true].map(|sloped| {
         let mut merged = stretches.to_vec();
@@ -131,16 +131,16 @@ fn merged(stretches: &[Stretch], change: usize) -> [Vec<Stretch>; 2] {
 /// The criterion with capped innovations.
 struct Capped<'a> {
     grid: &'a Grid,
-    charges: Charges,
+    penalties: Penalties,
     cap: f64,
 }
 
 impl<'a> Capped<'a> {
-    /// The cap is that of a model's own innovations.
-    fn new(grid: &'a Grid, cut: &Cut, charges: Charges) -> Self {
+    /// The cap is relative to a model's own innovations.
+    fn new(grid: &'a Grid, cut: &Cut, penalties: Penalties) -> Self {
         let mut capped = Self {
             grid,
-            charges,
+            penalties,
             cap: f64::INFINITY,
         };
         let mut innovations = Vec::with_capacity(grid.len());
@@ -149,15 +149,15 @@ impl<'a> Capped<'a> {
         capped
     }
 
-    /// Of stretches.
+    /// Returns the criterion of a segmentation.
     fn criterion(&self, stretches: &[Stretch]) -> f64 {
         let (phi, _) = decide::best_phi(self.grid, stretches);
         let mut rss = 0.0;
         self.innovations(stretches, phi, |e| rss += (e * e).min(self.cap));
-        self.charges.misfit(rss) + self.charges.of(stretches)
+        self.penalties.misfit(rss) + self.penalties.of(stretches)
     }
 
-    /// The better one of stretches without one of the changes.
+    /// Returns the better of the two segmentations without one of the changes.
     fn without(&self, stretches: &[Stretch], change: usize) -> (f64, Vec<Stretch>) {
         merged(stretches, change)
             .map(|stretches| (self.criterion(&stretches), stretches))

@@ -1,22 +1,23 @@
-//! Which of the proposed places are changes: exact dynamic programming in noise with memory.
+//! Selects changes among the proposed positions: exact dynamic programming in AR(1) noise.
 
 use super::grid::{Grid, Line};
 
-/// What a change costs beyond the place (ln n) and the level (half of it), in nats: stretches with a
-/// level each lower both what remains and its memory, so that random walks gain from them. By simulation:
-/// `crates/explain/examples/changes.rs`, docs/explain-bench.md.
+/// Cost of a change beyond its position (ln n) and its level (half of that), in nats. Separate levels lower
+/// both the residual variance and its autocorrelation, so random walks benefit from them. Determined by
+/// simulation: `crates/explain/examples/changes.rs`, docs/explain-bench.md.
 const CHANGE_NATS: f64 = 1.0;
 
-/// What a slope costs beyond half of ln n, likewise.
+/// Cost of a slope beyond half of ln n, determined likewise.
 const SLOPE_NATS: f64 = 3.0;
 
-/// Coefficients of AR(1) at which the search starts.
+/// AR(1) coefficients at which the search starts.
 const PHI_STARTS: [f64; 9] = [0.0, 0.25, 0.5, 0.7, 0.82, 0.9, 0.95, 0.98, 1.0];
 
-/// Variances at which it starts for each, between that of no change and that of all places.
+/// Number of variances at which it starts for each, between that without changes and that with a change at
+/// every position.
 const VARIANCE_STARTS: usize = 4;
 
-/// Most steps of a descent; each lowers the criterion, so it ends by itself.
+/// Maximum number of steps of a descent. Each step lowers the criterion, so it terminates anyway.
 const DESCENT_MAX: usize = 8;
 
 /// A stretch without changes.
@@ -26,31 +27,31 @@ pub(super) struct Stretch {
     pub from: usize,
     /// The block after the last.
     pub to: usize,
-    /// It has a slope of its own.
+    /// Whether it is a line with its own slope rather than a level.
     pub sloped: bool,
 }
 
-/// A whole series cut into stretches, with its noise.
+/// A segmentation of the whole series, with its noise.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Cut {
-    /// One after the other.
+    /// Consecutive stretches.
     pub stretches: Vec<Stretch>,
     /// Coefficient of AR(1).
     pub phi: f64,
-    /// Half of n times the logarithm of the innovations' variance, and what stretches cost.
+    /// Half of n times the logarithm of the innovations' variance, plus the cost of the stretches.
     pub criterion: f64,
 }
 
 /// Costs of the parts of a model.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Charges {
+pub(super) struct Penalties {
     blocks: f64,
-    /// Added to the sum of squares: rounding of the samples.
+    /// Added to the residual sum of squares, for rounding of the samples.
     floor: f64,
 }
 
-impl Charges {
-    /// `floor_variance`: what each block's variance is at least.
+impl Penalties {
+    /// `floor_variance`: the minimum variance of each block.
     pub fn new(grid: &Grid, floor_variance: f64) -> Self {
         let blocks = grid.len() as f64;
         Self {
@@ -59,23 +60,23 @@ impl Charges {
         }
     }
 
-    /// A change of the level.
+    /// Cost of a change of level.
     pub fn change(self) -> f64 {
         1.5 * self.blocks.ln() + CHANGE_NATS
     }
 
-    /// A slope.
+    /// Cost of a slope.
     pub fn slope(self) -> f64 {
         0.5 * self.blocks.ln() + SLOPE_NATS
     }
 
-    /// Stretches.
+    /// Cost of a segmentation.
     pub fn of(self, stretches: &[Stretch]) -> f64 {
         let sloped = stretches.iter().filter(|stretch| stretch.sloped).count();
         self.change() * (stretches.len() - 1) as f64 + self.slope() * sloped as f64
     }
 
-    /// Minus the logarithm of the likelihood, up to a constant.
+    /// Negative log-likelihood, up to a constant.
     pub fn misfit(self, rss: f64) -> f64 {
         0.5 * self.blocks * ((rss + self.floor) / self.blocks).ln()
     }
@@ -85,11 +86,11 @@ impl Charges {
     }
 }
 
-/// Fits of all stretches between two places, for one phi.
+/// Fits of all stretches between two positions, for one phi.
 struct Fits {
-    /// Places, with both ends.
+    /// Positions, including both ends of the series.
     ends: Vec<usize>,
-    /// Sums of squares of a level and of a line between ends i < j, at `j (j-1) / 2 + i`.
+    /// Residual sums of squares of a level and of a line between ends i < j, at `j (j-1) / 2 + i`.
     rss: Vec<(f64, f64)>,
 }
 
@@ -116,11 +117,11 @@ impl Fits {
         self.rss[j * (j - 1) / 2 + i]
     }
 
-    /// The stretches that cost least when the innovations have this variance, and their sum of
+    /// Returns the segmentation of least cost for a given innovation variance, and its residual sum of
     /// squares.
-    fn cheapest(&self, charges: Charges, variance: f64) -> (Vec<Stretch>, f64) {
+    fn cheapest(&self, penalties: Penalties, variance: f64) -> (Vec<Stretch>, f64) {
         let by_nats = 0.5 / variance;
-        let (change, slope) = (charges.change(), charges.slope());
+        let (change, slope) = (penalties.change(), penalties.slope());
         let mut least = vec![(0.0, 0, false); self.ends.len()];
         for j in 1..self.ends.len() {
             let mut best = (f64::INFINITY, 0, false);
@@ -154,18 +155,18 @@ impl Fits {
     }
 }
 
-/// The line of a stretch.
+/// Fits the line of a stretch.
 pub(super) fn line_of(grid: &Grid, stretch: &Stretch, phi: f64) -> Line {
     let (level, line) = grid.fit(stretch.from, stretch.to, phi);
     if stretch.sloped { line } else { level }
 }
 
-/// The best coefficient of AR(1) for given stretches, and the sum of squares that it leaves.
+/// Returns the best AR(1) coefficient for a given segmentation, and its residual sum of squares.
 pub(super) fn best_phi(grid: &Grid, stretches: &[Stretch]) -> (f64, f64) {
     minimise(|phi| rss_of(grid, stretches, phi))
 }
 
-/// Minimum of a function on 0 to 1: a coarse scan, then golden section.
+/// Minimises a function on 0 to 1: a coarse scan, then golden-section search.
 fn minimise(f: impl Fn(f64) -> f64) -> (f64, f64) {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
     const LOOKS: u32 = 12;
@@ -199,7 +200,7 @@ fn minimise(f: impl Fn(f64) -> f64) -> (f64, f64) {
     } else {
         (right, at_right)
     };
-    // The ends are values of their own: at 1 a level explains nothing.
+    // The ends are special: at 1 a level explains nothing.
     let end = f64::from(best.0) / f64::from(LOOKS);
     if best.1 < value {
         (end, best.1)
@@ -208,15 +209,15 @@ fn minimise(f: impl Fn(f64) -> f64) -> (f64, f64) {
     }
 }
 
-/// The stretches of least criterion: n/2 ln(variance of the innovations) and what the stretches cost,
-/// over all subsets of the places and all AR(1) coefficients from 0 to 1.
+/// Returns the segmentation that minimises n/2 ln(variance of the innovations) plus the cost of the
+/// stretches, over all subsets of the positions and all AR(1) coefficients from 0 to 1.
 ///
-/// The penalty is that of the gappy Schwarz criterion of Cho and Fryzlewicz (2024) with a place
-/// charged as ln n; memory is fitted with the changes, as in Chakar, Lebarbier, Lévy-Leduc and Robin
-/// (2017). For given phi and variance the dynamic program is exact; a minimum of the whole criterion is
-/// also one of the program at its own variance (the logarithm is concave), so that descents from several
-/// variances and coefficients meet it.
-pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, charges: Charges) -> Cut {
+/// The penalty is that of the gappy Schwarz criterion of Cho and Fryzlewicz (2024), with ln n for a
+/// position; the autocorrelation is fitted together with the changes, as in Chakar, Lebarbier, Lévy-Leduc
+/// and Robin (2017). For given phi and variance the dynamic program is exact. A minimum of the whole
+/// criterion also minimises the program at its own variance (because the logarithm is concave), so descents
+/// from several variances and coefficients find it.
+pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, penalties: Penalties) -> Cut {
     let mut ends = vec![0];
     ends.extend(places);
     ends.push(grid.len());
@@ -226,31 +227,34 @@ pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, charges: Charg
         to: grid.len(),
         sloped: false,
     };
-    let mut best = weigh(grid, vec![whole], charges);
+    let mut best = evaluate(grid, vec![whole], penalties);
     let mut offer = |cut: Cut| {
         if cut.criterion < best.criterion {
             best = cut;
         }
     };
-    offer(weigh(
+    offer(evaluate(
         grid,
         vec![Stretch {
             sloped: true,
             ..whole
         }],
-        charges,
+        penalties,
     ));
     for phi in PHI_STARTS {
         let fits = Fits::new(grid, &ends, shortest, phi);
-        let none = charges.variance(fits.between(0, ends.len() - 1).0);
-        let all = charges.variance(fits.cheapest(charges, charges.floor / charges.blocks).1);
+        let none = penalties.variance(fits.between(0, ends.len() - 1).0);
+        let all = penalties.variance(
+            fits.cheapest(penalties, penalties.floor / penalties.blocks)
+                .1,
+        );
         let mut seen: Vec<Vec<Stretch>> = Vec::new();
         for start in 0..VARIANCE_STARTS {
             let share = f64::from(u32::try_from(start).unwrap_or(0)) / (VARIANCE_STARTS - 1) as f64;
             let mut variance = all * (none / all).powf(share);
             for _ in 0..DESCENT_MAX {
-                let (stretches, rss) = fits.cheapest(charges, variance);
-                variance = charges.variance(rss);
+                let (stretches, rss) = fits.cheapest(penalties, variance);
+                variance = penalties.variance(rss);
                 if seen.contains(&stretches) {
                     break;
                 }
@@ -258,15 +262,15 @@ pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, charges: Charg
             }
         }
         for stretches in seen {
-            offer(weigh(grid, stretches, charges));
+            offer(evaluate(grid, stretches, penalties));
         }
     }
-    // Once more at the coefficient found.
+    // Once more with the coefficient that was found.
     for _ in 0..DESCENT_MAX {
         let fits = Fits::new(grid, &ends, shortest, best.phi);
         let rss = rss_of(grid, &best.stretches, best.phi);
-        let (stretches, _) = fits.cheapest(charges, charges.variance(rss));
-        let next = weigh(grid, stretches, charges);
+        let (stretches, _) = fits.cheapest(penalties, penalties.variance(rss));
+        let next = evaluate(grid, stretches, penalties);
         if next.criterion >= best.criterion {
             break;
         }
@@ -275,11 +279,16 @@ pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, charges: Charg
     best
 }
 
-/// Moves changes to where they fit best between their neighbours: places come from intervals that may contain two
-/// changes.
-pub(super) fn settle(grid: &Grid, mut cut: Cut, shortest: usize, charges: Charges) -> Cut {
+/// Moves changes to where they fit best between their neighbours: a proposed position comes from an
+/// interval that may contain two changes.
+pub(super) fn refine_positions(
+    grid: &Grid,
+    mut cut: Cut,
+    shortest: usize,
+    penalties: Penalties,
+) -> Cut {
     for _ in 0..DESCENT_MAX {
-        let next = weigh(grid, moved(grid, &cut, shortest), charges);
+        let next = evaluate(grid, moved(grid, &cut, shortest), penalties);
         if next.criterion >= cut.criterion {
             break;
         }
@@ -295,7 +304,7 @@ fn rss_of(grid: &Grid, stretches: &[Stretch], phi: f64) -> f64 {
         .sum()
 }
 
-/// Each change where the residual is smallest, with its neighbours fixed.
+/// Moves each change to where the residual is smallest, with its neighbours fixed.
 fn moved(grid: &Grid, cut: &Cut, shortest: usize) -> Vec<Stretch> {
     let mut stretches = cut.stretches.clone();
     for change in 1..stretches.len() {
@@ -317,11 +326,11 @@ fn moved(grid: &Grid, cut: &Cut, shortest: usize) -> Vec<Stretch> {
     stretches
 }
 
-/// Stretches with their best coefficient.
-pub(super) fn weigh(grid: &Grid, stretches: Vec<Stretch>, charges: Charges) -> Cut {
+/// Evaluates a segmentation with its best AR(1) coefficient.
+pub(super) fn evaluate(grid: &Grid, stretches: Vec<Stretch>, penalties: Penalties) -> Cut {
     let (phi, rss) = best_phi(grid, &stretches);
     Cut {
-        criterion: charges.misfit(rss) + charges.of(&stretches),
+        criterion: penalties.misfit(rss) + penalties.of(&stretches),
         stretches,
         phi,
     }

@@ -1,15 +1,16 @@
-//! A curve as blocks of samples, with prefix sums from which any stretch is fitted in constant time.
+//! A curve in blocks of samples, with prefix sums from which any stretch is fitted in constant time.
 
-/// Most blocks of a series: in longer ones neighbouring samples are averaged.
+/// Maximum number of blocks; in longer series neighbouring samples are averaged.
 pub(super) const BLOCKS_MAX: usize = 1 << 14;
 
-/// Below this share of the sum that they were taken from, differences count as rounding errors.
+/// Differences below this fraction of their minuend are treated as rounding errors.
 const ROUNDING: f64 = 1e-9;
 
-/// And below this in themselves: x reaches from -1 to 1, and sums go over thousands of blocks.
+/// The same for absolute differences of x, which ranges from -1 to 1 and is summed over thousands of
+/// blocks.
 const ROUNDING_X: f64 = 1e-11;
 
-/// Sums over the blocks before a place.
+/// Sums over all blocks before a position.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     x: f64,
@@ -17,7 +18,7 @@ struct Sums {
     xx: f64,
     xy: f64,
     yy: f64,
-    /// Products with the block before: `x[t] x[t-1]`.
+    /// Products with the previous block: `x[t] x[t-1]`.
     xx_lag: f64,
     /// `x[t] y[t-1] + x[t-1] y[t]`.
     xy_lag: f64,
@@ -25,17 +26,17 @@ struct Sums {
     yy_lag: f64,
 }
 
-/// Blocks of equally many samples, except the last one.
+/// Blocks of equally many samples, except for the last one.
 #[derive(Debug)]
 pub(super) struct Grid {
-    /// Mean time of each block, scaled so that the series reaches from -1 to 1.
+    /// Mean time of each block, scaled so that the series spans -1 to 1.
     pub x: Vec<f64>,
     /// Mean value of each block.
     pub y: Vec<f64>,
     sums: Vec<Sums>,
 }
 
-/// Number, means, and sums of squares and products about them.
+/// Count, means, and sums of squares and products about the means.
 struct Moments {
     n: f64,
     x_mean: f64,
@@ -45,26 +46,27 @@ struct Moments {
     y_y: f64,
 }
 
-/// A line over a stretch, and its residual.
+/// A line fitted to a stretch, with its residual.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Line {
     /// Value at x = 0.
     pub intercept: f64,
-    /// By unit of x.
+    /// Change per unit of x.
     pub slope: f64,
-    /// Sum of squares of the innovations that remain.
+    /// Sum of squares of the residual innovations.
     pub rss: f64,
 }
 
 impl Line {
-    /// Its value.
+    /// Returns the value of the line.
     pub fn at(&self, x: f64) -> f64 {
         self.intercept + self.slope * x
     }
 }
 
 impl Grid {
-    /// Averages each `per_block` samples. A last block of less than half as many joins the one before.
+    /// Averages every `per_block` samples. A last block of less than half that size is merged into the one
+    /// before.
     pub fn new(x: &[f64], y: &[f64], per_block: usize) -> Self {
         if per_block == 1 {
             return Self::of(x.to_vec(), y.to_vec());
@@ -74,7 +76,7 @@ impl Grid {
         Self::averaged(x, y, &starts)
     }
 
-    /// Averages what lies between each start and the next, the last one's until the end.
+    /// Averages the samples from each start up to the next; the last block extends to the end.
     pub fn averaged(x: &[f64], y: &[f64], starts: &[usize]) -> Self {
         let mean = |samples: &[f64]| samples.iter().sum::<f64>() / samples.len() as f64;
         let ends = starts.iter().skip(1).copied().chain([x.len()]);
@@ -86,20 +88,20 @@ impl Grid {
         Self::of(x, y)
     }
 
-    /// Each a block of its own.
+    /// Creates a grid with a block per sample.
     pub fn of(x: Vec<f64>, y: Vec<f64>) -> Self {
         let sums = prefix_sums(&x, &y);
         Self { x, y, sums }
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn len(&self) -> usize {
         self.y.len()
     }
 
-    /// The best level and the best line for blocks `from` until before `to`, when what remains
-    /// follows an AR(1) process of coefficient `phi`: generalised least squares after Prais and
-    /// Winsten (1954). Each stretch begins anew: nothing is asked of what comes before.
+    /// Fits the best level and the best line to blocks `from` up to but excluding `to`, with residuals that
+    /// follow an AR(1) process of coefficient `phi`: generalised least squares after Prais and Winsten
+    /// (1954). Each stretch starts afresh, independent of what precedes it.
     ///
     /// At `phi` = 1 only differences count, and a level explains nothing.
     pub fn fit(&self, from: usize, to: usize, phi: f64) -> (Line, Line) {
@@ -141,8 +143,8 @@ impl Grid {
         (level, line)
     }
 
-    /// What a level and a line leave by ordinary least squares: [`Grid::fit`] at `phi` = 0, in
-    /// fewer steps.
+    /// Returns the residual sums of squares of a level and of a line by ordinary least squares:
+    /// [`Grid::fit`] at `phi` = 0, but cheaper.
     pub fn fit_plain(&self, from: usize, to: usize) -> (f64, f64) {
         let (a, b) = (&self.sums[from], &self.sums[to]);
         let weight = 1.0 / (to - from) as f64;
@@ -157,7 +159,8 @@ impl Grid {
         (y_y, (y_y - x_y * x_y / x_x).max(0.0))
     }
 
-    /// What two levels with one slope leave, by ordinary least squares: a jump at `at`.
+    /// Returns the residual sum of squares of two levels with a common slope, by ordinary least squares: a
+    /// jump at `at`.
     pub fn jump(&self, from: usize, at: usize, to: usize) -> f64 {
         let (left, right) = (self.moments(from, at), self.moments(at, to));
         let x_x = left.x_x + right.x_x;
@@ -170,10 +173,10 @@ impl Grid {
         left.y_y + right.y_y - explained
     }
 
-    /// What one line that bends at `at` leaves, likewise.
+    /// Returns the residual sum of squares of a line that bends at `at`, likewise.
     pub fn bend(&self, from: usize, at: usize, to: usize) -> f64 {
         let (whole, right) = (self.moments(from, to), self.moments(at, to));
-        // The third column: 0 before the bend, and the distance from it after.
+        // The third regressor: 0 before the bend, and the distance from it after.
         let bend = self.x[at];
         let distance = right.x_mean - bend;
         let share = right.n / whole.n;
@@ -235,7 +238,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Least squares of `y` on the given columns, by normal equations of at most two.
+    /// Fits `y` to the given columns by least squares, with normal equations for at most two.
     fn least_squares(rows: &[(f64, f64, f64)], with_slope: bool) -> f64 {
         let sum = |f: &dyn Fn(&(f64, f64, f64)) -> f64| rows.iter().map(f).sum::<f64>();
         let (aa, ay) = (sum(&|r| r.0 * r.0), sum(&|r| r.0 * r.2));
@@ -256,7 +259,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_fit_as_the_samples_themselves_do(
+        fn prefix_sums_fit_like_direct_least_squares(
             y in prop::collection::vec(-5.0..5.0f64, 12..40),
             phi in 0.0..0.95f64,
             from in 0usize..4,

@@ -1,13 +1,13 @@
-//! Changes of level and slope that stay.
+//! Detects lasting changes of level and slope.
 //!
-//! 1. `robust`: spikes are cut back; series of more than 16,384 samples become blocks.
-//! 2. `propose`: seeded binary segmentation proposes places, near-linear in the number of blocks.
-//! 3. `decide`: dynamic programming picks the changes among them, weighed against noise with
-//!    memory, random walks included.
-//! 4. `confirm`: what large innovations, or longer memory, explain as well is dropped.
-//! 5. `place`: back to the samples: where exactly, and what changed.
+//! 1. `robust`: outliers are clipped; series of more than 16,384 samples are averaged in blocks.
+//! 2. `propose`: seeded binary segmentation proposes positions, in near-linear time.
+//! 3. `decide`: dynamic programming selects the changes among them, against autocorrelated noise, including
+//!    random walks.
+//! 4. `confirm`: changes that large innovations, or longer memory, explain as well are dropped.
+//! 5. `place`: back to the samples: the exact position and kind of each change.
 //!
-//! Nothing in it is random. Memory follows the order of samples; slopes follow their times.
+//! The algorithm is deterministic. Autocorrelation follows the order of samples; slopes follow their times.
 
 #![allow(clippy::cast_precision_loss)] // counts of samples, microseconds of some years
 

@@ -1,33 +1,34 @@
-//! From blocks back to samples: where exactly a change lies, and what changed.
+//! Maps changes from blocks back to samples: exact position and kind.
 
 use super::decide::{self, Stretch};
 use super::grid::{Grid, Line};
 use super::point::BreakKind;
 use super::scaled::Scaled;
 
-/// Samples, or blocks, of the shortest stretch between two changes.
+/// Minimum length of a stretch between two changes, in samples or blocks.
 pub(super) const SHORTEST: usize = 6;
 
-/// Stretches of samples.
+/// A segmentation in samples.
 pub(super) struct Placed {
-    /// First sample of each.
+    /// Index of the first sample of each stretch.
     pub from: Vec<usize>,
-    /// Line of each, by ordinary least squares.
+    /// The line of each stretch, by ordinary least squares.
     pub lines: Vec<Line>,
-    /// What changed between each and the next.
+    /// What changed between each stretch and the next.
     pub kinds: Vec<BreakKind>,
-    /// Blocks within which each change may lie as well; 1 for what can only be a jump.
+    /// Uncertainty of each change's position, in blocks; 1 if it can only be a jump.
     pub widths: Vec<usize>,
 }
 
-/// A fit worse by less than this, in nats, is as good: places of a bend, or a bend instead of a jump.
+/// Fits worse by less than this, in nats, are considered equally good: other positions of a bend, or a bend
+/// instead of a jump.
 const AS_GOOD_NATS: f64 = 3.0;
 
-/// Places each change among the samples.
+/// Locates each change among the samples.
 ///
-/// It is a bend if one line that bends somewhere in both stretches fits as well as two lines of one slope with a jump
-/// between them; then it lies where that line bends best. Otherwise it is a jump, and lies where the samples around
-/// it best fit the lines on their sides.
+/// It is a bend if one line that bends somewhere in both stretches fits as well as two lines of equal slope
+/// with a jump between them; it is then located where that line bends best. Otherwise it is a jump, located
+/// where the samples around it best fit the lines on their sides.
 pub(super) fn place(
     grid: &Grid,
     stretches: &[Stretch],
@@ -43,7 +44,7 @@ pub(super) fn place(
         let jump = grid.jump(before.from, after.from, after.to);
         let mut width = 1;
         if bend.rss <= as_good(jump, after.to - before.from, phi) {
-            // Which of the two it is, is not settled either.
+            // Whether it is a jump or a bend is uncertain too.
             width = bend.width.max(bend.at.abs_diff(after.from));
         }
         widths.push(width);
@@ -64,7 +65,7 @@ pub(super) fn place(
         let found = stretches[change + 1].from * per_block;
         from.push(match kind {
             BreakKind::Level => {
-                // Two changes cannot pass each other: stretches have six blocks.
+                // Two changes cannot pass each other, because stretches have at least six blocks.
                 let reach = 2 * per_block;
                 let low = found - reach;
                 let high = (found + reach).min(scaled.y.len());
@@ -81,9 +82,9 @@ pub(super) fn place(
     }
 }
 
-/// The sum of squares that is as good as the best one of so many blocks.
+/// Returns the largest residual sum of squares that is as good as the best one, for this many blocks.
 fn as_good(rss: f64, blocks: usize, phi: f64) -> f64 {
-    // Noise with memory tells less: the variance of its sums is larger by this factor.
+    // Autocorrelated noise carries less information: the variance of its sums is larger by this factor.
     let memory = (1.0 + phi) / (1.0 - phi).max(1e-3);
     rss + 2.0 * AS_GOOD_NATS * memory * rss / blocks as f64
 }
@@ -91,7 +92,7 @@ fn as_good(rss: f64, blocks: usize, phi: f64) -> f64 {
 struct Bend {
     at: usize,
     rss: f64,
-    /// Blocks between the first and the last place that are as good.
+    /// Number of blocks between the first and the last position that are equally good.
     width: usize,
 }
 
@@ -112,7 +113,7 @@ fn best_bend(grid: &Grid, from: usize, to: usize, phi: f64) -> Bend {
     Bend { at, rss, width }
 }
 
-/// The first sample that fits the line after rather than the one before.
+/// Returns the first sample that fits the line after the jump better than the one before.
 fn jump(scaled: &Scaled, low: usize, high: usize, before: &Line, after: &Line) -> usize {
     let mut best = (low, 0.0);
     let mut cost = 0.0;

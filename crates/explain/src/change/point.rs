@@ -1,9 +1,9 @@
-//! Changes and segments, as values.
+//! Change points and segments.
 
-/// Microseconds of a day.
+/// Microseconds per day.
 const DAY_US: f64 = 86_400e6;
 
-/// What changed.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BreakKind {
     /// The level.
@@ -12,11 +12,11 @@ pub enum BreakKind {
     Slope,
 }
 
-/// Options of a search for changes.
+/// Options for change detection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeOptions {
-    /// A change with fewer samples after it is provisional; in series of more than 16,384 samples, with fewer blocks.
-    /// A possible bend must also be three times as old as its place is uncertain.
+    /// A change with fewer samples after it is provisional; in series of more than 16,384 samples, with
+    /// fewer blocks. A possible bend must also be three times as old as its position is uncertain.
     pub lag_samples: usize,
 }
 
@@ -31,52 +31,53 @@ impl Default for ChangeOptions {
 pub struct ChangePoint {
     /// Index of the first sample after it.
     pub index: usize,
-    /// [`BreakKind::Level`]: it jumped, whatever the slopes. [`BreakKind::Slope`]: it bent.
+    /// [`BreakKind::Level`]: a jump, whatever the slopes. [`BreakKind::Slope`]: a bend.
     pub kind: BreakKind,
-    /// Level just before, in the unit of the values: that of the stretch's line at `index`.
+    /// Level just before the change, in the unit of the values: that of the segment's line at `index`.
     pub level_before: f64,
-    /// Level just after.
+    /// Level just after the change.
     pub level_after: f64,
-    /// Slope before, in units a day; 0 where a level alone explains the stretch.
+    /// Slope before, in units per day; 0 if a level alone explains the segment.
     pub slope_before_per_day: f64,
     /// Slope after.
     pub slope_after_per_day: f64,
-    /// More samples may move or remove it: few came after it, or it is worth little more than its cost.
+    /// Whether more samples may move or remove it: there are few after it, or it is worth little more than
+    /// its cost.
     pub provisional: bool,
-    /// Log-likelihood gain of the change, in nats, less its cost.
+    /// Log-likelihood gain of the change, in nats, minus its cost.
     pub gain_nats: f64,
 }
 
-/// A stretch between two changes, and its line.
+/// A straight segment between two changes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Segment {
     /// Index of its first sample.
     pub from: usize,
-    /// Index after its last one.
+    /// Index after its last sample.
     pub to: usize,
     /// Time of its first sample, in microseconds since the epoch.
     pub start_us: i64,
     /// Level at that time, in the unit of the values.
     pub level: f64,
-    /// Slope in units a day; 0 where a level alone explains it.
+    /// Slope in units per day; 0 if a level alone explains the segment.
     pub slope_per_day: f64,
 }
 
 impl Segment {
-    /// The line's value at a time in microseconds since the epoch.
+    /// Returns the line's value at a time in microseconds since the epoch.
     pub fn at(&self, time_us: i64) -> f64 {
         self.level + self.slope_per_day * (time_us as f64 - self.start_us as f64) / DAY_US
     }
 }
 
-/// A series as stretches.
+/// A piecewise linear fit to a series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Segments {
-    /// Where one ends and the next begins, oldest first.
+    /// The changes between segments, oldest first.
     pub changes: Vec<ChangePoint>,
-    /// One more than changes; empty without samples.
+    /// One more than there are changes; empty if there are no samples.
     pub segments: Vec<Segment>,
-    /// Coefficient of AR(1) of what remains, from one sample to the next, or from one block to the
-    /// next; 0 where nothing was to be fitted.
+    /// AR(1) coefficient of the residuals, from one sample or block to the next; 0 if there was nothing to
+    /// fit.
     pub phi: f64,
 }

@@ -1,11 +1,11 @@
-//! Where changes may be: seeded binary segmentation.
+//! Proposes candidate positions for changes: seeded binary segmentation.
 
 use super::grid::Grid;
 
 /// Length of the shortest interval.
 const SHORTEST: usize = 12;
 
-/// Most places proposed by each of the two searches.
+/// Maximum number of positions proposed by each of the two searches.
 const PLACES_MAX: usize = 90;
 
 /// The best split of an interval.
@@ -17,13 +17,13 @@ struct Split {
     gain: f64,
 }
 
-/// Places for a change, ascending: `at` is the first block after it.
+/// Returns candidate positions for changes in ascending order: `at` is the first block after the change.
 ///
-/// The intervals are those of Kovács, Bühlmann, Li and Munk (2023): lengths that grow by the square
-/// root of two, each shifted by half its length, so that all of them together are near-linear in the
-/// number of blocks. They begin at fixed places, so that one more sample moves none of them. Each is
-/// split in two levels and, apart from that, in two lines; splits are taken greedily, the best
-/// first, and no interval that contains a place already taken is asked again.
+/// The intervals are those of Kovács, Bühlmann, Li and Munk (2023): lengths that grow by the square root of
+/// two, each shifted by half its length, so that their total is near-linear in the number of blocks. They
+/// begin at fixed positions, so that an additional sample does not move any. Each interval is split into
+/// two levels and, separately, into two lines; splits are accepted greedily, best first, and intervals that
+/// contain an accepted position are discarded.
 pub(super) fn places(grid: &Grid, shortest_segment: usize) -> Vec<usize> {
     let (mut levels, mut lines) = (Vec::new(), Vec::new());
     for (from, to) in intervals(grid.len()) {

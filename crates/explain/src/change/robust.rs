@@ -1,25 +1,25 @@
-//! Spikes cut back before anything is squared.
+//! Clips outliers before anything is squared.
 
 use std::cmp::Ordering;
 
-/// Samples to either side of the one that a running median is taken for.
+/// Number of samples on either side in a running median.
 const HALF: usize = 6;
 
-/// From a median absolute deviation to the standard deviation of a normal distribution.
+/// Ratio of the standard deviation to the median absolute deviation of a normal distribution.
 const MAD_TO_SIGMA: f64 = 1.4826;
 
-/// From a mean absolute deviation to the same.
+/// Ratio of the standard deviation to the mean absolute deviation of a normal distribution.
 const MEAN_TO_SIGMA: f64 = 1.2533;
 
-/// Deviations from the running median beyond so many standard deviations are cut back.
+/// Deviations from the running median beyond this many standard deviations are clipped.
 const CLIP_SIGMAS: f64 = 3.0;
 
-/// Cuts values back to within three standard deviations of the median of the 13 around them
-/// (the filter of Hampel 1974, which replaces; this one winsorises).
+/// Clips values to within three standard deviations of the median of the 13 around them (a Hampel filter,
+/// 1974, which winsorises instead of replacing).
 ///
-/// A spike of up to six samples loses what makes it one, since the median does not follow it; a step
-/// stays what and where it is. The standard deviation is the median absolute one over all samples,
-/// or, where more than half of them equal their median, the mean absolute one.
+/// A spike of up to six samples is flattened, because the median does not follow it; a step keeps its place
+/// and size. The standard deviation is estimated from the median absolute deviation over all samples or, if
+/// more than half of them equal their median, from the mean absolute deviation.
 pub(super) fn winsorise(values: &[f64]) -> Vec<f64> {
     let centre = running_median(values);
     let mut deviations: Vec<f64> = values
@@ -35,7 +35,7 @@ pub(super) fn winsorise(values: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The standard deviation that absolute deviations speak for. Reorders them.
+/// Returns the standard deviation implied by absolute deviations. Reorders them.
 pub(super) fn sigma(deviations: &mut [f64]) -> f64 {
     if deviations.is_empty() {
         return 0.0;
@@ -48,7 +48,7 @@ pub(super) fn sigma(deviations: &mut [f64]) -> f64 {
     MEAN_TO_SIGMA * deviations.iter().sum::<f64>() / deviations.len() as f64
 }
 
-/// The median of each value and up to [`HALF`] to either side, fewer at the ends.
+/// Returns the median of each value and up to [`HALF`] on either side, fewer at the ends.
 fn running_median(values: &[f64]) -> Vec<f64> {
     let mut window: Vec<f64> = Vec::with_capacity(2 * HALF + 2);
     let place = |window: &[f64], value: f64| {
@@ -76,7 +76,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_spike_is_cut_back_and_a_step_is_not() {
+    fn spikes_are_clipped_and_steps_are_not() {
         let mut values: Vec<f64> = (0..100).map(|i| f64::from(i % 5)).collect();
         for value in &mut values[50..] {
             *value += 100.0;
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn spikes_among_equal_values_are_cut_back_too() {
+    fn spikes_among_equal_values_are_clipped() {
         let mut values = vec![7.0; 200];
         values[90] = 1e6;
         values[91] = -1e6;
@@ -100,7 +100,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_running_median_is_that_of_the_sorted_window(
+        fn running_median_matches_sorted_window(
             values in prop::collection::vec(-3i8..3, 0..60),
         ) {
             let values: Vec<f64> = values.into_iter().map(f64::from).collect();

@@ -1,20 +1,20 @@
-//! A series without units and spikes.
+//! Normalised series: dimensionless and without spikes.
 
 use super::robust;
 
-/// Fewer samples say nothing about changes.
+/// Minimum number of samples for change detection.
 const SAMPLES_MIN: usize = 16;
 
-/// Microseconds of a day.
+/// Microseconds per day.
 const DAY_US: f64 = 86_400e6;
 
-/// A series without units and spikes.
+/// A normalised series, dimensionless and without spikes.
 pub(super) struct Scaled {
-    /// Times from -1 to 1.
+    /// Times scaled to -1 to 1.
     pub x: Vec<f64>,
-    /// Values about their mean, in units of the noise from sample to sample.
+    /// Values relative to their mean, in units of the sample-to-sample noise.
     pub y: Vec<f64>,
-    /// Variance of rounding to the values' smallest step, in those units.
+    /// Variance due to rounding to the values' smallest step, in the same units.
     pub rounding_variance: f64,
     centre: f64,
     unit: f64,
@@ -22,7 +22,8 @@ pub(super) struct Scaled {
 }
 
 impl Scaled {
-    /// `None` if there is nothing to search: too few samples, no time between them, all values equal, or not finite.
+    /// Returns `None` if there is nothing to search: too few samples, no time between them, or values that
+    /// are all equal or not finite.
     pub fn new(times_us: &[i64], values: &[f64]) -> Option<Self> {
         let (first, last) = (*times_us.first()? as f64, *times_us.last()? as f64);
         let largest = values
@@ -32,7 +33,7 @@ impl Scaled {
         if values.len() < SAMPLES_MIN || last <= first || largest <= 0.0 || !finite {
             return None;
         }
-        // Squares of the largest numbers would overflow.
+        // The squares of the largest numbers would overflow.
         let y: Vec<f64> = values.iter().map(|value| value / largest).collect();
         let y = robust::winsorise(&y);
         let mut steps: Vec<f64> = y.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();

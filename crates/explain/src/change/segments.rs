@@ -1,7 +1,7 @@
-//! The changes of a series, from samples to samples.
+//! Change detection for a series of samples.
 
 use super::confirm;
-use super::decide::{self, Charges, Stretch};
+use super::decide::{self, Penalties, Stretch};
 use super::grid::{BLOCKS_MAX, Grid};
 use super::place::{self, SHORTEST};
 use super::point::{ChangeOptions, ChangePoint, Segment, Segments};
@@ -9,18 +9,18 @@ use super::propose;
 use super::robust;
 use super::scaled::Scaled;
 
-/// A change worth less than this above its cost is provisional: one more sample may take it
-/// away.
+/// A change whose gain exceeds its cost by less than this is provisional; one more sample may remove it.
 const FIRM_NATS: f64 = 4.0;
 
-/// How many times as old as its place is uncertain a possible bend must be, not to be provisional.
+/// A possible bend is provisional unless it is at least this many times as old as its position is
+/// uncertain.
 const BEND_AGE: usize = 3;
 
-/// If values move less often than once in this many blocks, they are still.
+/// Values that change less often than once in this many blocks are considered noise-free.
 const STILL_BLOCKS: usize = 30;
 
-/// The changes of a series. `times_us` are microseconds since the epoch, ascending; `values` are
-/// finite and as many. See [`segments`].
+/// Returns the changes of a series. `times_us` are microseconds since the epoch in ascending order;
+/// `values` are finite and as many. See [`segments`].
 pub fn change_points(
     times_us: &[i64],
     values: &[f64],
@@ -29,8 +29,9 @@ pub fn change_points(
     segments(times_us, values, options).changes
 }
 
-/// The stretches of a series, as [`change_points`]. No change is reported for fewer than 16 samples, for values that
-/// are all equal except for spikes, or for stretches of fewer than 6 samples.
+/// Splits a series into straight segments; arguments as in [`change_points`]. No change is reported if
+/// there are fewer than 16 samples, if all values are equal except for spikes, or for stretches of fewer
+/// than 6 samples.
 pub fn segments(times_us: &[i64], values: &[f64], options: &ChangeOptions) -> Segments {
     let len = times_us.len().min(values.len());
     let (times_us, values) = (&times_us[..len], &values[..len]);
@@ -46,10 +47,10 @@ pub fn segments(times_us: &[i64], values: &[f64], options: &ChangeOptions) -> Se
     }
     let floor_variance = scaled.rounding_variance / per_block as f64;
     let places = propose::places(&grid, SHORTEST);
-    let charges = Charges::new(&grid, floor_variance);
-    let (cut, gains) = still(&grid, charges).unwrap_or_else(|| {
-        let cut = decide::cut(&grid, &places, SHORTEST, charges);
-        let cut = decide::settle(&grid, cut, SHORTEST, charges);
+    let penalties = Penalties::new(&grid, floor_variance);
+    let (cut, gains) = noise_free(&grid, penalties).unwrap_or_else(|| {
+        let cut = decide::cut(&grid, &places, SHORTEST, penalties);
+        let cut = decide::refine_positions(&grid, cut, SHORTEST, penalties);
         confirm::confirm(&grid, cut, SHORTEST, floor_variance)
     });
     let lined = place::place(&grid, &cut.stretches, cut.phi, &scaled, per_block);
@@ -93,9 +94,10 @@ pub fn segments(times_us: &[i64], values: &[f64], options: &ChangeOptions) -> Se
     }
 }
 
-/// Stretches of values without any noise, and what each change is worth, if the series consists of nothing else: a
-/// random walk with rare steps explains them as well, but each step is unmistakable.
-fn still(grid: &Grid, charges: Charges) -> Option<(decide::Cut, Vec<f64>)> {
+/// Returns the segmentation of values without any noise, and the gain of each change, if the series
+/// consists of nothing else. A random walk with rare steps would explain it as well, but each step is
+/// unmistakable.
+fn noise_free(grid: &Grid, penalties: Penalties) -> Option<(decide::Cut, Vec<f64>)> {
     let mut ends: Vec<usize> = (1..grid.len())
         .filter(|&block| (grid.y[block] - grid.y[block - 1]).abs() > 1e-9)
         .collect();
@@ -118,13 +120,13 @@ fn still(grid: &Grid, charges: Charges) -> Option<(decide::Cut, Vec<f64>)> {
     }
     let gain = |pair: &[Stretch]| {
         let (jump, _) = grid.fit_plain(pair[0].from, pair[1].to);
-        charges.misfit(jump) - charges.misfit(0.0) - charges.change()
+        penalties.misfit(jump) - penalties.misfit(0.0) - penalties.change()
     };
     let gains: Vec<f64> = stretches.windows(2).map(gain).collect();
     if gains.iter().any(|gain| *gain <= 0.0) {
         return None;
     }
-    let criterion = charges.misfit(0.0) + charges.of(&stretches);
+    let criterion = penalties.misfit(0.0) + penalties.of(&stretches);
     let cut = decide::Cut {
         stretches,
         phi: 0.0,
@@ -133,7 +135,7 @@ fn still(grid: &Grid, charges: Charges) -> Option<(decide::Cut, Vec<f64>)> {
     Some((cut, gains))
 }
 
-/// One stretch at the median.
+/// Returns a single segment at the median.
 fn unchanged(times_us: &[i64], values: &[f64]) -> Segments {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 const HOUR_US: i64 = 3_600_000_000;
 const NIGHT_US: i64 = 24 * HOUR_US;
-/// Microseconds of a day.
+/// Microseconds per day.
 const DAY_US: f64 = 86_400e6;
 
 struct Draw(Xoshiro256PlusPlus);
@@ -32,7 +32,7 @@ impl Draw {
         self.normal() / (squares / 3.0).sqrt()
     }
 
-    /// AR(1) from its stationary distribution, of innovations of variance 1; from 0 at a unit root.
+    /// Stationary AR(1) noise with innovations of variance 1; at a unit root it starts at 0.
     fn memory(&mut self, len: usize, phi: f64) -> Vec<f64> {
         let mut now = if phi < 1.0 {
             self.normal() / (1.0 - phi * phi).sqrt()
@@ -68,7 +68,7 @@ fn found(values: &[f64]) -> Vec<ChangePoint> {
     )
 }
 
-/// In how many of `runs` series anything changes.
+/// Returns in how many of `runs` series a change is found.
 fn alarms(runs: u64, mut series: impl FnMut(&mut Draw) -> Vec<f64>) -> u64 {
     (0..runs)
         .map(|seed| u64::from(!found(&series(&mut Draw::new(seed))).is_empty()))
@@ -76,8 +76,8 @@ fn alarms(runs: u64, mut series: impl FnMut(&mut Draw) -> Vec<f64>) -> u64 {
 }
 
 #[test]
-fn noise_of_any_memory_is_no_change() {
-    // 2 % are allowed; of 150 series that is 3, and 7 are met with probability 0.03 at that rate.
+fn autocorrelated_noise_has_no_changes() {
+    // 2 % is allowed; of 150 series that is 3, and at that rate 7 are reached with probability 0.03.
     for phi in [0.0, 0.5, 0.9, 0.97, 1.0] {
         for len in [200, 600] {
             let alarms = alarms(150, |draw| draw.memory(len, phi));
@@ -91,7 +91,7 @@ fn noise_of_any_memory_is_no_change() {
 }
 
 #[test]
-fn heavy_tails_and_rounded_values_are_no_change() {
+fn heavy_tails_and_rounding_cause_no_changes() {
     let heavy = alarms(150, |draw| (0..300).map(|_| draw.heavy()).collect());
     assert!(heavy <= 6, "t3: {heavy}");
     let jumpy = alarms(150, |draw| {
@@ -117,7 +117,7 @@ fn heavy_tails_and_rounded_values_are_no_change() {
 }
 
 #[test]
-fn a_drift_below_noise_is_no_change() {
+fn slow_drift_beneath_noise_is_not_a_change() {
     let alarms = alarms(60, |draw| {
         let drift = draw.memory(2_000, 0.95);
         drift
@@ -129,7 +129,7 @@ fn a_drift_below_noise_is_no_change() {
 }
 
 #[test]
-fn a_step_is_found_where_it_is() {
+fn a_step_is_located() {
     for (len, step, near) in [(100, 3.0, 3), (365, 2.0, 6), (2_000, 2.0, 6)] {
         let mut hits = 0;
         for seed in 0..50 {
@@ -151,7 +151,7 @@ fn a_step_is_found_where_it_is() {
 }
 
 #[test]
-fn a_step_in_noise_with_memory_is_found() {
+fn a_step_in_autocorrelated_noise_is_found() {
     let sigma = 1.0 / (1.0_f64 - 0.25).sqrt();
     let hits: u64 = (0..50)
         .map(|seed| {
@@ -169,7 +169,7 @@ fn a_step_in_noise_with_memory_is_found() {
     assert!(hits >= 45, "{hits} of 50");
 }
 
-/// Ten levels, neighbours at least twice the noise apart.
+/// Ten levels, with neighbours at least twice the noise apart.
 fn ten_levels(draw: &mut Draw, len: usize) -> Vec<f64> {
     let mut level = 0.0_f64;
     let mut values = Vec::with_capacity(len);
@@ -194,7 +194,7 @@ fn ten_levels_have_nine_changes() {
             let at: Vec<usize> = changes.iter().map(|change| change.index).collect();
             assert_eq!(at.len(), 9, "{len} samples, seed {seed}: {at:?}");
             for (stretch, index) in at.iter().enumerate() {
-                // A step of 2.5 sigma is off by more than 8 in about one of ten thousand.
+                // A step of 2.5 sigma is misplaced by more than 8 in about one of ten thousand.
                 let right = (stretch + 1) * len / 10;
                 assert!(
                     index.abs_diff(right) <= 8,
@@ -216,9 +216,8 @@ fn many_levels_are_all_found() {
         assert_eq!(changes.len(), 39, "{len} samples");
         for (stretch, change) in changes.iter().enumerate() {
             let right = ((stretch + 1) * len).div_ceil(40);
-            // A step of 3 sigma is off by more than 5 in about one of a hundred thousand.
+            // A step of 3 sigma is misplaced by more than 5 in about one of a hundred thousand.
             assert!(
-                // A step of 3 sigma is off by more than 5 in about one of a hundred thousand.
                 change.index.abs_diff(right) <= 5,
                 "{len} samples: {change:?}"
             );
@@ -227,7 +226,7 @@ fn many_levels_are_all_found() {
 }
 
 #[test]
-fn a_decline_that_begins_is_a_slope() {
+fn onset_of_a_decline_is_a_slope_change() {
     let mut slopes = 0;
     for seed in 0..40 {
         let mut draw = Draw::new(seed);
@@ -248,7 +247,7 @@ fn a_decline_that_begins_is_a_slope() {
 }
 
 #[test]
-fn a_lone_trend_is_no_change() {
+fn a_linear_trend_is_not_a_change() {
     let alarms = alarms(60, |draw| {
         let noise = draw.white(365);
         noise
@@ -261,8 +260,8 @@ fn a_lone_trend_is_no_change() {
 }
 
 #[test]
-fn slopes_go_by_time_where_samples_are_uneven() {
-    // A straight line in time, sampled hourly at first and daily then: bent by index, not by time.
+fn slopes_follow_time_not_index() {
+    // A straight line in time, sampled hourly at first and daily then: it bends by index, but not by time.
     let mut times: Vec<i64> = every(HOUR_US, 400);
     let resumed = times[399];
     times.extend((1..200).map(|day| resumed + day * NIGHT_US));
@@ -279,7 +278,7 @@ fn slopes_go_by_time_where_samples_are_uneven() {
 }
 
 #[test]
-fn spikes_are_no_changes() {
+fn spikes_are_not_changes() {
     for seed in 0..30 {
         let mut draw = Draw::new(seed);
         let mut values = draw.white(365);
@@ -291,7 +290,7 @@ fn spikes_are_no_changes() {
 }
 
 #[test]
-fn nothing_is_said_of_little_or_of_what_never_moves() {
+fn short_or_constant_series_have_no_changes() {
     assert_eq!(found(&[]), []);
     assert_eq!(found(&[1.0, 2.0, 9.0]), []);
     assert_eq!(found(&[0.0, 0.0, 0.0, 0.0, 5.0, 5.0, 5.0, 5.0, 5.0]), []);
@@ -316,7 +315,7 @@ fn a_step_without_noise_is_found() {
 }
 
 #[test]
-fn a_young_change_is_provisional_and_ages() {
+fn recent_changes_are_provisional_until_they_age() {
     let mut values = Draw::new(3).white(200);
     for value in &mut values[100..] {
         *value += 12.0;
@@ -328,8 +327,8 @@ fn a_young_change_is_provisional_and_ages() {
 }
 
 #[test]
-fn one_more_sample_leaves_firm_changes_alone() {
-    // A level up, one down, a decline; sample by sample from 120 to 400.
+fn firm_changes_survive_further_samples() {
+    // A step up, a step down, a decline; extended sample by sample from 120 to 400.
     let (mut pairs, mut lost) = (0, Vec::new());
     for seed in 0..20 {
         let mut draw = Draw::new(seed);
@@ -371,7 +370,7 @@ fn one_more_sample_leaves_firm_changes_alone() {
 }
 
 #[test]
-fn long_series_are_placed_to_the_sample() {
+fn changes_in_long_series_are_located_to_the_sample() {
     let mut values = Draw::new(8).white(60_000);
     for value in &mut values[33_333..] {
         *value += 8.0;
@@ -421,7 +420,7 @@ proptest! {
     }
 
     #[test]
-    fn a_mirror_shows_the_same_levels(seed in 0_u64..1000) {
+    fn negated_values_have_the_same_changes(seed in 0_u64..1000) {
         let values = steps(seed);
         let mirrored: Vec<f64> = values.iter().map(|value| -value).collect();
         let (plain, mirrored) = (found(&values), found(&mirrored));
@@ -436,7 +435,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn any_input_is_cut_in_order(
+    fn any_input_gives_ordered_segments(
         values in prop::collection::vec(
             prop_oneof![
                 prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL | prop::num::f64::ZERO,

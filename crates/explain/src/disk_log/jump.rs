@@ -1,4 +1,4 @@
-//! Finds the jump in a log of disks, and what each device did.
+//! Finds the jump in a disk log, and what each device did.
 
 use super::mounts::{self, MountedWith};
 use super::result::{DeviceJump, DiskLog, FromTo, WritesAre};
@@ -10,41 +10,42 @@ use facts::host::Platform;
 use facts::series::Series;
 use jiff::tz::TimeZone;
 
-/// A longer log is a history, for [`explain`](crate::explain()).
+/// Maximum number of samples; a longer log is a history, for [`explain`](crate::explain()).
 const SAMPLES_MAX: usize = 1_000;
 
-/// Smallest factor by which writes jump.
+/// Minimum factor by which writes jump.
 const JUMP_TIMES: f64 = 10.0;
 
-/// Lower write rates, summed over all drives, count as this much, in kB/s: from nothing to something is no jump.
+/// Lower write rates, summed over all drives, count as this rate, in kB/s, so that starting from zero is
+/// not a jump.
 const QUIET_KB_S: f64 = 64.0;
 
-/// The first kernel that counts discards apart from writes.
+/// The first kernel that counts discards separately from writes.
 const KERNEL_COUNTS_DISCARDS: (u32, u32) = (4, 18);
 
-/// The longest write that the block layer assembles by default, in kB: `BLK_DEF_MAX_SECTORS` (linux/blkdev.h, since
-/// 4.3; shorter before).
+/// Longest write that the block layer assembles by default, in kB: `BLK_DEF_MAX_SECTORS` (linux/blkdev.h,
+/// since 4.3; shorter before).
 const WRITE_KB_MAX: f64 = 1_280.0;
 
-/// Capacity of a drive's link in bytes per second: four lanes of PCIe 3.0 at 8 GT/s, 128b/130b.
+/// Bandwidth of a drive's link in bytes per second: four lanes of PCIe 3.0 at 8 GT/s, 128b/130b.
 const LINK_BYTES_S: f64 = 4.0 * 8e9 / 8.0 * 128.0 / 130.0;
 
 /// What is known besides the log.
 #[derive(Debug, Clone, Copy)]
 pub struct LogContext<'a> {
-    /// Filesystems, from the host's facts or the text of `findmnt`.
+    /// Mounted filesystems, from the host's facts or the output of `findmnt`.
     pub mounts: &'a [MountedWith],
     /// Jobs with their runs around the day of the log.
     pub jobs: &'a [JobRuns],
-    /// The zone of the log's day.
+    /// The time zone of the log's day.
     pub zone: &'a TimeZone,
 }
 
-/// Reads a log of disks: series with the labels `device` and `metric`, and where known `kernel` and
-/// `host`, as iostat's columns have them. Of several hosts, the first with a jump.
+/// Analyses a disk log: series with the labels `device` and `metric` and, if known, `kernel` and `host`,
+/// with metrics named like iostat's columns. Of several hosts, the first with a jump is used.
 ///
-/// `None` if nothing is written to drives, if there is no jump, or if the log is longer than a thousand samples: that
-/// is a history.
+/// Returns `None` if nothing is written to drives, if there is no jump, or if the log is longer than a
+/// thousand samples, which makes it a history.
 pub fn read_disk_log(series: &[Series], context: &LogContext<'_>) -> Option<DiskLog> {
     Table::all(series)
         .iter()
@@ -58,7 +59,7 @@ fn read(table: &Table<'_>, context: &LogContext<'_>) -> Option<DiskLog> {
     let (drives, stacked): (Vec<&str>, Vec<&str>) = table
         .devices()
         .partition(|device| !stack::is_stacked(device));
-    // If only the device on top was logged, it stands for its drives.
+    // If only the stacked device was logged, it stands in for its drives.
     let drives = if drives
         .iter()
         .any(|drive| table.max(drive, Metric::Write) > 0.0)
@@ -80,7 +81,7 @@ fn read(table: &Table<'_>, context: &LogContext<'_>) -> Option<DiskLog> {
                 .filter_map(|device| device_jump(table, device, members_of(device), jump)),
         );
     }
-    // They rose together, but none by itself: nothing to report.
+    // They rose together, but none of them by itself: nothing to report.
     if devices.is_empty() {
         return None;
     }
@@ -110,7 +111,7 @@ fn read(table: &Table<'_>, context: &LogContext<'_>) -> Option<DiskLog> {
     Some(log)
 }
 
-/// Total written to all drives in one sample, in kB/s.
+/// Returns the total written to all drives in one sample, in kB/s.
 fn written(table: &Table<'_>, drives: &[&str], sample: usize) -> f64 {
     drives
         .iter()
@@ -118,18 +119,18 @@ fn written(table: &Table<'_>, drives: &[&str], sample: usize) -> f64 {
         .sum()
 }
 
-/// The first sample after the jump.
+/// Returns the first sample after the jump.
 fn jump(table: &Table<'_>, drives: &[&str]) -> Option<usize> {
     let at = |sample| written(table, drives, sample).max(QUIET_KB_S);
     (1..table.samples())
         .map(|sample| (sample, at(sample) / at(sample - 1)))
         .filter(|(_, times)| *times >= JUMP_TIMES)
-        // The earliest of equal ones.
+        // The earliest one wins a tie.
         .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
         .map(|(sample, _)| sample)
 }
 
-/// What a device did, if its writes jumped too.
+/// Describes what a device did, if its writes jumped too.
 fn device_jump(
     table: &Table<'_>,
     device: &str,
@@ -151,25 +152,25 @@ fn device_jump(
         members,
         write_before_kb_s: before_kb_s,
         write_after_kb_s,
-        write_times: over(first_kb_s, before_kb_s),
+        write_times: ratio(first_kb_s, before_kb_s),
         read_before_kb_s,
         read_down_times: read_after_kb_s
             .iter()
-            .map(|after_kb_s| over(read_before_kb_s?, (*after_kb_s)?))
+            .map(|after_kb_s| ratio(read_before_kb_s?, (*after_kb_s)?))
             .collect(),
         read_after_kb_s,
         request_kb: table
             .get(device, Metric::Requests, jump)
-            .and_then(|requests| over(moved_kb_s, requests)),
+            .and_then(|requests| ratio(moved_kb_s, requests)),
     })
 }
 
-/// A ratio, where there is one.
-fn over(numerator: f64, denominator: f64) -> Option<f64> {
+/// Returns a ratio, unless it is undefined.
+fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
     (denominator > 0.0).then(|| numerator / denominator)
 }
 
-/// What the writes were, and why.
+/// Judges what the writes were, and why.
 fn judge(devices: &[DeviceJump], kernel: Option<&str>) -> (WritesAre, Vec<String>) {
     let version = Platform {
         kernel_release: kernel.map(str::to_owned),

@@ -1,4 +1,4 @@
-//! How filesystems are mounted, and what is wrong with it.
+//! Mount options, and problems with them.
 
 use crate::model::input::JobRuns;
 use facts::InputError;
@@ -6,19 +6,19 @@ use facts::host::Mount;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// More lines are not read.
+/// Maximum number of lines read.
 const LINES_MAX: usize = 10_000;
 
-/// A filesystem with its options.
+/// A mounted filesystem with its options.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MountedWith {
-    /// Where it is mounted.
+    /// The mount point.
     pub mount_point: String,
-    /// `/dev/md0`; unknown where findmnt was not asked for it.
+    /// `/dev/md0`; unknown if findmnt was not asked for it.
     pub source: Option<String>,
     /// `xfs`.
     pub fs_type: Option<String>,
-    /// Options, in their order.
+    /// The mount options, in order.
     pub options: Vec<String>,
 }
 
@@ -39,12 +39,12 @@ impl From<&Mount> for MountedWith {
     }
 }
 
-/// Reads what `findmnt` prints (util-linux, findmnt(8)): a head with TARGET and OPTIONS, then a row for
-/// each filesystem, with or without the tree. Text before the head and after an empty line is
-/// passed over, so that a piece of a terminal's text will do.
+/// Parses the output of `findmnt` (util-linux, findmnt(8)): a header with TARGET and OPTIONS, then a row
+/// per filesystem, with or without the tree. Text before the header and after an empty line is ignored, so
+/// that pasted terminal output works.
 ///
 /// # Errors
-/// When there is no head, or a row has more or fewer words than it; findmnt writes blanks within
+/// When there is no header, or the number of words in a row differs from it; findmnt writes blanks within
 /// names as `\x20`.
 pub fn parse_findmnt(source_name: &str, text: &str) -> Result<Vec<MountedWith>, InputError> {
     let mut lines = text.lines().zip(1..).take(LINES_MAX);
@@ -61,7 +61,7 @@ pub fn parse_findmnt(source_name: &str, text: &str) -> Result<Vec<MountedWith>, 
         })?;
     let mut mounts = Vec::new();
     for (line, number) in lines {
-        // The tree is drawn with lines or with ASCII.
+        // The tree is drawn with box characters or with ASCII.
         let row = line.trim_start_matches(|c: char| " │├└─|`-".contains(c));
         if row.trim().is_empty() {
             break;
@@ -89,7 +89,7 @@ pub fn parse_findmnt(source_name: &str, text: &str) -> Result<Vec<MountedWith>, 
     Ok(mounts)
 }
 
-/// Undoes `\x20`.
+/// Decodes `\x20`.
 fn unescape(word: &str) -> String {
     let mut pieces = word.split("\\x");
     let mut text = pieces.next().unwrap_or("").to_owned();
@@ -153,7 +153,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_tree_of_drawn_lines_or_ascii_and_escapes() {
+    fn box_drawing_and_ascii_trees_are_parsed() {
         let text = "$ findmnt\nTARGET SOURCE FSTYPE OPTIONS\n/ /dev/sda1 ext4 rw\n\
                     ├─/a\\x20b /dev/b xfs rw,discard\n| `-/c /dev/c btrfs ro\n\nnot a row\n";
         let mounts = parse_findmnt("findmnt", text).expect("rows");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_refused_at_its_line() {
+    fn errors_name_their_line() {
         let error = parse_findmnt("x.txt", "hello").expect_err("no head");
         assert_eq!(
             error.to_string(),
@@ -182,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "(TARGET OPTIONS\n)?(\\PC{0,20}[\n ]?){0,8}") {
+        fn any_text_parses_or_fails(text in "(TARGET OPTIONS\n)?(\\PC{0,20}[\n ]?){0,8}") {
             if let Ok(mounts) = parse_findmnt("x", &text) {
                 let options: usize = mounts.iter().map(|mount| mount.options.len()).sum();
                 prop_assert!(options <= text.matches(',').count() + mounts.len());
@@ -190,9 +190,9 @@ mod tests {
             }
         }
 
-        /// What is printed as findmnt prints it is read back.
+        /// Rows printed as findmnt does are parsed back.
         #[test]
-        fn rows_are_read_back(
+        fn rows_round_trip(
             rows in prop::collection::vec(("/[a-z/ ]{0,8}", "[a-z0-9]{1,6}", prop::collection::vec("[a-z]{1,8}", 1..4)), 0..6),
         ) {
             let mut text = String::from("TARGET SOURCE OPTIONS\n");

@@ -1,4 +1,4 @@
-//! What a log of disks shows, in sentences.
+//! Describes a disk log in sentences.
 
 use super::result::{DeviceJump, DiskLog, WritesAre};
 use crate::model::input::JobRuns;
@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use std::fmt::Write as _;
 use units::number::factor;
 
-/// More devices are told by their extremes.
+/// Maximum number of devices listed individually; more are summarised by their extremes.
 const DEVICES_NAMED: usize = 10;
 
 pub(super) fn sentences(log: &DiskLog) -> Vec<String> {
@@ -74,7 +74,7 @@ fn writes(log: &DiskLog) -> String {
     )
 }
 
-/// What is read from the device on top, or from the drives where there is none.
+/// Describes reads from the stacked device, or from the drives if there is none.
 fn reads(log: &DiskLog) -> Option<String> {
     let stacked = log
         .devices
@@ -172,7 +172,7 @@ fn of_day(day: Date, jobs: &[JobRuns], zone: &TimeZone) -> String {
     text
 }
 
-/// What the drives wrote after the jump: `7.0 to 8.3 GiB/s`.
+/// Returns the drives' write rates after the jump: `7.0 to 8.3 GiB/s`.
 pub(super) fn drive_rates(devices: &[DeviceJump]) -> String {
     let has_drives = devices.iter().any(|device| device.members.is_empty());
     let drives = devices
@@ -184,14 +184,14 @@ pub(super) fn drive_rates(devices: &[DeviceJump]) -> String {
     range(&rates, rate)
 }
 
-/// How long requests of drives are after the jump: `7.9 to 8.2 MiB`.
+/// Returns the drives' request sizes after the jump: `7.9 to 8.2 MiB`.
 pub(super) fn request_lengths(devices: &[DeviceJump]) -> String {
     let drives = devices.iter().filter(|device| device.members.is_empty());
     let lengths: Vec<f64> = drives.filter_map(|drive| drive.request_kb).collect();
     range(&lengths, |kb| units::size::bytes_estimate(kb * 1024.0))
 }
 
-/// The lowest to the highest value; their unit is named once where they share it.
+/// Formats the lowest to the highest value; a common unit is written once.
 fn range(values: &[f64], write: impl Fn(f64) -> String) -> String {
     let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = values.iter().copied().fold(0.0, f64::max);

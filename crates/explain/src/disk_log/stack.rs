@@ -1,14 +1,15 @@
-//! Which drives a stacked device consists of, by their sums.
+//! Identifies the member drives of a stacked device by their sums.
 
 use super::table::{Metric, Table};
 
-/// Tolerance between a device and its members: requests are counted when submitted above and when completed below.
+/// Tolerance between a device and its members: requests are counted when submitted above and when completed
+/// below.
 const AGREES_WITHIN: f64 = 0.01;
 
-/// With more drives, only all together and by families.
+/// Maximum number of drives for which all subsets are tried; with more, only all together and by families.
 const SUBSETS_DRIVES_MAX: usize = 12;
 
-/// Whether a device consists of others, by its name: md, device-mapper, bcache, DRBD.
+/// Returns whether a device is stacked, by its name: md, device-mapper, bcache, DRBD.
 pub(super) fn is_stacked(device: &str) -> bool {
     ["md", "dm-", "bcache", "drbd"].iter().any(|prefix| {
         device
@@ -17,9 +18,9 @@ pub(super) fn is_stacked(device: &str) -> bool {
     })
 }
 
-/// The drives whose reads and writes add up to a device's in every sample before the jump, as in RAID 0 and linear
-/// volumes; empty if no set does. After the jump nothing adds up: a discard is counted above at once, and below when
-/// it completes.
+/// Returns the drives whose reads and writes add up to a device's in every sample before the jump, as in
+/// RAID 0 and linear volumes; empty if no set does. After the jump the sums differ, because a discard is
+/// counted at once above, and only on completion below.
 pub(super) fn members(
     table: &Table<'_>,
     device: &str,
@@ -47,7 +48,7 @@ fn moved(table: &Table<'_>, drive: &str, sample: usize) -> f64 {
         .sum()
 }
 
-/// Sets of drives to try: all, those of one family (`nvme`, `sd`), and every set of a few.
+/// Returns the sets of drives to try: all, those of one family (`nvme`, `sd`), and every subset of a few.
 fn candidates<'a>(busy: &[&'a str]) -> Vec<Vec<&'a str>> {
     if busy.len() <= SUBSETS_DRIVES_MAX {
         return (1..1_u32 << busy.len())
@@ -84,8 +85,8 @@ fn candidates<'a>(busy: &[&'a str]) -> Vec<Vec<&'a str>> {
         .collect()
 }
 
-/// The largest difference between a device and the sum of drives, as a fraction of the larger; `None`
-/// where nothing can be compared.
+/// Returns the largest difference between a device and the sum of drives, as a fraction of the larger;
+/// `None` if nothing can be compared.
 fn difference(table: &Table<'_>, device: &str, drives: &[&str], jump: usize) -> Option<f64> {
     let mut largest: Option<f64> = None;
     for metric in [Metric::Read, Metric::Write] {

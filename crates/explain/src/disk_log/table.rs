@@ -1,20 +1,21 @@
-//! The series of one log as a table: device, metric, sample.
+//! The series of a log as a table by device, metric and sample.
 
 use facts::series::{Dating, Series};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is read of a device.
+/// A metric of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Metric {
-    /// kB (1,024 bytes) read a second.
+    /// kB (1,024 bytes) read per second.
     Read,
-    /// kB written a second.
+    /// kB written per second.
     Write,
-    /// Requests a second.
+    /// Requests per second.
     Requests,
 }
 
-/// iostat's columns with and without `-x`, of all versions, with their factors. Blocks and sectors have 512 bytes.
+/// iostat's columns with and without `-x`, of all versions, with conversion factors. Blocks and sectors
+/// have 512 bytes.
 const COLUMNS: [(&str, Metric, f64); 15] = [
     ("kB_read/s", Metric::Read, 1.0),
     ("MB_read/s", Metric::Read, 1024.0),
@@ -37,13 +38,13 @@ const COLUMNS: [(&str, Metric, f64); 15] = [
 pub(super) struct Table<'a> {
     first: &'a Series,
     times_us: Vec<i64>,
-    /// Of each device and metric, what it was in each sample.
+    /// Values by sample for each device and metric.
     cells: BTreeMap<(&'a str, Metric), Vec<Option<f64>>>,
     iowait: Option<Vec<Option<f64>>>,
 }
 
 impl<'a> Table<'a> {
-    /// The logs among series: those of one source and host belong together.
+    /// Groups series into logs: those of the same source and host belong together.
     pub(super) fn all(series: &'a [Series]) -> Vec<Self> {
         let mut logs: Vec<Vec<&Series>> = Vec::new();
         for one in series {
@@ -79,7 +80,7 @@ impl<'a> Table<'a> {
         let place = |one: &Series, factor: f64, row: &mut [Option<f64>]| {
             for (at, value) in one.times_us.iter().zip(&one.values) {
                 if let Ok(sample) = times_us.binary_search(at) {
-                    // Reads and writes add up to requests if they are counted separately.
+                    // Add up reads and writes if they are counted separately.
                     row[sample] = Some(row[sample].unwrap_or(0.0) + value * factor);
                 }
             }
@@ -129,7 +130,7 @@ impl<'a> Table<'a> {
         self.first.labels.get(name).map(String::as_str)
     }
 
-    /// Devices whose writes are known, by name.
+    /// Returns the devices whose writes are known, by name.
     pub(super) fn devices(&self) -> impl Iterator<Item = &'a str> {
         self.cells
             .keys()
@@ -141,7 +142,7 @@ impl<'a> Table<'a> {
         *self.cells.get(&(device, metric))?.get(sample)?
     }
 
-    /// The largest value; 0 without any.
+    /// Returns the largest value; 0 if there are none.
     pub(super) fn max(&self, device: &str, metric: Metric) -> f64 {
         let row = self.cells.get(&(device, metric));
         row.into_iter()

@@ -1,4 +1,4 @@
-//! When a pattern is active: since when, and until when.
+//! Determines the time range in which a pattern is active.
 
 use super::found::Found;
 use super::size::{Baseline, box_size, fit};
@@ -11,22 +11,23 @@ use crate::search::periods::CALENDARS_US;
 use crate::statistics::median;
 use std::ops::Range;
 
-/// The typical size of a box is at least this fraction of the fitted one.
+/// Minimum ratio of the typical to the fitted size of a box.
 const TYPICAL_MIN: f64 = 0.5;
-/// The typical slope of a sawtooth is at least this fraction of the fitted one.
+/// Minimum ratio of the typical to the fitted slope of a sawtooth.
 const SLOPE_MIN: f64 = 0.25;
-/// Fewest samples per half period that show a slope.
+/// Minimum number of samples per half period to determine a slope.
 const HALF_MIN: usize = 2;
-/// Fewest periods of a pattern that is active only part of the time.
+/// Minimum number of periods of a pattern that is active only part of the time.
 const ON_MIN: usize = 3;
 /// The same if most periods do not show it.
 const ON_RARE: usize = 6;
-/// Fewest cycles of a wave whose period is not a calendar's.
+/// Minimum number of cycles of a wave whose period is not a calendar's.
 const WAVE_CYCLES_MIN: f64 = 6.0;
 
-/// Evidence of each filled bin but the first for the pattern, in nats, as if it were always active.
+/// Returns the evidence of each filled bin but the first for the pattern, in nats, as if it were always
+/// active.
 fn evidence_of_bins(pattern: &Pattern, grid: &Grid) -> Vec<f64> {
-    // With the size that it has in the variant searched, whose peaks are capped.
+    // Use the size in the variant that was searched, whose peaks are capped.
     let all = Pattern {
         active_us: (i64::MIN, i64::MAX),
         coefficients: pattern.fit.coefficients[..pattern.coefficients.len()].to_vec(),
@@ -45,7 +46,7 @@ fn evidence_of_bins(pattern: &Pattern, grid: &Grid) -> Vec<f64> {
         .collect()
 }
 
-/// Evidence for the pattern around each onset, in nats.
+/// Returns the evidence for the pattern around each onset, in nats.
 fn evidence(pattern: &Pattern, grid: &Grid) -> Vec<(i64, f64)> {
     let (Some(&first), Some(&last)) = (grid.wall_us.first(), grid.wall_us.last()) else {
         return Vec::new();
@@ -60,17 +61,17 @@ fn evidence(pattern: &Pattern, grid: &Grid) -> Vec<(i64, f64)> {
         .into_iter()
         .zip(&grid.wall_us[1..])
     {
-        let near = nearest_of(&onsets, wall);
+        let near = nearest_onset(&onsets, wall);
         let sum = &mut gains[near].1;
         *sum = if sum.is_nan() { gain } else { *sum + gain };
     }
-    // Onsets without samples around them say nothing.
+    // Onsets without samples around them carry no evidence.
     gains.retain(|(_, gain)| !gain.is_nan());
     gains
 }
 
-/// The number of the nearest onset; 0 if there is none.
-pub(crate) fn nearest_of(onsets: &[i64], wall: i64) -> usize {
+/// Returns the index of the nearest onset; 0 if there is none.
+pub(crate) fn nearest_onset(onsets: &[i64], wall: i64) -> usize {
     let next = onsets.partition_point(|&at| at <= wall);
     match next {
         0 => 0,
@@ -87,7 +88,7 @@ enum Turn {
     Off,
 }
 
-/// The local time within a range from which on the bins support the pattern, or no longer do.
+/// Returns the local time within a range at which the bins begin to support the pattern, or cease to.
 fn turning_point(pattern: &Pattern, grid: &Grid, range: (i64, i64), turn: Turn) -> i64 {
     let gains = evidence_of_bins(pattern, grid);
     let (mut sum, mut best, mut at) = (0.0, 0.0, None);
@@ -95,7 +96,7 @@ fn turning_point(pattern: &Pattern, grid: &Grid, range: (i64, i64), turn: Turn) 
         if wall < range.0 || wall > range.1 {
             continue;
         }
-        // Off: the sum up to the point is largest. On: it is smallest.
+        // The sum up to the point is largest for an end, and smallest for a beginning.
         sum += match turn {
             Turn::Off => *gain,
             Turn::On => -*gain,
@@ -112,9 +113,9 @@ fn turning_point(pattern: &Pattern, grid: &Grid, range: (i64, i64), turn: Turn) 
     }
 }
 
-/// The range of onsets in which the pattern is active: the one with the most evidence, or all if leaving some out
-/// gains no more than chance.
-fn stretch(gains: &[(i64, f64)]) -> Range<usize> {
+/// Returns the range of onsets in which the pattern is active: the one with the most evidence, or all if
+/// leaving some out gains no more than chance would.
+fn active_range(gains: &[(i64, f64)]) -> Range<usize> {
     let (mut best, mut sum, mut start) = ((0.0, 0..gains.len()), 0.0, 0);
     let total: f64 = gains.iter().map(|(_, gain)| gain).sum();
     best.0 = f64::MIN;
@@ -128,8 +129,8 @@ fn stretch(gains: &[(i64, f64)]) -> Range<usize> {
             best = (sum, start..i + 1);
         }
     }
-    // Quiet days of the week at either end are no end if it was quiet for as long twice before; the outermost may
-    // lack samples.
+    // A few inactive days at either end do not bound the pattern if it was inactive for as long twice
+    // before; the outermost days may also lack samples.
     let is_quiet = |&(_, gain): &(i64, f64)| gain <= 0.0;
     let mut quiets: Vec<usize> = gains[best.1.clone()]
         .chunk_by(|a, b| is_quiet(a) == is_quiet(b))
@@ -146,21 +147,21 @@ fn stretch(gains: &[(i64, f64)]) -> Range<usize> {
     }
     best.0 = gains[best.1.clone()].iter().map(|(_, gain)| gain).sum();
     let ends = usize::from(best.1.start > 0) + usize::from(best.1.end < gains.len());
-    // Each end was chosen among as many places as there are onsets, and must be clear.
-    let charge = count_f64(ends) * (count_f64(gains.len().max(1)).ln() + 3.0);
-    if best.0 - total > charge {
+    // Each end was selected among as many positions as there are onsets, and has to be clear.
+    let penalty = count_f64(ends) * (count_f64(gains.len().max(1)).ln() + 3.0);
+    if best.0 - total > penalty {
         best.1
     } else {
         0..gains.len()
     }
 }
 
-/// Whether a few large occurrences make up a pattern that most periods do not show: the typical size is much smaller
-/// than the fitted one, or has the other sign.
-fn is_made_by_few(pattern: &Pattern, grid: &Grid) -> bool {
-    // With a period of its own, a dip next to load looks like one: that is separated later.
+/// Returns whether a few large occurrences make up a pattern that most periods do not show: the typical
+/// size is much smaller than the fitted one, or has the opposite sign.
+fn is_dominated_by_few(pattern: &Pattern, grid: &Grid) -> bool {
+    // A sawtooth with its own period may be a dip next to load; that is separated later.
     if pattern.form == Form::Sawtooth && pattern.class.is_some() {
-        return typical_of_sawtooth(pattern, grid).is_some_and(|typical| typical < SLOPE_MIN);
+        return typical_slope(pattern, grid).is_some_and(|typical| typical < SLOPE_MIN);
     }
     let Form::Box { duty } = pattern.form else {
         return false;
@@ -179,9 +180,9 @@ fn is_made_by_few(pattern: &Pattern, grid: &Grid) -> bool {
         .is_some_and(|typical| is_typical(&typical))
 }
 
-/// How much a sawtooth typically moves from one half of a period to the other, relative to the fitted one. `None` if
-/// periods have too few samples.
-fn typical_of_sawtooth(pattern: &Pattern, grid: &Grid) -> Option<f64> {
+/// Returns the typical change from one half of a period to the other, relative to that of the fitted
+/// sawtooth. `None` if periods have too few samples.
+fn typical_slope(pattern: &Pattern, grid: &Grid) -> Option<f64> {
     let phases = pattern.clock.phases(&grid.wall_us);
     let is_on = |i: &usize| (pattern.active_us.0..=pattern.active_us.1).contains(&grid.wall_us[*i]);
     let on: Vec<usize> = (0..grid.len()).filter(is_on).collect();
@@ -196,13 +197,13 @@ fn typical_of_sawtooth(pattern: &Pattern, grid: &Grid) -> Option<f64> {
             Some(half(false)? - half(true)?)
         })
         .collect();
-    // The middles of the halves are half a period apart.
+    // The centres of the halves are half a period apart.
     let fitted = 0.5 * pattern.coefficients.first()?;
     (moved.len() >= ON_MIN).then(|| median(moved) / fitted)
 }
 
-/// Whether a wave that follows no calendar was seen so rarely that it may be any slow bend.
-fn is_bend(pattern: &Pattern, grid: &Grid) -> bool {
+/// Returns whether a wave that follows no calendar has so few cycles that it may be a slow bend.
+fn is_slow_bend(pattern: &Pattern, grid: &Grid) -> bool {
     let period_us = pattern.clock.period_us();
     let is = |calendar_us: i64| (period_us / as_f64(calendar_us) - 1.0).abs() < 0.01;
     let span_us = as_f64(grid.span_bins()) * as_f64(grid.width_us);
@@ -211,22 +212,23 @@ fn is_bend(pattern: &Pattern, grid: &Grid) -> bool {
         && span_us < period_us * WAVE_CYCLES_MIN
 }
 
-/// Whether most of its occurrences support a pattern, always or while it is active.
+/// Returns whether most of its occurrences support a pattern, always or while it is active.
 pub(crate) fn is_supported(pattern: &Pattern, grids: &[Grid]) -> bool {
-    if is_bend(pattern, &grids[pattern.grid]) {
+    if is_slow_bend(pattern, &grids[pattern.grid]) {
         return false;
     }
-    !is_made_by_few(pattern, &grids[pattern.grid]) || {
+    !is_dominated_by_few(pattern, &grids[pattern.grid]) || {
         let found = bounded(pattern.clone(), grids);
-        found.active.len() >= ON_RARE && !is_made_by_few(&found.pattern, &grids[found.pattern.grid])
+        found.active.len() >= ON_RARE
+            && !is_dominated_by_few(&found.pattern, &grids[found.pattern.grid])
     }
 }
 
-/// Finds when a pattern is active, and fits it there.
+/// Determines when a pattern is active, and fits it there.
 pub(crate) fn bounded(mut pattern: Pattern, grids: &[Grid]) -> Found {
     let grid = &grids[pattern.grid];
     let mut onsets = evidence(&pattern, grid);
-    let mut active = stretch(&onsets);
+    let mut active = active_range(&onsets);
     let whole = pattern.clone();
     if active.len() < onsets.len() && active.len() >= ON_MIN {
         let period_us = as_i64(pattern.clock.period_us());
@@ -258,7 +260,8 @@ pub(crate) fn bounded(mut pattern: Pattern, grids: &[Grid]) -> Found {
     }
 }
 
-/// The onsets of a pattern with the evidence of each, and the range of those while it is active.
+/// Returns the onsets of a pattern with the evidence of each, and the range of onsets in which it is
+/// active.
 pub(crate) fn onsets_of(pattern: &Pattern, grid: &Grid) -> (Vec<(i64, f64)>, Range<usize>) {
     let onsets = evidence(pattern, grid);
     let inside = |at: &(i64, f64)| (pattern.active_us.0..=pattern.active_us.1).contains(&at.0);

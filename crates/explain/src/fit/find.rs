@@ -1,14 +1,14 @@
-//! Finds the patterns of a series one after the other: the best is tested and removed, then the rest is searched
+//! Finds the patterns of a series one by one: the best is tested and removed, then the residual is searched
 //! again.
 
 use super::extent::{bounded, is_supported, onsets_of};
-use super::forms::{each_form, of_any_form};
+use super::forms::{each_form, with_best_form};
 use super::found::{Findings, Found};
 use super::likelihood::likeliest;
 use super::refine::refine;
 use super::size::{HARMONICS_MAX, fit, grid_to_fit};
 use super::together::fit_together;
-use super::weekdays::gain_of_days;
+use super::weekdays::weekday_gain;
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant, grids};
 use crate::model::noise::{Fit, Null, whiten};
@@ -21,27 +21,27 @@ use crate::search::runs::{At, Class, Forms, RunsFit, RunsTask, prefix_sums};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// Most patterns of one series.
+/// Maximum number of patterns per series.
 const PATTERNS_MAX: usize = 3;
-/// A statistic below this, in nats, is noise without a test.
+/// A statistic below this, in nats, counts as noise without a test.
 const STATISTIC_MIN: f64 = 1.0;
-/// A job's runs must explain this much more than a period of their own, in nats, or a fifth more.
+/// A job's runs must explain this much more than a fixed period does, in nats, or a fifth more.
 const RUNS_BONUS: f64 = 30.0;
-/// A multiple of a period must gain this many nats more.
+/// Minimum gain of a multiple or fraction of a period, in nats.
 const MULTIPLE_MIN: f64 = 10.0;
-/// A size below this fraction of the values' range is rounding.
+/// Patterns smaller than this fraction of the values' range are rounding errors.
 const ROUNDING: f64 = 1e-6;
-/// Fewer occurrences of a box may be bursts without a period.
+/// With fewer occurrences than this, a box may consist of bursts without a period.
 const FEW: usize = 12;
-/// Fewest bins of a fraction of a period.
+/// Minimum number of bins in a fraction of a period.
 const PART_BINS_MIN: f64 = 6.0;
-/// Candidates within this fraction of the best statistic are compared with it.
+/// Candidates with at least this fraction of the best statistic are compared with it.
 const RIVAL_MIN: f64 = 0.2;
-/// Most candidates that are fitted exactly until one is supported.
+/// Maximum number of candidates fitted exactly.
 const TRIES: usize = 4;
-/// Most changes of a box's length.
+/// Maximum number of changes of a box's width.
 const WIDTH_TURNS: usize = 64;
-/// Fewest cycles that are worth mentioning.
+/// Minimum number of cycles for a pattern to be mentioned as undecided.
 const CYCLES_FEW: f64 = 2.0;
 
 /// Finds the patterns of a series.
@@ -70,12 +70,12 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
         for (rest, value) in findings.rest.iter_mut().zip(values) {
             *rest -= value;
         }
-        // A form made of lines leaves residuals of a real curve, which recur with it.
+        // A piecewise linear form leaves residuals of a real curve, which recur with it.
         let is_residual = findings
             .patterns
             .iter()
             .any(|known| is_residual_of(&found.pattern, known));
-        if !found.is_seen(samples) {
+        if !found.is_well_supported(samples) {
             unseen.push(found);
         } else if is_residual {
             residual.push(found);
@@ -84,7 +84,7 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
         }
     }
     if findings.patterns.len() > 1 {
-        // Sizes are fitted again: what the first ones left belongs to them.
+        // Sizes are fitted again: the residuals of the first patterns belong to them.
         unseen.append(&mut residual);
     }
     for found in unseen {
@@ -99,7 +99,7 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
         findings.too_few_cycles = search
             .best(samples, classes, seed)
             .filter(|found| found.p <= alpha)
-            // Two large values are no recurring spike, whatever lies between them.
+            // Two large values are not a recurring spike, whatever lies between them.
             .filter(|found| found.pattern.form.duty() > 0.2);
     }
     findings
@@ -132,8 +132,8 @@ impl Whitened {
     }
 }
 
-/// Whether a pattern is the residual of one found before, because no form fits exactly. What the runs of other jobs
-/// explain never is.
+/// Returns whether a pattern is the residual of one found before, because no form fits exactly. What the
+/// runs of other jobs explain is never a residual.
 fn is_residual_of(pattern: &Pattern, known: &Found) -> bool {
     let of = |other: &Pattern| {
         if pattern.class.is_some() && pattern.class != other.class {
@@ -143,8 +143,8 @@ fn is_residual_of(pattern: &Pattern, known: &Found) -> bool {
         let duty = pattern.form.duty();
         let period_us = pattern.clock.period_us();
         let ratio = other.clock.period_us() / period_us;
-        if pattern.is_of_period(other) || pattern.class.is_some() {
-            // Half a turn of the last harmonic is the narrowest that a wave can show.
+        if pattern.shares_period_with(other) || pattern.class.is_some() {
+            // Half a period of the highest harmonic is the narrowest feature of a wave.
             let narrowest = 0.5 / count_f64(HARMONICS_MAX);
             return match other.form {
                 _ if pattern.is_part_of(other) => true,
@@ -204,7 +204,7 @@ impl<'a> Search<'a> {
         // More classes mean more trials.
         let more = count_f64(classes.len().max(1)).ln();
         for task in &mut runs {
-            task.charge += more;
+            task.penalty += more;
         }
         Self {
             values,
@@ -224,20 +224,20 @@ impl<'a> Search<'a> {
         // The search treats all days alike.
         let of_days = by_period
             .as_ref()
-            .map_or(0.0, |some| gain_of_days(some, &self.grids[some.grid]));
-        // A calendar says more to people than "after each run": runs have to explain clearly more.
+            .map_or(0.0, |some| weekday_gain(some, &self.grids[some.grid]));
+        // Users understand a calendar better than "after each run", so runs have to explain clearly more.
         let enough = least + of_days + least.max(RUNS_BONUS) * 0.2;
         let (statistic, by_runs) = match self.best_runs(classes, enough) {
             Some((statistic, pattern)) => (statistic, Some(pattern)),
             None => (least, None),
         };
         let (pattern, rival) = match (by_runs, by_period) {
-            // The schedule has changed: report what recurred before the change, and compare the runs with it.
+            // The schedule has changed: report the pattern before the change, and compare the runs with it.
             (Some(by_runs), Some(by_period)) if is_irregular(classes, &by_runs) => {
                 (by_period, Some(by_runs))
             }
             (Some(by_runs), by_period) => {
-                match self.of_regular(classes, &by_runs, by_period.as_ref()) {
+                match self.best_for_regular_class(classes, &by_runs, by_period.as_ref()) {
                     Some(regular) => (regular, None),
                     None => (by_runs, by_period),
                 }
@@ -251,7 +251,7 @@ impl<'a> Search<'a> {
             other => found.best_without_jobs = other,
         }
         if found.across_schedule_change.is_none() {
-            self.fit_where_on(samples, classes, &mut found);
+            self.refit_while_active(samples, classes, &mut found);
         }
         let rest: Vec<f64> = self
             .values
@@ -263,7 +263,8 @@ impl<'a> Search<'a> {
         let mut chance = probability(&rest, &self.tasks, &self.runs, statistic, seed);
         let is_box = matches!(found.pattern.form, Form::Box { .. });
         if is_box && found.onsets.len() < FEW {
-            // Bursts at random times: a few may share a phase by chance, and are missing in the rest.
+            // Bursts at random times: a few may share a phase by chance, and are then missing from the
+            // residual.
             let all = probability(&self.grids, &self.tasks, &self.runs, statistic, seed);
             (chance.p, chance.p_extrapolated) = (
                 chance.p.max(all.p),
@@ -274,9 +275,9 @@ impl<'a> Search<'a> {
         Some(found)
     }
 
-    /// Periodic runs say no more than their period does: returns the best of the same form by the period, any form of
-    /// the period, and the other pattern found.
-    fn of_regular(
+    /// The runs of a periodic job carry no more information than their period. Returns the most likely of
+    /// these: the same form with that period, any other form with it, and `by_period`.
+    fn best_for_regular_class(
         &mut self,
         classes: &[Class],
         by_runs: &Pattern,
@@ -306,8 +307,9 @@ impl<'a> Search<'a> {
         likeliest(&self.grids, all)
     }
 
-    /// A pattern that began late or ended early was fitted to the whole time: fits its form again where it is active.
-    fn fit_where_on(&self, samples: &Samples, classes: &[Class], found: &mut Found) {
+    /// Fits the form of a pattern that began late or ended early again where it is active; it was fitted to
+    /// the whole series.
+    fn refit_while_active(&self, samples: &Samples, classes: &[Class], found: &mut Found) {
         let active_us = found.pattern.active_us;
         if active_us == (i64::MIN, i64::MAX) {
             return;
@@ -324,7 +326,7 @@ impl<'a> Search<'a> {
                 let mut pattern = found.pattern.clone();
                 pattern.active_us = (i64::MIN, i64::MAX);
                 let grids = grids(&wall_us, &values, samples.gap_us);
-                Some(of_any_form(&grids, pattern))
+                Some(with_best_form(&grids, pattern))
             }
             Some(class) => {
                 let part = Samples {
@@ -357,7 +359,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The best period that passes an exact fit, with its statistic.
+    /// Returns the best period that passes an exact fit, with its statistic.
     fn best_period(&mut self) -> Option<(f64, Pattern)> {
         let grids = &self.grids;
         let look = |scratch: &mut Scratch, task: &Task| task.look_at(&grids[task.grid], scratch);
@@ -374,8 +376,8 @@ impl<'a> Search<'a> {
             .collect();
         found.retain(|(_, found)| found.statistic >= STATISTIC_MIN);
         found.sort_by(|a, b| b.1.statistic.total_cmp(&a.1.statistic));
-        // Statistics of different grids are not quite comparable: close competitors are compared with the best on one
-        // grid.
+        // Statistics of different grids are not quite comparable, so close competitors are compared with
+        // the best on a common grid.
         let best = found.first().map_or(0.0, |(_, found)| found.statistic);
         let mut refined: Vec<(f64, Pattern)> = Vec::new();
         let mut tries = 0;
@@ -396,19 +398,19 @@ impl<'a> Search<'a> {
                     .map(|pattern| (found.statistic, pattern)),
             );
         }
-        // The best statistic was tested, whichever pattern is reported.
+        // The best statistic is tested, whichever pattern is reported.
         let statistic = refined.first()?.0;
         let refined = refined.into_iter().map(|(_, pattern)| pattern).collect();
         let pattern = likeliest(&self.grids, refined)?;
         let multiple = self.multiple(&pattern);
-        let mut patterns = vec![of_any_form(&self.grids, pattern)];
-        patterns.extend(multiple.map(|multiple| of_any_form(&self.grids, multiple)));
+        let mut patterns = vec![with_best_form(&self.grids, pattern)];
+        patterns.extend(multiple.map(|multiple| with_best_form(&self.grids, multiple)));
         Some((statistic, likeliest(&self.grids, patterns)?))
     }
 
-    /// A reset every three days looks like something smaller when folded by one and a half, and a reset every 20
-    /// minutes when folded by the hour: the multiple or fraction of a period that explains clearly more, if there is
-    /// one.
+    /// A reset every three days looks like something smaller when folded by one and a half, and a reset
+    /// every 20 minutes when folded by the hour. Returns the multiple or fraction of a period that explains
+    /// clearly more, if there is one.
     fn multiple(&mut self, pattern: &Pattern) -> Option<Pattern> {
         let grid = &self.grids[pattern.grid];
         let bins = pattern.clock.period_us() / as_f64(grid.width_us);
@@ -436,7 +438,7 @@ impl<'a> Search<'a> {
             .filter(|pattern| is_supported(pattern, &self.grids))
     }
 
-    /// The best runs that pass an exact fit, if better than `enough`.
+    /// Returns the best runs that pass an exact fit, if better than `enough`.
     fn best_runs(&self, classes: &[Class], enough: f64) -> Option<(f64, Pattern)> {
         let mut found: Vec<(f64, &RunsTask, RunsFit)> = self
             .runs
@@ -444,7 +446,7 @@ impl<'a> Search<'a> {
             .filter_map(|task| {
                 let noise = self.whitened.get(&(task.grid, task.variant))?.as_ref()?;
                 let fit = task.search(&noise.white, noise.null.phi, &noise.prefix)?;
-                Some((fit.gain - task.charge, task, fit))
+                Some((fit.gain - task.penalty, task, fit))
             })
             .filter(|(statistic, ..)| *statistic > enough)
             .collect();
@@ -459,14 +461,15 @@ impl<'a> Search<'a> {
             })
     }
 
-    /// A pattern whose clock is a class of jobs; a box found on wide bins gets its length from narrow ones.
+    /// Builds a pattern whose clock is a class of jobs; a box found on wide bins gets its length from
+    /// narrow ones.
     fn of_runs(&self, class: &Class, task: &RunsTask, fit: RunsFit) -> Option<Pattern> {
         let narrow = grid_to_fit(&self.grids, as_f64(class.period_us));
         let Form::Box { .. } = fit.form else {
             return of_runs(class, task, fit, &self.grids[task.grid]);
         };
         let mut patterns: Vec<Pattern> = self.box_of_runs(class, task, fit).into_iter().collect();
-        // A reset has an edge at the run, just as a box has: on the same bins the sawtooth may be better.
+        // A reset has an edge at the run, as a box has: on the same bins the sawtooth may fit better.
         let grid = &self.grids[narrow];
         if let Some(noise) = Whitened::new(grid, Variant::Slow) {
             let forms = Forms::Of(Variant::Slow);
@@ -478,7 +481,7 @@ impl<'a> Search<'a> {
         likeliest(&self.grids, patterns)
     }
 
-    /// A box at the runs of a class, on bins that show its length.
+    /// Fits a box at the runs of a class, on bins that resolve its length.
     fn box_of_runs(&self, class: &Class, task: &RunsTask, fit: RunsFit) -> Option<Pattern> {
         let narrow = grid_to_fit(&self.grids, as_f64(class.period_us));
         let Form::Box { duty } = fit.form else {
@@ -518,12 +521,12 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Width of a box in bins.
+/// Returns the width of a box in bins.
 fn width_in(duty: f64, period_us: i64, grid: &Grid) -> usize {
     as_count(duty * as_f64(period_us) / as_f64(grid.width_us)).max(1)
 }
 
-/// Whether the schedule of a pattern's class has changed.
+/// Returns whether the schedule of a pattern's class has changed.
 fn is_irregular(classes: &[Class], pattern: &Pattern) -> bool {
     pattern
         .class
@@ -531,7 +534,7 @@ fn is_irregular(classes: &[Class], pattern: &Pattern) -> bool {
         .is_some_and(|class| class.is_rescheduled)
 }
 
-/// A pattern whose clock is a class of jobs.
+/// Builds a pattern whose clock is a class of jobs.
 fn of_runs(class: &Class, task: &RunsTask, found: RunsFit, grid: &Grid) -> Option<Pattern> {
     let starts_us = class
         .starts_us

@@ -1,14 +1,14 @@
-//! The form of a pattern.
+//! Selects the form of a pattern.
 //!
-//! The search starts on wide bins, where a sawtooth may look like a box, and a wave has one harmonic. Here each form
-//! of a period gets an exact fit.
+//! The search starts on wide bins, where a sawtooth may look like a box, and a wave has one harmonic. Here
+//! each form with a given period gets an exact fit.
 
 use super::extent::is_supported;
 use super::likelihood::likeliest;
 use super::refine::refine;
 use super::size::widest_for;
-use super::weekdays::on_its_days;
-use crate::calendar::periods::{DAY_US, is_of};
+use super::weekdays::restricted_to_weekdays;
+use crate::calendar::periods::{DAY_US, is_period};
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant};
 use crate::model::pattern::Pattern;
@@ -17,13 +17,13 @@ use crate::search::fold::SPIKE_BINS_MAX;
 use crate::search::periods::{Candidate, Scratch, Task};
 use rayon::prelude::*;
 
-/// The same period with the form that fits best, on the days of the week that show it.
-pub(crate) fn of_any_form(grids: &[Grid], pattern: Pattern) -> Pattern {
+/// Returns the pattern with the same period and the form that fits best, on the weekdays that show it.
+pub(crate) fn with_best_form(grids: &[Grid], pattern: Pattern) -> Pattern {
     let period_us = pattern.clock.period_us();
     let mut all = vec![pattern.clone()];
     all.extend(each_form(grids, period_us, |_| true));
     // A weekly pattern may occur on more days than the one that shows it best.
-    let daily = if is_of(period_us, 7 * DAY_US) {
+    let daily = if is_period(period_us, 7 * DAY_US) {
         exact_forms(grids, as_f64(DAY_US), |form| {
             matches!(form, Form::Box { .. })
         })
@@ -31,7 +31,7 @@ pub(crate) fn of_any_form(grids: &[Grid], pattern: Pattern) -> Pattern {
         all.clone()
     };
     let on_days = |daily: &Pattern| {
-        let some = on_its_days(daily, &grids[daily.grid])?;
+        let some = restricted_to_weekdays(daily, &grids[daily.grid])?;
         is_supported(&some, grids).then_some(some)
     };
     let some: Vec<Pattern> = daily.par_iter().filter_map(on_days).collect();
@@ -39,7 +39,7 @@ pub(crate) fn of_any_form(grids: &[Grid], pattern: Pattern) -> Pattern {
     likeliest(grids, all).unwrap_or(pattern)
 }
 
-/// The best of each wanted form with a period, if supported.
+/// Returns the best fit of each wanted form with a given period, if supported.
 pub(crate) fn each_form(
     grids: &[Grid],
     period_us: f64,
@@ -50,13 +50,13 @@ pub(crate) fn each_form(
     all
 }
 
-/// The best of each wanted form with a period.
+/// Returns the best fit of each wanted form with a given period.
 fn exact_forms(grids: &[Grid], period_us: f64, is_wanted: impl Fn(Form) -> bool) -> Vec<Pattern> {
     let bins = |grid: &Grid| period_us / as_f64(grid.width_us);
     let number = widest_for(grids, period_us);
     let grid = &grids[number];
     let period_bins = bins(grid);
-    // A short box is not part of slow values: its size would be wrong.
+    // A short box is not part of slow values, so its size there would be wrong.
     let is_short = |form: Form| match form {
         Form::Box { duty } => duty * period_bins <= count_f64(SPIKE_BINS_MAX),
         _ => false,

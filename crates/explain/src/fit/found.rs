@@ -1,4 +1,4 @@
-//! Patterns that were found, and how sure they are.
+//! Patterns that were found, and their significance.
 
 use crate::model::form::Form;
 use crate::model::pattern::Pattern;
@@ -6,7 +6,7 @@ use crate::model::samples::Samples;
 use crate::numbers::count_f64;
 use crate::search::periods::CYCLES_MIN;
 
-/// With fewer occurrences of a box, each must show it.
+/// A box with fewer occurrences must be visible in each of them.
 const BURSTS: usize = 6;
 
 /// A pattern that was found.
@@ -14,23 +14,23 @@ const BURSTS: usize = 6;
 pub(crate) struct Found {
     /// The pattern.
     pub pattern: Pattern,
-    /// Probability of one as clear by chance, by bootstrap.
+    /// Bootstrap probability of a pattern this clear by chance.
     pub p: f64,
-    /// The same, extrapolated below the smallest p that the bootstrap can show.
+    /// The same, extrapolated below the smallest p that the bootstrap can resolve.
     pub p_extrapolated: f64,
-    /// If jobs' runs are its clock: the best pattern without them.
+    /// If job runs are its clock: the best pattern without them.
     pub best_without_jobs: Option<Pattern>,
-    /// If a job's schedule changed, and the pattern with it: everything that its runs do, before and
-    /// after the change.
+    /// If a job's schedule changed, and the pattern with it: everything its runs do, before and after the
+    /// change.
     pub across_schedule_change: Option<Pattern>,
-    /// Its onsets that have samples around them, and the evidence of each for the pattern, in nats.
+    /// Its onsets with samples around them, and the evidence of each for the pattern, in nats.
     pub onsets: Vec<(i64, f64)>,
-    /// The range of onsets while it is active.
+    /// The range of onsets in which it is active.
     pub active: std::ops::Range<usize>,
 }
 
 impl Found {
-    /// What is removed from the series along with it.
+    /// Returns the values to subtract from the series.
     pub fn values(&self, wall_us: &[i64]) -> Vec<f64> {
         self.across_schedule_change
             .as_ref()
@@ -38,7 +38,7 @@ impl Found {
             .values(wall_us)
     }
 
-    /// The onsets that have samples before and after them, while it is active.
+    /// Returns the onsets while it is active that have samples before and after them.
     pub fn active_onsets(&self, samples: &Samples) -> Vec<(i64, f64)> {
         let middle = self.pattern.middle_us();
         let (Some(&first), Some(&last)) = (samples.wall_us.first(), samples.wall_us.last()) else {
@@ -49,8 +49,9 @@ impl Found {
         on.filter(is_among).collect()
     }
 
-    /// Whether enough occurrences support it: three, and all of a few bursts.
-    pub fn is_seen(&self, samples: &Samples) -> bool {
+    /// Returns whether enough occurrences support it: three, and all of them if there are only a few
+    /// bursts.
+    pub fn is_well_supported(&self, samples: &Samples) -> bool {
         let on = self.active_onsets(samples);
         let shown = on.iter().filter(|(_, gain)| *gain > 0.0).count();
         let is_box = matches!(self.pattern.form, Form::Box { .. });
@@ -63,15 +64,15 @@ impl Found {
 pub(crate) struct Findings {
     /// The patterns, in the order in which they were found.
     pub patterns: Vec<Found>,
-    /// If there is none: one with too few cycles to tell.
+    /// If there is none: a pattern with too few cycles to decide.
     pub too_few_cycles: Option<Found>,
     /// The smallest probability by chance among searches that found nothing.
     pub p_none: f64,
-    /// The series without the patterns.
+    /// The series minus the patterns.
     pub rest: Vec<f64>,
 }
 
-/// Whether it is smooth, as load is.
+/// Returns whether it is smooth, as load is.
 pub(crate) fn is_wave(found: &Found) -> bool {
     found.pattern.form == Form::Wave
 }

@@ -1,4 +1,4 @@
-//! Comparing patterns by the likelihood of the same values.
+//! Compares patterns by the likelihood of the same values.
 
 use super::size::grid_to_fit;
 use crate::model::grid::Grid;
@@ -7,7 +7,8 @@ use crate::model::pattern::Pattern;
 use crate::numbers::count_f64;
 use rayon::prelude::*;
 
-/// The pattern under which the values are likeliest, on bins that hide none of them; the first of equals.
+/// Returns the pattern under which the values are most likely, on bins that resolve all of them; the first
+/// of equals.
 pub(crate) fn likeliest(grids: &[Grid], mut patterns: Vec<Pattern>) -> Option<Pattern> {
     let grid = &grids[common_grid(grids, patterns.iter())?];
     let judged: Vec<f64> = patterns
@@ -20,7 +21,7 @@ pub(crate) fn likeliest(grids: &[Grid], mut patterns: Vec<Pattern>) -> Option<Pa
     Some(patterns.swap_remove(best))
 }
 
-/// The grid on which all of these patterns can be fitted.
+/// Returns the grid on which all of these patterns can be fitted.
 pub(crate) fn common_grid<'a>(
     grids: &[Grid],
     patterns: impl Iterator<Item = &'a Pattern>,
@@ -34,8 +35,8 @@ pub(crate) fn common_grid<'a>(
         .min()
 }
 
-/// Log-likelihood of a grid's values with these patterns in them, less Schwarz's penalty: a wave has more
-/// coefficients than the others.
+/// Returns the log-likelihood of a grid's values given these patterns, minus Schwarz's penalty: a wave has
+/// more coefficients than the others.
 pub(crate) fn likelihood(grid: &Grid, patterns: &[&Pattern]) -> f64 {
     let shapes: Vec<Vec<f64>> = patterns
         .iter()
@@ -48,7 +49,7 @@ pub(crate) fn likelihood(grid: &Grid, patterns: &[&Pattern]) -> f64 {
         .sum();
     let days = patterns
         .iter()
-        .map(|pattern| pattern.clock.weekdays().charge());
-    let charge = 0.5 * count_f64(coefficients) * count_f64(grid.len()).ln() + days.sum::<f64>();
-    regress(&grid.index, &grid.sharp, &shapes).map_or(f64::MIN, |fit| fit.log_likelihood - charge)
+        .map(|pattern| pattern.clock.weekdays().penalty());
+    let penalty = 0.5 * count_f64(coefficients) * count_f64(grid.len()).ln() + days.sum::<f64>();
+    regress(&grid.index, &grid.sharp, &shapes).map_or(f64::MIN, |fit| fit.log_likelihood - penalty)
 }

@@ -1,4 +1,4 @@
-//! Exact patterns, one after the other and next to each other.
+//! Exact fits of patterns, one by one and jointly.
 
 pub(crate) mod extent;
 pub(crate) mod find;

@@ -1,4 +1,4 @@
-//! Exact period, form and place of a candidate, on ever narrower bins.
+//! Refines period, form and position of a candidate, on ever narrower bins.
 
 use super::size::{fit, grid_to_fit, widest_for};
 use crate::calendar::periods::{DAY_US, HOUR_US};
@@ -11,13 +11,13 @@ use crate::numbers::{as_f64, as_i64, count_f64};
 use crate::search::fold::{Fold, width_of};
 use crate::search::periods::{Candidate, Scratch, Task};
 
-/// Log-likelihood that a 95 % interval may lose (half of chi-squared, 1 degree of freedom).
+/// Loss of log-likelihood at the ends of a 95 % interval (half of chi-squared, 1 degree of freedom).
 const INTERVAL_LOSS: f64 = 3.84 / 2.0;
-/// Most bins by which a box grows or shrinks at once.
+/// Maximum number of bins by which a box grows or shrinks at once.
 const WIDTH_REACH: usize = 4;
-/// A box has at least as many bins as [`widest_for`] wants, divided by this.
+/// A box has at least as many bins as [`widest_for`] requires, divided by this.
 const BOX_PART: f64 = 4.0;
-/// Units of round periods, the roundest first.
+/// Units of round periods, roundest first.
 const ROUND_US: [i64; 9] = [
     7 * DAY_US,
     DAY_US,
@@ -29,10 +29,10 @@ const ROUND_US: [i64; 9] = [
     HOUR_US / 60,
     HOUR_US / 360,
 ];
-/// A round period is preferred to one that fits better by less than this, in nats.
+/// A round period is preferred unless another fits better by more than this, in nats.
 const CALENDAR_BONUS: f64 = 3.0;
 
-/// Makes a candidate exact. `None` if it does not pass the exact fit.
+/// Refines a candidate. `None` if it does not pass the exact fit.
 pub(crate) fn refine(
     grids: &[Grid],
     task: &Task,
@@ -48,17 +48,17 @@ pub(crate) fn refine(
         as_f64(grid.start_us) + (as_f64(window_start) + candidate.phase_bins) * width;
     if !task.is_calendar {
         (period_us, origin_us) = exact_period(grid, variant, form, period_us, origin_us, scratch)?;
-        if let Some(again) = again(grid, variant, period_us, scratch) {
+        if let Some(again) = refit_form(grid, variant, period_us, scratch) {
             (form, origin_us) = again;
         }
     }
-    // Continue on narrower grids, as far as they show more.
+    // Continue on narrower grids as long as they resolve more.
     let mut interval_us = (-grid.width_us, grid.width_us);
     if form == Form::Wave {
         interval_us = (0, 0);
     } else {
         for finer in (0..=number).rev() {
-            // Narrower bins reveal a slip of the period that wider ones hide.
+            // Narrower bins reveal a drift of the period that wider ones hide.
             if !task.is_calendar && (grid_to_fit(grids, period_us)..number).contains(&finer) {
                 (period_us, origin_us) = Periods::new(&grids[finer], variant, form, scratch)?
                     .exact((period_us, origin_us));
@@ -72,8 +72,8 @@ pub(crate) fn refine(
             form = place.form;
         }
     }
-    // A bin that contains a reset or an onset belongs to neither side: on narrow bins it does no harm. Bins as wide
-    // as the period show nothing.
+    // A bin that contains a reset or an onset belongs to neither side, which does no harm on narrow bins.
+    // Bins as wide as the period show nothing.
     let narrow = grid_to_fit(grids, period_us);
     number = match form {
         Form::Sawtooth => narrow,
@@ -103,8 +103,8 @@ pub(crate) fn refine(
     Some(pattern)
 }
 
-/// The period that fits the whole grid best, near the one that fitted a part of it; a round one if it fits nearly as
-/// well.
+/// Returns the period that fits the whole grid best, near one that fits part of it; a round one if it fits
+/// nearly as well.
 fn exact_period(
     grid: &Grid,
     variant: Variant,
@@ -115,7 +115,7 @@ fn exact_period(
 ) -> Option<(f64, f64)> {
     let mut periods = Periods::new(grid, variant, form, scratch)?;
     let mut best = (period_us, origin_us);
-    // The more of the grid, the more exact the period: four times as much in each round.
+    // The longer the window, the more exact the period: four times as much in each round.
     let mut bins = 512;
     while bins < grid.len() {
         best = periods.nearby(best, grid.len() - bins).1;
@@ -152,7 +152,8 @@ impl<'a> Periods<'a> {
             .whiten(self.variant, &index[from..], &values[from..], &self.null);
     }
 
-    /// The gain of a period over the bins from `from` on, which [`Self::take`] whitened, and where it begins.
+    /// Returns the gain of a period over the bins from `from` on, which [`Self::take`] whitened, and the
+    /// position of the form.
     fn look(&mut self, period_us: f64, from: usize) -> Option<(f64, f64)> {
         let (grid, width) = (self.grid, as_f64(self.grid.width_us));
         let fold = self.scratch.fold(period_us / width, self.null.phi);
@@ -167,8 +168,8 @@ impl<'a> Periods<'a> {
         Some((gain, origin))
     }
 
-    /// The best period near one, with its gain, over the bins from `from` on: none slips over them by more than three
-    /// bins.
+    /// Returns the best period near a given one, with its gain, over the bins from `from` on; the search
+    /// range allows a drift of at most three bins over them.
     fn nearby(&mut self, near: (f64, f64), from: usize) -> (f64, (f64, f64)) {
         let width = as_f64(self.grid.width_us);
         let span = self.span_us(from);
@@ -186,7 +187,7 @@ impl<'a> Periods<'a> {
         best
     }
 
-    /// The same over all bins; a round period if the bins cannot tell the difference.
+    /// The same over all bins; returns a round period if the bins cannot distinguish it from the best.
     fn exact(&mut self, near: (f64, f64)) -> (f64, f64) {
         let (gain, exact) = self.nearby(near, 0);
         let cycles = self.span_us(0) / exact.0;
@@ -209,8 +210,9 @@ impl<'a> Periods<'a> {
     }
 }
 
-/// The form and its place again, with the exact period: a slip may have made one look like another.
-fn again(
+/// Fits form and position again with the exact period, because a drift may have made one form look like
+/// another.
+fn refit_form(
     grid: &Grid,
     variant: Variant,
     period_us: f64,
@@ -229,7 +231,8 @@ struct Place {
     form: Form,
 }
 
-/// Where on a grid the form begins, near `origin_us`, and the interval that is nearly as likely.
+/// Returns the position of the form on a grid, near `origin_us`, and the interval of positions that are
+/// nearly as likely.
 fn place(
     grid: &Grid,
     variant: Variant,
@@ -269,7 +272,7 @@ fn place(
         for (bin, &gain) in gains.iter().enumerate() {
             let apart = (count_f64(bin) - near).rem_euclid(bins);
             let apart = apart.min(bins - apart);
-            // Two bins of the grid before this one.
+            // Two bins of the previous, wider grid.
             if apart <= 9.0 && best.as_ref().is_none_or(|best| gain > best.0) {
                 best = Some((gain, bin, form, gains.clone()));
             }
@@ -301,8 +304,8 @@ fn place(
         origin_us + count_f64(after) * bin_us,
         bin_us,
     );
-    // If the period is no multiple of the samples' distance, there are samples at all phases, and the period is not
-    // known that exactly.
+    // If the period is not a multiple of the sampling interval, there are samples at all phases, and the
+    // period is not known that exactly.
     let is_whole = (period_bins - period_bins.round()).abs() < 1e-9;
     let spare = if is_whole {
         0.0
@@ -319,8 +322,9 @@ fn place(
     })
 }
 
-/// Widens or narrows a box while that improves the gain: in noise with memory, only the right width has both edges.
-/// Other forms stay. Takes and returns the gain, the bin, the form, and the gains at all bins.
+/// Widens or narrows a box while that improves the gain: in autocorrelated noise, only the right width has
+/// both edges. Other forms are unchanged. Takes and returns the gain, the bin, the form, and the gains at
+/// all bins.
 fn best_width(mut best: (f64, usize, Form, Vec<f64>), fold: &Fold) -> (f64, usize, Form, Vec<f64>) {
     let bins = best.3.len();
     let form_of = |width: usize| Form::Box {
@@ -335,7 +339,7 @@ fn best_width(mut best: (f64, usize, Form, Vec<f64>), fold: &Fold) -> (f64, usiz
             }
             let form = form_of(width);
             let gains = fold.profile(form);
-            // Around its place: no further than its width.
+            // Around its position, within its width.
             let around = (0..bins).filter(|at| {
                 let apart = (at + bins - best.1) % bins;
                 apart.min(bins - apart) <= width
@@ -346,7 +350,7 @@ fn best_width(mut best: (f64, usize, Form, Vec<f64>), fold: &Fold) -> (f64, usiz
                 next = Some((gains[at], at, form, gains));
             }
         }
-        // With one edge right and the other far off, nothing nearby is better.
+        // If one edge is right and the other far off, no neighbouring box is better.
         if let Some(other) = fold.sharing_an_edge(best.1, width)
             && next.as_ref().is_none_or(|next| other.gain > next.0)
         {
@@ -361,12 +365,13 @@ fn best_width(mut best: (f64, usize, Form, Vec<f64>), fold: &Fold) -> (f64, usiz
     best
 }
 
-/// The phase of `at`, moved by whole periods to be nearest to `to`.
+/// Returns the phase of `at`, shifted by whole periods to be nearest to `to`.
 fn nearest(at: f64, to: f64, period: f64) -> f64 {
     at + ((to - at) / period).round() * period
 }
 
-/// The phase of the last sample in the bin before `low`, and of the first one in the bin after `high`.
+/// Returns the phase of the last sample in the bin before `low`, and of the first one in the bin after
+/// `high`.
 fn sample_phases(grid: &Grid, period_us: f64, low: f64, high: f64, bin_us: f64) -> (f64, f64) {
     let (mut last, mut first) = (low - bin_us, high + bin_us);
     for &wall in &grid.wall_us {

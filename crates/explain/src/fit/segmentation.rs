@@ -1,4 +1,4 @@
-//! Changes that stay, in a series without its patterns.
+//! Lasting changes of a series after its patterns are removed.
 
 use super::find::find;
 use super::found::Findings;
@@ -8,17 +8,17 @@ use crate::model::input::Options;
 use crate::model::samples::Samples;
 use crate::search::runs::Class;
 
-/// A series without its patterns, cut into straight segments.
+/// A series without its patterns, split into straight segments.
 #[derive(Debug, Clone)]
 pub(crate) struct Segmentation {
-    /// Where one segment ends and the next begins.
+    /// The changes between segments.
     pub changes: Vec<ChangePoint>,
-    /// One more than changes.
+    /// One more than there are changes.
     pub segments: Vec<Segment>,
 }
 
 impl Segmentation {
-    /// Looks for changes in `values`.
+    /// Detects changes in `values`.
     pub fn new(times_us: &[i64], values: &[f64]) -> Self {
         let Segments {
             changes, segments, ..
@@ -26,7 +26,7 @@ impl Segmentation {
         Self { changes, segments }
     }
 
-    /// The values less the line of their segment.
+    /// Returns the values minus the line of their segment.
     fn without(&self, times_us: &[i64], values: &[f64]) -> Vec<f64> {
         let mut level = values.to_vec();
         for segment in &self.segments {
@@ -37,7 +37,7 @@ impl Segmentation {
         level
     }
 
-    /// The only segment, if it has a slope.
+    /// Returns the only segment, if it has a slope.
     pub fn trend(&self) -> Option<&Segment> {
         match &self.segments[..] {
             [only] => Some(only).filter(|only| only.slope_per_day != 0.0),
@@ -46,8 +46,8 @@ impl Segmentation {
     }
 }
 
-/// Finds the patterns of a series, and the changes in what they leave. Steps may hide what recurs: if there are
-/// some and no pattern, patterns are looked for once more without them.
+/// Finds the patterns of a series, and the changes in the residual. Steps may hide a pattern: if there are
+/// some and no pattern is found, the search is repeated without them.
 pub(crate) fn find_patterns_and_changes(
     samples: &Samples,
     classes: &[Class],

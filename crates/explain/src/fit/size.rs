@@ -1,4 +1,4 @@
-//! The size of a pattern: an exact fit of its size and noise to the values of a grid.
+//! The size of a pattern: an exact fit of its amplitude and noise to the values of a grid.
 
 use crate::model::form::Form;
 use crate::model::grid::Grid;
@@ -8,14 +8,15 @@ use crate::numbers::{as_f64, count_f64};
 use crate::search::periods::PERIOD_BINS;
 use crate::statistics::median;
 
-/// Most harmonics of a wave.
+/// Maximum number of harmonics of a wave.
 pub(crate) const HARMONICS_MAX: usize = 6;
-/// With more filled bins a wider grid is used for exact fits.
+/// Maximum number of filled bins for an exact fit; beyond it a wider grid is used.
 const FIT_BINS_MAX: usize = 40_000;
-/// Fewest wide bins of a box that can spare its edges.
+/// Minimum number of wide bins of a box whose edges can be left out.
 const WIDE_BOX_MIN: usize = 3;
 
-/// The finest grid that has few enough bins for exact fits, but none whose bins are too wide for the period.
+/// Returns the finest grid that has few enough bins for exact fits, but none whose bins are too wide for
+/// the period.
 pub(crate) fn grid_to_fit(grids: &[Grid], period_us: f64) -> usize {
     let few = grids
         .iter()
@@ -24,7 +25,7 @@ pub(crate) fn grid_to_fit(grids: &[Grid], period_us: f64) -> usize {
     few.min(widest_for(grids, period_us))
 }
 
-/// The widest grid whose bins show the form of a period.
+/// Returns the widest grid whose bins resolve the form of a period.
 pub(crate) fn widest_for(grids: &[Grid], period_us: f64) -> usize {
     let bins = |grid: &Grid| period_us / as_f64(grid.width_us);
     grids
@@ -33,7 +34,7 @@ pub(crate) fn widest_for(grids: &[Grid], period_us: f64) -> usize {
         .unwrap_or(0)
 }
 
-/// Fits size and noise of a pattern on its grid, where it is active.
+/// Fits the size and noise of a pattern on its grid, where it is active.
 pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
     let on: Vec<usize> = (0..grid.len())
         .filter(|&i| (pattern.active_us.0..=pattern.active_us.1).contains(&grid.wall_us[i]))
@@ -60,7 +61,7 @@ pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
             let Some(fit) = regress(&index, &values, &regressors) else {
                 break;
             };
-            // Schwarz's criterion: half the logarithm of the count for each coefficient.
+            // Schwarz's criterion: half the logarithm of the count per coefficient.
             let worth = fit.log_likelihood - count_f64(harmonic) * count_f64(values.len()).ln();
             if best.as_ref().is_none_or(|(least, _)| worth > *least) {
                 best = Some((worth, fit));
@@ -80,24 +81,24 @@ pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
             Form::Box { duty } => box_size(&raw, &phases, duty, Baseline::Before, grid.is_wide),
             _ => None,
         };
-        // Peaks were capped for the search; their true size is that of the samples.
+        // Peaks were capped for the search; the true size is that of the samples.
         pattern.coefficients = vec![size.unwrap_or(pattern.fit.coefficients[0])];
     }
     pattern.gain = pattern.fit.log_likelihood - alone.log_likelihood;
     Some(())
 }
 
-/// What the occurrences of a box are compared with.
+/// The baseline of a box's occurrences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Baseline {
     /// The bins before.
     Before,
-    /// The bins before and after: a wave underneath cancels out.
+    /// The bins before and after, so that an underlying wave cancels out.
     BothSides,
 }
 
-/// How far a box stands out: the median over its occurrences of its mean less the mean of as many neighbouring bins.
-/// Wide bins may contain an edge, and then belong to neither side.
+/// Returns how far a box stands out: the median over its occurrences of its mean minus the mean of as many
+/// neighbouring bins. Wide bins may contain an edge, and then belong to neither side.
 pub(crate) fn box_size(
     values: &[f64],
     phases: &[f64],

@@ -1,10 +1,10 @@
-//! Patterns fitted next to each other.
+//! Joint fits of several patterns.
 //!
-//! Each pattern was found while the others were still in the values. Here each is fitted again without the others,
-//! and a dip on top of a wave of load is separated from it.
+//! Each pattern was found while the others were still in the values. Here each is fitted again without the
+//! others, and a dip on top of a wave of load is separated from it.
 
 use super::extent::bounded;
-use super::forms::{each_form, of_any_form};
+use super::forms::{each_form, with_best_form};
 use super::found::{Findings, Found};
 use super::likelihood::{common_grid, likeliest, likelihood};
 use super::size::{fit, grid_to_fit};
@@ -17,34 +17,35 @@ use crate::model::pattern::{Clock, Pattern};
 use crate::model::samples::Samples;
 use crate::numbers::{as_count, as_f64, count_f64};
 
-/// Two patterns in place of one must gain this many nats more than their charge.
+/// Minimum gain of two patterns in place of one, in nats, on top of their penalty.
 const TWO_MIN: f64 = 10.0;
-/// A part of a pattern is at least this fraction of the largest part.
+/// Minimum size of a part of a pattern, relative to the largest part.
 const PART_MIN: f64 = 0.25;
-/// Parts at least this fraction of the largest are equal.
+/// Parts of at least this fraction of the largest are considered equal.
 const ALIKE_MIN: f64 = 0.7;
-/// Most parts of a pattern.
+/// Maximum number of parts of a pattern.
 const PARTS_MAX: usize = 3;
-/// Harmonics that are tried for a wave next to something sudden.
+/// Numbers of harmonics that are tried for a wave next to something sudden.
 const HARMONICS: [usize; 3] = [1, 2, 4];
-/// Rounds of fitting a wave and something sudden together.
+/// Rounds of fitting a wave and something sudden alternately.
 const TURNS: usize = 3;
 
-/// Fits all patterns together: what may be a wave plus something sudden of the same period is tried as both, and each
-/// is fitted again without the others.
+/// Fits all patterns jointly: a pattern that may be a wave plus something sudden of the same period is
+/// tried as both, and each is fitted again without the others.
 pub(crate) fn fit_together(samples: &Samples, findings: &mut Findings) {
-    tell_parts_apart(samples, findings);
+    split_into_parts(samples, findings);
     let mut number = 0;
     while number < findings.patterns.len() {
         // A wave that was separated is not tried again.
-        let is_apart = is_free(&findings.patterns[number]) && tell_apart(samples, findings, number);
+        let is_apart =
+            has_own_period(&findings.patterns[number]) && separate_wave(samples, findings, number);
         number += 1 + usize::from(is_apart);
     }
     for _ in 0..TURNS {
         if findings.patterns.len() < 2 {
             break;
         }
-        waves_beside_others(samples, findings);
+        refit_waves(samples, findings);
         for number in 0..findings.patterns.len() {
             if findings.patterns[number].pattern.form != Form::Wave {
                 fit_again(samples, findings, number);
@@ -84,7 +85,7 @@ fn fit_waves(waves: &mut [&mut Pattern], others: Vec<Vec<f64>>, grid: &Grid) {
     }
 }
 
-/// Drops patterns that have become part of another one: the next round fits that one to their values.
+/// Drops patterns that have become part of another one; the next round fits that one to their values.
 fn drop_absorbed_patterns(samples: &Samples, findings: &mut Findings) {
     let mut number = 0;
     while number < findings.patterns.len() {
@@ -99,13 +100,14 @@ fn drop_absorbed_patterns(samples: &Samples, findings: &mut Findings) {
     }
 }
 
-/// Two jobs half a day apart look like something every twelve hours plus a daily correction: if a pattern coincides
-/// with one whose period is a fraction of its own, they are split into several of the longer period.
-fn tell_parts_apart(samples: &Samples, findings: &mut Findings) {
+/// Splits patterns that consist of parts: two jobs half a day apart look like something every twelve hours
+/// plus a daily correction. If a pattern coincides with one whose period is a fraction of its own, they are
+/// replaced by several of the longer period.
+fn split_into_parts(samples: &Samples, findings: &mut Findings) {
     let mut pairs = (0..findings.patterns.len())
         .flat_map(|part| (0..findings.patterns.len()).map(move |whole| (part, whole)));
     let Some((part, whole, count)) = pairs.find_map(|(part, whole)| {
-        let count = parts_of(&findings.patterns[part], &findings.patterns[whole])?;
+        let count = part_count(&findings.patterns[part], &findings.patterns[whole])?;
         Some((part, whole, count))
     }) else {
         return;
@@ -153,7 +155,7 @@ fn tell_parts_apart(samples: &Samples, findings: &mut Findings) {
     let is_alike = |one: &Pattern| one.size().abs() >= largest * ALIKE_MIN;
     let is_by_day = (period_us / as_f64(DAY_US) - 1.0).abs() < 0.01;
     if !is_by_day && all.len() == count && all.iter().all(is_alike) {
-        // One pattern after all, larger on some days than on others; within a day, several are more likely.
+        // A single pattern, larger on some days than on others; within a day, several are more likely.
         let correction = findings.patterns.remove(whole);
         findings.rest = sum(&findings.rest, &correction.values(&samples.wall_us));
         return;
@@ -181,9 +183,10 @@ fn tell_parts_apart(samples: &Samples, findings: &mut Findings) {
     findings.patterns.splice(0..0, new);
 }
 
-/// How many periods of `part` fit into one of `whole`, if both are boxes that coincide.
-fn parts_of(part: &Found, whole: &Found) -> Option<usize> {
-    let is_box = |found: &Found| is_free(found) && matches!(found.pattern.form, Form::Box { .. });
+/// Returns how many periods of `part` fit into one of `whole`, if both are boxes that coincide.
+fn part_count(part: &Found, whole: &Found) -> Option<usize> {
+    let is_box =
+        |found: &Found| has_own_period(found) && matches!(found.pattern.form, Form::Box { .. });
     let short_us = part.pattern.clock.period_us();
     let ratio = whole.pattern.clock.period_us() / short_us;
     let count = ratio.round();
@@ -196,14 +199,14 @@ fn parts_of(part: &Found, whole: &Found) -> Option<usize> {
         if let Clock::Fixed { origin_us, .. } = &mut one.clock {
             *origin_us += count_f64(number) * short_us;
         }
-        whole.pattern.is_at(&one)
+        whole.pattern.coincides_with(&one)
     });
     begins_with.then_some(as_count(count))
 }
 
-/// Fits the waves again, all patterns at once: a wave alone absorbs part of a dip.
-fn waves_beside_others(samples: &Samples, findings: &mut Findings) {
-    let is_wave = |found: &Found| found.pattern.form == Form::Wave && is_free(found);
+/// Fits the waves again jointly with all patterns, because a wave alone absorbs part of a dip.
+fn refit_waves(samples: &Samples, findings: &mut Findings) {
+    let is_wave = |found: &Found| found.pattern.form == Form::Wave && has_own_period(found);
     if !findings.patterns.iter().any(is_wave) {
         return;
     }
@@ -231,8 +234,8 @@ fn waves_beside_others(samples: &Samples, findings: &mut Findings) {
     });
 }
 
-/// Whether its clock is a period, not the runs of jobs.
-fn is_free(found: &Found) -> bool {
+/// Returns whether its clock is a period rather than the runs of jobs.
+fn has_own_period(found: &Found) -> bool {
     matches!(found.pattern.clock, Clock::Fixed { .. }) && found.across_schedule_change.is_none()
 }
 
@@ -244,8 +247,8 @@ fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - b).collect()
 }
 
-/// Finds the form of one pattern again, in the values without the others; only its size if its clock is the runs of
-/// jobs.
+/// Fits one pattern again to the values without the others: its form, or only its size if its clock is the
+/// runs of jobs.
 fn fit_again(samples: &Samples, findings: &mut Findings, number: usize) {
     let found = &findings.patterns[number];
     if found.across_schedule_change.is_some() {
@@ -254,14 +257,14 @@ fn fit_again(samples: &Samples, findings: &mut Findings, number: usize) {
     let values = sum(&findings.rest, &found.pattern.values(&samples.wall_us));
     let grids = grids(&samples.wall_us, &values, samples.gap_us);
     let mut pattern = found.pattern.clone();
-    if is_free(found) {
+    if has_own_period(found) {
         pattern.active_us = (i64::MIN, i64::MAX);
     }
     let grid = &grids[pattern.grid];
     if fit(&mut pattern, grid).is_none() {
         return;
     }
-    if !is_free(found) {
+    if !has_own_period(found) {
         findings.rest = difference(&values, &pattern.values(&samples.wall_us));
         findings.patterns[number].pattern = pattern;
         return;
@@ -270,22 +273,24 @@ fn fit_again(samples: &Samples, findings: &mut Findings, number: usize) {
         p: found.p,
         p_extrapolated: found.p_extrapolated,
         best_without_jobs: found.best_without_jobs.clone(),
-        ..bounded(of_any_form(&grids, pattern), &grids)
+        ..bounded(with_best_form(&grids, pattern), &grids)
     };
     findings.rest = difference(&values, &again.pattern.values(&samples.wall_us));
     findings.patterns[number] = again;
 }
 
-/// A dip on top of a wave may look like one sawtooth: if a wave plus something sudden of the same period explains
-/// clearly more, the two replace it, and any wave found next to it. Returns whether they do.
-fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) -> bool {
+/// Separates a dip on top of a wave, which may look like one sawtooth: if a wave plus something sudden of
+/// the same period explains clearly more, the two replace it, and any wave found next to it. Returns
+/// whether they do.
+fn separate_wave(samples: &Samples, findings: &mut Findings, number: usize) -> bool {
     let found = &findings.patterns[number];
     let period_us = found.pattern.clock.period_us();
-    let is_alike = |other: &Found| is_free(other) && other.pattern.is_of_period(&found.pattern);
+    let is_alike =
+        |other: &Found| has_own_period(other) && other.pattern.shares_period_with(&found.pattern);
     let others: Vec<usize> = (number + 1..findings.patterns.len())
         .filter(|&other| is_alike(&findings.patterns[other]))
         .collect();
-    // Short patterns are no mixture.
+    // Short patterns are not a mixture.
     if found.pattern.form.duty() <= 0.2 && others.is_empty() {
         return false;
     }
@@ -295,7 +300,7 @@ fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) -> bool
     let values = alike.iter().fold(findings.rest.clone(), |values, found| {
         sum(&values, &found.pattern.values(&samples.wall_us))
     });
-    let Some([sudden, wave]) = apart(samples, &values, period_us) else {
+    let Some([sudden, wave]) = fit_wave_and_event(samples, &values, period_us) else {
         return false;
     };
     let on_grids = grids(&samples.wall_us, &values, samples.gap_us);
@@ -332,9 +337,9 @@ fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) -> bool
     true
 }
 
-/// A wave and something sudden with the same period, fitted in turn. With all its harmonics a wave absorbs a dip of
-/// some hours: the fewest that suffice are load.
-fn apart(samples: &Samples, values: &[f64], period_us: f64) -> Option<[Pattern; 2]> {
+/// Fits a wave and something sudden with the same period alternately. With all its harmonics a wave absorbs
+/// a dip of some hours, so the fewest that suffice are used.
+fn fit_wave_and_event(samples: &Samples, values: &[f64], period_us: f64) -> Option<[Pattern; 2]> {
     let all = grids(&samples.wall_us, values, samples.gap_us);
     let grid = &all[grid_to_fit(&all, period_us)];
     let whole = each_form(&all, period_us, |form| form == Form::Wave)

@@ -1,24 +1,24 @@
-//! Patterns on some days of the week: people work from Monday to Friday, and so do some jobs. Modelled as daily, such
-//! a pattern leaves weekend residuals that any weekly job would appear to explain.
+//! Patterns on some days of the week: people work from Monday to Friday, and so do some jobs. Modelled as
+//! daily, such a pattern leaves weekend residuals that any weekly job would appear to explain.
 
 use super::extent::onsets_of;
 use super::likelihood::likelihood;
 use super::size::fit;
-use crate::calendar::periods::{DAY_US, is_of};
+use crate::calendar::periods::{DAY_US, is_period};
 use crate::calendar::weekdays::{Weekdays, weekday_number};
 use crate::model::form::Form;
 use crate::model::grid::Grid;
 use crate::model::pattern::{Clock, Pattern};
 
-/// It must gain this many nats more than its charge.
+/// Minimum gain in nats, on top of the penalty.
 const GAIN_MIN: f64 = 10.0;
-/// Fewest bins per day.
+/// Minimum number of bins per day.
 const BINS_MIN: i64 = 6;
-/// Fewest occurrences of each weekday.
+/// Minimum number of occurrences of each weekday.
 const WEEKS_MIN: usize = 2;
 
-/// A daily box, restricted to the weekdays that show it, if that explains clearly more.
-pub(crate) fn on_its_days(pattern: &Pattern, grid: &Grid) -> Option<Pattern> {
+/// Returns a daily box restricted to the weekdays that show it, if that explains clearly more.
+pub(crate) fn restricted_to_weekdays(pattern: &Pattern, grid: &Grid) -> Option<Pattern> {
     let Clock::Fixed {
         period_us,
         origin_us,
@@ -28,7 +28,7 @@ pub(crate) fn on_its_days(pattern: &Pattern, grid: &Grid) -> Option<Pattern> {
         return None;
     };
     let is_box = matches!(pattern.form, Form::Box { .. });
-    if !is_of(period_us, DAY_US) || !is_box || grid.width_us * BINS_MIN > DAY_US {
+    if !is_period(period_us, DAY_US) || !is_box || grid.width_us * BINS_MIN > DAY_US {
         return None;
     }
     let (mut gains, mut counts) = ([0.0; 7], [0; 7]);
@@ -49,11 +49,12 @@ pub(crate) fn on_its_days(pattern: &Pattern, grid: &Grid) -> Option<Pattern> {
         ..pattern.clone()
     };
     fit(&mut some, grid)?;
-    (gain_of_days(&some, grid) > GAIN_MIN).then_some(some)
+    (weekday_gain(&some, grid) > GAIN_MIN).then_some(some)
 }
 
-/// How much more a pattern on some days explains than on all days, in nats, less the charge; 0 for a daily one.
-pub(crate) fn gain_of_days(pattern: &Pattern, grid: &Grid) -> f64 {
+/// Returns how much more a pattern on some days explains than on all days, in nats, minus the penalty; 0
+/// for a daily one.
+pub(crate) fn weekday_gain(pattern: &Pattern, grid: &Grid) -> f64 {
     let mut all = pattern.clone();
     match &mut all.clock {
         Clock::Fixed { days, .. } if *days != Weekdays::ALL => *days = Weekdays::ALL,

@@ -1,13 +1,13 @@
-//! The forms that a pattern may have over one period.
+//! The waveforms that a pattern may have.
 
-/// A form over one period, with mean 0.
+/// A waveform over one period, with mean 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Form {
     /// Rises from -1/2 to 1/2 and falls back at phase 0.
     Sawtooth,
-    /// 1 for a part of the period from phase 0 on, then 0.
+    /// 1 for a fraction of the period from phase 0 on, then 0.
     Box {
-        /// That part, 0 to 1.
+        /// That fraction, 0 to 1.
         duty: f64,
     },
     /// A sum of harmonics, each a sine and a cosine.
@@ -15,7 +15,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The value at a phase of 0 to 1.
+    /// Returns the value at a phase of 0 to 1.
     pub fn at(self, phase: f64) -> f64 {
         match self {
             Self::Sawtooth => phase - 0.5,
@@ -24,7 +24,7 @@ impl Form {
         }
     }
 
-    /// The fraction of the period that it takes.
+    /// Returns the fraction of the period that it occupies.
     pub fn duty(self) -> f64 {
         match self {
             Self::Box { duty } => duty,
@@ -32,7 +32,7 @@ impl Form {
         }
     }
 
-    /// Direction of the values at its onset, given the sign of its amplitude: 1 up, -1 down.
+    /// Returns the direction of the values at its onset, given the sign of its amplitude: 1 up, -1 down.
     pub fn jump(self, amplitude: f64) -> f64 {
         match self {
             Self::Sawtooth => -amplitude.signum(),

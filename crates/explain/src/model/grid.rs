@@ -1,5 +1,5 @@
-//! A series on grids of equal bins, each four times as wide as the one before: slow patterns are searched on wide
-//! bins, short ones on narrow ones.
+//! A series on grids of equal bins, each four times as wide as the previous one: slow patterns are searched
+//! on wide bins, short ones on narrow ones.
 
 use crate::model::noise::Null;
 use crate::statistics::{median, robust_scale};
@@ -7,36 +7,36 @@ use std::sync::OnceLock;
 
 /// Ratio of the bin widths of successive grids.
 const WIDER: i64 = 4;
-/// The fewest filled bins of any grid but the finest.
+/// Minimum number of filled bins of any grid but the finest.
 const BINS_MIN: usize = 48;
 /// Half the window of the running median, in filled bins.
 const REACH: usize = 3;
-/// A sample further from its neighbours' median than this many robust standard deviations is not part of a slow
-/// pattern (Hampel's identifier).
+/// A sample further from its neighbours' median than this many robust standard deviations is not part of a
+/// slow pattern (Hampel's identifier).
 const SLOW_SIGMAS: f64 = 5.0;
-/// Cap on a sample's weight, in the same unit, so that one outlier never makes a pattern.
+/// Cap on a sample's deviation, in the same unit, so that a single outlier never makes a pattern.
 pub(crate) const SHARP_SIGMAS: f64 = 12.0;
 
-/// A series in bins of one width. Only bins with samples are kept.
+/// A series in bins of one width. Empty bins are not stored.
 #[derive(Debug, Clone)]
 pub(crate) struct Grid {
     /// Width of a bin in microseconds.
     pub width_us: i64,
-    /// Usual distance of the samples in microseconds.
+    /// Usual sampling interval in microseconds.
     pub gap_us: i64,
-    /// Local time at which bin 0 begins.
+    /// Local time at the start of bin 0.
     pub start_us: i64,
-    /// Whether bins usually hold several samples.
+    /// Whether bins usually contain several samples.
     pub is_wide: bool,
-    /// Numbers of the filled bins, ascending.
+    /// Indices of the filled bins, ascending.
     pub index: Vec<i64>,
-    /// Mean local time of the samples in each.
+    /// Mean local time of the samples in each bin.
     pub wall_us: Vec<i64>,
-    /// Mean value of each.
+    /// Mean value of each bin.
     pub means: Vec<f64>,
-    /// The same for slow patterns: outliers are replaced by their neighbours' median.
+    /// Values for slow patterns: outliers are replaced by their neighbours' median.
     pub slow: Vec<f64>,
-    /// The same for short patterns: outliers are capped.
+    /// Values for short patterns: outliers are capped.
     pub sharp: Vec<f64>,
     nulls: [OnceLock<Option<Null>>; 2],
 }
@@ -51,7 +51,7 @@ pub(crate) enum Variant {
 }
 
 impl Grid {
-    /// The bins' values in one variant.
+    /// Returns the bins' values in one variant.
     pub fn values(&self, variant: Variant) -> &[f64] {
         match variant {
             Variant::Slow => &self.slow,
@@ -59,27 +59,27 @@ impl Grid {
         }
     }
 
-    /// The noise of the bins' values in one variant, assuming that nothing recurs. `None` if they do not vary or are
-    /// too few.
+    /// Returns the noise of the bins' values in one variant under the null hypothesis that nothing recurs.
+    /// `None` if they do not vary or are too few.
     pub fn null(&self, variant: Variant) -> Option<Null> {
         let fit = || Null::fit(&self.index, self.values(variant), &mut Vec::new());
         *self.nulls[usize::from(variant == Variant::Sharp)].get_or_init(fit)
     }
 
-    /// Number of filled bins.
+    /// Returns the number of filled bins.
     pub fn len(&self) -> usize {
         self.index.len()
     }
 
-    /// The bin of the first sample after a moment, or of the one `later` samples after that, assuming regular
-    /// samples.
+    /// Returns the bin of the first sample after a time, or of the one `later` samples after that, assuming
+    /// regular samples.
     pub fn bin_after(&self, wall_us: i64, later: i64) -> i64 {
         let first_us = self.start_us + self.width_us / 2;
         let samples = (wall_us - first_us).div_euclid(self.gap_us) + 1 + later;
         (samples * self.gap_us + self.width_us / 2).div_euclid(self.width_us)
     }
 
-    /// From the first bin to the last, in bins.
+    /// Returns the number of bins from the first to the last.
     pub fn span_bins(&self) -> i64 {
         match (self.index.first(), self.index.last()) {
             (Some(first), Some(last)) => last - first + 1,
@@ -132,7 +132,7 @@ impl Grid {
     }
 }
 
-/// The values without outliers, and with capped ones, both centred.
+/// Returns the centred values, with outliers replaced and with outliers capped.
 fn variants(values: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let centre = median(values.to_vec());
     let near: Vec<f64> = running_median(values);
@@ -161,7 +161,7 @@ fn variants(values: &[f64]) -> (Vec<f64>, Vec<f64>) {
     )
 }
 
-/// The median of each value and its three neighbours on either side.
+/// Returns the median of each value and its three neighbours on either side.
 fn running_median(values: &[f64]) -> Vec<f64> {
     let mut window = [0.0; 2 * REACH + 1];
     (0..values.len())
@@ -176,7 +176,8 @@ fn running_median(values: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The grids of a series, finest first. Local times ascend (except where clocks go back), one for each value.
+/// Returns the grids of a series, finest first. Local times ascend (except where clocks go back), one for
+/// each value.
 pub(crate) fn grids(wall_us: &[i64], values: &[f64], gap_us: i64) -> Vec<Grid> {
     let gap_us = gap_us.max(1);
     let mut width_us = gap_us;
@@ -196,7 +197,7 @@ pub(crate) fn grids(wall_us: &[i64], values: &[f64], gap_us: i64) -> Vec<Grid> {
     grids
 }
 
-/// One grid of those of [`grids`], by number.
+/// Returns one of the [`grids`], by number.
 pub(crate) fn grid(wall_us: &[i64], values: &[f64], gap_us: i64, number: usize) -> Grid {
     let gap_us = gap_us.max(1);
     let wider = (0..number).fold(gap_us, |width, _| width.saturating_mul(WIDER));
@@ -215,20 +216,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bins_hold_means_and_skip_what_is_empty() {
+    fn bins_hold_means_and_empty_ones_are_skipped() {
         let times: Vec<i64> = (0..400).filter(|t| !(100..200).contains(t)).collect();
         let values: Vec<f64> = times.iter().map(|&t| (t % 4) as f64).collect();
         let grids = grids(&times, &values, 1);
         assert_eq!(grids[0].len(), 300);
         assert_eq!(grids[1].width_us, 4);
-        // They begin half a bin before the first sample: 0 and 1 share one, then 2 to 5, ...
+        // Wide bins begin half a bin before the first sample: 0 and 1 share one, then 2 to 5, ...
         assert_eq!(grids[1].len(), 26 + 51);
         let jump = grids[1].index.windows(2).map(|p| p[1] - p[0]).max();
         assert_eq!(jump, Some(25), "from the bin of 98 to that of 200");
     }
 
     #[test]
-    fn one_giant_does_not_count_for_more_than_its_limit() {
+    fn outliers_are_capped() {
         let mut values: Vec<f64> = (0..200).map(|i| f64::from((i * 7919) % 13)).collect();
         values[50] = 1e9;
         let (slow, sharp) = variants(&values);

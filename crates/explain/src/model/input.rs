@@ -1,4 +1,4 @@
-//! What an analysis is given besides the series.
+//! The input of an analysis besides the series.
 
 use facts::series::Better;
 use jiff::tz::TimeZone;
@@ -11,20 +11,20 @@ pub struct JobRuns {
     pub name: String,
     /// Runs, in the order of their earliest start.
     pub runs: Vec<Run>,
-    /// What is not known about them, in plain words.
+    /// What is not known about them, for display.
     pub unknown: Vec<String>,
 }
 
-/// Settings of an analysis.
+/// Options of an analysis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Time zone of calendars and phases.
     pub zone: TimeZone,
-    /// Which way is better, for series that do not say so themselves.
+    /// Whether higher or lower is better, for series that do not specify it.
     pub better: Option<Better>,
     /// Seed of the bootstrap.
     pub seed: u64,
-    /// A pattern is reported if its probability by chance is at most this.
+    /// Significance level: a pattern is reported if its probability by chance is at most this.
     pub alpha: f64,
 }
 

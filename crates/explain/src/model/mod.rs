@@ -1,4 +1,4 @@
-//! Series, noise and patterns, as values.
+//! Models of series, noise and patterns.
 
 pub(crate) mod form;
 pub(crate) mod grid;

@@ -1,48 +1,48 @@
 //! Red noise: a first-order autoregressive model, fitted, removed and simulated.
 //!
-//! x(i) = phi^g x(i-g) + e, where g is the distance to the previous bin, in bins. Regression in this noise follows
-//! Cochrane and Orcutt (1949). Its bootstrap resamples blocks of innovations (Künsch 1989), which keeps heavy tails
-//! and any remaining dependence.
+//! x(i) = phi^g x(i-g) + e, where g is the distance to the previous filled bin, in bins. Regression in this
+//! noise follows Cochrane and Orcutt (1949). Its bootstrap resamples blocks of innovations (Künsch 1989),
+//! which preserves heavy tails and any remaining dependence.
 
 use crate::numbers::count_f64;
 use crate::statistics::robust_scale;
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Largest correlation of neighbours that is accepted; 1 is a random walk.
+/// Maximum autocorrelation; 1 is a random walk.
 const PHI_MAX: f64 = 1.0;
 const PHI_MIN: f64 = -0.5;
-/// Rounds of the regression; phi hardly moves after the second.
+/// Iterations of the regression; phi hardly changes after the second.
 const ROUNDS: usize = 4;
-/// Shortest block of innovations that are resampled together.
+/// Minimum length of the blocks of innovations that are resampled together.
 const BLOCK_MIN: usize = 12;
 
 /// A regression in red noise.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fit {
-    /// One for each regressor, the constant last.
+    /// One per regressor, the constant last.
     pub coefficients: Vec<f64>,
-    /// Correlation of neighbouring bins' noise.
+    /// Autocorrelation of the noise at a lag of one bin.
     pub phi: f64,
     /// Variance of the innovations over one bin.
     pub variance: f64,
-    /// Logarithm of the likelihood, without constants.
+    /// Log-likelihood, without constants.
     pub log_likelihood: f64,
 }
 
-/// The noise of some values, as if nothing recurred.
+/// The noise of a series under the null hypothesis that nothing recurs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Null {
-    /// Correlation of neighbours, corrected for its bias.
+    /// Autocorrelation at lag one, bias-corrected.
     pub phi: f64,
     /// Mean of the values.
     pub mean: f64,
-    /// Standard deviation of an innovation.
+    /// Standard deviation of the innovations.
     pub sigma: f64,
 }
 
 impl Fit {
-    /// No fit yet.
+    /// Returns a placeholder before any fit.
     pub fn empty() -> Self {
         Self {
             coefficients: Vec::new(),
@@ -54,17 +54,17 @@ impl Fit {
 }
 
 impl Null {
-    /// Fits it. `None` if the values do not vary or are too few.
+    /// Fits the noise model. `None` if the values do not vary or are too few.
     pub fn fit(index: &[i64], values: &[f64], scratch: &mut Vec<f64>) -> Option<Self> {
         if values.len() < 8 {
             return None;
         }
         let mean = values.iter().sum::<f64>() / count_f64(values.len());
         let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
-        let phi = phi_of(index, &centred, true);
+        let phi = autocorrelation(index, &centred, true);
         whiten(index, &centred, phi, scratch);
         let robust = robust_scale(&scratch[1..]);
-        // Residuals of a pattern must not look like heavy tails, nor a few giants like noise.
+        // Residuals of a pattern must not look like heavy tails, nor a few huge outliers like noise.
         let limit = 6.0 * robust;
         let squares: f64 = scratch[1..]
             .iter()
@@ -75,8 +75,8 @@ impl Null {
     }
 }
 
-/// What remains of the noise after `gap` bins, and the standard deviation of the innovation relative to that of one
-/// bin.
+/// Returns the fraction of the noise that remains after `gap` bins, and the standard deviation of the
+/// innovation relative to that of one bin.
 pub(crate) fn step(phi: f64, gap: i64) -> (f64, f64) {
     if gap == 1 {
         return (phi, 1.0);
@@ -95,8 +95,8 @@ pub(crate) fn step(phi: f64, gap: i64) -> (f64, f64) {
     (kept, variance.sqrt())
 }
 
-/// The values with the noise's memory removed, each divided by its expected size. The first, which has no
-/// predecessor, is 0.
+/// Removes the noise's autocorrelation and divides each value by its expected size. The first, which has no
+/// predecessor, becomes 0.
 pub(crate) fn whiten(index: &[i64], values: &[f64], phi: f64, out: &mut Vec<f64>) {
     out.clear();
     out.push(0.0);
@@ -107,8 +107,9 @@ pub(crate) fn whiten(index: &[i64], values: &[f64], phi: f64, out: &mut Vec<f64>
     out.truncate(values.len());
 }
 
-/// Correlation of neighbours in adjacent filled bins; bias-corrected (Marriott and Pope 1954) if `corrected`.
-pub(crate) fn phi_of(index: &[i64], residuals: &[f64], corrected: bool) -> f64 {
+/// Returns the autocorrelation of adjacent filled bins; bias-corrected (Marriott and Pope 1954) if
+/// `corrected`.
+pub(crate) fn autocorrelation(index: &[i64], residuals: &[f64], corrected: bool) -> f64 {
     let (mut products, mut before, mut after, mut pairs) = (0.0, 0.0, 0.0, 0usize);
     for i in 1..residuals.len() {
         if index[i] - index[i - 1] == 1 {
@@ -131,8 +132,8 @@ pub(crate) fn phi_of(index: &[i64], residuals: &[f64], corrected: bool) -> f64 {
     (phi + bias).clamp(PHI_MIN, PHI_MAX)
 }
 
-/// Fits a constant and the regressors, each as long as `values`. `None` if there are too few values, or they do not
-/// vary.
+/// Fits a constant and the regressors, each as long as `values`. `None` if there are too few values, or
+/// they do not vary.
 pub(crate) fn regress(index: &[i64], values: &[f64], regressors: &[&[f64]]) -> Option<Fit> {
     let count = regressors.len() + 1;
     if values.len() < count + 4 {
@@ -144,7 +145,7 @@ pub(crate) fn regress(index: &[i64], values: &[f64], regressors: &[&[f64]]) -> O
     for _ in 0..ROUNDS {
         residuals.clear();
         residuals.extend((0..values.len()).map(|i| residual(i, values, regressors, &coefficients)));
-        let next = phi_of(index, &residuals, false);
+        let next = autocorrelation(index, &residuals, false);
         let settled = (next - phi).abs() < 1e-4;
         phi = next;
         if settled {
@@ -180,7 +181,7 @@ fn residual(i: usize, values: &[f64], regressors: &[&[f64]], coefficients: &[f64
     left
 }
 
-/// Least squares on whitened columns.
+/// Solves the least-squares problem on whitened columns.
 fn solve(index: &[i64], values: &[f64], regressors: &[&[f64]], phi: f64) -> Option<Vec<f64>> {
     let count = regressors.len() + 1;
     let mut matrix = vec![0.0; count * (count + 1)];
@@ -190,7 +191,7 @@ fn solve(index: &[i64], values: &[f64], regressors: &[&[f64]], phi: f64) -> Opti
         for (cell, regressor) in row.iter_mut().zip(regressors) {
             *cell = (regressor[i] - kept * regressor[i - 1]) / size;
         }
-        // A random walk has no level: its starting value takes that place.
+        // A random walk has no level; the coefficient is its starting value instead.
         row[count - 1] = (1.0 - kept) / size;
         row[count] = (values[i] - kept * values[i - 1]) / size;
         for a in 0..count {
@@ -239,7 +240,7 @@ fn eliminate(matrix: &mut [f64], count: usize) -> Option<Vec<f64>> {
     solution.iter().all(|x| x.is_finite()).then_some(solution)
 }
 
-/// Random numbers that depend only on a seed and a number.
+/// Returns a random number generator that depends only on a seed and a number.
 pub(crate) fn stream(seed: u64, number: u64) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
@@ -251,7 +252,7 @@ pub(crate) fn resample(innovations: &[f64], random: &mut Xoshiro256PlusPlus, out
     if n == 0 {
         return;
     }
-    // Blocks grow with the cube root of the length (Hall, Horowitz, Jing 1995).
+    // Block lengths grow with the cube root of the series' length (Hall, Horowitz, Jing 1995).
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -276,7 +277,7 @@ pub(crate) fn resample(innovations: &[f64], random: &mut Xoshiro256PlusPlus, out
 pub(crate) fn redden(index: &[i64], innovations: &[f64], phi: f64, out: &mut Vec<f64>) {
     out.clear();
     let mut last = innovations.first().copied().unwrap_or(0.0);
-    // A series that has been running for long starts anywhere within its spread.
+    // A stationary series starts anywhere within its distribution.
     if phi < 0.995 {
         last /= (1.0 - phi * phi).sqrt();
     }
@@ -303,7 +304,7 @@ mod tests {
         let mut random = stream(seed, 0);
         let innovations: Vec<f64> = (0..n)
             .map(|_| {
-                // Twelve uniform numbers add up to nearly a normal one.
+                // The sum of twelve uniform numbers is nearly normal.
                 (0..12)
                     .map(|_| (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64)
                     .sum::<f64>()
@@ -317,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_coefficients_and_memory() {
+    fn regression_finds_coefficients_and_autocorrelation() {
         for phi in [0.0, 0.5, 0.9] {
             let (index, mut values) = noise(4000, phi, 3);
             let saw: Vec<f64> = index.iter().map(|&i| (i % 40) as f64 / 40.0).collect();
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_is_recognised_and_constants_are_refused() {
+    fn random_walks_are_recognised_and_constants_rejected() {
         let (index, values) = noise(1000, 1.0, 5);
         let fit = regress(&index, &values, &[]).expect("enough");
         assert!(fit.phi > 0.97);
@@ -341,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn useless_regressors_do_no_harm() {
+    fn redundant_regressors_get_zero() {
         let (index, values) = noise(300, 0.3, 7);
         let flat = vec![2.0; 300];
         let plain = regress(&index, &values, &[]).expect("enough");

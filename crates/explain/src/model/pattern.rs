@@ -1,15 +1,15 @@
 //! A pattern: its clock, its form and its size.
 
-use crate::calendar::periods::{DAY_US, is_of};
+use crate::calendar::periods::{DAY_US, is_period};
 use crate::calendar::weekdays::Weekdays;
 use crate::model::form::Form;
 use crate::model::grid::Variant;
 use crate::model::noise::Fit;
 use crate::numbers::{as_f64, as_i64};
 
-/// A patch for the end of a box is at most this many times as large as the box.
+/// A correction of a box's length is at most this many times as large as the box.
 const PATCH_MAX: f64 = 1.3;
-/// A difference of lengths or sizes by less than this factor may be none.
+/// Lengths or sizes that differ by less than this factor may be equal.
 const ALIKE_MAX: f64 = 1.25;
 /// A run counts as the latest one for this many periods.
 const AGE_MAX: f64 = 2.0;
@@ -28,9 +28,9 @@ pub(crate) enum Clock {
     },
     /// The runs of a job.
     Runs {
-        /// Local times, ascending.
+        /// Local times of the runs, ascending.
         starts_us: Vec<i64>,
-        /// Their usual distance.
+        /// Median interval between runs.
         period_us: i64,
     },
 }
@@ -42,15 +42,15 @@ pub(crate) struct Pattern {
     pub clock: Clock,
     /// The class of jobs whose runs are the clock.
     pub class: Option<usize>,
-    /// Grid that it was found on.
+    /// The grid on which it was found.
     pub grid: usize,
-    /// Variant of the values that it was found in.
+    /// The variant of the values in which it was found.
     pub variant: Variant,
     /// Its form; phase 0 is the reset or the onset.
     pub form: Form,
-    /// Factor of the form; of a wave, of each harmonic's cosine and sine.
+    /// The amplitude of the form; for a wave, the cosine and sine coefficients of each harmonic.
     pub coefficients: Vec<f64>,
-    /// Where each occurrence lies relative to its onset: earliest and latest, in microseconds.
+    /// The interval of each occurrence relative to its onset: earliest and latest, in microseconds.
     pub interval_us: (i64, i64),
     /// Local times between which it is active.
     pub active_us: (i64, i64),
@@ -61,7 +61,7 @@ pub(crate) struct Pattern {
 }
 
 impl Clock {
-    /// Distance between onsets in microseconds.
+    /// Returns the interval between onsets in microseconds.
     pub fn period_us(&self) -> f64 {
         match self {
             Self::Fixed { period_us, .. } => *period_us,
@@ -69,7 +69,7 @@ impl Clock {
         }
     }
 
-    /// The days of the week with an onset.
+    /// Returns the days of the week with an onset.
     pub fn weekdays(&self) -> Weekdays {
         match self {
             Self::Fixed { days, .. } => *days,
@@ -77,8 +77,8 @@ impl Clock {
         }
     }
 
-    /// Whether the daily onset nearest to a local time is on one of its days.
-    pub fn is_of_days(&self, wall_us: i64) -> bool {
+    /// Returns whether the daily onset nearest to a local time is on one of its days.
+    pub fn is_on_its_days(&self, wall_us: i64) -> bool {
         match self {
             Self::Fixed {
                 period_us,
@@ -92,7 +92,8 @@ impl Clock {
         }
     }
 
-    /// Phase of each of ascending local times; beyond 1 if a run is overdue, or on days without an onset.
+    /// Returns the phases of ascending local times; above 1 if a run is overdue, or on days without an
+    /// onset.
     pub fn phases(&self, wall_us: &[i64]) -> Vec<f64> {
         match self {
             Self::Fixed {
@@ -102,7 +103,7 @@ impl Clock {
             } => wall_us
                 .iter()
                 .map(|&wall| {
-                    // Some times as fast as a remainder.
+                    // Faster than a remainder.
                     let turns = (as_f64(wall) - origin_us) / period_us;
                     let whole = turns.floor();
                     let phase = turns - whole;
@@ -120,7 +121,7 @@ impl Clock {
         }
     }
 
-    /// The onsets between two local times.
+    /// Returns the onsets between two local times.
     pub fn onsets(&self, from_us: i64, until_us: i64) -> Vec<i64> {
         match self {
             Self::Fixed {
@@ -153,7 +154,7 @@ impl Clock {
 }
 
 impl Pattern {
-    /// Its contribution at each of ascending local times.
+    /// Returns its contribution at each of ascending local times.
     pub fn values(&self, wall_us: &[i64]) -> Vec<f64> {
         let phases = self.clock.phases(wall_us);
         wall_us
@@ -169,8 +170,8 @@ impl Pattern {
             .collect()
     }
 
-    /// Whether it has become part of another one with the same period: a smaller one with the same onset, or a box
-    /// within that one with the other sign, which corrects its length.
+    /// Returns whether it has become part of another pattern with the same period: a smaller one with the
+    /// same onset, or a box within that one with the opposite sign, which corrects its length.
     pub fn is_part_of(&self, other: &Self) -> bool {
         let ratio = self.size().abs() / other.size().abs();
         let is_patch = match (self.form, other.form) {
@@ -181,27 +182,29 @@ impl Pattern {
             }
             _ => false,
         };
-        self.is_of_period(other)
-            && (self.is_at(other) && ratio < 1.0 || is_patch && ratio < PATCH_MAX)
+        self.shares_period_with(other)
+            && (self.coincides_with(other) && ratio < 1.0 || is_patch && ratio < PATCH_MAX)
     }
 
-    /// Whether it shares its period, and some days of the week, with another one.
-    pub fn is_of_period(&self, other: &Self) -> bool {
+    /// Returns whether it shares its period, and some days of the week, with another one.
+    pub fn shares_period_with(&self, other: &Self) -> bool {
         let (days, known) = (self.clock.weekdays(), other.clock.weekdays());
-        days.shares(known) && (self.clock.period_us() / other.clock.period_us() - 1.0).abs() < 0.01
+        days.intersects(known)
+            && (self.clock.period_us() / other.clock.period_us() - 1.0).abs() < 0.01
     }
 
-    /// Whether its onset may be that of another one with the same period, within their intervals.
-    pub fn is_at(&self, other: &Self) -> bool {
+    /// Returns whether its onset coincides with that of another one with the same period, within their
+    /// intervals.
+    pub fn coincides_with(&self, other: &Self) -> bool {
         let width = |pattern: &Self| as_f64(pattern.interval_us.1 - pattern.interval_us.0);
         self.after(other).is_some_and(|after| {
             after.min(self.clock.period_us() - after) <= width(self).max(width(other))
         })
     }
 
-    /// Whether it reverses, on some days of the week, what a daily pattern does: it starts at the same time of day, lasts
-    /// as long, and has the other sign. People rest then, or work less.
-    pub fn undoes(&self, daily: &Self) -> bool {
+    /// Returns whether it reverses a daily pattern on some days of the week: it starts at the same time of
+    /// day, lasts as long, and has the opposite sign, because people rest then or work less.
+    pub fn reverses(&self, daily: &Self) -> bool {
         let (Form::Box { duty }, Form::Box { duty: known }) = (self.form, daily.form) else {
             return false;
         };
@@ -220,22 +223,22 @@ impl Pattern {
         else {
             return false;
         };
-        let is_of_some = is_of(*period_us, 7 * DAY_US)
-            || is_of(*period_us, DAY_US) && self.clock.weekdays() != Weekdays::ALL;
+        let is_of_some = is_period(*period_us, 7 * DAY_US)
+            || is_period(*period_us, DAY_US) && self.clock.weekdays() != Weekdays::ALL;
         let is_less =
             self.size() * daily.size() < 0.0 && self.size().abs() < daily.size().abs() * ALIKE_MAX;
         let len = duty * period_us / (known * day_us);
         let apart = (origin_us - first_us).rem_euclid(*day_us);
         let width = |pattern: &Self| as_f64(pattern.interval_us.1 - pattern.interval_us.0);
         is_of_some
-            && is_of(*day_us, DAY_US)
+            && is_period(*day_us, DAY_US)
             && is_less
             && (1.0 / ALIKE_MAX..ALIKE_MAX).contains(&len)
             && apart.min(day_us - apart) <= width(self).max(width(daily))
     }
 
-    /// How long after another one it begins, modulo its own period, in microseconds; `None` if jobs are the clock of
-    /// either.
+    /// Returns how long after another pattern it begins, modulo its own period, in microseconds; `None` if
+    /// jobs are the clock of either.
     fn after(&self, other: &Self) -> Option<f64> {
         let Clock::Fixed {
             period_us,
@@ -253,13 +256,13 @@ impl Pattern {
         }
     }
 
-    /// The middle of the interval of an occurrence, relative to its onset.
+    /// Returns the middle of an occurrence's interval, relative to its onset.
     pub fn middle_us(&self) -> i64 {
         let (from, to) = self.interval_us;
         from + (to - from) / 2
     }
 
-    /// From its lowest to its highest value, with the sign of its form.
+    /// Returns the difference between its highest and lowest value, with the sign of its form.
     pub fn size(&self) -> f64 {
         match self.form {
             Form::Wave => {
@@ -288,8 +291,9 @@ fn contribution(form: Form, coefficients: &[f64], phase: f64) -> f64 {
     }
 }
 
-/// Periods since the latest of the ascending `starts`, for each of the ascending times. A sample at the same moment covers
-/// the time before it, so a start counts from a microsecond later.
+/// Returns the number of periods since the latest of the ascending `starts`, for each of the ascending
+/// times. A sample at the exact time of a start covers the time before it, so a start takes effect a
+/// microsecond later.
 pub(crate) fn ages(starts: &[i64], period_us: i64, wall_us: &[i64]) -> Vec<f64> {
     let mut next = 0;
     wall_us
@@ -299,7 +303,7 @@ pub(crate) fn ages(starts: &[i64], period_us: i64, wall_us: &[i64]) -> Vec<f64> 
                 next += 1;
             }
             let begun = match next {
-                // Before the first that is known, as if the one before was due as usual.
+                // Before the first known start, assume that the one before it was on schedule.
                 0 => {
                     let ahead = starts.first().map_or(0, |&first| first + 1 - wall);
                     wall - (period_us - ahead.rem_euclid(period_us)).rem_euclid(period_us)

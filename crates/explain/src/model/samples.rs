@@ -1,16 +1,16 @@
-//! A series, checked and ready to be searched.
+//! Validated series, ready to be searched.
 
 use crate::calendar::offsets::UtcOffsets;
 use facts::series::{Dating, Series};
 use jiff::tz::TimeZone;
 
-/// Fewer samples tell nothing.
+/// Minimum number of samples.
 pub(crate) const SAMPLES_MIN: usize = 16;
-/// Larger values are no measurements, and their squares no numbers.
+/// Maximum magnitude of a value; larger ones are not measurements, and their squares overflow.
 const VALUE_MAX: f64 = 1e150;
-/// Samples beyond a gap so many times as long as all the rest have nothing to do with them.
-const FAR: i64 = 100;
-/// Distances of samples that are taken to be meant, in seconds.
+/// Samples beyond a gap this many times as long as all the rest are unrelated to them.
+const FAR_FACTOR: i64 = 100;
+/// Common sampling intervals, in seconds, to which a nearby measured one is rounded.
 const USUAL_GAPS_S: [i64; 22] = [
     1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 14_400,
     21_600, 43_200, 86_400, 604_800,
@@ -19,41 +19,41 @@ const USUAL_GAPS_S: [i64; 22] = [
 /// A series, ready to be searched.
 #[derive(Debug, Clone)]
 pub(crate) struct Samples {
-    /// When they were taken, ascending.
+    /// Timestamps in UTC, ascending.
     pub times_us: Vec<i64>,
     /// The same in local time.
     pub wall_us: Vec<i64>,
-    /// What they are, finite.
+    /// The values, all finite.
     pub values: Vec<f64>,
-    /// Usual distance.
+    /// Usual sampling interval.
     pub gap_us: i64,
     /// UTC offsets at that time.
     pub offsets: UtcOffsets,
 }
 
-/// A series, as far as it can be used.
+/// A series, as far as it is usable.
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
-    /// Usual distance of the samples; `None` if there is only one or none.
+    /// Usual sampling interval; `None` if there are fewer than two samples.
     pub gap_us: Option<i64>,
     /// What was left out, one sentence each.
     pub notes: Vec<String>,
-    /// The samples, or why they say nothing.
+    /// The samples, or why they cannot be used.
     pub samples: Result<Samples, Unusable>,
 }
 
 /// Why a series cannot be searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unusable {
-    /// Its times are no moments.
+    /// Its times are not absolute.
     NotDated(Dating),
-    /// It has too few samples: so many.
+    /// It has too few samples, namely this many.
     TooFew(usize),
-    /// It only rises, as a counter does.
+    /// It only increases, like a counter.
     Counter,
 }
 
-/// Checks a series and prepares it for a search.
+/// Validates a series and prepares it for a search.
 pub(crate) fn prepare(series: &Series, zone: &TimeZone) -> Prepared {
     let mut notes = Vec::new();
     let (times_us, values) = valid(series, &mut notes);
@@ -63,7 +63,7 @@ pub(crate) fn prepare(series: &Series, zone: &TimeZone) -> Prepared {
         Err(Unusable::NotDated(series.dating))
     } else if times_us.len() < SAMPLES_MIN {
         Err(Unusable::TooFew(times_us.len()))
-    } else if only_rises(&values) {
+    } else if looks_like_counter(&values) {
         Err(Unusable::Counter)
     } else {
         let offsets = UtcOffsets::new(zone, times_us[0], times_us[times_us.len() - 1]);
@@ -82,7 +82,7 @@ pub(crate) fn prepare(series: &Series, zone: &TimeZone) -> Prepared {
     }
 }
 
-/// The usual distance of samples, in microseconds; what is nearly a round one is taken for it.
+/// Returns the usual sampling interval in microseconds, rounded to a common one if close.
 fn usual_gap(times_us: &[i64]) -> i64 {
     let mut gaps: Vec<i64> = times_us.windows(2).map(|pair| pair[1] - pair[0]).collect();
     if gaps.is_empty() {
@@ -97,9 +97,9 @@ fn usual_gap(times_us: &[i64]) -> i64 {
         .unwrap_or(gap)
 }
 
-/// Whether the values are those of a counter: they rise, many times by as much as in one step, and
-/// fall in one of 200 steps at most.
-fn only_rises(values: &[f64]) -> bool {
+/// Returns whether the values look like a counter: whole numbers from 0 on, of which more than half of at
+/// least 50 steps increase and at most one in 200 decreases.
+fn looks_like_counter(values: &[f64]) -> bool {
     let steps: Vec<f64> = values.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let falls = steps.iter().filter(|step| **step < 0.0).count();
     let rises = steps.iter().filter(|step| **step > 0.0).count();
@@ -109,8 +109,8 @@ fn only_rises(values: &[f64]) -> bool {
     is_whole && falls * 200 <= steps.len() && rises * 2 > steps.len() && steps.len() >= 50
 }
 
-/// Times that ascend and values that are numbers, whatever was handed in, without samples that are far
-/// away from the others; what is left out is noted.
+/// Returns ascending times and finite values, whatever the input, without samples that are far away from
+/// the others; notes what was left out.
 fn valid(series: &Series, notes: &mut Vec<String>) -> (Vec<i64>, Vec<f64>) {
     let mut times_us = Vec::with_capacity(series.times_us.len());
     let mut values = Vec::with_capacity(series.values.len());
@@ -132,7 +132,7 @@ fn valid(series: &Series, notes: &mut Vec<String>) -> (Vec<i64>, Vec<f64>) {
     let far = times_us.len() - main.len();
     if far > 0 {
         notes.push(format!(
-            "{} skipped: too far from the others (more than {FAR} times the time that these span)",
+            "{} skipped: too far from the others (more than {FAR_FACTOR} times the time that these span)",
             samples_were(far)
         ));
     }
@@ -147,7 +147,7 @@ fn samples_were(count: usize) -> String {
     }
 }
 
-/// The samples without those beyond a gap that is much longer than all the rest.
+/// Returns the range of samples without those beyond a gap that is much longer than all the rest.
 fn main_part(times_us: &[i64]) -> std::ops::Range<usize> {
     let mut part = 0..times_us.len();
     while part.len() > 2 {
@@ -162,7 +162,7 @@ fn main_part(times_us: &[i64]) -> std::ops::Range<usize> {
         else {
             break;
         };
-        if gap / FAR <= span - gap {
+        if gap / FAR_FACTOR <= span - gap {
             break;
         }
         part = if after * 2 > times.len() {
@@ -180,7 +180,7 @@ mod tests {
     use crate::calendar::periods::{DAY_US, HOUR_US};
 
     #[test]
-    fn a_month_between_two_days_of_samples_is_no_gap_to_cut_at() {
+    fn a_month_long_gap_between_two_days_is_kept() {
         let two: Vec<i64> = (0..20)
             .map(|i| i * HOUR_US + i / 10 * 30 * DAY_US)
             .collect();

@@ -1,8 +1,8 @@
-//! How often noise alone looks as good: the search's maximum over series simulated from the noise that remains
-//! without the pattern.
+//! Bootstrap significance: how often noise alone looks as good, by the maximum of the search over series
+//! simulated from the noise that remains without the pattern.
 //!
-//! p = (1 + b) / (1 + B) (Phipson, Smyth 2010), where b of B simulated series are at least as good. Series that
-//! clearly are noise need few of them (Besag, Clifford 1991).
+//! p = (1 + b) / (1 + B) (Phipson, Smyth 2010), where b of B simulated series are at least as good. If the
+//! series is clearly noise, few simulations suffice (Besag, Clifford 1991).
 
 use super::periods::{Scratch, Stretch, Task, limit_of};
 use super::runs::{RunsTask, prefix_sums};
@@ -11,11 +11,11 @@ use crate::model::noise::{Null, redden, resample, stream, whiten};
 use crate::numbers::count_f64;
 use rayon::prelude::*;
 
-/// Simulated series, at most.
+/// Maximum number of simulated series.
 const COUNT: usize = 99;
-/// Stop once so many are as good.
+/// Stop once this many are as good.
 const ENOUGH: usize = 10;
-/// Series simulated at once before counting how many were as good.
+/// Number of series simulated at once before counting how many were as good.
 const BATCH: usize = 10;
 
 /// The noise of one variant of one grid's values.
@@ -23,12 +23,13 @@ struct Source {
     grid: usize,
     variant: Variant,
     null: Null,
-    /// In units of the standard deviation that the search assumes, and capped as there: heavy tails make them larger
-    /// than 1 on average, in the search and here.
+    /// In units of the standard deviation that the search assumes, and capped in the same way: heavy tails
+    /// make them larger than 1 on average, both in the search and here.
     innovations: Vec<f64>,
 }
 
-/// The probability that noise like that in `rest` makes a search as good as `statistic`.
+/// Returns the probability that a search of noise like that in `rest` finds something as good as
+/// `statistic`.
 pub(crate) fn probability(
     rest: &[Grid],
     tasks: &[Task],
@@ -74,7 +75,9 @@ pub(crate) fn probability(
         best.par_extend(
             (best.len()..until)
                 .into_par_iter()
-                .map_init(Room::default, |room, number| noise.best(number, room)),
+                .map_init(Buffers::default, |buffers, number| {
+                    noise.best(number, buffers)
+                }),
         );
     }
     let p = count_f64(1 + as_good(&best)) / count_f64(1 + best.len());
@@ -93,12 +96,13 @@ pub(crate) fn probability(
 pub(crate) struct Chance {
     /// (1 + b) / (1 + B).
     pub p: f64,
-    /// The same, extrapolated below 1 / (1 + B) by the tail of a Gumbel distribution fitted to the simulated maxima:
-    /// to compare many series, where that floor would hide all differences.
+    /// The same, extrapolated below 1 / (1 + B) by the tail of a Gumbel distribution fitted to the
+    /// simulated maxima, to compare many series, where that floor would hide all differences.
     pub p_extrapolated: f64,
 }
 
-/// The tail of the Gumbel distribution with the maxima's mean and standard deviation.
+/// Returns the tail probability of the Gumbel distribution with the mean and standard deviation of the
+/// maxima.
 fn tail(best: &[f64], statistic: f64) -> f64 {
     const EULER: f64 = 0.577_215_664_901_532_9;
     let best: Vec<f64> = best
@@ -143,16 +147,16 @@ impl Source {
     }
 }
 
-/// Buffers for one simulated series after the other.
+/// Buffers reused between simulated series.
 #[derive(Default)]
-struct Room {
+struct Buffers {
     scratch: Scratch,
     white: Vec<f64>,
     red: Vec<f64>,
     prefix: Vec<f64>,
 }
 
-/// What series are simulated from.
+/// The noise from which series are simulated.
 struct Noise<'a> {
     rest: &'a [Grid],
     sources: &'a [Source],
@@ -163,14 +167,14 @@ struct Noise<'a> {
 }
 
 impl Noise<'_> {
-    /// The best statistic of all tasks on one simulated series.
-    fn best(&self, number: usize, room: &mut Room) -> f64 {
-        let Room {
+    /// Returns the best statistic of all tasks on one simulated series.
+    fn best(&self, number: usize, buffers: &mut Buffers) -> f64 {
+        let Buffers {
             scratch,
             white,
             red,
             prefix,
-        } = room;
+        } = buffers;
         let mut best = f64::MIN;
         for (order, source) in self.sources.iter().enumerate() {
             let index = &self.rest[source.grid].index;
@@ -205,7 +209,7 @@ impl Noise<'_> {
                     summed = true;
                 }
                 if let Some(fit) = task.search(white, phi, prefix) {
-                    best = best.max(fit.gain - task.charge);
+                    best = best.max(fit.gain - task.penalty);
                 }
             }
         }

@@ -1,9 +1,9 @@
-//! Values folded by a period, and how forms correlate with them.
+//! Values folded by a period, and their correlation with waveforms.
 
 use crate::model::form::Form;
 use crate::numbers::count_f64;
 
-/// Widths of a box, in bins of the fold.
+/// Widths of boxes, in bins of the fold.
 pub(crate) const BOX_BINS: [usize; 11] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48];
 /// Boxes up to this width are spikes and dips, searched in values that keep their peaks.
 pub(crate) const SPIKE_BINS_MAX: usize = 3;
@@ -20,24 +20,24 @@ pub(crate) struct Fold {
     /// Number of values after a gap.
     pub fresh_count: f64,
     phi: f64,
-    /// What forms are correlated with, and its prefix sums, over two turns.
+    /// The values to correlate forms with, and their prefix sums, over two periods.
     mixed: Vec<f64>,
     prefix: Vec<f64>,
 }
 
-/// The best place of a form.
+/// The best position of a form.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Best {
-    /// Log-likelihood gain, taking the innovations' variance as 1.
+    /// Log-likelihood gain, assuming innovations of variance 1.
     pub gain: f64,
-    /// Bin of the fold in which phase 0 lies.
+    /// Bin of the fold that contains phase 0.
     pub bin: usize,
     /// The form.
     pub form: Form,
 }
 
 impl Fold {
-    /// Resets the fold to `bins` bins, for noise of correlation `phi`.
+    /// Resets the fold to `bins` bins, for noise with autocorrelation `phi`.
     pub fn clear(&mut self, bins: usize, phi: f64) {
         for sums in [&mut self.pairs, &mut self.fresh] {
             sums.clear();
@@ -52,8 +52,8 @@ impl Fold {
         (1.0 - self.phi * self.phi).max(0.0).sqrt()
     }
 
-    /// To be called once everything is added. A form's own innovation in a bin is its value there less what the noise
-    /// keeps of its value in the previous bin.
+    /// Finishes the fold; call once everything is added. A form's own innovation in a bin is its value
+    /// there minus the fraction of its previous value that the noise model predicts.
     pub fn sum_up(&mut self) {
         let (weight, phi) = (self.weight_of_fresh(), self.phi);
         let next = self.pairs.iter().skip(1).chain(self.pairs.first());
@@ -70,14 +70,14 @@ impl Fold {
         }
     }
 
-    /// The best place of a sawtooth of either sign.
+    /// Returns the best position of a sawtooth of either sign.
     pub fn sawtooth(&self) -> Option<Best> {
         let mut best: Option<Best> = None;
         self.each_sawtooth(|bin, gain| keep(&mut best, gain, bin, Form::Sawtooth));
         best
     }
 
-    /// The gain of a form at each bin of the fold; of a box, with the width of its duty.
+    /// Returns the gain of a form at each bin of the fold; for a box, with the width of its duty.
     pub fn profile(&self, form: Form) -> Vec<f64> {
         let mut gains = vec![0.0; self.mixed.len()];
         let mut put = |bin: usize, gain: f64| gains[bin] = gain;
@@ -119,7 +119,7 @@ impl Fold {
         }
     }
 
-    /// The best place of a box of any of these widths and either sign.
+    /// Returns the best position of a box of any of these widths and either sign.
     pub fn boxed(&self, widths: impl Iterator<Item = usize>) -> Option<Best> {
         let mut best: Option<(f64, usize)> = None;
         for width in widths {
@@ -141,7 +141,7 @@ impl Fold {
         })
     }
 
-    /// The best of all boxes that share the start or the end of this one.
+    /// Returns the best of all boxes that share the start or the end of this one.
     pub fn sharing_an_edge(&self, bin: usize, width: usize) -> Option<Best> {
         let bins = self.mixed.len();
         let mut best: Option<Best> = None;
@@ -156,7 +156,7 @@ impl Fold {
         best
     }
 
-    /// Correlation of a box of one width at each bin, and its norm.
+    /// Returns the correlation of a box of one width at each bin, and its norm.
     fn boxes(&self, width: usize) -> Option<(impl Iterator<Item = f64> + '_, f64)> {
         let (norm, level) = self.of_width(width)?;
         let bins = self.mixed.len();
@@ -164,20 +164,20 @@ impl Fold {
         Some((ends.map(move |(until, from)| until - from - level), norm))
     }
 
-    /// The norm of a box of one width, and the correlation of the level with it.
+    /// Returns the norm of a box of one width, and the correlation of the level with it.
     fn of_width(&self, width: usize) -> Option<(f64, f64)> {
         let bins = self.mixed.len();
         if bins < 3 || width * 2 > bins {
             return None;
         }
         let duty = count_f64(width) / count_f64(bins);
-        // One pair of neighbouring bins fewer than bins lies within.
+        // The box contains one pair of neighbouring bins fewer than bins.
         let both = count_f64(width - 1) / count_f64(bins);
         let norm = self.norm(duty - duty * duty, both - duty * duty);
         Some((norm, duty * self.prefix[bins]))
     }
 
-    /// The best place of a wave of one harmonic.
+    /// Returns the best position of a wave of one harmonic.
     pub fn wave(&self) -> Option<Best> {
         let bins = self.mixed.len();
         if bins < 4 {
@@ -185,7 +185,7 @@ impl Fold {
         }
         let turn = std::f64::consts::TAU / count_f64(bins);
         let (mut cos, mut sin) = (0.0, 0.0);
-        // Rotated bin by bin: sines and cosines are slow.
+        // Rotated bin by bin, because sines and cosines are slow.
         let (sin_turn, cos_turn) = turn.sin_cos();
         let (mut s, mut c) = (0.5 * turn).sin_cos();
         for value in &self.mixed {
@@ -213,8 +213,8 @@ impl Fold {
         })
     }
 
-    /// The norm of a whitened form if all phases are equally frequent, from the means of its squares and of the
-    /// products of neighbouring bins.
+    /// Returns the norm of a whitened form if all phases are equally frequent, from the means of its
+    /// squares and of the products of neighbouring bins.
     fn norm(&self, squares: f64, products: f64) -> f64 {
         let weight = self.weight_of_fresh();
         self.pair_count * ((1.0 + self.phi * self.phi) * squares - 2.0 * self.phi * products)
@@ -222,7 +222,7 @@ impl Fold {
     }
 }
 
-/// The largest absolute value.
+/// Returns the largest absolute value.
 fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.fold(
         0.0,
@@ -232,7 +232,7 @@ fn largest(values: impl Iterator<Item = f64>) -> f64 {
     )
 }
 
-/// The width of a box in bins.
+/// Returns the width of a box in bins.
 pub(crate) fn width_of(duty: f64, bins: usize) -> usize {
     #[expect(
         clippy::cast_possible_truncation,
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn each_form_is_found_where_it_is() {
+    fn each_form_is_located() {
         for phi in [0.0, 0.4, 0.9] {
             for at in [0, 1, 5, 23] {
                 let saw = folded(24, phi, Form::Sawtooth, at)
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rises_slowly_falls_at_its_reset() {
+    fn sawtooth_reset_is_located() {
         let duty = 0.1;
         for (form, way) in [(Form::Box { duty }, 1.0), (Form::Sawtooth, -1.0)] {
             for size in [3.0, -2.0] {
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn one_edge_leads_to_the_other() {
+    fn box_is_found_from_one_edge() {
         let duty = 11.0 / 24.0;
         let fold = folded(24, 0.9, Form::Box { duty }, 20);
         for (bin, width) in [(20, 2), (5, 2)] {
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn gain_is_half_the_squares_that_are_explained() {
+    fn gain_is_half_the_explained_sum_of_squares() {
         let fold = folded(24, 0.0, Form::Sawtooth, 3);
         let squares: f64 = 20.0
             * (0..24)

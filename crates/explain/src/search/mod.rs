@@ -1,4 +1,4 @@
-//! Which periods, or which jobs' runs, explain a series better than noise does.
+//! Searches for the periods, or the jobs' runs, that explain a series better than noise does.
 
 pub(crate) mod bootstrap;
 pub(crate) mod fold;

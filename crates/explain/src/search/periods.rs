@@ -1,9 +1,9 @@
 //! Searches for periods: those of calendars first, then all others.
 //!
-//! A series is folded by each period after the noise's memory has been removed, and the fold is compared with a
-//! sawtooth, boxes and a wave at all phases (box: Kovács, Zucker, Mazeh 2002). The best on each grid is fitted
-//! exactly, with a noise of its own. The statistic is the log-likelihood ratio over a constant, less the logarithm of
-//! the number of things tried.
+//! A series is folded by each period after the noise's autocorrelation has been removed, and the fold is
+//! compared with a sawtooth, boxes and a wave at all phases (box: Kovács, Zucker, Mazeh 2002). The best on
+//! each grid is fitted exactly, with its own noise. The statistic is the log-likelihood ratio to a
+//! constant, minus the logarithm of the number of trials.
 
 use super::fold::{BOX_BINS, Best, Fold, SPIKE_BINS_MAX};
 use crate::calendar::periods::{DAY_US, HOUR_US};
@@ -13,7 +13,7 @@ use crate::model::noise::{Null, regress};
 use crate::numbers::{as_f64, count_f64};
 use std::ops::Range;
 
-/// Periods of calendars, in microseconds of local time.
+/// Calendar periods, in microseconds of local time.
 pub(crate) const CALENDARS_US: [i64; 9] = [
     HOUR_US,
     2 * HOUR_US,
@@ -25,13 +25,13 @@ pub(crate) const CALENDARS_US: [i64; 9] = [
     DAY_US,
     7 * DAY_US,
 ];
-/// Fewest cycles of a pattern.
+/// Minimum number of cycles of a pattern.
 pub(crate) const CYCLES_MIN: f64 = 3.0;
-/// Filled bins that a blind search looks at, counted from the end, on all grids but the widest.
+/// Number of filled bins that a blind search covers, counted from the end, on all grids but the widest.
 const WINDOW_BINS: usize = 512;
 /// The same on the widest grid.
 const WINDOW_WIDEST_BINS: usize = 1_024;
-/// A window spans at most this many times its bins.
+/// A window spans at most this many times its number of filled bins.
 const SPARSE: i64 = 4;
 /// Bins per period: fewer hide a form, more belong on a wider grid.
 pub(crate) const PERIOD_BINS: (f64, f64) = (12.0, 48.0);
@@ -39,49 +39,49 @@ pub(crate) const PERIOD_BINS: (f64, f64) = (12.0, 48.0);
 const PERIOD_FINEST_BINS: f64 = 2.5;
 /// Larger searches are judged by their folds, without an exact fit.
 const EXACT_BINS_MAX: usize = 2_048;
-/// A slow form may be misplaced by this fraction of its period at either end.
+/// A slow form may be misplaced by its period divided by this, at either end.
 const SLIP: f64 = 8.0;
-/// The most bins of a calendar's fold.
+/// Maximum number of bins of a calendar period's fold.
 const FOLD_BINS_MAX: usize = 20_160;
-/// Cap on innovations in standard deviations, of slow and of sharp values.
+/// Caps on innovations in standard deviations, for slow and for sharp values.
 const INNOVATION_SIGMAS: [f64; 2] = [4.0, 12.0];
 
-/// Cap on innovations of a variant, in standard deviations.
+/// Returns the cap on innovations of a variant, in standard deviations.
 pub(crate) fn limit_of(variant: Variant) -> f64 {
     INNOVATION_SIGMAS[usize::from(variant == Variant::Sharp)]
 }
 
-/// One search: one variant of one grid's values, by one calendar period or blind.
+/// A search: one variant of one grid's values, for one calendar period or blind.
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
     /// The grid.
     pub grid: usize,
     /// The variant.
     pub variant: Variant,
-    /// The filled bins.
+    /// The range of filled bins.
     pub window: Range<usize>,
     /// The range of periods, in bins; a single one if both are equal.
     pub period_bins: (f64, f64),
-    /// Whether the period is a calendar's.
+    /// Whether the period is a calendar period.
     pub is_calendar: bool,
-    /// Charge for everything that was tried, in nats.
-    pub charge: f64,
+    /// Penalty for the number of trials, in nats.
+    pub penalty: f64,
 }
 
 /// The result of a task.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Candidate {
-    /// Gain less charge, in nats.
+    /// Gain minus penalty, in nats.
     pub statistic: f64,
     /// Period in bins of the grid.
     pub period_bins: f64,
-    /// Place in the fold, counted from the window's first bin.
+    /// Position in the fold, counted from the window's first bin.
     pub phase_bins: f64,
     /// The form.
     pub form: Form,
 }
 
-/// All searches on these grids, for patterns with this many cycles.
+/// Returns all searches on these grids, for patterns with this many cycles.
 pub(crate) fn tasks(grids: &[Grid], cycles: Range<f64>) -> Vec<Task> {
     let mut tasks = Vec::new();
     for (number, grid) in grids.iter().enumerate() {
@@ -104,7 +104,7 @@ pub(crate) fn tasks(grids: &[Grid], cycles: Range<f64>) -> Vec<Task> {
                         window: 0..grid.len(),
                         period_bins: (bins, bins),
                         is_calendar: true,
-                        charge: (bins * count_f64(CALENDARS_US.len() * 4)).ln(),
+                        penalty: (bins * count_f64(CALENDARS_US.len() * 4)).ln(),
                     });
                 }
             }
@@ -117,7 +117,7 @@ pub(crate) fn tasks(grids: &[Grid], cycles: Range<f64>) -> Vec<Task> {
         let Some(&last) = grid.index.last() else {
             continue;
         };
-        // Where samples are sparse, there are too many periods to try.
+        // With sparse samples there are too many periods to try.
         let sparse = i64::try_from(most)
             .unwrap_or(i64::MAX)
             .saturating_mul(SPARSE);
@@ -147,17 +147,17 @@ pub(crate) fn tasks(grids: &[Grid], cycles: Range<f64>) -> Vec<Task> {
                 window: window.clone(),
                 period_bins: periods,
                 is_calendar: false,
-                charge: tried.max(1.0).ln(),
+                penalty: tried.max(1.0).ln(),
             });
         }
     }
     tasks
 }
 
-/// Consecutive filled bins that fall into consecutive bins of a fold.
+/// Consecutive filled bins that map to consecutive bins of a fold.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stretch {
-    /// Number of the first filled bin.
+    /// Index of the first filled bin.
     first: usize,
     /// Its bin in the fold.
     place: usize,
@@ -167,7 +167,8 @@ pub(crate) struct Stretch {
     is_fresh: bool,
 }
 
-/// Phases of bins for a period, as fractions of 2^64, so that an overflowing multiplication is a whole turn.
+/// Phases of bins for a period, as fractions of 2^64, so that integer overflow corresponds to whole
+/// periods.
 #[derive(Debug, Clone, Copy)]
 struct Phase {
     step: u64,
@@ -188,14 +189,14 @@ impl Phase {
         }
     }
 
-    /// The bin of the fold for the middle of a bin of the grid.
+    /// Returns the bin of the fold for the middle of a bin of the grid.
     fn bin(self, at: u64) -> usize {
         let turn = at.wrapping_mul(self.step).wrapping_add(self.step / 2);
         (((turn >> 32) * self.bins as u64) >> 32) as usize
     }
 }
 
-/// Buffers that searches reuse.
+/// Reusable search buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     fold: Fold,
@@ -228,7 +229,7 @@ impl Scratch {
         }
     }
 
-    /// Folds them by a period.
+    /// Folds the whitened values by a period.
     pub fn fold(&mut self, period: f64, phi: f64) -> &Fold {
         let phase = Phase::new(period);
         let fold = &mut self.fold;
@@ -249,7 +250,7 @@ impl Scratch {
 }
 
 impl Task {
-    /// A search of a single period on a whole grid.
+    /// Creates a search of a single period on a whole grid.
     pub fn of_period(number: usize, grid: &Grid, variant: Variant, period_bins: f64) -> Self {
         Self {
             grid: number,
@@ -257,11 +258,11 @@ impl Task {
             window: 0..grid.len(),
             period_bins: (period_bins, period_bins),
             is_calendar: true,
-            charge: 0.0,
+            penalty: 0.0,
         }
     }
 
-    /// Whether its candidates are fitted exactly.
+    /// Returns whether its candidates are fitted exactly.
     pub fn is_exact(&self) -> bool {
         self.window.len() <= EXACT_BINS_MAX
     }
@@ -279,7 +280,7 @@ impl Task {
             .max_by(|a, b| a.statistic.total_cmp(&b.statistic))
     }
 
-    /// The best candidate of each kind of form.
+    /// Returns the best candidate of each kind of form.
     pub fn each_form(
         &self,
         index: &[i64],
@@ -304,8 +305,8 @@ impl Task {
                     *kept = Some((best, period));
                 }
             }
-            // From one period to the next the fold slips over all samples by one bin, or by as much as a slow form
-            // tolerates.
+            // From one period to the next the fold drifts over all samples by one bin, or by as much as a
+            // slow form tolerates.
             period /= 1.0 + slip(self.variant, period) / span.max(8.0);
             if period < shortest || shortest >= longest {
                 break;
@@ -323,14 +324,14 @@ impl Task {
             .collect()
     }
 
-    /// The values of a grid, folded by the only period.
+    /// Returns the values of a grid, folded by the task's only period.
     pub fn folded<'a>(&self, grid: &Grid, null: &Null, scratch: &'a mut Scratch) -> &'a Fold {
         let (index, values) = self.of(grid);
         scratch.whiten(self.variant, index, values, null);
         scratch.fold(self.period_bins.1, null.phi)
     }
 
-    /// The bins of its window, and their values.
+    /// Returns the bins of its window, and their values.
     fn of<'a>(&self, grid: &'a Grid) -> (&'a [i64], &'a [f64]) {
         let window = self.window.clone();
         (
@@ -350,7 +351,7 @@ impl Task {
         self.search(index, values, &null?, scratch)
     }
 
-    /// Where the filled bins lie in the fold by the only period.
+    /// Maps the filled bins to bins of the fold by the task's only period.
     pub fn stretches(&self, index: &[i64]) -> Vec<Stretch> {
         let phase = Phase::new(self.period_bins.1);
         let first = index.first().copied().unwrap_or(0);
@@ -376,7 +377,7 @@ impl Task {
         stretches
     }
 
-    /// Like [`Self::search`], for innovations that are white already, by [`Self::stretches`].
+    /// Like [`Self::search`], for innovations that are already white, mapped by [`Self::stretches`].
     pub fn search_white(
         &self,
         stretches: &[Stretch],
@@ -410,7 +411,7 @@ impl Task {
             .max_by(|a, b| a.statistic.total_cmp(&b.statistic))
     }
 
-    /// The best of each kind of form: sawtooth, wave, box.
+    /// Returns the best of each kind of form: sawtooth, wave, box.
     fn look(&self, fold: &Fold) -> [Option<Best>; 3] {
         let is_sharp = self.variant == Variant::Sharp;
         let widths = BOX_BINS.into_iter();
@@ -423,7 +424,7 @@ impl Task {
 
     fn candidate(&self, best: Best, period: f64, gain: f64, fold: &Fold) -> Candidate {
         Candidate {
-            statistic: gain - self.charge,
+            statistic: gain - self.penalty,
             period_bins: period,
             phase_bins: count_f64(best.bin) * period / count_f64(fold.pairs.len()),
             form: best.form,
@@ -468,7 +469,7 @@ impl Task {
             }
         }
         Some(Candidate {
-            statistic: gain - self.charge,
+            statistic: gain - self.penalty,
             period_bins: period,
             phase_bins,
             form: best.form,
@@ -476,7 +477,7 @@ impl Task {
     }
 }
 
-/// A wave has one amplitude more than the other forms.
+/// Reduces the gain of a wave, which has one more amplitude than the other forms.
 fn less_one(best: Best) -> Best {
     Best {
         gain: best.gain - 1.0,
@@ -484,7 +485,7 @@ fn less_one(best: Best) -> Best {
     }
 }
 
-/// Bins by which the fold may slip over all samples.
+/// Returns the number of bins by which the fold may drift over all samples.
 fn slip(variant: Variant, period: f64) -> f64 {
     match variant {
         Variant::Slow => (period / SLIP).max(1.0),

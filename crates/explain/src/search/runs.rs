@@ -1,4 +1,5 @@
-//! Jobs as explanations: classes that the samples can tell apart, and how well each one's runs fit.
+//! Jobs as explanations: classes of jobs that the samples can distinguish, and how well each one's runs
+//! fit.
 
 use super::fold::{BOX_BINS, SPIKE_BINS_MAX};
 use crate::calendar::offsets::UtcOffsets;
@@ -10,22 +11,22 @@ use crate::numbers::{as_f64, count_f64};
 use schedule::{Run, Seen};
 use std::collections::BTreeMap;
 
-/// Fewer runs among the samples say nothing about a job.
+/// Minimum number of runs among the samples for a job to be considered.
 pub(crate) const RUNS_MIN: usize = 3;
 /// Bins per period for slow forms.
 const PERIOD_BINS: f64 = 12.0;
 /// The effect of a job lasts at most this fraction of its period.
 const DUTY_MAX: f64 = 0.25;
-/// Where a box may begin, in samples from the first one after a run.
+/// Start of a box, in samples from the first one after a run.
 pub(crate) const SHIFTS: [i64; 3] = [0, 1, -1];
-/// Up to so many samples per bin, it matters which one shows a run first.
+/// Up to this many samples per bin, it matters which one shows a run first.
 const WIDE_SHIFTED: i64 = 4;
-/// Charge for the usual place, in nats: seven in ten.
+/// Penalty for the usual start, in nats: a probability of seven in ten.
 const USUAL_NATS: f64 = 0.36;
-/// Charge for each of the others: three in twenty. At the earlier one, timestamps mark the start of each interval, as
-/// in many exports.
+/// Penalty for each of the others: three in twenty. With the earlier one, timestamps mark the start of each
+/// interval, as in many exports.
 const UNUSUAL_NATS: f64 = 1.9;
-/// A run shows after this fraction of the samples' distance, and at most this time: collectors that sample on the
+/// A run shows after this fraction of the sampling interval, up to a maximum: collectors that sample on the
 /// minute do so some seconds late, just as cron starts its jobs.
 const SHOWS_PART: i64 = 15;
 const SHOWS_MAX_US: i64 = 30_000_000;
@@ -33,26 +34,26 @@ const SHOWS_MAX_US: i64 = 30_000_000;
 /// Jobs whose runs fall between the same samples.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Class {
-    /// Their numbers in the list of jobs.
+    /// Their indices in the list of jobs.
     pub members: Vec<usize>,
     /// When the first member's runs start to show, earliest and latest, in local time.
     pub starts_us: Vec<(i64, i64)>,
-    /// Median distance between runs.
+    /// Median interval between runs.
     pub period_us: i64,
-    /// The 90 % quantile of the distance between runs: longer than the median if the schedule has changed, or leaves
-    /// days out.
+    /// The 90 % quantile of the interval between runs: longer than the median if the schedule has changed,
+    /// or skips days.
     pub longest_us: i64,
-    /// Whether the distance between its runs changed over time.
+    /// Whether the interval between its runs changed over time.
     pub is_rescheduled: bool,
     /// Whether most of its runs are known from logs.
     pub is_observed: bool,
-    /// Whether nearly all runs are periodic to within the samples' distance: then they say no more than a period
-    /// does.
+    /// Whether nearly all runs are periodic to within the sampling interval, so that they carry no more
+    /// information than a period does.
     pub is_regular: bool,
 }
 
-/// The classes of jobs, and the numbers of jobs that cannot be compared: those with fewer than [`RUNS_MIN`] runs
-/// among the samples, or too many to be seen in them.
+/// Returns the classes of jobs, and the indices of jobs that cannot be compared: those with fewer than
+/// [`RUNS_MIN`] runs among the samples, or with too many to be distinguishable.
 pub(crate) fn classes(
     jobs: &[JobRuns],
     times_us: &[i64],
@@ -84,7 +85,7 @@ pub(crate) fn classes(
             .collect();
         let mut gaps = within.clone();
         gaps.dedup();
-        // A job that runs between nearly all samples cannot be seen in them.
+        // A job that runs between nearly all samples leaves no trace in them.
         if gaps.len() < RUNS_MIN || gaps.len() * 20 > times_us.len() * 19 {
             useless.push(number);
             continue;
@@ -133,7 +134,7 @@ fn is_observed(runs: &[Run]) -> bool {
     runs.iter().filter(is_logged).count() * 2 > runs.len()
 }
 
-/// Whether the distances of the second half of the runs differ from those of the first half.
+/// Returns whether the intervals in the second half of the runs differ from those in the first half.
 fn is_rescheduled(starts: &[(i64, i64)]) -> bool {
     let middle = starts.len() / 2;
     [0.5, 0.9].into_iter().any(|at| {
@@ -145,7 +146,7 @@ fn is_rescheduled(starts: &[(i64, i64)]) -> bool {
     })
 }
 
-/// A quantile of the distances between runs.
+/// Returns a quantile of the intervals between runs.
 fn distance(starts: &[(i64, i64)], at: f64) -> i64 {
     let mut distances: Vec<i64> = starts
         .windows(2)
@@ -163,7 +164,7 @@ fn distance(starts: &[(i64, i64)], at: f64) -> i64 {
     *distances.select_nth_unstable(rank).1
 }
 
-/// Position assumed within the interval of a run's start.
+/// The position assumed within the interval of a run's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum At {
     Earliest,
@@ -172,7 +173,7 @@ pub(crate) enum At {
 }
 
 impl At {
-    /// The moment within the interval.
+    /// Returns the time at that position.
     pub fn of(self, start: (i64, i64)) -> i64 {
         match self {
             Self::Earliest => start.0,
@@ -183,7 +184,7 @@ impl At {
 }
 
 impl Class {
-    /// The length of a period of a form.
+    /// Returns the length of a form's period.
     pub fn period_of(&self, form: Form) -> i64 {
         match form {
             Form::Sawtooth => self.longest_us,
@@ -192,39 +193,39 @@ impl Class {
     }
 }
 
-/// How a class fits.
+/// The fit of a class.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RunsFit {
-    /// Log-likelihood gain, taking the innovations' variance as 1, less the charge for the forms tried.
+    /// Log-likelihood gain, assuming innovations of variance 1, minus the penalty for the forms tried.
     pub gain: f64,
-    /// Sawtooth or box; the duty is a fraction of the typical distance between runs.
+    /// Sawtooth or box; the duty is a fraction of the typical interval between runs.
     pub form: Form,
     /// Position within the intervals of the starts.
     pub at: At,
-    /// Start of a box: the first sample after a run (0); the next one (1: samples cover the time before them); or the
-    /// one before (-1: timestamps mark the start of each interval).
+    /// Start of a box: the first sample after a run (0); the next one (1: samples cover the time before
+    /// them); or the previous one (-1: timestamps mark the start of each interval).
     pub shift: i64,
-    /// In the values' unit: from right after a run to right before the next (sawtooth), or above the level outside
-    /// (box).
+    /// In the values' unit: from right after a run to right before the next (sawtooth), or above the level
+    /// outside (box).
     pub amplitude: f64,
 }
 
-/// The forms that a class is compared with.
+/// The forms with which a class is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Forms {
     /// Those that suit one variant of the values.
     Of(Variant),
     /// All, plus a box of this many bins.
     All {
-        /// Width of the pattern that is to be explained.
+        /// Width of the pattern to be explained.
         width: Option<usize>,
     },
-    /// Only boxes of these widths, in bins; 0 is none.
+    /// Only boxes of these widths, in bins; 0 means none.
     Boxes(Variant, [usize; 5]),
 }
 
 impl Forms {
-    /// Whether a form that suits a variant is wanted.
+    /// Returns whether a form that suits a variant is included.
     fn suits(self, variant: Variant) -> bool {
         match self {
             Self::Of(wanted) => wanted == variant,
@@ -262,8 +263,8 @@ pub(crate) struct RunsTask {
     pub grid: usize,
     /// The variant of the values.
     pub variant: Variant,
-    /// Charge for the classes tried, in nats.
-    pub charge: f64,
+    /// Penalty for the number of classes tried, in nats.
+    pub penalty: f64,
     /// Whitened forms, sparse, with their norms.
     forms: Vec<Prepared>,
 }
@@ -285,7 +286,7 @@ enum Cells {
 }
 
 impl RunsTask {
-    /// The grids on which a class is searched.
+    /// Returns the grids on which a class is searched.
     pub fn grids_of(class: &Class, grids: &[Grid]) -> Vec<(usize, Variant)> {
         let wide = grids
             .iter()
@@ -303,7 +304,7 @@ impl RunsTask {
         .collect()
     }
 
-    /// Prepares a class for a grid, in noise of correlation `phi`.
+    /// Prepares a class for a grid, in noise with autocorrelation `phi`.
     pub fn new(
         number: usize,
         class: &Class,
@@ -331,7 +332,8 @@ impl RunsTask {
             }
             for width in forms_wanted.widths() {
                 if count_f64(width) <= (period_bins * DUTY_MAX).max(1.0) {
-                    // A first look at wide bins needs no more, and on the widest the next sample is in the same bin.
+                    // Prescreening on wide bins needs no more, and on the widest the next sample is in the
+                    // same bin.
                     let is_first = matches!(forms_wanted, Forms::Of(_));
                     let is_widest = grid.width_us > grid.gap_us * WIDE_SHIFTED;
                     let is_one = is_widest || is_first && grid.is_wide;
@@ -349,18 +351,18 @@ impl RunsTask {
                 Forms::Of(variant) | Forms::Boxes(variant, _) => variant,
                 Forms::All { .. } => Variant::Slow,
             },
-            charge: 0.0,
+            penalty: 0.0,
             forms,
         }
     }
 
-    /// The best form for these innovations of variance 1.
+    /// Returns the best form for these innovations of variance 1.
     pub fn search(&self, white: &[f64], phi: f64, prefix: &[f64]) -> Option<RunsFit> {
         self.fits(white, phi, prefix)
             .max_by(|a, b| a.gain.total_cmp(&b.gain))
     }
 
-    /// The best sawtooth and the best box among the allowed shifts.
+    /// Returns the best sawtooth and the best box among the allowed shifts.
     pub fn search_each(
         &self,
         white: &[f64],
@@ -378,8 +380,8 @@ impl RunsTask {
             .collect()
     }
 
-    /// Charge for the forms tried: one in two is a sawtooth.
-    pub fn charge_of(&self, form: Form, shift: i64) -> f64 {
+    /// Returns the penalty for the forms tried: one in two is a sawtooth.
+    pub fn penalty_of(&self, form: Form, shift: i64) -> f64 {
         let boxes = self
             .forms
             .iter()
@@ -415,7 +417,7 @@ impl RunsTask {
                 };
                 RunsFit {
                     gain: 0.5 * sum * sum / prepared.norm
-                        - self.charge_of(prepared.form, prepared.shift),
+                        - self.penalty_of(prepared.form, prepared.shift),
                     form: prepared.form,
                     at: prepared.at,
                     shift: prepared.shift,
@@ -425,7 +427,7 @@ impl RunsTask {
     }
 }
 
-/// Prefix sums of innovations.
+/// Computes the prefix sums of innovations.
 pub(crate) fn prefix_sums(white: &[f64], out: &mut Vec<f64>) {
     out.clear();
     out.push(0.0);
@@ -457,7 +459,7 @@ fn sawtooth(starts: &[i64], period_us: i64, grid: &Grid, phi: f64, at: At) -> Op
         level += one(i) * one(i);
         cells.push(cell);
     }
-    // A constant level is not to the form's credit.
+    // Remove the part that a constant level explains.
     let mut norm = 0.0;
     for (i, cell) in cells.iter_mut().enumerate() {
         if level > 0.0 {
@@ -465,7 +467,7 @@ fn sawtooth(starts: &[i64], period_us: i64, grid: &Grid, phi: f64, at: At) -> Op
         }
         norm += *cell * *cell;
     }
-    // A form that does not vary over the samples says nothing.
+    // A form that does not vary over the samples cannot be fitted.
     (norm > 1e-9 * count_f64(cells.len())).then_some(Prepared {
         form: Form::Sawtooth,
         at,
@@ -475,7 +477,8 @@ fn sawtooth(starts: &[i64], period_us: i64, grid: &Grid, phi: f64, at: At) -> Op
     })
 }
 
-/// The filled bins covered by a box of `width` bins after each start: the first, and the one after the last.
+/// Returns the filled bins covered by a box of `width` bins after each start: the first, and the one after
+/// the last.
 pub(crate) fn box_places(
     starts: &[i64],
     width: usize,
@@ -485,7 +488,8 @@ pub(crate) fn box_places(
     let mut places: Vec<(usize, usize)> = Vec::new();
     let wide = i64::try_from(width).unwrap_or(i64::MAX);
     for &start in starts {
-        // The first sample after the start shows it; one at the same moment covers the time before it.
+        // The first sample after the start shows it; one at the exact time of the start covers the time
+        // before it.
         let from_bin = if grid.is_wide {
             grid.bin_after(start, shift)
         } else {
@@ -494,7 +498,7 @@ pub(crate) fn box_places(
                 continue;
             };
             let bin = (start - grid.start_us).div_euclid(grid.width_us);
-            // If samples are missing, the rest of the box.
+            // If samples are missing, use the rest of the box.
             first.min(bin + 1) + shift
         };
         let from = grid.index.partition_point(|&index| index < from_bin);
@@ -525,7 +529,7 @@ fn boxes(
     let inside: usize = places.iter().map(|(from, until)| until - from).sum();
     let runs = count_f64(places.len());
     let norm = runs * (1.0 + phi * phi) + (1.0 - phi).powi(2) * (count_f64(inside) - runs);
-    // The share that the level outside explains.
+    // The fraction that the level outside explains.
     let share = count_f64(inside) / count_f64(grid.len().max(1));
     (!places.is_empty() && share < 0.5).then_some(Prepared {
         form: Form::Box {

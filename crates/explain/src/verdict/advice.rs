@@ -1,4 +1,4 @@
-//! What would change a verdict.
+//! What additional data would change a verdict.
 
 use super::decision::{CauseFound, Decision, Outcome, Recurs};
 use super::phrases::{every, names};
@@ -7,10 +7,10 @@ use super::sentence::SentenceContext;
 use crate::numbers::seconds;
 use crate::search::runs::RUNS_MIN;
 
-/// Samples further apart than this, in seconds, say little about when something happens.
+/// Sampling interval, in seconds, above which samples say little about when something happens.
 const RARE_S: f64 = 3_600.0;
 
-/// What would change a verdict, one sentence each.
+/// Returns what would change a verdict, one sentence each.
 pub(crate) fn would_change(decision: &Decision, context: &SentenceContext) -> Vec<String> {
     let mut lines = match &decision.outcome {
         Outcome::Unusable(_) | Outcome::TooFewCycles { .. } => return Vec::new(),

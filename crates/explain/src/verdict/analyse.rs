@@ -1,4 +1,4 @@
-//! One series after the other, and all of them together.
+//! Analyses series one by one, then ranks and adjusts them as a whole.
 
 use super::advice::would_change;
 use super::decision::{Decision, Evidence, ExplainedBy, JobMatch, Recurs, decide};
@@ -20,11 +20,11 @@ use crate::search::runs::classes;
 use facts::series::{Better, Series};
 use rayon::prelude::*;
 
-/// Explains series: which recur, with what period, since when and until when, which jobs may be
-/// behind it, and what changed for good.
+/// Explains series: which of them recur, with what period, since when and until when, which jobs may be the
+/// cause, and what changed permanently.
 ///
-/// Series without times of day, and those with fewer than 16 samples, are undecided.
-/// Everything depends on the arguments alone.
+/// Series without absolute times, and those with fewer than 16 samples, are undecided. The result depends
+/// only on the arguments.
 pub fn explain(series: &[Series], jobs: &[JobRuns], options: &Options) -> Analysis {
     let zone = zone_name(options);
     let decided: Vec<(Prepared, Decision)> = series
@@ -84,7 +84,8 @@ fn zone_name(options: &Options) -> String {
     }
 }
 
-/// Larger is more worth reading: what has a cause, then what recurs, then what changed.
+/// Returns the sort rank, larger for what is more interesting: series with a cause, then those that recur,
+/// then those that changed.
 fn rank(one: &SeriesVerdict) -> f64 {
     let verdict = &one.verdict;
     let class = match verdict.kind {
@@ -101,7 +102,7 @@ fn rank(one: &SeriesVerdict) -> f64 {
     class * 1e7 + effect
 }
 
-/// From the samples of a series to the decision on it.
+/// Analyses the samples of a series and returns the decision.
 fn decision(
     samples: &Samples,
     better: Option<Better>,
@@ -122,7 +123,7 @@ fn decision(
     decide(&findings, &segmentation, &attributions, &evidence)
 }
 
-/// The verdict: a decision, and what it is called.
+/// Builds the verdict from a decision and its significance.
 fn verdict(
     decision: &Decision,
     significance: &Significance,
@@ -219,7 +220,7 @@ fn others(recurs: &Recurs, context: &SentenceContext) -> Vec<OtherPattern> {
     told.collect()
 }
 
-/// All changes, oldest first.
+/// Returns all changes, oldest first.
 fn changes(lasting: &Lasting) -> Vec<Change> {
     let told = |change: &LastingChange| Change {
         from: change.from,

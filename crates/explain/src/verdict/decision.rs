@@ -1,11 +1,11 @@
-//! What is decided about a series. Sentences are made of it later, and nothing is decided by them.
+//! The decision on a series. Sentences are generated from it later and decide nothing.
 
 use super::lasting::Lasting;
 use super::recurrence::{Recurrence, Rhythm, Secondary, is_event};
 use super::result::{Cycle, Effect, Kind, Role, Shape};
 use crate::causes::attribution::Attribution;
 use crate::causes::likelihood::Cause;
-use crate::causes::matches::{inside, matches};
+use crate::causes::matches::{count_inside, matches};
 use crate::fit::found::{Findings, Found, is_wave};
 use crate::fit::segmentation::Segmentation;
 use crate::model::form::Form;
@@ -16,97 +16,98 @@ use facts::series::Better;
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 
-/// Classes of jobs are reported from this probability on.
-const SCORE_TOLD: f64 = 0.001;
-/// The same where no jobs explain a pattern, unless they run in nearly all of its gaps.
+/// Minimum probability of a class of jobs to be reported.
+const SCORE_REPORTED_MIN: f64 = 0.001;
+/// The same if no jobs explain a pattern, unless they run in nearly all of its gaps.
 const SCORE_UNEXPLAINED: f64 = 0.05;
-/// A pattern without jobs is reported next to another from this part of its size on: a form made of lines leaves
-/// residuals of real curves.
+/// Minimum size of a pattern without jobs, relative to another one, to be reported next to it: piecewise
+/// linear forms leave residuals of real curves.
 const SECONDARY_MIN: f64 = 0.03;
-/// A step of so many hours a day may be load.
+/// A step that lasts at least this many hours a day may be load.
 const STEP_HOURS: f64 = 5.0;
-/// Next to a wave of load, one of so many.
+/// The same next to a wave of load.
 const NEXT_TO_WAVE_HOURS: f64 = 2.0;
-/// Rest on one day of the week is shorter than so many.
+/// Rest on one day of the week is shorter than this many hours.
 const REST_HOURS: f64 = 16.0;
-/// Samples that are so far apart show no edge.
+/// Minimum interval of samples that are too far apart to show an edge.
 const COARSE_US: i64 = 1_800_000_000;
 
-/// What is decided about a series.
+/// The decision on a series.
 #[derive(Debug, Clone)]
 pub(crate) struct Decision {
-    /// In one word, before other series are considered.
+    /// The classification, before other series are considered.
     pub kind: Kind,
     /// What was found.
     pub outcome: Outcome,
-    /// All explanations, the likeliest first.
+    /// All explanations, most likely first.
     pub candidates: Vec<Explanation>,
-    /// Probability by chance, and the same extrapolated below what a bootstrap can show; `None` if nothing
-    /// was searched.
+    /// Probability by chance, and the same extrapolated below what a bootstrap can resolve; `None` if
+    /// nothing was searched.
     pub chance: Option<Chance>,
-    /// What stays; `None` if nothing was searched.
+    /// Lasting changes; `None` if nothing was searched.
     pub lasting: Option<Lasting>,
     /// Jobs that could not be compared with the samples.
     pub jobs_left_out: usize,
 }
 
-/// How probable as clear a pattern is by chance.
+/// The probability of a pattern this clear by chance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Chance {
     /// From the bootstrap; `None` if no pattern can be named.
     pub p: Option<f64>,
-    /// Extrapolated, for a comparison of many series.
+    /// Extrapolated, for comparing many series.
     pub p_extrapolated: f64,
 }
 
 /// What was found in a series.
 #[derive(Debug, Clone)]
 pub(crate) enum Outcome {
-    /// It could not be searched.
+    /// The series could not be searched.
     Unusable(Unusable),
-    /// Something may recur, but was seen too rarely.
+    /// Something may recur, but there are too few cycles to decide.
     TooFewCycles {
-        /// What.
+        /// The possible pattern.
         pattern: Box<Secondary>,
-        /// How often.
+        /// The number of cycles.
         cycles_seen: usize,
     },
     /// Nothing recurs.
     Nothing {
-        /// How often chance looks as clear; `None` if what looked clear did not pass an exact fit.
+        /// The probability by chance of the best candidate; `None` if it did not pass an exact fit.
         p: Option<f64>,
     },
     /// Something recurs.
     Recurs(Box<Recurs>),
 }
 
-/// Something that recurs, and what may be behind it.
+/// Something that recurs, and its possible causes.
 #[derive(Debug, Clone)]
 pub(crate) struct Recurs {
     /// What recurs.
     pub recurrence: Recurrence,
-    /// What is behind it.
+    /// Its cause.
     pub cause: CauseFound,
-    /// Jobs that may be behind it, the likeliest first.
+    /// Jobs that may be the cause, most likely first.
     pub classes: Vec<JobMatch>,
-    /// What load looks the same, if any does.
+    /// The kind of load that looks the same, if any.
     pub like_load: Option<LikeLoad>,
-    /// Jobs that match only if times mark the start of what each sample stands for, if these are the likeliest.
+    /// Jobs that match only if timestamps mark the start of each sample's interval, if these are the most
+    /// likely.
     pub depends_on_dating: Option<Vec<String>>,
-    /// Other patterns, in the order of telling.
+    /// Other patterns, in the order in which they are reported.
     pub others: Vec<Secondary>,
 }
 
-/// What is behind a pattern.
+/// The cause of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CauseFound {
     /// The first class of jobs.
     Jobs,
-    /// Load: it is smooth.
+    /// Load, because the pattern is smooth.
     SmoothLoad,
     /// Unknown: no jobs were given.
     NoJobsGiven,
-    /// More likely less load than the first class of jobs, which runs at the time.
+    /// Reduced load, which is more likely than the first class of jobs, although that runs at the time.
     LessLoad,
     /// Unknown; the first class of jobs comes closest.
     ClosestJob,
@@ -116,14 +117,14 @@ pub(crate) enum CauseFound {
     NoJobRuns,
 }
 
-/// Load that looks the same as a pattern.
+/// Kinds of load that look the same as a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LikeLoad {
     /// Working hours.
     WorkingHours,
-    /// Load on some days.
+    /// Load on certain days.
     TheseDays,
-    /// Load by day and night.
+    /// Day and night load.
     DayAndNight,
     /// A part of a larger wave of load.
     PartOfWave,
@@ -138,9 +139,9 @@ pub(crate) enum LikeLoad {
 pub(crate) struct Explanation {
     /// What explains it.
     pub by: ExplainedBy,
-    /// Probability against all others.
+    /// Probability relative to all other explanations.
     pub score: f64,
-    /// Logarithm of the likelihood, less the charge for what was fitted, over that of nothing.
+    /// Log-likelihood minus the penalty for the fitted parameters, relative to no cause.
     pub gain_nats: f64,
 }
 
@@ -149,37 +150,37 @@ pub(crate) struct Explanation {
 pub(crate) enum ExplainedBy {
     /// Chance alone.
     Nothing,
-    /// Something unknown with a rhythm of its own.
+    /// An unknown cause with a rhythm of its own.
     Unknown(Rhythm),
     /// Jobs.
     Jobs(Vec<String>),
 }
 
-/// A class of jobs that may be behind a pattern.
+/// A class of jobs that may cause a pattern.
 #[derive(Debug, Clone)]
 pub(crate) struct JobMatch {
     /// Their names.
     pub jobs: Vec<String>,
-    /// Which way they act.
+    /// Their effect.
     pub role: Role,
-    /// Occurrences with a run of theirs.
+    /// Occurrences with a run of these jobs.
     pub matched: usize,
-    /// Occurrences without one.
+    /// Occurrences without such a run.
     pub missed: usize,
     /// Runs without an occurrence.
     pub idle_runs: usize,
-    /// The longest time from a run to the gap after it, if one came before its gap.
+    /// The longest time from a run to the gap after it, if any run preceded its gap.
     pub lag_s: Option<f64>,
-    /// Whether its runs fit only if times mark the start of what each sample stands for.
+    /// Whether its runs match only if timestamps mark the start of each sample's interval.
     pub dated_by_start: bool,
-    /// Probability against all other explanations.
+    /// Probability relative to all other explanations.
     pub score: f64,
     /// How the runs are known.
     pub evidence: Vec<String>,
 }
 
 impl Decision {
-    /// That a series cannot be searched.
+    /// Returns the decision for a series that cannot be searched.
     pub fn unusable(why: Unusable) -> Self {
         Self {
             kind: Kind::Undecided,
@@ -191,7 +192,7 @@ impl Decision {
         }
     }
 
-    /// Its main pattern, if something recurs.
+    /// Returns its main pattern, if something recurs.
     pub fn recurs(&self) -> Option<&Recurs> {
         match &self.outcome {
             Outcome::Recurs(recurs) => Some(recurs),
@@ -200,17 +201,17 @@ impl Decision {
     }
 }
 
-/// What decisions are made of, besides the findings.
+/// The input of a decision besides the findings.
 pub(crate) struct Evidence<'a> {
     /// The series.
     pub samples: &'a Samples,
-    /// Classes of jobs that the samples can tell apart.
+    /// Classes of jobs that the samples can distinguish.
     pub classes: &'a [Class],
     /// All jobs.
     pub jobs: &'a [JobRuns],
     /// Jobs that could not be compared with the samples.
     pub jobs_left_out: usize,
-    /// Which way the series is better.
+    /// Whether higher or lower is better.
     pub better: Option<Better>,
     /// The time zone.
     pub zone: &'a TimeZone,
@@ -252,7 +253,7 @@ pub(crate) fn decide(
     }
 }
 
-/// The decision in one word. Changes that stay count for more than load that comes and goes.
+/// Classifies a decision. Lasting changes take precedence over periodic load.
 fn kind(outcome: &Outcome, lasting: &Lasting) -> Kind {
     let (kind, yields) = match outcome {
         Outcome::Unusable(_) | Outcome::TooFewCycles { .. } => (Kind::Undecided, false),
@@ -288,7 +289,7 @@ fn outcome(findings: &Findings, attributions: &[Attribution], evidence: &Evidenc
     )))
 }
 
-/// How often a pattern fits into the samples, of one that does so two or three times.
+/// Returns how many periods the samples cover, for a pattern seen in two or three of them.
 fn periods_seen(samples: &Samples, found: &Found) -> usize {
     let span = samples.times_us[samples.times_us.len() - 1] - samples.times_us[0];
     #[expect(
@@ -311,7 +312,8 @@ fn recurs(
     let recurrence = Recurrence::new(found, evidence.samples);
     let classes = job_matches(main, evidence);
     let like_load = like_load(&recurrence, Waves::new(findings, found), evidence);
-    // Less load makes it better for hours, too, and at the very hour of a job where samples show no more than that.
+    // Reduced load improves values for hours too, possibly starting at the exact hour of a job if the
+    // samples have no finer resolution.
     let is_less = is_coarse(evidence.samples) && found.pattern.size() < 0.0;
     let heals = |class: &JobMatch| class.role == Role::Heals;
     let is_less_load =
@@ -324,7 +326,7 @@ fn recurs(
     let classes: Vec<JobMatch> = classes
         .into_iter()
         .filter(|class| {
-            // One that runs in nearly all of the gaps is worth a word, whatever its score.
+            // A class that runs in nearly all of the gaps is reported, whatever its score.
             is_explained
                 || class.score >= SCORE_UNEXPLAINED
                 || class.matched >= 4 * class.missed.max(1)
@@ -333,7 +335,7 @@ fn recurs(
     let runs_then =
         |class: &Class| matches(&main.gaps, class, evidence.jobs, evidence.samples, 0).is_most();
     let was_weighed = main
-        .weighed
+        .causes
         .iter()
         .any(|one| matches!(one.cause, Cause::Class(..)));
     let cause = if is_explained {
@@ -368,29 +370,26 @@ fn recurs(
     }
 }
 
-/// The likeliest jobs of a pattern that jobs explain; else none.
+/// Returns the most likely jobs of a pattern if jobs explain it.
 fn likeliest_jobs(attribution: &Attribution, evidence: &Evidence) -> Vec<String> {
-    let class = attribution.weighed.iter().find_map(|one| match one.cause {
+    let class = attribution.causes.iter().find_map(|one| match one.cause {
         Cause::Class(number, _) if attribution.is_explained => Some(&evidence.classes[number]),
         _ => None,
     });
     class.map_or(Vec::new(), |class| members(class, evidence.jobs))
 }
 
-/// The classes of jobs that may be behind a pattern, the likeliest first.
+/// Returns the classes of jobs that may cause a pattern, most likely first.
 fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobMatch> {
     let (gaps, jobs) = (&attribution.gaps, evidence.jobs);
-    let told = attribution
-        .weighed
-        .iter()
-        .filter_map(|one| match one.cause {
-            Cause::Class(number, fit) if one.score >= SCORE_TOLD => Some((one, number, fit)),
-            _ => None,
-        });
+    let told = attribution.causes.iter().filter_map(|one| match one.cause {
+        Cause::Class(number, fit) if one.score >= SCORE_REPORTED_MIN => Some((one, number, fit)),
+        _ => None,
+    });
     told.map(|(one, number, fit)| {
         let class = &evidence.classes[number];
         let runs = matches(gaps, class, jobs, evidence.samples, fit.shift);
-        let inside = inside(gaps, &jobs[class.members[0]].runs);
+        let inside = count_inside(gaps, &jobs[class.members[0]].runs);
         JobMatch {
             jobs: members(class, jobs),
             role: role(fit.form, fit.amplitude, evidence.better),
@@ -406,7 +405,7 @@ fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobMatch> 
     .collect()
 }
 
-/// Every explanation that was weighed.
+/// Returns every explanation that was compared.
 fn candidates(
     outcome: &Outcome,
     main: Option<&Attribution>,
@@ -419,7 +418,7 @@ fn candidates(
             gain_nats: 0.0,
         }];
     };
-    main.weighed
+    main.causes
         .iter()
         .map(|one| Explanation {
             by: match one.cause {
@@ -435,7 +434,7 @@ fn candidates(
         .collect()
 }
 
-/// What a job does whose runs begin a pattern.
+/// Returns the effect of a job whose runs begin a pattern.
 fn role(form: Form, amplitude: f64, better: Option<Better>) -> Role {
     let Some(better) = better else {
         return Role::Unknown;
@@ -448,7 +447,7 @@ fn role(form: Form, amplitude: f64, better: Option<Better>) -> Role {
     }
 }
 
-/// Names of a class's jobs.
+/// Returns the names of a class's jobs.
 fn members(class: &Class, jobs: &[JobRuns]) -> Vec<String> {
     class
         .members
@@ -457,7 +456,7 @@ fn members(class: &Class, jobs: &[JobRuns]) -> Vec<String> {
         .collect()
 }
 
-/// How a class's runs are known, in up to eight lines.
+/// Describes how a class's runs are known, in up to eight lines.
 fn evidence_of(class: &Class, jobs: &[JobRuns]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for &member in &class.members {
@@ -473,12 +472,12 @@ fn evidence_of(class: &Class, jobs: &[JobRuns]) -> Vec<String> {
     lines
 }
 
-/// The waves next to a pattern.
+/// The waves found next to a pattern.
 #[derive(Debug, Clone, Copy)]
 struct Waves {
-    /// Whether there is one of a day.
+    /// Whether there is a daily one.
     is_daily: bool,
-    /// Whether one of the pattern's period is larger than it.
+    /// Whether one with the pattern's period is larger than it.
     is_larger: bool,
 }
 
@@ -486,8 +485,9 @@ impl Waves {
     fn new(findings: &Findings, found: &Found) -> Self {
         let size = |found: &Found| found.pattern.size().abs();
         let waves = || findings.patterns.iter().filter(|other| is_wave(other));
-        let is_larger =
-            |wave: &Found| wave.pattern.is_of_period(&found.pattern) && size(wave) > size(found);
+        let is_larger = |wave: &Found| {
+            wave.pattern.shares_period_with(&found.pattern) && size(wave) > size(found)
+        };
         Self {
             is_daily: waves().any(|wave| Rhythm::of(&wave.pattern).cycle == Cycle::Day),
             is_larger: waves().any(is_larger),
@@ -495,13 +495,14 @@ impl Waves {
     }
 }
 
-/// Whether samples are too far apart to show an edge.
+/// Returns whether samples are too far apart to show an edge.
 fn is_coarse(samples: &Samples) -> bool {
     samples.gap_us >= COARSE_US
 }
 
-/// Load that may look like the pattern: hours of every day, or the weekend. Next to a larger daily wave some hours
-/// may be a part of it, where samples are too far apart to tell a bend from an edge.
+/// Returns the kind of load that may look like the pattern: some hours of every day, or the weekend. Next
+/// to a larger daily wave, a pattern of some hours may be part of it if samples are too far apart to
+/// distinguish a bend from an edge.
 fn like_load(recurrence: &Recurrence, waves: Waves, evidence: &Evidence) -> Option<LikeLoad> {
     let Effect { size, len_s, .. } = recurrence.effect;
     let hours = len_s? / 3_600.0;

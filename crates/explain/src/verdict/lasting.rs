@@ -1,4 +1,5 @@
-//! What stays: changes of level and slope, patterns that begin or end, and what happened at the same time.
+//! Lasting changes: changes of level and slope, patterns that begin or end, and what happened at the same
+//! time.
 
 use super::recurrence::Recurrence;
 use super::result::ChangeKind;
@@ -13,18 +14,18 @@ use crate::search::runs::RUNS_MIN;
 use jiff::Timestamp;
 use schedule::{Run, Seen, rhythm_changes};
 
-/// Everything that stays, as data.
+/// All lasting changes of a series.
 #[derive(Debug, Clone)]
 pub(crate) struct Lasting {
     /// Changes of level and slope, oldest first.
     pub changes: Vec<LastingChange>,
     /// Where the main pattern begins or ends within the samples.
     pub bounds: Vec<LastingChange>,
-    /// The line of all samples, if one explains them better than a level does.
+    /// The line through all samples, if it explains them better than a level does.
     pub trend: Option<Trend>,
 }
 
-/// A change that stays.
+/// A lasting change.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LastingChange {
     /// The last sample before it.
@@ -35,37 +36,37 @@ pub(crate) struct LastingChange {
     pub what: ChangeKind,
     /// Level before and after, in the series' unit, unless a pattern begins or ends.
     pub levels: Option<(f64, f64)>,
-    /// Slope before and after, in units a day, unless a pattern begins or ends.
+    /// Slope before and after, in units per day, unless a pattern begins or ends.
     pub slopes_per_day: Option<(f64, f64)>,
-    /// So young that more samples may move or end it.
+    /// Whether it is so recent that more samples may move or remove it.
     pub provisional: bool,
     /// What happened at the same time.
     pub coincidence: Option<Coincidence>,
 }
 
-/// Something that jobs did at some moment.
+/// Something that jobs did at some time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Coincidence {
-    /// A job ran at a different rhythm from then on.
+    /// A job ran at a different interval from then on.
     Rescheduled {
         /// Its name.
         job: String,
-        /// Distance of its runs before, in seconds.
+        /// Interval of its runs before, in seconds.
         before_s: f64,
-        /// Distance of its runs after.
+        /// Interval of its runs after, in seconds.
         after_s: f64,
     },
-    /// A job ran that hardly ever does: a deployment, an upgrade.
+    /// A job ran that rarely does: a deployment, an upgrade.
     Ran {
         /// Its name.
         job: String,
     },
 }
 
-/// One line through all samples.
+/// A single line through all samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Trend {
-    /// Slope in units a day.
+    /// Slope in units per day.
     pub slope_per_day: f64,
     /// Value of the line at the first sample.
     pub first: f64,
@@ -74,14 +75,14 @@ pub(crate) struct Trend {
 }
 
 impl Lasting {
-    /// What stays in a series, and the bounds of its main pattern.
+    /// Collects the lasting changes of a series, and the bounds of its main pattern.
     pub fn new(
         segmentation: &Segmentation,
         main: Option<(&Found, &Recurrence)>,
         samples: &Samples,
         jobs: &[JobRuns],
     ) -> Self {
-        let happened = happened(jobs, &samples.times_us);
+        let job_events = job_events(jobs, &samples.times_us);
         let times = &samples.times_us;
         let changes = segmentation
             .changes
@@ -98,7 +99,7 @@ impl Lasting {
                     levels: Some((change.level_before, change.level_after)),
                     slopes_per_day: Some((change.slope_before_per_day, change.slope_after_per_day)),
                     provisional: change.provisional,
-                    coincidence: coincidence((from, to), 2 * samples.gap_us, &happened),
+                    coincidence: coincidence((from, to), 2 * samples.gap_us, &job_events),
                 }
             })
             .collect();
@@ -110,19 +111,19 @@ impl Lasting {
         Self {
             changes,
             bounds: main.map_or(Vec::new(), |(found, recurrence)| {
-                bounds(found, recurrence, samples, &happened)
+                bounds(found, recurrence, samples, &job_events)
             }),
             trend,
         }
     }
 }
 
-/// Where a pattern begins or ends within the samples.
+/// Returns where a pattern begins or ends within the samples.
 fn bounds(
     found: &Found,
     recurrence: &Recurrence,
     samples: &Samples,
-    happened: &[(i64, Coincidence)],
+    job_events: &[(i64, Coincidence)],
 ) -> Vec<LastingChange> {
     let period_us = as_i64(found.pattern.clock.period_us());
     let (first, last) = found.pattern.active_us;
@@ -144,15 +145,15 @@ fn bounds(
                 levels: None,
                 slopes_per_day: None,
                 provisional: false,
-                coincidence: coincidence((from, to), period_us, happened),
+                coincidence: coincidence((from, to), period_us, job_events),
             }
         })
         .collect()
 }
 
-/// When jobs began to run much more often, or much less, in microseconds. Runs that were logged
-/// are not compared with computed ones: today's schedule says nothing of yesterday's.
-fn happened(jobs: &[JobRuns], times_us: &[i64]) -> Vec<(i64, Coincidence)> {
+/// Returns when jobs began to run much more or less often, in microseconds. Logged runs are not compared
+/// with computed ones, because today's schedule is no evidence of yesterday's.
+fn job_events(jobs: &[JobRuns], times_us: &[i64]) -> Vec<(i64, Coincidence)> {
     let (Some(&first), Some(&last)) = (times_us.first(), times_us.last()) else {
         return Vec::new();
     };
@@ -183,15 +184,16 @@ fn happened(jobs: &[JobRuns], times_us: &[i64]) -> Vec<(i64, Coincidence)> {
     found
 }
 
-/// What happened between two moments, or within `reach_us` of them; of several the nearest to the middle.
+/// Returns what happened between two times, or within `reach_us` of them; of several, the one nearest to
+/// the middle.
 fn coincidence(
     (from_us, to_us): (i64, i64),
     reach_us: i64,
-    happened: &[(i64, Coincidence)],
+    job_events: &[(i64, Coincidence)],
 ) -> Option<Coincidence> {
     let near = |at: i64| at >= from_us - reach_us && at <= to_us + reach_us;
     let middle = from_us + (to_us - from_us) / 2;
-    happened
+    job_events
         .iter()
         .filter(|(at, _)| near(*at))
         .min_by_key(|(at, _)| (at - middle).abs())

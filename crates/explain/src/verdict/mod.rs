@@ -1,7 +1,7 @@
-//! What an analysis answers.
+//! Decisions and their presentation.
 //!
-//! `decision` decides by what was found, `significance` by what was found in other series as well; only then
-//! `sentence` words it, and `analyse` puts together the [`Verdict`].
+//! `decision` decides from what was found, `significance` also considers the other series; only then does
+//! `sentence` phrase the result, and `analyse` assemble the [`Verdict`].
 
 mod advice;
 pub(crate) mod analyse;

@@ -1,4 +1,4 @@
-//! What sentences about patterns are made of, on top of what crate `units` writes.
+//! Building blocks of sentences about patterns, on top of the crate `units`.
 
 use super::recurrence::Rhythm;
 use super::result::Cycle;
@@ -8,8 +8,8 @@ use jiff::tz::TimeZone;
 
 const MINUTE_US: i64 = 60_000_000;
 
-/// A local time as a place within a cycle: `Sunday 06:47`, `06:47`, `minute 47`; a date and a time without a
-/// calendar. Includes seconds if samples are less than a minute apart.
+/// Formats a local time as a position within a cycle: `Sunday 06:47`, `06:47`, `minute 47`; a date and a
+/// time if there is no calendar. Includes seconds if samples are less than a minute apart.
 pub(crate) fn place(cycle: Cycle, wall_us: i64, gap_us: i64) -> String {
     // Local times are formatted as if they were UTC.
     let Ok(at) = Timestamp::from_microsecond(wall_us) else {
@@ -37,7 +37,7 @@ pub(crate) fn every(cycle: Option<Cycle>, period_s: f64) -> String {
     }
 }
 
-/// How often a pattern comes: `every week`, `from Monday to Friday`.
+/// Formats how often a pattern occurs: `every week`, `from Monday to Friday`.
 pub(crate) fn how_often(rhythm: &Rhythm) -> String {
     match &rhythm.weekdays {
         Some(names) => units::date::on_weekdays(&named(names)),
@@ -45,7 +45,7 @@ pub(crate) fn how_often(rhythm: &Rhythm) -> String {
     }
 }
 
-/// The unit of cycles: `weeks`, `periods`.
+/// Returns the unit of cycles: `weeks`, `periods`.
 pub(crate) fn periods(cycle: Cycle) -> &'static str {
     match cycle {
         Cycle::Hour => "hours",
@@ -56,12 +56,12 @@ pub(crate) fn periods(cycle: Cycle) -> &'static str {
     }
 }
 
-/// The size of a change: `12 %`, `0.04 %`, without a sign.
+/// Formats the magnitude of a change: `12 %`, `0.04 %`, without a sign.
 pub(crate) fn percent(fraction: f64) -> String {
     units::number::with_unit(&units::number(fraction.abs() * 100.0), Some("%"))
 }
 
-/// A list of names; scripts of one directory are grouped: `cron.weekly (fstrim, man-db)`.
+/// Formats a list of names, grouping scripts of one directory: `cron.weekly (fstrim, man-db)`.
 pub(crate) fn names(names: &[String]) -> String {
     let mut parts: Vec<(&str, Vec<&str>)> = Vec::new();
     for name in names {
@@ -85,7 +85,7 @@ pub(crate) fn names(names: &[String]) -> String {
     parts.join(", ")
 }
 
-/// What the samples are called: `daily samples`, `samples every 5 min`.
+/// Describes the samples: `daily samples`, `samples every 5 min`.
 pub(crate) fn sampling(gap_s: f64) -> String {
     match gap_s {
         s if (s / 86_400.0 - 1.0).abs() < 0.1 => "daily samples".to_owned(),
@@ -102,7 +102,7 @@ mod tests {
     use crate::calendar::weekdays::Weekdays;
 
     #[test]
-    fn days_of_the_week_stand_together() {
+    fn consecutive_weekdays_are_grouped() {
         let of = |days: &[usize]| {
             let mut set = [false; 7];
             for day in days {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_of_one_directory_stand_together() {
+    fn scripts_of_one_directory_are_grouped() {
         let of = |list: &[&str]| names(&list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
         assert_eq!(
             of(&["cron.weekly/fstrim", "cron.weekly/man-db"]),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_told_by_their_calendar() {
+    fn positions_are_formatted_by_cycle() {
         let sunday = 3 * DAY_US + 6 * HOUR_US + 47 * MINUTE_US;
         assert_eq!(place(Cycle::Week, sunday, HOUR_US), "Sunday 06:47");
         assert_eq!(place(Cycle::Day, sunday, HOUR_US), "06:47");

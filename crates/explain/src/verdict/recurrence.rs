@@ -1,10 +1,10 @@
-//! What recurs, described: period, calendar, size, occurrences.
+//! Description of a pattern: period, calendar, size, occurrences.
 
 use super::result::{Cycle, Effect, Folded, Interval, Shape};
 use crate::calendar::offsets::moment;
-use crate::calendar::periods::{DAY_US, HOUR_US, MONDAY_US, is_of, start_of};
+use crate::calendar::periods::{DAY_US, HOUR_US, MONDAY_US, is_period, start_of};
 use crate::calendar::weekdays::Weekdays;
-use crate::causes::matches::events_of;
+use crate::causes::matches::samples_around_onsets;
 use crate::fit::found::Found;
 use crate::model::form::Form;
 use crate::model::pattern::{Clock, Pattern};
@@ -13,54 +13,54 @@ use crate::numbers::{as_f64, as_i64};
 use crate::statistics::{median, quantile};
 use jiff::Timestamp;
 
-/// Events that a verdict lists, at most.
+/// Maximum number of events listed in a verdict.
 const EVENTS_MAX: usize = 20_000;
-/// An interval that ends at midnight is of the day that begins, if it is no longer than this.
+/// An interval that ends at midnight belongs to the day that begins, if it is no longer than this.
 const MIDNIGHT_US: i64 = 900_000_000;
-/// Bins of a folded curve, at most.
+/// Maximum number of bins of a folded curve.
 const FOLDED_BINS_MAX: f64 = 288.0;
-/// A box that takes more of its period than this is a step between two levels.
+/// A box that takes a larger fraction of its period than this is a step between two levels.
 const STEP_DUTY_MIN: f64 = 0.2;
 
-/// The main pattern of a series, described.
+/// The description of a series' main pattern.
 #[derive(Debug, Clone)]
 pub(crate) struct Recurrence {
-    /// How often it comes.
+    /// How often it occurs.
     pub rhythm: Rhythm,
-    /// What it looks like.
+    /// Its shape.
     pub shape: Shape,
-    /// Where its last occurrence lies.
+    /// The interval of its last occurrence.
     pub place: Option<Place>,
-    /// Probability of one as clear by chance.
+    /// Probability of a pattern this clear by chance.
     pub p: f64,
     /// Start of the first period that shows it.
     pub since: Option<Timestamp>,
-    /// End of the last period that shows it; `None` if it goes on until the last sample.
+    /// End of the last period that shows it; `None` if it lasts until the last sample.
     pub until: Option<Timestamp>,
-    /// Periods with samples while it is active.
+    /// Number of periods with samples while it is active.
     pub cycles: usize,
-    /// Those of them that show it by themselves.
+    /// Number of those that show it on their own.
     pub cycles_seen: usize,
-    /// How large it is.
+    /// Its size.
     pub effect: Effect,
-    /// Each occurrence, as far as the samples tell when.
+    /// The interval of each occurrence, as exactly as the samples tell.
     pub events: Vec<Interval>,
     /// The series folded by its period.
     pub folded: Folded,
 }
 
-/// How often a pattern comes.
+/// How often a pattern occurs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rhythm {
     /// The calendar that it follows.
     pub cycle: Cycle,
-    /// The days of the week on which it comes; `None` if it comes on all of them.
+    /// The weekdays on which it occurs; `None` for all of them.
     pub weekdays: Option<Vec<String>>,
     /// Its period in seconds.
     pub period_s: f64,
 }
 
-/// An interval in local time, and as moments.
+/// An interval in local time, and as timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Start, in microseconds of local time.
@@ -73,20 +73,20 @@ pub(crate) struct Place {
     pub to: Timestamp,
 }
 
-/// A pattern next to the main one, in short.
+/// A summary of a pattern other than the main one.
 #[derive(Debug, Clone)]
 pub(crate) struct Secondary {
-    /// How often it comes.
+    /// How often it occurs.
     pub rhythm: Rhythm,
-    /// What it looks like.
+    /// Its shape.
     pub shape: Shape,
     /// Its size in the series' unit.
     pub size: f64,
     /// Its last occurrence, in microseconds of local time, if it follows a calendar and is an event.
     pub place_wall_us: Option<(i64, i64)>,
-    /// Probability of one as clear by chance.
+    /// Probability of a pattern this clear by chance.
     pub p: f64,
-    /// Jobs that explain it best; empty if none does.
+    /// Jobs that explain it best; empty if none do.
     pub jobs: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ impl Recurrence {
             };
             moment(from.max(samples.times_us[0]))
         });
-        // An end within the last period may be none.
+        // An end within the last period may not be an end.
         let last = samples.wall_us[samples.wall_us.len() - 1];
         let ends = found.active.end < found.onsets.len()
             && as_f64(last.saturating_sub(pattern.active_us.1)) > period_us;
@@ -133,7 +133,7 @@ impl Recurrence {
 }
 
 impl Rhythm {
-    /// That of a pattern.
+    /// Returns the rhythm of a pattern.
     pub fn of(pattern: &Pattern) -> Self {
         Self {
             cycle: cycle(pattern),
@@ -144,7 +144,7 @@ impl Rhythm {
 }
 
 impl Secondary {
-    /// Describes a pattern that these jobs explain best.
+    /// Summarises a pattern that these jobs explain best.
     pub fn new(found: &Found, jobs: Vec<String>) -> Self {
         let pattern = &found.pattern;
         let shape = shape(pattern);
@@ -168,7 +168,7 @@ impl Secondary {
     }
 }
 
-/// What a pattern looks like.
+/// Returns the shape of a pattern.
 fn shape(pattern: &Pattern) -> Shape {
     match pattern.form {
         Form::Sawtooth => Shape::Sawtooth,
@@ -179,12 +179,12 @@ fn shape(pattern: &Pattern) -> Shape {
     }
 }
 
-/// Whether a shape is something that happens, and not load that comes and goes.
+/// Returns whether a shape is an event rather than varying load.
 pub(crate) fn is_event(shape: Shape) -> bool {
     shape != Shape::Wave
 }
 
-/// The days of the week on which a pattern comes; `None` where it comes on all of them.
+/// Returns the weekdays on which a pattern occurs; `None` for all of them.
 fn weekdays(pattern: &Pattern) -> Option<Vec<String>> {
     let Clock::Fixed {
         origin_us, days, ..
@@ -192,7 +192,8 @@ fn weekdays(pattern: &Pattern) -> Option<Vec<String>> {
     else {
         return None;
     };
-    // What comes between the last minutes of a day and midnight is what jobs of midnight do.
+    // An occurrence between the last minutes of a day and midnight is attributed to the day of midnight's
+    // jobs.
     let (from, to) = pattern.interval_us;
     let day_of = |after: i64| (as_i64(origin_us) + after).div_euclid(DAY_US);
     let later = if to - from <= MIDNIGHT_US {
@@ -203,16 +204,16 @@ fn weekdays(pattern: &Pattern) -> Option<Vec<String>> {
     (days != Weekdays::ALL).then(|| days.names(later))
 }
 
-/// The calendar that a pattern follows.
+/// Returns the calendar that a pattern follows.
 pub(crate) fn cycle(pattern: &Pattern) -> Cycle {
     match pattern.clock {
         Clock::Runs { .. } => Cycle::Runs,
         Clock::Fixed { period_us, .. } => {
-            if is_of(period_us, HOUR_US) {
+            if is_period(period_us, HOUR_US) {
                 Cycle::Hour
-            } else if is_of(period_us, DAY_US) {
+            } else if is_period(period_us, DAY_US) {
                 Cycle::Day
-            } else if is_of(period_us, 7 * DAY_US) {
+            } else if is_period(period_us, 7 * DAY_US) {
                 Cycle::Week
             } else {
                 Cycle::Fixed
@@ -221,12 +222,12 @@ pub(crate) fn cycle(pattern: &Pattern) -> Cycle {
     }
 }
 
-/// Each beginning between the sample before it and the one after it.
+/// Returns the interval of each onset, between the sample before it and the one after it.
 fn events(pattern: &Pattern, on: &[(i64, f64)], samples: &Samples) -> Vec<Interval> {
     if pattern.form == Form::Wave {
         return Vec::new();
     }
-    events_of(pattern, on, samples)
+    samples_around_onsets(pattern, on, samples)
         .into_iter()
         .flatten()
         .take(EVENTS_MAX)
@@ -237,7 +238,7 @@ fn events(pattern: &Pattern, on: &[(i64, f64)], samples: &Samples) -> Vec<Interv
         .collect()
 }
 
-/// The interval of a pattern's last occurrence; of a wave, that of its highest point.
+/// Returns the interval of a pattern's last occurrence; for a wave, that of its highest point.
 fn place(pattern: &Pattern, on: &[(i64, f64)], samples: &Samples) -> Option<Place> {
     let last = on.last()?.0;
     let (mut from, mut to) = (last + pattern.interval_us.0, last + pattern.interval_us.1);
@@ -280,7 +281,7 @@ fn effect(pattern: &Pattern, samples: &Samples) -> Effect {
     }
 }
 
-/// The samples while the pattern is on, folded by a week, a day or the period.
+/// Folds the samples while the pattern is active by a week, a day or the period.
 fn folded(pattern: &Pattern, samples: &Samples) -> Folded {
     let cycle = match weekdays(pattern) {
         Some(_) => Cycle::Week,

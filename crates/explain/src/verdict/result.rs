@@ -1,4 +1,4 @@
-//! The result of an analysis: the contract of `trimtab explain`'s JSON, and the data of its charts.
+//! The result of an analysis. It defines the JSON output of `trimtab explain` and the data of its charts.
 
 use facts::series::{Better, Dating};
 use jiff::Timestamp;
@@ -8,7 +8,7 @@ use serde::Serialize;
 /// The result for all series.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Analysis {
-    /// One for each series, the largest effect first.
+    /// One per series, most interesting first.
     pub series: Vec<SeriesVerdict>,
     /// Name of the time zone of calendars and phases.
     pub zone: String,
@@ -19,13 +19,13 @@ pub struct Analysis {
 pub struct SeriesVerdict {
     /// The series' name.
     pub name: String,
-    /// Where it came from.
+    /// The source of the series.
     pub source: String,
     /// Unit of its values.
     pub unit: Option<String>,
-    /// Which way is better; null if unknown.
+    /// Whether higher or lower is better; null if unknown.
     pub better: Option<Better>,
-    /// How well its times are known.
+    /// How its times were dated.
     pub dating: Dating,
     /// Number of samples.
     pub samples: usize,
@@ -33,7 +33,7 @@ pub struct SeriesVerdict {
     pub from: Option<Timestamp>,
     /// Time of the last sample.
     pub until: Option<Timestamp>,
-    /// Median distance between samples.
+    /// Median interval between samples.
     pub gap_s: Option<f64>,
     /// What was corrected or skipped while it was read.
     pub notes: Vec<String>,
@@ -44,9 +44,9 @@ pub struct SeriesVerdict {
 /// What a series shows.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Verdict {
-    /// In one word.
+    /// The classification.
     pub kind: Kind,
-    /// In one sentence, or two.
+    /// The verdict in one or two sentences.
     pub sentence: String,
     /// Period in seconds, if something recurs.
     pub period_s: Option<f64>,
@@ -54,35 +54,35 @@ pub struct Verdict {
     pub cycle: Option<Cycle>,
     /// The days of the week on which it occurs, `Monday` first; null for all days.
     pub weekdays: Option<Vec<String>>,
-    /// Where in each period the reset, spike, dip or step lies.
+    /// Position in each period of the reset, spike, dip or step.
     pub phase: Option<Phase>,
-    /// What it looks like.
+    /// Its shape.
     pub shape: Option<Shape>,
-    /// Probability that chance alone gives a pattern this clear, from a bootstrap of the search's maximum:
-    /// (1+b)/(1+B) (Phipson and Smyth 2010).
+    /// Probability of a pattern this clear by chance, from a bootstrap of the search's maximum: (1+b)/(1+B)
+    /// (Phipson and Smyth 2010).
     pub p: Option<f64>,
-    /// The same after Benjamini and Hochberg (1995), over all series.
+    /// The same, adjusted over all series (Benjamini and Hochberg 1995).
     pub q: Option<f64>,
     /// Start of the first period that shows it.
     pub since: Option<Timestamp>,
     /// End of the last period that shows it; null if it lasts until the last sample.
     pub until: Option<Timestamp>,
-    /// Periods between `since` and `until` that have samples.
+    /// Number of periods between `since` and `until` that have samples.
     pub cycles: Option<usize>,
-    /// Those that show the pattern on their own.
+    /// Number of those that show the pattern on their own.
     pub cycles_seen: Option<usize>,
-    /// How large it is.
+    /// Its size.
     pub effect: Option<Effect>,
-    /// Each reset, spike, dip or step, as exactly as the samples tell.
+    /// The interval of each reset, spike, dip or step, as exactly as the samples tell.
     pub events: Vec<Interval>,
-    /// Jobs that may be behind it, the likeliest first; jobs that the samples cannot tell apart
-    /// are one class.
+    /// Jobs that may be the cause, most likely first; jobs that the samples cannot distinguish form a
+    /// class.
     pub classes: Vec<JobClass>,
-    /// Every explanation that was compared, including "nothing" and "an unknown cause", the best first.
+    /// Every explanation that was compared, including "nothing" and "an unknown cause", best first.
     pub candidates: Vec<Candidate>,
     /// Weaker patterns.
     pub also: Vec<OtherPattern>,
-    /// Changes of level or slope that stay, oldest first.
+    /// Lasting changes of level or slope, oldest first.
     pub changes: Vec<Change>,
     /// Slope of the whole series, in units per day, if it never changes and a line explains it better than a
     /// level; else null.
@@ -93,7 +93,7 @@ pub struct Verdict {
     pub folded: Option<Folded>,
 }
 
-/// The verdict in one word.
+/// The classification of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -115,9 +115,9 @@ pub enum Kind {
 pub enum Cycle {
     /// Every hour.
     Hour,
-    /// Every local day.
+    /// Every day, in local time.
     Day,
-    /// Every local week.
+    /// Every week, in local time.
     Week,
     /// At a job's runs, whatever their calendar.
     Runs,
@@ -125,15 +125,15 @@ pub enum Cycle {
     Fixed,
 }
 
-/// What a pattern looks like.
+/// The shape of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
     /// A slow drift and a sudden reset.
     Sawtooth,
-    /// Short and upwards.
+    /// A short increase.
     Spike,
-    /// Short and downwards.
+    /// A short decrease.
     Dip,
     /// Two alternating levels.
     Step,
@@ -141,39 +141,39 @@ pub enum Shape {
     Wave,
 }
 
-/// A stretch of time.
+/// A time interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Interval {
-    /// No earlier.
+    /// Earliest time.
     pub from: Timestamp,
-    /// No later.
+    /// Latest time.
     pub to: Timestamp,
 }
 
-/// Where in its period something happens.
+/// The position of a pattern within its period.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Phase {
     /// Start of the interval, at its last occurrence within the samples.
     pub from: Timestamp,
     /// End of that interval.
     pub to: Timestamp,
-    /// `Sunday 06:00`, in the analysis' zone.
+    /// The start as text, in the analysis' zone: `Sunday 06:00`.
     pub from_text: String,
-    /// `Monday 05:40`.
+    /// The end as text: `Monday 05:40`.
     pub to_text: String,
 }
 
 /// The size of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
-    /// From the best to the worst of a period, in the series' unit, with its sign: negative is down
-    /// from the level outside of it (spike, dip, step), or over the period (sawtooth).
+    /// From the best to the worst value of a period, in the series' unit, signed: negative means below the
+    /// level outside of it (spike, dip, step), or falling over the period (sawtooth).
     pub size: f64,
-    /// The same as a fraction of the series' median; null where that is 0.
+    /// The same as a fraction of the series' median; null if that is 0.
     pub relative: Option<f64>,
     /// Change of a sawtooth per day, as a fraction of the median.
     pub relative_per_day: Option<f64>,
-    /// How long a spike, dip or step lasts.
+    /// Duration of a spike, dip or step.
     pub len_s: Option<f64>,
 }
 
@@ -189,30 +189,30 @@ pub enum Role {
     Unknown,
 }
 
-/// Jobs that the samples cannot tell apart.
+/// A class of jobs that the samples cannot distinguish.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct JobClass {
     /// Their names.
     pub jobs: Vec<String>,
     /// Their effect.
     pub role: Role,
-    /// Events with a run of theirs, between the samples around it or up to two minutes before.
+    /// Events with a run of these jobs, between the samples around it or up to two minutes before.
     pub matched: usize,
-    /// Events without one.
+    /// Events without such a run.
     pub missed: usize,
     /// Runs without a visible effect, although there are samples.
     pub idle_runs: usize,
-    /// The longest time from a run to the samples around the event after it; null if all lie between
-    /// those.
+    /// The longest time from a run to the samples around the event after it; null if all runs are between
+    /// those samples.
     pub lag_s: Option<f64>,
-    /// Its runs match only if timestamps mark the start of each interval: they lie within the sample
-    /// that first shows the event, not before it.
+    /// Whether its runs match only if timestamps mark the start of each interval: they are within the
+    /// interval of the sample that first shows the event, not before it.
     pub dated_by_start: bool,
-    /// Probability against all other candidates, all equally likely a priori.
+    /// Probability relative to all other candidates, all equally likely a priori.
     pub score: f64,
     /// How the runs are known: `seen in the journal`, `computed from etc/crontab:18: 47 6 * * 7`.
     pub evidence: Vec<String>,
-    /// An experiment that would tell them apart.
+    /// An experiment that would distinguish them.
     pub separate_by: Option<String>,
 }
 
@@ -221,9 +221,9 @@ pub struct JobClass {
 pub struct Candidate {
     /// Jobs, `an unknown cause, every 7 days`, or `nothing`.
     pub name: String,
-    /// Probability against all others.
+    /// Probability relative to all others.
     pub score: f64,
-    /// Logarithm of the likelihood, less the charge for what was fitted, over that of `nothing`.
+    /// Log-likelihood minus the penalty for the fitted parameters, relative to `nothing`.
     pub gain_nats: f64,
 }
 
@@ -232,20 +232,20 @@ pub struct Candidate {
 pub struct OtherPattern {
     /// Period in seconds.
     pub period_s: f64,
-    /// What it looks like.
+    /// Its shape.
     pub shape: Shape,
-    /// As [`Verdict::p`].
+    /// Same as [`Verdict::p`].
     pub p: f64,
-    /// Jobs that explain it best; empty if none does.
+    /// Jobs that explain it best; empty if none do.
     pub jobs: Vec<String>,
-    /// In words.
+    /// A description.
     pub sentence: String,
 }
 
-/// A change that stays.
+/// A lasting change.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
-    /// After the sample at `from` and before that at `to`.
+    /// The last sample before it.
     pub from: Timestamp,
     /// The first sample after it.
     pub to: Timestamp,
@@ -255,23 +255,23 @@ pub struct Change {
     pub level_before: Option<f64>,
     /// Level just after.
     pub level_after: Option<f64>,
-    /// Slope before, in units a day; null if a pattern begins or ends.
+    /// Slope before, in units per day; null if a pattern begins or ends.
     pub slope_before_per_day: Option<f64>,
     /// Slope after.
     pub slope_after_per_day: Option<f64>,
-    /// So recent that more samples may move or remove it.
+    /// Whether it is so recent that more samples may move or remove it.
     pub provisional: bool,
-    /// A job whose schedule changed at the time, or an event at the time, in words.
+    /// A description of a schedule change or another event at the same time.
     pub beside: Option<String>,
 }
 
 impl Change {
-    /// The levels before and after, where they are what changed.
+    /// Returns the levels before and after, if the level changed.
     pub fn levels(&self) -> Option<(f64, f64)> {
         self.level_before.zip(self.level_after)
     }
 
-    /// The slopes before and after, in units a day.
+    /// Returns the slopes before and after, in units per day.
     pub fn slopes_per_day(&self) -> Option<(f64, f64)> {
         self.slope_before_per_day.zip(self.slope_after_per_day)
     }

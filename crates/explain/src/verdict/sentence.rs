@@ -1,4 +1,4 @@
-//! The sentence of a verdict: [`sentence`] is the only place where it is made.
+//! The sentence of a verdict. All of it is made by [`sentence`].
 
 use super::decision::{CauseFound, Decision, JobMatch, LikeLoad, Outcome, Recurs};
 use super::lasting::{Coincidence, Lasting, LastingChange, Trend};
@@ -21,11 +21,11 @@ pub(crate) struct SentenceContext<'a> {
     pub name: &'a str,
     /// Its unit.
     pub unit: Option<&'a str>,
-    /// Which way it is better.
+    /// Whether higher or lower is better.
     pub better: Option<Better>,
     /// Name of the time zone.
     pub zone: &'a str,
-    /// Usual distance of samples.
+    /// Usual sampling interval.
     pub gap_us: i64,
     /// Time of the first sample.
     pub first: Option<Timestamp>,
@@ -33,7 +33,7 @@ pub(crate) struct SentenceContext<'a> {
     pub jobs: usize,
 }
 
-/// The sentence, or the few sentences, of a verdict.
+/// Returns the sentence, or the few sentences, of a verdict.
 pub(crate) fn sentence(
     decision: &Decision,
     significance: &Significance,
@@ -81,7 +81,8 @@ pub(crate) fn sentence(
     }
 }
 
-/// What happened when a pattern began or ended. It is evidence for the jobs that explain the pattern.
+/// Describes what happened when a pattern began or ended. It is evidence for the jobs that explain the
+/// pattern.
 fn bounds(lasting: &Lasting, is_explained: bool) -> String {
     let told = lasting.bounds.iter().filter_map(|change| {
         let coincidence = coincidence(change.coincidence.as_ref()?);
@@ -99,7 +100,8 @@ fn bounds(lasting: &Lasting, is_explained: bool) -> String {
     told.collect()
 }
 
-/// What happened at the same time as a change, in words: `fstrim starts running every day instead of every 7 days`.
+/// Describes what happened at the same time as a change:
+/// `fstrim starts running every day instead of every 7 days`.
 pub(crate) fn coincidence(coincidence: &Coincidence) -> String {
     match coincidence {
         Coincidence::Rescheduled {
@@ -115,7 +117,7 @@ pub(crate) fn coincidence(coincidence: &Coincidence) -> String {
     }
 }
 
-/// Another pattern, as a sentence.
+/// Describes another pattern in a sentence.
 pub(crate) fn secondary(pattern: &Secondary, context: &SentenceContext) -> String {
     let what = context.secondary(pattern);
     if pattern.jobs.is_empty() {
@@ -128,7 +130,8 @@ pub(crate) fn secondary(pattern: &Secondary, context: &SentenceContext) -> Strin
     }
 }
 
-/// Whether one of these jobs may be a trim, by its name: a directory of scripts may contain one.
+/// Returns whether one of these jobs may be a trim, judging by its name; a directory of scripts may contain
+/// one.
 fn may_trim(jobs: &[String]) -> bool {
     jobs.iter().any(|name| {
         let is_directory = ["cron.daily", "cron.weekly", "cron.monthly"].contains(&name.as_str());
@@ -162,7 +165,7 @@ impl SentenceContext<'_> {
         }
     }
 
-    /// Nothing recurs.
+    /// The sentence if nothing recurs.
     fn nothing(&self, p: Option<f64>) -> String {
         let chance = match p {
             Some(p) if p < 1.0 => format!(
@@ -174,7 +177,7 @@ impl SentenceContext<'_> {
         format!("{}: no recurring pattern found{chance}.", self.name)
     }
 
-    /// A series that follows one line.
+    /// The sentence for a series that follows one line.
     fn trend(&self, trend: Trend) -> String {
         let way = if trend.slope_per_day > 0.0 {
             "rises"
@@ -188,7 +191,7 @@ impl SentenceContext<'_> {
         )
     }
 
-    /// Changes that stay.
+    /// The sentence for lasting changes.
     fn changed(&self, changes: &[LastingChange]) -> String {
         let Some(last) = changes.last() else {
             return String::new();
@@ -232,7 +235,7 @@ impl SentenceContext<'_> {
         )
     }
 
-    /// What recurs, what is behind it, and what else does.
+    /// The sentences for a pattern: what recurs, its cause, and what else recurs.
     fn recurring(&self, recurs: &Recurs, experiment: Option<&Experiment>) -> String {
         let recurrence = &recurs.recurrence;
         let mut text = format!(
@@ -260,7 +263,7 @@ impl SentenceContext<'_> {
         text
     }
 
-    /// Since when and until when, where that is not all of the time.
+    /// Describes when the pattern began and ended, unless it covers the whole time.
     fn since_until(&self, recurrence: &Recurrence) -> String {
         let late = recurrence.since.zip(self.first).filter(|(since, first)| {
             since.duration_since(*first).as_secs_f64() > recurrence.rhythm.period_s
@@ -319,7 +322,8 @@ impl SentenceContext<'_> {
         }
     }
 
-    /// How often, and where in each period: `between Sunday 02:59 and Monday 01:07 UTC every week`.
+    /// Describes how often, and where in each period:
+    /// `between Sunday 02:59 and Monday 01:07 UTC every week`.
     fn when(&self, recurrence: &Recurrence) -> String {
         let every = how_often(&recurrence.rhythm);
         let Some(place) = recurrence.place else {
@@ -340,12 +344,12 @@ impl SentenceContext<'_> {
             Cycle::Runs => format!("right {every}"),
             Cycle::Hour => format!("{place} {every}"),
             Cycle::Day | Cycle::Week => format!("{place} {zone} {every}"),
-            // A date says little of all the others.
+            // A single date does not describe all the others.
             Cycle::Fixed => format!("{every}, most recently {place} {zone}"),
         }
     }
 
-    /// The ends of an interval as places within a cycle.
+    /// Formats the ends of an interval as positions within a cycle.
     pub fn place_texts(&self, cycle: Cycle, at: Place) -> (String, String) {
         (
             place(cycle, at.from_wall_us, self.gap_us),
@@ -353,7 +357,7 @@ impl SentenceContext<'_> {
         )
     }
 
-    /// What is behind a pattern.
+    /// Describes the cause of a pattern.
     fn cause(&self, recurs: &Recurs, experiment: Option<&Experiment>) -> String {
         let first = recurs.classes.first();
         match (recurs.cause, first) {
@@ -385,7 +389,7 @@ impl SentenceContext<'_> {
         }
     }
 
-    /// The jobs that explain a pattern.
+    /// Describes the jobs that explain a pattern.
     fn jobs(&self, recurs: &Recurs, first: &JobMatch, experiment: Option<&Experiment>) -> String {
         let (matched, cycles) = (first.matched, first.matched + first.missed);
         let is_always = first.missed == 0;
@@ -438,7 +442,7 @@ impl SentenceContext<'_> {
         text
     }
 
-    /// Another pattern, in words: `a spike every week between Sunday 06:00 and Sunday 07:00 (14.6 ms)`.
+    /// Describes another pattern: `a spike every week between Sunday 06:00 and Sunday 07:00 (14.6 ms)`.
     fn secondary(&self, pattern: &Secondary) -> String {
         let place = pattern.place_wall_us.map_or(String::new(), |(from, to)| {
             let of = |wall_us| place(pattern.rhythm.cycle, wall_us, self.gap_us);

@@ -1,21 +1,21 @@
-//! The experiment that tells the jobs of a class apart.
+//! The experiment that distinguishes the jobs of a class.
 
 use crate::model::input::JobRuns;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fmt::Write as _;
 
-/// Samples further apart than this, in seconds, are too coarse to tell jobs apart by when they run.
+/// Sampling interval, in seconds, above which jobs cannot be distinguished by when they run.
 const COARSE_S: f64 = 7_200.0;
 
-/// An experiment that tells jobs apart that run between the same samples.
+/// An experiment that distinguishes jobs that run between the same samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Experiment {
-    /// The job that is moved; `None` for a trim.
+    /// The job to be moved; `None` for a trim.
     job: Option<String>,
     /// The day to which it is moved.
     day: &'static str,
-    /// More samples that would do as well, and around which time: `Sunday 06:47`.
+    /// Denser sampling that would work as well, and around which time: `Sunday 06:47`.
     sampling: Option<(Sampling, String)>,
 }
 
@@ -27,7 +27,7 @@ enum Sampling {
 }
 
 impl Experiment {
-    /// The experiment for a class of jobs; `None` if it has only one.
+    /// Returns the experiment for a class of jobs; `None` if it has only one.
     pub fn new(names: &[String], jobs: &[JobRuns], zone: &TimeZone, gap_s: f64) -> Option<Self> {
         if names.len() < 2 {
             return None;
@@ -64,7 +64,7 @@ impl Experiment {
         })
     }
 
-    /// In words: `trim on a Wednesday, or sample hourly around Sunday 06:47`.
+    /// Describes the experiment: `trim on a Wednesday, or sample hourly around Sunday 06:47`.
     pub fn words(&self) -> String {
         let mut text = match &self.job {
             None => format!("trim on a {}", self.day),

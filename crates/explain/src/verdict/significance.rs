@@ -4,21 +4,21 @@ use super::decision::Decision;
 use super::result::Kind;
 use crate::numbers::count_f64;
 
-/// Of the series that are reported to recur, at most this share does by chance.
+/// False discovery rate: the maximum expected share of chance patterns among those reported.
 const FALSE_SHARE: f64 = 0.05;
 
-/// What a decision is worth among all others.
+/// The significance of a decision among all others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Significance {
-    /// The verdict in one word.
+    /// The classification after the adjustment.
     pub kind: Kind,
-    /// Probability by chance after the control; `None` if nothing was searched. No smaller than p.
+    /// Adjusted probability by chance, at least p; `None` if nothing was searched.
     pub q: Option<f64>,
-    /// The extrapolated probability after the control, if it makes a pattern a likely chance.
+    /// The adjusted extrapolated probability, if it means that the pattern is likely due to chance.
     pub likely_chance: Option<f64>,
 }
 
-/// Controls the share of false discoveries among these decisions; one answer for each.
+/// Controls the false discovery rate among these decisions; returns one result for each.
 pub(crate) fn control_false_discoveries<'a>(
     decisions: impl Iterator<Item = &'a Decision> + Clone,
 ) -> Vec<Significance> {
@@ -43,7 +43,7 @@ pub(crate) fn control_false_discoveries<'a>(
     for (rank, &(i, p_extrapolated, p)) in order.iter().enumerate().rev() {
         least = least.min(p_extrapolated * count / count_f64(rank + 1));
         let one = &mut significances[i];
-        // An extrapolation may decide among many series, but shows no more than was simulated.
+        // An extrapolation may decide among many series, but must not claim more than was simulated.
         one.q = Some(least.max(p));
         let recurs = matches!(one.kind, Kind::Periodic | Kind::Unattributed);
         if recurs && least > FALSE_SHARE {

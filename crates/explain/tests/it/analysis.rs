@@ -16,7 +16,7 @@ use jiff::tz::TimeZone;
 use proptest::prelude::*;
 
 #[test]
-fn a_weekly_sawtooth_is_laid_to_the_jobs_of_its_day() {
+fn weekly_sawtooth_is_attributed_to_the_jobs_of_its_day() {
     let saw = Sawtooth::default();
     for seed in 1..4 {
         let made = saw.simulate(seed);
@@ -43,7 +43,7 @@ fn a_weekly_sawtooth_is_laid_to_the_jobs_of_its_day() {
 }
 
 #[test]
-fn a_pattern_that_ends_with_a_schedule_is_told_so() {
+fn patterns_that_end_with_a_schedule_change_are_reported() {
     let saw = Sawtooth {
         first_day: date(2016, 7, 1),
         days: 180,
@@ -91,7 +91,7 @@ fn a_pattern_that_ends_with_a_schedule_is_told_so() {
 }
 
 #[test]
-fn a_run_that_left_no_trace_does_not_acquit_a_job() {
+fn one_unlogged_run_does_not_clear_a_job() {
     let saw = Sawtooth::default();
     for seed in 1..4 {
         let made = saw.simulate(seed);
@@ -111,7 +111,7 @@ fn a_run_that_left_no_trace_does_not_acquit_a_job() {
 }
 
 #[test]
-fn when_between_two_samples_it_ran_does_not_matter() {
+fn run_time_between_two_samples_does_not_matter() {
     let saw = Sawtooth {
         noise: 0.001,
         ..Sawtooth::default()
@@ -126,8 +126,8 @@ fn when_between_two_samples_it_ran_does_not_matter() {
 }
 
 #[test]
-fn a_short_stall_every_day_is_a_spike_that_its_job_makes() {
-    // Ten days of minutes; five minutes from 03:10 on.
+fn daily_stall_is_a_spike_attributed_to_its_job() {
+    // Ten days of minutes; a spike of five minutes from 03:10 on.
     let made = made(14_400, 60_000_000, 1, |since| {
         let minute = since.rem_euclid(DAY_US) / 60_000_000;
         20.0 + if (190..195).contains(&minute) {
@@ -162,7 +162,7 @@ fn a_short_stall_every_day_is_a_spike_that_its_job_makes() {
 }
 
 #[test]
-fn what_no_job_does_is_blamed_on_none() {
+fn patterns_without_a_matching_job_blame_none() {
     let stall = |since: i64| f64::from(u8::from(since.rem_euclid(37 * 60_000_000) < 120_000_000));
     let made = made(6_000, 60_000_000, 2, |since| 20.0 + 6.0 * stall(since));
     let jobs = [
@@ -176,7 +176,7 @@ fn what_no_job_does_is_blamed_on_none() {
 }
 
 #[test]
-fn load_by_day_and_night_is_a_wave_and_no_jobs_doing() {
+fn day_and_night_load_is_a_wave_and_blames_no_job() {
     let made = made(24 * 60, HOUR_US, 3, |since| {
         100.0 + 10.0 * (since as f64 / DAY_US as f64 * std::f64::consts::TAU).sin()
     });
@@ -190,7 +190,7 @@ fn load_by_day_and_night_is_a_wave_and_no_jobs_doing() {
 }
 
 #[test]
-fn a_step_is_a_change_and_no_pattern() {
+fn a_step_is_a_change_not_a_pattern() {
     let made = made(365, DAY_US, 5, |since| {
         if since < 200 * DAY_US { 50.0 } else { 56.0 }
     });
@@ -202,7 +202,7 @@ fn a_step_is_a_change_and_no_pattern() {
 }
 
 #[test]
-fn two_weeks_are_too_few_for_a_week() {
+fn two_weeks_are_too_short_for_a_weekly_pattern() {
     let made = made(24 * 17, HOUR_US, 6, |since| {
         let week = (since as f64 / DAY_US as f64 / 7.0).fract();
         100.0 - 20.0 * week
@@ -217,7 +217,7 @@ fn two_weeks_are_too_few_for_a_week() {
 }
 
 #[test]
-fn nothing_is_told_of_nothing() {
+fn short_constant_or_undated_series_have_no_pattern() {
     for (count, kind) in [
         (0, Kind::Undecided),
         (1, Kind::Undecided),
@@ -240,7 +240,7 @@ fn nothing_is_told_of_nothing() {
 }
 
 #[test]
-fn many_noisy_series_are_not_searched_for_one_that_fits() {
+fn false_discoveries_are_controlled_over_many_series() {
     let null = Null {
         first_day: date(2026, 1, 1),
         zone: TimeZone::UTC,
@@ -263,7 +263,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn nothing_panics(
+    fn any_input_is_handled_without_panic(
         gaps in proptest::collection::vec(1i64..1_000_000_000_000, 0..200),
         values in proptest::collection::vec(prop_oneof![
             -1e3..1e3f64,
@@ -303,7 +303,7 @@ proptest! {
 }
 
 #[test]
-fn a_reset_is_told_to_the_sample() {
+fn resets_are_located_to_the_sample() {
     let step_us = HOUR_US / 6;
     let (period_us, reset_us) = (3 * DAY_US, 15 * HOUR_US / 2);
     for seed in 1..=8 {
@@ -325,7 +325,7 @@ fn a_reset_is_told_to_the_sample() {
 }
 
 #[test]
-fn one_sample_of_another_age_does_not_count() {
+fn an_isolated_distant_sample_is_ignored() {
     let mut series = made(24 * 60, HOUR_US, 31, |at| {
         50.0 + if at.rem_euclid(DAY_US) == 3 * HOUR_US {
             8.0
@@ -346,7 +346,7 @@ fn one_sample_of_another_age_does_not_count() {
 }
 
 #[test]
-fn a_job_that_runs_in_the_middle_of_a_stall_is_not_blamed() {
+fn jobs_that_run_during_a_stall_are_not_blamed() {
     let made = made(48 * 30, HOUR_US / 2, 33, |at| {
         let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
         if hour > 5.0 && hour <= 8.0 {

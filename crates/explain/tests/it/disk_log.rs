@@ -1,4 +1,4 @@
-//! The log is that of the MongoDB article, as its author pasted it.
+//! Tests on the log of the MongoDB article, as pasted by its author.
 
 use crate::simulate;
 use explain::JobRuns;
@@ -15,8 +15,8 @@ const LOG: &str = include_str!("../../../../lab/explain-cases/mongo-03.iostat.tx
 const FINDMNT: &str = include_str!("../../../../lab/explain-cases/mongo-03.findmnt.txt");
 const KERNEL: &str = "4.4.0-1105-aws";
 
-/// The log's tables as series, as a reader of iostat's text gives them. The log was made every three
-/// seconds.
+/// The log's tables as series, as the reader of iostat's output provides them. The log was recorded every
+/// three seconds.
 fn series_of(log: &str, kernel: Option<&str>, dating: Dating) -> Vec<Series> {
     let mut columns: BTreeMap<(String, String), Vec<(i64, f64)>> = BTreeMap::new();
     let mut heads: Vec<&str> = Vec::new();
@@ -27,7 +27,8 @@ fn series_of(log: &str, kernel: Option<&str>, dating: Dating) -> Vec<Series> {
             Some(&"avg-cpu:") => sample += 1,
             Some(&"Device:") => heads = words[1..4].to_vec(),
             Some(first) if words.len() == 6 => {
-                // Six numbers are the processors', whose fourth is %iowait; a device has a name.
+                // A row of six numbers is about the processors, with %iowait as the fourth; a device has a
+                // name.
                 if first.parse::<f64>().is_ok() {
                     let value = words[3].parse().expect("a number");
                     let row = columns.entry((String::new(), "%iowait".to_owned()));
@@ -76,7 +77,7 @@ fn of_the_day() -> Dating {
     Dating::Day(date(2020, 4, 13))
 }
 
-/// Ubuntu 16.04's line of crontab, with the runs of two weeks.
+/// The crontab line of Ubuntu 16.04, with the runs of two weeks.
 fn cron_weekly() -> Vec<JobRuns> {
     let trigger = Trigger::Cron {
         spec: "47 6 * * 7".to_owned(),
@@ -124,7 +125,7 @@ fn assert_near(found: Option<f64>, expected: f64, within: f64) {
 }
 
 #[test]
-fn writes_rise_by_the_figures_of_the_third_sample_over_the_first() {
+fn write_jump_compares_the_third_sample_with_the_first() {
     let log = the_log();
     assert_eq!((log.samples, log.jump_sample), (4, 3));
     // 7540296.00 over 560.00, and 80663394.50 over 4628.00.
@@ -144,7 +145,7 @@ fn writes_rise_by_the_figures_of_the_third_sample_over_the_first() {
 }
 
 #[test]
-fn reads_fall_to_a_7th_and_then_to_a_200th_and_that_is_the_harm() {
+fn reads_fall_to_a_7th_and_then_to_a_200th() {
     let log = the_log();
     // 19478.67 over 2641.33, then over 96.00.
     assert_near(device(&log, "md0").read_down_times[0], 7.4, 0.05);
@@ -160,7 +161,7 @@ fn reads_fall_to_a_7th_and_then_to_a_200th_and_that_is_the_harm() {
 }
 
 #[test]
-fn processors_wait_for_disks() {
+fn iowait_rises() {
     let log = the_log();
     assert_eq!(
         log.iowait_percent,
@@ -177,7 +178,7 @@ fn processors_wait_for_disks() {
 }
 
 #[test]
-fn on_a_kernel_before_4_18_these_are_probably_discards() {
+fn before_kernel_4_18_writes_are_probably_discards() {
     let log = the_log();
     assert_eq!(log.writes_are, WritesAre::ProbablyDiscards);
     let because = log.because.join(" ");
@@ -191,7 +192,7 @@ fn on_a_kernel_before_4_18_these_are_probably_discards() {
 }
 
 #[test]
-fn on_later_kernels_they_are_writes_and_on_an_unknown_one_either() {
+fn later_kernels_show_writes_and_unknown_ones_are_ambiguous() {
     let judged = |kernel| {
         let series = series_of(LOG, kernel, of_the_day());
         let log = read_log(&series, &[]).expect("a jump");
@@ -205,11 +206,11 @@ fn on_later_kernels_they_are_writes_and_on_an_unknown_one_either() {
 }
 
 #[test]
-fn slow_short_writes_on_an_old_kernel_may_be_either() {
+fn slow_short_writes_on_an_old_kernel_are_ambiguous() {
     let mut series = series_of(LOG, Some("3.10.0-1160.el7.x86_64"), of_the_day());
     for one in &mut series {
         if one.labels["metric"] == "kB_wrtn/s" {
-            // From 8 GiB/s to 80 MiB/s a drive, at 900 requests: 90 kB each.
+            // From 8 GiB/s to 80 MiB/s per drive, at 900 requests: 90 kB each.
             for value in &mut one.values[2..] {
                 *value /= 100.0;
             }
@@ -246,7 +247,7 @@ fn md0_is_not_added_to_its_drives() {
 }
 
 #[test]
-fn a_stack_whose_sums_do_not_agree_has_no_known_members() {
+fn stacks_with_mismatched_sums_have_no_known_members() {
     let mut series = series_of(LOG, Some(KERNEL), of_the_day());
     for one in &mut series {
         if one
@@ -264,9 +265,9 @@ fn a_stack_whose_sums_do_not_agree_has_no_known_members() {
 }
 
 #[test]
-fn of_two_arrays_each_gets_its_own_drives() {
+fn two_arrays_get_their_own_drives() {
     let mut series = series_of(LOG, Some(KERNEL), of_the_day());
-    // The same log with an array of three of its drives beside md0.
+    // The same log with an array of three of its drives next to md0.
     for metric in ["kB_read/s", "kB_wrtn/s", "tps"] {
         let parts: Vec<Series> = series
             .iter()
@@ -296,7 +297,7 @@ fn of_two_arrays_each_gets_its_own_drives() {
 }
 
 #[test]
-fn sundays_cron_is_neither_confirmed_nor_excluded() {
+fn weekly_cron_is_neither_confirmed_nor_excluded() {
     let log = the_log();
     let said = log.cannot_tell.join(" ");
     assert!(
@@ -315,7 +316,7 @@ fn sundays_cron_is_neither_confirmed_nor_excluded() {
 }
 
 #[test]
-fn it_claims_no_period_no_time_of_day_and_not_that_it_was_fstrim() {
+fn no_period_time_of_day_or_culprit_is_claimed() {
     let log = the_log();
     let claims = format!("{} {}", log.sentences.join(" "), log.because.join(" "));
     for never in [
@@ -329,7 +330,7 @@ fn it_claims_no_period_no_time_of_day_and_not_that_it_was_fstrim() {
 }
 
 #[test]
-fn double_trimming_and_missing_barriers_are_told() {
+fn double_trimming_and_missing_barriers_are_reported() {
     let log = the_log();
     assert_eq!(log.mounts.len(), 3, "{:?}", log.mounts);
     for (remark, place) in log
@@ -344,7 +345,7 @@ fn double_trimming_and_missing_barriers_are_told() {
         );
     }
     assert!(log.mounts[2].starts_with("/mnt/data (/dev/md0) is mounted with `nobarrier`"));
-    // Without the job it is only known how it is mounted.
+    // Without the job, only the mount options are known.
     let alone = read_log(&series_of(LOG, Some(KERNEL), of_the_day()), &[]).expect("a jump");
     assert!(
         alone.mounts[1].contains("Where fstrim runs too"),
@@ -354,7 +355,7 @@ fn double_trimming_and_missing_barriers_are_told() {
 }
 
 #[test]
-fn without_a_jump_there_is_nothing_to_tell() {
+fn logs_without_a_jump_give_no_result() {
     let quiet: Vec<Series> = series_of(LOG, Some(KERNEL), of_the_day())
         .into_iter()
         .map(|mut one| {
@@ -365,7 +366,7 @@ fn without_a_jump_there_is_nothing_to_tell() {
         .collect();
     assert_eq!(read_log(&quiet, &[]), None);
     assert_eq!(read_log(&[], &[]), None);
-    // Twenty drives that write from nothing to 60 kB/s each: all together jump, and none of them.
+    // Twenty drives that go from no writes to 60 kB/s each: the sum jumps, but no single drive does.
     let many: Vec<Series> = (0..20)
         .map(|number| {
             let mut one = series_of(LOG, Some(KERNEL), of_the_day())[0].clone();
@@ -379,7 +380,7 @@ fn without_a_jump_there_is_nothing_to_tell() {
         })
         .collect();
     assert_eq!(read_log(&many, &[]), None);
-    // A drive that begins to write a little is no jump either.
+    // Nor is it a jump if a drive begins to write a little.
     let mut small = series_of(LOG, Some(KERNEL), of_the_day());
     small.retain(|one| {
         one.labels
@@ -390,7 +391,7 @@ fn without_a_jump_there_is_nothing_to_tell() {
 }
 
 #[test]
-fn columns_of_iostat_x_and_other_units_are_the_same_figures() {
+fn extended_columns_and_other_units_give_the_same_result() {
     let mut series = series_of(LOG, Some(KERNEL), Dating::Undated);
     for one in &mut series {
         let (column, factor) = match one.labels["metric"].as_str() {
@@ -416,7 +417,7 @@ fn columns_of_iostat_x_and_other_units_are_the_same_figures() {
 }
 
 #[test]
-fn long_logs_are_histories() {
+fn long_logs_are_rejected_as_histories() {
     let samples: i64 = 1_001;
     let mut series = series_of(LOG, Some(KERNEL), of_the_day());
     for one in &mut series {

@@ -32,7 +32,7 @@ fn a_sawtooth_below_the_load_is_still_found() {
 }
 
 #[test]
-fn working_hours_are_told_as_load() {
+fn working_hours_are_reported_as_load() {
     let series = made(90 * 96, HOUR_US / 4, 21, |at| {
         let (hour, day) = (at.rem_euclid(DAY_US) / HOUR_US, at / DAY_US % 7);
         match (day < 5, (8..18).contains(&hour)) {
@@ -50,13 +50,13 @@ fn working_hours_are_told_as_load() {
         "{sentence}"
     );
     assert!(sentence.contains("Load during working hours looks the same"));
-    // The weekend has less of it, on both of its days.
+    // The effect is smaller on both days of the weekend.
     let weekend = "a temporary step on Saturday and Sunday between 07:45 and 08:00 (3";
     assert!(sentence.contains(weekend), "{sentence}");
 }
 
 #[test]
-fn a_steady_rise_is_told_without_a_pattern() {
+fn steady_rise_is_a_trend_without_a_pattern() {
     let rising = made(24 * 90, HOUR_US, 22, |at| {
         20.0 + 0.24 * at as f64 / DAY_US as f64
     });
@@ -77,7 +77,7 @@ fn a_steady_rise_is_told_without_a_pattern() {
 }
 
 #[test]
-fn a_sine_by_the_day_leaves_nothing_beside_it() {
+fn daily_sine_leaves_no_residual_pattern() {
     for seed in 1..=4 {
         let wave = made(24 * 90, HOUR_US, seed, |at| {
             20.0 + 4.0 * (std::f64::consts::TAU * at as f64 / DAY_US as f64).sin()
@@ -89,7 +89,7 @@ fn a_sine_by_the_day_leaves_nothing_beside_it() {
 }
 
 #[test]
-fn a_level_that_wanders_is_no_trend() {
+fn random_walk_is_not_a_trend() {
     for noise in [
         Noise::White,
         Noise::Ar1 { phi: 0.9 },
@@ -118,7 +118,7 @@ fn a_level_that_wanders_is_no_trend() {
 }
 
 #[test]
-fn a_dip_beside_a_wave_is_no_sawtooth() {
+fn a_dip_next_to_a_wave_is_not_a_sawtooth() {
     for (seed, len_h) in [(1, 1.0), (2, 1.5), (3, 4.0)] {
         let made = made(288 * 60, HOUR_US / 12, seed, |at| {
             let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
@@ -145,10 +145,10 @@ fn a_dip_beside_a_wave_is_no_sawtooth() {
 }
 
 #[test]
-fn of_two_jobs_each_gets_what_it_does() {
+fn effects_of_two_jobs_are_separated() {
     let made = made(48 * 84, HOUR_US / 2, 34, |at| {
         let week = at.rem_euclid(7 * DAY_US) as f64 / (7 * DAY_US) as f64;
-        // Reset on Mondays at 06:47, the first sample after is that of 07:00.
+        // Reset on Mondays at 06:47; the first sample after it is at 07:00.
         let since = (week - 6.78 / 168.0).rem_euclid(1.0);
         let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
         let backup = if hour > 2.5 && hour <= 3.5 { 20.0 } else { 0.0 };
@@ -169,7 +169,7 @@ fn of_two_jobs_each_gets_what_it_does() {
 }
 
 #[test]
-fn two_jobs_half_a_day_apart_are_two() {
+fn two_jobs_half_a_day_apart_are_separated() {
     for (seed, sizes) in [(41, (10.0, 6.0)), (42, (6.0, 10.0)), (43, (5.0, 15.0))] {
         let made = made(96 * 40, HOUR_US / 4, seed, |at| {
             let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
@@ -204,8 +204,8 @@ fn two_jobs_half_a_day_apart_are_two() {
 }
 
 #[test]
-fn what_began_late_is_told_with_the_size_that_it_has_since() {
-    // A job that has run all along and hurts in the last third of the time.
+fn late_patterns_report_their_size_while_active() {
+    // A job that ran all along but degrades values only in the last third of the time.
     let half_an_hour = |of_day: i64| of_day > 2 * HOUR_US && of_day <= 5 * HOUR_US / 2;
     let made = made(288 * 60, HOUR_US / 12, 6, |at| {
         let hurts = at > 40 * DAY_US && half_an_hour(at.rem_euclid(DAY_US));
@@ -224,8 +224,8 @@ fn what_began_late_is_told_with_the_size_that_it_has_since() {
 }
 
 #[test]
-fn a_bend_is_no_wave() {
-    // A disk that fills: what a straight line leaves of it goes up and down once or twice.
+fn a_slow_bend_is_not_a_wave() {
+    // A disk that fills up: the residual of a straight line rises and falls once or twice.
     let made = made(24 * 90, HOUR_US, 3, |at| {
         let days = at as f64 / DAY_US as f64;
         100.0 * (1.0 - (-days / 25.0).exp())
@@ -236,8 +236,9 @@ fn a_bend_is_no_wave() {
 }
 
 #[test]
-fn samples_may_be_dated_by_the_start_of_what_they_stand_for() {
-    // The minute in which a job runs, as exports of buckets date it; other jobs run at other minutes.
+fn timestamps_may_mark_the_start_of_an_interval() {
+    // Samples dated by the minute in which a job runs, as exports of buckets are; other jobs run at other
+    // minutes.
     let made = made(1_440 * 30, HOUR_US / 60, 8, |at| {
         let minute = at.rem_euclid(DAY_US) / (HOUR_US / 60);
         if minute == 190 { 30.0 } else { 20.0 }
@@ -254,8 +255,8 @@ fn samples_may_be_dated_by_the_start_of_what_they_stand_for() {
 }
 
 #[test]
-fn what_a_job_does_once_a_month_is_found_by_its_runs() {
-    // Samples at the very moments of the runs: the one after shows what a run did.
+fn monthly_effects_are_found_by_job_runs() {
+    // Samples at the exact times of the runs: the next one shows the effect of a run.
     let first = START_US / HOUR_US;
     let made = made(24 * 365, HOUR_US, 4, |at| {
         let hour = jiff::Timestamp::from_second((first + at / HOUR_US) * 3_600).expect("a time");
@@ -277,9 +278,9 @@ fn what_a_job_does_once_a_month_is_found_by_its_runs() {
 }
 
 #[test]
-fn what_was_told_apart_is_not_told_apart_again() {
-    // Ten times the load in working hours, and a stall on Sundays that nobody would see by eye: the wave that is
-    // told apart from its edges looks like a mixture once more.
+fn separated_waves_are_not_separated_again() {
+    // Ten times the load in working hours, and a stall on Sundays that is invisible to the eye: the wave
+    // that is separated from its edges looks like a mixture again.
     let mut made = made(288 * 70, HOUR_US / 12, 5, |_| 0.0);
     let mut lasting = 0.0;
     for (value, at) in made.values.iter_mut().zip(&made.times_us) {

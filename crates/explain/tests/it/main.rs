@@ -1,4 +1,4 @@
-//! Whole analyses of simulated series whose truth is known.
+//! Whole analyses of simulated series with a known truth.
 
 mod analysis;
 mod disk_log;

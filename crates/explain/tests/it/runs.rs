@@ -12,13 +12,14 @@ use schedule::Seen;
 
 const MINUTE_US: i64 = HOUR_US / 60;
 
-/// Whether a sample shows a run of some minutes at a minute of the day: it stands for the time since the one before.
+/// Returns whether a sample shows a run of some minutes at a minute of the day: it covers the time since
+/// the previous one.
 fn shows(at: i64, start_min: i64, len_min: i64) -> bool {
     let of_day = at.rem_euclid(DAY_US) - start_min * MINUTE_US;
     of_day > 0 && of_day <= len_min * MINUTE_US
 }
 
-/// Eight weeks, in which it takes 24 ms longer for half an hour on working days at 22:00.
+/// Eight weeks in which latency is 24 ms higher for half an hour on working days at 22:00.
 fn slow_on_working_days(seed: u64) -> Series {
     made(144 * 56, 10 * MINUTE_US, seed, |at| {
         let is_workday = at.div_euclid(DAY_US) % 7 < 5;
@@ -31,8 +32,8 @@ fn slow_on_working_days(seed: u64) -> Series {
 }
 
 #[test]
-fn a_collector_that_is_seconds_late_changes_no_cause() {
-    // The minute of the backup is that of samples, some of which are taken right after it began.
+fn a_late_collector_does_not_change_the_cause() {
+    // The backup starts at the minute of the samples, some of which are taken right after it began.
     let exact = made(288 * 30, 5 * MINUTE_US, 4, |at| {
         if shows(at, 390, 20) { 50.0 } else { 20.0 }
     });
@@ -53,8 +54,8 @@ fn a_collector_that_is_seconds_late_changes_no_cause() {
 }
 
 #[test]
-fn a_month_of_minutes_is_weighed_on_wide_bins_as_on_narrow_ones() {
-    // More samples than an exact fit takes.
+fn wide_bins_give_the_same_cause_as_narrow_ones() {
+    // More samples than an exact fit uses.
     for start_min in [120, 197, 390] {
         let made = made(1_440 * 30, MINUTE_US, 5, |at| {
             if shows(at, start_min, 20) { 50.0 } else { 20.0 }
@@ -69,7 +70,7 @@ fn a_month_of_minutes_is_weighed_on_wide_bins_as_on_narrow_ones() {
 }
 
 #[test]
-fn a_log_that_lost_lines_acquits_no_job() {
+fn a_log_with_lost_lines_clears_no_job() {
     let made = made(144 * 60, 10 * MINUTE_US, 7, |at| {
         if shows(at, 75, 50) { 40.0 } else { 20.0 }
     });
@@ -90,10 +91,10 @@ fn a_log_that_lost_lines_acquits_no_job() {
     assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
     assert_eq!(verdict.classes[0].jobs, ["backup"]);
     assert_eq!(verdict.classes[0].missed, 9, "{}", verdict.sentence);
-    // One of working days has not run at weekends, and no log has lost that.
+    // A job of working days does not run at weekends, so its log has not lost those runs.
     let verdict = only(made.clone(), &[logged(&|day| day % 7 < 5)]);
     assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
-    // A list of deployments has lost nothing: what happens without one is not theirs.
+    // A list of deployments is complete: what happens without one is not caused by them.
     for run in &mut backup.runs {
         run.seen = Seen::Given;
     }
@@ -102,7 +103,7 @@ fn a_log_that_lost_lines_acquits_no_job() {
 }
 
 #[test]
-fn what_a_job_of_working_days_does_is_one_pattern_of_its_size() {
+fn weekday_job_is_a_single_pattern() {
     let made = slow_on_working_days(2);
     let jobs = [
         cron("hourly", "15 * * * *", &made),
@@ -120,7 +121,7 @@ fn what_a_job_of_working_days_does_is_one_pattern_of_its_size() {
 #[test]
 fn bursts_at_any_times_are_no_pattern() {
     for seed in 1..=6 {
-        // One in about 170 samples begins one, of half an hour to an hour.
+        // One in about 170 samples starts one that lasts half an hour to an hour.
         let begins = noise(288 * 28, 100 + seed);
         let len = noise(288 * 28, 200 + seed);
         let is_burst = |i: usize| {
@@ -142,8 +143,8 @@ fn bursts_at_any_times_are_no_pattern() {
 }
 
 #[test]
-fn a_quiet_weekend_at_the_end_is_no_end() {
-    // From Monday to Sunday, 8 weeks: the last two days are quiet, as they were in each week.
+fn a_quiet_final_weekend_does_not_end_the_pattern() {
+    // From Monday to Sunday, 8 weeks: the last two days are quiet, as in every week.
     let made = slow_on_working_days(3);
     let verdict = only(made, &[]);
     assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);

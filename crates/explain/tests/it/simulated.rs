@@ -20,7 +20,7 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, variance.sqrt())
 }
 
-/// Correlation of neighbours.
+/// Lag-one autocorrelation.
 fn lag_one(values: &[f64]) -> f64 {
     let (mean, sigma) = moments(values);
     let count = f64::from(u32::try_from(values.len()).expect("few"));
@@ -32,7 +32,7 @@ fn lag_one(values: &[f64]) -> f64 {
 }
 
 #[test]
-fn a_seed_gives_the_same_curve_and_another_seed_another() {
+fn curves_depend_only_on_the_seed() {
     let sawtooth = Sawtooth::default();
     assert_eq!(sawtooth.simulate(7), sawtooth.simulate(7));
     assert_ne!(sawtooth.simulate(7).series, sawtooth.simulate(8).series);
@@ -48,7 +48,7 @@ fn a_year_of_sawtooth_has_52_resets_on_sundays_at_06_47_local() {
         assert_eq!(at.weekday(), Weekday::Sunday);
         assert_eq!((at.hour(), at.minute()), (6, 47));
     }
-    // Nine of ten of 365 nights, four standard deviations of a binomial to both sides.
+    // Nine of ten of 365 nights, with four standard deviations of a binomial on either side.
     assert!((306..=351).contains(&made.series.times_us.len()));
     assert!(
         made.series
@@ -63,7 +63,7 @@ fn a_year_of_sawtooth_has_52_resets_on_sundays_at_06_47_local() {
 }
 
 #[test]
-fn without_noise_it_falls_by_12_percent_a_week_and_starts_anew_on_mondays() {
+fn noiseless_sawtooth_falls_12_percent_a_week_and_resets() {
     let made = Sawtooth {
         noise: 0.0,
         missing: 0.0,
@@ -132,7 +132,7 @@ fn every_day_has_one_spike_at_its_local_time_and_nothing_else_is_raised() {
 }
 
 #[test]
-fn noise_has_the_moments_that_it_is_said_to_have() {
+fn noise_has_the_documented_moments() {
     let null = |noise| {
         Null {
             first_day: date(2025, 1, 1),
@@ -153,7 +153,7 @@ fn noise_has_the_moments_that_it_is_said_to_have() {
     ] {
         let values = null(noise);
         let (mean, sigma) = moments(&values);
-        // The mean of n samples has the variance (1+phi)/(1-phi)/n; five of its deviations.
+        // The mean of n samples has the variance (1+phi)/(1-phi)/n; the bound is five standard deviations.
         let bound = 5.0 * ((1.0 + phi) / (1.0 - phi) / 1e5_f64).sqrt();
         assert!((mean - 100.0).abs() < bound, "{noise:?}: {mean}");
         assert!((sigma - 1.0).abs() < bound, "{noise:?}: {sigma}");
@@ -186,7 +186,7 @@ fn the_daily_wave_follows_the_local_day_over_a_clock_change() {
             .push(value);
     }
     for values in by_hour.values() {
-        // The wave is a million times the noise: what differs within an hour of the day is noise.
+        // The wave is a million times the noise: any difference within an hour of the day is noise.
         assert!(moments(values).1 < 10.0);
     }
 }

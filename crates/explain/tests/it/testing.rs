@@ -37,7 +37,7 @@ pub(crate) fn series(times_us: Vec<i64>, values: Vec<f64>) -> Series {
     }
 }
 
-/// Noise of variance 1, nearly normal, from a seed.
+/// Nearly normal noise of variance 1, from a seed.
 pub(crate) fn noise(count: usize, seed: u64) -> Vec<f64> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x9e37_79b9_7f4a_7c15);
     (0..count)
@@ -50,7 +50,7 @@ pub(crate) fn noise(count: usize, seed: u64) -> Vec<f64> {
         .collect()
 }
 
-/// A sample every `gap_us`, made from its time since the start and noise.
+/// A sample every `gap_us`, computed from its time since the start and noise.
 pub(crate) fn made(count: usize, gap_us: i64, seed: u64, value: impl Fn(i64) -> f64) -> Series {
     let times_us: Vec<i64> = (0..count as i64).map(|i| START_US + i * gap_us).collect();
     let values = times_us
@@ -85,7 +85,7 @@ pub(crate) fn cron(name: &str, spec: &str, series: &Series) -> JobRuns {
     runs_of(&job(name, trigger), from, until, &TimeZone::UTC)
 }
 
-/// Runs at moments that are known to the second.
+/// Runs at times known to the second.
 pub(crate) fn given(name: &str, starts_us: impl Iterator<Item = i64>) -> JobRuns {
     let runs = starts_us
         .map(|us| Timestamp::from_microsecond(us).expect("in range"))

@@ -10,7 +10,7 @@ use facts::series::Series;
 
 const WORKDAYS: [&str; 5] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"];
 
-/// Six weeks of people who work from 8 to 18, of 15 to 25 ms; samples every `gap_us`.
+/// Six weeks of people working from 8 to 18, with values of 15 to 25 ms; a sample every `gap_us`.
 fn working_hours(gap_us: i64, seed: u64, phi: f64) -> Series {
     let mut made = made((42 * DAY_US / gap_us) as usize, gap_us, seed, |_| 0.0);
     let mut lasting = 0.0;
@@ -24,7 +24,7 @@ fn working_hours(gap_us: i64, seed: u64, phi: f64) -> Series {
 }
 
 #[test]
-fn working_hours_are_one_pattern_and_their_weekends_no_jobs_doing() {
+fn working_hours_are_one_pattern_and_blame_no_job() {
     for (gap_us, phi) in [(HOUR_US, 0.3), (HOUR_US / 4, 0.7), (HOUR_US / 12, 0.7)] {
         for seed in 1..=3 {
             let made = working_hours(gap_us, seed, phi);
@@ -50,7 +50,7 @@ fn working_hours_are_one_pattern_and_their_weekends_no_jobs_doing() {
 }
 
 #[test]
-fn a_job_of_working_days_is_told_by_its_days() {
+fn weekday_job_is_identified_by_its_days() {
     let made = made(144 * 42, HOUR_US / 6, 3, |at| {
         let is_on = [1, 3].contains(&(at / DAY_US % 7));
         let of_day = at % DAY_US;
@@ -68,7 +68,7 @@ fn a_job_of_working_days_is_told_by_its_days() {
     assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
     assert_eq!(verdict.classes[0].jobs, ["load"], "{}", verdict.sentence);
     assert_eq!(verdict.classes[0].idle_runs, 0, "{}", verdict.sentence);
-    // Without a job of that, neither is one that runs every day behind it.
+    // Without a job for that day, the daily job is not blamed either.
     let verdict = only(made, &jobs[..1]);
     let days = ["Tuesday", "Thursday"].map(str::to_owned);
     assert_eq!(
@@ -81,7 +81,7 @@ fn a_job_of_working_days_is_told_by_its_days() {
 }
 
 #[test]
-fn what_comes_every_day_comes_every_day() {
+fn daily_patterns_stay_daily() {
     for seed in 1..=6 {
         let made = made(24 * 42, HOUR_US, seed, |at| {
             if at % DAY_US / HOUR_US == 3 { 1.5 } else { 0.0 }
@@ -92,7 +92,7 @@ fn what_comes_every_day_comes_every_day() {
 }
 
 #[test]
-fn less_load_at_weekends_is_no_jobs_doing() {
+fn reduced_weekend_load_blames_no_job() {
     for share in [0.3, 0.6] {
         let made = made(24 * 49, HOUR_US, 7, |at| {
             let is_busy = (8..18).contains(&(at % DAY_US / HOUR_US));
@@ -110,7 +110,8 @@ fn less_load_at_weekends_is_no_jobs_doing() {
     }
 }
 
-/// Ten weeks, in which it takes 40 ms longer for half an hour after 02:00, and on Sundays a share of that.
+/// Ten weeks in which latency is 40 ms higher for half an hour after 02:00, and on Sundays by a fraction of
+/// that.
 fn less_on_sundays(share: f64) -> Series {
     made(288 * 70, HOUR_US / 12, 4, |at| {
         let of_day = at % DAY_US - 2 * HOUR_US;
@@ -121,7 +122,7 @@ fn less_on_sundays(share: f64) -> Series {
 }
 
 #[test]
-fn a_job_of_every_day_that_does_less_on_sundays_is_named() {
+fn daily_job_with_less_work_on_sundays_is_named() {
     for share in [0.0, 0.1, 0.25, 0.6] {
         let made = less_on_sundays(share);
         let jobs = [
@@ -146,7 +147,7 @@ fn a_job_of_every_day_that_does_less_on_sundays_is_named() {
 }
 
 #[test]
-fn what_a_job_of_every_hour_does_once_a_day_is_not_said_to_be_without_one() {
+fn daily_effects_of_an_hourly_job_are_attributed_to_it() {
     let made = less_on_sundays(1.0);
     let verdict = only(made.clone(), &[cron("sync", "0 * * * *", &made)]);
     assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
@@ -155,8 +156,8 @@ fn what_a_job_of_every_hour_does_once_a_day_is_not_said_to_be_without_one() {
 }
 
 #[test]
-fn jobs_of_midnight_run_on_their_own_days() {
-    // Samples are of moments: the one of midnight shows it.
+fn midnight_jobs_belong_to_the_day_that_begins() {
+    // Samples are instantaneous: the one at midnight shows it.
     let made = made(288 * 56, HOUR_US / 12, 4, |at| {
         let is_on = at / DAY_US % 7 < 5 && at % DAY_US < HOUR_US / 2;
         if is_on { 60.0 } else { 20.0 }
@@ -176,8 +177,9 @@ fn jobs_of_midnight_run_on_their_own_days() {
 }
 
 #[test]
-fn a_rest_of_hours_is_no_job_s_doing_where_samples_show_no_edge() {
-    // Nobody between 22:00 and 06:00, in two sorts of samples; it is better then, and a job runs at 22:00.
+fn hours_of_reduced_load_in_coarse_samples_blame_no_job() {
+    // Nobody works between 22:00 and 06:00, in two kinds of samples; values are better then, and a job runs
+    // at 22:00.
     for (gap_us, kind) in [
         (HOUR_US, Kind::Unattributed),
         (HOUR_US / 12, Kind::Periodic),
@@ -198,8 +200,8 @@ fn a_rest_of_hours_is_no_job_s_doing_where_samples_show_no_edge() {
 }
 
 #[test]
-fn a_run_well_within_the_gap_needs_no_condition() {
-    // What is sampled is the moment, 5 to 20 seconds after each fifth minute.
+fn runs_well_within_the_gap_need_no_caveat() {
+    // Samples are instantaneous, 5 to 20 seconds after every fifth minute.
     let late = noise(288 * 30, 8);
     let late_us = |i: usize| ((12.0 + 4.0 * late[i].clamp(-1.75, 2.0)) * 1e6) as i64;
     let exact = made(288 * 30, HOUR_US / 12, 4, |at| {

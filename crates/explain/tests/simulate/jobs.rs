@@ -1,4 +1,4 @@
-//! Jobs beside the curves, with the runs that `schedule` computes.
+//! Jobs for the simulated curves, with the runs that `schedule` computes.
 
 use super::random::Random;
 use explain::JobRuns;
@@ -7,15 +7,14 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use schedule::{Conditions, RUNS_OF_MINUTES_MAX};
 
-/// The jobs of [`four_jobs`] that reset a [`Sawtooth`](super::Sawtooth): one line of crontab starts
-/// both, so nothing can tell them apart.
+/// The jobs of [`four_jobs`] that reset a [`Sawtooth`](super::Sawtooth): a single crontab line starts both,
+/// so they cannot be distinguished.
 pub const RIGHT_CLASS: [&str; 2] = ["cron.weekly/fstrim", "cron.weekly/man-db"];
 
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/// A host's jobs of four calendars: cron.weekly on Sunday 06:47 (two scripts), a backup every night
-/// at 03:30, a report on Wednesday at 03:00, and a check of the arrays on the first Sunday of a
-/// month at 00:57.
+/// A host's jobs with four schedules: cron.weekly on Sunday 06:47 (two scripts), a backup every night at
+/// 03:30, a report on Wednesday at 03:00, and an array check on the first Sunday of a month at 00:57.
 pub fn four_jobs(from: Timestamp, until: Timestamp, zone: &TimeZone) -> Vec<JobRuns> {
     let weekly = |script: &str| {
         job(
@@ -38,8 +37,8 @@ pub fn four_jobs(from: Timestamp, until: Timestamp, zone: &TimeZone) -> Vec<JobR
         .collect()
 }
 
-/// Fifty jobs with calendars drawn at random, from every ten hours to monthly. None of them runs at
-/// 03:10, where [`SpikeTrain`](super::SpikeTrain) has its spikes; `culprit` is added, and does.
+/// Fifty jobs with random schedules, from every ten hours to monthly. None of them runs at 03:10, when
+/// [`SpikeTrain`](super::SpikeTrain) has its spikes; `culprit` is added, and does.
 pub fn fifty_jobs(
     seed: u64,
     from: Timestamp,
@@ -88,7 +87,7 @@ pub fn job(name: &str, trigger: Trigger) -> Job {
 /// Its runs, as `schedule` computes them.
 ///
 /// # Panics
-/// When a schedule cannot be read: those here are written by us.
+/// When a schedule is invalid; those here are hard-coded.
 pub fn runs_of(job: &Job, from: Timestamp, until: Timestamp, zone: &TimeZone) -> JobRuns {
     let conditions = Conditions {
         runs_max: RUNS_OF_MINUTES_MAX,

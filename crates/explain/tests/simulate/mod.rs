@@ -1,7 +1,7 @@
-//! Made-up curves whose truth is known: for tests, benchmarks and the cases.
+//! Simulated curves with a known truth, for tests, benchmarks and the cases.
 //!
-//! Everything depends on a seed and on nothing else. Calendars are local ones, so that clock changes
-//! are part of the curves. Noise is Gaussian (Marsaglia and Bray's polar method, 1964).
+//! Everything depends on the seed only. Calendars are local, so that clock changes are part of the curves.
+//! Noise is Gaussian (Marsaglia and Bray's polar method, 1964).
 //!
 //! Shared by tests and examples through `#[path]`.
 #![allow(dead_code, reason = "each user takes a part of it")]
@@ -19,69 +19,69 @@ use jiff::{Span, Timestamp};
 use random::Random;
 use std::collections::BTreeMap;
 
-/// Microseconds of a second.
+/// Microseconds per second.
 const SECOND_US: i64 = 1_000_000;
 const DAY_S: f64 = 86_400.0;
-/// Microseconds of a day.
+/// Microseconds per day.
 const DAY_US: i64 = 86_400 * SECOND_US;
 const DAYS_OF_WEEK: i32 = 7;
 
-/// A curve and what is true of it.
+/// A curve with its truth.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Simulated {
     /// The curve.
     pub series: Series,
-    /// What it was made of.
+    /// How it was made.
     pub truth: Truth,
 }
 
-/// What is true of a made-up curve. Lists are empty where there is none of the kind.
+/// The truth about a simulated curve. Lists are empty if there is nothing of the kind.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Truth {
-    /// Period in seconds, clock changes aside.
+    /// Period in seconds, ignoring clock changes.
     pub period_s: Option<f64>,
-    /// Moments of the resets that have samples before and after them, in microseconds.
+    /// Times of the resets that have samples before and after them, in microseconds.
     pub resets_us: Vec<i64>,
-    /// Times of the samples that hold a spike, in microseconds.
+    /// Times of the samples that contain a spike, in microseconds.
     pub spikes_us: Vec<i64>,
     /// Indices of the first samples of new levels.
     pub change_indices: Vec<usize>,
 }
 
-/// Nightly runs of a benchmark whose throughput declines, until something resets it once a week.
+/// Nightly runs of a benchmark whose throughput declines until it is reset once a week.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sawtooth {
-    /// Local day of the first night.
+    /// Local date of the first night.
     pub first_day: Date,
-    /// Number of nights, missing ones included.
+    /// Number of nights, including missing ones.
     pub days: u32,
     /// The zone of its calendar.
     pub zone: TimeZone,
-    /// A night's run is sampled at this local time, or later by `jitter_s`.
+    /// Local time at which a night's run is sampled, plus up to `jitter_s`.
     pub run_at: Time,
     /// Upper bound of the delay of a run in seconds, uniform.
     pub jitter_s: f64,
     /// Level right after a reset.
     pub level: f64,
-    /// Fraction of the level that a full week loses, in a straight line.
+    /// Fraction of the level that is lost over a full week, linearly.
     pub decline: f64,
     /// Standard deviation of the noise, as a fraction of the level.
     pub noise: f64,
-    /// Share of nights without a sample.
+    /// Fraction of nights without a sample.
     pub missing: f64,
     /// Weekday of the reset.
     pub reset_day: Weekday,
-    /// Its local time.
+    /// Local time of the reset.
     pub reset_at: Time,
-    /// Local day from which on the reset comes every day, if ever.
+    /// Local date from which the reset is daily, if ever.
     pub daily_from: Option<Date>,
-    /// Its local time from then on.
+    /// Local time of the daily reset.
     pub daily_at: Time,
 }
 
 impl Default for Sawtooth {
-    /// A year of nights in Berlin, resets by Debian's cron.weekly, 12 % a week, one night in ten
-    /// missing, noise of 1 %.
+    /// A year of nights in Berlin, resets by Debian's cron.weekly, 12 % a week, one night in ten missing,
+    /// noise of 1 %.
     fn default() -> Self {
         Self {
             first_day: date(2025, 1, 1),
@@ -102,15 +102,15 @@ impl Default for Sawtooth {
 }
 
 impl Sawtooth {
-    /// The nightly benchmarks of Elasticsearch in the second half of 2016, as their authors describe
-    /// the curve ("Habt ihr Elasticsearch schon „getrimmt“?", Elastic), which they show as a picture.
+    /// The nightly benchmarks of Elasticsearch in the second half of 2016, following their authors'
+    /// description of the curve ("Habt ihr Elasticsearch schon „getrimmt“?", Elastic), which is shown as a
+    /// picture.
     ///
-    /// From the article: nightly runs; a peak on Monday 2016-09-26 and recoveries on Monday
-    /// 2016-10-03 and 2016-10-10, a steady decline between them; Ubuntu 16.04 with its crontab, which
-    /// starts cron.weekly (fstrim and man-db) on Sundays at 06:47; fstrim every day from 2016-10-17
-    /// on, after which the curve is level. Assumed here: it went on like this from July to December; 12 %
-    /// a week, noise of 1 %, one night in ten missing, runs between 04:00 and 06:00, UTC, cron.daily
-    /// at Ubuntu's 06:25.
+    /// From the article: nightly runs; a peak on Monday 2016-09-26 and recoveries on Monday 2016-10-03 and
+    /// 2016-10-10, a steady decline between them; Ubuntu 16.04 with its crontab, which starts cron.weekly
+    /// (fstrim and man-db) on Sundays at 06:47; fstrim every day from 2016-10-17 on, after which the curve
+    /// is level. Assumed here: the same pattern from July to December; 12 % a week, noise of 1 %, one night
+    /// in ten missing, runs between 04:00 and 06:00, UTC, cron.daily at Ubuntu's 06:25.
     pub fn of_2016() -> Self {
         Self {
             first_day: date(2016, 7, 1),
@@ -122,7 +122,7 @@ impl Sawtooth {
         }
     }
 
-    /// The curve of a seed.
+    /// Simulates the curve of a seed.
     pub fn simulate(&self, seed: u64) -> Simulated {
         let mut random = Random::new(seed);
         let resets_us = self.resets_us();
@@ -130,14 +130,14 @@ impl Sawtooth {
         let mut values = Vec::new();
         for index in 0..self.days {
             let day = plus_days(self.first_day, i64::from(index));
-            // Drawn for missing nights too: the others stay the same whatever the share.
+            // Drawn for missing nights too, so that the others do not depend on the fraction missing.
             let delay_us = us(random.unit() * self.jitter_s);
             let noise = random.normal();
             if random.unit() < self.missing {
                 continue;
             }
             let at_us = moment_us(day, self.run_at, &self.zone) + delay_us;
-            // The first reset lies more than a week before the first night.
+            // The first reset is more than a week before the first night.
             let reset = resets_us.partition_point(|&reset_us| reset_us <= at_us) - 1;
             let age_weeks = seconds(at_us - resets_us[reset]) / (f64::from(DAYS_OF_WEEK) * DAY_S);
             times_us.push(at_us);
@@ -161,7 +161,7 @@ impl Sawtooth {
         }
     }
 
-    /// All resets from more than a week before the first night until after the last one.
+    /// Returns all resets from more than a week before the first night until after the last one.
     fn resets_us(&self) -> Vec<i64> {
         let lead = i64::from(2 * DAYS_OF_WEEK);
         (-lead..i64::from(self.days) + 2)
@@ -176,22 +176,22 @@ impl Sawtooth {
     }
 }
 
-/// A metric with one raised sample every local day.
+/// A metric with one raised sample per local day.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpikeTrain {
-    /// Local day of the first sample, which is taken at midnight.
+    /// Local date of the first sample, which is taken at midnight.
     pub first_day: Date,
     /// Number of days.
     pub days: u32,
     /// The zone of its calendar.
     pub zone: TimeZone,
-    /// Distance of samples in seconds.
+    /// Sampling interval in seconds.
     pub step_s: u32,
-    /// The sample that covers this local time is raised.
+    /// Local time whose sample is raised.
     pub spike_at: Time,
-    /// By how many standard deviations of the noise.
+    /// Size of the spike in standard deviations of the noise.
     pub amplitude_sigmas: f64,
-    /// What lies below.
+    /// The underlying noise.
     pub noise: Noise,
 }
 
@@ -211,7 +211,8 @@ impl Default for SpikeTrain {
 }
 
 impl SpikeTrain {
-    /// The curve of a seed, with a mean of 20 and a standard deviation of 1 outside of the spikes.
+    /// Simulates the curve of a seed, with a mean of 20 and a standard deviation of 1 outside of the
+    /// spikes.
     pub fn simulate(&self, seed: u64) -> Simulated {
         const MEAN: f64 = 20.0;
         let mut random = Random::new(seed);
@@ -247,17 +248,17 @@ impl SpikeTrain {
     }
 }
 
-/// Noise with mean 0 and, the random walk apart, a standard deviation of 1.
+/// Noise with mean 0 and, except for the random walk, a standard deviation of 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Noise {
-    /// Samples that know nothing of each other.
+    /// Independent samples.
     White,
-    /// Each sample is `phi` times the one before and something new; stationary from the first on.
+    /// Each sample is `phi` times the previous one plus an innovation; stationary from the first on.
     Ar1 {
         /// Between 0 and 1, both excluded.
         phi: f64,
     },
-    /// Each sample is the one before and a step of standard deviation 1.
+    /// Each sample is the previous one plus a step of standard deviation 1.
     RandomWalk,
 }
 
@@ -279,26 +280,26 @@ impl Noise {
     }
 }
 
-/// A curve in which no job has a part.
+/// A curve unaffected by any job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Null {
-    /// Local day of the first sample, which is taken at midnight.
+    /// Local date of the first sample, which is taken at midnight.
     pub first_day: Date,
     /// The zone of its calendar.
     pub zone: TimeZone,
     /// Number of samples.
     pub samples: u32,
-    /// Distance of samples in seconds.
+    /// Sampling interval in seconds.
     pub step_s: u32,
-    /// What it is made of.
+    /// The noise.
     pub noise: Noise,
-    /// Amplitude of a smooth daily wave with a harmonic, in standard deviations of the noise, if
-    /// there is one. Its phases are drawn at random.
+    /// Amplitude of a smooth daily wave with a harmonic, in standard deviations of the noise, if there is
+    /// one. Its phases are random.
     pub daily_wave_sigmas: Option<f64>,
 }
 
 impl Null {
-    /// The curve of a seed, with a mean of 100.
+    /// Simulates the curve of a seed, with a mean of 100.
     pub fn simulate(&self, seed: u64) -> Simulated {
         const MEAN: f64 = 100.0;
         let mut random = Random::new(seed);
@@ -332,14 +333,14 @@ impl Null {
     }
 }
 
-/// Levels that change by steps.
+/// Levels that change in steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Levels {
     /// Number of samples, one a minute.
     pub samples: u32,
     /// Number of levels, of equal length; ten by default.
     pub count: u32,
-    /// Neighbouring levels lie between one and two of these apart, up or down.
+    /// Neighbouring levels differ by one to two times this, up or down.
     pub step: f64,
     /// Standard deviation of the noise.
     pub sigma: f64,
@@ -358,7 +359,7 @@ impl Default for Levels {
 }
 
 impl Levels {
-    /// The curve of a seed, which starts at 2025-01-01 00:00 UTC.
+    /// Simulates the curve of a seed, which starts at 2025-01-01 00:00 UTC.
     pub fn simulate(&self, seed: u64) -> Simulated {
         const MINUTE_US: i64 = 60 * SECOND_US;
         const FIRST_LEVEL: f64 = 100.0;
@@ -387,10 +388,10 @@ impl Levels {
     }
 }
 
-/// A zone of the database that is compiled in.
+/// Returns a zone of the bundled database.
 ///
 /// # Panics
-/// When it knows no such zone: names here are written by us.
+/// When there is no such zone; names here are hard-coded.
 pub fn zone(name: &str) -> TimeZone {
     schedule::parse_zone(name).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -418,7 +419,7 @@ fn plus_days(day: Date, days: i64) -> Date {
     day.saturating_add(Span::new().days(days))
 }
 
-/// A local time as a moment; within a gap of the clock, the moment after it, as jiff has it.
+/// Returns the timestamp of a local time; within a gap of the clock, the time after it, as in jiff.
 fn moment_us(day: Date, at: Time, zone: &TimeZone) -> i64 {
     zone.to_ambiguous_zoned(day.to_datetime(at))
         .compatible()
@@ -427,7 +428,7 @@ fn moment_us(day: Date, at: Time, zone: &TimeZone) -> i64 {
         .as_microsecond()
 }
 
-/// Tells the local time of ascending moments without a look into the database for each.
+/// Converts ascending timestamps to local time without a database lookup for each.
 struct LocalClock {
     zone: TimeZone,
     offset_us: i64,

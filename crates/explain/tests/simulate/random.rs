@@ -23,7 +23,7 @@ impl Random {
         (self.generator.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// A number below `bound`, which is small: the bias is below `bound / 2^53`.
+    /// Returns a number below `bound`, which must be small: the bias is below `bound / 2^53`.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -33,7 +33,7 @@ impl Random {
         (self.unit() * f64::from(bound)) as u32
     }
 
-    /// Standard normal, by the polar method; every other one is left from the one before.
+    /// Returns a standard normal number, by the polar method, which yields two at a time.
     pub(super) fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;

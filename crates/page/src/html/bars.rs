@@ -1,16 +1,16 @@
-//! Bars beside their labels and values, in a table: text stays text, however narrow the screen is.
+//! Bar charts as a table: labels and values remain text, however narrow the screen is.
 
 use super::text::escaped;
 use crate::chart::{Bar, BarChart};
 use crate::scale::share;
 use std::fmt::Write as _;
 
-/// Length of the longest bar, in units of its drawing.
+/// Length of the longest bar, in SVG units.
 const LENGTH: f64 = 1_000.0;
-/// Height of the drawing of a bar.
+/// Height of a bar's drawing.
 const HEIGHT: f64 = 20.0;
 
-/// The figure; empty where there are no bars. `id` is unique within the page.
+/// Renders a bar chart; empty if there are no bars. `id` is unique within the page.
 pub(crate) fn bars(chart: &BarChart, id: &str) -> String {
     let all = || chart.panels.iter().flat_map(|panel| &panel.bars);
     if all().next().is_none() {
@@ -63,7 +63,7 @@ pub(crate) fn bars(chart: &BarChart, id: &str) -> String {
     out + "</figure>\n"
 }
 
-/// The bar, and its interval as a line with an end where it has one.
+/// Draws a bar and its interval, if any, as a line with end caps.
 fn drawn(bar: &Bar, longest: f64) -> String {
     if longest <= 0.0 {
         return String::new();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_shares_of_the_longest() {
+    fn bar_lengths_are_proportional() {
         let text = bars(
             &chart(vec![
                 bar(400.0, None),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_text() {
+    fn names_are_escaped() {
         let mut hostile = chart(vec![bar(1.0, None)]);
         hostile.title = "</svg><script>".to_owned();
         hostile.panels[0].name = "<b>".to_owned();

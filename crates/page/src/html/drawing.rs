@@ -1,32 +1,31 @@
-//! The drawing of a line chart in one size.
+//! The SVG drawing of a line chart, in one size.
 
 use super::text::escaped;
 use crate::chart::{Curve, CurveStyle, LineChart, Point};
-use crate::scale::{Upwards, along, caption, share};
+use crate::scale::{YAxis, caption, share, x_ticks};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use units::escape::{cut, display_width};
 
-/// A size in units of the drawing, which are about pixels of the screen: letters of `letters` units are
-/// readable.
+/// A drawing size in SVG units, roughly pixels: letters of `letters` units are readable.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Size {
     class: &'static str,
     width: f64,
     /// Height of the plot.
     height: f64,
-    /// Height of letters, and about their width.
+    /// Font size, which is also roughly the width of a letter.
     letters: f64,
 }
 
-/// For a box of 720 pixels or more; the style sheet switches there.
+/// For containers of 720 pixels or more; the style sheet has the same breakpoint.
 pub(super) const WIDE: Size = Size {
     class: "wide",
     width: 780.0,
     height: 220.0,
     letters: 12.0,
 };
-/// For less, down to a phone's.
+/// For narrower ones, down to a phone's screen.
 pub(super) const NARROW: Size = Size {
     class: "narrow",
     width: 358.0,
@@ -34,39 +33,39 @@ pub(super) const NARROW: Size = Size {
     letters: 12.5,
 };
 
-/// Room above the plot and at its right.
+/// Padding above the plot and to its right.
 const TOP: f64 = 10.0;
 const RIGHT: f64 = 10.0;
-/// Height of a row of runs.
+/// Height of a row of job runs.
 const ROW: f64 = 16.0;
-/// From the bottom of the plot to what stands below.
+/// Distance from the bottom of the plot to the text below it.
 const BELOW: f64 = 6.0;
-/// A letter is at most so wide, by its height.
+/// Maximum width of a letter, relative to its height.
 const LETTER_SHARE: f64 = 0.58;
-/// Points closer to each other than this are not drawn one by one.
+/// Minimum distance between points that are drawn individually.
 const SAMPLE_GAP: f64 = 7.0;
-/// A column of a line: what is closer together is drawn over each other.
+/// Width of a column; points of a line within one column are merged.
 const COLUMN: f64 = 2.0;
-/// Marks and runs are at least so wide.
+/// Minimum width of marks and runs.
 const SPAN_MIN: f64 = 1.5;
-/// The widest span that is drawn as a line.
+/// Maximum width of a span that is drawn as a line.
 const FRAME_MIN: f64 = 16.0;
-/// Points that are drawn one by one at most.
+/// Maximum number of points drawn individually.
 const DOTS_MAX: usize = 1_500;
 
 /// A line chart in one size.
 pub(super) struct Drawing<'a> {
     chart: &'a LineChart,
     x: (f64, f64),
-    axis: &'a Upwards,
+    axis: &'a YAxis,
     size: Size,
-    /// Where the plot begins, and its width.
+    /// Left edge of the plot, and its width.
     left: f64,
     plot: f64,
 }
 
 impl<'a> Drawing<'a> {
-    pub fn new(chart: &'a LineChart, x: (f64, f64), axis: &'a Upwards, size: Size) -> Self {
+    pub fn new(chart: &'a LineChart, x: (f64, f64), axis: &'a YAxis, size: Size) -> Self {
         let labels = axis.ticks.iter().map(|(_, label)| display_width(label));
         let letters = labels.max().unwrap_or(0).max(2);
         #[allow(clippy::cast_precision_loss)] // a label
@@ -81,7 +80,7 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// The drawing; `sentence` says what is seen and is escaped.
+    /// Renders the drawing; `sentence` is its text alternative and gets escaped.
     pub fn svg(&self, sentence: &str) -> String {
         #[allow(clippy::cast_precision_loss)] // a handful
         let runs = self.chart.runs.len() as f64 * ROW;
@@ -93,8 +92,8 @@ impl<'a> Drawing<'a> {
             "<svg class=\"{}\" viewBox=\"0 0 {} {height:.0}\" role=\"img\" aria-label=\"{sentence}\">\n",
             self.size.class, self.size.width
         );
-        self.upwards(&mut out);
-        self.along(&mut out, bottom);
+        self.y_axis(&mut out);
+        self.x_ticks(&mut out, bottom);
         self.marks(&mut out);
         self.curves(&mut out);
         self.runs(&mut out);
@@ -120,12 +119,12 @@ impl<'a> Drawing<'a> {
         TOP + (1.0 - share(value, self.axis.range)) * self.size.height
     }
 
-    /// Whether a point lies on the axis along the bottom.
+    /// Returns whether a point lies within the range of the x axis.
     fn is_within(&self, point: &Point) -> bool {
         point.is_finite() && (self.x.0..=self.x.1).contains(&point.x)
     }
 
-    fn upwards(&self, out: &mut String) {
+    fn y_axis(&self, out: &mut String) {
         for (value, label) in &self.axis.ticks {
             let at = self.at_y(*value);
             let _ = writeln!(
@@ -140,9 +139,9 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    fn along(&self, out: &mut String, bottom: f64) {
+    fn x_ticks(&self, out: &mut String, bottom: f64) {
         let letters = self.plot / self.size.letters / LETTER_SHARE;
-        let ticks = along(&self.chart.x.scale, self.x, letters);
+        let ticks = x_ticks(&self.chart.x.scale, self.x, letters);
         let mut path = String::new();
         for share in ticks.iter().filter_map(|tick| tick.share) {
             let _ = write!(
@@ -155,7 +154,7 @@ impl<'a> Drawing<'a> {
             let _ = writeln!(out, "<path class=\"grid\" d=\"{path}\"/>");
         }
         for tick in ticks.iter().filter(|tick| !tick.label.is_empty()) {
-            // In the middle of the room that was kept for it, however wide its letters are.
+            // Centred in the space reserved for it, whatever the width of the font.
             #[allow(clippy::cast_precision_loss)] // a label
             let wide = display_width(&tick.label) as f64 / letters;
             let _ = writeln!(
@@ -168,7 +167,8 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// The first kind of marks is shaded; others are dashed lines, or frames where they are wide.
+    /// Draws the marks: the first kind as shaded areas, the others as dashed lines, or as frames if they are
+    /// wide.
     fn marks(&self, out: &mut String) {
         for (index, marks) in self.chart.marks.iter().enumerate() {
             let path = if index == 0 {
@@ -210,7 +210,7 @@ impl<'a> Drawing<'a> {
         from <= to && from <= self.x.1 && to >= self.x.0
     }
 
-    /// Spans as bars; those that would be drawn over each other are drawn once.
+    /// Draws spans as bars; those that would overlap on screen are merged.
     fn spans(&self, spans: &[(f64, f64)], top: f64, height: f64) -> String {
         let mut path = String::new();
         let mut drawn = f64::NEG_INFINITY;
@@ -245,7 +245,7 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// The first curve above the others, lines above points.
+    /// Draws the curves: the first on top of the others, lines on top of points.
     fn curves(&self, out: &mut String) {
         let numbered = || self.chart.curves.iter().enumerate().rev();
         for style in [CurveStyle::Dots, CurveStyle::Line] {
@@ -278,7 +278,7 @@ impl<'a> Drawing<'a> {
         format!("<path class=\"dots\" d=\"{path}\"/>")
     }
 
-    /// The ranges of a curve, its line, and its points where they are far from each other.
+    /// Draws a curve: its ranges, its line, and its points where they are far enough apart.
     fn line(&self, curve: &Curve) -> String {
         let (mut band, mut line, mut samples) = (String::new(), String::new(), String::new());
         for stretch in &curve.stretches {
@@ -312,7 +312,7 @@ impl<'a> Drawing<'a> {
                 );
             }
             self.path(&mut line, points.iter().map(|point| (point.x, point.y)));
-            // A point by itself is no line.
+            // A single point does not make a line.
             if points.len() == 1 {
                 line.push_str("h0");
             }
@@ -347,12 +347,13 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// In which column of the drawing a point lies.
+    /// Returns the column of the drawing that contains a point.
     fn column(&self, point: &Point) -> f64 {
         ((self.at_x(point.x) - self.left) / COLUMN).floor()
     }
 
-    /// Of points that lie in one column, the first, lowest, highest and last: the line looks the same.
+    /// Keeps the first, lowest, highest and last of the points in a column, so that the line looks the
+    /// same.
     fn thinned(&self, points: &[Point]) -> Vec<Point> {
         let mut kept = Vec::new();
         for part in points.chunk_by(|a, b| self.column(a) >= self.column(b)) {
@@ -365,7 +366,7 @@ impl<'a> Drawing<'a> {
         kept
     }
 
-    /// Points that lie in one column as one: their mean, and all their ranges.
+    /// Merges the points of each column into one with their mean and the union of their ranges.
     fn merged(&self, points: &[Point]) -> Vec<Point> {
         let merge = |part: &[Point]| {
             #[allow(clippy::cast_precision_loss)] // some

@@ -1,13 +1,13 @@
-//! Values by two settings: a table of shaded cells, which needs no drawing and reads without colour.
+//! Heat maps as a table of shaded cells, which can be read without colour.
 
 use super::text::escaped;
 use crate::chart::{HeatCell, HeatGrid, HeatPanel};
 use std::fmt::Write as _;
 
-/// Shades that are told apart; the style sheet has a class for each.
+/// Number of distinct shades; the style sheet has a class for each.
 const SHADES: u8 = 9;
 
-/// The figure; empty where there is nothing to shade. `id` is unique within the page.
+/// Renders a heat map; empty if there is nothing to shade. `id` is unique within the page.
 pub(crate) fn heat(grid: &HeatGrid, id: &str) -> String {
     let Some(highest) = grid.highest() else {
         return String::new();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_text() {
+    fn names_are_escaped() {
         let text = heat(&grid(&[Some(1.0)], "<b x=\"'>&"), "c");
         assert!(!text.contains("<b x"));
     }

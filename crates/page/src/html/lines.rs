@@ -1,17 +1,17 @@
-//! Curves as SVG: a drawing for wide boxes and one for narrow ones, of which the style sheet shows the one
-//! whose letters are readable, and the values in a table.
+//! Line charts as SVG: one drawing for wide containers and one for narrow ones (the style sheet shows the
+//! one whose letters are readable), and a table of the values.
 
 use super::drawing::{Drawing, NARROW, WIDE};
 use super::table::table;
 use super::text::escaped;
 use crate::chart::{Curve, CurveStyle, LineChart, Point};
-use crate::scale::{caption, moment, upwards, widened};
+use crate::scale::{caption, moment, widened, y_axis};
 use std::fmt::Write as _;
 
-/// Rows of runs that are drawn.
+/// Maximum number of jobs drawn.
 const RUNS_MAX: usize = 8;
 
-/// The figure; empty where there is nothing to draw. `id` is unique within the page.
+/// Renders a line chart; empty if there is nothing to draw. `id` is unique within the page.
 pub(crate) fn lines(chart: &LineChart, id: &str) -> String {
     let Some([x, y]) = chart.ends() else {
         return String::new();
@@ -19,7 +19,7 @@ pub(crate) fn lines(chart: &LineChart, id: &str) -> String {
     let mut shown = chart.clone();
     let hidden_runs = shown.runs.len().saturating_sub(RUNS_MAX);
     shown.runs.truncate(RUNS_MAX);
-    let (x, axis) = (widened(x), upwards(y, chart.y_format));
+    let (x, axis) = (widened(x), y_axis(y, chart.y_format));
     let mut out = format!(
         "<figure class=\"chart\" id=\"{}\">\n<figcaption>{}</figcaption>\n",
         escaped(id),
@@ -44,7 +44,7 @@ pub(crate) fn lines(chart: &LineChart, id: &str) -> String {
     out + "</div>\n</details>\n</figure>\n"
 }
 
-/// What is seen, for those who do not see it.
+/// Describes the chart for people who cannot see it.
 fn sentence(chart: &LineChart, x: (f64, f64)) -> String {
     const CURVES_MAX: usize = 6;
     let mut out = format!("Line chart: {}.", chart.title);
@@ -76,7 +76,7 @@ fn sentence(chart: &LineChart, x: (f64, f64)) -> String {
     out + " The values are in the table below."
 }
 
-/// A sample and a name for each curve, kind of marks and job.
+/// Renders the legend: a sample and a name for each curve, kind of marks and job.
 fn legend(chart: &LineChart, hidden_runs: usize) -> String {
     let mut entries: Vec<String> = Vec::new();
     let mut add = |sample: &str, name: &str| {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_text() {
+    fn names_are_escaped() {
         let text = lines(&chart("</svg><b onload=\"x\">'&\u{202e}"), "\"><i>");
         assert!(!text.contains("<b ") && !text.contains("<i>") && !text.contains('\u{202e}'));
         assert!(!text.contains("onload=\"") && !text.contains("NaN"));
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_drawn_in_both_sizes_and_told_in_words() {
+    fn everything_is_drawn_in_both_sizes_and_listed_in_a_table() {
         let text = lines(&chart("a"), "c");
         for (part, count) in [
             ("class=\"wide\"", 1),
@@ -206,7 +206,7 @@ mod tests {
                 "role=\"img\" aria-label=\"Line chart: a. a: from 1 to 4. a: from 2 to 2.5. Along the bottom: a, 0 to 3. The values are in the table below.\"",
                 2,
             ),
-            // Three values, three events, two heads.
+            // Three values, three events, two header rows.
             ("<tr role=\"row\">", 3 + 3 + 2),
         ] {
             assert_eq!(text.matches(part).count(), count, "{part}");
@@ -242,7 +242,7 @@ mod tests {
         assert!(reduced.contains("class=\"band\"") && reduced.contains("lowest to highest"));
     }
 
-    /// All numbers in paths and places of an SVG.
+    /// Returns whether all numbers in paths and positions of an SVG are finite.
     fn are_finite(text: &str) -> bool {
         ["NaN", "inf"].iter().all(|word| {
             text.split("<svg")

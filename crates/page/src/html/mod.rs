@@ -1,4 +1,4 @@
-//! A page for a browser: one file that loads nothing, runs no script and is complete without styles.
+//! HTML pages: a single file that loads nothing, runs no script and is complete without styles.
 
 mod bars;
 mod drawing;
@@ -13,7 +13,7 @@ use crate::block::{
 use std::fmt::Write as _;
 use text::{escaped, words};
 
-/// Renders a page.
+/// Renders a page as HTML.
 pub fn html(page: &Page) -> String {
     let mut out = String::from(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
@@ -54,7 +54,7 @@ pub fn html(page: &Page) -> String {
     writer.out + "</main>\n</body>\n</html>\n"
 }
 
-/// A class behind others, with the blank before it.
+/// Returns the CSS class of a tone, with a leading blank.
 fn tone_class(tone: Tone) -> String {
     match tone {
         Tone::Plain => String::new(),
@@ -66,12 +66,12 @@ fn tone_class(tone: Tone) -> String {
 
 struct Writer {
     out: String,
-    /// Charts so far: each has ids of its own.
+    /// Number of charts so far, which makes their ids unique.
     charts: usize,
 }
 
 impl Writer {
-    /// Blocks whose headings are of a level.
+    /// Renders blocks with headings of a given level.
     fn blocks(&mut self, blocks: &[Block], level: usize) {
         for block in blocks {
             match block {
@@ -99,7 +99,7 @@ impl Writer {
         }
     }
 
-    /// A name that no other chart of the page has.
+    /// Returns an id for a chart that is unique within the page.
     fn chart_id(&mut self) -> String {
         self.charts += 1;
         format!("chart{}", self.charts)
@@ -251,7 +251,7 @@ impl Writer {
         self.code(&commands.lines);
     }
 
-    /// Lines to be copied. The box scrolls, so it can be reached by keyboard.
+    /// Renders lines to copy. The box scrolls, so it needs to be focusable by keyboard.
     fn code(&mut self, lines: &str) {
         let lines: Vec<String> = lines.lines().map(escaped).collect();
         let _ = writeln!(

@@ -1,11 +1,11 @@
-//! Rows and columns.
+//! Tables.
 
 use super::text::{escaped, words};
 use crate::block::{Align, Cell, Table};
 use std::fmt::Write as _;
 
-/// A table. Roles are written out, since rows that a narrow screen stacks lose those that they have by
-/// themselves; cells know the name of their column for the same reason.
+/// Renders a table. Roles are explicit because rows that a narrow screen stacks lose their implicit ones;
+/// cells carry the name of their column for the same reason.
 pub(super) fn table(table: &Table) -> String {
     let mut out = String::from("<table role=\"table\">\n");
     if !table.title.is_empty() {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::block::{Level, Table, Tone};
 
-/// A page with the words wherever words can be.
+/// Returns a page with `words` in every text field.
 fn page(words: &str) -> Page {
     let text = words.to_owned();
     let mut table = Table::new(&["<name", "value"]);
@@ -65,7 +65,7 @@ fn page(words: &str) -> Page {
 }
 
 #[test]
-fn words_stay_words() {
+fn untrusted_text_is_not_markup() {
     let text = html(&page(
         "</p><script>alert(1)</script>\"><img src=x onerror='a'>&\u{202e}",
     ));

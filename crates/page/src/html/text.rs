@@ -1,9 +1,9 @@
-//! Text between tags.
+//! Text escaped for HTML.
 
 use std::fmt::Write as _;
 use units::escape::escape;
 
-/// Text that cannot be taken for markup; what would steer a terminal or disguise text is shown.
+/// Escapes markup, and characters that could control a terminal or disguise text.
 pub(super) fn escaped(text: &str) -> String {
     let shown = escape(text);
     let mut out = String::with_capacity(shown.len());
@@ -20,7 +20,7 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// Prose: what stands between two backticks is code.
+/// Escapes prose; text between two backticks becomes code.
 pub(super) fn words(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -1,16 +1,16 @@
-//! Bars on a terminal, one below the other.
+//! Bar charts on a terminal, one bar per line.
 
 use super::lines::wrapped;
 use crate::chart::{Bar, BarChart};
 use crate::scale::share;
 use units::escape::{cut, display_width, escape};
 
-/// A longer label is cut.
+/// Maximum width of a label; longer ones are truncated.
 const LABEL_COLUMNS_MAX: usize = 24;
-/// Bars of fewer columns show nothing; then values stand by themselves.
+/// Minimum width of the bars; with less room only the values are shown.
 const BAR_MIN: usize = 8;
 
-/// Draws bars without the chart's title, in lines of at most `width` columns; empty where there are none.
+/// Draws the bars, without the chart's title, in lines of at most `width` columns; empty if there are none.
 pub(crate) fn bars(chart: &BarChart, width: usize, unicode: bool) -> Vec<String> {
     let all = || chart.panels.iter().flat_map(|panel| &panel.bars);
     let widest = |texts: &mut dyn Iterator<Item = String>| {
@@ -19,7 +19,7 @@ pub(crate) fn bars(chart: &BarChart, width: usize, unicode: bool) -> Vec<String>
     let label_columns = widest(&mut all().map(|bar| label(bar, unicode)))
         .min(LABEL_COLUMNS_MAX)
         .min(width / 3);
-    // What a bar stands for is worth more than its length: long texts leave less room for bars, or none.
+    // The text beside a bar matters more than its length: long texts leave less room for bars, or none.
     let text_columns = widest(&mut all().map(|bar| escape(&chart.text(bar)).into_owned()));
     let room = width.saturating_sub(2 + label_columns + 1 + 1 + text_columns);
     let columns = if room < BAR_MIN { 0 } else { room };
@@ -73,7 +73,7 @@ fn label(bar: &Bar, unicode: bool) -> String {
     }
 }
 
-/// A bar up to its value; its interval is drawn lighter.
+/// Draws a bar up to its value, and its interval in a lighter shade.
 fn drawn(bar: &Bar, longest: f64, columns: usize, unicode: bool) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if columns == 0 || !bar.value.is_finite() || longest <= 0.0 {
@@ -94,7 +94,7 @@ fn drawn(bar: &Bar, longest: f64, columns: usize, unicode: bool) -> String {
         if unicode {
             return format!("{}{}", "█".repeat(value / 8), EIGHTHS[value % 8]);
         }
-        // What is not nothing is seen.
+        // A value above zero is always visible.
         let columns = whole(bar.value).max(usize::from(bar.value > 0.0));
         return "#".repeat(columns);
     };
@@ -103,7 +103,7 @@ fn drawn(bar: &Bar, longest: f64, columns: usize, unicode: bool) -> String {
     } else {
         ("#", "=", "-")
     };
-    // An open end goes as far as the bars do.
+    // An open end extends as far as the longest bar.
     let middle = whole(bar.value);
     let low = if low.is_finite() {
         whole(low).min(middle)
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_shares_of_the_longest() {
+    fn bar_lengths_are_proportional() {
         let mut long = bar("1", 400.0, None);
         long.marked = true;
         let chart = chart(vec![long, bar("2", 100.0, None), bar("3", f64::NAN, None)]);

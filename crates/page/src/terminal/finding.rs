@@ -1,15 +1,15 @@
-//! What was found: title and reason, then the way to fix it, then what it rests on.
+//! Findings: title and reason, then how to fix it, then the evidence.
 
 use super::sheet::{MIDDLE, Sheet};
 use super::wrap::wrap;
 use crate::block::{Evidence, Finding, Fix, Tone};
 use units::escape::{cut, display_width, escape};
 
-/// Where titles and labelled text start.
+/// Column at which titles and labelled text start.
 const RIGHT: usize = 18;
-/// Columns of a rule's id; the longest of today take 8.
+/// Maximum width of a rule's id; the longest ones in use take 8.
 const RULE_COLUMNS_MAX: usize = 16;
-/// Columns of an evidence's value; JSON has all of it.
+/// Maximum width of a value of evidence; the JSON output has all of it.
 const VALUE_COLUMNS_MAX: usize = 240;
 
 pub(super) fn finding(sheet: &mut Sheet, finding: &Finding) {
@@ -30,7 +30,7 @@ fn headline(sheet: &mut Sheet, finding: &Finding) {
     let rule = escape(&finding.rule);
     let rule = cut(&rule, RULE_COLUMNS_MAX);
     head.push_str(&sheet.filled(&rule, RIGHT - MIDDLE, Tone::Strong));
-    // An id that fills its column stands alone.
+    // An id that fills its column gets a line of its own.
     let at = RIGHT.max(MIDDLE + display_width(&rule) + 1);
     let subject = escape(&finding.subject);
     let titles = wrap(&finding.title, sheet.width - at);
@@ -97,7 +97,8 @@ fn show_evidence(sheet: &mut Sheet, label: &str, evidence: &Evidence) {
         return;
     }
     match source.split_once(": ") {
-        // A command or a cluster's answer and its field; a path is never broken.
+        // The source is a command or a cluster's response, followed by a field name; paths are never
+        // broken.
         Some((answer, field)) if RIGHT + display_width(&source) > sheet.width => {
             sheet.line(&format!("{head}{answer}:"));
             sheet.line(&format!("{}{field}", " ".repeat(RIGHT + 2)));
@@ -113,7 +114,7 @@ fn show_evidence(sheet: &mut Sheet, label: &str, evidence: &Evidence) {
     }
 }
 
-/// A value in lines: broken at blanks, and in option lists after commas.
+/// Splits a value into lines: at blanks, and in option lists after commas.
 fn wrap_value(value: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in value.replace('`', "'").split(' ') {

@@ -1,16 +1,16 @@
-//! Values by two settings on a terminal: each with a shade beside it.
+//! Heat maps on a terminal: each value beside its shade.
 
 use super::wrap::wrap;
 use crate::chart::{HeatCell, HeatGrid, HeatPanel};
 use units::escape::{cut, display_width, escape};
 
-/// A longer name is cut.
+/// Maximum width of a name; longer ones are truncated.
 const NAME_COLUMNS_MAX: usize = 20;
 /// Blanks between columns.
 const GAP: usize = 2;
 
-/// Draws grids without the title, in lines of at most `width` columns. Columns of the grid that have no room
-/// beside each other stand below each other. Empty where there is nothing to draw.
+/// Draws the grids, without the title, in lines of at most `width` columns. Grid columns that do not fit
+/// beside each other continue below. Empty if there is nothing to draw.
 pub(crate) fn heat(grid: &HeatGrid, width: usize, unicode: bool) -> Vec<String> {
     let Some(highest) = grid.highest() else {
         return Vec::new();
@@ -56,7 +56,7 @@ fn one(
         .map(|name| display_width(name))
         .max();
     let left = widest.unwrap_or(0).min(NAME_COLUMNS_MAX);
-    // Value and words below it, in two lines.
+    // Two lines: the value, and the text below it.
     let cells: Vec<Vec<[String; 2]>> = panel
         .cells
         .iter()
@@ -83,7 +83,7 @@ fn one(
         .collect();
     let mut first = 0;
     while first < columns {
-        // At least one, however narrow the terminal is.
+        // At least one column, however narrow the terminal is.
         let mut end = first;
         let mut used = left;
         while end < columns && (end == first || used + GAP + widths[end] <= width) {
@@ -118,7 +118,7 @@ fn one(
     }
 }
 
-/// A name at the left, and cells that end below each other.
+/// Formats a line with a name at the left and right-aligned cells.
 fn line<'a>(name: &str, left: usize, cells: impl Iterator<Item = (&'a str, usize)>) -> String {
     let name = cut(name, left);
     let mut line = format!(
@@ -133,7 +133,7 @@ fn line<'a>(name: &str, left: usize, cells: impl Iterator<Item = (&'a str, usize
     line
 }
 
-/// A value behind its shade, and the words below it.
+/// Returns the two lines of a cell: its shade and value, and the text below.
 fn words(grid: &HeatGrid, cell: Option<&HeatCell>, highest: f64, unicode: bool) -> [String; 2] {
     let Some(cell) = cell else {
         return ["no value".to_owned(), String::new()];
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn shades_stand_beside_values() {
+    fn values_have_shades() {
         let grid = grid(&[&[Some(2.0), Some(1.0)], &[Some(4.0), None]], "");
         assert_eq!(
             heat(&grid, 80, false),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_without_room_stand_below() {
+    fn columns_that_do_not_fit_continue_below() {
         let grid = grid(&[&[Some(2.0), Some(1.0)]], "364 MB/s");
         assert_eq!(
             heat(&grid, 24, false),

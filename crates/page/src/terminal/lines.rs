@@ -1,31 +1,31 @@
-//! Curves on a terminal: plain characters, told apart without colour.
+//! Line charts on a terminal, in characters that can be told apart without colour.
 
 use crate::chart::{Curve, CurveStyle, LineChart, Point};
-use crate::scale::{Upwards, along, caption, share, upwards, widened};
+use crate::scale::{YAxis, caption, share, widened, x_ticks, y_axis};
 use units::escape::{cut, display_width, escape};
 
-/// Columns of the numbers at the left, at least: the names of rows below the plot stand there too.
+/// Minimum width of the y labels; the names of the rows below the plot share their column.
 const LABEL_MIN: usize = 8;
-/// A plot of fewer columns shows nothing.
+/// Minimum width of a plot.
 const PLOT_MIN: usize = 10;
-/// Rows between the ends of the axis upwards, about.
+/// Approximate number of rows between the ends of the y axis.
 const ROWS: usize = 10;
-/// Curves of a chart with several, the first one on top.
+/// Characters of the curves in a chart with several; the first one is drawn on top.
 const CURVES: [char; 5] = ['*', 'o', '+', 'x', '-'];
-/// Kinds of marks.
+/// Characters of the kinds of marks.
 const MARKS: [char; 4] = ['^', '#', '!', '%'];
-/// Rows of runs that are drawn.
+/// Maximum number of jobs drawn.
 const RUNS_MAX: usize = 8;
-/// A longer name in the legend is cut.
+/// Maximum width of a name in the legend; longer ones are truncated.
 const NAME_COLUMNS_MAX: usize = 60;
 
-/// Draws a chart without its title, in lines of at most `width` columns; empty where there is nothing to
+/// Draws a chart, without its title, in lines of at most `width` columns; empty if there is nothing to
 /// draw, or no room for it.
 pub(crate) fn lines(chart: &LineChart, width: usize, unicode: bool) -> Vec<String> {
     let Some([x, y]) = chart.ends() else {
         return Vec::new();
     };
-    let axis = upwards(y, chart.y_format);
+    let axis = y_axis(y, chart.y_format);
     let widest = axis
         .ticks
         .iter()
@@ -62,7 +62,7 @@ pub(crate) fn lines(chart: &LineChart, width: usize, unicode: bool) -> Vec<Strin
     out
 }
 
-/// The characters of a chart.
+/// The character set of a chart.
 #[derive(Debug, Clone, Copy)]
 struct Chars {
     unicode: bool,
@@ -77,12 +77,13 @@ impl Chars {
         self.pick('░', ':')
     }
 
-    /// Rows of points in a row of characters.
+    /// Returns the number of points that fit in a cell vertically.
     fn places(self) -> usize {
         if self.unicode { 2 } else { 1 }
     }
 
-    /// A cell with points in its upper and lower half; in ASCII both are one.
+    /// Returns the character for a cell with points in its upper or lower half; ASCII does not distinguish
+    /// them.
     fn points(self, upper: bool, lower: bool) -> Option<char> {
         match (upper, lower) {
             (false, false) => None,
@@ -94,7 +95,7 @@ impl Chars {
     }
 }
 
-/// What one column of a curve shows.
+/// The aggregate of one column of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Span {
     low: f64,
@@ -119,12 +120,12 @@ impl Span {
         self.count += 1.0;
         self.low = self.low.min(low);
         self.high = self.high.max(high);
-        // Not by differences: those of huge values would be infinite.
+        // A running mean of weighted values: differences of huge values would overflow to infinity.
         let part = 1.0 / self.count;
         self.middle = self.middle * (1.0 - part) + point.y * part;
     }
 
-    /// A part of the way to another one.
+    /// Interpolates linearly between this span and another.
     fn towards(&self, other: &Self, part: f64) -> Self {
         let between = |from: f64, to: f64| from * (1.0 - part) + to * part;
         Self {
@@ -138,22 +139,22 @@ impl Span {
 
 struct Plot {
     x: (f64, f64),
-    axis: Upwards,
+    axis: YAxis,
     label_columns: usize,
     columns: usize,
     chars: Chars,
 }
 
 impl Plot {
-    /// The column of a value; `None` outside.
+    /// Returns the column of a value; `None` if it is out of range.
     fn column(&self, x: f64) -> Option<usize> {
         (self.x.0..=self.x.1)
             .contains(&x)
             .then(|| nearest(share(x, self.x), self.columns))
     }
 
-    /// The curve in columns, in stretches of columns that follow each other: where a line has no point
-    /// of its own between two others, it is what lies between them.
+    /// Aggregates a curve into columns, as runs of consecutive ones. Columns of a line without a point of
+    /// their own are interpolated.
     fn spans(&self, curve: &Curve) -> Vec<Vec<(usize, Span)>> {
         let mut stretches = Vec::new();
         for points in &curve.stretches {
@@ -163,7 +164,7 @@ impl Plot {
                     continue;
                 };
                 match spans.last_mut() {
-                    // Points that do not ascend count to the column before.
+                    // Points that are out of order count towards the previous column.
                     Some((last, span)) if *last >= column => span.add(point),
                     _ => spans.push((column, Span::of(point))),
                 }
@@ -176,15 +177,15 @@ impl Plot {
         stretches
     }
 
-    /// Draws the curves and the axis; hands back what the legend says.
+    /// Draws the curves and the axis; returns the legend entries.
     fn curves(&self, chart: &LineChart, out: &mut Vec<String>) -> Vec<String> {
-        // Each tick of the axis upwards has a row of its own.
+        // One row per y tick.
         let steps = self.axis.ticks.len() - 1;
         let every = ((ROWS + steps / 2) / steps).max(1);
         let mut cells = vec![vec![' '; self.columns]; every * steps + 1];
         let legend = match chart.curves.as_slice() {
-            [curve] => self.one(curve, &chart.y_label, &mut cells),
-            curves => self.several(curves, &mut cells),
+            [curve] => self.draw_single(curve, &chart.y_label, &mut cells),
+            curves => self.draw_multiple(curves, &mut cells),
         };
         for (row, cells) in cells.iter().enumerate() {
             let label = if row % every == 0 {
@@ -197,7 +198,7 @@ impl Plot {
             out.push(format!("{} {bar}{cells}", self.right(label)));
         }
         let mut line = vec![self.chars.pick('─', '-'); self.columns];
-        let ticks = along(&chart.x.scale, self.x, self.letters());
+        let ticks = x_ticks(&chart.x.scale, self.x, self.letters());
         for share in ticks.iter().filter_map(|tick| tick.share) {
             line[nearest(share, self.columns)] = self.chars.pick('┬', '+');
         }
@@ -210,8 +211,8 @@ impl Plot {
         legend
     }
 
-    /// A curve by itself: its ranges are shaded.
-    fn one(&self, curve: &Curve, y_label: &str, cells: &mut [Vec<char>]) -> Vec<String> {
+    /// Draws a single curve, with its ranges shaded.
+    fn draw_single(&self, curve: &Curve, y_label: &str, cells: &mut [Vec<char>]) -> Vec<String> {
         let places = (cells.len() - 1) * self.chars.places() + 1;
         let mut points = vec![vec![false; self.columns]; cells.len() * self.chars.places()];
         let mut has_ranges = false;
@@ -277,8 +278,8 @@ impl Plot {
         }
     }
 
-    /// Curves with a mark each, lines over points and the first over the others.
-    fn several(&self, curves: &[Curve], cells: &mut [Vec<char>]) -> Vec<String> {
+    /// Draws several curves with a character each: lines over points, and the first over the others.
+    fn draw_multiple(&self, curves: &[Curve], cells: &mut [Vec<char>]) -> Vec<String> {
         let rows = cells.len();
         let mark = |index: usize| CURVES[index % CURVES.len()];
         let numbered = || curves.iter().enumerate().rev();
@@ -294,7 +295,7 @@ impl Plot {
                 let mut before = None;
                 for (column, span) in spans {
                     let middle = self.row(span.middle, rows);
-                    // A jump is filled, so that the eye can follow it.
+                    // Jumps are filled in, so that the eye can follow the line.
                     for row in &mut cells[joined(before, middle)] {
                         row[column] = mark(index);
                     }
@@ -312,7 +313,7 @@ impl Plot {
         curves.iter().enumerate().map(entry).collect()
     }
 
-    /// A row for each kind of marks and each job.
+    /// Draws a row for each kind of marks and each job.
     fn rows_below(&self, chart: &LineChart, out: &mut Vec<String>, legend: &mut Vec<String>) {
         for (marks, mark) in chart.marks.iter().zip(MARKS) {
             let Some(cells) = self.spans_below(&marks.spans, mark) else {
@@ -338,7 +339,7 @@ impl Plot {
         }
     }
 
-    /// Marks where spans are; `None` where none of them lies within.
+    /// Draws a row of marks; `None` if no span is within the x range.
     fn spans_below(&self, spans: &[(f64, f64)], mark: char) -> Option<String> {
         let mut cells = vec![' '; self.columns];
         for &(from, to) in spans {
@@ -351,11 +352,11 @@ impl Plot {
         cells.contains(&mark).then(|| cells.into_iter().collect())
     }
 
-    /// The labels of the axis along the bottom, and what it counts.
+    /// Draws the labels and the caption of the x axis.
     fn labels_below(&self, chart: &LineChart, out: &mut Vec<String>) {
         let mut line = String::new();
         let mut used = 0;
-        for tick in along(&chart.x.scale, self.x, self.letters()) {
+        for tick in x_ticks(&chart.x.scale, self.x, self.letters()) {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // below the columns
             let at = (tick.label_share * self.letters() + 1e-6).floor() as usize;
             let wide = display_width(&tick.label);
@@ -385,7 +386,7 @@ impl Plot {
         nearest(1.0 - share(value, self.axis.range), rows)
     }
 
-    /// Text that ends where the plot begins.
+    /// Right-aligns text against the plot.
     fn right(&self, text: &str) -> String {
         let fill = self.label_columns.saturating_sub(display_width(text));
         format!("{}{text}", " ".repeat(fill))
@@ -397,7 +398,7 @@ impl Plot {
     }
 }
 
-/// The nearest of so many places to a share of 0 to 1.
+/// Returns the nearest of `places` positions to a fraction of 0 to 1.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -408,7 +409,7 @@ fn nearest(share: f64, places: usize) -> usize {
     ((share * last as f64).round().max(0.0) as usize).min(last)
 }
 
-/// The rows that join one row to the one before.
+/// Returns the rows that connect a row to the previous one.
 fn joined(before: Option<usize>, row: usize) -> std::ops::RangeInclusive<usize> {
     match before {
         Some(before) if before < row => before + 1..=row,
@@ -417,7 +418,7 @@ fn joined(before: Option<usize>, row: usize) -> std::ops::RangeInclusive<usize> 
     }
 }
 
-/// The same, with the columns between.
+/// Returns the spans with the columns in between interpolated.
 fn filled(spans: &[(usize, Span)]) -> Vec<(usize, Span)> {
     let mut all = Vec::new();
     for pair in spans.windows(2) {
@@ -432,7 +433,7 @@ fn filled(spans: &[(usize, Span)]) -> Vec<(usize, Span)> {
     all
 }
 
-/// Entries of a legend, as many on a line as have room.
+/// Wraps the entries of a legend, as many on a line as fit.
 pub(super) fn wrapped(entries: &[String], columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for entry in entries {

@@ -1,4 +1,4 @@
-//! A page as it stands on a terminal.
+//! Plain-text pages for a terminal.
 
 mod bars;
 mod finding;
@@ -31,7 +31,7 @@ pub fn terminal(page: &Page, options: &Terminal) -> String {
     sheet.out
 }
 
-/// Renders blocks without the page around them: what a command adds to its output later.
+/// Renders blocks without a page around them, for output that a command appends later.
 pub fn terminal_blocks(list: &[Block], options: &Terminal) -> String {
     let mut sheet = Sheet::new(options);
     blocks(&mut sheet, list);
@@ -44,7 +44,7 @@ fn blocks(sheet: &mut Sheet, list: &[Block]) {
         if !before.is_some_and(is_labelled) {
             sheet.label_at = label_columns(&list[index..]);
         }
-        // Paragraphs and facts that follow each other belong together.
+        // No blank line between consecutive paragraphs or facts.
         let close = before.is_some_and(|before| belong_together(before, block));
         if !close && !sheet.out.is_empty() && !sheet.is_below_heading {
             sheet.blank();
@@ -55,7 +55,7 @@ fn blocks(sheet: &mut Sheet, list: &[Block]) {
     }
 }
 
-/// Whether no blank line stands between two blocks: paragraphs, facts and trees that follow each other.
+/// Returns whether two blocks follow each other without a blank line: paragraphs, facts and trees.
 fn belong_together(before: &Block, block: &Block) -> bool {
     match before {
         Block::Facts(_) => matches!(block, Block::Facts(_) | Block::Tree(_)),
@@ -90,7 +90,7 @@ fn one(sheet: &mut Sheet, block: &Block) {
     }
 }
 
-/// A chart below its title; nothing where there is nothing to draw.
+/// Renders a chart under its title, or nothing if there is nothing to draw.
 fn chart(sheet: &mut Sheet, title: &str, lines: &[String]) {
     if lines.is_empty() {
         return;
@@ -112,15 +112,15 @@ fn list(sheet: &mut Sheet, list: &List) {
     }
 }
 
-/// Columns of the longest label that texts are put behind; a longer one stands on a line of its own.
+/// Maximum width of the label column; a longer label goes on a line of its own.
 const LABEL_COLUMNS_MAX: usize = 16;
 
-/// Facts and trees have labels on their left; those that stand together start in one column.
+/// Returns whether a block has labels on its left; the labels of adjacent blocks share a column.
 fn is_labelled(block: &Block) -> bool {
     matches!(block, Block::Facts(_) | Block::Tree(_))
 }
 
-/// The column behind the labels of the facts and trees that `list` begins with.
+/// Returns the column after the labels of the facts and trees at the start of `list`.
 fn label_columns(list: &[Block]) -> usize {
     let together = list.iter().take_while(|block| is_labelled(block));
     let widest = together

@@ -1,14 +1,14 @@
-//! What a terminal can show.
+//! Capabilities of a terminal.
 
-/// What there is to know of the terminal.
+/// Capabilities of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terminal {
-    /// Columns to fill; less than 40 count as 40. Commands and the paths of evidence are never broken
-    /// and may exceed them.
+    /// Width in columns; less than 40 is treated as 40. Commands and the paths of evidence are never broken
+    /// and may exceed it.
     pub width: usize,
-    /// Colours, by ANSI SGR sequences.
+    /// Whether to use colours (ANSI SGR sequences).
     pub color: bool,
-    /// Box-drawing and block characters; otherwise everything is ASCII.
+    /// Whether to use box-drawing and block characters; otherwise the output is ASCII.
     pub unicode: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Lines, paragraphs, labels and colours.
+//! The text being rendered: lines, paragraphs, labels and colours.
 
 use super::options::Terminal;
 use super::wrap::wrap;
@@ -6,22 +6,22 @@ use crate::block::{Level, Tone};
 use std::fmt::Write as _;
 use units::escape::{display_width, escape};
 
-/// Fewer columns count as these.
+/// Minimum width; a narrower terminal is treated as this wide.
 const WIDTH_MIN: usize = 40;
-/// Where labelled text starts.
+/// Column at which labelled text starts.
 pub(super) const MIDDLE: usize = 9;
 
-/// The text so far.
+/// The output buffer.
 pub(super) struct Sheet {
     pub out: String,
     pub options: Terminal,
-    /// Columns to fill.
+    /// Width in columns.
     pub width: usize,
-    /// How many sections are open.
+    /// Number of open sections.
     pub depth: usize,
-    /// The last line is a heading.
+    /// Whether the last line is a heading.
     pub is_below_heading: bool,
-    /// The column behind the labels of the facts and trees that are shown.
+    /// The column after the labels of the current facts and trees.
     pub label_at: usize,
 }
 
@@ -37,7 +37,7 @@ impl Sheet {
         }
     }
 
-    /// Wrapped text at a column.
+    /// Writes wrapped text at an indentation.
     pub fn paragraph(&mut self, indent: usize, text: &str, tone: Tone) {
         for line in wrap(text.trim(), self.width - indent) {
             let line = self.paint(&line, tone);
@@ -45,7 +45,8 @@ impl Sheet {
         }
     }
 
-    /// A label at a column, and wrapped text beside it at column `at`, or below where the label is longer.
+    /// Writes a label at an indentation, and wrapped text beside it from column `at`, or below it if the
+    /// label is too long.
     pub fn labelled(&mut self, indent: usize, at: usize, label: &str, text: &str, tone: Tone) {
         let label = escape(label).into_owned();
         let mut head = Some(label.as_str());
@@ -61,7 +62,7 @@ impl Sheet {
         }
     }
 
-    /// A label, filled up to `columns`, at least one blank behind it.
+    /// Pads a label to `columns`, with at least one blank after it.
     pub fn filled(&self, label: &str, columns: usize, tone: Tone) -> String {
         if label.is_empty() {
             return " ".repeat(columns);
@@ -70,7 +71,7 @@ impl Sheet {
         format!("{}{}", self.paint(label, tone), " ".repeat(fill))
     }
 
-    /// Wrapped text behind a bullet.
+    /// Writes wrapped text after a bullet, with a hanging indent.
     pub fn hanging(&mut self, bullet: &str, text: &str) {
         let columns = display_width(bullet);
         for (index, line) in wrap(text.trim(), self.width - columns).iter().enumerate() {
@@ -83,8 +84,8 @@ impl Sheet {
         }
     }
 
-    /// A command as it is to be pasted: never broken. One whose lines depend on each other (a here
-    /// document, a quoted line break) stands at the left margin, so that no blank is added to it.
+    /// Writes a command verbatim, to be pasted; never broken. If its lines depend on each other (a here
+    /// document, a quoted line break), it starts at the left margin, so that no blanks are added to it.
     pub fn command(&mut self, indent: usize, command: &str) {
         let is_balanced = |line: &str| {
             ['\'', '"']
@@ -97,12 +98,12 @@ impl Sheet {
             indent
         };
         for line in command.lines() {
-            // Not through `line`, which trims.
+            // Not with `line`, which trims.
             let _ = writeln!(self.out, "{}{}", " ".repeat(indent), escape(line));
         }
     }
 
-    /// `title ------- aside`.
+    /// Writes `title ------- aside`.
     pub fn heading(&mut self, title: &str, aside: &str) {
         let title = escape(title).into_owned();
         let aside = escape(aside).into_owned();
@@ -121,7 +122,7 @@ impl Sheet {
         self.line(&line);
     }
 
-    /// The text with the codes of its tone around it, where colours are wanted.
+    /// Returns the text in the colour of its tone, if colours are enabled.
     pub fn paint(&self, text: &str, tone: Tone) -> String {
         let code = match tone {
             Tone::Plain => return text.to_owned(),
@@ -138,7 +139,7 @@ impl Sheet {
         }
     }
 
-    /// A line as it is, without blanks at its end.
+    /// Writes a line, without trailing blanks.
     pub fn line(&mut self, line: &str) {
         self.out.push_str(line.trim_end());
         self.out.push('\n');

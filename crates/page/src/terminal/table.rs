@@ -1,4 +1,4 @@
-//! Rows and columns.
+//! Tables.
 
 use super::sheet::Sheet;
 use super::wrap::wrap;
@@ -7,7 +7,7 @@ use units::escape::{display_width, escape};
 
 /// Blanks between columns.
 const GAP: usize = 2;
-/// A column of words is not made narrower than this; then rows are stacked.
+/// Minimum width of a column of words; if there is less room, rows are stacked.
 const WORDS_MIN: usize = 12;
 
 pub(super) fn table(sheet: &mut Sheet, table: &Table) {
@@ -32,8 +32,8 @@ pub(super) fn table(sheet: &mut Sheet, table: &Table) {
     }
 }
 
-/// Columns of each column, so that all fit `width`: headings are broken first, then the widest column of
-/// words; `None` where that is not enough.
+/// Returns the widths of the columns, such that they all fit in `width`: headings are broken first, then
+/// the widest column of words. `None` if that is not enough.
 fn widths(columns: &[Column], rows: &[Vec<String>], width: usize) -> Option<Vec<usize>> {
     let mut widths: Vec<usize> = columns
         .iter()
@@ -44,7 +44,7 @@ fn widths(columns: &[Column], rows: &[Vec<String>], width: usize) -> Option<Vec<
         })
         .collect();
     let room = width.checked_sub(GAP * columns.len().saturating_sub(1))?;
-    // Headings stand on one line while there is room for them.
+    // Headings take one line while there is room for them.
     for (index, column) in columns.iter().enumerate() {
         let all: usize = widths.iter().sum();
         let more = display_width(&escape(&column.name)).saturating_sub(widths[index]);
@@ -95,7 +95,7 @@ fn row(sheet: &mut Sheet, columns: &[Column], cells: &[String], widths: &[usize]
             if display_width(cell) <= width {
                 vec![cell.clone()]
             } else {
-                // Names are no code: a backtick in one must not keep it from being broken.
+                // Names are not code: a backtick in one must not prevent it from being broken.
                 wrap(&cell.replace('`', "'"), width)
             }
         })
@@ -105,7 +105,7 @@ fn row(sheet: &mut Sheet, columns: &[Column], cells: &[String], widths: &[usize]
     for line_index in 0..height {
         let mut line = String::new();
         for (index, (lines, &width)) in wrapped.iter().zip(widths).enumerate() {
-            // Headings stand on their cells, cells hang from their first line.
+            // Headings are bottom-aligned, cells top-aligned.
             let at = if is_head {
                 (line_index + lines.len()).checked_sub(height)
             } else {
@@ -126,7 +126,7 @@ fn row(sheet: &mut Sheet, columns: &[Column], cells: &[String], widths: &[usize]
     }
 }
 
-/// Each row in lines of its own, a cell behind the name of its column.
+/// Writes each row as several lines, each cell after the name of its column.
 fn stacked(sheet: &mut Sheet, columns: &[Column], rows: &[Vec<String>]) {
     let widest = columns
         .iter()

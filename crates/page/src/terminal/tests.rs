@@ -30,7 +30,7 @@ fn a_page_begins_with_its_answer() {
 }
 
 #[test]
-fn facts_stand_behind_labels_of_one_width() {
+fn fact_labels_have_a_common_width() {
     let rows = |pairs: &[(&str, &str)]| {
         let pairs = pairs
             .iter()
@@ -51,7 +51,7 @@ fn facts_stand_behind_labels_of_one_width() {
 }
 
 #[test]
-fn facts_and_trees_that_stand_together_start_in_one_column() {
+fn adjacent_facts_and_trees_share_a_label_column() {
     let fact = |label: &str| Block::Facts(vec![(label.to_owned(), "x".to_owned())]);
     let tree = Tree {
         title: "stack".to_owned(),
@@ -91,7 +91,7 @@ fn headings_are_broken_before_cells_are() {
     assert_eq!(
         shown(table),
         concat!(
-            // 13, 13 and 9 columns.
+            // Widths of 13, 13 and 9 columns.
             "                       write  sustained\n",
             "name           amplification       rate\n",
             "a longer name           1.25          9\n",
@@ -100,7 +100,7 @@ fn headings_are_broken_before_cells_are() {
 }
 
 #[test]
-fn a_table_without_room_is_stacked() {
+fn narrow_tables_are_stacked() {
     let mut table = Table::new(&[
         "<name",
         "first number",
@@ -117,7 +117,7 @@ fn a_table_without_room_is_stacked() {
 }
 
 #[test]
-fn a_finding_says_how_to_fix_it_before_what_it_rests_on() {
+fn fixes_come_before_evidence() {
     let finding = Finding {
         level: Level::Warning,
         rule: "TRIM001".to_owned(),
@@ -178,7 +178,7 @@ fn trees_have_guides_and_marks() {
 }
 
 #[test]
-fn sections_are_ruled_and_their_sections_are_not() {
+fn only_top_level_sections_have_rules() {
     let mut inner = Section::new("inner");
     inner.push(Block::text("text"));
     let mut outer = Section::new("/data");
@@ -192,7 +192,7 @@ fn sections_are_ruled_and_their_sections_are_not() {
 }
 
 #[test]
-fn here_documents_keep_their_margin() {
+fn here_documents_start_at_the_margin() {
     let commands = |lines: &str| Commands {
         title: String::new(),
         lines: lines.to_owned(),
@@ -202,7 +202,7 @@ fn here_documents_keep_their_margin() {
 }
 
 #[test]
-fn foreign_words_forge_no_line_and_steer_no_terminal() {
+fn untrusted_text_is_escaped() {
     let text = "x\n\nerror    TRIM001  forged\u{1b}]0;t\u{7}";
     for block in [
         Block::text(text),

@@ -1,15 +1,16 @@
-//! What lies below what, drawn with guides.
+//! Trees, drawn with guides.
 
 use super::sheet::Sheet;
 use super::wrap::wrap;
 use crate::block::{Level, Node, Tone, Tree};
 use units::escape::{display_width, escape};
 
-/// More rows are summed up in one; rows on the way to a marked node are kept.
+/// Maximum number of rows; further ones are summarised in one row, except for those that lead to a marked
+/// node.
 const ROWS_MAX: usize = 40;
-/// Kept rows in any case end here; a hostile bundle may blame every layer.
+/// Limit on the rows kept because of marks; a hostile bundle may mark every layer.
 const MARKED_ROWS_MAX: usize = 120;
-/// Levels of indentation on a wide page.
+/// Maximum number of indentation levels on a wide page.
 const INDENT_DEPTH_MAX: usize = 8;
 
 pub(super) fn tree(sheet: &mut Sheet, tree: &Tree) {
@@ -42,11 +43,11 @@ pub(super) fn tree(sheet: &mut Sheet, tree: &Tree) {
     }
 }
 
-/// One line of a drawing: what stands there, and the mark behind it.
+/// One line of a drawing: its text, and the mark after it.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Line {
     body: String,
-    /// `<-- TRIM001`; empty where the node is not marked.
+    /// `<-- TRIM001`; empty if the node is not marked.
     mark: String,
     level: Option<Level>,
 }
@@ -62,7 +63,7 @@ struct Glyphs {
     tee: &'static str,
     corner: &'static str,
     pipe: &'static str,
-    /// Deeper nodes are drawn no further to the right.
+    /// Maximum number of levels that are indented.
     indent_depth_max: usize,
 }
 
@@ -77,7 +78,7 @@ impl Glyphs {
             tee,
             corner,
             pipe,
-            // Three columns a level; 20 are left for names.
+            // Three columns per level, leaving 20 for names.
             indent_depth_max: (width.saturating_sub(20) / 3).clamp(1, INDENT_DEPTH_MAX),
         }
     }
@@ -87,17 +88,17 @@ impl Glyphs {
 struct Row {
     /// Guides and branch before the name.
     head: String,
-    /// Guides before what continues on the next line.
+    /// Guides before the continuation on the next line.
     hang: String,
     text: String,
     note: String,
     mark: String,
     level: Option<Level>,
-    /// It is marked, or a node below it is.
+    /// Whether it or one of its descendants is marked.
     leads_to_mark: bool,
 }
 
-/// Adds the rows of a node and of what lies below it; says whether one of them is marked.
+/// Adds the rows of a node and its descendants; returns whether one of them is marked.
 fn flatten(
     node: &Node,
     rows: &mut Vec<Row>,
@@ -144,7 +145,7 @@ fn flatten(
     is_marked
 }
 
-/// Leaves out what makes a tree unreadable, never the way to a marked node.
+/// Drops rows that would make the tree unreadable, but none that leads to a marked node.
 fn keep_readable(rows: Vec<Row>) -> Vec<Row> {
     let all = rows.len();
     let mut kept: Vec<Row> = Vec::new();
@@ -165,7 +166,7 @@ fn keep_readable(rows: Vec<Row>) -> Vec<Row> {
     kept
 }
 
-/// Puts the rows in two columns where they fit; a row that is too wide continues on a second line.
+/// Lays out the rows in two columns; a row that is too wide continues on a second line.
 fn lay_out(rows: &[Row], width: usize) -> Vec<Line> {
     let lefts: Vec<String> = rows
         .iter()
@@ -237,8 +238,8 @@ fn lay_out(rows: &[Row], width: usize) -> Vec<Line> {
     lines
 }
 
-/// Where the second column starts: the furthest right at which all rows to its left still fit. One
-/// very long model must not push every other row onto two lines.
+/// Returns the start of the second column: the rightmost one for which every row to its left still fits, so
+/// that one very long model name does not push every other row onto two lines.
 fn column(sizes: &[(usize, usize)], width: usize) -> usize {
     let fits = |column: usize| {
         sizes
@@ -253,7 +254,7 @@ fn column(sizes: &[(usize, usize)], width: usize) -> usize {
 /// Breaks one part of a row that is too wide.
 fn broken(head: &str, hang: &str, text: &str, width: usize, set_off: usize) -> Vec<String> {
     let room = width.saturating_sub(display_width(head) + set_off).max(8);
-    // Names are no code: a backtick in one must not keep it from being broken.
+    // Names are not code: a backtick in one must not prevent it from being broken.
     let pieces = wrap(&text.replace('`', "'"), room);
     pieces
         .iter()

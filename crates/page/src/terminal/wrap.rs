@@ -1,15 +1,15 @@
-//! Breaks prose into lines.
+//! Line breaking.
 
 use textwrap::core::{Fragment, Word};
 use textwrap::wrap_algorithms::wrap_first_fit;
 use units::escape::{display_width, escape};
 
 /// Breaks `text` into lines of at most `width` columns. Line breaks and control characters in it are
-/// shown.
+/// escaped.
 ///
-/// A `code span` between two backticks is never broken, since people copy it: one that is too long
-/// stands on a line of its own and exceeds the width. A number stays with its unit. Other words that
-/// are too long are broken.
+/// A `code span` between two backticks is never broken, because people copy it; one that is too long goes
+/// on a line of its own and exceeds the width. A number is kept with its unit. Other words that are too
+/// long are broken.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let shown = escape(text);
@@ -40,7 +40,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         .collect()
 }
 
-/// A word with one blank behind it.
+/// A word followed by one blank.
 #[derive(Debug)]
 struct Piece<'a>(Word<'a>);
 
@@ -59,8 +59,8 @@ impl Fragment for Piece<'_> {
     }
 }
 
-/// Splits behind blanks, but not between two backticks, nor between a number and its unit. Each word
-/// has the blanks behind it.
+/// Splits after blanks, but neither between two backticks nor between a number and its unit. Each word
+/// includes the blanks after it.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text.trim();
     std::iter::from_fn(move || {
@@ -76,14 +76,14 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     .map(one_blank)
 }
 
-/// Where the words end that belong to a word that ends at `end`: `1 h 40 min` behind `1`.
+/// Returns the end of a quantity whose first word ends at `end`, such as `1 h 40 min` for the word `1`.
 fn quantity_end(text: &str, mut end: usize) -> usize {
     let mut begin = 0;
     while text[begin..end].bytes().any(|b| b.is_ascii_digit()) {
         let unit = end + blanks(&text[end..]);
         let unit_end = word_end(text, unit);
         if unit == end || !is_unit(&text[unit..unit_end]) {
-            // A number without a unit belongs to nothing before it.
+            // A number without a unit is not part of the quantity before it.
             return if begin == 0 {
                 end
             } else {
@@ -105,30 +105,30 @@ fn quantity_end(text: &str, mut end: usize) -> usize {
     }
 }
 
-/// Where the word before `begin` ends.
+/// Returns the end of the word before `begin`.
 fn begin_trimmed(text: &str, begin: usize) -> usize {
     text[..begin].trim_end().len()
 }
 
-/// Several blanks count as one.
+/// Collapses trailing blanks into one.
 fn one_blank(word: &str) -> &str {
     let end = word.trim_end().len();
     &word[..(end + word[end..].chars().next().map_or(0, char::len_utf8))]
 }
 
-/// Bytes of the blanks at the beginning.
+/// Returns the length of the leading blanks in bytes.
 fn blanks(text: &str) -> usize {
     text.len() - text.trim_start().len()
 }
 
-/// Where the word that begins at `from` ends.
+/// Returns the end of the word that begins at `from`.
 fn word_end(text: &str, mut from: usize) -> usize {
     while let Some(found) = text[from..].find(|c: char| c.is_whitespace() || c == '`') {
         let at = from + found;
         if !text[at..].starts_with('`') {
             return at;
         }
-        // A backtick without its partner is an ordinary character.
+        // An unpaired backtick is an ordinary character.
         from = match text[at + 1..].find('`') {
             Some(close) => at + 1 + close + 1,
             None => at + 1,
@@ -137,7 +137,7 @@ fn word_end(text: &str, mut from: usize) -> usize {
     text.len()
 }
 
-/// Whether it is a unit that crate `units` writes, with punctuation behind it or not.
+/// Returns whether a word, ignoring punctuation after it, is a unit that the crate `units` writes.
 fn is_unit(word: &str) -> bool {
     let word = word.trim_end_matches(['.', ',', ';', ':', ')']);
     matches!(
@@ -152,7 +152,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn prose_is_filled() {
+    fn prose_is_wrapped() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("one  two   three", 20), ["one two three"]);
         assert!(wrap("  ", 10).is_empty());
@@ -165,7 +165,7 @@ mod tests {
             wrap("run `mount -o remount /x`, then", 10),
             ["run", "`mount -o remount /x`,", "then"]
         );
-        // No partner: not code.
+        // Unpaired: not code.
         assert_eq!(wrap("a ` b", 3), ["a `", "b"]);
     }
 
@@ -189,7 +189,7 @@ mod tests {
         }
 
         #[test]
-        fn no_word_is_lost(text in "[a-z0-9` %]*", width in 1_usize..30) {
+        fn wrapping_keeps_every_word(text in "[a-z0-9` %]*", width in 1_usize..30) {
             let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
             prop_assert_eq!(letters(&wrap(&text, width).concat()), letters(&text));
         }

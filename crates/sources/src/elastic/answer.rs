@@ -1,10 +1,10 @@
-//! Answers of `_field_caps` and `_search`, of Elasticsearch 6 on and OpenSearch.
+//! Responses of `_field_caps` and `_search`, of Elasticsearch 6 and later and OpenSearch.
 
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// An answer of `_field_caps`: fields by name, each by type.
+/// A `_field_caps` response: fields by name, with their capabilities by type.
 #[derive(Debug, Deserialize)]
 pub(super) struct FieldCaps {
     pub(super) fields: BTreeMap<String, BTreeMap<String, FieldType>>,
@@ -16,7 +16,7 @@ pub(super) struct FieldType {
     pub(super) aggregatable: bool,
 }
 
-/// Types that count as numbers.
+/// Numeric types.
 const NUMBERS: &[&str] = &[
     "long",
     "integer",
@@ -30,7 +30,7 @@ const NUMBERS: &[&str] = &[
 ];
 
 impl FieldCaps {
-    /// Whether a field is a number that can be summed up, in one index at least.
+    /// Returns whether a field is an aggregatable number in at least one index.
     pub(super) fn is_number(&self, field: &str) -> bool {
         self.has(field, |kind| NUMBERS.contains(&kind))
     }
@@ -39,7 +39,7 @@ impl FieldCaps {
         self.has(field, |kind| kind == "date" || kind == "date_nanos")
     }
 
-    /// Whether buckets can be made of a field's values.
+    /// Returns whether documents can be grouped by a field.
     pub(super) fn is_grouping(&self, field: &str) -> bool {
         self.has(field, |_| true)
     }
@@ -53,7 +53,7 @@ impl FieldCaps {
     }
 }
 
-/// An answer of `_search` without documents.
+/// A `_search` response without documents.
 #[derive(Debug, Deserialize)]
 pub(super) struct Search {
     #[serde(default)]
@@ -88,24 +88,24 @@ pub(super) struct Hit {
     pub(super) source: Value,
 }
 
-/// A bucket of a histogram or of terms.
+/// A bucket of a date histogram or a terms aggregation.
 #[derive(Debug, Deserialize)]
 pub(super) struct Bucket {
-    /// Milliseconds for a histogram over time; a value for terms.
+    /// Milliseconds for a histogram over time; a field value for terms.
     #[serde(default)]
     pub(super) key: Value,
     pub(super) key_as_string: Option<String>,
-    /// What was asked for within it.
+    /// The requested metric of the bucket.
     pub(super) figure: Option<Value>,
 }
 
 impl Bucket {
-    /// The list of buckets of an aggregation.
+    /// Returns the buckets of an aggregation.
     pub(super) fn list(aggregation: &Value) -> Option<Vec<Self>> {
         Vec::deserialize(aggregation.get("buckets")?).ok()
     }
 
-    /// The beginning of its time, in milliseconds.
+    /// Returns the start of the bucket, in milliseconds.
     pub(super) fn start_ms(&self) -> Option<i64> {
         #[allow(clippy::cast_possible_truncation)]
         self.key
@@ -113,10 +113,10 @@ impl Bucket {
             .or_else(|| self.key.as_f64().map(|key| key as i64))
     }
 
-    /// The figure of it, where a document had the field.
+    /// Returns the metric's value, if any document had the field.
     pub(super) fn figure(&self) -> Option<f64> {
         let figure = self.figure.as_ref()?;
-        // {"value": x}, or {"values": [{"key": 99.0, "value": x}]} of percentiles.
+        // {"value": x}, or {"values": [{"key": 99.0, "value": x}]} for percentiles.
         let value = figure
             .get("value")
             .or_else(|| figure.get("values")?.get(0)?.get("value"));
@@ -124,7 +124,7 @@ impl Bucket {
     }
 }
 
-/// What an error says for itself: the innermost reason, which is the plainest.
+/// Returns the message of an error response: the innermost reason, which is the clearest.
 pub(super) fn reason(body: &Value) -> Option<String> {
     let error = body.get("error")?;
     let cause = error

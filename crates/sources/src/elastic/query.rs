@@ -1,48 +1,48 @@
-//! A question, and the groups of documents that series are made of.
+//! Queries, and the groups of documents that become series.
 
 use serde_json::{Value, json};
 
-/// What is made of the values within a step.
+/// How the values within a step are aggregated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Figure {
-    /// Their mean.
+    /// The mean.
     Mean,
-    /// The smallest.
+    /// The minimum.
     Min,
-    /// The largest.
+    /// The maximum.
     Max,
-    /// Their sum.
+    /// The sum.
     Sum,
-    /// A percentile, from 0 to 100; an estimate of the engine (t-digest).
+    /// A percentile, from 0 to 100, as estimated by the server (t-digest).
     Percentile(f64),
-    /// For a counter: what it grew by a second. The largest of each step is asked for, and
-    /// differences are formed here; where it began anew there is no value.
+    /// For counters: the increase per second. It is computed here from the maximum of each step; there is
+    /// no value where the counter was reset.
     Rate,
 }
 
-/// A question.
+/// A query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// Index, alias or pattern: `metricbeat-*`. Several with commas.
+    /// Index, alias or pattern: `metricbeat-*`. Several are separated by commas.
     pub index: String,
-    /// A number: `system.cpu.total.pct`.
+    /// A numeric field: `system.cpu.total.pct`.
     pub field: String,
-    /// What is made of it.
+    /// How it is aggregated.
     pub figure: Figure,
-    /// One point for so many seconds, at least 1.
+    /// Seconds per point, at least 1.
     pub step_s: u32,
-    /// When the documents' values were taken. `None`: `@timestamp`, else the only date there is.
+    /// The time field of the documents. `None`: `@timestamp`, or else the only date field.
     pub time_field: Option<String>,
-    /// One series for each value of this field: `host.name`.
+    /// Creates one series per value of this field: `host.name`.
     pub split_by: Option<String>,
-    /// How many values, those with the most documents first. At most 1,000.
+    /// Maximum number of those values, most documents first; up to 1,000.
     pub split_max: u32,
-    /// Only documents that fit this, in the engine's `query_string` syntax: `host.name:db1`.
+    /// Restricts the documents, in the server's `query_string` syntax: `host.name:db1`.
     pub filter: Option<String>,
 }
 
 impl Query {
-    /// The mean of a field over steps, not split.
+    /// Creates a query for the mean of a field over steps, not split.
     pub fn new(index: &str, field: &str, step_s: u32) -> Self {
         Self {
             index: index.to_owned(),
@@ -57,10 +57,10 @@ impl Query {
     }
 }
 
-/// One value of the field that series are split by; or all documents.
+/// One value of the field by which series are split, or all documents.
 pub(super) struct Group {
     pub(super) name: Option<String>,
-    /// What fits its documents.
+    /// The clause that matches its documents.
     pub(super) clause: Value,
 }
 

@@ -1,11 +1,11 @@
-//! Rally's metrics store: the results of races (`rally-results-*`), one document for each task and
-//! metric of a race. Fields by Rally's esrally/resources/results-template.json and
-//! `GlobalStats.as_flat_list` in esrally/metrics.py.
+//! Rally's metrics store: the results of races (`rally-results-*`), one document per task and metric of a
+//! race. Fields as in Rally's esrally/resources/results-template.json and `GlobalStats.as_flat_list` in
+//! esrally/metrics.py.
 
 use super::Session;
 use super::answer::{Hit, Search};
-use crate::error::saved;
-use crate::mend::{self, Samples};
+use crate::clean::{self, Samples};
+use crate::error::parse_saved;
 use crate::{Limits, Reading, SourceError, Times};
 use facts::Skipped;
 use facts::series::{Dating, Series};
@@ -15,25 +15,25 @@ use jiff::civil::DateTime;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The indices that Rally writes.
+/// The indices to which Rally writes.
 pub const INDEX: &str = "rally-results-*";
-/// Documents of one request: the default of `index.max_result_window`.
+/// Documents per request: the default of `index.max_result_window`.
 const PAGE: usize = 10_000;
-/// The most requests.
+/// Maximum number of requests.
 const PAGES_MAX: usize = 10_000;
-/// What tells series apart.
+/// Fields that distinguish series.
 const LABELS: &[&str] = &["track", "challenge", "car", "environment", "task", "name"];
-/// What is taken of each metric's value: a single one, else the middle and the tail.
+/// Statistics taken from each metric: a single value, or else the median and the tail.
 const FIGURES: &[&str] = &["single", "median", "50_0", "99_0", "100_0"];
 
-/// Reads the results of all races, one series for each metric of each task; a point is a race, at the
-/// time at which it began.
+/// Reads the results of all races, one series per metric and task; each race is one point, at the time at
+/// which it began.
 ///
-/// Of throughput the median is taken, of latencies the 50th and the 99th percentile, or the slowest where
-/// a race had too few samples for these.
+/// For throughput the median is used; for latencies the 50th and the 99th percentile, or the maximum if a
+/// race had too few samples for these.
 ///
 /// # Errors
-/// Where no complete answer came, and where no race lies within the times.
+/// When there is no complete response, or no race within the time range.
 pub fn read(
     client: &Client,
     endpoint: &Endpoint,
@@ -59,7 +59,7 @@ pub fn read(
         let body = json!({
             "size": PAGE,
             "query": {"bool": {"filter": [clause]}},
-            // A store that is empty yet knows no such field.
+            // An empty store has no mapping for this field.
             "sort": [{"race-timestamp": {"order": "asc", "unmapped_type": "date"}}],
             "_source": wanted,
         });
@@ -71,7 +71,7 @@ pub fn read(
         let last = hits.iter().filter_map(time_us).max();
         let mut earlier = 0;
         for hit in &hits {
-            // Of the last race of a full page something may be missing: it comes with the next one.
+            // The last race of a full page may be incomplete; it comes again with the next page.
             if full && time_us(hit) == last {
                 continue;
             }
@@ -92,28 +92,28 @@ pub fn read(
     let mut reading = races.finish(&session.source_name(), limits);
     let source_name = session.source_name();
     reading.warnings.extend(session.warnings);
-    whole(reading, source_name)
+    non_empty(reading, source_name)
 }
 
-/// Reads one saved answer of a search for results.
+/// Reads a saved response to a search for results.
 ///
 /// # Errors
-/// Where it is no such answer, or holds no result.
+/// When it is not such a response, or contains no result.
 pub fn read_answer(
     body: &[u8],
     source_name: &str,
     limits: &Limits,
 ) -> Result<Reading, SourceError> {
-    let answer: Search = saved(body, source_name)?;
+    let answer: Search = parse_saved(body, source_name)?;
     let mut races = Races::default();
     for hit in answer.hits.iter().flat_map(|hits| &hits.hits) {
         races.take(hit, limits);
     }
-    whole(races.finish(source_name, limits), source_name.to_owned())
+    non_empty(races.finish(source_name, limits), source_name.to_owned())
 }
 
-/// The reading, if anything is in it.
-fn whole(reading: Reading, source_name: String) -> Result<Reading, SourceError> {
+/// Returns the reading, or an error if it is empty.
+fn non_empty(reading: Reading, source_name: String) -> Result<Reading, SourceError> {
     if reading.series.is_empty() {
         return Err(SourceError::Empty {
             source_name,
@@ -125,7 +125,7 @@ fn whole(reading: Reading, source_name: String) -> Result<Reading, SourceError> 
 
 #[derive(Default)]
 struct Races {
-    /// By the values of [`LABELS`], the figure, and the unit.
+    /// Keyed by the values of [`LABELS`], the statistic, and the unit.
     series: BTreeMap<(Vec<String>, &'static str, Option<String>), Samples>,
     samples: usize,
     unread: usize,
@@ -153,7 +153,7 @@ impl Races {
         let has = |figure: &str| value.get(figure).and_then(Value::as_f64);
         let mut any = false;
         for figure in FIGURES {
-            // Nothing but the slowest is told of short tasks.
+            // The maximum is used only for short tasks, which have no other statistic.
             if *figure == "100_0" && any {
                 continue;
             }
@@ -172,7 +172,7 @@ impl Races {
 
     fn finish(self, source_name: &str, limits: &Limits) -> Reading {
         let mut reading = Reading::default();
-        // Track, challenge and the like only where there are several.
+        // Track, challenge and the like are shown only if there are several.
         let varies: Vec<bool> = (0..LABELS.len())
             .map(|at| {
                 let mut values = self.series.keys().map(|(labels, _, _)| &labels[at]);
@@ -181,7 +181,7 @@ impl Races {
             })
             .collect();
         for ((values, figure, unit), samples) in self.series {
-            let curve = samples.mend();
+            let curve = samples.clean();
             let mut name = Vec::new();
             let mut labels = BTreeMap::new();
             for (at, label) in LABELS.iter().enumerate() {
@@ -189,7 +189,7 @@ impl Races {
                 if value.is_empty() {
                     continue;
                 }
-                // Task and metric are always told.
+                // Task and metric are always shown.
                 if varies[at] || at >= LABELS.len() - 2 {
                     name.push(shown(value.as_bytes()));
                 }
@@ -201,7 +201,7 @@ impl Races {
             }
             labels.insert("figure".to_owned(), figure.to_owned());
             name.extend(unit.clone());
-            let better = mend::better(&values[LABELS.len() - 1], unit.as_deref());
+            let better = clean::better(&values[LABELS.len() - 1], unit.as_deref());
             reading.add(Series {
                 name: name.join(" "),
                 source: source_name.to_owned(),
@@ -228,7 +228,7 @@ impl Races {
     }
 }
 
-/// When the race of a result began, in microseconds: `20160421T042749Z`.
+/// Returns when the race of a result began, in microseconds: `20160421T042749Z`.
 pub(super) fn time_us(hit: &Hit) -> Option<i64> {
     let text = hit.source.get("race-timestamp")?.as_str()?;
     let time = DateTime::strptime("%Y%m%dT%H%M%SZ", text).ok()?;

@@ -1,4 +1,4 @@
-//! A conversation with one server about one index: its fields, its times, its words when it refuses.
+//! A session with one server about one index: field lookup, time range and error messages.
 
 use super::answer::{self, Bucket, FieldCaps, Search};
 use super::query::{Group, Query};
@@ -8,19 +8,19 @@ use facts::Skipped;
 use http::{Client, Endpoint, Response, shown};
 use serde_json::{Value, json};
 
-/// The most values of a field that series are split by.
+/// Maximum number of values of the field by which series are split.
 const SPLIT_MAX: u32 = 1000;
-/// The most similar names that an error lists.
+/// Maximum number of similar names listed in an error.
 const NEAR_MAX: usize = 5;
-/// The most reasons of failed shards that are passed on.
+/// Maximum number of reasons of failed shards that are reported.
 const WARNINGS_MAX: usize = 20;
 
-/// A conversation with one server about one index.
+/// A session with one server about one index.
 pub(super) struct Session<'a> {
     client: &'a Client,
     endpoint: &'a Endpoint,
     index: &'a str,
-    /// What the step of a histogram over time is called.
+    /// The name of the interval parameter of a date histogram.
     pub(super) interval: &'static str,
     pub(super) warnings: Vec<String>,
 }
@@ -46,7 +46,7 @@ impl<'a> Session<'a> {
             interval,
             warnings: Vec::new(),
         };
-        // What a name of an index may hold, and what patterns are made of.
+        // Characters of index names and of patterns.
         let known = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.*,+@".contains(&byte);
         if index.is_empty() || index.starts_with('_') || !index.bytes().all(known) {
             return Err(session.refused("name an index, or a pattern such as metricbeat-*"));
@@ -66,9 +66,9 @@ impl<'a> Session<'a> {
         SourceError::too_much(self.source_name(), what)
     }
 
-    /// An answer, or the server's own words.
+    /// Returns the response, or its error message as an error.
     fn checked(&self, response: Response) -> Result<Response, SourceError> {
-        // 401 and 403 have a better hint of their own.
+        // 401 and 403 have a more helpful hint of their own.
         if (400..600).contains(&response.status)
             && !matches!(response.status, 401 | 403)
             && let Ok(body) = response.json::<Value>()
@@ -80,7 +80,7 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn search(&mut self, body: &Value) -> Result<Search, SourceError> {
-        // What is missing or closed among many indices is no matter; that nothing fits is told.
+        // Missing or closed indices among several are ignored; if none matches, that is an error.
         let path = format!("/{}/_search?ignore_unavailable=true", self.index);
         let response = self.client.post_json(self.endpoint, &path, body)?;
         let answer: Search = self.checked(response)?.json()?;
@@ -114,7 +114,7 @@ impl<'a> Session<'a> {
         Ok(self.checked(response)?.json()?)
     }
 
-    /// The time field, once all fields are known to be of use.
+    /// Checks all fields of a query; returns the time field.
     pub(super) fn fields(&self, query: &Query) -> Result<String, SourceError> {
         let named = query.time_field.as_deref();
         let wanted = [
@@ -171,7 +171,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Tells that a field is not what it should be, and which similar ones are.
+    /// Returns the error for an unusable field, listing similar usable ones.
     fn no_field(
         &self,
         caps: &FieldCaps,
@@ -187,7 +187,7 @@ impl<'a> Session<'a> {
             }
         };
         let names = caps.fields.keys().map(String::as_str);
-        let near = near(field, names.filter(|name| fits(caps, name)));
+        let near = similar_names(field, names.filter(|name| fits(caps, name)));
         let near = match near.as_slice() {
             [] if caps.fields.is_empty() => "no index fits the pattern, or it is empty".to_owned(),
             [] => format!("no {kind} is there"),
@@ -196,7 +196,7 @@ impl<'a> Session<'a> {
         self.refused(&shown(format!("{fault} {field}; {near}").as_bytes()))
     }
 
-    /// The times of the first and the last document, in milliseconds.
+    /// Returns the times of the first and the last document, in milliseconds.
     pub(super) fn extent(
         &mut self,
         scope: &[Value],
@@ -224,14 +224,14 @@ impl<'a> Session<'a> {
                 .get(name)?
                 .get("value")?
                 .as_f64()
-                // From the year 0 to 9999.
+                // Years 0 to 9999.
                 .filter(|value| (-6.3e13..2.6e14).contains(value))
                 .map(|value| value as i64)
         };
         Ok(value("first").zip(value("last")))
     }
 
-    /// The values of the field that series are split by, the most frequent first.
+    /// Returns the values of the field by which series are split, most frequent first.
     pub(super) fn groups(
         &mut self,
         scope: &[Value],
@@ -266,7 +266,7 @@ impl<'a> Session<'a> {
                 Value::String(text) => Some(text.clone()),
                 other => Some(other.to_string()),
             });
-            // A boolean's key is 0 or 1, but only its text is taken in a question.
+            // A boolean's key is 0 or 1, but queries accept only its text.
             let value = match (&bucket.key, &text) {
                 (Value::Number(_), Some(text)) => json!(text),
                 (key, _) => key.clone(),
@@ -280,7 +280,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Whether a histogram's step is still called `interval`: `fixed_interval` came with 7.2.
+/// Returns whether a date histogram's parameter is still called `interval`; `fixed_interval` came with 7.2.
 pub(super) fn is_before_7_2(version: &str) -> bool {
     let mut parts = version
         .split(['.', '-'])
@@ -288,8 +288,8 @@ pub(super) fn is_before_7_2(version: &str) -> bool {
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) < (7, 2)
 }
 
-/// The names most like one that is not there: those that hold its parts, the most of them first.
-fn near<'a>(field: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+/// Returns the names most similar to a missing one: those that share its parts, most shared parts first.
+fn similar_names<'a>(field: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let lower = field.to_ascii_lowercase();
     let parts: Vec<&str> = lower
         .split(['.', '_', '-', '@'])
@@ -302,7 +302,7 @@ fn near<'a>(field: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
             (shared, name)
         })
         .collect();
-    // Where nothing is alike, the first few show what there is.
+    // If nothing is similar, the first few show what there is.
     ranked.sort_by_key(|(shared, name)| (std::cmp::Reverse(*shared), *name));
     let best = ranked.first().map_or(0, |(shared, _)| *shared);
     let alike = ranked

@@ -1,4 +1,4 @@
-//! Against a server that misbehaves; real ones are asked in lab/servers/test-explain.sh.
+//! Tests against a misbehaving server; lab/servers/test-explain.sh tests real ones.
 
 use super::session::is_before_7_2;
 use super::*;
@@ -42,13 +42,13 @@ fn usual_caps() -> String {
     ])
 }
 
-/// The JSON of a request.
+/// Returns the JSON body of a request.
 fn body(request: &str) -> Value {
     let (_, body) = request.split_once("\r\n\r\n").unwrap();
     serde_json::from_str(body).unwrap()
 }
 
-/// A server with one document a minute, from the epoch on, of the two hosts a and b, whose value is the
+/// A server with one document a minute, from the epoch on, for each of two hosts, a and b; the value is the
 /// minute.
 fn engine(root: &'static str, minutes: i64) -> impl Fn(&str) -> Answer + Send + Sync + 'static {
     move |request| {
@@ -113,7 +113,7 @@ fn usual() -> Query {
 }
 
 #[test]
-fn it_is_asked_in_pieces_that_the_engine_makes() {
+fn requests_are_split_to_the_bucket_limit() {
     let server = Stub::start(engine(ES7, 25_000));
     let reading = ask(&server, &usual()).unwrap();
     let series = &reading.series[0];
@@ -127,7 +127,7 @@ fn it_is_asked_in_pieces_that_the_engine_makes() {
     let histogram = &last["aggs"]["groups"]["aggs"]["over_time"]["date_histogram"];
     assert_eq!(histogram["fixed_interval"], "60s");
     assert_eq!(histogram["min_doc_count"], 1);
-    // Groups multiply the buckets: the engine above insists on the limit.
+    // Groups multiply the number of buckets; the stub above enforces the limit.
     let server = Stub::start(engine(ES6, 9_000));
     let query = Query {
         split_by: Some("host.name".to_owned()),
@@ -190,7 +190,7 @@ fn counters_become_rates_at_the_ends_of_steps() {
 }
 
 #[test]
-fn fields_are_looked_for_before_anything_is_asked() {
+fn fields_are_checked_before_searching() {
     let server = Stub::start(engine(ES7, 10));
     let refuses = |query: Query, words: &str| {
         let error = ask(&server, &query).unwrap_err();
@@ -222,7 +222,7 @@ fn fields_are_looked_for_before_anything_is_asked() {
         ..usual()
     };
     refuses(split, "there is no field hostname");
-    // Nothing of this was a search.
+    // No search was sent.
     assert!(
         server
             .requests()
@@ -232,7 +232,7 @@ fn fields_are_looked_for_before_anything_is_asked() {
 }
 
 #[test]
-fn the_only_date_is_found() {
+fn the_only_date_field_is_used() {
     for (dates, outcome) in [
         (&["when"][..], "POST"),
         (
@@ -260,7 +260,7 @@ fn the_only_date_is_found() {
     }
 }
 
-/// A server that answers the search with this.
+/// Starts a server that sends this response to searches.
 fn searched(answer: Answer) -> Stub {
     Stub::start(move |request| match request {
         root if root.starts_with("GET / ") => Answer::ok(ES7),
@@ -270,7 +270,7 @@ fn searched(answer: Answer) -> Stub {
 }
 
 #[test]
-fn refusals_come_in_the_servers_words() {
+fn refusals_include_the_servers_message() {
     let reason = r#"{"error":{"root_cause":[{"type":"x","reason":"Failed \u001b[1mto parse"}],"type":"y","reason":"all shards failed"},"status":400}"#;
     let server = searched(Answer::Body(400, reason.as_bytes().to_vec()));
     let error = ask(&server, &usual()).unwrap_err().to_string();
@@ -289,7 +289,7 @@ fn refusals_come_in_the_servers_words() {
 }
 
 #[test]
-fn trouble_on_the_way_is_an_error() {
+fn transport_failures_are_errors() {
     let whole = r#"{"aggregations":{"first":{"value":0},"last":{"value":60000}}}"#;
     let half = format!(
         "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{}",
@@ -308,7 +308,7 @@ fn trouble_on_the_way_is_an_error() {
         (Answer::ok("[]"), "unexpected JSON"),
         (Answer::ok("{}"), "not the times that were asked for"),
         (Answer::ok(&whole[..20]), "unexpected JSON"),
-        // The same to every question: no buckets.
+        // The same response to every request: no buckets.
         (Answer::ok(whole), "no buckets"),
         (
             Answer::Body(502, b"bad gateway".to_vec()),
@@ -321,7 +321,7 @@ fn trouble_on_the_way_is_an_error() {
 }
 
 #[test]
-fn shards_that_failed_are_told() {
+fn failed_shards_are_reported() {
     let answer = json!({
         "_shards": {"total": 5, "failed": 2, "failures": [{"reason": {"reason": "disk \u{1b}gone"}}]},
         "aggregations": {
@@ -336,7 +336,7 @@ fn shards_that_failed_are_told() {
 }
 
 #[test]
-fn limits_hold() {
+fn limits_are_enforced() {
     let server = Stub::start(engine(ES7, 5_000));
     let limits = Limits {
         samples_max: 100,
@@ -362,9 +362,9 @@ fn limits_hold() {
     assert!(matches!(error, SourceError::TooMuch { .. }), "{error}");
 }
 
-/// Results of a race a day; each answer holds at most 10,000.
+/// Results of one race a day; each response holds at most 10,000.
 #[test]
-fn races_come_in_pages_and_none_is_lost() {
+fn races_are_paged_without_loss() {
     let all: Vec<Value> = (0..40)
         .flat_map(|day| {
             (0..600).map(move |task| {
@@ -411,7 +411,7 @@ fn races_come_in_pages_and_none_is_lost() {
 }
 
 #[test]
-fn a_url_is_recognised() {
+fn servers_are_identified() {
     let build = r#"{"status":"success","data":{"version":"2.42.0+ds"}}"#;
     let plain = r#"{"status":"success","data":{"resultType":"scalar","result":[0,"1"]}}"#;
     let opensearch = r#"{"version":{"distribution":"opensearch","number":"2.19.1"}}"#;
@@ -449,15 +449,15 @@ fn a_url_is_recognised() {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused(text in ".{0,200}") {
+    fn any_text_parses_or_fails(text in ".{0,200}") {
         let limits = Limits::default();
         let _ = read_answer(text.as_bytes(), "x", &usual(), &limits);
         let _ = rally::read_answer(text.as_bytes(), "x", &limits);
     }
 
-    /// Whatever the buckets hold: finite values, in order, each moment once.
+    /// Arbitrary buckets give finite values in ascending order of time, each time once.
     #[test]
-    fn buckets_become_a_sound_series(buckets in prop::collection::vec((any::<i64>(), prop::option::of(any::<f64>())), 0..20)) {
+    fn any_buckets_give_a_valid_series(buckets in prop::collection::vec((any::<i64>(), prop::option::of(any::<f64>())), 0..20)) {
         let list: Vec<Value> = buckets.iter()
             .map(|(key, value)| json!({"key": key, "figure": {"value": value}})).collect();
         let answer = json!({"aggregations": {"groups": {"buckets": [{"over_time": {"buckets": list}}]}}});

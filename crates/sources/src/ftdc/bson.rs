@@ -1,24 +1,24 @@
-//! As much of BSON (bsonspec.org, version 1.1) as FTDC needs: walking over elements, and the numbers
+//! The subset of BSON (bsonspec.org, version 1.1) that FTDC needs: iterating over elements, and the numbers
 //! of a document in FTDC's order.
 
-/// How deep documents may stand in one another; MongoDB's collectors reach about 6.
+/// Maximum nesting depth of documents; MongoDB's collectors reach about 6.
 const DEPTH_MAX: usize = 32;
-/// The longest dotted path, in bytes.
+/// Maximum length of a dotted path, in bytes.
 const PATH_BYTES_MAX: usize = 1024;
-/// The most numbers of one document; a large replica set's has some ten thousand.
+/// Maximum number of numbers in a document; a large replica set has some ten thousand.
 pub(super) const METRICS_MAX: usize = 100_000;
-/// The smallest document: its length and the closing zero.
+/// The smallest document: its length and the terminating zero.
 pub(super) const DOCUMENT_BYTES_MIN: usize = 5;
 
-/// A fault: where, from the start of the bytes that were given, and what was expected there.
+/// A parse error: the offset from the start of the input, and what was expected there.
 pub(super) type Fault = (usize, &'static str);
 
-/// A number of a document.
+/// A number in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Metric {
-    /// Names from the outermost document on, with dots between them.
+    /// Element names from the outermost document inwards, joined with dots.
     pub(super) path: String,
-    /// The number as FTDC takes it: fractions cut off, dates in milliseconds.
+    /// The number as FTDC stores it: fractions truncated, dates in milliseconds.
     pub(super) value: i64,
 }
 
@@ -29,33 +29,33 @@ pub(super) struct Element<'a> {
     pub(super) value: Value<'a>,
 }
 
-/// The values that matter here.
+/// The types of values that matter here.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Value<'a> {
     Double(f64),
-    /// A document or an array: its bytes, its own length included.
+    /// The bytes of a document or an array, including its length.
     Document(&'a [u8]),
     Binary(&'a [u8]),
     Bool(bool),
     /// Milliseconds since the epoch.
     Date(i64),
     Int(i64),
-    /// Seconds, and a counter within the second.
+    /// Seconds, and an ordinal within the second.
     Timestamp(u32, u32),
-    /// A decimal floating-point number of 128 bits.
+    /// A 128-bit decimal floating-point number.
     Decimal([u8; 16]),
-    /// Text and other types that FTDC passes over.
+    /// Text and other types that FTDC ignores.
     Other,
 }
 
-/// The elements of a document, one after the other, each with its offset. Ends after a fault.
+/// Iterator over the elements of a document, with their offsets. Ends after an error.
 pub(super) struct Elements<'a> {
     bytes: &'a [u8],
     at: usize,
     ended: bool,
 }
 
-/// The document that `bytes` begin with, and how long it is.
+/// Returns the document at the start of `bytes`, without what follows it.
 pub(super) fn document(bytes: &[u8]) -> Result<&[u8], Fault> {
     let length = i32_at(bytes, 0).ok_or((0, "the length of a document"))?;
     let length = usize::try_from(length).unwrap_or(0);
@@ -66,7 +66,7 @@ pub(super) fn document(bytes: &[u8]) -> Result<&[u8], Fault> {
 }
 
 impl<'a> Elements<'a> {
-    /// Those of a whole document, as [`document`] gives it.
+    /// Iterates over a whole document, as returned by [`document`].
     pub(super) fn of(document: &'a [u8]) -> Self {
         Self {
             bytes: document,
@@ -110,7 +110,7 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// The value that `rest` begins with, and its length in bytes.
+/// Parses the value at the start of `rest`; returns it and its length in bytes.
 fn value(kind: u8, rest: &[u8]) -> Option<(Value<'_>, usize)> {
     let other = |len: usize| (rest.len() >= len).then_some((Value::Other, len));
     let text = |after: usize| {
@@ -134,7 +134,7 @@ fn value(kind: u8, rest: &[u8]) -> Option<(Value<'_>, usize)> {
         0x08 => Some((Value::Bool(*rest.first()? != 0), 1)),
         0x09 => Some((Value::Date(i64::from_le_bytes(bytes_at(rest, 0)?)), 8)),
         0x0b => {
-            // A regular expression: two texts, each with a zero behind it.
+            // A regular expression: two zero-terminated strings.
             let first = rest.iter().position(|byte| *byte == 0)? + 1;
             let second = rest[first..].iter().position(|byte| *byte == 0)? + 1;
             other(first + second)
@@ -161,13 +161,13 @@ fn i32_at(bytes: &[u8], at: usize) -> Option<i32> {
     bytes_at(bytes, at).map(i32::from_le_bytes)
 }
 
-/// The unsigned number of 32 bits that stands there.
+/// Reads a little-endian u32.
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     bytes_at(bytes, at).map(u32::from_le_bytes)
 }
 
-/// All numbers of a document, in the order in which FTDC extracts them: depth first, as they stand;
-/// a timestamp is two of them (`extractMetricsFromDocument` in MongoDB's src/mongo/db/ftdc/util.cpp).
+/// Returns all numbers of a document in the order in which FTDC extracts them: depth first, in document
+/// order; a timestamp counts as two (`extractMetricsFromDocument` in MongoDB's src/mongo/db/ftdc/util.cpp).
 pub(super) fn metrics(document: &[u8]) -> Result<Vec<Metric>, Fault> {
     let mut found = Vec::new();
     walk(document, 0, &mut String::new(), 0, &mut found)?;
@@ -206,8 +206,8 @@ fn walk(
             Ok(())
         };
         match element.value {
-            // `as` cuts the fraction off, gives 0 for what is no number, and the ends of the range
-            // for what lies beyond: the same as MongoDB's conversion.
+            // `as` truncates the fraction, maps NaN to 0 and saturates at the ends of the range: the same
+            // as MongoDB's conversion.
             #[allow(clippy::cast_possible_truncation)]
             Value::Double(number) => add(path, number as i64)?,
             Value::Int(number) | Value::Date(number) => add(path, number)?,
@@ -218,7 +218,7 @@ fn walk(
                 add(&format!("{path}.i"), i64::from(increment))?;
             }
             Value::Document(inner) => {
-                // Its bytes are the last of the element.
+                // The value is at the end of the element.
                 let header = 2 + element.name.len();
                 walk(inner, place + header, path, depth + 1, found)?;
             }
@@ -229,13 +229,13 @@ fn walk(
     Ok(())
 }
 
-/// The whole part of a decimal number of 128 bits in the binary encoding of its coefficient (IEEE 754-2008),
-/// rounded to the nearest, as MongoDB's `toLong` does; 0 where it is no number.
+/// Returns a 128-bit decimal number in the binary encoding (IEEE 754-2008), rounded to the nearest integer,
+/// as MongoDB's `toLong` does; 0 if it is not finite.
 fn decimal(bits: [u8; 16]) -> i64 {
     let bits = u128::from_le_bytes(bits);
     let combination = (bits >> 122) & 0x1f;
-    // 11 in the first two bits: infinity, not a number, or a coefficient beyond what 34 digits hold,
-    // which counts as zero.
+    // 11 in the first two bits: infinity, NaN, or a coefficient of more than 34 digits, which counts as
+    // zero.
     if combination >> 3 == 3 {
         return match (combination, bits >> 127) {
             (0x1e, 0) => i64::MAX,

@@ -1,43 +1,43 @@
-//! One chunk of metrics: a reference document, and the differences of each number from sample to sample
-//! (MongoDB's src/mongo/db/ftdc/README.md and decompressor.cpp).
+//! A chunk of metrics: a reference document, and the deltas of each number from sample to sample (MongoDB's
+//! src/mongo/db/ftdc/README.md and decompressor.cpp).
 //!
-//! In order: the length of what follows when unpacked (u32), and in zlib's format the reference
-//! document, the count of metrics (u32), the count of further samples (u32), and for each metric its
-//! differences as varints of seven bits a byte, lowest first. A zero is followed by the count of further
-//! zeros, which runs on into the next metric.
+//! In order: the unpacked length of what follows (u32), and then, in zlib format, the reference document,
+//! the number of metrics (u32), the number of further samples (u32), and for each metric its deltas as
+//! varints of seven bits per byte, lowest first. A zero is followed by the number of further zeros, a run
+//! that may continue into the next metric.
 
 use super::bson::{self, Fault, Metric};
 use flate2::read::ZlibDecoder;
 use std::io::Read;
 
-/// The longest chunk when unpacked: MongoDB's own limit (`kMaxDeltaFileSize`).
+/// Maximum unpacked size of a chunk: MongoDB's own limit (`kMaxDeltaFileSize`).
 const UNPACKED_BYTES_MAX: usize = 10 << 20;
-/// The most numbers of one chunk: MongoDB's own limit (`kMaxTotalSamples`).
+/// Maximum number of values in a chunk: MongoDB's own limit (`kMaxTotalSamples`).
 const NUMBERS_MAX: u64 = 1 << 25;
-/// A varint of 64 bits has at most so many bytes.
+/// Maximum length of a 64-bit varint in bytes.
 const VARINT_BYTES_MAX: u32 = 10;
 
-/// A chunk, unpacked; its samples are still differences.
+/// An unpacked chunk; its samples are still deltas.
 #[derive(Debug)]
 pub(super) struct Chunk {
     unpacked: Vec<u8>,
-    /// Where the differences begin.
+    /// Offset of the deltas.
     differences: usize,
-    /// Its numbers, with their values in the first sample.
+    /// Its metrics, with their values in the first sample.
     pub(super) metrics: Vec<Metric>,
-    /// Samples, the reference included.
+    /// Number of samples, including the reference.
     pub(super) samples: usize,
 }
 
 impl Chunk {
-    /// Unpacks a chunk. Offsets of faults up to 4 count in `bytes`, later ones in what was unpacked.
+    /// Unpacks a chunk. Error offsets up to 4 refer to `bytes`, later ones to the unpacked data.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, Fault> {
         let length = bson::u32_at(bytes, 0)
             .and_then(|length| usize::try_from(length).ok())
             .filter(|length| *length <= UNPACKED_BYTES_MAX)
             .ok_or((0, "a chunk of at most 10485760 bytes when unpacked"))?;
         let mut unpacked = Vec::new();
-        // One byte more would tell that it is longer than it says.
+        // One extra byte detects data longer than declared.
         ZlibDecoder::new(&bytes[4..])
             .take(length as u64 + 1)
             .read_to_end(&mut unpacked)
@@ -50,7 +50,7 @@ impl Chunk {
         let metrics = bson::metrics(reference)?;
         let count = |at| bson::u32_at(&unpacked, at).ok_or((at, "the counts of a chunk"));
         let (declared, further) = (count(counts)?, count(counts + 4)?);
-        // A chunk with nothing but its reference says so with zeros.
+        // A chunk that consists of its reference only has zeros here.
         let empty = declared == 0 || further == 0;
         if !empty && usize::try_from(declared) != Ok(metrics.len()) {
             return Err((counts, "as many metrics as the reference document has"));
@@ -66,8 +66,8 @@ impl Chunk {
         })
     }
 
-    /// The columns of the metrics for which `wanted` holds, in the metrics' order, each as long as there
-    /// are samples.
+    /// Returns the columns of the metrics for which `wanted` is true, in order, each with one value per
+    /// sample.
     pub(super) fn columns(&self, wanted: impl Fn(usize) -> bool) -> Result<Vec<Vec<i64>>, Fault> {
         let mut input = Varints {
             bytes: &self.unpacked,

@@ -1,13 +1,11 @@
-//! What the numbers of FTDC are: which of them count up, which are read unless others are asked for, and
-//! their units.
+//! Classification of FTDC's metrics: which are counters, which are read by default, and their units.
 //!
-//! The rule: a number is a **counter** where its path matches [`COUNTERS`] and no pattern of
-//! [`GAUGES`]; every other number is a gauge. The patterns follow the documentation of `serverStatus`,
-//! the names of WiredTiger's statistics (those without the flag `no_clear` count up; the words of
-//! [`GAUGES`] name the others), and proc(5) for what MongoDB takes from the kernel. Counters become
-//! rates per second.
+//! The rule: a metric is a **counter** if its path matches [`COUNTERS`] and no pattern of [`GAUGES`]; all
+//! others are gauges. The patterns follow the documentation of `serverStatus`, the names of WiredTiger's
+//! statistics (those without the flag `no_clear` are counters; the words in [`GAUGES`] identify the
+//! others), and proc(5) for the kernel's metrics. Counters become rates per second.
 
-/// Numbers that only grow while the server, or the host, runs.
+/// Metrics that only increase while the server, or the host, is up.
 const COUNTERS: &[&str] = &[
     "serverStatus.asserts.*",
     "serverStatus.connections.totalCreated",
@@ -48,7 +46,7 @@ const COUNTERS: &[&str] = &[
     "systemMetrics.vmstat.psw*",
 ];
 
-/// Numbers among those that go up and down after all.
+/// Exceptions to [`COUNTERS`], which may also decrease.
 const GAUGES: &[&str] = &[
     "serverStatus.metrics.repl.apply.attemptsToBecomeSecondary",
     "serverStatus.metrics.repl.*.buffer.*",
@@ -84,8 +82,8 @@ const GAUGES: &[&str] = &[
     "systemMetrics.netstat.Tcp:Rto*",
 ];
 
-/// What is read unless others are asked for: load, latencies, queues, the cache with its eviction and
-/// checkpoints, and the host's processors and disks.
+/// Metrics read by default: load, latencies, queues, the cache with its eviction and checkpoints, and the
+/// host's processors and disks.
 pub(super) const SELECTED: &[&str] = &[
     "serverStatus.connections.current",
     "serverStatus.extra_info.page_faults",
@@ -116,14 +114,14 @@ pub(super) const SELECTED: &[&str] = &[
     "systemMetrics.pressure.*.totalMicros",
 ];
 
-/// Whether the number counts up, by the rule above.
+/// Returns whether the metric is a counter, by the rule above.
 pub(super) fn is_counter(path: &str) -> bool {
     let path = without_role(path);
     let any = |patterns: &[&str]| patterns.iter().any(|pattern| matches(pattern, path));
     any(COUNTERS) && !any(GAUGES)
 }
 
-/// Whether one of the patterns fits the path, with or without the role that stands before it.
+/// Returns whether one of the patterns matches the path, with or without its role prefix.
 pub(super) fn is_selected<S: AsRef<str>>(patterns: &[S], path: &str) -> bool {
     let bare = without_role(path);
     patterns
@@ -131,7 +129,7 @@ pub(super) fn is_selected<S: AsRef<str>>(patterns: &[S], path: &str) -> bool {
         .any(|pattern| matches(pattern.as_ref(), path) || matches(pattern.as_ref(), bare))
 }
 
-/// The path without the role that servers of a sharded cluster put before it from 8.0 on.
+/// Returns the path without the role prefix that servers of a sharded cluster add from 8.0 on.
 pub(super) fn without_role(path: &str) -> &str {
     ["common.", "shard.", "router."]
         .iter()
@@ -139,7 +137,7 @@ pub(super) fn without_role(path: &str) -> &str {
         .unwrap_or(path)
 }
 
-/// Whether a pattern fits the whole text; `*` stands for any characters, dots included.
+/// Returns whether a pattern matches the whole text; `*` matches any characters, including dots.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
@@ -149,7 +147,7 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let Some(last) = parts.next_back() else {
         return rest.is_empty();
     };
-    // The first place where a part fits is as good as any later one.
+    // The first match of each part is as good as any later one.
     for part in parts {
         match rest.find(part) {
             Some(at) => rest = &rest[at + part.len()..],
@@ -159,7 +157,7 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// The unit of the number itself, where its name tells.
+/// Returns the unit of the raw metric, if its name tells.
 pub(super) fn unit(path: &str) -> Option<&'static str> {
     let path = without_role(path);
     let last = path.rsplit('.').next().unwrap_or(path);
@@ -178,20 +176,20 @@ pub(super) fn unit(path: &str) -> Option<&'static str> {
     }
 }
 
-/// A mean that two counters give: what one of them grew by for each step of the other.
+/// A mean derived from two counters: the increase of one divided by the increase of the other.
 pub(super) struct Mean {
-    /// Behind the common part of the paths: the numerator.
+    /// Path of the numerator, below the common parent.
     pub(super) numerator: &'static str,
-    /// The denominator.
+    /// Path of the denominator.
     pub(super) denominator: &'static str,
-    /// The pattern of the common part.
+    /// Pattern of the common parent.
     pub(super) parent: &'static str,
-    /// What it is called, behind the common part.
+    /// Name of the mean, below the common parent.
     pub(super) name: &'static str,
     pub(super) unit: &'static str,
 }
 
-/// The means worth having: how long an operation of the server, or of a disk, took.
+/// Means per operation: the latencies of the server's operations and of its disks.
 pub(super) const MEANS: &[Mean] = &[
     Mean {
         parent: "serverStatus.opLatencies.*",

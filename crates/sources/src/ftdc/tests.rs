@@ -1,6 +1,5 @@
-//! Files made by an encoder of their own, after the format's description: documents in, bytes out. The
-//! decoder was put beside another one on real files as well, of MongoDB 7 and 8: see
-//! lab/servers/ftdc.py.
+//! Tests on files made by an independent encoder, written from the description of the format. The decoder
+//! was also compared with another one on real files of MongoDB 7 and 8: see lab/servers/ftdc.py.
 
 use super::bson::Metric;
 use super::chunk::Chunk;
@@ -11,10 +10,10 @@ use flate2::write::ZlibEncoder;
 use proptest::prelude::*;
 use std::io::Write;
 
-/// A second in 2026, in milliseconds.
+/// A time in 2026, in milliseconds.
 const START_MS: i64 = 1_767_225_600_000;
 
-/// Elements of a document that is made.
+/// An element value for the encoder.
 #[derive(Debug, Clone)]
 enum Made {
     Double(f64),
@@ -63,7 +62,7 @@ fn varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(u8::try_from(value).unwrap());
 }
 
-/// The data of a chunk: the reference document, and for each metric all its values, the first being that
+/// Encodes the data of a chunk: the reference document, and the values of each metric, the first being that
 /// of the reference.
 fn chunk_data(reference: &[u8], columns: &[Vec<i64>]) -> Vec<u8> {
     let mut differences = Vec::new();
@@ -95,7 +94,7 @@ fn packed(unpacked: &[u8]) -> Vec<u8> {
     data
 }
 
-/// A document of a file: type 1 with the data of a chunk.
+/// Encodes a document of type 1 with the data of a chunk.
 fn file_document(data: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     body.extend(b"\x09_id\0");
@@ -118,8 +117,8 @@ fn long(name: &str, value: i64) -> (String, Made) {
     named(name, Made::Long(value))
 }
 
-/// A chunk of a small server, one sample for each row: time in seconds from the start, inserts,
-/// connections, reads of disk sda, and the time they took.
+/// A chunk of a small server, one sample per row: time in seconds from the start, inserts, connections,
+/// reads of disk sda, and the time they took.
 fn server_chunk(rows: &[[i64; 5]]) -> Vec<u8> {
     let mut columns: Vec<Vec<i64>> = (0..5)
         .map(|at| rows.iter().map(|row| row[at]).collect())
@@ -190,13 +189,13 @@ fn counters_become_rates_and_gauges_stay() {
     assert!(looks_like(&bytes));
     let reading = read_all(&bytes, &each_second()).unwrap();
     let inserts = series(&reading, INSERTS);
-    // 20 in one second, none in the two that follow.
+    // 20 in one second, none in the next two.
     assert_eq!(points(inserts), [(1, 20.0), (3, 0.0)]);
     assert_eq!(inserts.unit.as_deref(), Some("1/s"));
     let connections = series(&reading, CONNECTIONS);
     assert_eq!(points(connections), [(0, 3.0), (1, 4.0), (3, 4.0)]);
     assert_eq!(connections.unit, None);
-    // 4 reads in 40 ms; in the first second there was none, and so there is no mean.
+    // 4 reads in 40 ms; there was none in the first second, so there is no mean.
     let mean = series(&reading, "systemMetrics.disks.sda.mean read time");
     assert_eq!(points(mean), [(3, 10.0)]);
     assert_eq!(mean.better, Some(Better::Lower));
@@ -207,7 +206,7 @@ fn counters_become_rates_and_gauges_stay() {
 }
 
 #[test]
-fn rates_go_on_over_chunks_and_end_at_resets_and_gaps() {
+fn rates_span_chunks_but_not_resets_or_gaps() {
     let mut bytes = server_chunk(&[[0, 10, 3, 0, 0], [1, 20, 3, 0, 0]]);
     bytes.extend(server_chunk(&[[2, 50, 3, 0, 0], [3, 7, 3, 0, 0]]));
     bytes.extend(server_chunk(&[[4, 8, 3, 0, 0], [5000, 9, 3, 0, 0]]));
@@ -221,7 +220,7 @@ fn rates_go_on_over_chunks_and_end_at_resets_and_gaps() {
     assert_eq!(inserts.notes.len(), 2, "{:?}", inserts.notes);
     assert!(inserts.notes[0].contains("began anew 1 time:"));
     assert!(inserts.notes[1].contains("10 minutes: 1"));
-    // The disk did nothing: told, not shown.
+    // The disk was idle: reported as skipped.
     assert!(
         reading
             .series
@@ -251,7 +250,7 @@ fn steps_hold_means_over_their_samples() {
         .map(|us| us - START_MS * 1000)
         .collect();
     assert_eq!(times, [4_500_000, 14_500_000, 22_000_000]);
-    // A counter's growth over the step's time: 9²/9, (19²-9²)/10, (24²-19²)/5.
+    // The counter's increase over the time of the step: 9²/9, (19²-9²)/10, (24²-19²)/5.
     let inserts = series(&reading, INSERTS);
     assert_eq!(inserts.values, [9.0, 28.0, 43.0]);
     let mean = series(&reading, "systemMetrics.disks.sda.mean read time");
@@ -259,7 +258,7 @@ fn steps_hold_means_over_their_samples() {
 }
 
 #[test]
-fn times_and_patterns_select() {
+fn series_are_filtered_by_time_and_pattern() {
     let rows: Vec<[i64; 5]> = (0..20).map(|at| [at, 2 * at, 1, at, at]).collect();
     let bytes = server_chunk(&rows);
     let options = Options {
@@ -275,7 +274,7 @@ fn times_and_patterns_select() {
     let limits = Limits::default();
     let reading = read_bytes(&bytes, "x", &options, &times, &limits).unwrap();
     assert_eq!(reading.series.len(), 1);
-    // The rate at 5 s would need the sample before.
+    // The rate at 5 s would need the sample before it.
     assert_eq!(points(&reading.series[0]), [(6, 2.0), (7, 2.0)]);
     let few = Limits {
         samples_max: 10,
@@ -304,7 +303,7 @@ fn times_and_patterns_select() {
 }
 
 #[test]
-fn roles_of_sharded_clusters_are_seen_through() {
+fn role_prefixes_of_sharded_clusters_are_ignored() {
     assert!(metric::is_counter("shard.serverStatus.opcounters.insert"));
     assert!(metric::is_selected(
         metric::SELECTED,
@@ -330,7 +329,7 @@ fn roles_of_sharded_clusters_are_seen_through() {
 }
 
 #[test]
-fn a_cut_end_is_a_warning_and_damage_an_error_with_its_place() {
+fn truncation_is_a_warning_and_damage_an_error() {
     let first = server_chunk(&[[0, 10, 3, 0, 0], [1, 20, 3, 0, 0]]);
     let second = server_chunk(&[[2, 50, 3, 0, 0], [3, 70, 3, 0, 0]]);
     let whole = [first.clone(), second.clone()].concat();
@@ -345,7 +344,7 @@ fn a_cut_end_is_a_warning_and_damage_an_error_with_its_place() {
         assert!(reading.warnings[0].contains(&format!("at byte {}", first.len())));
     }
     let mut damaged = whole.clone();
-    // Within the packed data.
+    // Inside the compressed data.
     damaged[first.len() + second.len() - 12] ^= 0xff;
     let error = read_all(&damaged, &each_second()).unwrap_err();
     let SourceError::Input(error) = error else {
@@ -360,7 +359,7 @@ fn a_cut_end_is_a_warning_and_damage_an_error_with_its_place() {
 }
 
 #[test]
-fn a_directory_is_read_in_order_and_damage_in_the_interim_file_is_told() {
+fn directories_are_read_in_order_and_interim_damage_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let put =
         |name: &str, bytes: &[u8]| std::fs::write(directory.path().join(name), bytes).unwrap();
@@ -375,7 +374,7 @@ fn a_directory_is_read_in_order_and_damage_in_the_interim_file_is_told() {
         "metrics.2026-01-01T00-00-00Z-00000",
         &server_chunk(&[[0, 10, 3, 0, 0], [1, 20, 3, 0, 0]]),
     );
-    // The last second of it stands in the other file too.
+    // Its last second is in the other file too.
     put(
         INTERIM,
         &server_chunk(&[[2, 50, 3, 0, 0], [3, 51, 3, 0, 0]]),
@@ -409,9 +408,9 @@ fn a_directory_is_read_in_order_and_damage_in_the_interim_file_is_told() {
     assert!(matches!(error.unwrap_err(), SourceError::File { .. }));
 }
 
-/// What a hostile file may claim: none of it is believed, nor takes memory.
+/// Hostile sizes are neither trusted nor allocated.
 #[test]
-fn claims_beyond_the_limits_are_refused() {
+fn declared_sizes_beyond_the_limits_are_rejected() {
     let reference = bson(&[named("start", Made::Date(START_MS)), long("x", 1)]);
     let claim = |declared: u32, further: u32, behind: &[u8]| {
         let counts = [declared.to_le_bytes(), further.to_le_bytes()].concat();
@@ -421,7 +420,7 @@ fn claims_beyond_the_limits_are_refused() {
     assert!(claim(2, u32::MAX, &[]).is_err());
     let chunk = claim(2, 1000, &[]).unwrap();
     assert!(chunk.columns(|_| true).is_err());
-    // More zeros than there are places.
+    // More zeros than values.
     let chunk = claim(2, 2, &[0, 4]).unwrap();
     assert!(chunk.columns(|_| true).is_err());
     let chunk = claim(2, 2, &[0, 3]).unwrap();
@@ -431,7 +430,7 @@ fn claims_beyond_the_limits_are_refused() {
     assert!(chunk.columns(|_| true).is_err());
     let long = [&(11_u32 << 20).to_le_bytes()[..], &packed(&reference)[4..]].concat();
     assert_eq!(Chunk::read(&long).unwrap_err().0, 0);
-    // Longer than it says.
+    // Longer than declared.
     let liar = [&7_u32.to_le_bytes()[..], &packed(&reference)[4..]].concat();
     assert_eq!(Chunk::read(&liar).unwrap_err().0, 4);
     let mut deep = vec![long_named()];
@@ -447,7 +446,7 @@ fn long_named() -> (String, Made) {
     long("x", 1)
 }
 
-/// Values with what FTDC makes of them.
+/// Values of all types.
 fn any_value() -> impl Strategy<Value = Made> {
     let leaf = prop_oneof![
         any::<i64>().prop_map(Made::Long),
@@ -463,7 +462,7 @@ fn any_value() -> impl Strategy<Value = Made> {
     })
 }
 
-/// The numbers of a document, by a definition of their own.
+/// The numbers of a document, by an independent definition.
 fn expected(elements: &[(String, Made)], above: &str) -> Vec<Metric> {
     let mut found = Vec::new();
     for (name, value) in elements {
@@ -499,13 +498,13 @@ fn expected(elements: &[(String, Made)], above: &str) -> Vec<Metric> {
 
 proptest! {
     #[test]
-    fn numbers_come_out_in_their_order(elements in prop::collection::vec(("[a-z ]{1,6}", any_value()), 0..8)) {
+    fn metrics_keep_their_order(elements in prop::collection::vec(("[a-z ]{1,6}", any_value()), 0..8)) {
         let document = bson(&elements);
         prop_assert_eq!(bson::metrics(&document).unwrap(), expected(&elements, ""));
     }
 
     #[test]
-    fn what_is_packed_is_unpacked(
+    fn chunks_round_trip(
         columns in (1_usize..6, 1_usize..40).prop_flat_map(|(metrics, samples)| {
             let value = prop_oneof![3 => Just(7_i64), 1 => any::<i64>(), 1 => 0_i64..20];
             prop::collection::vec(prop::collection::vec(value, samples), metrics)
@@ -514,7 +513,7 @@ proptest! {
     ) {
         let elements: Vec<_> = columns.iter().map(|column| long("m", column[0])).collect();
         let chunk = Chunk::read(&chunk_data(&bson(&elements), &columns)).unwrap();
-        // A chunk with one sample and one of nothing but its reference look the same.
+        // A chunk with one sample looks the same as one that consists of its reference only.
         prop_assert_eq!(chunk.samples, columns[0].len());
         let found = chunk.columns(|at| wanted & (1 << at) != 0).unwrap();
         let kept: Vec<_> = columns.iter().enumerate()
@@ -523,15 +522,15 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_parse_or_fail(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = read_all(&bytes, &each_second());
         let _ = read_all(&file_document(&bytes), &each_second());
         let _ = read_all(&file_document(&packed(&bytes)), &each_second());
     }
 
-    /// Patterns, against a slow definition.
+    /// Pattern matching agrees with a slow definition.
     #[test]
-    fn patterns_fit_as_they_should(pattern in "[ab*]{0,7}", text in "[ab]{0,7}") {
+    fn patterns_match_their_definition(pattern in "[ab*]{0,7}", text in "[ab]{0,7}") {
         fn fits(pattern: &[u8], text: &[u8]) -> bool {
             match pattern.split_first() {
                 None => text.is_empty(),

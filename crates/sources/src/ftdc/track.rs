@@ -1,34 +1,35 @@
-//! Samples on their way to a series: counters become rates, and what falls into one step becomes its mean.
+//! Incremental construction of series: counters become rates, and samples are averaged over steps.
 
-use crate::mend::began_anew;
+use crate::clean::reset_note;
 use facts::series::{Better, Dating, Series};
 use std::collections::BTreeMap;
 
-/// Over a longer time a counter's growth says nothing about any moment: no rate is formed.
+/// Maximum distance of two samples between which a rate is computed; over a longer time it would not
+/// describe any particular moment.
 const RATE_GAP_US: i64 = 600 * 1_000_000;
 
-/// How a series is made of the numbers.
+/// How a series is computed from the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The numbers themselves.
+    /// The value itself.
     Gauge,
-    /// What they grow by a second.
+    /// The increase per second.
     Rate,
-    /// What one number grows by for each step of a second one.
+    /// The increase of one counter divided by the increase of a second one.
     Mean,
 }
 
-/// What is summed up over one step.
+/// Sums over one step.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     numerator: f64,
     denominator: f64,
-    /// Of the samples' distances from the step's first, in microseconds.
+    /// Sum of the samples' offsets from the first in the step, in microseconds.
     time_us: f64,
     samples: u32,
 }
 
-/// A series that grows sample by sample.
+/// A series under construction.
 #[derive(Debug)]
 pub(super) struct Track {
     pub(super) name: String,
@@ -36,9 +37,9 @@ pub(super) struct Track {
     pub(super) unit: Option<String>,
     pub(super) better: Option<Better>,
     kind: Kind,
-    /// The last sample: time in microseconds, and the numbers.
+    /// The last sample: time in microseconds, and the values.
     last: Option<(i64, i64, i64)>,
-    /// The step that is summed up, and its first sample's time.
+    /// The current step, and the time of its first sample.
     step: Option<(i64, i64)>,
     sums: Sums,
     times_us: Vec<i64>,
@@ -65,12 +66,12 @@ impl Track {
         }
     }
 
-    /// Samples that it holds so far.
+    /// Returns the number of samples so far.
     pub(super) fn len(&self) -> usize {
         self.times_us.len()
     }
 
-    /// Takes a sample that is later than all before it. `second` is the denominator of a mean.
+    /// Adds a sample, which must be later than all before it. `second` is the denominator of a mean.
     /// `step_us` of 0 keeps each sample.
     pub(super) fn push(&mut self, time_us: i64, first: i64, second: i64, step_us: i64) {
         let before = self.last.replace((time_us, first, second));
@@ -93,7 +94,7 @@ impl Track {
             if self.kind == Kind::Rate {
                 (grown, as_float(elapsed_us) / 1e6)
             } else if second == last_second {
-                // Nothing was done, so nothing took any time.
+                // No operations, so there is no time per operation.
                 return;
             } else {
                 (grown, as_float(second.saturating_sub(last_second)))
@@ -115,7 +116,7 @@ impl Track {
         self.sums.samples += 1;
     }
 
-    /// Ends the step that is summed up.
+    /// Closes the current step.
     fn close(&mut self) {
         let sums = std::mem::take(&mut self.sums);
         if let Some((_, start_us)) = self.step.take()
@@ -128,7 +129,7 @@ impl Track {
         }
     }
 
-    /// The series, unless nothing came or all of it is zero: a disk that is not used, say.
+    /// Returns the series, unless it is empty or zero throughout, as for an unused disk.
     pub(super) fn finish(mut self, source: &str) -> Option<Series> {
         self.close();
         if self.values.iter().all(|value| *value == 0.0) {
@@ -136,7 +137,7 @@ impl Track {
         }
         let mut notes = Vec::new();
         if self.resets > 0 {
-            notes.push(began_anew(self.resets));
+            notes.push(reset_note(self.resets));
         }
         if self.gaps > 0 {
             notes.push(format!(

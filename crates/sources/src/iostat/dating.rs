@@ -1,4 +1,4 @@
-//! When the reports were made.
+//! Determines when the reports were made.
 
 use super::log::{Header, Log, Report};
 use crate::SourceError;
@@ -11,25 +11,25 @@ use jiff::tz::Offset;
 use std::collections::BTreeMap;
 use units::count;
 
-/// A step is taken for whole seconds where it is as near to them, as a fraction: `iostat` takes
-/// whole seconds for its interval.
+/// A step this close to whole seconds, as a fraction, is rounded to them: `iostat` takes its interval in
+/// whole seconds.
 const WHOLE_WITHIN: f64 = 0.02;
 
-/// Two steps are the same within this fraction.
+/// Steps that differ by at most this fraction are considered equal.
 const SAME_WITHIN: f64 = 0.1;
 
-/// A step is known where it is wrong by no more than this fraction.
+/// A step is considered known if its error is at most this fraction.
 const KNOWN_WITHIN: f64 = 0.05;
 
 /// The times of all reports.
 pub(super) struct Dated {
     pub dating: Dating,
-    /// Of each report; `None` for those that are left out.
+    /// One per report; `None` for those left out.
     pub times_us: Vec<Option<i64>>,
-    /// For every series.
+    /// Notes that apply to every series.
     pub notes: Vec<String>,
     pub warnings: Vec<String>,
-    /// The times were counted from the interval, not read.
+    /// Whether the times were counted from the interval rather than read.
     pub is_counted: bool,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn date(log: &Log, options: &FileOptions) -> Result<Dated, SourceErro
         (vec![None; reports.len()], Vec::new())
     };
     let mut notes = Vec::new();
-    let kept = keep(reports, stamped.then_some(&times_us[..]), &mut notes);
+    let kept = covers_interval(reports, stamped.then_some(&times_us[..]), &mut notes);
     if stamped {
         for (time, keep) in times_us.iter_mut().zip(&kept) {
             *time = time.filter(|_| *keep);
@@ -96,10 +96,10 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// Which reports cover an interval. The first one below a header covers the time since boot, unless
-/// iostat was told otherwise (`-y`) or somebody cut the piece out: then what was moved in all and
-/// in a second say that it is as long as the others.
-fn keep(
+/// Determines which reports cover an interval. The first one below a header covers the time since boot,
+/// unless `-y` was used or the text is an excerpt: then its totals and rates imply that it is as long as
+/// the others.
+fn covers_interval(
     reports: &[Report],
     times_us: Option<&[Option<i64>]>,
     notes: &mut Vec<String>,
@@ -108,7 +108,7 @@ fn keep(
     let mut unsure = 0;
     let mut kept = vec![true; reports.len()];
     let mut start = 0;
-    // The reports below a header stand one after the other.
+    // Reports below the same header are consecutive.
     for group in reports.chunk_by(|one, other| one.header == other.header) {
         let end = start + group.len();
         let others = || (start..end).filter(|&index| !reports[index].is_first);
@@ -149,7 +149,7 @@ fn keep(
     kept
 }
 
-// --- Times that are told.
+// --- Times that are in the log.
 
 fn read_stamps(
     log: &Log,
@@ -197,7 +197,7 @@ fn read_stamps(
             times.push(reader.read_us(text).map_err(wrong)?);
             continue;
         };
-        // A time of day alone: the header has the date, and midnight comes after 23:59.
+        // Only a time of day: the header has the date, and midnight comes after 23:59.
         let date = match clock_day {
             Some((header, date, before)) if header == report.header => {
                 if time < before {
@@ -220,7 +220,8 @@ fn read_stamps(
     Ok(times)
 }
 
-/// Whether the day or the month is first, from all dates of the log; `None` where none tells.
+/// Determines from all dates of the log whether the day or the month comes first; `None` if they are all
+/// ambiguous.
 fn day_order(log: &Log) -> Option<DayOrder> {
     let stamps = log
         .reports
@@ -232,8 +233,8 @@ fn day_order(log: &Log) -> Option<DayOrder> {
     for slashes in stamps.chain(dates).filter_map(Slashes::parse) {
         let told = if slashes.dots || slashes.first > 12 {
             Some(DayOrder::DayFirst)
-        } else if slashes.second > 12 || slashes.half_days && !slashes.short_year {
-            // Of the locales with slashes, en_US alone has four digits of a year and AM or PM.
+        } else if slashes.second > 12 || slashes.has_am_pm && !slashes.short_year {
+            // Of the locales with slashes, only en_US has four-digit years and AM or PM.
             Some(DayOrder::MonthFirst)
         } else {
             None
@@ -252,8 +253,8 @@ fn header_date(header: &Header, order: Option<DayOrder>) -> Option<Date> {
 
 // --- Times that are counted.
 
-/// The header below which most reports stand. Without times, nobody knows how much later the
-/// reports below another one are.
+/// Returns the header with the most reports below it. Without times, the distance between sections is
+/// unknown.
 fn longest_section(log: &Log, kept: &[bool], warnings: &mut Vec<String>) -> Option<usize> {
     let mut sizes: BTreeMap<Option<usize>, usize> = BTreeMap::new();
     for (report, keep) in log.reports.iter().zip(kept) {
@@ -318,7 +319,7 @@ fn step_us(
     Ok(step_us)
 }
 
-/// The day of the first report, as far as the header tells.
+/// Returns the day of the first report, as far as the header tells.
 fn day(
     log: &Log,
     section: Option<usize>,
@@ -329,7 +330,7 @@ fn day(
         return (Dating::Undated, 0);
     };
     let order = match &options.time_format {
-        // Of the user's format the date alone matters here.
+        // Only the date part of the user's format matters here.
         Some(format) if format.trim_start().starts_with("%d") => Some(DayOrder::DayFirst),
         Some(format) if format.trim_start().starts_with("%m") => Some(DayOrder::MonthFirst),
         _ => day_order(log),

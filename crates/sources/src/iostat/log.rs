@@ -1,13 +1,13 @@
-//! The lines of a log of `iostat`: headers, reports, tables.
+//! Parses the lines of an `iostat` log: headers, reports, tables.
 
-use crate::gather::{Draft, Gather};
-use crate::mend;
+use crate::clean;
+use crate::collector::{Draft, SeriesCollector};
 use crate::times::{self, Slashes};
 use crate::{Limits, SourceError, Times};
 use facts::InputError;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Columns by which the head of a table of devices is known, whatever the language.
+/// Columns that identify the heading of a device table in any language.
 const DEVICE_COLUMNS: &[&str] = &[
     "tps",
     "r/s",
@@ -24,10 +24,10 @@ const DEVICE_COLUMNS: &[&str] = &[
     "avgqu-sz",
 ];
 
-/// Tables with other columns, or of another host, in one log.
+/// Maximum number of distinct tables (by columns or host) in one log.
 const TABLES_MAX: usize = 1_000;
 
-/// The longest remark that a warning repeats, in characters.
+/// Maximum length of a foreign line quoted in a warning, in characters.
 const REMARK_CHARS_MAX: usize = 40;
 
 /// The line about the host: `Linux 4.4.0-1105-aws (mongo-03) 04/13/2020 _x86_64_ (64 CPU)`.
@@ -57,38 +57,37 @@ impl Header {
     }
 }
 
-/// One report.
+/// A report.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Report {
     pub(super) line: usize,
-    /// Its time, as it is written.
+    /// Its timestamp, as written.
     pub(super) stamp: Option<(usize, String)>,
-    /// Which header it stands below.
+    /// The index of the header above it.
     pub(super) header: Option<usize>,
-    /// Whether it is the first one there.
+    /// Whether it is the first one below that header.
     pub(super) is_first: bool,
     pub(super) has_cpu: bool,
     pub(super) has_devices: bool,
-    /// The time that it covers in seconds, from what was moved in all and in a second, and by how
-    /// much that may be wrong.
+    /// The interval that it covers in seconds, computed from totals and rates, and the possible error.
     pub(super) step_s: Option<(f64, f64)>,
 }
 
-/// The head of a table.
+/// The heading of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Head {
     columns: Vec<String>,
     kind: Rows,
 }
 
-/// What the rows of a table are about.
+/// What the rows of a table describe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rows {
-    /// One row about all processors.
+    /// All processors, in one row.
     Processors,
-    /// One for each device, whose name stands first.
+    /// A device per row, named in the first column.
     Devices,
-    /// With `-h`, it stands last.
+    /// A device per row, named in the last column, as with `-h`.
     DevicesLast,
 }
 
@@ -102,7 +101,7 @@ pub(super) struct Table {
     series: HashMap<String, Vec<Option<usize>>>,
 }
 
-/// Whether a line can only come from `iostat`.
+/// Returns whether a line can only come from `iostat`.
 pub(crate) fn is_head(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     Header::parse(line, 1).is_some() || processors(&words).is_some() || devices(&words).is_some()
@@ -120,7 +119,7 @@ fn devices(words: &[&str]) -> Option<Head> {
         .count();
     let (first, last) = (words.first()?, words.last()?);
     let device_last = *last == "Device";
-    // The name of the device's column is another one in every language.
+    // The heading of the device column differs between languages.
     if known < 2 || DEVICE_COLUMNS.contains(first) != device_last || first.contains(',') {
         return None;
     }
@@ -142,33 +141,33 @@ impl Head {
 
 pub(super) struct Log<'s> {
     pub(super) source: &'s str,
-    pub(super) gather: Gather,
+    pub(super) collector: SeriesCollector,
     pub(super) headers: Vec<Header>,
     pub(super) reports: Vec<Report>,
-    /// All different tables, and which of them is under way.
+    /// All distinct tables, and the index of the current one.
     pub(super) tables: Vec<Table>,
     pub(super) table: Option<usize>,
     pub(super) reports_max: usize,
-    /// No report has followed the last header yet.
+    /// Whether no report has followed the last header yet.
     pub(super) fresh_header: bool,
-    /// Foreign lines between reports: the report before, the line, the text.
+    /// Foreign lines between reports: index of the previous report, line number, text.
     pub(super) remarks: Vec<(usize, usize, String)>,
     pub(super) remark_count: usize,
-    /// The interval in a command line among the text: `$ sudo iostat 3`.
+    /// The interval in a command line found in the text: `$ sudo iostat 3`.
     pub(super) command_step_s: Option<f64>,
-    /// Columns of totals, which are left out.
+    /// Columns of totals, which are skipped.
     pub(super) totals: BTreeSet<String>,
-    /// A row that is not whole. The last one of a log that is still written may be so.
+    /// An incomplete row. That is fine for the last row of a log that is still being written.
     pub(super) broken: Option<InputError>,
 }
 
 impl<'s> Log<'s> {
     pub(super) fn new(source: &'s str, limits: Limits) -> Self {
-        // Until the reports have times, their samples have their numbers.
+        // Report numbers stand in for times until the times are known.
         let everything = Times::default();
         Self {
             source,
-            gather: Gather::new(source, &everything, limits),
+            collector: SeriesCollector::new(source, &everything, limits),
             headers: Vec::new(),
             reports: Vec::new(),
             tables: Vec::new(),
@@ -236,7 +235,7 @@ impl<'s> Log<'s> {
         Ok(())
     }
 
-    /// Goes on with the rows below a head.
+    /// Starts a table with this heading.
     fn open(&mut self, line: usize, head: Head) -> Result<(), SourceError> {
         let header = self.reports.last().and_then(|report| report.header);
         let host = header.map(|header| {
@@ -266,7 +265,7 @@ impl<'s> Log<'s> {
         Ok(())
     }
 
-    /// Whether there is no report to go on with, or the last one is so.
+    /// Returns whether there is no current report, or the current one satisfies a condition.
     fn last(&self, is: impl Fn(&Report) -> bool) -> bool {
         self.fresh_header || self.reports.last().is_none_or(is)
     }
@@ -289,7 +288,7 @@ impl<'s> Log<'s> {
         Ok(())
     }
 
-    /// The last report, which every table begins where there is none.
+    /// Returns the current report; a table without one starts one.
     fn report(&mut self) -> &mut Report {
         if self.reports.is_empty() {
             self.reports.push(Report::default());
@@ -360,9 +359,9 @@ impl<'s> Log<'s> {
                     self.totals.insert(column.clone());
                     return None;
                 }
-                // Other tables may have the same columns, in another order.
+                // Another table may have the same columns in a different order.
                 let key = format!("{device:?} {column} {host:?}");
-                self.gather.id(&key, || draft(device, column, host))
+                self.collector.id(&key, || draft(device, column, host))
             });
             let ids = ids.collect();
             series.insert(name.to_owned(), ids);
@@ -370,13 +369,13 @@ impl<'s> Log<'s> {
         let index = i64::try_from(report).unwrap_or(i64::MAX);
         for ((value, id), rate) in values.iter().zip(&series[name]).zip(rates.iter()) {
             if rate.is_none() {
-                self.gather.push(*id, index, Some(*value));
+                self.collector.push(*id, index, Some(*value));
             }
         }
     }
 }
 
-/// The text of a line that says when the next report was made.
+/// Returns the timestamp in a line, if the line is the timestamp of the next report.
 fn stamp(line: &str) -> Option<String> {
     let text = line.trim();
     let text = text.strip_prefix("Time:").map_or(text, str::trim);
@@ -386,7 +385,7 @@ fn stamp(line: &str) -> Option<String> {
     is_time.then(|| text.to_owned())
 }
 
-/// A number with a point or a comma; with `-h`, one with a sign for its thousands, or `%`.
+/// Parses a number with a point or a comma; with `-h`, it may have a suffix for thousands, or `%`.
 fn number_of(word: &str) -> Option<f64> {
     let word = word.strip_suffix('%').unwrap_or(word);
     let (digits, factor) = match word.as_bytes().last()? {
@@ -404,8 +403,8 @@ fn number_of(word: &str) -> Option<f64> {
     number.ok().map(|number| number * factor)
 }
 
-/// By how much a printed number may be wrong, as a fraction: half of its last digit, or, since some
-/// versions cut whole numbers, all of it.
+/// Returns the possible error of a printed number, as a fraction: half of its last digit, or a whole one
+/// for whole numbers, because some versions truncate these.
 fn rounded(word: &str) -> f64 {
     let Some(number) = number_of(word.trim_end_matches(char::is_alphabetic)) else {
         return 1.0;
@@ -418,7 +417,7 @@ fn rounded(word: &str) -> f64 {
     last / number
 }
 
-/// Of a column of totals, `kB_wrtn`, the column of its rate, `kB_wrtn/s`.
+/// Returns the column of rates, such as `kB_wrtn/s`, for a column of totals, `kB_wrtn`.
 fn rate_of_total(column: &str, columns: &[String]) -> Option<usize> {
     columns
         .iter()
@@ -440,12 +439,12 @@ fn draft(device: Option<&str>, column: &str, host: Option<(&str, &str)>) -> Draf
         name: format!("{what} {column}"),
         labels,
         unit: unit.map(str::to_owned),
-        better: mend::better(column, unit),
+        better: clean::better(column, unit),
         counter: false,
     }
 }
 
-/// The unit of a column, after iostat(1).
+/// Returns the unit of a column, according to iostat(1).
 fn unit(column: &str) -> Option<&'static str> {
     if column.starts_with('%') {
         return Some("%");

@@ -1,10 +1,10 @@
-//! An answer of `query_range` (prometheus.io/docs/prometheus/latest/querying/api).
+//! The response of `query_range` (prometheus.io/docs/prometheus/latest/querying/api).
 
 use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// An answer, or an error in Prometheus' own words.
+/// A result, or an error with Prometheus' message.
 #[derive(Debug, Deserialize)]
 pub(super) struct Answer {
     pub(super) status: String,
@@ -33,26 +33,26 @@ pub(super) struct Stream {
     pub(super) metric: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) values: Vec<Sample>,
-    /// Samples of native histograms: they have no single value.
+    /// Samples of native histograms, which have no single value.
     #[serde(default)]
     pub(super) histograms: Vec<serde::de::IgnoredAny>,
 }
 
-/// A moment in seconds, and the value there; `NaN`, `+Inf` and `-Inf` are values.
+/// A time in seconds and its value, which may be `NaN`, `+Inf` or `-Inf`.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub(super) struct Sample(
     pub(super) f64,
     #[serde(deserialize_with = "value")] pub(super) f64,
 );
 
-/// Values are text, since JSON knows no infinity.
+/// Parses a value; values are strings, because JSON cannot represent infinity.
 fn value<'de, D: Deserializer<'de>>(input: D) -> Result<f64, D::Error> {
     let text = Cow::<str>::deserialize(input)?;
     text.parse()
         .map_err(|_| serde::de::Error::custom("a sample's value is no number"))
 }
 
-/// The moment in microseconds, where it is one: Prometheus counts milliseconds.
+/// Returns the time in microseconds, if it is valid; Prometheus has a resolution of milliseconds.
 pub(super) fn time_us(seconds: f64) -> Option<i64> {
     // Up to the year 9999.
     (0.0..=253_402_300_799.0).contains(&seconds).then(|| {

@@ -1,4 +1,4 @@
-//! Against a server that misbehaves; the real one is asked in lab/servers/test-explain.sh.
+//! Tests against a misbehaving server; lab/servers/test-explain.sh tests a real one.
 
 use super::*;
 use http::Options;
@@ -25,7 +25,7 @@ fn query(promql: &str) -> Query {
     }
 }
 
-/// From the epoch on.
+/// The first `count` minutes of the epoch.
 fn minutes(count: i64) -> Times {
     Times {
         since: Some(Timestamp::UNIX_EPOCH),
@@ -48,7 +48,7 @@ fn parameter(head: &str, name: &str) -> i64 {
     digits.parse().unwrap()
 }
 
-/// What a Prometheus would say whose series `up` has the minute as its value.
+/// Responds as Prometheus would, for a series `up` whose value is the minute.
 fn honest(head: &str) -> Vec<u8> {
     let (start, end) = (parameter(head, "start"), parameter(head, "end"));
     let values: Vec<_> = (start / 60..=end / 60)
@@ -61,7 +61,7 @@ fn honest(head: &str) -> Vec<u8> {
 }
 
 #[test]
-fn it_is_asked_in_pieces_that_prometheus_gives() {
+fn requests_are_split_to_prometheus_limit() {
     let server = Server::start(|head| Answer::Body(200, honest(head)));
     let client = Client::new(Options::default()).unwrap();
     let (times, limits) = (minutes(30_000), Limits::default());
@@ -82,7 +82,7 @@ fn it_is_asked_in_pieces_that_prometheus_gives() {
 }
 
 #[test]
-fn pieces_shrink_where_an_answer_is_too_long() {
+fn requests_shrink_when_a_response_is_too_large() {
     // 200,000 bytes hold about 10,000 of these points.
     let server = Server::start(|head| Answer::Body(200, honest(head)));
     let reading = ask(&server, &minutes(15_000)).unwrap();
@@ -104,7 +104,7 @@ fn pieces_shrink_where_an_answer_is_too_long() {
 }
 
 #[test]
-fn odd_values_labels_and_warnings_are_told() {
+fn unusual_values_labels_and_warnings_are_reported() {
     let answer = json!({
         "status": "success",
         "warnings": ["PromQL warning: \u{1b}[31mred"],
@@ -134,7 +134,7 @@ fn odd_values_labels_and_warnings_are_told() {
 }
 
 #[test]
-fn what_was_asked_is_encoded_and_ends_are_whole_steps() {
+fn queries_are_encoded_and_aligned_to_steps() {
     let server = Server::start(|head| Answer::Body(200, honest(head)));
     let times = Times {
         since: Some(Timestamp::from_millisecond(61_500).unwrap()),
@@ -151,7 +151,7 @@ fn what_was_asked_is_encoded_and_ends_are_whole_steps() {
         &limits,
     )
     .unwrap();
-    // From 61.5 s on, before 300 s.
+    // From 61.5 s, before 300 s.
     assert_eq!(
         reading.series[0].times_us,
         [120_000_000, 180_000_000, 240_000_000]
@@ -163,7 +163,7 @@ fn what_was_asked_is_encoded_and_ends_are_whole_steps() {
 }
 
 #[test]
-fn refusals_come_in_the_servers_words() {
+fn refusals_include_the_servers_message() {
     let server = Server::start(|_| {
         let body = r#"{"status":"error","errorType":"bad_data","error":"parse error: \u001b[1m unclosed"}"#;
         Answer::Body(400, body.as_bytes().to_vec())
@@ -187,7 +187,7 @@ fn refusals_come_in_the_servers_words() {
 }
 
 #[test]
-fn trouble_on_the_way_is_an_error() {
+fn transport_failures_are_errors() {
     let slow = Server::start(|_| Answer::Slow(Duration::from_secs(5), Box::new(Answer::ok("{}"))));
     let drip = Server::start(|_| Answer::Drip(Duration::from_millis(20)));
     let half = Server::start(|head| {
@@ -219,7 +219,7 @@ fn trouble_on_the_way_is_an_error() {
 }
 
 #[test]
-fn limits_hold() {
+fn limits_are_enforced() {
     let server = Server::start(|head| Answer::Body(200, honest(head)));
     let limits = Limits {
         samples_max: 99,
@@ -245,9 +245,9 @@ fn limits_hold() {
 }
 
 proptest! {
-    /// Any samples come back in order, each moment once.
+    /// Arbitrary samples come back in order, each time once.
     #[test]
-    fn answers_are_read_whole(samples in prop::collection::vec((0_i64..100, -1e9_f64..1e9), 0..50)) {
+    fn responses_are_read_completely(samples in prop::collection::vec((0_i64..100, -1e9_f64..1e9), 0..50)) {
         let values: Vec<_> = samples.iter().map(|(s, value)| json!([s, value.to_string()])).collect();
         let answer = json!({"status": "success", "data": {"resultType": "matrix",
             "result": [{"metric": {}, "values": values}]}});
@@ -262,7 +262,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in ".{0,200}") {
+    fn any_text_parses_or_fails(text in ".{0,200}") {
         let _ = read_answer(text.as_bytes(), "x", &Limits::default());
     }
 }

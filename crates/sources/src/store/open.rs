@@ -1,4 +1,4 @@
-//! Opening: is it a store, of which version, and may it be written?
+//! Opening a store: checks the format, the version and write access.
 
 use super::{
     APPLICATION_ID, BUSY_POLL, SCHEMA_VERSION, Store, TABLES, failure, immediate, refusal,
@@ -15,39 +15,39 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long one waits for another process that writes.
-const BUSY: Duration = Duration::from_secs(10);
+/// Maximum time to wait for another writer.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The longest row or text that SQLite may put together for us, in bytes.
+/// Maximum size of a row or text that SQLite may build, in bytes.
 const ROW_BYTES_MAX: i32 = 4 << 20;
 
 /// The first bytes of every SQLite database (Database File Format, 1.3).
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Whether a file is an SQLite database, and so perhaps a store: [`Store::open_read_only`] says.
-/// A file that cannot be read is none.
+/// Returns whether a file is an SQLite database, and so perhaps a store; [`Store::open_read_only`] finds
+/// out. An unreadable file is not.
 pub fn is_database(path: &Path) -> bool {
     let mut start = [0; MAGIC.len()];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && start == MAGIC
 }
 
-/// What a file turned out to be.
+/// The kind of database in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
-    /// A database without anything in it, as a file that was just made is.
+    /// An empty database, such as a newly created file.
     Nothing,
-    /// A store of this version.
+    /// A store of the current version.
     Store,
 }
 
 impl Store {
-    /// Opens a store to append to it; makes it, readable for its owner only, where there is none.
+    /// Opens a store for appending; creates it, readable by its owner only, if it does not exist.
     ///
     /// # Errors
-    /// When the file cannot be made or opened, when it is not a store, or one of a newer version, when
-    /// it is damaged, or when another process has kept it locked for ten seconds. A file that is not a
-    /// store is left as it is.
+    /// When the file cannot be created or opened, when it is not a store or has a newer version, when it is
+    /// damaged, or when another process has kept it locked for ten seconds. A file that is not a store is
+    /// left unchanged.
     pub fn open(path: &Path) -> Result<Self, SourceError> {
         let made = OpenOptions::new()
             .write(true)
@@ -71,12 +71,11 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a store to read it. Nothing is made, and nothing is written but the files beside it in
-    /// which SQLite keeps its locks; where those cannot be made either, and nobody has left
-    /// any, it is read as a file that does not change.
+    /// Opens a store for reading. Nothing is created or written except SQLite's lock files beside it; if
+    /// these cannot be created either and none are left over, the file is read as immutable.
     ///
     /// # Errors
-    /// As [`Store::open`], and when there is no file, or nothing in it.
+    /// Same as [`Store::open`], and when there is no file or it is empty.
     pub fn open_read_only(path: &Path) -> Result<Self, SourceError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let missing = std::fs::metadata(path).err();
@@ -87,8 +86,8 @@ impl Store {
             });
         }
         let mut store = Self::connect(path, path, flags)?;
-        if store.is_kept_from_its_locks() {
-            store = Self::open_unchanging(path)?;
+        if store.cannot_create_lock_files() {
+            store = Self::open_immutable(path)?;
         }
         match store.content()? {
             Content::Store => Ok(store),
@@ -100,11 +99,11 @@ impl Store {
     }
 
     /// Opens a file that nobody writes to, without any locks.
-    pub(super) fn open_unchanging(path: &Path) -> Result<Self, SourceError> {
+    pub(super) fn open_immutable(path: &Path) -> Result<Self, SourceError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_URI;
-        Self::connect(path, &unchanging(path), flags)
+        Self::connect(path, &immutable_uri(path), flags)
     }
 
     fn connect(path: &Path, opened: &Path, flags: OpenFlags) -> Result<Self, SourceError> {
@@ -112,7 +111,7 @@ impl Store {
             let mut connection = Connection::open_with_flags(opened, flags)?;
             connection.busy_handler(Some(wait_while_busy))?;
             connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, ROW_BYTES_MAX)?;
-            // The file may come from anywhere.
+            // The file may come from an untrusted source.
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
@@ -127,9 +126,9 @@ impl Store {
         })
     }
 
-    /// In WAL mode even readers need the files of the locks: in a directory that they may not write
-    /// to, they cannot make them.
-    fn is_kept_from_its_locks(&self) -> bool {
+    /// Returns whether the lock files are missing and cannot be created: in WAL mode even readers need
+    /// them, but may lack write permission for the directory.
+    fn cannot_create_lock_files(&self) -> bool {
         let mut log = self.path.clone().into_os_string();
         log.push("-wal");
         let asked = self.number("PRAGMA user_version");
@@ -146,10 +145,10 @@ impl Store {
         self.connection.query_row(sql, [], |row| row.get(0))
     }
 
-    /// What the file is.
+    /// Determines what the file contains.
     fn content(&self) -> Result<Content, SourceError> {
         let fail = |error: rusqlite::Error| failure(&self.path, &error);
-        // One look at all of it: another process may be making the tables right now.
+        // One consistent snapshot, because another process may be creating the tables right now.
         let snapshot = self.connection.unchecked_transaction().map_err(fail)?;
         let application = self.number("PRAGMA application_id").map_err(fail)?;
         let version = self.number("PRAGMA user_version").map_err(fail)?;
@@ -193,8 +192,8 @@ impl Store {
         }
     }
 
-    /// Everything in the schema that SQLite has not added by itself, by name: one more than there may
-    /// be, at most.
+    /// Returns the schema entries not created by SQLite itself, sorted by name; at most one more than
+    /// expected.
     fn tables(&self) -> rusqlite::Result<Vec<(String, String)>> {
         let mut query = self.connection.prepare(
             "SELECT name, coalesce(sql, '') FROM sqlite_schema
@@ -207,7 +206,7 @@ impl Store {
     fn make_tables(&mut self) -> rusqlite::Result<()> {
         self.switch_to_wal()?;
         let transaction = immediate(&mut self.connection)?;
-        // Somebody else may have been faster.
+        // Another process may have created it meanwhile.
         let made: i32 =
             transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         if made == 0 {
@@ -220,10 +219,10 @@ impl Store {
         transaction.commit()
     }
 
-    /// Several processes that make the same store must wait for each other here by themselves:
-    /// SQLite's own waiting does not cover the switch.
+    /// Switches to WAL mode. Processes that create the same store at once have to retry here, because
+    /// SQLite's busy timeout does not cover the switch.
     fn switch_to_wal(&self) -> rusqlite::Result<()> {
-        let deadline = Instant::now() + BUSY;
+        let deadline = Instant::now() + BUSY_TIMEOUT;
         loop {
             let switched = self
                 .connection
@@ -244,17 +243,18 @@ impl Store {
     }
 }
 
-/// Waits once more, after as many tries, until [`BUSY`] is over.
+/// Waits for the next try; returns false once [`BUSY_TIMEOUT`] has passed.
 fn wait_while_busy(tries: i32) -> bool {
-    let waits = u32::try_from(tries).is_ok_and(|tries| BUSY_POLL.saturating_mul(tries) < BUSY);
+    let waits =
+        u32::try_from(tries).is_ok_and(|tries| BUSY_POLL.saturating_mul(tries) < BUSY_TIMEOUT);
     if waits {
         std::thread::sleep(BUSY_POLL);
     }
     waits
 }
 
-/// The URI under which SQLite reads a file without any locks.
-fn unchanging(path: &Path) -> PathBuf {
+/// Returns the URI with which SQLite reads a file without any locks.
+fn immutable_uri(path: &Path) -> PathBuf {
     let mut uri = String::from("file:");
     for &byte in path.as_os_str().as_bytes() {
         if byte.is_ascii_alphanumeric() || b"/._-".contains(&byte) {

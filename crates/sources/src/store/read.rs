@@ -1,4 +1,4 @@
-//! Reading back.
+//! Reading a store.
 
 use super::{SERIES_MAX, Store, better_of, dating_of, failure, refusal};
 use crate::{Limits, Reading, SourceError};
@@ -9,45 +9,45 @@ use rusqlite::{Row, Transaction, params};
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::Chars;
 
-/// Names of series that an error lists.
+/// Maximum number of series names listed in an error.
 const NAMES_SHOWN: usize = 8;
 
 /// A series of the store, without its samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredSeries {
-    /// Where it came from.
+    /// The source it was read from.
     pub source: String,
-    /// Its name there.
+    /// Its name in the source.
     pub name: String,
-    /// What tells it from others.
+    /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// Unit of the values.
+    /// The unit of its values.
     pub unit: Option<String>,
-    /// Which way it is better.
+    /// Whether higher or lower is better.
     pub better: Option<Better>,
-    /// What its times are worth.
+    /// How its times were dated.
     pub dating: Dating,
-    /// What was mended while it was read.
+    /// Notes made while it was read.
     pub notes: Vec<String>,
     /// Number of samples.
     pub samples: u64,
-    /// First and last of them, in microseconds since the epoch.
+    /// The times of the first and last sample, in microseconds since the epoch.
     pub span_us: Option<(i64, i64)>,
 }
 
-/// Which series are wanted: those that meet every condition; without any, all.
+/// A filter for series: all conditions must hold; by default all series match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selection {
-    /// Names, of which one must fit; `*` stands for any characters, none included, `?` for one.
+    /// Patterns, one of which must match the name; `*` matches any number of characters, `?` exactly one.
     pub names: Vec<String>,
-    /// Sources, in the same way.
+    /// Patterns for the source, likewise.
     pub sources: Vec<String>,
-    /// Labels that it must have, with these values.
+    /// Labels it must have, with these values.
     pub labels: BTreeMap<String, String>,
 }
 
 impl Selection {
-    fn takes(&self, series: &StoredSeries) -> bool {
+    fn includes(&self, series: &StoredSeries) -> bool {
         let fits = |patterns: &[String], text: &str| {
             patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, text))
         };
@@ -60,8 +60,8 @@ impl Selection {
     }
 }
 
-/// Whether a pattern fits all of a text: where it fails, the last `*` takes one character more. Takes
-/// time in proportion to the product of their lengths at most.
+/// Returns whether a pattern matches a whole text, backtracking to the last `*` only; takes time at most
+/// proportional to the product of their lengths.
 fn matches(pattern: &str, text: &str) -> bool {
     let (mut pattern, mut text) = (pattern.chars(), text.chars());
     let mut retry: Option<(Chars<'_>, Chars<'_>)> = None;
@@ -93,10 +93,10 @@ fn matches(pattern: &str, text: &str) -> bool {
 }
 
 impl Store {
-    /// Its series, by source and name.
+    /// Lists the series, sorted by source and name.
     ///
     /// # Errors
-    /// When the file cannot be read, is damaged, or holds what no store holds.
+    /// When the file cannot be read, is damaged, or contains invalid rows.
     pub fn list(&self) -> Result<Vec<StoredSeries>, SourceError> {
         let fail = |error: rusqlite::Error| failure(&self.path, &error);
         let snapshot = self.connection.unchecked_transaction().map_err(fail)?;
@@ -106,11 +106,11 @@ impl Store {
 
     /// Reads series with their samples from `since` until before `until`.
     ///
-    /// Series that would not fit into the limits are left out and named in `skipped`. Names that
-    /// several series share are made unique with their sources and units.
+    /// Series that exceed the limits are left out and listed in `skipped`. Duplicate names are made unique
+    /// with their sources and units.
     ///
     /// # Errors
-    /// As [`Store::list`], and when no series is selected.
+    /// Same as [`Store::list`], and when no series is selected.
     pub fn read(
         &self,
         selection: &Selection,
@@ -123,7 +123,7 @@ impl Store {
         let rows = self.rows(&snapshot)?;
         let selected: Vec<&(i64, StoredSeries)> = rows
             .iter()
-            .filter(|(_, series)| selection.takes(series))
+            .filter(|(_, series)| selection.includes(series))
             .collect();
         if selected.is_empty() {
             return Err(self.nothing_selected(&rows));
@@ -191,10 +191,10 @@ impl Store {
         }
     }
 
-    /// All series with their row ids.
+    /// Returns all series with their row ids.
     fn rows(&self, snapshot: &Transaction<'_>) -> Result<Vec<(i64, StoredSeries)>, SourceError> {
         let fail = |error: rusqlite::Error| failure(&self.path, &error);
-        // No store that we wrote has rows beyond that.
+        // A store written by this program has no rows beyond that.
         let mut query = snapshot
             .prepare(
                 "SELECT id, source, name, labels, unit, dating, better, notes, samples,
@@ -238,8 +238,8 @@ impl Store {
     }
 }
 
-/// Times and values of one series, and how many values were infinite; `None` where there are more
-/// than `samples_max`.
+/// Times and values of one series, and the number of infinite values; `None` if there are more samples than
+/// `samples_max`.
 type Samples = Option<(Vec<i64>, Vec<f64>, u64)>;
 
 fn samples(
@@ -270,7 +270,7 @@ fn samples(
     Ok(Some((times_us, values, infinite)))
 }
 
-/// Adds the source to names that several series share, then unit, then a number.
+/// Makes duplicate names unique by adding the source, then the unit, then a number.
 fn make_names_unique(series: &mut [Series]) {
     let shared = |series: &[Series]| -> BTreeSet<String> {
         let mut seen = BTreeSet::new();
@@ -304,7 +304,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_star_stands_for_anything() {
+    fn wildcards_match() {
         assert!(matches("*", ""));
         assert!(matches("await", "await"));
         assert!(!matches("await", "r_await"));
@@ -319,9 +319,9 @@ mod tests {
     }
 
     proptest! {
-        /// The definition, tried in every way.
+        /// The matcher agrees with a brute-force definition.
         #[test]
-        fn matches_agrees_with_its_definition(pattern in "[ab*?é]{0,6}", text in "[abé]{0,8}") {
+        fn matches_agrees_with_brute_force(pattern in "[ab*?é]{0,6}", text in "[abé]{0,8}") {
             fn slow(pattern: &[char], text: &[char]) -> bool {
                 match pattern.split_first() {
                     None => text.is_empty(),

@@ -41,7 +41,7 @@ fn place() -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn what_is_appended_is_read_back_by_another_connection() {
+fn appended_series_are_read_by_another_connection() {
     let (_dir, path) = place();
     let mut undated = series("nvme0n1 kB_wrtn/s", &[(0, 1.5), (3_000_000, -2.0)]);
     undated.dating = Dating::Undated;
@@ -94,7 +94,7 @@ fn the_file_is_for_its_owner_only() {
 }
 
 #[test]
-fn the_same_again_changes_nothing_and_another_value_replaces() {
+fn repeated_appends_are_idempotent_and_new_values_replace() {
     let (_dir, path) = place();
     let mut store = Store::open(&path).expect("made");
     let first = reading(vec![series(
@@ -128,7 +128,7 @@ fn the_same_again_changes_nothing_and_another_value_replaces() {
 }
 
 #[test]
-fn series_of_other_units_or_sources_do_not_flow_into_each_other() {
+fn series_of_other_units_or_sources_stay_separate() {
     let (_dir, path) = place();
     let mut store = Store::open(&path).expect("made");
     let mut in_ms = series("latency", &[(1, 5.0)]);
@@ -156,7 +156,7 @@ fn series_of_other_units_or_sources_do_not_flow_into_each_other() {
 }
 
 #[test]
-fn a_selection_takes_names_sources_labels_and_times() {
+fn selections_filter_names_sources_labels_and_times() {
     let (_dir, path) = place();
     let mut store = Store::open(&path).expect("made");
     let mut labelled = series("nvme0n1 await", &[(1_000_000, 1.0), (2_000_000, 2.0)]);
@@ -193,7 +193,7 @@ fn a_selection_takes_names_sources_labels_and_times() {
             .ends_with("no series fits; it holds nvme0n1 await, throughput"),
         "{error}"
     );
-    // From the first moment on, until before the last.
+    // From the first time, until before the last.
     let second = |s| Timestamp::from_second(s).expect("a time");
     let cut = store
         .read(
@@ -207,7 +207,7 @@ fn a_selection_takes_names_sources_labels_and_times() {
 }
 
 #[test]
-fn what_does_not_fit_is_left_out_and_said() {
+fn series_beyond_the_limits_are_skipped_and_reported() {
     let (_dir, path) = place();
     let mut store = Store::open(&path).expect("made");
     store
@@ -232,7 +232,7 @@ fn what_does_not_fit_is_left_out_and_said() {
 }
 
 #[test]
-fn a_series_that_breaks_its_promises_is_refused_before_anything_is_written() {
+fn invalid_series_are_rejected_before_writing() {
     let (_dir, path) = place();
     let mut store = Store::open(&path).expect("made");
     let good = series("good", &[(1, 1.0)]);
@@ -258,7 +258,7 @@ fn a_series_that_breaks_its_promises_is_refused_before_anything_is_written() {
 }
 
 #[test]
-fn other_files_are_refused_and_left_as_they_are() {
+fn other_files_are_rejected_and_left_unchanged() {
     let (_dir, path) = place();
     std::fs::write(&path, "time,value\n2016-09-26,1\n").expect("written");
     for opened in [Store::open(&path), Store::open_read_only(&path)] {
@@ -289,7 +289,7 @@ fn other_files_are_refused_and_left_as_they_are() {
 }
 
 #[test]
-fn nothing_there_or_nothing_in_it_is_said() {
+fn missing_and_empty_stores_are_reported() {
     let (dir, path) = place();
     let error = Store::open_read_only(&path).expect_err("no file");
     assert!(matches!(&error, SourceError::File { error, .. }
@@ -306,7 +306,7 @@ fn nothing_there_or_nothing_in_it_is_said() {
 }
 
 #[test]
-fn a_newer_version_and_a_schema_with_more_in_it_are_refused() {
+fn newer_versions_and_extended_schemas_are_rejected() {
     let (_dir, path) = place();
     drop(Store::open(&path).expect("made"));
     let raw = Connection::open(&path).expect("a database");
@@ -327,7 +327,7 @@ fn a_newer_version_and_a_schema_with_more_in_it_are_refused() {
 }
 
 #[test]
-fn damage_is_told_from_other_failures() {
+fn damage_is_distinguished_from_other_failures() {
     let (_dir, path) = place();
     let mut store = Store::open(&path).expect("made");
     let samples: Vec<(i64, f64)> = (0..5_000).map(|at| (at, 1.0)).collect();
@@ -336,7 +336,7 @@ fn damage_is_told_from_other_failures() {
         .expect("appended");
     drop(store);
     let mut bytes = std::fs::read(&path).expect("bytes");
-    // Everything behind the first page, in which the schema stands.
+    // Everything after the first page, which holds the schema.
     for byte in &mut bytes[4_096..] {
         *byte = 0xa5;
     }
@@ -351,7 +351,7 @@ fn damage_is_told_from_other_failures() {
 }
 
 #[test]
-fn a_reader_sees_the_state_before_a_writer_that_is_at_it() {
+fn readers_see_the_state_before_an_open_write() {
     let (_dir, path) = place();
     let mut writer = Store::open(&path).expect("made");
     let first = reading(vec![series("throughput", &[(1, 1.0)])]);
@@ -367,13 +367,13 @@ fn a_reader_sees_the_state_before_a_writer_that_is_at_it() {
 }
 
 #[test]
-fn a_store_in_a_directory_that_may_not_be_written_to_is_read_as_it_is() {
+fn stores_in_read_only_directories_are_readable() {
     let (dir, path) = place();
     let first = reading(vec![series("throughput", &[(1, 1.0)])]);
     let mut store = Store::open(&path).expect("made");
     store.append(&first).expect("appended");
     drop(store);
-    // As root the mode of a directory does not stop anybody, so the fallback itself is asked too.
+    // Root ignores the directory's mode, so the fallback itself is tested too.
     let mode = |mode| std::fs::Permissions::from_mode(mode);
     std::fs::set_permissions(dir.path(), mode(0o500)).expect("set");
     let read = Store::open_read_only(&path).map(|store| read_all(&store));
@@ -381,12 +381,12 @@ fn a_store_in_a_directory_that_may_not_be_written_to_is_read_as_it_is() {
     assert_eq!(read.expect("readable"), first);
     let odd = dir.path().join("a %41?#.db");
     std::fs::rename(&path, &odd).expect("renamed");
-    let store = Store::open_unchanging(&odd).expect("opened");
+    let store = Store::open_immutable(&odd).expect("opened");
     assert_eq!(read_all(&store), first);
 }
 
 #[test]
-fn threads_that_make_and_fill_one_store_lose_nothing() {
+fn concurrent_creation_and_appends_lose_nothing() {
     const WRITERS: i64 = 4;
     const APPENDS: i64 = 25;
     let (_dir, path) = place();
@@ -425,7 +425,7 @@ fn threads_that_make_and_fill_one_store_lose_nothing() {
 const CHILD_PATH: &str = "STORE_TEST_PATH";
 const CHILD_NAME: &str = "STORE_TEST_NAME";
 
-/// A helper of the test below, run as a process of its own: writes until it is killed.
+/// Helper of the test below, run in a child process: writes until it is killed.
 #[test]
 #[ignore = "run by another test"]
 fn writes_until_killed() {
@@ -444,7 +444,7 @@ fn writes_until_killed() {
 }
 
 #[test]
-fn two_processes_write_at_once_are_killed_and_leave_whole_appends() {
+fn killed_concurrent_writers_leave_complete_appends() {
     let (_dir, path) = place();
     let program = std::env::current_exe().expect("this test");
     let mut children: Vec<std::process::Child> = ["one", "two"]
@@ -460,7 +460,7 @@ fn two_processes_write_at_once_are_killed_and_leave_whole_appends() {
                 .expect("started")
         })
         .collect();
-    // Until both have written something, however slow this machine is.
+    // Wait until both have written something, however slow the machine is.
     let has_both = || {
         Store::open_read_only(&path)
             .and_then(|store| store.list())
@@ -495,7 +495,7 @@ fn two_processes_write_at_once_are_killed_and_leave_whole_appends() {
 }
 
 #[test]
-fn a_long_reading_is_written_in_pieces_and_is_whole() {
+fn long_readings_are_written_completely_in_several_transactions() {
     let (_dir, path) = place();
     let count = i64::try_from(SAMPLES_PER_TRANSACTION).expect("few") + 7;
     let samples: Vec<(i64, f64)> = (0..count).map(|at| (at, 1.0)).collect();
@@ -509,9 +509,9 @@ fn a_long_reading_is_written_in_pieces_and_is_whole() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Readings that overlap, in any order: at each time the last value stands.
+    /// Readings that overlap, in any order: the last value written at each time wins.
     #[test]
-    fn the_last_value_of_each_time_is_read_back(
+    fn the_last_value_of_each_time_wins(
         readings in prop::collection::vec(
             (0_u8..3, prop::collection::btree_map(-50_i64..50, -1e300..1e300_f64, 0..20)),
             1..8,
@@ -553,7 +553,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever a file holds, it is refused or read, and nothing else.
+    /// Any damage to the file is either reported as an error or harmless.
     #[test]
     fn damaged_stores_never_panic(at in 0_usize..20_000, bytes in prop::collection::vec(any::<u8>(), 1..64)) {
         let (_dir, path) = place();

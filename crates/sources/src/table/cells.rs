@@ -1,24 +1,24 @@
-//! What the cells of a column are: numbers, how they are written, and their unit.
+//! Cell contents: numbers, number formats and units.
 
 /// A cell of a row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cell<'a> {
-    /// Which column, counted from 0.
+    /// The index of its column, from 0.
     pub column: usize,
     pub text: &'a str,
-    /// Its syntax says that it is text, even where it looks like a number.
+    /// Whether it is text by its syntax, even if it looks like a number.
     pub quoted: bool,
-    /// Where it stands in its line, in characters from 1, where that is known.
+    /// Its position in the line, in characters from 1, if known.
     pub at: Option<usize>,
 }
 
-/// What a column is for.
+/// The role of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Time,
-    /// The time of day, where the date stands in a column of its own.
+    /// The time of day, if the date is in a separate column.
     Clock,
-    /// A value; with a decimal comma or a point.
+    /// A value, with a decimal comma or a decimal point.
     Value {
         comma: bool,
     },
@@ -26,15 +26,15 @@ pub(super) enum Role {
     Skipped,
 }
 
-/// Words that stand for a value that is missing.
+/// Words that mean a missing value.
 const MISSING: &[&str] = &["", "nan", "null", "none", "na", "n/a", "nil", "-", "?"];
 
-/// Whether a text says that there is no value.
+/// Returns whether a text means that there is no value.
 pub(super) fn is_missing(text: &str) -> bool {
     MISSING.contains(&text.trim().to_ascii_lowercase().as_str())
 }
 
-/// Whether a column holds numbers, for the most part, and how they are written.
+/// Determines whether most texts of a column are numbers, and their format.
 pub(super) fn numeric<'c>(
     cells: impl Iterator<Item = Cell<'c>>,
     comma_allowed: bool,
@@ -53,7 +53,7 @@ pub(super) fn numeric<'c>(
     })
 }
 
-/// The number in a cell; `None` where it says that there is none.
+/// Parses the number in a cell; `None` if the value is missing.
 pub(super) fn number(cell: &Cell, comma: bool) -> Result<Option<f64>, &'static str> {
     let text = cell.text.trim();
     let expected = if comma {
@@ -98,14 +98,14 @@ pub(super) fn number(cell: &Cell, comma: bool) -> Result<Option<f64>, &'static s
     Err(expected)
 }
 
-/// Whether a text is meant to be a number, as far as its beginning goes.
+/// Returns whether a text begins like a number.
 pub(super) fn begins_as_number(text: &str) -> bool {
     let text = text.trim().trim_start_matches(['+', '-']);
     text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The way out where a column of numbers holds this text: nothing where no way is known.
-pub(super) fn way_to_number(text: &str, comma: bool) -> String {
+/// Returns a hint for text in a column of numbers; empty if there is none.
+pub(super) fn number_hint(text: &str, comma: bool) -> String {
     let text = text.trim();
     let is_number = |text: &str| text.parse::<f64>().is_ok();
     if !comma && begins_as_number(text) && is_number(&text.replacen(',', ".", 1)) {
@@ -125,7 +125,7 @@ pub(super) fn way_to_number(text: &str, comma: bool) -> String {
     String::new()
 }
 
-/// What is counted: a rate where `_s` follows without `per`.
+/// Countable things: after one of these, `_s` means a rate even without `per`.
 const COUNTED: [&str; 20] = [
     "op",
     "ops",
@@ -149,8 +149,8 @@ const COUNTED: [&str; 20] = [
     "rows",
 ];
 
-/// The unit in a column's name: `latency (ms)`, `latency [ms]`, `latency_ms`, `ops/s`, `throughput_ops_s`,
-/// `hits_per_s`.
+/// Extracts the unit from a column's name: `latency (ms)`, `latency [ms]`, `latency_ms`, `ops/s`,
+/// `throughput_ops_s`, `hits_per_s`.
 pub(super) fn unit_of(name: &str) -> Option<String> {
     let name = name.trim();
     for (open, close) in [('(', ')'), ('[', ']')] {
@@ -167,7 +167,7 @@ pub(super) fn unit_of(name: &str) -> Option<String> {
         && let Some(before) = words.next()
     {
         if before.eq_ignore_ascii_case("per") {
-            // Whatever is counted: a time it is not.
+            // Whatever is counted, the value is a rate, not a time.
             let counted = words.next().filter(|word| (1..=20).contains(&word.len()));
             return counted.map(|counted| format!("{counted}/s"));
         }

@@ -1,13 +1,13 @@
-//! Which column is for what: as the user says, else as the first rows look.
+//! Assigns roles to columns: as the user says, or else by the first rows.
 
-use super::cells::{Role, begins_as_number, is_missing, numeric, way_to_number};
+use super::cells::{Role, begins_as_number, is_missing, number_hint, numeric};
 use super::{Sample, Table};
 use crate::SourceError;
 use crate::times;
 use facts::InputError;
 use std::collections::BTreeSet;
 
-/// Names of columns that are likely to hold times, the likeliest first.
+/// Names of columns that are likely to hold times, most likely first.
 const TIME_NAMES: &[&str] = &[
     "@timestamp",
     "timestamp",
@@ -28,15 +28,15 @@ const TIME_NAMES: &[&str] = &[
     "t",
 ];
 
-/// Columns that are taken to tell series apart where nobody names them.
+/// Maximum number of columns that are taken as labels if the user names none.
 const LABELS_MAX: usize = 64;
 
-/// The same with those of one text, which tell nothing apart: the document of a metric says in a hundred fields
-/// where it comes from, and each series keeps them.
+/// The same limit including constant columns, which distinguish nothing: a metrics document describes its
+/// origin in a hundred fields, and each series keeps them all.
 const LABELS_OF_ALL_MAX: usize = 256;
 
 impl Table<'_> {
-    /// A column that the user named, by its name or its number from 1.
+    /// Finds a column that the user named, by its name or its number from 1.
     pub(super) fn named(&self, name: &str, what: &str, line: usize) -> Result<usize, InputError> {
         let by_name = self.names.get(name).copied().or_else(|| {
             self.columns
@@ -72,26 +72,26 @@ impl Table<'_> {
                 continue;
             };
             let name = column.name.to_ascii_lowercase();
-            // Of `metrics.timestamp` the last part tells.
+            // The last part of `metrics.timestamp` counts.
             let last = name.rsplit('.').next().unwrap_or(&name);
             let likely = TIME_NAMES
                 .iter()
                 .position(|&one| one == name || one == last);
-            // The user's format is taken at their word, for the column that it fits.
+            // A user's format is applied to the columns that match it.
             let fits = match &self.options.time_format {
                 Some(_) => self.options.time_reader().read_us(first).is_ok(),
                 None => times::looks_like_time(first),
             };
-            // Otherwise it is how long something took.
+            // Without such a name it is a duration.
             let says_clock = ["time", "clock", "zeit", "column "]
                 .iter()
                 .any(|word| name.contains(word));
             if times::clock(first).is_some() && !fits && says_clock {
                 clocks.push(index);
             }
-            // A bare number is a time only where the column says so.
+            // A bare number is a time only if the column's name suggests it.
             let bare = texts.all(times::is_bare_number);
-            // Without a header, the first one is as likely as any.
+            // Without a header, the first column is the best guess.
             if fits && (!bare || likely.is_some() || name == "column 1") {
                 found.push((likely.unwrap_or(TIME_NAMES.len()), bare, index));
             }
@@ -108,16 +108,16 @@ impl Table<'_> {
         };
         if found.len() > 1 {
             let name = &self.columns[time].name;
-            self.gather.warnings.push(format!(
+            self.collector.warnings.push(format!(
                 "{} columns hold times; those of {name} are used",
                 found.len()
             ));
         }
-        // A date alone and a time of day belong together.
+        // A column of dates is combined with one of times of day.
         let first = sample.texts(time).next();
         let date_only = first.is_some_and(|text| {
             let mut probe = self.options.time_reader();
-            probe.settle(std::iter::once(text)).is_ok() && !text.contains(':')
+            probe.detect_format(std::iter::once(text)).is_ok() && !text.contains(':')
         });
         if date_only
             && self.options.time_format.is_none()
@@ -159,7 +159,7 @@ impl Table<'_> {
                 continue;
             }
             let role = numeric(sample.cells(index), self.comma_allowed);
-            // Whatever is in a named column that is no number, is an error where it stands.
+            // In a column named by the user, text that is not a number is an error.
             self.columns[index].role = match role {
                 None if named.contains(&index) => Some(Role::Value { comma: false }),
                 role => role,
@@ -172,15 +172,15 @@ impl Table<'_> {
         if any {
             return Ok(());
         }
-        let error = self.nearly_a_number(sample, &labels).unwrap_or_else(|| {
+        let error = self.almost_numeric(sample, &labels).unwrap_or_else(|| {
             self.error("a column of numbers", &self.column_list())
                 .at_line(line)
         });
         Err(error.into())
     }
 
-    /// What keeps a column from being one of numbers, where its first value begins as one.
-    fn nearly_a_number(&self, sample: &Sample, labels: &BTreeSet<usize>) -> Option<InputError> {
+    /// Returns an error for a column that begins with a number but is not numeric.
+    fn almost_numeric(&self, sample: &Sample, labels: &BTreeSet<usize>) -> Option<InputError> {
         let is_open = |column: usize| self.columns[column].role.is_none();
         (0..self.columns.len())
             .filter(|column| is_open(*column) && !labels.contains(column))
@@ -195,7 +195,7 @@ impl Table<'_> {
                     return None;
                 }
                 let name = &self.columns[column].name;
-                let way = way_to_number(cell.text, false);
+                let way = number_hint(cell.text, false);
                 let expected = format!("a number in column {name}{way}");
                 let error = self.error(expected, cell.text).at_line(line);
                 Some(match cell.at {
@@ -232,8 +232,8 @@ impl Table<'_> {
             }
             let texts: Vec<&str> = sample.texts(index).collect();
             let distinct = texts.iter().collect::<BTreeSet<_>>().len();
-            // Text that comes again and again says what a row is about; where times repeat, it also
-            // does if it is what sets rows of one time apart.
+            // Text with recurring values is a label; if times repeat, so is text that distinguishes rows
+            // with the same time.
             let recurs = distinct > 0 && distinct * 2 <= texts.len();
             let separates = times_repeat && distinct > 1 && distinct < rows.max(3);
             if recurs || separates {
@@ -245,14 +245,14 @@ impl Table<'_> {
                 }
                 if !times_repeat && distinct > 1 {
                     let name = &self.columns[index].name;
-                    self.gather.warnings.push(format!(
+                    self.collector.warnings.push(format!(
                         "column {name} is taken to tell series apart, although no time occurs \
                          twice; name the columns of labels, if it does not"
                     ));
                 }
             }
         }
-        // Each series keeps all of them.
+        // Each series keeps all of its labels.
         if found > LABELS_MAX || found + constant > LABELS_OF_ALL_MAX {
             let expected = format!(
                 "at most {LABELS_MAX} columns of text that recurs and differs, and \

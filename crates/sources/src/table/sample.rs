@@ -1,8 +1,8 @@
-//! The first rows of a table, which decide what its columns are for.
+//! The first rows of a table, from which the roles of its columns are decided.
 
 use super::cells::Cell;
 
-/// A row that is kept until the columns are known.
+/// A row kept until the roles are known.
 #[derive(Debug)]
 pub(super) struct Row {
     pub line: usize,
@@ -32,19 +32,19 @@ impl Row {
     }
 }
 
-/// Rows whose cells are found by their columns: a table may have a million of these, and to look for each
-/// in every row would take the square of their number.
+/// Rows with an index by column: a table may have a million columns, and searching each row for each column
+/// would take quadratic time.
 #[derive(Debug)]
 pub(super) struct Sample {
     pub rows: Vec<Row>,
-    /// Row, and place in it, of every cell, sorted by columns.
+    /// Row and position in it of every cell, sorted by column.
     places: Vec<(usize, usize)>,
-    /// Where the cells of each column begin among them, and at last where they end.
+    /// Start index of each column in `places`, followed by the end of the last.
     begins: Vec<usize>,
 }
 
 impl Sample {
-    /// Of rows whose cells are of the first `columns` columns.
+    /// Builds the index for rows with cells in the first `columns` columns.
     pub fn new(rows: Vec<Row>, columns: usize) -> Self {
         let all = || {
             rows.iter().enumerate().flat_map(|(row, one)| {
@@ -72,13 +72,12 @@ impl Sample {
         }
     }
 
-    /// The cells of a column, from the first row to the last.
+    /// Returns the cells of a column, from the first row to the last.
     pub fn cells(&self, column: usize) -> impl Iterator<Item = Cell<'_>> {
         self.of(column).map(|(_, cell)| cell)
     }
 
-    /// What stands in a column, in the rows that have something there; of several cells in one row the
-    /// first counts.
+    /// Returns the non-empty texts of a column, one per row; of several cells in one row the first counts.
     pub fn texts(&self, column: usize) -> impl Iterator<Item = &str> {
         let mut before = None;
         self.of(column)

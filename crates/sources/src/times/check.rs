@@ -1,14 +1,15 @@
-//! Whether a format of times that a user named is one.
+//! Validates a time format named by the user.
 
 use super::TimeFormat;
 use jiff::civil::Date;
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
 
-/// Checks what a user named as the format of times, before any is read.
+/// Validates a time format named by the user, before any time is parsed.
 ///
 /// # Errors
-/// It cannot be read, or tells no day: says which part of it is wrong, and what formats are like.
+/// When the format is invalid or does not include a day. The error names the invalid part and describes
+/// valid formats.
 pub fn check_format(text: &str) -> Result<(), String> {
     let TimeFormat::Named(format) = TimeFormat::named(text) else {
         return Ok(());
@@ -17,7 +18,7 @@ pub fn check_format(text: &str) -> Result<(), String> {
     let Ok(at) = at.to_zoned(TimeZone::UTC) else {
         return Ok(());
     };
-    // What is written in it has to be read again, and to be a time.
+    // Formatted output has to parse back to a time.
     let read = |format: &str| {
         let written = strtime::format(format, &at)?;
         strtime::parse(format, written)
@@ -27,7 +28,7 @@ pub fn check_format(text: &str) -> Result<(), String> {
         Ok(broken) if broken.to_timestamp().is_ok() || broken.to_date().is_ok() => Ok(()),
         Ok(_) => Err(format!("it tells no day: {example}")),
         Err(_) => {
-            // The first beginning that cannot be read ends with what is wrong.
+            // The shortest prefix that fails ends with the invalid directive.
             let starts: Vec<usize> = directives(&format).map(|(start, _)| start).collect();
             let wrong = directives(&format).find(|&(_, end)| read(&format[..end]).is_err());
             let wrong = wrong.map(|(start, end)| &format[start..end]);
@@ -40,7 +41,7 @@ pub fn check_format(text: &str) -> Result<(), String> {
     }
 }
 
-/// Where the directives of a format begin and end: `%`, flags, a width, and a letter.
+/// Returns the ranges of the directives in a format: `%`, flags, a width, and a letter.
 fn directives(format: &str) -> impl Iterator<Item = (usize, usize)> {
     let mut from = 0;
     std::iter::from_fn(move || {

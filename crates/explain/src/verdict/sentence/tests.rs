@@ -91,7 +91,7 @@ fn told(decision: &Decision, likely_chance: Option<f64>) -> String {
 const WHAT: &str = "latency jumps up by 40 % for about 10 min between 03:10 and 03:15 UTC every day (28 of 30 days).";
 
 #[test]
-fn jobs_are_told_by_how_their_runs_match() {
+fn sentences_depend_on_how_runs_match() {
     let of = |class: JobMatch| {
         let text = told(&spike(CauseFound::Jobs, vec![class]), None);
         text.strip_prefix(WHAT).map(str::to_owned).expect(&text)
@@ -126,7 +126,7 @@ fn jobs_are_told_by_how_their_runs_match() {
 }
 
 #[test]
-fn without_an_explanation_nobody_is_blamed() {
+fn unexplained_patterns_blame_no_job() {
     let of = |cause, classes| told(&spike(cause, classes), None);
     assert_eq!(
         of(CauseFound::NoJobRuns, Vec::new()),
@@ -141,7 +141,7 @@ fn without_an_explanation_nobody_is_blamed() {
 }
 
 #[test]
-fn a_likely_chance_is_no_finding() {
+fn likely_chance_patterns_are_not_reported() {
     let text = told(&spike(CauseFound::NoJobsGiven, Vec::new()), Some(0.081));
     assert_eq!(
         text,
@@ -152,7 +152,7 @@ fn a_likely_chance_is_no_finding() {
 }
 
 #[test]
-fn nothing_is_said_plainly() {
+fn no_pattern_sentence() {
     let nothing = |p| Decision {
         kind: Kind::None,
         outcome: Outcome::Nothing { p },

@@ -10,8 +10,8 @@ fn chart(curves: Vec<Curve>) -> LineChart {
 }
 
 #[test]
-fn a_line_by_itself() {
-    // Eleven columns, thirteen rows: a column to the right is 1.2 rows up.
+fn a_single_line() {
+    // Eleven columns by thirteen rows: each column is 1.2 rows higher than the one before.
     let mut rise = chart(vec![Curve::line("rise", [(0.0, 0.0), (10.0, 4.0)])]);
     rise.x.label = "days".to_owned();
     assert_eq!(
@@ -39,7 +39,7 @@ fn a_line_by_itself() {
 }
 
 #[test]
-fn a_range_and_its_middle() {
+fn a_range_and_its_mean() {
     let point = |x: f64, low: f64, y: f64, high: f64| Point {
         x,
         y,
@@ -53,7 +53,7 @@ fn a_range_and_its_middle() {
         curves: vec![Curve {
             name: "median".to_owned(),
             range_name: "middle half".to_owned(),
-            // Nothing is known of the time between.
+            // No data for the time in between.
             stretches: vec![
                 vec![point(0.0, 0.0, 1.0, 2.0)],
                 vec![point(604_800.0, 2.0, 2.0, 2.0)],
@@ -132,7 +132,7 @@ fn nothing_to_draw() {
     assert!(lines(&chart(vec![Curve::line("a", [(1.0, 1.0)])]), 15, true).is_empty());
 }
 
-/// x, y and a range, whatever they are.
+/// x, y and a range, all arbitrary.
 type AnyPoint = (f64, f64, f64, f64);
 
 fn any_chart() -> impl Strategy<Value = LineChart> {
@@ -199,7 +199,7 @@ proptest! {
         for line in lines(&chart, width, unicode) {
             prop_assert!(display_width(&line) <= width, "{line}");
         }
-        // The same values in words.
+        // The table has the same values.
         let table = chart.table();
         prop_assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
         let _ = chart.events();
@@ -207,7 +207,7 @@ proptest! {
 }
 
 #[test]
-fn a_span_without_an_end_reaches_to_the_edge() {
+fn open_spans_extend_to_the_edge() {
     let chart = LineChart {
         curves: vec![Curve {
             stretches: vec![vec![

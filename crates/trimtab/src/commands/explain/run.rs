@@ -48,7 +48,7 @@ pub fn run(
     skipped.extend(found.skipped.iter().cloned());
     let mut jobs_from = found.from.clone();
     let mut all_jobs = Vec::new();
-    if let Some(stretch) = job_runs::stretch(&loaded.series) {
+    if let Some(stretch) = job_runs::time_range(&loaded.series) {
         let mut logs = given.logs;
         // Without jobs everything that is told counts.
         if found.from.is_some() {

@@ -1,6 +1,6 @@
-//! Gathers samples into series, within limits.
+//! Collects samples into series, within limits.
 
-use crate::mend::{self, Samples};
+use crate::clean::{self, Samples};
 use crate::{Limits, Reading, SourceError, Times};
 use facts::Skipped;
 use facts::series::{Better, Dating, Series};
@@ -8,20 +8,20 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// A series to be.
+/// The description of a series to be created.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Draft {
     pub name: String,
     pub labels: BTreeMap<String, String>,
     pub unit: Option<String>,
     pub better: Option<Better>,
-    /// Its values only grow: what is wanted is their rate.
+    /// Whether its values are a counter, to be converted to a rate.
     pub counter: bool,
 }
 
-/// Series under way.
+/// Series under construction.
 #[derive(Debug)]
-pub(crate) struct Gather {
+pub(crate) struct SeriesCollector {
     source: String,
     since_us: i64,
     until_us: i64,
@@ -29,22 +29,22 @@ pub(crate) struct Gather {
     drafts: Vec<(Draft, Samples)>,
     ids: HashMap<String, usize>,
     samples: usize,
-    /// Values of series beyond the limit.
+    /// Number of values in series beyond the limit.
     beyond_series: usize,
-    /// Values beyond the limit.
+    /// Number of values beyond the limit.
     beyond_samples: usize,
-    /// The first and the last time of samples outside of those that are wanted.
+    /// The first and the last time of samples outside the requested range.
     outside_us: Option<(i64, i64)>,
-    /// The zone that times are told in.
+    /// The zone in which times are shown.
     zone: TimeZone,
     pub skipped: Vec<Skipped>,
     pub warnings: Vec<String>,
 }
 
-/// Series without a value that are named one by one.
+/// Maximum number of empty series listed by name.
 const NAMED_MAX: usize = 5;
 
-impl Gather {
+impl SeriesCollector {
     pub fn new(source: &str, times: &Times, limits: Limits) -> Self {
         Self {
             source: source.to_owned(),
@@ -63,12 +63,12 @@ impl Gather {
         }
     }
 
-    /// Whether there are as many series as may be.
+    /// Returns whether the maximum number of series is reached.
     pub fn is_full(&self) -> bool {
         self.drafts.len() >= self.limits.series_max
     }
 
-    /// A further series; `None` where there are as many as may be.
+    /// Adds a series and returns its id; `None` if the maximum number is reached.
     pub fn add(&mut self, draft: Draft) -> Option<usize> {
         if self.is_full() {
             return None;
@@ -77,7 +77,7 @@ impl Gather {
         Some(self.drafts.len() - 1)
     }
 
-    /// The series of this key, which `draft` makes when it is met first.
+    /// Returns the id of the series with this key, creating it from `draft` on first use.
     pub fn id(&mut self, key: &str, draft: impl FnOnce() -> Draft) -> Option<usize> {
         if let Some(&id) = self.ids.get(key) {
             return Some(id);
@@ -87,8 +87,8 @@ impl Gather {
         Some(id)
     }
 
-    /// Takes a value, `None` for a sample that has none, for the series `id`, `None` for one that
-    /// was not let in.
+    /// Adds a sample to a series. A `value` of `None` is a missing value; an `id` of `None` is a series
+    /// that was rejected.
     pub fn push(&mut self, id: Option<usize>, time_us: i64, value: Option<f64>) {
         let Some((_, samples)) = id.and_then(|id| self.drafts.get_mut(id)) else {
             self.beyond_series += 1;
@@ -111,32 +111,32 @@ impl Gather {
         samples.push(time_us, value);
     }
 
-    /// What was gathered.
+    /// Returns the collected series.
     ///
     /// # Errors
-    /// There is no value, or none within the times that are wanted.
+    /// When there are no values, or none within the requested times.
     pub fn finish(self, dating: Dating) -> Result<Reading, SourceError> {
         self.finish_with(dating, &[], Some)
     }
 
-    /// The same with other times, those of `time_us` in place of those that were given, and with
-    /// further notes for every series.
+    /// Like [`SeriesCollector::finish`], with every time replaced by `time_us` of it, and further notes added
+    /// to every series.
     ///
     /// # Errors
-    /// As [`Gather::finish`].
+    /// Same as [`SeriesCollector::finish`].
     pub fn finish_with(
         mut self,
         dating: Dating,
         notes: &[String],
         time_us: impl Fn(i64) -> Option<i64>,
     ) -> Result<Reading, SourceError> {
-        self.tell_limits();
+        self.report_limits();
         let mut series = Vec::with_capacity(self.drafts.len());
         let mut without = Vec::new();
         for (mut draft, samples) in self.drafts {
-            let mut curve = samples.with_times(&time_us).mend();
+            let mut curve = samples.with_times(&time_us).clean();
             if draft.counter {
-                curve = mend::rates(curve);
+                curve = clean::rates(curve);
                 draft.unit = draft.unit.map(|unit| format!("{unit}/s"));
             }
             if curve.values.is_empty() {
@@ -160,12 +160,12 @@ impl Gather {
             return Err(SourceError::Empty {
                 source_name: self.source,
                 reason: match self.outside_us {
-                    Some(outside_us) => none_wanted(outside_us, &self.zone, dating),
+                    Some(outside_us) => describe_times_outside(outside_us, &self.zone, dating),
                     None => "it holds no samples with a value".to_owned(),
                 },
             });
         }
-        tell_without_values(&without, &mut self.skipped);
+        report_empty_series(&without, &mut self.skipped);
         make_names_unique(&mut series);
         Ok(Reading {
             series,
@@ -174,7 +174,7 @@ impl Gather {
         })
     }
 
-    fn tell_limits(&mut self) {
+    fn report_limits(&mut self) {
         let Limits {
             samples_max,
             series_max,
@@ -199,8 +199,12 @@ impl Gather {
     }
 }
 
-/// Where samples lie, when none of them is wanted.
-fn none_wanted((first_us, last_us): (i64, i64), zone: &TimeZone, dating: Dating) -> String {
+/// Explains where the samples are if none is within the requested range.
+fn describe_times_outside(
+    (first_us, last_us): (i64, i64),
+    zone: &TimeZone,
+    dating: Dating,
+) -> String {
     let none = "no sample lies between the times that are wanted";
     let shown = |at_us: i64| {
         let at = Timestamp::from_microsecond(at_us).ok()?;
@@ -215,7 +219,7 @@ fn none_wanted((first_us, last_us): (i64, i64), zone: &TimeZone, dating: Dating)
     }
 }
 
-fn tell_without_values(names: &[String], skipped: &mut Vec<Skipped>) {
+fn report_empty_series(names: &[String], skipped: &mut Vec<Skipped>) {
     for name in names.iter().take(NAMED_MAX) {
         skipped.push(Skipped::new(name.clone(), "it has no values", None));
     }
@@ -228,7 +232,7 @@ fn tell_without_values(names: &[String], skipped: &mut Vec<Skipped>) {
     }
 }
 
-/// Names that are the same get the labels that tell them apart, and a number where none does.
+/// Makes duplicate names unique by adding distinguishing labels, or a number if there are none.
 fn make_names_unique(series: &mut [Series]) {
     let mut same: HashMap<String, Vec<usize>> = HashMap::new();
     for (index, one) in series.iter().enumerate() {
@@ -291,20 +295,20 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_kept_and_told() {
+    fn limits_are_enforced_and_reported() {
         let limits = Limits {
             samples_max: 2,
             series_max: 1,
         };
-        let mut gather = Gather::new("f", &Times::default(), limits);
-        let first = gather.add(draft("a", &[]));
-        let second = gather.add(draft("b", &[]));
+        let mut collector = SeriesCollector::new("f", &Times::default(), limits);
+        let first = collector.add(draft("a", &[]));
+        let second = collector.add(draft("b", &[]));
         assert_eq!((first, second), (Some(0), None));
         for time in 0..3 {
-            gather.push(first, time, Some(1.0));
-            gather.push(second, time, Some(1.0));
+            collector.push(first, time, Some(1.0));
+            collector.push(second, time, Some(1.0));
         }
-        let reading = gather.finish(Dating::Absolute).unwrap();
+        let reading = collector.finish(Dating::Absolute).unwrap();
         assert_eq!(reading.series.len(), 1);
         assert_eq!(reading.series[0].values.len(), 2);
         let what: Vec<&str> = reading
@@ -316,8 +320,8 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_apart_by_their_labels() {
-        let mut gather = Gather::new("f", &Times::default(), Limits::default());
+    fn duplicate_names_get_their_labels() {
+        let mut collector = SeriesCollector::new("f", &Times::default(), Limits::default());
         for one in [
             draft("cpu", &[("host", "a"), ("zone", "x")]),
             draft("cpu", &[("host", "b"), ("zone", "x")]),
@@ -325,28 +329,28 @@ mod tests {
             draft("disk", &[]),
             draft("disk (2)", &[]),
         ] {
-            let id = gather.add(one);
-            gather.push(id, 1, Some(1.0));
+            let id = collector.add(one);
+            collector.push(id, 1, Some(1.0));
         }
-        let reading = gather.finish(Dating::Absolute).unwrap();
+        let reading = collector.finish(Dating::Absolute).unwrap();
         let names: Vec<&str> = reading.series.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(names, ["cpu a", "cpu b", "disk", "disk (3)", "disk (2)"]);
     }
 
     #[test]
-    fn only_wanted_times_are_kept() {
+    fn times_outside_the_range_are_dropped() {
         let times = Times {
             since: Some("2026-01-01T00:00:00Z".parse().unwrap()),
             until: Some("2026-01-02T00:00:00Z".parse().unwrap()),
             ..Times::default()
         };
         let at = |text: &str| text.parse::<jiff::Timestamp>().unwrap().as_microsecond();
-        let mut gather = Gather::new("f", &times, Limits::default());
-        let id = gather.add(draft("a", &[]));
-        gather.push(id, at("2025-12-31T23:59:59Z"), Some(1.0));
-        gather.push(id, at("2026-01-02T00:00:00Z"), Some(2.0));
-        gather.push(id, at("2025-12-31T01:02:03Z"), Some(3.0));
-        let error = gather.finish(Dating::Absolute).unwrap_err().to_string();
+        let mut collector = SeriesCollector::new("f", &times, Limits::default());
+        let id = collector.add(draft("a", &[]));
+        collector.push(id, at("2025-12-31T23:59:59Z"), Some(1.0));
+        collector.push(id, at("2026-01-02T00:00:00Z"), Some(2.0));
+        collector.push(id, at("2025-12-31T01:02:03Z"), Some(3.0));
+        let error = collector.finish(Dating::Absolute).unwrap_err().to_string();
         assert_eq!(
             error,
             "f: no sample lies between the times that are wanted: there are samples from 2025-12-31 \

@@ -1,12 +1,12 @@
-//! Turns what a source holds into a curve: ascending times, finite values, and a word about
-//! everything that was not so.
+//! Turns raw samples into a clean curve with ascending times and finite values, and notes everything that
+//! was changed.
 
 use facts::series::Better;
 
-/// Microseconds of a second.
+/// Microseconds per second.
 const SECOND_US: f64 = 1e6;
 
-/// Samples as they come: in any order, with times that repeat.
+/// Raw samples: in any order, possibly with duplicate times.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Samples {
     times_us: Vec<i64>,
@@ -16,7 +16,7 @@ pub struct Samples {
 }
 
 impl Extend<(i64, f64)> for Samples {
-    /// Takes samples, as [`Samples::push`] does.
+    /// Adds samples, as [`Samples::push`] does.
     fn extend<T: IntoIterator<Item = (i64, f64)>>(&mut self, samples: T) {
         for (time_us, value) in samples {
             self.push(time_us, value);
@@ -24,19 +24,19 @@ impl Extend<(i64, f64)> for Samples {
     }
 }
 
-/// A mended curve, as [`Series`](facts::series::Series) holds it.
+/// A clean curve, as [`Series`](facts::series::Series) requires.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Curve {
     /// Microseconds since the epoch, strictly ascending.
     pub times_us: Vec<i64>,
-    /// Finite, as many as there are times.
+    /// Finite values, one for each time.
     pub values: Vec<f64>,
-    /// What was mended, in plain words with counts.
+    /// What was changed, in plain words with counts.
     pub notes: Vec<String>,
 }
 
 impl Samples {
-    /// Takes a sample; a value that is no number or infinite is left out and counted.
+    /// Adds a sample; a value that is not finite is dropped and counted.
     pub fn push(&mut self, time_us: i64, value: f64) {
         if value.is_finite() {
             self.times_us.push(time_us);
@@ -51,17 +51,17 @@ impl Samples {
         self.missing += 1;
     }
 
-    /// How many were taken.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether none was.
+    /// Returns whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Gives every sample another time; those without one are left out.
+    /// Replaces every time; samples whose new time is `None` are dropped.
     #[must_use]
     pub(crate) fn with_times(self, time_us: impl Fn(i64) -> Option<i64>) -> Self {
         let mut changed = Self {
@@ -78,9 +78,9 @@ impl Samples {
         changed
     }
 
-    /// Sorts by time, and leaves one sample for each: equal values become one, different ones their
+    /// Sorts by time and merges samples with equal times: equal values become one, different ones their
     /// mean.
-    pub fn mend(self) -> Curve {
+    pub fn clean(self) -> Curve {
         let Self {
             mut times_us,
             mut values,
@@ -101,7 +101,7 @@ impl Samples {
         let out_of_order = times_us.windows(2).filter(|pair| pair[1] < pair[0]).count();
         if out_of_order > 0 {
             let mut pairs: Vec<(i64, f64)> = times_us.into_iter().zip(values).collect();
-            // Stable, so that the mean of equal times does not depend on anything but the input.
+            // Stable, so that the mean of samples with equal times depends only on the input.
             pairs.sort_by_key(|pair| pair.0);
             (times_us, values) = pairs.into_iter().unzip();
             notes.push(format!(
@@ -139,7 +139,7 @@ fn merge_equal_times(times_us: &mut Vec<i64>, values: &mut Vec<f64>, notes: &mut
         } else {
             averaged += len;
             moments += 1;
-            // Divided first: the sum of finite values may be infinite.
+            // Divided before summing, because the sum of finite values may overflow.
             #[expect(clippy::cast_precision_loss, reason = "a count of samples")]
             let parts = group.iter().map(|value| value / len as f64);
             parts.sum()
@@ -164,9 +164,8 @@ fn merge_equal_times(times_us: &mut Vec<i64>, values: &mut Vec<f64>, notes: &mut
     }
 }
 
-/// Turns a counter that only grows into its rate per second, each at the end of the stretch that it
-/// is the rate of. Where the counter is smaller than before, it began anew: what it grew by in
-/// between is not known, and that sample is left out.
+/// Converts a counter to its rate per second, each at the end of its interval. Where the counter decreases,
+/// it was reset; its increase in that interval is unknown, so there is no sample.
 #[must_use]
 pub fn rates(counter: Curve) -> Curve {
     let mut rates = Curve {
@@ -197,7 +196,7 @@ pub fn rates(counter: Curve) -> Curve {
         .notes
         .push("a counter, turned into its rate per second".to_owned());
     if resets > 0 {
-        rates.notes.push(began_anew(resets));
+        rates.notes.push(reset_note(resets));
     }
     if too_large > 0 {
         let what = units::count(too_large, "sample");
@@ -208,16 +207,16 @@ pub fn rates(counter: Curve) -> Curve {
     rates
 }
 
-/// The note about counters that were smaller than before.
-pub(crate) fn began_anew(resets: usize) -> String {
+/// Returns the note about counter resets.
+pub(crate) fn reset_note(resets: usize) -> String {
     let times = units::count(resets, "time");
     format!("the counter began anew {times}: the samples across are left out")
 }
 
-/// What tells by itself that more is better.
+/// Names that imply that higher is better.
 const HIGHER: &[&str] = &["throughput", "qps", "rps", "ops_s", "ops_per_sec"];
 
-/// What tells by itself that less is better.
+/// Names that imply that lower is better.
 const LOWER: &[&str] = &[
     "latency",
     "await",
@@ -234,7 +233,7 @@ const LOWER: &[&str] = &[
     "pause",
 ];
 
-/// Work done per second: units of which more is better.
+/// Units of work per second, of which more is better.
 const WORK_UNITS: &[&str] = &[
     "ops/s",
     "op/s",
@@ -247,8 +246,8 @@ const WORK_UNITS: &[&str] = &[
     "transactions/s",
 ];
 
-/// Which way a curve is better, where its name or unit leaves no doubt: `throughput` and `ops/s`
-/// higher; `latency`, `await`, `%iowait` lower. What a drive carries is neither.
+/// Returns whether higher or lower is better, if the name or unit leaves no doubt: `throughput` and `ops/s`
+/// are better higher; `latency`, `await`, `%iowait` lower. For a drive's throughput, neither holds.
 pub fn better(name: &str, unit: Option<&str>) -> Option<Better> {
     let words = words(name);
     let says = |list: &[&str]| list.iter().any(|word| words.contains(&format!("_{word}_")));
@@ -261,7 +260,7 @@ pub fn better(name: &str, unit: Option<&str>) -> Option<Better> {
     }
 }
 
-/// The words of a name between underscores: `_read_latency_ms_` for `readLatency (ms)`.
+/// Returns the words of a name delimited by underscores: `_read_latency_ms_` for `readLatency (ms)`.
 fn words(name: &str) -> String {
     let mut words = String::from("_");
     let mut small = false;
@@ -296,15 +295,15 @@ mod tests {
     }
 
     #[test]
-    fn clean_samples_stay_as_they_are() {
-        let curve = samples(&[(1, 2.0), (3, 4.0)]).mend();
+    fn clean_samples_are_unchanged() {
+        let curve = samples(&[(1, 2.0), (3, 4.0)]).clean();
         assert_eq!(curve.times_us, [1, 3]);
         assert_eq!(curve.values, [2.0, 4.0]);
         assert!(curve.notes.is_empty());
     }
 
     #[test]
-    fn everything_mended_is_counted() {
+    fn everything_cleaned_is_counted() {
         let mut raw = samples(&[
             (30, 1.0),
             (10, 2.0),
@@ -315,7 +314,7 @@ mod tests {
             (50, f64::INFINITY),
         ]);
         raw.push_missing();
-        let curve = raw.mend();
+        let curve = raw.clean();
         assert_eq!(curve.times_us, [10, 20, 30]);
         assert_eq!(curve.values, [3.0, 5.0, 1.0]);
         assert_eq!(
@@ -332,12 +331,12 @@ mod tests {
 
     #[test]
     fn the_mean_of_huge_values_is_finite() {
-        let curve = samples(&[(1, f64::MAX), (1, f64::MAX / 2.0)]).mend();
+        let curve = samples(&[(1, f64::MAX), (1, f64::MAX / 2.0)]).clean();
         assert!(curve.values[0].is_finite());
     }
 
     #[test]
-    fn counters_become_rates_and_resets_are_left_out() {
+    fn counters_become_rates_and_resets_are_skipped() {
         let second = 1_000_000;
         let curve = rates(
             samples(&[
@@ -346,9 +345,9 @@ mod tests {
                 (20 * second, 20.0),
                 (25 * second, 40.0),
             ])
-            .mend(),
+            .clean(),
         );
-        // 50 in 10 s; across the reset nothing; 20 in 5 s.
+        // 50 in 10 s; no sample across the reset; 20 in 5 s.
         assert_eq!(curve.times_us, [10 * second, 25 * second]);
         assert_eq!(curve.values, [5.0, 4.0]);
         assert_eq!(
@@ -361,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn the_direction_is_told_where_it_is_clear() {
+    fn direction_is_inferred_when_unambiguous() {
         for (name, unit, expected) in [
             ("root throughput mean", None, Some(Better::Higher)),
             ("value", Some("ops/s"), Some(Better::Higher)),
@@ -382,10 +381,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_curve_ascends_and_loses_nothing(
+        fn curves_ascend_and_lose_nothing(
             pairs in prop::collection::vec((-50_i64..50, prop::num::f64::ANY), 0..80)
         ) {
-            let curve = samples(&pairs).mend();
+            let curve = samples(&pairs).clean();
             prop_assert!(curve.times_us.windows(2).all(|pair| pair[0] < pair[1]));
             prop_assert!(curve.values.iter().all(|value| value.is_finite()));
             let mut expected: Vec<i64> =
