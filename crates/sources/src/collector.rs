@@ -171,6 +171,7 @@ impl SeriesCollector {
             series,
             skipped: self.skipped,
             warnings: self.warnings,
+            unselected: Vec::new(),
         })
     }
 

@@ -1,5 +1,8 @@
-//! Format detection and dispatch to the readers.
+//! Format detection and dispatch to the readers, for whatever lies at a path: text formats ([`Format`],
+//! compressed or not), directories of them, MongoDB's diagnostic data and the embedded store. A new format is
+//! recognised here.
 
+use crate::store::{Selection, Store};
 use crate::text::file_error;
 use crate::{FileOptions, Format, Reading, SourceError, csv, ftdc, iostat, jsonl, rally, sadf};
 use facts::InputError;
@@ -10,24 +13,80 @@ use std::path::{Path, PathBuf};
 /// Bytes at the start of a file from which the format is detected.
 const HEAD_BYTES: usize = 64 << 10;
 
+/// Start of every `SQLite` file (<https://www.sqlite.org/fileformat.html>).
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
 /// log2 of the largest window a zstd frame may require: 32 MiB, enough for `zstd --ultra -20`.
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;
 
 /// Maximum decompressed size of a file. It bounds the time taken; memory is bounded anyway.
 const TOTAL_BYTES_MAX: u64 = 64 << 30;
 
-/// Reads a file, or a directory of Rally races. Files may be compressed with gzip or zstd.
+/// Reads a file, a directory of Rally races, MongoDB's diagnostic data (a file or a directory), or a store.
+/// Text files may be compressed with gzip or zstd.
 ///
 /// # Errors
 /// When it cannot be read, when its format is not known, when its text does not match its format (with file
 /// and line), or when it contains nothing that was requested.
 pub fn read_path(path: &Path, options: &FileOptions) -> Result<Reading, SourceError> {
     let name = path.display().to_string();
-    if path.is_dir() {
-        return rally::read_directory(path, options);
+    if head(path).starts_with(SQLITE) {
+        let selection = Selection {
+            names: options.select.clone(),
+            ..Selection::default()
+        };
+        let (since, until) = (options.times.since, options.times.until);
+        return Store::open_read_only(path)?.read(&selection, since, until, &options.limits);
     }
-    let file = File::open(path).map_err(|error| file_error(&name, error))?;
-    read_bytes(&name, file, options)
+    if is_ftdc(path) {
+        let defaults = ftdc::Options::default();
+        let ftdc_options = ftdc::Options {
+            select: options.select.clone(),
+            step_s: options.step_s.map_or(defaults.step_s, whole_seconds),
+        };
+        return ftdc::read(path, &ftdc_options, &options.times, &options.limits);
+    }
+    let mut reading = if path.is_dir() {
+        rally::read_directory(path, options)?
+    } else {
+        let file = File::open(path).map_err(|error| file_error(&name, error))?;
+        read_bytes(&name, file, options)?
+    };
+    reading.select(&options.select);
+    Ok(reading)
+}
+
+/// Returns the first bytes of a file; empty if it cannot be read, which its reader reports.
+fn head(path: &Path) -> Vec<u8> {
+    let mut head = Vec::new();
+    if path.is_file()
+        && let Ok(file) = File::open(path)
+    {
+        let _ = file.take(512).read_to_end(&mut head);
+    }
+    head
+}
+
+/// Returns whether a path is MongoDB's diagnostic data: a file of it, or a directory with such files.
+fn is_ftdc(path: &Path) -> bool {
+    if path.is_dir() {
+        return std::fs::read_dir(path).is_ok_and(|mut entries| {
+            entries.any(|entry| {
+                entry.is_ok_and(|entry| {
+                    let name = entry.file_name();
+                    name.to_string_lossy().starts_with("metrics.")
+                        && ftdc::looks_like(&head(&entry.path()))
+                })
+            })
+        });
+    }
+    ftdc::looks_like(&head(path))
+}
+
+/// Diagnostic data has at most one sample per second.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
+fn whole_seconds(step_s: f64) -> u32 {
+    (step_s as u32).max(1)
 }
 
 /// Returns the files that are read from a directory: Rally races and MongoDB diagnostic data. Empty if the

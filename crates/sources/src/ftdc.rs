@@ -499,7 +499,7 @@ fn mean_of(path: &str) -> Option<(&'static metric::Mean, &str)> {
     let bare = metric::without_role(parent);
     let mean = metric::MEANS
         .iter()
-        .find(|mean| mean.numerator == last && metric::matches(mean.parent, bare))?;
+        .find(|mean| mean.numerator == last && units::glob::matches(mean.parent, bare))?;
     Some((mean, parent))
 }
 

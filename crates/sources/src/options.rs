@@ -27,6 +27,8 @@ impl Format {
 /// Options for reading files.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FileOptions {
+    /// Patterns of the names of wanted series; if empty all of them, or a choice of the reader's.
+    pub select: Vec<String>,
     /// The zone and range of times.
     pub times: Times,
     /// Limits on the data kept.

@@ -53,4 +53,24 @@ pub struct Reading {
     pub skipped: Vec<Skipped>,
     /// Warnings about the whole reading; those about a single series are in its notes.
     pub warnings: Vec<String>,
+    /// Examples of names of series that no pattern of a selection matched.
+    pub unselected: Vec<String>,
+}
+
+impl Reading {
+    /// Keeps the series whose names match one of the patterns; all of them if there are none.
+    pub fn select(&mut self, patterns: &[String]) {
+        const EXAMPLES: usize = 5;
+        self.series.retain(|series| {
+            let name = &series.name;
+            let is_selected = patterns.is_empty()
+                || patterns
+                    .iter()
+                    .any(|pattern| units::glob::matches(pattern, name));
+            if !is_selected && self.unselected.len() < EXAMPLES {
+                self.unselected.push(name.clone());
+            }
+            is_selected
+        });
+    }
 }

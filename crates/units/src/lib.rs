@@ -21,6 +21,7 @@ mod digits;
 pub mod duration;
 mod error;
 pub mod escape;
+pub mod glob;
 pub mod list;
 pub mod number;
 pub mod share;

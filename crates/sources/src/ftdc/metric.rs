@@ -5,6 +5,8 @@
 //! statistics (those without the flag `no_clear` are counters; the words in [`GAUGES`] identify the
 //! others), and proc(5) for the kernel's metrics. Counters become rates per second.
 
+use units::glob::matches;
+
 /// Metrics that only increase while the server, or the host, is up.
 const COUNTERS: &[&str] = &[
     "serverStatus.asserts.*",
@@ -135,26 +137,6 @@ pub(super) fn without_role(path: &str) -> &str {
         .iter()
         .find_map(|role| path.strip_prefix(role))
         .unwrap_or(path)
-}
-
-/// Returns whether a pattern matches the whole text; `*` matches any characters, including dots.
-pub(super) fn matches(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else {
-        return false;
-    };
-    let Some(last) = parts.next_back() else {
-        return rest.is_empty();
-    };
-    // The first match of each part is as good as any later one.
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
 }
 
 /// Returns the unit of the raw metric, if its name tells.

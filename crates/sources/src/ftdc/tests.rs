@@ -527,19 +527,4 @@ proptest! {
         let _ = read_all(&file_document(&bytes), &each_second());
         let _ = read_all(&file_document(&packed(&bytes)), &each_second());
     }
-
-    /// Pattern matching agrees with a slow definition.
-    #[test]
-    fn patterns_match_their_definition(pattern in "[ab*]{0,7}", text in "[ab]{0,7}") {
-        fn fits(pattern: &[u8], text: &[u8]) -> bool {
-            match pattern.split_first() {
-                None => text.is_empty(),
-                Some((b'*', rest)) => (0..=text.len()).any(|from| fits(rest, &text[from..])),
-                Some((byte, rest)) => {
-                    text.split_first().is_some_and(|(first, left)| first == byte && fits(rest, left))
-                }
-            }
-        }
-        prop_assert_eq!(metric::matches(&pattern, &text), fits(pattern.as_bytes(), text.as_bytes()));
-    }
 }

@@ -10,7 +10,7 @@ use facts::Skipped;
 use facts::series::Series;
 use http::Endpoint;
 use jiff::tz::TimeZone;
-use sources::{Limits, Reading, SourceError, Times, gaps};
+use sources::{Limits, Reading, Times, gaps};
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ pub struct Loaded {
     pub skipped: Vec<Skipped>,
     /// What the user should know.
     pub warnings: Vec<String>,
+    /// Examples of names that no pattern of `--select` matched.
+    pub unselected: Vec<String>,
     /// A server that is not on this host was asked.
     pub is_remote: bool,
 }
@@ -92,25 +94,26 @@ pub fn load(
     }
     let mut loaded = Loaded::default();
     let mut failed: Option<CommandError> = None;
-    let mut left_out = Vec::new();
     for (source, text) in parsed.iter().zip(&arguments.sources) {
-        let mut is_chosen = false;
         let outcome = match source {
             Source::Path(path) => {
                 draw.show(&format!("reading {}", units::escape::escape(text)));
-                is_chosen = readers::is_store(path) || readers::is_ftdc(path);
-                file(path, arguments, times).map_err(CommandError::from)
+                let step = arguments.servers.step;
+                readers::file(path, &arguments.select, &arguments.files, step, times)
+                    .map_err(CommandError::from)
             }
             Source::Prometheus(url) | Source::Index(url) => {
                 let endpoint = parse_endpoint(url, "SOURCE")?;
                 draw.show(&format!("asking {endpoint}"));
                 loaded.is_remote |= !endpoint.is_loopback();
-                server(&endpoint, source, arguments, config, times)
+                server(&endpoint, source, arguments, config, times).map(|mut reading| {
+                    reading.select(&arguments.select);
+                    reading
+                })
             }
         };
         match outcome {
-            Ok(reading) if is_chosen => loaded.add(reading),
-            Ok(reading) => loaded.add(choose(reading, &arguments.select, &mut left_out)),
+            Ok(reading) => loaded.add(reading),
             Err(error) => {
                 // The first one is the answer where nothing else is.
                 let message = error.message.clone();
@@ -121,7 +124,7 @@ pub fn load(
     }
     draw.clear();
     if loaded.series.is_empty() {
-        return Err(failed.unwrap_or_else(|| nothing(arguments, &left_out)));
+        return Err(failed.unwrap_or_else(|| nothing(arguments, &loaded.unselected)));
     }
     if let Some(path) = &arguments.save {
         save(path, &loaded)?;
@@ -141,19 +144,8 @@ impl Loaded {
         self.series.extend(reading.series);
         self.skipped.extend(reading.skipped);
         self.warnings.extend(reading.warnings);
+        self.unselected.extend(reading.unselected);
     }
-}
-
-fn file(path: &Path, arguments: &Explain, times: &Times) -> Result<Reading, SourceError> {
-    let limits = Limits::default();
-    if readers::is_store(path) {
-        return readers::store(path, &arguments.select, times, &limits);
-    }
-    let step = arguments.servers.step;
-    if readers::is_ftdc(path) {
-        return readers::ftdc(path, &arguments.select, step, times, &limits);
-    }
-    readers::file(path, &arguments.files, step, times, limits)
 }
 
 fn server(
@@ -197,8 +189,9 @@ fn save(path: &Path, loaded: &Loaded) -> Result<(), CommandError> {
 }
 
 /// Why there is no series, although every source could be read.
-fn nothing(arguments: &Explain, left_out: &[String]) -> CommandError {
-    if left_out.is_empty() {
+fn nothing(arguments: &Explain, unselected: &[String]) -> CommandError {
+    const EXAMPLES: usize = 5;
+    if unselected.is_empty() {
         return CommandError::new(Kind::Input, "the sources hold no series")
             .hint("--since and --until may leave out too much");
     }
@@ -207,53 +200,15 @@ fn nothing(arguments: &Explain, left_out: &[String]) -> CommandError {
         Kind::Usage,
         format!("--select {patterns}: no series has such a name"),
     )
-    .hint(format!("names are as {}", left_out.join(", ")))
-}
-
-/// Keeps the series whose names fit one of the patterns; the first names that do not are examples for a
-/// message.
-fn choose(mut reading: Reading, patterns: &[String], left_out: &mut Vec<String>) -> Reading {
-    const EXAMPLES: usize = 5;
-    reading.series.retain(|series| {
-        let name = &series.name;
-        let fits = patterns.is_empty() || patterns.iter().any(|one| is_match(one, name));
-        if !fits && left_out.len() < EXAMPLES {
-            left_out.push(units::escape::cut(&units::escape::escape(name), 60).into_owned());
-        }
-        fits
-    });
-    reading
-}
-
-/// Whether a name fits a pattern: `*` stands for any characters, `?` for one. Never slower than the
-/// product of both lengths.
-fn is_match(pattern: &str, name: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let name: Vec<char> = name.chars().collect();
-    let (mut at, mut read) = (0, 0);
-    // Where to go on if what follows the last star does not fit.
-    let mut star: Option<(usize, usize)> = None;
-    while read < name.len() {
-        match pattern.get(at) {
-            Some('*') => {
-                star = Some((at, read));
-                at += 1;
-            }
-            Some(&c) if c == '?' || c == name[read] => {
-                at += 1;
-                read += 1;
-            }
-            _ => match star {
-                Some((after, from)) => {
-                    star = Some((after, from + 1));
-                    at = after + 1;
-                    read = from + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[at..].iter().all(|&c| c == '*')
+    .hint(format!(
+        "names are such as {}",
+        unselected
+            .iter()
+            .take(EXAMPLES)
+            .map(|name| units::escape::cut(&units::escape::escape(name), 60).into_owned())
+            .collect::<Vec<_>>()
+            .join(", ")
+    ))
 }
 
 #[cfg(test)]
@@ -291,23 +246,5 @@ mod tests {
         );
         let words = ["trimtab", "explain", "https://es1:9200", "--index", "m-*"];
         assert!(Cli::try_parse_from(words).is_err());
-    }
-
-    #[test]
-    fn names_and_patterns() {
-        for (pattern, name, fits) in [
-            ("*", "", true),
-            ("*latency*", "read latency ms", true),
-            ("nvme?n1 *", "nvme1n1 kB_wrtn/s", true),
-            ("nvme?n1", "nvme10n1", false),
-            ("a*b*c", "a-b-b-c", true),
-            ("a*b*c", "a-b-b", false),
-            ("", "x", false),
-            ("ü?", "üß", true),
-        ] {
-            assert_eq!(is_match(pattern, name), fits, "{pattern} {name}");
-        }
-        // Many stars are no trouble.
-        assert!(!is_match(&"*a".repeat(200), &"a".repeat(150)));
     }
 }

@@ -1,52 +1,12 @@
-//! The way to each reader: what the command line says, in the readers' own words.
+//! Calls the readers of `sources` with what the command line asks for.
 
 use super::args::{Aggregate, FileArgs};
 use http::{Client, Endpoint};
 use sources::elastic::{self, Figure};
-use sources::store::{Selection, Store};
-use sources::{
-    FileOptions, Limits, Reading, SourceError, Times, ftdc as diagnostic, prometheus as prom,
-};
-use std::fs::File;
-use std::io::Read;
+use sources::store::Store;
+use sources::{FileOptions, Limits, Reading, SourceError, Times, prometheus as prom};
 use std::path::Path;
 use std::time::Duration;
-
-/// What every `SQLite` file begins with (<https://www.sqlite.org/fileformat.html>).
-const SQLITE: &[u8] = b"SQLite format 3\0";
-
-/// The first bytes of a file; none where it cannot be read, which its reader will say.
-fn head(path: &Path) -> Vec<u8> {
-    let mut head = Vec::new();
-    if path.is_file()
-        && let Ok(file) = File::open(path)
-    {
-        let _ = file.take(512).read_to_end(&mut head);
-    }
-    head
-}
-
-/// Whether a path is a store of ours, or another `SQLite` file, which the store refuses with a reason.
-pub fn is_store(path: &Path) -> bool {
-    head(path).starts_with(SQLITE)
-}
-
-/// Reads a store.
-///
-/// # Errors
-/// As [`Store::read`].
-pub fn store(
-    path: &Path,
-    select: &[String],
-    times: &Times,
-    limits: &Limits,
-) -> Result<Reading, SourceError> {
-    let selection = Selection {
-        names: select.to_vec(),
-        ..Selection::default()
-    };
-    Store::open_read_only(path)?.read(&selection, times.since, times.until, limits)
-}
 
 /// Adds to a store, which is made where it is not there, and says what became of it.
 ///
@@ -64,55 +24,20 @@ pub fn save(path: &Path, reading: &Reading) -> Result<String, SourceError> {
     ))
 }
 
-/// Whether a path is MongoDB's diagnostic data: a file of it, or a directory of them.
-pub fn is_ftdc(path: &Path) -> bool {
-    if path.is_dir() {
-        return std::fs::read_dir(path).is_ok_and(|mut entries| {
-            entries.any(|entry| {
-                entry.is_ok_and(|entry| {
-                    let name = entry.file_name();
-                    name.to_string_lossy().starts_with("metrics.")
-                        && diagnostic::looks_like(&head(&entry.path()))
-                })
-            })
-        });
-    }
-    diagnostic::looks_like(&head(path))
-}
-
-/// Reads MongoDB's diagnostic data.
-///
-/// # Errors
-/// As [`sources::ftdc::read`].
-pub fn ftdc(
-    path: &Path,
-    select: &[String],
-    step: Option<Duration>,
-    times: &Times,
-    limits: &Limits,
-) -> Result<Reading, SourceError> {
-    let defaults = diagnostic::Options::default();
-    let options = diagnostic::Options {
-        select: select.to_vec(),
-        step_s: step.map_or(defaults.step_s, whole_seconds),
-    };
-    diagnostic::read(path, &options, times, limits)
-}
-
-/// Reads a file, or a directory of Rally's races.
+/// Reads what lies at a path.
 ///
 /// # Errors
 /// As [`sources::read_path`].
 pub fn file(
     path: &Path,
+    select: &[String],
     arguments: &FileArgs,
     step: Option<Duration>,
     times: &Times,
-    limits: Limits,
 ) -> Result<Reading, SourceError> {
     let options = FileOptions {
+        select: select.to_vec(),
         times: times.clone(),
-        limits,
         time_column: arguments.time_column.clone(),
         time_format: arguments.time_format.clone(),
         value_columns: arguments.column.clone(),
