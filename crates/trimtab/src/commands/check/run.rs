@@ -1,4 +1,5 @@
-use super::args::{Check, Format, SeverityArg};
+use super::args::{Check, Format};
+use super::options::Options;
 use crate::answer::{self, generated_at};
 use crate::commands::cluster::Asked;
 use crate::commands::{cluster, source};
@@ -44,19 +45,7 @@ fn check(
         output::print(&report::schema_of::<report::CheckResult<'_>>())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let selection = selection(arguments, config)?;
-    for suppress in &config.suppress {
-        if rules::find(&suppress.rule).is_none() {
-            return Err(CommandError::new(
-                Kind::Input,
-                format!(
-                    "configuration: a suppression names the rule {:?}, which is not there",
-                    suppress.rule
-                ),
-            )
-            .hint("`trimtab rule` lists them all"));
-        }
-    }
+    let options = Options::resolve(arguments, config)?;
     let looked = Looked::at(arguments, config)?;
     let node_hosts: Vec<&Host> = looked.hosts.iter().collect();
     let subject = Subject {
@@ -64,8 +53,8 @@ fn check(
         cluster: looked.cluster.as_ref(),
         node_hosts: &node_hosts,
     };
-    let outcome = rules::run_on(subject, &selection);
-    let (suppressed, findings) = suppress(outcome.findings, &config.suppress);
+    let outcome = rules::run_on(subject, &options.selection);
+    let (suppressed, findings) = suppress(outcome.findings, options.suppress);
     let of_host = subject.host.map(|host| &host.skipped);
     let of_cluster = subject.cluster.map(|cluster| &cluster.skipped);
     let skipped: Vec<Skipped> = [of_host, of_cluster, Some(&outcome.skipped)]
@@ -84,10 +73,10 @@ fn check(
         .collect();
     let mut warnings = looked.remarks.clone();
     warnings.extend(unused_suppressions(
-        config
+        options
             .suppress
             .iter()
-            .filter(|suppress| selection.includes(&suppress.rule.to_uppercase())),
+            .filter(|suppress| options.selection.includes(&suppress.rule.to_uppercase())),
         &suppressed,
     ));
     let report = CheckReport {
@@ -106,12 +95,7 @@ fn check(
     arguments
         .output
         .write(&render(&report, format, arguments, verbose))?;
-    let fail_on = arguments
-        .fail_on
-        .or(config.fail_on)
-        .unwrap_or(SeverityArg::Warning)
-        .into();
-    exit_code(&report, format, fail_on, arguments.exit_zero)
+    exit_code(&report, format, options.fail_on, arguments.exit_zero)
 }
 
 /// What a check looks at.
@@ -201,34 +185,6 @@ impl Looked {
             _ => None,
         }
     }
-}
-
-fn selection(arguments: &Check, config: &CheckConfig) -> Result<Selection, CommandError> {
-    let upper = |ids: &[String]| {
-        ids.iter()
-            .map(|id| id.trim().to_uppercase())
-            .collect::<Vec<_>>()
-    };
-    let chosen =
-        |flag: &[String], file: &[String]| upper(if flag.is_empty() { file } else { flag });
-    let selection = Selection {
-        select: chosen(&arguments.select, &config.select),
-        ignore: chosen(&arguments.ignore, &config.ignore),
-    };
-    for pattern in selection.select.iter().chain(&selection.ignore) {
-        if pattern.is_empty()
-            || !rules::all()
-                .iter()
-                .any(|rule| rule.id.starts_with(pattern.as_str()))
-        {
-            return Err(CommandError::new(
-                Kind::Usage,
-                format!("no rule's id begins with {pattern:?}"),
-            )
-            .hint("`trimtab rule` lists them all"));
-        }
-    }
-    Ok(selection)
 }
 
 /// Takes out what the configuration accepts.

@@ -5,6 +5,7 @@ mod disks;
 mod jobs;
 mod load;
 mod logs;
+mod options;
 mod other_host;
 mod overwrite;
 mod readers;

@@ -1,4 +1,5 @@
-use super::args::{BetterArg, Explain};
+use super::args::Explain;
+use super::options::Options;
 use super::times::{self, Zone};
 use super::{disks, jobs, load, logs, other_host, overwrite};
 use crate::answer::{Delivery, Medium, generated_at};
@@ -6,7 +7,7 @@ use crate::config::ExplainConfig;
 use crate::error::CommandError;
 use crate::output;
 use crate::progress::Draw;
-use explain::{Options, job_runs};
+use explain::job_runs;
 use facts::series::Series;
 use host::job_logs;
 use report::{ExplainDetail, ExplainReport, ExplainResult};
@@ -30,12 +31,10 @@ pub fn run(
     let target = arguments.answer.output.file();
     overwrite::refuse(target, overwrite::named(arguments, config))?;
     let mut draw = Draw::new(quiet);
-    let named = arguments.jobs.as_deref().or(config.jobs.as_deref());
-    // A zone that is not there is known before anything is read.
-    let asked = times::asked_zone(arguments, config)?;
-    let found = jobs::find(named.unwrap_or("/"))?;
+    let settings = Options::resolve(arguments, config)?;
+    let found = jobs::find(settings.jobs)?;
     overwrite::refuse(target, found.files.iter().cloned())?;
-    let zone = Zone::of(asked, &found);
+    let zone = Zone::of(settings.zone, &found);
     let times = times::times(arguments, &zone.zone)?;
     // Lines without a zone are of the host's.
     let zone_of_host = found.zone.as_ref().unwrap_or(&zone.zone);
@@ -73,11 +72,11 @@ pub fn run(
     if all_jobs.len() == events {
         warnings.extend(found.without_jobs());
     }
-    let options = Options {
+    let options = explain::Options {
         zone: zone.zone.clone(),
-        better: arguments.better.or(config.better).map(BetterArg::into),
-        seed: arguments.seed.unwrap_or(Options::default().seed),
-        ..Options::default()
+        better: settings.better,
+        seed: settings.seed,
+        ..explain::Options::default()
     };
     draw.show(&format!("analysing {} series", loaded.series.len()));
     let analysis = explain::explain(&loaded.series, &all_jobs, &options);

@@ -3,8 +3,8 @@
 use super::args::Explain;
 use super::jobs;
 use crate::answer::generated_at;
-use crate::config::ExplainConfig;
 use crate::error::{CommandError, Kind};
+use crate::values;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use sources::Times;
@@ -31,25 +31,8 @@ impl Zone {
     }
 }
 
-/// The zone that the command line or the configuration names.
-///
-/// # Errors
-/// When there is none of that name.
-pub(super) fn asked_zone<'a>(
-    arguments: &Explain,
-    config: &ExplainConfig,
-) -> Result<Option<(TimeZone, &'a str)>, CommandError> {
-    let (name, from) = match (&arguments.tz, &config.tz) {
-        (Some(name), _) => (name, "--tz"),
-        (None, Some(name)) => (name, "configuration: [explain] tz"),
-        (None, None) => return Ok(None),
-    };
-    Ok(Some((zone_named(name, from)?, from)))
-}
-
-fn zone_named(name: &str, from: &str) -> Result<TimeZone, CommandError> {
-    units::zone::parse(name)
-        .map_err(|error| CommandError::new(Kind::Usage, format!("{from}: {error}")))
+pub(super) fn zone_named(name: &str, from: &str) -> Result<TimeZone, CommandError> {
+    values::zone(name).map_err(|error| CommandError::new(Kind::Usage, format!("{from}: {error}")))
 }
 
 /// Which samples count, and in what zone times without one are.

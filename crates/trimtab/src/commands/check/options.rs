@@ -1,0 +1,73 @@
+//! Settings of a call of `trimtab check`.
+
+use super::args::{Check, SeverityArg};
+use crate::config::{CheckConfig, Suppress};
+use crate::error::{CommandError, Kind};
+use facts::Severity;
+use rules::Selection;
+
+/// What the flags, then the configuration, then the defaults say.
+pub(super) struct Options<'a> {
+    /// The rules that run.
+    pub selection: Selection,
+    /// Findings that are accepted.
+    pub suppress: &'a [Suppress],
+    /// The lowest severity that makes the exit code 1.
+    pub fail_on: Severity,
+}
+
+impl<'a> Options<'a> {
+    /// # Errors
+    /// When a rule that is selected, ignored or suppressed does not exist.
+    pub fn resolve(arguments: &Check, config: &'a CheckConfig) -> Result<Self, CommandError> {
+        for suppress in &config.suppress {
+            if rules::find(&suppress.rule).is_none() {
+                return Err(CommandError::new(
+                    Kind::Input,
+                    format!(
+                        "configuration: a suppression names the rule {:?}, which does not exist",
+                        suppress.rule
+                    ),
+                )
+                .hint("`trimtab rule` lists them all"));
+            }
+        }
+        Ok(Self {
+            selection: selection(arguments, config)?,
+            suppress: &config.suppress,
+            fail_on: arguments
+                .fail_on
+                .or(config.fail_on)
+                .unwrap_or(SeverityArg::Warning)
+                .into(),
+        })
+    }
+}
+
+fn selection(arguments: &Check, config: &CheckConfig) -> Result<Selection, CommandError> {
+    let upper = |ids: &[String]| {
+        ids.iter()
+            .map(|id| id.trim().to_uppercase())
+            .collect::<Vec<_>>()
+    };
+    let chosen =
+        |flag: &[String], file: &[String]| upper(if flag.is_empty() { file } else { flag });
+    let selection = Selection {
+        select: chosen(&arguments.select, &config.select),
+        ignore: chosen(&arguments.ignore, &config.ignore),
+    };
+    for pattern in selection.select.iter().chain(&selection.ignore) {
+        if pattern.is_empty()
+            || !rules::all()
+                .iter()
+                .any(|rule| rule.id.starts_with(pattern.as_str()))
+        {
+            return Err(CommandError::new(
+                Kind::Usage,
+                format!("no rule's id begins with {pattern:?}"),
+            )
+            .hint("`trimtab rule` lists them all"));
+        }
+    }
+    Ok(selection)
+}
