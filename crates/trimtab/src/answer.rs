@@ -1,4 +1,4 @@
-//! How a command gives its answer: in which form, where to, and for whom it is drawn.
+//! Output of a command: its format, its destination, and how much detail it shows.
 
 use crate::error::{CommandError, Kind};
 use crate::output;
@@ -75,14 +75,14 @@ pub enum Color {
 }
 
 impl OutputArgs {
-    /// The file that the answer is written to; `None` for standard output.
+    /// The output file, or `None` for standard output.
     pub fn file(&self) -> Option<&Path> {
         self.output
             .as_deref()
             .filter(|path| path.as_os_str() != "-")
     }
 
-    /// What can be shown where text goes.
+    /// Width, color and character set of the text output.
     pub fn terminal(&self) -> Terminal {
         let is_file = self.file().is_some();
         let columns = || {
@@ -103,10 +103,10 @@ impl OutputArgs {
         }
     }
 
-    /// Writes an answer to `-o FILE`, else to standard output.
+    /// Writes to `-o FILE`, or to standard output without it.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When writing fails.
     pub fn write(&self, text: &str) -> Result<(), CommandError> {
         let Some(path) = self.file() else {
             return output::print(text);
@@ -121,11 +121,11 @@ impl OutputArgs {
     }
 }
 
-/// The form that the flag, the name of the file or the configuration ask for, in this order. `of_name`
-/// tells the form of an extension in lower case.
+/// Chooses the format from the flag, the file name or the configuration, in this order. `of_name` maps a
+/// lower-case file extension to a format.
 ///
 /// # Errors
-/// When the flag and the name of the file disagree.
+/// When the flag and the file name disagree.
 pub fn resolve_format<F: ValueEnum + PartialEq>(
     flag: Option<F>,
     file: Option<&Path>,
@@ -155,7 +155,7 @@ pub fn resolve_format<F: ValueEnum + PartialEq>(
     }
 }
 
-/// The form of a file by its extension in lower case.
+/// The format for a lower-case file extension.
 pub fn format_of(extension: &str) -> Option<Format> {
     Some(match extension {
         "txt" => Format::Text,
@@ -166,28 +166,28 @@ pub fn format_of(extension: &str) -> Option<Format> {
     })
 }
 
-/// Who an answer is drawn for.
+/// Where output is read, which decides how much detail it shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
-    /// A terminal, where a long answer scrolls by: in short.
+    /// A terminal, where long output scrolls away: brief.
     Terminal,
-    /// A page that is kept: in full.
+    /// A saved document: full detail.
     Document,
 }
 
-/// An answer's way out.
+/// Renders a result in the chosen format and writes it to its destination.
 #[derive(Debug)]
 pub struct Delivery<'a> {
     arguments: &'a AnswerArgs,
-    /// Its form.
+    /// Output format.
     pub format: Format,
 }
 
 impl<'a> Delivery<'a> {
-    /// What the flags ask for, and the configuration where they do not say.
+    /// Uses the flags, falling back to the configuration.
     ///
     /// # Errors
-    /// When the form and the name of the file disagree.
+    /// When the format and the file name disagree.
     pub fn of(arguments: &'a AnswerArgs, configured: Option<Format>) -> Result<Self, CommandError> {
         let file = arguments.output.file();
         let format = resolve_format(arguments.format, file, configured, format_of)?;
@@ -197,10 +197,10 @@ impl<'a> Delivery<'a> {
         })
     }
 
-    /// Renders the answer and writes it where it was asked for.
+    /// Renders the result and writes it to its destination.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When writing fails.
     pub fn give(
         &self,
         page: impl FnOnce(Medium) -> Page,
@@ -216,10 +216,10 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// An answer in its envelope, made now by this version.
+/// Wraps a result in the JSON envelope, stamped with the current time and version.
 ///
 /// # Errors
-/// When `SOURCE_DATE_EPOCH` is no time.
+/// When `SOURCE_DATE_EPOCH` is not a valid time.
 pub fn envelope<T: Answer>(
     source: impl Into<String>,
     result: T,
@@ -228,11 +228,11 @@ pub fn envelope<T: Answer>(
     Ok(Envelope::new(version, generated_at()?, source, result))
 }
 
-/// Now, or the moment that `SOURCE_DATE_EPOCH` names, for reports that can be repeated
+/// The current time, or the time in `SOURCE_DATE_EPOCH` for reproducible reports
 /// (<https://reproducible-builds.org/specs/source-date-epoch/>).
 ///
 /// # Errors
-/// When that is no number.
+/// When `SOURCE_DATE_EPOCH` is not a valid number of seconds.
 pub fn generated_at() -> Result<Timestamp, CommandError> {
     let Ok(text) = std::env::var("SOURCE_DATE_EPOCH") else {
         return Ok(Timestamp::now());

@@ -1,21 +1,21 @@
-//! Hearing of the end of programs that are started.
+//! Exit statuses of child processes.
 
 use signal_hook::consts::SIGCHLD;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Undoes an ignored SIGCHLD, which some callers hand on: the kernel then forgets how a child ended,
-/// and whoever waits for it learns only that there is none (wait(2), notes). A handler that does
-/// nothing is enough, and exec gives every child the default.
+/// Undoes an inherited SIG_IGN for SIGCHLD. While it is ignored, the kernel discards exit statuses and
+/// wait() fails with ECHILD (wait(2), notes). A no-op handler is enough; exec resets it to the default in
+/// every child.
 pub fn reset_sigchld() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     if ignores_child(&status) {
-        // Where it fails all is as it was.
+        // A failure leaves things as they were.
         let _ = signal_hook::flag::register(SIGCHLD, Arc::new(AtomicBool::new(false)));
     }
 }
 
-/// By the mask of /proc/PID/status (proc(5)); bit n-1 is signal n.
+/// Reads the SigIgn mask of /proc/PID/status (proc(5)); bit n-1 is signal n.
 fn ignores_child(status: &str) -> bool {
     status
         .lines()

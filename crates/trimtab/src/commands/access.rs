@@ -1,4 +1,4 @@
-//! How servers are asked: credentials, trust and patience.
+//! Access to servers: credentials, trusted certificates and timeouts.
 
 use crate::arguments::AccessArgs;
 use crate::config::{CheckConfig, ExplainConfig, TrimConfig};
@@ -7,10 +7,10 @@ use crate::values;
 use http::{Client, Credentials, Endpoint};
 use std::path::{Path, PathBuf};
 
-/// What the configuration says of it.
+/// Access settings from the configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Configured<'a> {
-    /// The table of the configuration, which is the command's name.
+    /// Name of the configuration table, which is the command's name.
     table: &'static str,
     timeout: Option<&'a str>,
     credentials_file: Option<&'a Path>,
@@ -50,12 +50,11 @@ impl<'a> From<&'a TrimConfig> for Configured<'a> {
     }
 }
 
-/// Flags, then the environment, then the configuration; `limits` are those of the server, of which the
-/// deadline is outranked.
+/// Resolves access options from flags, then the environment, then the configuration. `limits` sets the
+/// server's limits; a timeout from a flag or the configuration overrides its deadline.
 ///
 /// # Errors
-/// Where they do not fit together, others can read a file of credentials, or the configuration's timeout
-/// is none.
+/// When options conflict, others can read the credentials file, or the configured timeout is invalid.
 pub fn options(
     flags: &AccessArgs,
     configured: Configured<'_>,
@@ -75,7 +74,7 @@ pub fn options(
     let timeout = configured
         .timeout
         .map(|text| values::configured(configured.table, "timeout", text, values::duration));
-    // What is wrong in the file is said also where a flag outranks it.
+    // An invalid configuration value is an error even if a flag overrides it.
     let timeout = timeout.transpose()?;
     if let Some(deadline) = flags.timeout.or(timeout) {
         options.deadline = deadline;
@@ -83,11 +82,11 @@ pub fn options(
     Ok(options)
 }
 
-/// Credentials and trust: those of the files, where given (or named by `TRIMTAB_CREDENTIALS_FILE`
-/// and `TRIMTAB_CA_FILE`), and otherwise `TRIMTAB_USER` and its like.
+/// Credentials and trusted certificates: from the given files (or those named by `TRIMTAB_CREDENTIALS_FILE`
+/// and `TRIMTAB_CA_FILE`), otherwise from `TRIMTAB_USER` and related variables.
 ///
 /// # Errors
-/// Where they do not fit together, or others can read the file.
+/// When credentials conflict, or others can read the file.
 pub fn http_options(
     credentials_file: Option<&Path>,
     ca_file: Option<&Path>,
@@ -108,7 +107,7 @@ pub fn http_options(
     })
 }
 
-/// A client for a server; says so where credentials would travel unencrypted.
+/// Creates a client for a server; warns if credentials would be sent unencrypted.
 ///
 /// # Errors
 /// When certificates cannot be read.
@@ -122,10 +121,10 @@ pub fn client(options: http::Options, endpoint: &Endpoint) -> Result<Client, Com
     Ok(client)
 }
 
-/// A URL that is given to an option.
+/// Parses the URL given to an option.
 ///
 /// # Errors
-/// A usage error that shows nothing of a password in it.
+/// A usage error that never shows a password from the URL.
 pub fn parse_endpoint(text: &str, option: &str) -> Result<Endpoint, CommandError> {
     Endpoint::parse(text).map_err(|error| {
         CommandError::because(Kind::Usage, error)

@@ -1,4 +1,4 @@
-//! Clusters: asked live, kept in a bundle, read back.
+//! Clusters, queried live or read from a bundle.
 
 use crate::arguments::ClusterArgs;
 use crate::commands::access::{self, parse_endpoint};
@@ -11,29 +11,29 @@ use host::{Source, Unread};
 use jiff::Timestamp;
 use std::path::Path;
 
-/// Where a bundle keeps the answers: beside the host's files, at a path that no host has.
+/// Path of the cluster's answers in a bundle, next to the host's files; no host has such a path.
 pub const BUNDLE_PATH: &str = "trimtab/cluster.json";
-/// The longest file of answers that is read, in bytes: what a bundle may hold in one file.
+/// Maximum size of the answers file, in bytes: the limit for one file in a bundle.
 const ANSWERS_BYTES_MAX: usize = 16 << 20;
-/// The longest thread dump that is read, in bytes.
+/// Maximum size of a thread dump, in bytes.
 const THREADS_BYTES_MAX: u64 = 64 << 20;
 
-/// Which cluster is asked, and in whose words the errors name it.
+/// The cluster to query and where its URL comes from, for error messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked<'a> {
-    /// That of `--cluster`.
+    /// The URL of `--cluster`.
     Named(&'a str),
-    /// That of the configuration, which this host belongs to.
+    /// The configured URL of the cluster this host belongs to.
     Configured(&'a str),
-    /// None.
+    /// No cluster.
     Nobody,
 }
 
 impl<'a> Asked<'a> {
-    /// The flag's; the configuration's where nothing but this host is looked at.
+    /// Uses the flag, or the configured cluster if only this host is checked.
     ///
     /// # Errors
-    /// A usage error where none is asked and yet it is said how.
+    /// A usage error if access options are given but no cluster is queried.
     pub fn new(
         arguments: &'a ClusterArgs,
         config: &'a CheckConfig,
@@ -61,7 +61,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The URL, and what it was given to.
+    /// The URL and the option or configuration key that set it.
     fn url(self) -> Option<(&'a str, &'static str)> {
         match self {
             Self::Named(url) => Some((url, "--cluster")),
@@ -71,10 +71,10 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Asks a cluster; `None` where none is to be asked.
+/// Queries the cluster; `None` if there is none to query.
 ///
 /// # Errors
-/// Where it cannot be asked at all; what it does not tell is no error.
+/// When the cluster cannot be reached; parts it does not provide are not errors.
 pub fn ask(
     asked: Asked<'_>,
     arguments: &ClusterArgs,
@@ -96,10 +96,10 @@ pub fn ask(
     Ok(Some(answers))
 }
 
-/// The answers that a bundle or directory holds; `None` where it holds none.
+/// Reads the cluster answers stored in a bundle or directory, `None` if there are none.
 ///
 /// # Errors
-/// Where they cannot be understood.
+/// When they cannot be parsed.
 pub fn stored(source: &dyn Source) -> Result<Option<Answers>, CommandError> {
     match source.read(BUNDLE_PATH, ANSWERS_BYTES_MAX) {
         Ok(bytes) => {
@@ -115,10 +115,10 @@ pub fn stored(source: &dyn Source) -> Result<Option<Answers>, CommandError> {
     }
 }
 
-/// The facts of a cluster, with the threads of a file in place of its own answer.
+/// The facts of a cluster; a thread dump file replaces the cluster's own hot threads.
 ///
 /// # Errors
-/// Where the answers tell no version, or the file holds no threads.
+/// When the answers contain no version, or the file no threads.
 pub fn facts(
     answers: &Answers,
     hot_threads: Option<&Path>,
@@ -128,7 +128,7 @@ pub fn facts(
         .map_err(|error| CommandError::because(Kind::Input, error))?;
     if let Some(path) = hot_threads {
         cluster.master_threads = Some(read_threads(path)?);
-        // What was not told is now known from elsewhere.
+        // The file supplies what the cluster did not provide.
         cluster
             .skipped
             .retain(|skipped| !skipped.what.contains("hot threads"));

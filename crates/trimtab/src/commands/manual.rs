@@ -65,7 +65,7 @@ fn render(command: &Command, name: &str, out: &mut dyn Write) -> std::io::Result
     if command.has_subcommands() {
         man.render_subcommands_section(out)?;
     }
-    // `help::laid_out` has moved examples above the options and notes below them.
+    // `help::laid_out` has put examples before the options and notes after them.
     let below = command.get_before_help().map(ToString::to_string);
     let above = command.get_after_help().map(ToString::to_string);
     let sections = Sections::laid_out(&above.unwrap_or_default(), &below.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! One file per command: arguments to libraries, results to renderers.
+//! Commands: each turns arguments into library calls and results into output.
 
 pub mod access;
 pub mod check;
@@ -14,11 +14,11 @@ pub mod trim;
 
 use crate::error::{CommandError, Kind};
 
-/// The command below `trimtab NAME`; `None` where its schema is asked for instead. `commands` are all that
-/// there are, in words.
+/// The subcommand of `trimtab NAME`, or `None` if its schema is wanted instead. `commands` lists all
+/// subcommands for the error message.
 ///
 /// # Errors
-/// If neither is asked for, or both.
+/// If neither or both are given.
 fn named<'a, C>(
     name: &str,
     command: Option<&'a C>,

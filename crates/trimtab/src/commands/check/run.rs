@@ -14,8 +14,8 @@ use std::process::ExitCode;
 /// Runs `trimtab check`.
 ///
 /// # Errors
-/// When nothing could be read or the arguments do not fit; findings are no errors. For monitoring
-/// an error is an answer as well: UNKNOWN, on standard output.
+/// When nothing could be read or the arguments conflict; findings are not errors. With the Nagios format an
+/// error is printed to standard output as UNKNOWN instead.
 pub fn run(
     arguments: &Check,
     config: Result<Config, CommandError>,
@@ -98,21 +98,21 @@ fn check(
     exit_code(&report, format, options.fail_on, arguments.exit_zero)
 }
 
-/// What a check looks at.
+/// The hosts and cluster that a check examines.
 struct Looked {
-    /// This host, that of `--root`, or those of bundles.
+    /// This host, the host at `--root`, or the hosts of the bundles.
     hosts: Vec<Host>,
     /// The cluster.
     cluster: Option<Cluster>,
-    /// For people: where all this comes from.
+    /// Description of the sources, shown to the user.
     label: String,
-    /// What the user should know of these sources.
+    /// Remarks about the sources for the user.
     remarks: Vec<String>,
 }
 
 impl Looked {
     fn at(arguments: &Check, config: &CheckConfig) -> Result<Self, CommandError> {
-        // A cluster that cannot be asked is known before a host is read.
+        // Query the cluster first, so that a connection error is reported before the host is read.
         let this_host = arguments.source.root.is_none() && arguments.bundle.is_empty();
         let asked = Asked::new(&arguments.cluster, config, this_host)?;
         let mut answers = cluster::ask(asked, &arguments.cluster, config)?;
@@ -123,11 +123,11 @@ impl Looked {
         for bundle in &arguments.bundle {
             opened.push(source::stored(bundle, "bundle")?);
         }
-        // A cluster that a flag names is looked at instead of this host, its own one beside it.
+        // `--cluster` replaces this host; a configured cluster is checked in addition to it.
         if this_host && !matches!(asked, Asked::Named(_)) {
             opened.push(source::live());
         } else if answers.is_none() {
-            // Of several bundles the first that holds a cluster counts.
+            // Use the cluster of the first bundle that has one.
             for opened in &opened {
                 answers = cluster::stored(opened.source.as_ref())?;
                 if answers.is_some() {
@@ -178,7 +178,7 @@ impl Looked {
         })
     }
 
-    /// The host whose own rules run: the only one.
+    /// The host whose host rules run, if there is exactly one.
     fn host(&self) -> Option<&Host> {
         match self.hosts.as_slice() {
             [host] => Some(host),
@@ -187,7 +187,7 @@ impl Looked {
     }
 }
 
-/// Takes out what the configuration accepts.
+/// Splits findings into suppressed ones and the rest.
 fn suppress(findings: Vec<Finding>, accepted: &[Suppress]) -> (Vec<Suppressed>, Vec<Finding>) {
     let mut suppressed = Vec::new();
     let mut kept = Vec::new();
@@ -203,7 +203,7 @@ fn suppress(findings: Vec<Finding>, accepted: &[Suppress]) -> (Vec<Suppressed>, 
     (suppressed, kept)
 }
 
-/// A suppression that hides nothing is out of date, or has a typing error.
+/// Warns of suppressions that match no finding: they are out of date or misspelled.
 fn unused_suppressions<'a>(
     accepted: impl Iterator<Item = &'a Suppress>,
     suppressed: &[Suppressed],
@@ -247,7 +247,7 @@ fn render(report: &CheckReport<'_>, format: Format, arguments: &Check, verbose: 
     }
 }
 
-/// The form of a file by its extension in lower case.
+/// The format for a lower-case file extension.
 fn format_of(extension: &str) -> Option<Format> {
     Some(match extension {
         "sarif" => Format::Sarif,

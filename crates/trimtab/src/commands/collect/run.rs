@@ -14,7 +14,7 @@ use std::process::ExitCode;
 /// Runs `trimtab collect`.
 ///
 /// # Errors
-/// When the bundle cannot be written, or is there already.
+/// When the bundle cannot be written or already exists.
 pub fn run(
     arguments: &Collect,
     config: &CheckConfig,
@@ -94,7 +94,7 @@ pub fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Both without names, the same name replaced alike in both.
+/// Anonymises the recording and the answers; a name gets the same replacement in both.
 fn anonymise(
     mut recording: Recording,
     answers: Option<Answers>,
@@ -103,8 +103,8 @@ fn anonymise(
     let Some(answers) = answers else {
         return Ok((bundle::anonymise(recording, salt), None));
     };
-    // The answers are among the texts that addresses are gathered from, but their keys must stay,
-    // whatever the host is called: they are replaced value by value.
+    // Addresses are gathered from the answers too, but these are anonymised value by value: their keys must
+    // stay, whatever the host is called.
     let path = cluster::BUNDLE_PATH;
     recording.files.insert(path.to_owned(), Ok(json(&answers)?));
     let anonymiser = Anonymiser::new(&recording, salt);

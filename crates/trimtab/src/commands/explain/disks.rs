@@ -1,4 +1,4 @@
-//! Short logs of disks among the sources: what they show as a whole.
+//! Analysis of short disk logs among the sources.
 
 use super::jobs::Found;
 use explain::JobRuns;
@@ -6,8 +6,8 @@ use explain::disk_log::{DiskLog, LogContext, MountedWith, read_disk_log};
 use facts::series::{Dating, Series};
 use jiff::tz::TimeZone;
 
-/// Reads each log of disks whose times are no moments: those of iostat without `-t`. `jobs` have their
-/// runs around the logs' days.
+/// Analyses each disk log without absolute times, such as iostat without `-t`. `jobs` have their runs
+/// around the days of the logs.
 pub fn logs(series: &[Series], found: &Found, jobs: &[JobRuns], zone: &TimeZone) -> Vec<DiskLog> {
     let mut groups: Vec<Vec<Series>> = Vec::new();
     for one in series {
@@ -23,7 +23,7 @@ pub fn logs(series: &[Series], found: &Found, jobs: &[JobRuns], zone: &TimeZone)
             None => groups.push(vec![one.clone()]),
         }
     }
-    // Without any day there are no runs, but the jobs are there all the same.
+    // Without a date there are no runs, but the jobs still exist.
     let mut known = jobs.to_vec();
     let without_runs = found
         .jobs
@@ -48,7 +48,7 @@ pub fn logs(series: &[Series], found: &Found, jobs: &[JobRuns], zone: &TimeZone)
         .collect()
 }
 
-/// The filesystems of a log's host: this host's say nothing of a log that names another one.
+/// The filesystems of a log's host; empty if the log names a host other than this one.
 fn mounts_for<'a>(found: &'a Found, host: Option<&str>) -> &'a [MountedWith] {
     let short = |name: &str| name.split('.').next().unwrap_or(name).to_ascii_lowercase();
     match (&found.this_host, host) {
@@ -71,7 +71,7 @@ mod tests {
             fs_type: None,
             options: vec!["discard".to_owned()],
         }];
-        // A bundle is what the user says it is.
+        // The host of a bundle is taken to be the log's.
         assert_eq!(mounts_for(&found, Some("mongo-03")).len(), 1);
         found.this_host = Some("es1.example.org".to_owned());
         for (host, expected) in [(Some("ES1"), 1), (None, 1), (Some("mongo-03"), 0)] {

@@ -1,4 +1,4 @@
-//! Whose jobs may be behind a pattern, and when they ran.
+//! Finds the jobs that may cause a pattern, and when they ran.
 
 use crate::arguments::SourceArgs;
 use crate::commands::source;
@@ -21,35 +21,35 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The longest list of moments, in bytes.
+/// Maximum size of an events file, in bytes.
 const EVENTS_BYTES_MAX: u64 = 16 << 20;
 
-/// Jobs, as they are written somewhere.
+/// Jobs found on a host, in a bundle or in a crontab.
 pub struct Found {
-    /// Those that run.
+    /// Active jobs.
     pub jobs: Vec<Job>,
-    /// For people: `live`, `bundle host.tar.zst`; `None` where none were asked for.
+    /// Description of the source for the user, such as `bundle host.tar.zst`; `None` with `--jobs none`.
     pub from: Option<String>,
-    /// The zone of their clock, where it is known.
+    /// Time zone of the host's clock, if known.
     pub zone: Option<TimeZone>,
-    /// How their cron takes changes of the clock.
+    /// How the host's cron handles clock changes.
     pub cron: CronFlavor,
-    /// The name of their host, where it is known.
+    /// Name of the host, if known.
     pub host_name: Option<String>,
-    /// The same, where this one was read.
+    /// Name of this host, if the jobs are from it.
     pub this_host: Option<String>,
-    /// Filesystems of their host, each once.
+    /// Filesystems of the host, without duplicates.
     pub mounts: Vec<MountedWith>,
-    /// What could not be read of them.
+    /// What could not be read.
     pub skipped: Vec<Skipped>,
-    /// Their host, whose logs may tell of their runs; `None` for a crontab by itself.
+    /// The host, whose logs may record runs; `None` for a crontab file.
     pub opened: Option<source::Opened>,
-    /// The files of their host that are read, its logs included; none of a bundle.
+    /// Files read from the host, including its logs; empty for a bundle.
     pub files: Vec<PathBuf>,
 }
 
 impl Found {
-    /// The clock by which they run: in the zone of their host, else in this one.
+    /// The clock that schedules the jobs: in the host's zone if known, else in `zone`.
     pub fn clock(&self, zone: &TimeZone) -> Clock {
         Clock {
             zone: self.zone.as_ref().unwrap_or(zone).clone(),
@@ -57,7 +57,7 @@ impl Found {
         }
     }
 
-    /// Their host, as far as its logs tell of runs.
+    /// The host to read job logs from.
     pub fn job_host(&self) -> Option<JobHost<'_>> {
         self.opened.as_ref().map(|opened| JobHost {
             source: opened.source.as_ref(),
@@ -66,13 +66,13 @@ impl Found {
         })
     }
 
-    /// A caution where a host or directory was to have jobs, and has none.
+    /// A warning if jobs were wanted but none were found.
     pub fn without_jobs(&self) -> Option<String> {
         let from = self.from.as_ref()?;
         if !self.jobs.is_empty() {
             return None;
         }
-        // What the host's reader says where nothing of a schedule is there.
+        // The reader's reason for finding no schedules.
         let unread = self.skipped.iter().find(|skipped| skipped.what == "jobs");
         let why = unread.map_or("none that runs by itself was found", |skipped| &skipped.why);
         let from = units::escape::escape(from);
@@ -83,7 +83,7 @@ impl Found {
 /// Reads the jobs that `--jobs` names.
 ///
 /// # Errors
-/// When what it names cannot be read.
+/// When the source cannot be read.
 pub fn find(named: &str) -> Result<Found, CommandError> {
     match named {
         "none" => Ok(Found {
@@ -112,7 +112,7 @@ pub fn find(named: &str) -> Result<Found, CommandError> {
     }
 }
 
-/// `root` is where the host's files are, unless they are in an archive.
+/// `root` is the directory of the host's files; `None` for an archive.
 fn of_host(
     opened: source::Opened,
     root: Option<&Path>,
@@ -165,10 +165,10 @@ fn of_host(
     })
 }
 
-/// The files below `root` that were read, and logs, which are read later.
+/// Files below `root` that were read, plus logs, which are read later.
 fn files_of(root: &Path, recording: &Recording) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    // A bundle that was unpacked has the host's files below `root/`.
+    // An unpacked bundle keeps the host's files below `root/`.
     for root in [root.to_owned(), root.join("root")] {
         files.extend(recording.files.keys().map(|path| root.join(path)));
         let logs = root.join(logs::DIRECTORY).read_dir();
@@ -181,7 +181,7 @@ fn files_of(root: &Path, recording: &Recording) -> Vec<PathBuf> {
     files
 }
 
-/// Whether a file begins as the archives do that bundles are.
+/// Whether a file starts like a bundle archive: zstd, gzip or tar.
 fn is_archive(path: &Path) -> Result<bool, CommandError> {
     let mut head = Vec::new();
     open(path)?
@@ -235,10 +235,10 @@ fn of_crontab(path: &Path) -> Result<Found, CommandError> {
     })
 }
 
-/// The moments of `--events`, a job for each name in them.
+/// Reads the `--events` files, one job for each name in them.
 ///
 /// # Errors
-/// When one of them cannot be read.
+/// When a file cannot be read.
 pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Vec<JobRuns>, CommandError> {
     let mut all = Vec::new();
     for path in files {
@@ -297,7 +297,7 @@ mod tests {
         );
         found.jobs = crontab_jobs::named_by_program("c", "@daily x\n").unwrap();
         assert_eq!(found.without_jobs(), None);
-        // Nobody asked for any.
+        // No jobs were wanted.
         assert_eq!(find("none").unwrap().without_jobs(), None);
     }
 
@@ -313,7 +313,7 @@ mod tests {
         let found = found("*/5 * * * * x\n47 6 * * 7 y\n");
         let stretch = ("2026-01-01T00:00:00Z", "2026-04-11T00:00:00Z");
         let (all, skipped) = runs_from(&found, stretch);
-        // A hundred days of 288 runs; the first Sunday is the fourth.
+        // 100 days of 288 runs; the first Sunday is January 4.
         assert_eq!(all[0].runs.len(), 28_800);
         assert_eq!(all[1].runs[0].earliest, at("2026-01-04T06:47:00Z"));
         assert_eq!(all[1].runs.len(), 14);
@@ -363,7 +363,7 @@ mod tests {
         assert_eq!(name(), None);
         write("etc/hostname", "# set by hand\ndb1\n");
         assert_eq!(name().as_deref(), Some("db1"));
-        // What the kernel was told comes first.
+        // The kernel's host name takes precedence.
         write("proc/sys/kernel/hostname", "db2\n");
         assert_eq!(name().as_deref(), Some("db2"));
     }

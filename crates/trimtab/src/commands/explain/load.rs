@@ -1,4 +1,4 @@
-//! Histories: what each SOURCE is, how it is read, and what of it is wanted.
+//! Loads time series: detects the kind of each SOURCE, reads it and applies `--select`.
 
 use super::args::{Aggregate, Explain};
 use super::readers;
@@ -14,37 +14,37 @@ use sources::{Limits, Reading, Times, gaps};
 use std::path::Path;
 use std::time::Duration;
 
-/// What was read of all sources.
+/// Series read from all sources.
 #[derive(Debug, Default)]
 pub struct Loaded {
     /// The series, in the order of the sources.
     pub series: Vec<Series>,
-    /// What was left out.
+    /// Sources and parts that could not be read.
     pub skipped: Vec<Skipped>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
     /// Examples of names that no pattern of `--select` matched.
     pub unselected: Vec<String>,
-    /// A server that is not on this host was asked.
+    /// Whether a server other than this host was queried.
     pub is_remote: bool,
 }
 
-/// What a SOURCE is.
+/// Kind of a SOURCE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source<'a> {
     /// A file, directory or store.
     Path(&'a Path),
-    /// A Prometheus.
+    /// A Prometheus server.
     Prometheus(&'a str),
-    /// An Elasticsearch or OpenSearch.
+    /// An Elasticsearch or OpenSearch server.
     Index(&'a str),
 }
 
 impl<'a> Source<'a> {
-    /// By its form and the options beside it.
+    /// Detects the kind from the text and the other options.
     ///
     /// # Errors
-    /// A usage error for a URL without anything to ask for.
+    /// A usage error for a URL without a query or index.
     fn of(text: &'a str, arguments: &Explain) -> Result<Self, CommandError> {
         let is_url = ["http://", "https://"]
             .iter()
@@ -56,7 +56,7 @@ impl<'a> Source<'a> {
             return Ok(Self::Index(text));
         }
         if arguments.servers.query.is_empty() {
-            // Endpoint shows no password of the URL; an unreadable one is an error by itself.
+            // `Endpoint` never shows the URL's password.
             let endpoint = parse_endpoint(text, "SOURCE")?;
             return Err(CommandError::new(
                 Kind::Usage,
@@ -69,11 +69,11 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Reads all sources, and keeps what `--select` wants. What one of several sources does not give is
+/// Reads all sources and keeps the series that `--select` matches. If one of several sources fails, it is
 /// skipped.
 ///
 /// # Errors
-/// When nothing could be read, or what is asked for does not fit the sources.
+/// When nothing could be read, or the query options do not fit the sources.
 pub fn load(
     arguments: &Explain,
     config: &ExplainConfig,
@@ -115,7 +115,7 @@ pub fn load(
         match outcome {
             Ok(reading) => loaded.add(reading),
             Err(error) => {
-                // The first one is the answer where nothing else is.
+                // If no source can be read, the first error is reported.
                 let message = error.message.clone();
                 loaded.skipped.push(Skipped::new("a source", message, None));
                 failed.get_or_insert(error);
@@ -133,7 +133,7 @@ pub fn load(
 }
 
 impl Loaded {
-    /// Notes where series have no samples for long, its times in this zone.
+    /// Adds notes about long gaps in the series, with times in `zone`.
     pub fn note_gaps(&mut self, zone: &TimeZone) {
         for series in &mut self.series {
             series.notes.extend(gaps::note(series, zone));
@@ -188,7 +188,7 @@ fn save(path: &Path, loaded: &Loaded) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Why there is no series, although every source could be read.
+/// Explains why there are no series although every source could be read.
 fn nothing(arguments: &Explain, unselected: &[String]) -> CommandError {
     const EXAMPLES: usize = 5;
     if unselected.is_empty() {

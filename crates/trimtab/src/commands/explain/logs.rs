@@ -1,4 +1,4 @@
-//! `--log`: files that tell when jobs really ran.
+//! `--log`: log files that record when jobs ran.
 
 use crate::error::{CommandError, Kind};
 use crate::input;
@@ -11,18 +11,18 @@ use jiff::tz::TimeZone;
 use schedule::Log;
 use std::path::PathBuf;
 
-/// What `--log` says.
+/// Result of `--log`.
 pub struct Given {
-    /// The files.
+    /// Parsed log files.
     pub logs: Vec<Log>,
-    /// Whether the host's own logs are read as well: without `none`.
+    /// Whether the host's own logs are read too: unless `none` is given.
     pub reads_host: bool,
 }
 
-/// The runs that the files of `--log` tell of.
+/// Reads the log files of `--log`.
 ///
 /// # Errors
-/// When one of them cannot be read.
+/// When a file cannot be read.
 pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Given, CommandError> {
     let is_none = |path: &&PathBuf| path.as_os_str() == "none";
     let mut logs = Vec::new();
@@ -68,7 +68,7 @@ mod tests {
         format!("Nov {day:2} 06:47:01 h CRON[2]: (root) CMD (/sbin/fstrim -a)\n")
     }
 
-    /// `Nov  2 06:47:01 h CRON[2]: (root) CMD (/sbin/fstrim -a)` and a line end, by gzip.
+    /// Gzip of `Nov  2 06:47:01 h CRON[2]: (root) CMD (/sbin/fstrim -a)` and a newline.
     const PACKED: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xf3\xcb\x2f\x53\x50\x30\x52\x30\x30\xb3\x32\x31\xb7\x32\x30\x54\xc8\x50\x70\x0e\xf2\xf7\x8b\x36\x8a\xb5\x52\xd0\x28\xca\xcf\x2f\xd1\x54\x70\xf6\x75\x51\xd0\xd0\x2f\x4e\xca\xcc\xd3\x4f\x2b\x2e\x29\xca\xcc\x55\xd0\x4d\xd4\xe4\x02\x00\xeb\x3b\x95\x4e\x38\x00\x00\x00";
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(give(&bytes).unwrap(), 1);
         let error = give(&PACKED[..20]).unwrap_err();
         assert!(error.kind == Kind::Input && error.message.ends_with("is cut"));
-        // What stands in a line that is none may be a password.
+        // Unparsed lines may contain passwords.
         for line in [
             "CRON (root) CMD (/bin/mysqldump -phunter2)\n",
             "{\"MESSAGE\":\"(root) CMD (mysqldump -phunter2)\"}\n",

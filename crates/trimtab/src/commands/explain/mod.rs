@@ -1,4 +1,4 @@
-//! `trimtab explain`: histories and jobs to verdicts.
+//! `trimtab explain`: finds recurring patterns in time series and the jobs behind them.
 
 pub mod args;
 mod disks;

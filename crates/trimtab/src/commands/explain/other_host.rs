@@ -1,9 +1,9 @@
-//! Whether the jobs are of the host that the series are of.
+//! Checks that the jobs and the series are from the same host.
 
 use super::jobs;
 use super::load::Loaded;
 
-/// A caution where this host's jobs are weighed although the series are another host's.
+/// A warning if this host's jobs are considered for the series of another host.
 pub(super) fn caution(loaded: &Loaded, found: &jobs::Found) -> Option<String> {
     const HOST_LABELS: [&str; 5] = ["host", "hostname", "host.name", "nodename", "instance"];
     let this_host = found.this_host.as_deref()?;
@@ -66,7 +66,7 @@ mod tests {
         let mut found = jobs::find("none").unwrap();
         found.this_host = Some("es1.example.org".to_owned());
         found.from = Some("this host".to_owned());
-        // Without a job there is nothing to be wrong about.
+        // No jobs, no warning.
         assert_eq!(caution(&loaded(&[("host", "es2")], false), &found), None);
         found.jobs = vec![facts::host::Job {
             name: "x".to_owned(),

@@ -1,4 +1,4 @@
-//! What `-o` must not name: a file that the answer is made from.
+//! Keeps `-o` from overwriting an input file.
 
 use super::args::Explain;
 use crate::config::ExplainConfig;
@@ -7,7 +7,7 @@ use std::fs::metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The files that the command line and the configuration name, and those in a history's directory.
+/// Input files named by the command line and the configuration, and the files in a source directory.
 pub fn named(arguments: &Explain, config: &ExplainConfig) -> Vec<PathBuf> {
     let access = &arguments.servers.access;
     let jobs = arguments.jobs.as_ref().or(config.jobs.as_ref());
@@ -27,10 +27,10 @@ pub fn named(arguments: &Explain, config: &ExplainConfig) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Refuses an output that is one of the inputs, under whatever name.
+/// Refuses an output file that is one of the inputs, even under another name.
 ///
 /// # Errors
-/// When it is.
+/// If the output is an input.
 pub fn refuse(
     output: Option<&Path>,
     inputs: impl IntoIterator<Item = PathBuf>,
@@ -50,8 +50,8 @@ pub fn refuse(
     ))
 }
 
-/// What a file is known by: device and inode; `None` for what no answer destroys: what is not there yet, a
-/// terminal, a pipe, a directory.
+/// Device and inode of a regular file; `None` for what output does not destroy: a missing file, a terminal,
+/// a pipe, a directory.
 fn place(path: &Path) -> Option<(u64, u64)> {
     let found = metadata(path).ok()?;
     found.is_file().then(|| (found.dev(), found.ino()))

@@ -8,7 +8,7 @@ use sources::{FileOptions, Limits, Reading, SourceError, Times, prometheus as pr
 use std::path::Path;
 use std::time::Duration;
 
-/// Adds to a store, which is made where it is not there, and says what became of it.
+/// Appends to a store, creating it if needed; returns a summary of the changes.
 ///
 /// # Errors
 /// As [`Store::append`].
@@ -49,10 +49,10 @@ pub fn file(
     sources::read_path(path, &options)
 }
 
-/// Asks a Prometheus, one query after the other.
+/// Runs queries on a Prometheus server, one after another.
 ///
 /// # Errors
-/// As [`sources::prometheus::read`]; the first error ends it.
+/// As [`sources::prometheus::read`]; stops at the first error.
 pub fn prometheus(
     client: &Client,
     endpoint: &Endpoint,
@@ -75,22 +75,22 @@ pub fn prometheus(
     Ok(all)
 }
 
-/// What to ask an Elasticsearch or OpenSearch for.
+/// A query for Elasticsearch or OpenSearch.
 #[derive(Debug, Clone, Copy)]
 pub struct IndexQuery<'a> {
-    /// Pattern of index names.
+    /// Index pattern.
     pub index: &'a str,
     /// Field with the values.
     pub field: &'a str,
-    /// Field that tells series apart.
+    /// Field to split the series by.
     pub split_by: Option<&'a str>,
-    /// What becomes of the values of one step.
+    /// Aggregation of the values in each step.
     pub aggregate: Aggregate,
-    /// Query string that documents have to fit.
+    /// Query string that filters documents.
     pub filter: Option<&'a str>,
 }
 
-/// Asks an Elasticsearch or OpenSearch.
+/// Queries an Elasticsearch or OpenSearch server.
 ///
 /// # Errors
 /// As [`sources::elastic::read`].
@@ -118,7 +118,7 @@ pub fn index(
     elastic::read(client, endpoint, &query, times, limits)
 }
 
-/// Servers and diagnostic data know whole seconds only; less than one is one.
+/// Rounds a step down to whole seconds, but at least 1: servers and FTDC support no fractions.
 fn whole_seconds(step: Duration) -> u32 {
     u32::try_from(step.as_secs()).unwrap_or(u32::MAX).max(1)
 }

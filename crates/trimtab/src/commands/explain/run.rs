@@ -16,7 +16,7 @@ use std::process::ExitCode;
 /// Runs `trimtab explain`.
 ///
 /// # Errors
-/// When nothing could be read, or the arguments do not fit; that something recurs is no error.
+/// When nothing could be read or the arguments conflict; a pattern found is not an error.
 pub fn run(
     arguments: &Explain,
     config: &ExplainConfig,
@@ -36,11 +36,11 @@ pub fn run(
     overwrite::refuse(target, found.files.iter().cloned())?;
     let zone = Zone::of(settings.zone, &found);
     let times = times::times(arguments, &zone.zone)?;
-    // Lines without a zone are of the host's.
+    // Log lines without a zone are in the host's time zone.
     let zone_of_host = found.zone.as_ref().unwrap_or(&zone.zone);
     let given = logs::given(&arguments.log, zone_of_host)?;
     let mut loaded = load::load(arguments, config, &times, &mut draw)?;
-    // By now a new store is there.
+    // `--save` may have just created the store.
     overwrite::refuse(target, arguments.save.iter().cloned())?;
     loaded.note_gaps(&zone.zone);
     let mut skipped = std::mem::take(&mut loaded.skipped);
@@ -49,7 +49,7 @@ pub fn run(
     let mut all_jobs = Vec::new();
     if let Some(stretch) = job_runs::time_range(&loaded.series) {
         let mut logs = given.logs;
-        // Without jobs everything that is told counts.
+        // With `--jobs none`, all log lines count, whatever host they name.
         if found.from.is_some() {
             logs = job_logs::own_lines(logs, found.host_name.as_deref(), &mut skipped);
         }
@@ -109,10 +109,10 @@ pub fn run(
     Ok(ExitCode::from(u8::from(negative)))
 }
 
-/// What was read, for people.
+/// Description of the sources for the user.
 fn source_words(sources: &[String], series: &[Series]) -> String {
     match (sources, series) {
-        // The reader's own name of it has no password.
+        // The reader's name for a source never contains a password.
         ([_], [first, ..]) if series.iter().all(|one| one.source == first.source) => {
             first.source.clone()
         }

@@ -1,4 +1,4 @@
-//! Zones and moments of the command line.
+//! Time zones and times on the command line.
 
 use super::args::Explain;
 use super::jobs;
@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use sources::Times;
 
-/// The zone that calendars are told in.
+/// The time zone of the report.
 pub(super) struct Zone {
     pub zone: TimeZone,
-    /// Where it was taken from, for people.
+    /// Where the zone comes from, shown to the user.
     pub from: String,
 }
 
@@ -35,10 +35,10 @@ pub(super) fn zone_named(name: &str, from: &str) -> Result<TimeZone, CommandErro
     values::zone(name).map_err(|error| CommandError::new(Kind::Usage, format!("{from}: {error}")))
 }
 
-/// Which samples count, and in what zone times without one are.
+/// The time range of the samples, and the zone for timestamps without one.
 ///
 /// # Errors
-/// When a time, zone or format is none.
+/// When a time, zone or format is invalid.
 pub(super) fn times(arguments: &Explain, zone: &TimeZone) -> Result<Times, CommandError> {
     if let Some(format) = &arguments.files.time_format {
         sources::times::check_format(format).map_err(|wrong| {
@@ -70,7 +70,7 @@ pub(super) fn times(arguments: &Explain, zone: &TimeZone) -> Result<Times, Comma
     Ok(times)
 }
 
-/// A moment as it is written on the command line; a date alone is its midnight.
+/// Parses a time on the command line; a date alone means its midnight, a duration is counted back from now.
 fn moment(
     text: &str,
     option: &str,

@@ -1,4 +1,4 @@
-//! `trimtab rule`: wiring.
+//! Runs `trimtab rule`.
 
 use super::args::Rule;
 use crate::answer::OutputArgs;
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 /// Lists the rules, or prints the documentation of one or of all.
 ///
 /// # Errors
-/// When there is no rule of that id.
+/// When there is no rule with that ID.
 pub fn run(arguments: &Rule) -> Result<ExitCode, CommandError> {
     let text = if let Some(id) = &arguments.id {
         let found = rules::find(id).ok_or_else(|| {
