@@ -1,4 +1,5 @@
-//! trimtab.toml: a table per command; a flag or an environment variable outranks it.
+//! The configuration file trimtab.toml: one table per command, overridden by flags and environment
+//! variables.
 
 use crate::answer;
 use crate::commands::check::args::{Format, SeverityArg};
@@ -8,7 +9,7 @@ use crate::error::{CommandError, Kind};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// Where it is looked for when `--config` does not say.
+/// Path used without `--config`.
 const DEFAULT_PATH: &str = "/etc/trimtab/trimtab.toml";
 
 /// The whole file.
@@ -33,18 +34,18 @@ pub struct CheckConfig {
     pub select: Vec<String>,
     /// As `--ignore`.
     pub ignore: Vec<String>,
-    /// As `--data-path`; added to those of the command line.
+    /// As `--data-path`; added to the paths on the command line.
     pub data_paths: Vec<String>,
     /// As `--format`.
     pub format: Option<Format>,
     /// As `--fail-on`.
     pub fail_on: Option<SeverityArg>,
-    /// URL of the cluster that this host belongs to: `check` and `collect` ask it beside this host,
-    /// and ask none where `--root` or `--bundle` names other hosts. `--cluster` outranks it.
+    /// URL of the cluster this host belongs to. `check` and `collect` query it in addition to this host,
+    /// but not if `--root` or `--bundle` selects other hosts. `--cluster` overrides it.
     pub cluster: Option<String>,
     /// As `--timeout`, written as on the command line.
     pub timeout: Option<String>,
-    /// As `--credentials-file`; credentials in the environment outrank it.
+    /// As `--credentials-file`; credentials in the environment override it.
     pub credentials_file: Option<PathBuf>,
     /// As `--ca-file`.
     pub ca_file: Option<PathBuf>,
@@ -66,7 +67,7 @@ pub struct ExplainConfig {
     pub format: Option<answer::Format>,
     /// As `--timeout`.
     pub timeout: Option<String>,
-    /// As `--credentials-file`; credentials in the environment outrank it.
+    /// As `--credentials-file`; credentials in the environment override it.
     pub credentials_file: Option<PathBuf>,
     /// As `--ca-file`.
     pub ca_file: Option<PathBuf>,
@@ -76,7 +77,7 @@ pub struct ExplainConfig {
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrimConfig {
-    /// As `--window`; `--now` outranks it.
+    /// As `--window`; `--now` overrides it.
     pub window: Vec<String>,
     /// As `--tz`.
     pub tz: Option<String>,
@@ -120,7 +121,7 @@ pub struct SsdConfig {
     pub policy: Option<String>,
 }
 
-/// A finding that is known and accepted.
+/// A suppression of a known, accepted finding.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suppress {
@@ -133,7 +134,7 @@ pub struct Suppress {
 }
 
 impl Suppress {
-    /// Whether it concerns this finding.
+    /// Whether it suppresses this finding.
     pub fn covers(&self, finding: &facts::Finding) -> bool {
         self.rule.eq_ignore_ascii_case(&finding.rule)
             && self.subject.as_ref().is_none_or(|subject| {
@@ -143,10 +144,10 @@ impl Suppress {
 }
 
 impl Config {
-    /// Reads the file that `--config` names, or the default one if it is there.
+    /// Reads the `--config` file, or the default file if it exists.
     ///
     /// # Errors
-    /// When a named file cannot be read, or any file cannot be understood.
+    /// When a named file cannot be read, or the file cannot be parsed.
     pub fn load(named: Option<&Path>) -> Result<Self, CommandError> {
         let path = named.map_or_else(|| PathBuf::from(DEFAULT_PATH), Path::to_path_buf);
         match std::fs::read_to_string(&path) {
@@ -183,8 +184,8 @@ impl Config {
     }
 }
 
-/// What is wrong with the file, and where. The line itself is not repeated, as the parser would: who
-/// looks for the place of credentials may have written a password into it, or into a URL.
+/// Describes a parse error and its position. The line itself is not repeated, unlike in the parser's
+/// message: it may contain a password, also within a URL.
 fn told(error: &toml::de::Error, text: &str) -> String {
     let place = error.span().map_or(String::new(), |span| {
         let before = text.get(..span.start).unwrap_or_default();
@@ -192,7 +193,7 @@ fn told(error: &toml::de::Error, text: &str) -> String {
         let column = before.rsplit('\n').next().unwrap_or_default();
         format!(":{line}:{}", column.chars().count() + 1)
     });
-    // Of a value it speaks where it expected one of another type.
+    // The parser quotes a value of the wrong type, which may be a URL with a password.
     let what = match error.message() {
         message if message.contains('@') => "expected a value of another type",
         message => message,

@@ -1,4 +1,4 @@
-//! Errors as the user sees them: what kind, what happened, and the way out.
+//! Errors shown to the user: a kind, a message and hints.
 
 use cluster::AskError;
 use http::{CredentialsError, HttpError};
@@ -6,34 +6,34 @@ use sources::SourceError;
 use std::error::Error;
 use std::fmt;
 
-/// What kind of trouble it is; every kind ends with exit code 2.
+/// Kind of an error; every kind exits with code 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The call's words do not fit together.
+    /// The arguments are invalid or conflict.
     Usage,
-    /// A file, bundle or configuration could not be understood.
+    /// A file, bundle or configuration could not be parsed.
     Input,
-    /// The machine does not allow it: permissions, space, a missing file.
+    /// A problem of the system: permissions, space, a missing file.
     Environment,
-    /// trimtab declines to do it.
+    /// trimtab refuses to do it.
     Refused,
 }
 
 /// An error with hints.
 #[derive(Debug)]
 pub struct CommandError {
-    /// What kind of trouble.
+    /// Kind of the error.
     pub kind: Kind,
-    /// What was asked and what was found.
+    /// What was expected and what was found.
     pub message: String,
-    /// Ways out, one sentence each.
+    /// Hints how to fix it, one sentence each.
     pub hints: Vec<String>,
-    /// What it was made of.
+    /// The underlying error.
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl CommandError {
-    /// An error of a kind.
+    /// Creates an error without hints.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -43,7 +43,7 @@ impl CommandError {
         }
     }
 
-    /// An error of a kind that says what its source says; control characters are shown, not obeyed.
+    /// Creates an error with its source's message, control characters escaped.
     pub fn because(kind: Kind, source: impl Error + Send + Sync + 'static) -> Self {
         let message = units::escape::escape(&source.to_string()).into_owned();
         Self {
@@ -52,25 +52,25 @@ impl CommandError {
         }
     }
 
-    /// A file that the user named and that cannot be read: `what` names it, and the option before it.
+    /// The error for a file named by the user that cannot be read; `what` is the option and the file.
     pub fn unreadable(what: &str, source: std::io::Error) -> Self {
         Self::because(Kind::Environment, source)
             .at(what)
             .hint("name a file that exists and that you may read")
     }
 
-    /// Puts before the message what was asked for: an option, a file.
+    /// Prefixes the message with its context: an option, a file.
     #[must_use]
     pub fn at(mut self, what: &str) -> Self {
         self.message = format!("{what}: {}", self.message);
         self
     }
 
-    /// What is wrong with the words of a call.
+    /// Converts a clap error about the arguments.
     pub fn of_call(error: &clap::Error) -> Self {
         let text = error.to_string();
         let text = text.strip_prefix("error: ").unwrap_or(&text);
-        // Below the message stand tips, the usage, and where to read on.
+        // The message is followed by tips, the usage and a pointer to the help.
         let (message, below) = text.split_once("\n\n").unwrap_or((text, ""));
         let lines = message.lines().map(str::trim);
         let message = lines.collect::<Vec<_>>().join(" ").replace(": --", " --");
@@ -78,7 +78,7 @@ impl CommandError {
             .lines()
             .filter_map(|line| line.trim().strip_prefix("tip: "));
         let usage = below.lines().find_map(|line| line.strip_prefix("Usage: "));
-        // Its first words are the command: trimtab ssd run.
+        // The usage starts with the command: trimtab ssd run.
         let command: Vec<&str> = usage
             .unwrap_or("trimtab")
             .split_whitespace()
@@ -93,7 +93,7 @@ impl CommandError {
         }
     }
 
-    /// Adds a way out.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());

@@ -1,5 +1,5 @@
-//! How help is laid out: what a command is for, examples, its own options, those of all commands, exit
-//! codes. Options that few people need are left to `--help-all` and the man page.
+//! Layout of the help: description, examples, the command's options, global options, exit codes. Rarely
+//! needed options appear only in `--help-all` and the man page.
 
 use clap::{Arg, ArgAction, Command};
 use std::ffi::{OsStr, OsString};
@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 /// Heading of the options that every command has.
 pub const GLOBAL: &str = "Global options";
 
-/// Options that few people need, by command.
+/// Rarely needed options, by command.
 const RARE: &[(&str, &[&str])] = &[
     (
         "check",
@@ -67,7 +67,7 @@ const RARE: &[(&str, &[&str])] = &[
     ("shards what-if", &["credentials_file", "ca_file", "rounds"]),
 ];
 
-/// Those of a simulation.
+/// Rarely needed options of simulations.
 const SSD_RARE: &[&str] = &[
     "seed",
     "streams",
@@ -89,19 +89,19 @@ const SSD_RARE: &[&str] = &[
     "moved",
 ];
 
-/// What stands below the options of a command in its definition, taken apart.
+/// Sections of a command's `after_help`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Sections {
-    /// Calls, with a remark each.
+    /// Example calls, each with a remark.
     pub examples: String,
-    /// Anything else: how values are written.
+    /// Everything else, such as the syntax of values.
     pub notes: String,
     /// What the exit codes mean.
     pub exit_codes: String,
 }
 
 impl Sections {
-    /// Of a definition's `after_help`: examples come first, exit codes last.
+    /// Splits a command's `after_help`: examples come first, exit codes last.
     pub fn of(command: &Command) -> Self {
         let text = command.get_after_help().map(ToString::to_string);
         let text = text.unwrap_or_default();
@@ -117,7 +117,7 @@ impl Sections {
         }
     }
 
-    /// Of a command whose help was laid out: what stands above its options, and below them.
+    /// Splits the help of a command after layout: the text above and below its options.
     pub fn laid_out(above: &str, below: &str) -> Self {
         let (notes, exit_codes) = below.split_once("Exit codes:").unwrap_or((below, ""));
         Self {
@@ -127,7 +127,7 @@ impl Sections {
         }
     }
 
-    /// Notes and exit codes, as they stand below the options.
+    /// Notes and exit codes, printed below the options.
     fn below(&self) -> String {
         let mut parts = Vec::new();
         if !self.notes.is_empty() {
@@ -140,14 +140,14 @@ impl Sections {
     }
 }
 
-/// Paragraphs whose lines are broken by the terminal's width alone.
+/// Joins the lines of each paragraph, so that only the terminal's width breaks lines.
 fn joined(text: &str) -> String {
     let paragraphs = text.trim().split("\n\n");
     let paragraphs: Vec<String> = paragraphs.map(|text| text.replace('\n', " ")).collect();
     paragraphs.join("\n\n")
 }
 
-/// The command line with its help laid out.
+/// Applies the help layout to a command and its subcommands.
 pub fn laid_out(command: Command) -> Command {
     let help = Arg::new("help")
         .short('h')
@@ -156,7 +156,7 @@ pub fn laid_out(command: Command) -> Command {
         .action(ArgAction::HelpShort)
         .help_heading(GLOBAL)
         .global(true);
-    // Found in the words of the call before they are parsed, see [`in_full`].
+    // Handled before the arguments are parsed, see [`in_full`].
     let help_all = Arg::new("help_all")
         .long("help-all")
         .help("Print help with every option, in full")
@@ -187,7 +187,7 @@ pub fn laid_out(command: Command) -> Command {
     })
 }
 
-/// One command's parts in their order.
+/// Arranges the help sections of one command.
 fn arranged(command: Command) -> Command {
     let sections = Sections::of(&command);
     let about = command.get_long_about().or(command.get_about());
@@ -205,7 +205,7 @@ fn arranged(command: Command) -> Command {
         .before_help(sections.below())
 }
 
-/// The command and those below it, each changed; `path` names them: `ssd run`.
+/// Applies `change` to a command and its subcommands; `path` is the subcommand's path, such as `ssd run`.
 fn each(command: Command, path: &str, change: &impl Fn(Command, &str) -> Command) -> Command {
     let names: Vec<String> = command
         .get_subcommands()
@@ -218,8 +218,7 @@ fn each(command: Command, path: &str, change: &impl Fn(Command, &str) -> Command
     change(command, path)
 }
 
-/// The help in full that a call of a command that was [laid out](laid_out) asks for with `--help-all`;
-/// `None` where it does not.
+/// Renders the full help if the call has `--help-all`. The command must be [laid out](laid_out).
 pub fn in_full(command: &Command, call: &[OsString]) -> Option<String> {
     let options = call.iter().take_while(|word| *word != "--");
     if !options.clone().any(|word| word == "--help-all") {

@@ -1,20 +1,20 @@
-//! What this program does for another one of itself, in a process of its own.
+//! Helper processes that trimtab starts from its own executable.
 
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The hidden first argument that makes this process answer for filesystem sizes, see
-/// [`host::source::answer_mount_points`].
+/// Hidden first argument: report filesystem sizes, see [`host::source::answer_mount_points`].
 pub const STATFS_HELPER: &str = "__statfs";
 
-/// The one that makes it hand ranges to the kernel, see [`trim::child`].
+/// Hidden first argument: pass ranges to the kernel with FITRIM, see [`trim::child`].
 pub const FITRIM_HELPER: &str = "__fitrim";
 
-/// The one that makes it wait for a pass to end and put its limits back, see [`trim::limits`]; the
-/// state directory follows.
+/// Hidden first argument: wait for a pass to end and restore its limits, see [`trim::limits`]; followed by
+/// the state directory.
 pub const GUARDIAN_HELPER: &str = "__guardian";
 
-/// Runs as a helper of another trimtab: before clap, which may print, and before any signal handler.
+/// Runs as a helper if the first argument says so. Called before clap, which may print, and before any
+/// signal handler is installed.
 pub fn run() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     let name = arguments.next()?;

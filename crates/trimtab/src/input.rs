@@ -1,18 +1,18 @@
-//! Files that an option or an argument names: read whole, up to a limit.
+//! Reading files named by options or arguments, whole and up to a size limit.
 
 use crate::error::{CommandError, Kind};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The content of a file; `-` is standard input. `what` begins the errors: `--drive disk.toml`.
+/// Reads a file; `-` is standard input. `what` prefixes error messages: `--drive disk.toml`.
 ///
 /// # Errors
 /// When it cannot be read, or is longer than `bytes_max`.
 pub fn bytes(path: &Path, what: &str, bytes_max: u64) -> Result<Vec<u8>, CommandError> {
     let mut bytes = Vec::new();
     let read = |reader: &mut dyn Read, bytes: &mut Vec<u8>| {
-        // A file that grows or never ends has no length beforehand.
+        // The length of a growing or endless file is not known in advance.
         reader.take(bytes_max.saturating_add(1)).read_to_end(bytes)
     };
     let outcome = if path.as_os_str() == "-" {
@@ -31,7 +31,7 @@ pub fn bytes(path: &Path, what: &str, bytes_max: u64) -> Result<Vec<u8>, Command
     Ok(bytes)
 }
 
-/// As [`bytes`], for text.
+/// Reads a text file as [`bytes`] does.
 ///
 /// # Errors
 /// As [`bytes`], and when it is not UTF-8.
@@ -63,7 +63,7 @@ mod tests {
             binary.message,
             "--x file: expected text, found no UTF-8 at byte 3"
         );
-        // One without an end.
+        // An endless file.
         assert!(bytes(Path::new("/dev/zero"), "--x", 1 << 10).is_err());
         let missing = bytes(&directory.path().join("none"), "--x none", 1).unwrap_err();
         assert_eq!(missing.kind, Kind::Environment);

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is asked for; `None` where help or the version was, which is printed.
+/// Parses the call; `None` if help or the version was printed.
 fn parse(call: &[OsString]) -> Result<Option<Cli>, CommandError> {
     let command = cli::command();
     if let Some(help) = help::in_full(&command, call) {
@@ -95,7 +95,7 @@ fn run(cli: Cli) -> Result<ExitCode, CommandError> {
     }
 }
 
-/// Messages go to stderr. `TRIMTAB_LOG` takes targets and levels (`host=debug,rules=trace`).
+/// Starts logging to stderr. `TRIMTAB_LOG` sets targets and levels (`host=debug,rules=trace`).
 fn start_log(verbose: u8, quiet: bool) {
     let level = match (quiet, verbose) {
         (true, _) => LevelFilter::ERROR,

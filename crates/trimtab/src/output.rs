@@ -1,4 +1,4 @@
-//! Standard output, and what there is to know of the terminal.
+//! Standard output and properties of the terminal.
 
 use crate::error::{CommandError, Kind};
 use linux::atomic_file::{self, Access, IfExists};
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-/// Writes data to standard output. A reader that went away (`| head`) is no error.
+/// Writes text to standard output. A closed pipe (`| head`) is not an error.
 ///
 /// # Errors
 /// When the write fails for any other reason: a full disk must not look like success.
@@ -15,7 +15,7 @@ pub fn print(text: &str) -> Result<(), CommandError> {
     print_bytes(text.as_bytes())
 }
 
-/// As [`print`], for data that is not text.
+/// Writes binary data to standard output, as [`print`] does.
 ///
 /// # Errors
 /// As [`print`].
@@ -30,11 +30,10 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), CommandError> {
     }
 }
 
-/// Writes an answer to a file, which is there whole afterwards, or as it was before. A link is
-/// followed; a device or a pipe is written to as it stands.
+/// Writes a file atomically. Symbolic links are followed; devices and pipes are written to directly.
 ///
 /// # Errors
-/// As the system says.
+/// Any I/O error.
 pub fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
     let target = match std::fs::metadata(path) {
         Ok(found) if !found.is_file() => return std::fs::write(path, text),
@@ -46,8 +45,8 @@ pub fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
     })
 }
 
-/// Writes an error to standard error. Where that cannot be written to either nobody can be told;
-/// `eprintln!` would panic, and end what is still to be done.
+/// Prints an error to standard error and ignores write failures: `eprintln!` would panic and abort the
+/// remaining work.
 pub fn complain(error: &CommandError) {
     let mut text = format!("trimtab: {error}\n");
     // Most messages repeat their source already.
@@ -62,27 +61,27 @@ pub fn complain(error: &CommandError) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// Whether text on standard output is colored where no flag says so: not with `NO_COLOR`
-/// (<https://no-color.org>), and only on a terminal.
+/// Whether to color standard output by default: only on a terminal and without `NO_COLOR`
+/// (<https://no-color.org>).
 pub fn use_color() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
         && std::io::stdout().is_terminal()
 }
 
-/// Whether the locale takes UTF-8; line drawing falls back to ASCII where it does not.
+/// Whether the locale uses UTF-8; otherwise lines are drawn in ASCII.
 pub fn use_unicode() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-    // Without any locale the output most likely goes to a file or a log, which people open as UTF-8.
+    // Without a locale the output most likely goes to a file or log, which is usually read as UTF-8.
     locale.is_none_or(|name| {
         let name = name.to_ascii_lowercase();
         name.contains("utf-8") || name.contains("utf8")
     })
 }
 
-/// Columns of the terminal on standard output; 80 where there is none.
+/// Width of the terminal on standard output in columns, at most 120; 80 without a terminal.
 pub fn terminal_columns() -> u16 {
     let columns = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| size.ws_col);
     if columns < 40 { 80 } else { columns.min(120) }

@@ -1,5 +1,5 @@
-//! How far a command is: one line on a terminal, drawn again and again, or a line now and then
-//! elsewhere. All that is drawn while a command works is drawn here; answers are drawn by `page`.
+//! Progress of a command: a line redrawn in place on a terminal, a line now and then elsewhere. All
+//! progress output is drawn here; results are rendered by `page`.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
@@ -7,18 +7,18 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often the line is drawn at most.
+/// Minimum time between redraws.
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
-/// How often a line is written where there is no terminal.
+/// Time between lines without a terminal.
 const TELL_EVERY: Duration = Duration::from_secs(30);
-/// Terminals are wider, lines are not.
+/// Maximum width of a line, even on wider terminals.
 pub const COLUMNS_MAX: usize = 80;
 
-/// Draws on standard error.
+/// Progress output on standard error.
 #[derive(Debug)]
 pub struct Draw {
     quiet: bool,
-    /// Columns of a terminal that can go back to a line's begin.
+    /// Usable columns, if the terminal can redraw a line.
     columns: Option<usize>,
     drawn_at: Option<Instant>,
     told_at: Instant,
@@ -26,13 +26,13 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Looks at the terminal. `quiet` draws and says nothing.
+    /// Detects the terminal. `quiet` suppresses all output.
     pub fn new(quiet: bool) -> Self {
         let stderr = std::io::stderr();
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let columns = (stderr.is_terminal() && !is_dumb).then(|| {
             let columns = rustix::termios::tcgetwinsize(&stderr).map_or(0, |size| size.ws_col);
-            // One column is left: some terminals begin a new line when the last is filled.
+            // Leave one column free: some terminals wrap when the last one is filled.
             match usize::from(columns) {
                 0 => COLUMNS_MAX - 1,
                 columns => columns.min(COLUMNS_MAX) - 1,
@@ -47,12 +47,12 @@ impl Draw {
         }
     }
 
-    /// Whether the line is drawn again and again.
+    /// Whether the line is redrawn in place.
     pub fn is_live(&self) -> bool {
         self.columns.is_some()
     }
 
-    /// Lines are only ever added, also on a terminal: what is shown there is kept with the answer.
+    /// Only appends lines, even on a terminal, so that they remain next to the output.
     pub fn plain(quiet: bool) -> Self {
         Self {
             columns: None,
@@ -60,7 +60,7 @@ impl Draw {
         }
     }
 
-    /// A message, above the line.
+    /// Prints a message above the progress line.
     pub fn say(&mut self, text: &str) {
         if self.quiet {
             return;
@@ -72,7 +72,7 @@ impl Draw {
         }
     }
 
-    /// The line as it stands now; elsewhere than on a terminal it is written now and then.
+    /// Updates the progress line; without a terminal it is printed now and then.
     pub fn show(&mut self, line: &str) {
         if self.quiet {
             return;
@@ -95,7 +95,7 @@ impl Draw {
         }
     }
 
-    /// Takes the line away.
+    /// Clears the progress line.
     pub fn clear(&mut self) {
         if self.is_shown {
             self.is_shown = false;
@@ -111,7 +111,7 @@ impl Drop for Draw {
     }
 }
 
-/// Progress is for people who are there; that nobody is, is no error.
+/// Ignores errors: progress is optional.
 fn write(text: &str) {
     let mut stderr = std::io::stderr().lock();
     let _ = stderr
@@ -119,14 +119,14 @@ fn write(text: &str) {
         .and_then(|()| stderr.flush());
 }
 
-/// What counts as done.
+/// The value of a completed part.
 const WHOLE: u32 = 1_000_000;
-/// Before this there is no telling how long it takes.
+/// Time before the remaining time is estimated.
 const GUESS_AFTER: Duration = Duration::from_secs(2);
-/// Columns of the bar.
+/// Width of the bar in columns.
 const BAR: usize = 24;
 
-/// Several parts, each with its progress.
+/// Progress of several parts that run in parallel.
 pub struct Meter {
     what: &'static str,
     parts: Vec<AtomicU32>,
@@ -135,7 +135,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// So many parts, none begun. `quiet` draws nothing.
+    /// A meter of `parts` parts, none started. `quiet` draws nothing.
     pub fn new(what: &'static str, parts: usize, quiet: bool) -> Self {
         Self {
             what,
@@ -145,7 +145,7 @@ impl Meter {
         }
     }
 
-    /// A part is so far.
+    /// Updates the progress of a part.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -155,7 +155,7 @@ impl Meter {
         let share = done as f64 / total.max(1) as f64;
         let share = (share.clamp(0.0, 1.0) * f64::from(WHOLE)) as u32;
         self.parts[part].store(share, Ordering::Relaxed);
-        // Another thread that draws is as good.
+        // If another thread is drawing, skip this update.
         if let Ok(mut draw) = self.draw.try_lock() {
             draw.show(&self.line());
         }

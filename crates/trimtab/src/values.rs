@@ -1,5 +1,5 @@
-//! Values of the command line and of the configuration. Every command takes them from here, so that a
-//! size or a duration has one spelling; how they are read is the business of `units`.
+//! Values of the command line and the configuration. All commands use these parsers, so that sizes and
+//! durations have one syntax; the parsing itself is in `units`.
 
 use crate::error::{CommandError, Kind};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
@@ -13,8 +13,8 @@ pub use units::size::parse as size;
 pub use units::size::parse_per_s as rate;
 pub use units::zone::parse as zone;
 
-/// Any text, which shells complete to the id of a rule: the command itself refuses what is none, since
-/// the beginning of an id stands for several.
+/// Parses any text, with rule IDs as shell completions. The command checks it, since the beginning of an ID
+/// may select several rules.
 #[derive(Debug, Clone, Copy)]
 pub struct RuleId;
 
@@ -38,10 +38,10 @@ impl TypedValueParser for RuleId {
     }
 }
 
-/// A value of the configuration: `table.key`, written as on the command line.
+/// Parses the configuration value `table.key`, written as on the command line.
 ///
 /// # Errors
-/// Where `parse` refuses it; the error names the key.
+/// When `parse` rejects it; the error names the key.
 pub fn configured<T>(
     table: &str,
     key: &str,

@@ -7,17 +7,17 @@ use jiff::Timestamp;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// A place that facts are read from.
+/// An opened source of host facts.
 pub struct Opened {
     /// The source itself.
     pub source: Box<dyn Source>,
-    /// For people: `live`, `bundle host.tar.zst`, `directory /mnt/root`.
+    /// Description for the user: `live`, `bundle host.tar.zst`, `directory /mnt/root`.
     pub label: String,
 }
 
-/// This host.
+/// Opens this host.
 pub fn live() -> Opened {
-    // A path, not the name that we were called by: PATH may have another trimtab.
+    // Not argv[0]: PATH may contain another trimtab.
     let helper = vec![
         OsString::from("/proc/self/exe"),
         OsString::from(STATFS_HELPER),
@@ -30,10 +30,10 @@ pub fn live() -> Opened {
     }
 }
 
-/// A bundle, or a directory in a bundle's form or with files at their paths.
+/// Opens a bundle, or a directory laid out like a bundle or like a host's root.
 ///
 /// # Errors
-/// When it cannot be read, or is no sound bundle.
+/// When it cannot be read or is not a valid bundle.
 pub fn stored(path: &Path, word: &str) -> Result<Opened, CommandError> {
     if word == "directory" && path.is_file() {
         return Err(CommandError::new(
@@ -60,7 +60,7 @@ pub fn stored(path: &Path, word: &str) -> Result<Opened, CommandError> {
     Ok(Opened { source, label })
 }
 
-/// The facts of a source and the recording that they were made from.
+/// Reads a source's facts and the recording they are based on.
 ///
 /// # Errors
 /// When a data path is not absolute.
@@ -72,7 +72,8 @@ pub fn read(
     read_facts(opened, arguments, configured, false)
 }
 
-/// The same, with what drives wrote to their flash. On a running host that runs smartctl and nvme-cli.
+/// As [`read`], plus the bytes drives have written to flash. On a live host this runs smartctl and
+/// nvme-cli.
 ///
 /// # Errors
 /// As [`read`].

@@ -15,33 +15,33 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-// Requests whose answers are taken, for hints.
+// Requests whose responses are accepted as input, named in hints.
 const STATE: &str = "GET _cluster/state";
 const NODES: &str = "GET _nodes/stats (or _nodes)";
 const SIZES: &str = "GET _stats?level=shards (or _cat/shards?bytes=b&format=json)";
 const SETTINGS: &str = "GET _cluster/settings?include_defaults=true";
 
-/// Files up to this size are read in memory, which is quicker; larger ones as a stream.
+/// Files up to this size are read into memory, which is faster; larger ones are streamed.
 const IN_MEMORY_BYTES_MAX: u64 = 1 << 30;
 
-/// A cluster that was read.
+/// A cluster as read from files or a server.
 pub struct Loaded {
-    /// Its state, with disks, sizes and settings where they were given.
+    /// Cluster state, with disks, sizes and settings if given.
     pub state: State,
-    /// What it runs.
+    /// Product and version.
     pub server: Server,
-    /// Where it came from, for people.
+    /// Description of the source for the user.
     pub source: String,
-    /// What had to be assumed.
+    /// Assumptions and other warnings.
     pub warnings: Vec<String>,
-    /// Now, nanoseconds since 1970.
+    /// Current time, nanoseconds since 1970.
     pub now_nanos: i64,
 }
 
-/// Reads it.
+/// Reads the cluster from a file, standard input or a URL.
 ///
 /// # Errors
-/// When a file or an answer cannot be had or understood.
+/// When a file or response cannot be read or parsed.
 pub fn load(arguments: &StateArgs) -> Result<Loaded, CommandError> {
     let from = arguments
         .state
@@ -88,7 +88,7 @@ fn now_nanos() -> Result<i64, CommandError> {
 }
 
 fn from_file(from: &str, arguments: &StateArgs) -> Result<Loaded, CommandError> {
-    // Until the nodes are known.
+    // Provisional until the nodes are known.
     let server = arguments.version.clone().unwrap_or_default();
     let (state, source) = if from == "-" {
         let mut stdin = BufReader::new(std::io::stdin().lock());
@@ -109,7 +109,7 @@ fn from_file(from: &str, arguments: &StateArgs) -> Result<Loaded, CommandError> 
     })
 }
 
-/// Hands a file to a reader.
+/// Opens a file and passes it to `read`.
 fn read_file<T>(
     path: &Path,
     request: &str,
@@ -119,7 +119,7 @@ fn read_file<T>(
     let unreadable = |error| CommandError::unreadable(&shown, error);
     let mut file = File::open(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
-    // Devices and pipes have no length, and may have no end.
+    // Devices and pipes have no length and may be endless.
     let value = if metadata.is_file() && metadata.len() <= IN_MEMORY_BYTES_MAX {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(unreadable)?;
@@ -149,7 +149,7 @@ fn state_error(source: &str, request: &str, error: &StateError) -> CommandError 
     }
 }
 
-/// A state that was read, and whose copies turn out not to fit together.
+/// The error for a state whose shard copies are inconsistent.
 pub fn misfit(source: &str, error: &RoutingError) -> CommandError {
     CommandError::new(
         Kind::Input,
@@ -164,7 +164,7 @@ pub fn misfit(source: &str, error: &RoutingError) -> CommandError {
     ))
 }
 
-/// The cluster, and what the asked node says that it runs.
+/// The cluster, and the product and version reported by the queried node.
 fn from_url(from: &str, arguments: &StateArgs) -> Result<(Loaded, Option<Server>), CommandError> {
     let endpoint = parse_endpoint(from, "--state")?;
     let options = http_options(
@@ -185,7 +185,7 @@ fn from_url(from: &str, arguments: &StateArgs) -> Result<(Loaded, Option<Server>
         .map_err(|error| state_error(&source, STATE, &error))?;
     drop(answer);
     let mut warnings = Vec::new();
-    // Without these the model still answers, and says what it had to assume.
+    // These are optional: without them the model states its assumptions.
     for wanted in ShardAnswer::OPTIONAL {
         let bytes = match ask(wanted) {
             Ok(bytes) => bytes,

@@ -1,4 +1,4 @@
-//! `trimtab shards`: a cluster's state to what its master decides, and what that costs.
+//! `trimtab shards`: simulates the master's shard decisions for a cluster state, and their cost.
 
 pub mod args;
 mod load;

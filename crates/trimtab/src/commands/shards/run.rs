@@ -16,7 +16,7 @@ use std::process::ExitCode;
 /// Runs `trimtab shards`.
 ///
 /// # Errors
-/// When it could not run.
+/// When the command cannot run.
 pub fn run(arguments: &Shards) -> Result<ExitCode, CommandError> {
     let named = commands::named(
         "shards",

@@ -1,10 +1,10 @@
-//! Values of the command line.
+//! Parsers for command-line values.
 
 use crate::values;
 use shards::what_if::NewNode;
 use std::ops::RangeInclusive;
 
-/// A count within bounds: `25000`, `25,000`, `25k`, `1M`.
+/// Parses a count within bounds: `25000`, `25,000`, `25k`, `1M`.
 pub fn count_in<T: TryFrom<u64>>(
     bounds: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
@@ -24,10 +24,10 @@ pub fn count_in<T: TryFrom<u64>>(
     }
 }
 
-/// A share of a whole: `0.9` or `90%`.
+/// Parses a share of a whole: `0.9` or `90%`.
 ///
 /// # Errors
-/// In words, for clap.
+/// A message for clap.
 pub fn share(text: &str) -> Result<f64, String> {
     let share = values::share(text).map_err(|error| error.to_string())?;
     if share <= 1.0 {
@@ -37,10 +37,10 @@ pub fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// `key=value`; the value may be empty.
+/// Parses `key=value`; the value may be empty.
 ///
 /// # Errors
-/// In words, for clap.
+/// A message for clap.
 pub fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if key.starts_with("cluster.") => Ok((key.to_owned(), value.to_owned())),
@@ -51,10 +51,10 @@ pub fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// `NAME`, or `NAME:attribute=value,...` with `disk=SIZE` among them.
+/// Parses `NAME` or `NAME:attribute=value,...`, where `disk=SIZE` sets the disk size.
 ///
 /// # Errors
-/// In words, for clap.
+/// A message for clap.
 pub fn new_node(text: &str) -> Result<NewNode, String> {
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     if name.is_empty() {

@@ -1,4 +1,4 @@
-//! A bare drive as the flags describe it.
+//! A bare drive from command-line flags.
 
 use super::args::Scene;
 use super::refuse::refuse;
@@ -13,10 +13,10 @@ use flash::ftl::{Collection, PowerOn};
 use flash::geometry::Geometry;
 use flash::workload::database::Pattern;
 
-/// Puts together what was asked.
+/// Builds the drive and its workload from flags, drive file and configuration.
 ///
 /// # Errors
-/// Numbers of which there is no drive, and words that do not fit together.
+/// If the values describe no possible drive, or flags conflict.
 pub fn drive(
     scene: &Scene,
     op: Option<f64>,
@@ -56,7 +56,7 @@ pub fn drive(
         pattern,
         trim_share,
         streams: bare.streams,
-        // As in the papers, beside whose closed forms it stands.
+        // As in the papers whose closed forms the result is compared with.
         moved_apart: basis.moved_apart.unwrap_or(false),
         power_on: bare.power_on.unwrap_or(PowerOn::Filled),
         seed: scene.seed,
@@ -77,7 +77,7 @@ pub fn drive(
     Ok(drive)
 }
 
-/// What the model refuses, in the command line's words.
+/// Converts an error of the model to a command-line error with hints.
 #[allow(clippy::needless_pass_by_value)] // for map_err
 pub fn refused(error: BareError) -> CommandError {
     let usage = |message: String| CommandError::new(Kind::Usage, message);
@@ -98,7 +98,7 @@ pub fn refused(error: BareError) -> CommandError {
     }
 }
 
-/// Words of another kind of run are not passed over.
+/// Rejects flags that only apply to a drive below a filesystem.
 fn refuse_days(scene: &Scene) -> Result<(), CommandError> {
     let days = &scene.days;
     let given = [

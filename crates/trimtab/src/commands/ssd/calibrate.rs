@@ -17,17 +17,17 @@ use flash::theory::Start;
 use report::ssd::{CalibrationAnswer, Fitted, calibration};
 use std::process::ExitCode;
 
-/// The longest series that is read, in bytes.
+/// Maximum size of a series, in bytes.
 const BYTES_MAX: u64 = 64 << 20;
-/// Unit of a throughput where nothing says.
+/// Default unit of throughput, in bytes.
 const UNIT_BYTES: u64 = 1_000_000;
-/// What a line of a series holds.
+/// Format of a line in a series.
 const LINE: &str = "a line holds a time in seconds and a value, times ascend";
 
-/// Runs it.
+/// Runs `trimtab ssd calibrate`.
 ///
 /// # Errors
-/// When the series cannot be read or fitted; that it determines nothing is no error.
+/// When the series cannot be read or fitted; an inconclusive fit is not an error.
 pub fn run(arguments: &Calibrate, config: &SsdConfig) -> Result<ExitCode, CommandError> {
     let delivery = Delivery::of(arguments.format, &arguments.output, config.format)?;
     let name = shown(&arguments.series);

@@ -1,4 +1,4 @@
-//! A drive below a filesystem, over days, as flags, the drive's file and the host's facts describe it.
+//! A drive below a filesystem, simulated over days, as described by flags, drive file and host facts.
 
 use super::args::Scene;
 use super::from_host::{Fact, Found};
@@ -11,48 +11,48 @@ use flash::scenario::{DriveSpec, Scenario, ScenarioError};
 use flash::setup::{Mix, Setup, TrimSchedule, usual_pages_per_block, usual_warm_up_days};
 use flash::workload::rhythm::Rhythm;
 
-/// Live data where nothing says how much.
+/// Default fill level: share of live data.
 pub const FILL: f64 = 0.62;
-/// Who writes where nothing says.
+/// Default workload.
 const WORKLOAD: &str = "elasticsearch";
-/// Bytes of a page below a filesystem where nothing says.
+/// Default page size below a filesystem, in bytes.
 const PAGE_BYTES: u32 = 16 * 1024;
-/// Chunk of md's RAID-0.
+/// Default chunk size of md RAID-0, in bytes.
 const CHUNK_BYTES: u64 = 512 * 1024;
-/// Pages that are simulated where nothing says how many.
+/// Default number of simulated pages.
 const SIMULATED_PAGES: u32 = 1 << 18;
-/// Days of the series where nothing says how many.
+/// Default length of the series, in days.
 const DAYS: u32 = 28;
-/// Hours of an interval where nothing says.
+/// Default interval, in hours.
 const INTERVAL_HOURS: u32 = 6;
 
-/// What was asked, and where it was said.
+/// The resolved simulation.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// What is simulated.
+    /// Setup to simulate.
     pub setup: Setup,
-    /// What a host's facts were not asked for: flags or the drive's file say it.
+    /// Host facts that flags or the drive file override.
     pub outranked: Vec<Fact>,
 }
 
-/// What differs from run to run of a grid.
+/// Parameters that vary across the runs of a grid.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Axes {
-    /// Spare area.
+    /// Over-provisioning.
     pub op: Option<f64>,
-    /// Victims.
+    /// Garbage collection policy.
     pub policy: Option<Collection>,
-    /// Live data.
+    /// Fill level.
     pub fill: Option<f64>,
-    /// Trims.
+    /// When the filesystem is trimmed.
     pub trim: Option<TrimSchedule>,
 }
 
 impl Plan {
-    /// Puts together what was said: flags, the drive's file, the host's facts, what is usual.
+    /// Resolves the setup from flags, then the drive file, then host facts, then defaults.
     ///
     /// # Errors
-    /// Something without which there is nothing to simulate; numbers of which there is no drive.
+    /// If a required value is missing, or the values describe no possible drive.
     pub fn resolve(
         scene: &Scene,
         axes: Axes,
@@ -139,7 +139,7 @@ impl Plan {
             seed: scene.seed,
             ..Scenario::default()
         };
-        // A scale that cannot be is found before anything runs.
+        // Detect an impossible scale before anything runs.
         let scale = scenario.scale().map_err(refused)?;
         scale.geometry(&scenario.drive).map_err(refused)?;
         Ok(Self {
@@ -155,7 +155,7 @@ impl Plan {
     }
 }
 
-/// What a host's facts were not asked for, since flags say it or the drive's file does.
+/// Host facts that flags or the drive file override.
 fn outranked(scene: &Scene, axes: Axes, has_capacity: bool) -> Vec<Fact> {
     let days = &scene.days;
     let given = [
@@ -170,7 +170,7 @@ fn outranked(scene: &Scene, axes: Axes, has_capacity: bool) -> Vec<Fact> {
     given.map(|(fact, _)| fact).collect()
 }
 
-/// What the model refuses, in the command line's words.
+/// Converts an error of the model to a command-line error with hints.
 #[allow(clippy::needless_pass_by_value)] // for map_err
 pub fn refused(error: ScenarioError) -> CommandError {
     let hint = match &error {
@@ -191,7 +191,7 @@ pub fn refused(error: ScenarioError) -> CommandError {
     }
 }
 
-/// Something without which nothing can be simulated.
+/// The error for a missing required value.
 fn missing(flag: &str, what: &str, found: Option<&Found>) -> CommandError {
     let error = CommandError::new(Kind::Usage, format!("expected {flag}: nothing says {what}"));
     match found {
@@ -204,7 +204,7 @@ fn missing(flag: &str, what: &str, found: Option<&Found>) -> CommandError {
     }
 }
 
-/// Words of a bare drive are not passed over.
+/// Rejects flags that only apply to a bare drive.
 fn refuse_bare(scene: &Scene) -> Result<(), CommandError> {
     let bare = &scene.bare;
     let given = [

@@ -1,11 +1,11 @@
-//! How an answer is given: as every other, and as comma-separated values.
+//! Output of `ssd` commands: the usual formats plus CSV.
 
 use super::args::SsdFormat;
 use crate::answer::{Medium, OutputArgs, format_of, resolve_format};
 use crate::error::CommandError;
 use page::Page;
 
-/// An answer's way out.
+/// Renders a result in the chosen format and writes it to its destination.
 #[derive(Debug)]
 pub struct Delivery<'a> {
     output: &'a OutputArgs,
@@ -13,10 +13,10 @@ pub struct Delivery<'a> {
 }
 
 impl<'a> Delivery<'a> {
-    /// What the flags ask for, and the configuration where they do not say.
+    /// Uses the flags, falling back to the configuration.
     ///
     /// # Errors
-    /// When the form and the name of the file disagree.
+    /// When the format and the file name disagree.
     pub fn of(
         format: Option<SsdFormat>,
         output: &'a OutputArgs,
@@ -29,10 +29,10 @@ impl<'a> Delivery<'a> {
         })
     }
 
-    /// Renders the answer and writes it where it was asked for.
+    /// Renders the result and writes it to its destination.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When writing fails.
     pub fn give<T>(
         &self,
         answer: T,

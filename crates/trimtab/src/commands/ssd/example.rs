@@ -1,4 +1,4 @@
-//! `trimtab ssd example`: the articles' stories.
+//! `trimtab ssd example`: the examples of the articles.
 
 use super::args::{Example, ExampleName};
 use super::days::refused;
@@ -16,13 +16,13 @@ use rayon::prelude::*;
 use report::ssd::{FivePages, Schedules, TenRuns};
 use std::ops::ControlFlow;
 
-/// Where the JSON documents come from.
+/// Source name in the JSON documents.
 const SOURCE: &str = "example";
 
-/// Runs it.
+/// Runs `trimtab ssd example`.
 ///
 /// # Errors
-/// When it could not run.
+/// When the command cannot run.
 pub fn run(arguments: &Example, config: &SsdConfig, quiet: bool) -> Result<(), CommandError> {
     let delivery = Delivery::of(arguments.format, &arguments.output, config.format)?;
     match arguments.name {
@@ -71,7 +71,7 @@ pub fn run(arguments: &Example, config: &SsdConfig, quiet: bool) -> Result<(), C
     }
 }
 
-/// Simulates all cases at the same time.
+/// Simulates all cases in parallel.
 fn simulate<C: Sync, O: Send>(
     what: &'static str,
     cases: &[C],
@@ -96,7 +96,7 @@ fn simulate<C: Sync, O: Send>(
         .collect()
 }
 
-/// A page that is brief or not, comma-separated values, and the kind of answer in the JSON document.
+/// Renders an example: `page` takes whether to be brief, `kind` wraps the result for JSON.
 fn give<T>(
     delivery: &Delivery<'_>,
     answer: T,

@@ -1,4 +1,4 @@
-//! The host that a simulation takes its drives and their load from.
+//! Reads a simulation's drives and load from a host.
 
 use super::args::Days;
 use crate::arguments::SourceArgs;
@@ -12,23 +12,23 @@ use rules::{DriveLoad, NoMount, TrimTimes, loaded_mount};
 
 pub use rules::LoadFact as Fact;
 
-/// What was found, in the simulation's words.
+/// Host facts, translated for the simulation.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// `live`, `bundle FILE` ...
+    /// Source: `live`, `bundle FILE` ...
     pub source: String,
     /// The drives and their load.
     pub load: DriveLoad,
-    /// When it is trimmed.
+    /// When the filesystem is trimmed.
     pub when: Option<TrimSchedule>,
-    /// What its store does.
+    /// Workload of its store.
     pub workload: Option<Mix>,
 }
 
-/// Reads the host that was named.
+/// Reads the selected host.
 ///
 /// # Errors
-/// When it cannot be read, or there is no such mount.
+/// When it cannot be read or has no such mount.
 pub fn read(
     days: &Days,
     mount_point: &str,
@@ -44,7 +44,7 @@ pub fn read(
         root: None,
         data_path: Vec::new(),
     };
-    // Flags outrank facts: where they say it, the drives need not be asked.
+    // With --host-written, the drives need not be queried.
     let ask_drives = wants_measured && days.host_written.is_none();
     let read = if ask_drives {
         source::read_with_drive_writes
@@ -91,7 +91,7 @@ fn no_mount(wanted: Option<&str>, none: &NoMount) -> CommandError {
     error.hint(known)
 }
 
-/// When a mount is trimmed, as the scenario counts.
+/// Translates trim times to those of the scenario.
 fn when(times: TrimTimes, loses_discards: bool) -> TrimSchedule {
     let when = match times {
         TrimTimes::Never => return TrimSchedule::NEVER,
@@ -116,12 +116,12 @@ fn when(times: TrimTimes, loses_discards: bool) -> TrimSchedule {
 }
 
 impl Found {
-    /// Where that stands which nothing outranks.
+    /// Evidence for the facts that are not overridden.
     pub fn evidence(&self, outranked: &[Fact]) -> Vec<Evidence> {
         self.load.evidence(outranked)
     }
 
-    /// What could not be told, and nothing else says.
+    /// Facts that are unknown and not overridden.
     pub fn skipped(&self, outranked: &[Fact]) -> Vec<Skipped> {
         self.load.skipped(outranked)
     }

@@ -1,11 +1,11 @@
-//! A drive whose tables do not fit is refused before it takes the machine down.
+//! Memory check: rejects simulations whose tables do not fit into memory.
 
 use crate::error::{CommandError, Kind};
 
-/// Refuses what does not fit into the memory that is left.
+/// Checks that `bytes` fit into available memory.
 ///
 /// # Errors
-/// Where it does not. Where that cannot be told it is tried.
+/// When they do not fit. If available memory is unknown, the check passes.
 pub fn require(bytes: u64) -> Result<(), CommandError> {
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     match available(&meminfo) {
@@ -42,7 +42,7 @@ mod tests {
         assert_eq!(available("MemTotal: 1 kB\n"), None);
         assert_eq!(available("MemAvailable: much\n"), None);
         let error = require(u64::MAX / 2).err();
-        // Where /proc is not there nothing is refused.
+        // Without /proc the check passes.
         if std::path::Path::new("/proc/meminfo").exists() {
             assert!(error.unwrap().message.contains("memory are left"));
         }

@@ -1,4 +1,4 @@
-//! `trimtab ssd`: arguments to a simulated drive, what it did to the views of `report`.
+//! `trimtab ssd`: simulates drives as the arguments describe and renders the results with `report`.
 
 pub mod args;
 mod bare;
@@ -26,7 +26,7 @@ use std::process::ExitCode;
 /// Runs `trimtab ssd`.
 ///
 /// # Errors
-/// When it could not run.
+/// When the command cannot run.
 pub fn run(arguments: &Ssd, config: &Config, quiet: bool) -> Result<ExitCode, CommandError> {
     let named = super::named(
         "ssd",

@@ -1,11 +1,11 @@
-//! Flags that do not belong to the kind of run that was asked for.
+//! Rejects flags that do not apply to the chosen kind of run.
 
 use crate::error::{CommandError, Kind};
 
-/// The first word of a list that was given and does not belong here.
+/// Rejects the first flag of the list that was given; `why` is the reason.
 ///
 /// # Errors
-/// If there is one.
+/// If one was given.
 pub fn refuse(given: &[(&str, bool)], why: &str) -> Result<(), CommandError> {
     match given.iter().find(|(_, given)| *given) {
         None => Ok(()),

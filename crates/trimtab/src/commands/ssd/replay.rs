@@ -1,4 +1,4 @@
-//! `trimtab ssd replay`: recorded requests on a drive, streamed.
+//! `trimtab ssd replay`: replays traces of recorded requests on a simulated drive, as a stream.
 
 use super::args::{Beyond, Replay as Arguments};
 use super::delivery::Delivery;
@@ -23,17 +23,17 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Bytes of a page of a replayed drive where nothing says.
+/// Default page size, in bytes.
 const PAGE_BYTES: u32 = 4096;
-/// Chunk of md's RAID-0.
+/// Default chunk size of md RAID-0, in bytes.
 const CHUNK_BYTES: u64 = 512 * 1024;
-/// Records between two looks at the progress.
+/// Records between progress updates.
 const RECORDS: u64 = 1 << 16;
 
-/// Runs it.
+/// Runs `trimtab ssd replay`.
 ///
 /// # Errors
-/// A trace that cannot be read, numbers of which there is no drive.
+/// If a trace cannot be read, or the values describe no possible drive.
 pub fn run(arguments: &Arguments, config: &SsdConfig, quiet: bool) -> Result<(), CommandError> {
     let delivery = Delivery::of(arguments.format, &arguments.output, config.format)?;
     let stdins = arguments.traces.iter().filter(|trace| is_stdin(trace));
@@ -136,7 +136,7 @@ pub fn run(arguments: &Arguments, config: &SsdConfig, quiet: bool) -> Result<(),
     )
 }
 
-/// The drives that were asked for.
+/// Drives described by the arguments.
 fn target_spec(arguments: &Arguments, basis: &Basis) -> Result<TargetSpec, CommandError> {
     let drives = arguments.drives.unwrap_or(1);
     let chunk_bytes = arguments.chunk.unwrap_or(CHUNK_BYTES);
@@ -155,7 +155,7 @@ fn target_spec(arguments: &Arguments, basis: &Basis) -> Result<TargetSpec, Comma
     })
 }
 
-/// Traces are read once before, unless nothing is to be learned from that.
+/// Scans the traces in advance, unless nothing is needed from that.
 fn looked_through(
     arguments: &Arguments,
     wants_capacity: bool,
@@ -180,12 +180,12 @@ fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Whether a trace is gone once it was read: standard input, and what `<(zcat TRACE.gz)` stands for.
+/// Whether a trace can be read only once: standard input, or a pipe such as `<(zcat TRACE.gz)`.
 fn is_read_once(path: &Path) -> bool {
     is_stdin(path) || std::fs::metadata(path).is_ok_and(|data| data.file_type().is_fifo())
 }
 
-/// Counts bytes as they are read, for the progress.
+/// Counts the bytes read, for progress.
 struct Counted<R> {
     inner: R,
     read: Rc<Cell<u64>>,
@@ -231,7 +231,7 @@ fn open(arguments: &Arguments, path: &Path, read: &Rc<Cell<u64>>) -> Result<Open
     }
 }
 
-/// A line that cannot be read, with the ways out.
+/// The error for an unreadable line, with hints.
 fn bad(path: &Path, error: &TraceError) -> CommandError {
     let refusal = CommandError::new(Kind::Input, format!("{}: {error}", shown(path)));
     let format = "name the format with --trace-format: `trimtab ssd replay --help` lists them";
@@ -248,9 +248,9 @@ fn bad(path: &Path, error: &TraceError) -> CommandError {
     }
 }
 
-/// What unpacks a file that is compressed.
+/// The tool that decompresses a compressed file.
 fn decompressor_of(path: &Path) -> Option<&'static str> {
-    // What is read once only is gone by now, and may wait for ever.
+    // A pipe has been consumed by now, and reading it could block forever.
     if !std::fs::metadata(path).is_ok_and(|data| data.is_file()) {
         return None;
     }
@@ -260,7 +260,7 @@ fn decompressor_of(path: &Path) -> Option<&'static str> {
     decompressor(&first)
 }
 
-/// Bytes of all traces; 0 where one has no length.
+/// Total size of the traces in bytes; 0 if one is unknown.
 fn length(traces: &[PathBuf]) -> u64 {
     let lengths = traces
         .iter()
@@ -281,12 +281,12 @@ fn summaries(arguments: &Arguments, quiet: bool) -> Result<Vec<Summary>, Command
     Ok(summaries)
 }
 
-/// Devices of a trace that are listed.
+/// Maximum number of devices listed in an error.
 const DEVICES_SHOWN: usize = 12;
-/// And so much of each.
+/// Maximum width of a device name in an error.
 const NAME_COLUMNS: usize = 40;
 
-/// Names that were asked for and are in no trace; `known` are those of the traces.
+/// The error for device names that are in no trace; `known` are the names in the traces.
 fn unknown_devices(missing: &[String], known: &[String]) -> CommandError {
     let mut names: Vec<&String> = Vec::new();
     for name in known {

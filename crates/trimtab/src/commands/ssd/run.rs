@@ -17,10 +17,10 @@ use flash::setup::Setup;
 use rayon::prelude::*;
 use report::ssd::{DriveAnswer, ScenarioResult};
 
-/// Runs it.
+/// Runs `trimtab ssd run`.
 ///
 /// # Errors
-/// When it could not run.
+/// When the command cannot run.
 pub fn run(arguments: &Run, config: &Config, quiet: bool) -> Result<(), CommandError> {
     let delivery = Delivery::of(arguments.format, &arguments.output, config.ssd.format)?;
     if arguments.scene.bare.logical_pages.is_some() {
@@ -93,7 +93,7 @@ fn run_bare(drive: &BareDrive, delivery: &Delivery<'_>, quiet: bool) -> Result<(
     )
 }
 
-/// Simulates what was asked beside what a change would bring.
+/// Simulates the setup and variants of it that change one thing.
 fn simulate(
     arguments: &Run,
     plan: Plan,
@@ -132,7 +132,7 @@ fn simulate(
         variants: variants
             .into_iter()
             .zip(outcomes)
-            // What cannot be simulated is no alternative.
+            // Variants that cannot be simulated are dropped.
             .filter_map(|(variant, outcome)| Some((variant, outcome.ok()?)))
             .collect(),
         evidence: found.map_or_else(Vec::new, |found| found.evidence(&plan.outranked)),

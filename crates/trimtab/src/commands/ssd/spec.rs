@@ -1,4 +1,4 @@
-//! The drive that was asked for: flags, then the file, then the configuration, then what is usual.
+//! Drive parameters from flags, then the drive file, then the configuration, then defaults.
 
 use super::args::{DriveArgs, Moved};
 use super::drive_file;
@@ -11,35 +11,35 @@ use flash::ftl::Collection;
 use flash::time::Timing;
 use std::path::Path;
 
-/// Spare area of drives for clients.
+/// Default over-provisioning, typical of client drives.
 pub const OVER_PROVISIONING: f64 = 0.07;
-/// Pages of a block where nothing says, and a drive is no more than its pages.
+/// Default pages per block where a drive is simulated in full.
 pub const PAGES_PER_BLOCK: u32 = 256;
 
-/// What is known of a drive before its size is.
+/// Drive parameters that do not depend on its size.
 #[derive(Debug)]
 pub struct Basis {
-    /// The file's, or empty.
+    /// Contents of the drive file, or empty.
     pub file: DriveFile,
-    /// Spare area.
+    /// Over-provisioning.
     pub over_provisioning: f64,
-    /// Victims.
+    /// Garbage collection policy.
     pub collection: Collection,
-    /// Pages of a block, where something says.
+    /// Pages per block, if set.
     pub pages_per_block: Option<u32>,
-    /// Bytes of a page.
+    /// Page size in bytes.
     pub page_bytes: u32,
-    /// Moved pages have blocks of their own.
+    /// Whether garbage collection writes moved pages to separate blocks, if set.
     pub moved_apart: Option<bool>,
-    /// `tlc` ...
+    /// Timing preset: `tlc` ...
     pub preset: String,
 }
 
 impl Basis {
-    /// The flags, then the drive's file, then the configuration, then the defaults.
+    /// Resolves flags, then the drive file, then the configuration, then defaults.
     ///
     /// # Errors
-    /// A file that cannot be read or understood; a page that is none.
+    /// If the drive file cannot be read or parsed, or a configured value is invalid.
     pub fn resolve(
         flags: &DriveArgs,
         over_provisioning: Option<f64>,
@@ -86,11 +86,10 @@ impl Basis {
         })
     }
 
-    /// The times of a drive of so many bytes: presets stand for a terabyte, and a larger drive has
-    /// more dies.
+    /// Timing of a drive of this size: presets describe a 1 TB drive, and a larger drive has more dies.
     ///
     /// # Errors
-    /// A number of the file that no drive has.
+    /// If a value in the drive file is impossible.
     pub fn timing(&self, capacity_bytes: u64) -> Result<Timing, CommandError> {
         let preset = Timing::preset(&self.preset).unwrap_or(Timing::TLC);
         self.file
@@ -99,10 +98,10 @@ impl Basis {
     }
 }
 
-/// Refuses a chunk of a RAID-0 that is no whole number of pages: it would be cut without a word.
+/// Rejects a RAID-0 chunk that is not a multiple of the page size; it would be truncated silently.
 ///
 /// # Errors
-/// If it is none.
+/// If it is not a multiple.
 pub fn require_chunk(bytes: u64, drives: u32, page_bytes: u32) -> Result<(), CommandError> {
     if drives == 1 || bytes.is_multiple_of(page_bytes.into()) {
         return Ok(());
@@ -116,7 +115,7 @@ pub fn require_chunk(bytes: u64, drives: u32, page_bytes: u32) -> Result<(), Com
     .hint("choose a multiple of it for --chunk, or smaller pages with --page-bytes"))
 }
 
-/// Where a path is shown.
+/// Escapes a path for display.
 pub fn shown(path: &Path) -> String {
     units::escape(&path.display().to_string()).into_owned()
 }

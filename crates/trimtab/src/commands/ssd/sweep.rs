@@ -1,4 +1,4 @@
-//! A grid of settings, simulated on all cores.
+//! `trimtab ssd sweep`: simulates a grid of settings on all cores.
 
 use super::args::Sweep;
 use super::bare;
@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use report::ssd::{SweepAnswer, SweepRow, bare_words, load_words, sweep};
 use std::process::ExitCode;
 
-/// More settings than this are a mistake.
+/// Maximum number of settings in a grid; more are likely a mistake.
 const SETTINGS_MAX: usize = 100_000;
 
 /// Runs `trimtab ssd sweep`.
@@ -114,7 +114,7 @@ impl Job {
         }
     }
 
-    /// What a host's facts were not asked for.
+    /// Host facts that flags or the drive file override.
     fn outranked(&self) -> &[Fact] {
         match self {
             Self::Bare(_) => &[],
@@ -122,7 +122,7 @@ impl Job {
         }
     }
 
-    /// What all settings have in common.
+    /// Description of what all settings have in common.
     fn common(&self, from_host: bool) -> String {
         match self {
             Self::Bare(drive) => bare_words(drive),
@@ -143,7 +143,7 @@ impl Job {
     }
 }
 
-/// A list, or what is usual where it is empty.
+/// The values of an axis, or a single `None` for the default if the list is empty.
 fn axis<T: Copy>(list: &[T]) -> Vec<Option<T>> {
     if list.is_empty() {
         vec![None]

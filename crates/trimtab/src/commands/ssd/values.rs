@@ -1,5 +1,4 @@
-//! Values of `ssd`: those of every command within their bounds. Workloads, policies and states are read
-//! by `flash`, which knows them.
+//! Parsers for `ssd` values within their bounds. Workloads, policies and states are parsed by `flash`.
 
 use crate::values;
 use flash::calibrate::HostWrites;
@@ -10,15 +9,15 @@ use units::ValueError;
 
 pub use flash::drive_file::{over_provisioning, page_bytes, preset};
 
-/// Drive writes above this are a mistake.
+/// Maximum number of drive writes; more are likely a mistake.
 pub const PASSES_MAX: f64 = 1e6;
-/// Hours of a point of a series.
+/// Allowed interval of a series, in hours.
 const INTERVAL_HOURS: RangeInclusive<u64> = 1..=168;
 
-/// A share of requests that trim: 0 to 0.49.
+/// Parses the share of trim requests: 0 to 0.49.
 ///
 /// # Errors
-/// If it is none.
+/// If the text is not such a value.
 pub fn trim_share(text: &str) -> Result<f64, ValueError> {
     bounded(
         values::share(text)?,
@@ -29,10 +28,10 @@ pub fn trim_share(text: &str) -> Result<f64, ValueError> {
     .map_err(|error| error.hint("from a half on, nothing stays in use"))
 }
 
-/// A fill level: above 0, below 100 %.
+/// Parses a fill level: above 0, below 100 %.
 ///
 /// # Errors
-/// If it is none.
+/// If the text is not such a value.
 pub fn fill(text: &str) -> Result<f64, ValueError> {
     bounded(
         values::share(text)?,
@@ -42,10 +41,10 @@ pub fn fill(text: &str) -> Result<f64, ValueError> {
     )
 }
 
-/// Pages of a drive, or page writes: above 0.
+/// Parses a number of pages or page writes: above 0.
 ///
 /// # Errors
-/// If it is none.
+/// If the text is not such a value.
 pub fn pages(text: &str) -> Result<u64, ValueError> {
     let expected = "a number of pages above 0, such as 1000000, 16M or 16Mi";
     let pages = values::count(text).map_err(|error| ValueError {
@@ -55,10 +54,10 @@ pub fn pages(text: &str) -> Result<u64, ValueError> {
     bounded(pages, text, expected, |pages| pages > 0)
 }
 
-/// Pages of a block: `256`, `16Ki`.
+/// Parses pages per block: `256`, `16Ki`.
 ///
 /// # Errors
-/// If it is none.
+/// If the text is not such a value.
 pub fn pages_per_block(text: &str) -> Result<u32, ValueError> {
     let expected = || ValueError::new("1 to 65535 pages such as 256 or 16Ki", text);
     let pages = values::count(text).map_err(|_| expected())?;
@@ -68,10 +67,10 @@ pub fn pages_per_block(text: &str) -> Result<u32, ValueError> {
         .ok_or_else(expected)
 }
 
-/// A whole number of `LOW` to `HIGH`: days, drives.
+/// Parses a whole number from `LOW` to `HIGH`, such as days or drives.
 ///
 /// # Errors
-/// If it is none.
+/// If the text is not such a value.
 pub fn whole<const LOW: u32, const HIGH: u32>(text: &str) -> Result<u32, ValueError> {
     let number = values::count(text).ok();
     number
@@ -80,10 +79,10 @@ pub fn whole<const LOW: u32, const HIGH: u32>(text: &str) -> Result<u32, ValueEr
         .ok_or_else(|| ValueError::new(format!("a whole number of {LOW} to {HIGH}"), text))
 }
 
-/// A number of drive writes: above 0, at most a million.
+/// Parses a number of drive writes: above 0, at most a million.
 ///
 /// # Errors
-/// If it is none.
+/// If the text is not such a value.
 pub fn passes(text: &str) -> Result<f64, ValueError> {
     real(
         text,
@@ -92,7 +91,7 @@ pub fn passes(text: &str) -> Result<f64, ValueError> {
     )
 }
 
-/// As [`passes`], or 0.
+/// Parses drive writes as [`passes`] does, or 0.
 ///
 /// # Errors
 /// As [`passes`].
@@ -103,30 +102,30 @@ pub fn warm_up(text: &str) -> Result<f64, ValueError> {
     passes(text)
 }
 
-/// Bytes read by byte written: 0 to 1000.
+/// Parses bytes read per byte written: 0 to 1000.
 ///
 /// # Errors
-/// If it is none.
+/// If the text is not such a value.
 pub fn reads(text: &str) -> Result<f64, ValueError> {
     real(text, "bytes read by byte written, 0 to 1000", |value| {
         (0.0..=1000.0).contains(&value)
     })
 }
 
-/// A trace format.
+/// Parses a trace format.
 ///
 /// # Errors
-/// A sentence that lists them.
+/// A message that lists the formats.
 pub fn trace_format(text: &str) -> Result<Format, String> {
     text.trim()
         .parse()
         .map_err(|error: flash::trace::UnknownFormat| error.to_string())
 }
 
-/// Whole hours of a point of a series, 1 to 168: `6h`, `1d`.
+/// Parses the interval of a series in whole hours, 1 to 168: `6h`, `1d`.
 ///
 /// # Errors
-/// If it is none.
+/// If the text is not such a value.
 pub fn hours(text: &str) -> Result<u32, ValueError> {
     let expected = || ValueError::new("whole hours of 1h to 168h", text);
     let seconds = values::duration(text)?.as_secs_f64();
@@ -140,18 +139,18 @@ pub fn hours(text: &str) -> Result<u32, ValueError> {
     u32::try_from(hours).map_err(|_| expected())
 }
 
-/// A length of time in seconds: `1s`, `500ms`, `2min`.
+/// Parses a duration in seconds: `1s`, `500ms`, `2min`.
 ///
 /// # Errors
-/// If it is none.
+/// If the text is not such a value.
 pub fn seconds(text: &str) -> Result<f64, ValueError> {
     Ok(values::duration(text)?.as_secs_f64())
 }
 
-/// Bytes that the host wrote a second: `210MB/s`, `210MB`.
+/// Parses a host write rate in bytes per second: `210MB/s`, `210MB`.
 ///
 /// # Errors
-/// If it is none.
+/// If the text is not such a value.
 pub fn written_per_second(text: &str) -> Result<HostWrites, ValueError> {
     let bytes = values::size(text.trim().trim_end_matches("/s"))?;
     #[allow(clippy::cast_precision_loss)] // a rate
@@ -159,17 +158,17 @@ pub fn written_per_second(text: &str) -> Result<HostWrites, ValueError> {
     Ok(HostWrites::Rate(rate))
 }
 
-/// A cost in pages: above 0.
+/// Parses a cost in pages: above 0, at most 100.
 ///
 /// # Errors
-/// If it is none.
+/// If the text is not such a value.
 pub fn cost(text: &str) -> Result<f64, ValueError> {
     real(text, "a cost in pages, above 0 and at most 100", |value| {
         value > 0.0 && value <= 100.0
     })
 }
 
-/// A plain number within bounds.
+/// Parses a plain number within bounds.
 fn real(text: &str, expected: &str, is_within: impl Fn(f64) -> bool) -> Result<f64, ValueError> {
     let value = text.trim().parse().ok();
     value

@@ -1,4 +1,4 @@
-//! Errors of the crate `trim`, with the way out.
+//! Converts errors of the `trim` crate to command errors with hints.
 
 use crate::error::{CommandError, Kind};
 use report::trim::command_text;
@@ -15,11 +15,11 @@ use units::escape;
 
 const NEEDS_ROOT: &str = "run it as root, with sudo";
 
-/// Why a pass could not begin.
+/// Why a pass could not start.
 pub enum PassError {
-    /// The session itself.
+    /// An error of the session.
     Session(SessionError),
-    /// What this binary does for it.
+    /// An error of this binary's part.
     Command(CommandError),
 }
 
@@ -36,7 +36,7 @@ impl From<CommandError> for PassError {
 }
 
 impl PassError {
-    /// With the way out; `resume` makes the commands to use.
+    /// Adds hints; `resume` builds the commands they suggest.
     pub fn explain(self, resume: &ResumeCommand) -> CommandError {
         match self {
             Self::Session(error) => session_error(error, resume),
@@ -45,7 +45,7 @@ impl PassError {
     }
 }
 
-/// A path that names no filesystem, with what to name instead.
+/// A path that does not name a filesystem, with a hint what to name instead.
 impl From<MountPathError> for CommandError {
     fn from(error: MountPathError) -> Self {
         let (kind, hint) = match &error {
@@ -89,7 +89,7 @@ fn trim_instead(relation: &str, mount_point: &str) -> String {
     )
 }
 
-/// An error of the state directory, or of that of the locks.
+/// An error of the state directory or the lock directory.
 impl From<StateError> for CommandError {
     fn from(error: StateError) -> Self {
         let hint = match &error {
@@ -101,14 +101,14 @@ impl From<StateError> for CommandError {
                  a filesystem that can be written to and has room"
             ),
             StateError::Io { .. } => "--state DIR keeps checkpoints elsewhere".to_owned(),
-            // Its words have the way out.
+            // The message already says what to do.
             _ => return Self::because(Kind::Environment, error),
         };
         Self::because(Kind::Environment, error).hint(hint)
     }
 }
 
-/// What `--status` or `--cancel` could not do.
+/// An error of `--status` or `--cancel`.
 impl From<StatusError> for CommandError {
     fn from(error: StatusError) -> Self {
         match error {
@@ -130,7 +130,7 @@ pub fn unreadable(error: StateError) -> CommandError {
     }
 }
 
-/// Why a session could not begin; `resume` makes the commands to use.
+/// Why a session could not start; `resume` builds the commands in the hints.
 pub fn session_error(error: SessionError, resume: &ResumeCommand) -> CommandError {
     let hint = match error {
         SessionError::State {

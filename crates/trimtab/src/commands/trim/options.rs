@@ -1,4 +1,4 @@
-//! What was asked for: flags, then environment, then `[trim]` of the configuration.
+//! Options from flags, then the environment, then `[trim]` of the configuration.
 
 use super::args::Trim;
 use super::store_probe::is_url;
@@ -14,18 +14,18 @@ use trim::resume::ResumeCommand;
 use trim::window::{Window, Windows};
 use units::ValueError;
 
-/// Where checkpoints and the audit log are kept unless told otherwise.
+/// Default directory for checkpoints and the audit log.
 const STATE_DIR: &str = "/var/lib/trimtab";
 
-/// What the surroundings of the call say. It is handed in, so that the same words always mean the same.
+/// Process environment, passed in so that resolving the same options always gives the same result.
 #[derive(Debug, Clone)]
 pub struct Environment {
-    /// The host's time zone; an error in words where it is unknown.
+    /// The host's time zone, or why it is unknown.
     pub zone: Result<TimeZone, String>,
 }
 
 impl Environment {
-    /// That of this process.
+    /// Reads the environment of this process.
     pub fn read() -> Self {
         Self {
             zone: TimeZone::try_system().map_err(|error| error.to_string()),
@@ -33,10 +33,10 @@ impl Environment {
     }
 }
 
-/// What the call asks for, and what this binary does for it.
+/// Resolved options.
 #[derive(Debug)]
 pub struct Options {
-    /// How passes are made.
+    /// How passes run.
     pub request: Request,
     /// `--probe`, as given.
     pub probes: Vec<String>,
@@ -45,11 +45,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// Puts flags, environment and configuration together, the first outranks the others. Nothing is read
-    /// or asked. (clap has put variables that stand for a flag into the flags.)
+    /// Resolves flags, environment and configuration, in this order of precedence, without any I/O. (clap
+    /// has already merged environment variables into the flags.)
     ///
     /// # Errors
-    /// Where the configuration's values, the zone or a URL cannot be understood.
+    /// When a configured value, the zone or a URL is invalid.
     pub fn resolve(
         arguments: &Trim,
         environment: &Environment,
@@ -71,7 +71,7 @@ impl Options {
             .require_green
             .clone()
             .or_else(|| config.require_green.clone());
-        // Now, not when a window opens in the night.
+        // Report bad URLs now, not when a window opens at night.
         for url in probes.iter().filter(|probe| is_url(probe)) {
             parse_endpoint(url, "--probe")?;
         }
@@ -104,7 +104,7 @@ impl Options {
     }
 }
 
-/// The words that another call for the same passes has to be given.
+/// The arguments that a command to resume the same passes needs.
 pub fn resume_command(arguments: &Trim, config: Option<&Path>) -> ResumeCommand {
     let mut resume = ResumeCommand::default();
     resume.push_place("--config", config);
@@ -147,7 +147,7 @@ pub fn resume_command(arguments: &Trim, config: Option<&Path>) -> ResumeCommand 
     resume
 }
 
-/// A URL without its query, a command without its arguments.
+/// A probe's name without secrets: a URL without its query, a command without its arguments.
 fn name_of(asked: &str) -> String {
     if is_url(asked) {
         return parse_endpoint(asked, "").map_or_else(|error| error.message, |url| url.to_string());
@@ -198,7 +198,7 @@ fn windows(
     Ok(Windows::new(list, zone))
 }
 
-/// The flag, or what the configuration says.
+/// The flag, or else the configured value.
 fn or<T>(
     flag: Option<T>,
     name: &str,

@@ -1,5 +1,5 @@
-//! Where a run goes: progress to standard error, and the answer, or a stream of objects for programs, to
-//! standard output or `-o FILE`.
+//! Output of a run: progress to standard error; the result, or a stream of JSON lines, to standard output
+//! or `-o FILE`.
 
 use super::progress_line::ProgressLine;
 use crate::answer::{AnswerArgs, Delivery, Format, generated_at};
@@ -18,39 +18,39 @@ use trim::pass::Event;
 use trim::summary::PassSummary;
 use units::escape;
 
-/// Steps and waits are told to programs no more often than this.
+/// Minimum time between steps or waits in the JSON stream.
 const STEP_EVERY: Duration = Duration::from_secs(1);
 
-/// The way out of a run.
+/// Output of a run.
 #[derive(Debug)]
 pub struct Output<'a> {
     delivery: Delivery<'a>,
     arguments: &'a AnswerArgs,
     draw: Draw,
     settings: Settings,
-    /// The line of the pass that runs, and its mount point.
+    /// Mount point of the current pass and its progress line.
     line: Option<(String, ProgressLine)>,
     told_at: Option<Instant>,
-    /// The pass that ended last.
+    /// Summary of the last pass that ended.
     ended: Option<PassSummary>,
-    /// Ends of passes that were not shown yet.
+    /// Results not shown yet.
     ends: Vec<PassEnd>,
-    /// Pages that were printed.
+    /// Number of pages printed.
     printed: usize,
-    /// Lines of the stream so far.
+    /// Number of JSON lines emitted.
     seq: u64,
-    /// Those that wait for the end, to be written to a file.
+    /// JSON lines to be written to a file at the end.
     lines: String,
-    /// Standard output failed in mid-pass: told at the end, the pass goes on.
+    /// First write error of standard output; the pass continues and the error is reported at the end.
     failed: Option<CommandError>,
 }
 
 impl<'a> Output<'a> {
-    /// In the form that the arguments and the configuration ask for; `settings` have the budgets that the
-    /// progress line shows.
+    /// Uses the format of the arguments or the configuration; `settings` hold the budgets shown in the
+    /// progress line.
     ///
     /// # Errors
-    /// When the form and the name of the file disagree.
+    /// When the format and the file name disagree.
     pub fn new(
         arguments: &'a AnswerArgs,
         configured: Option<Format>,
@@ -79,12 +79,12 @@ impl<'a> Output<'a> {
         })
     }
 
-    /// Whether the answer is kept, and has to be complete by itself: errors go to standard error.
+    /// Whether the output is a document that must be complete in itself; errors still go to standard error.
     pub fn is_document(&self) -> bool {
         matches!(self.delivery.format, Format::Markdown | Format::Html)
     }
 
-    /// A line for programs; people get nothing.
+    /// Emits a JSON line; other formats ignore it.
     pub fn emit(&mut self, kind: Kind, fields: Value) {
         if self.delivery.format != Format::Json {
             return;
@@ -99,10 +99,10 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// A whole answer for people; programs had it line by line.
+    /// Shows a page; the JSON stream has already delivered it line by line.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// When writing fails.
     pub fn show(&mut self, page: Page) -> Result<(), CommandError> {
         self.draw.clear();
         if self.delivery.format == Format::Json {
@@ -111,7 +111,7 @@ impl<'a> Output<'a> {
         self.give(page)
     }
 
-    /// Below an answer that is kept stands when it was made.
+    /// Writes a page; documents get a footer with time and version.
     fn give(&self, mut page: Page) -> Result<(), CommandError> {
         if self.is_document() {
             let at = generated_at()?;
@@ -121,10 +121,10 @@ impl<'a> Output<'a> {
         self.delivery.give(|_| page, String::new)
     }
 
-    /// The end of a pass: shown at once where people read along, else when all passes are over.
+    /// Shows the result of a pass: immediately for text on standard output, else when all passes are done.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// When writing fails.
     pub fn show_end(&mut self, end: PassEnd) -> Result<(), CommandError> {
         self.draw.clear();
         let is_text = self.delivery.format == Format::Text;
@@ -143,20 +143,20 @@ impl<'a> Output<'a> {
         self.give(report::trim::summary(&[end]))
     }
 
-    /// Takes the progress line away, for a message that is written past it.
+    /// Clears the progress line before a message is written around it.
     pub fn clear(&mut self) {
         self.draw.clear();
     }
 
-    /// The summary of the pass that has just ended.
+    /// Takes the summary of the pass that just ended.
     pub fn take_ended(&mut self) -> Option<PassSummary> {
         self.ended.take()
     }
 
-    /// Writes what waited for the end.
+    /// Writes what was kept until the end.
     ///
     /// # Errors
-    /// The first failure of the run's output.
+    /// The first write error of the run.
     pub fn finish(mut self) -> Result<(), CommandError> {
         self.draw.clear();
         if self.delivery.format == Format::Json {
@@ -181,7 +181,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Whether programs were told of a step or a wait a moment ago.
+    /// Whether a step or wait was emitted less than [`STEP_EVERY`] ago.
     fn is_soon(&mut self, event: &SessionEvent<'_>) -> bool {
         let SessionEvent::Pass { event, .. } = event else {
             return false;

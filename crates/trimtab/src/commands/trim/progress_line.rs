@@ -1,4 +1,4 @@
-//! What a pass tells while it runs, in words for the progress line.
+//! Progress line of a pass.
 
 use crate::progress::{COLUMNS_MAX, Draw};
 use std::time::Duration;
@@ -6,16 +6,16 @@ use trim::pace::{Controller, QuietLevel, Settings};
 use trim::pass::{Event, Progressed};
 use units::{bytes, duration};
 
-/// Waits from here on are worth a line of their own where there is no terminal.
+/// Without a terminal, waits at least this long get a line of their own.
 const LONG_WAIT: Duration = Duration::from_secs(30);
-/// Columns of a mount point in the line.
+/// Maximum width of the mount point, in columns.
 const MOUNT_COLUMNS_MAX: usize = 18;
 
 /// Turns the events of one pass into lines.
 #[derive(Debug)]
 pub struct ProgressLine {
     mount: String,
-    /// Drives, to tell what was freed.
+    /// Drives whose discarded bytes are counted.
     leaves: Vec<String>,
     settings: Settings,
     /// Budget of the drive probe.
@@ -24,7 +24,7 @@ pub struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// For one mount; `mount` is fit for a terminal.
+    /// A progress line for one mount; `mount` is already escaped for a terminal.
     pub fn new(mount: String, leaves: Vec<String>, settings: Settings) -> Self {
         Self {
             mount,
@@ -35,7 +35,7 @@ impl ProgressLine {
         }
     }
 
-    /// Tells an event.
+    /// Shows an event.
     pub fn tell(&mut self, draw: &mut Draw, event: &Event) {
         let mount = &self.mount;
         match event {
@@ -105,7 +105,7 @@ impl ProgressLine {
         (!quiet.is_empty()).then(|| controller.budget(0))
     }
 
-    /// Mount point and percent.
+    /// Mount point and percentage.
     fn head(&self, progress: &Progressed) -> String {
         format!(
             "{}  {} %",
@@ -140,7 +140,7 @@ impl ProgressLine {
     }
 }
 
-/// A mean latency against its budget: `reads 420 us/800 us`.
+/// Mean latency and its budget: `reads 420 us/800 us`.
 fn against(mean: Duration, budget: Option<Duration>) -> String {
     match budget {
         None => format!("reads {}", duration(mean)),
@@ -148,7 +148,7 @@ fn against(mean: Duration, budget: Option<Duration>) -> String {
     }
 }
 
-/// The end of a long mount point, which tells it from others.
+/// Shortens a long mount point to its end, the distinguishing part.
 fn shortened(mount: &str) -> String {
     let columns = mount.chars().count();
     if columns <= MOUNT_COLUMNS_MAX {

@@ -1,5 +1,4 @@
-//! `trimtab trim`: arguments to passes, their events to a terminal or a stream, their end to an exit
-//! code.
+//! `trimtab trim`: runs passes as the arguments say, reports their events and maps results to exit codes.
 
 use super::args::Trim;
 use super::errors::{self, PassError};
@@ -40,17 +39,17 @@ const HELPERS: HelperNames = HelperNames {
     guardian: GUARDIAN_HELPER,
 };
 
-/// Runs `trimtab trim`. `config_path` is that of a configuration that was named.
+/// Runs `trimtab trim`. `config_path` is the path given with `--config`.
 ///
 /// # Errors
-/// When it could not run or was refused; how a pass ended is the exit code.
+/// When the command cannot run or is refused; the result of a pass is the exit code.
 pub fn run(
     arguments: &Trim,
     config: &Config,
     config_path: Option<&Path>,
     quiet: bool,
 ) -> Result<ExitCode, CommandError> {
-    // Before the host is read: a deadline is that of the whole call.
+    // Before the host is read: the deadline applies to the whole call.
     let clock = SystemClock::start();
     if arguments.answer.output.schema {
         output::print(&lines::schema())?;
@@ -140,7 +139,7 @@ fn show_status(
         resume,
         now,
     ))?;
-    // One that cannot be read does not hide the others.
+    // An unreadable pass does not hide the others.
     match found.unreadable.into_iter().next() {
         Some(error) => Err(errors::unreadable(error)),
         None => Ok(ExitCode::SUCCESS),
@@ -178,13 +177,13 @@ fn restore_limits(
     Ok(ExitCode::SUCCESS)
 }
 
-/// A filesystem, and whether it may be trimmed.
+/// A filesystem and the verdict whether it may be trimmed.
 struct Judged<'a> {
     filesystem: Filesystem<'a>,
     verdict: TrimVerdict,
 }
 
-/// What this binary does for a session.
+/// What a session needs from this binary.
 #[derive(Clone, Copy)]
 struct Wiring<'a> {
     options: &'a Options,
@@ -238,7 +237,7 @@ impl Surroundings for Wiring<'_> {
     }
 }
 
-/// What was asked for, of which host, and since when.
+/// One call of `trimtab trim`: options, host and start time.
 struct Call<'a> {
     host: &'a Host,
     options: &'a Options,
@@ -263,7 +262,7 @@ impl<'a> Call<'a> {
             .collect();
         if arguments.dry_run {
             self.show_plans(&judged, Depth::Survey, output)?;
-            // Of a mount that was named it is the answer; of those that --all came upon it is not.
+            // A refusal is an error for a named mount, but not for one that --all found.
             let refused = judged.iter().any(|one| !one.verdict.may_trim());
             return Ok(ExitCode::from(if refused && !arguments.all {
                 2
@@ -283,7 +282,7 @@ impl<'a> Call<'a> {
         forecast::forecast(self.host, &one.filesystem, may_trim, self.request(), depth)
     }
 
-    /// Tells what would be done.
+    /// Shows what would be done.
     fn show_plans(
         &self,
         judged: &[Judged<'a>],
@@ -373,7 +372,7 @@ impl<'a> Call<'a> {
         self.passes(&session, &wanted, output)
     }
 
-    /// Refuses to begin where consent is missing.
+    /// Refuses to start without required consent.
     fn require_consent(
         &self,
         wanted: &[&Judged<'_>],
@@ -405,7 +404,7 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// One pass after another, in the order given; the exit code of all of them.
+    /// Runs the passes in the given order and returns the combined exit code.
     fn passes(
         &self,
         session: &Session<'_, Wiring<'_>>,
@@ -443,7 +442,7 @@ impl<'a> Call<'a> {
                 Ok(Ended::Complete) => {}
                 Ok(Ended::Failed { .. }) => code = 2,
                 Ok(Ended::Cancelled) => {
-                    // It was meant for this filesystem, not for those that follow.
+                    // Cancelling applies to this filesystem only, not to those that follow.
                     session.stop.clear();
                     code = code.max(1);
                 }
@@ -478,8 +477,8 @@ fn not_begun(mount_point: &str, reason: &str) -> PassEnd {
     }
 }
 
-/// Refuses all where one of the named mounts must not or cannot be trimmed: half of what was asked
-/// for would look like all of it.
+/// Refuses the whole call if one of the named mounts cannot be trimmed: a partial result could be mistaken
+/// for a complete one.
 fn refuse(judged: &[Judged<'_>], output: &mut Output<'_>) -> Result<(), CommandError> {
     let refused: Vec<(&str, &TrimRefusal)> = judged
         .iter()

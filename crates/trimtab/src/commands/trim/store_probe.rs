@@ -1,5 +1,5 @@
-//! `--probe URL|COMMAND` and `--require-green URL`: what is asked of stores and clusters. A command is
-//! run once at a time: nobody knows whether two of it would get on.
+//! `--probe URL|COMMAND` and `--require-green URL`: queries stores and clusters. A command never runs twice
+//! at the same time, since concurrent runs might interfere.
 
 #[cfg(test)]
 mod tests;
@@ -14,22 +14,22 @@ use trim::probe::store::command::{CommandError as ProgramError, CommandProbe};
 use trim::probe::store::{Ask, Question, StoreProbe};
 use units::escape;
 
-/// Requests to a URL that may wait at the same time.
+/// Maximum number of pending requests to a URL.
 const WAITING_MAX: usize = 4;
 
-/// How a store is asked.
+/// How a store is probed.
 #[derive(Debug, Clone)]
 pub struct StoreProbeOptions {
-    /// Requests a second.
+    /// Requests per second.
     pub requests_per_s: f64,
-    /// After this time an answer counts as failed, and a command is killed.
+    /// Time after which a request counts as failed, or a command is killed.
     pub time_limit: Duration,
-    /// Credentials and trust for URLs; its deadline is replaced by `time_limit`.
+    /// Credentials and certificates for URLs; `time_limit` replaces its deadline.
     pub http: http::Options,
 }
 
 impl StoreProbeOptions {
-    /// Two requests a second, ten seconds for each.
+    /// Two requests per second, with a time limit of ten seconds.
     pub fn new(http: http::Options) -> Self {
         Self {
             requests_per_s: 2.0,
@@ -39,10 +39,10 @@ impl StoreProbeOptions {
     }
 }
 
-/// Asks the cluster of `--require-green` once and returns its name, quoted.
+/// Queries the cluster of `--require-green` once and returns its name, quoted.
 ///
 /// # Errors
-/// A refusal where it is not green, a usage or environment error where it cannot be asked.
+/// A refusal if it is not green, a usage or environment error if it cannot be queried.
 pub fn require_green(url: &str, options: http::Options) -> Result<String, CommandError> {
     let endpoint = parse_endpoint(url, "--require-green")?;
     let client = access::client(options, &endpoint)?;
@@ -66,7 +66,7 @@ impl UrlProbe {
             ..options.http.clone()
         };
         let client = access::client(http, &endpoint)?;
-        // Connects, so that no later reading holds what a first connection takes.
+        // Connect now, so that no reading includes the connection setup.
         let first = client.get(&endpoint, "").and_then(http::Response::success);
         match first {
             Ok(_) => Ok(Self { client, endpoint }),
@@ -89,11 +89,10 @@ impl Ask for UrlProbe {
     }
 }
 
-/// Asks once and waits for the answer; then asks at the rate of the options, beside the caller.
+/// Probes once and waits for the result, then keeps probing in the background at the configured rate.
 ///
 /// # Errors
-/// Where `what` is neither a URL nor a command, or fails at once: a usage or environment error with
-/// the way out.
+/// When `what` is neither a URL nor a command, or fails at once: a usage or environment error with a hint.
 pub fn start<C: Clock + Clone + Send + 'static>(
     what: &str,
     options: &StoreProbeOptions,
@@ -137,9 +136,8 @@ fn program_error(error: &ProgramError) -> CommandError {
     }
 }
 
-/// Whether it is meant as a URL: a scheme and `://`, or a first word with an `@`, as in a URL whose
-/// scheme was forgotten. The latter is then refused without being repeated: a password may stand
-/// before the `@`.
+/// Whether `what` is meant as a URL: a scheme and `://`, or a first word with an `@`, as in a URL without
+/// its scheme. The latter is rejected without being repeated, as there may be a password before the `@`.
 pub fn is_url(what: &str) -> bool {
     let what = what.trim_start();
     let first = what.split_whitespace().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Probes of real servers and real programs.
+//! Tests with real servers and real programs.
 
 use super::*;
 use http::testing::{Answer, Server};
@@ -30,12 +30,12 @@ fn refused(what: &str, options: &StoreProbeOptions) -> CommandError {
     error
 }
 
-/// The words of the failure that was told last.
+/// Message of the last failure.
 fn told(probe: &StoreProbe) -> Option<String> {
     probe.last_failure()
 }
 
-/// Drains until a reading fits.
+/// Drains readings until one matches.
 fn wait_for(probe: &mut StoreProbe, fits: impl Fn(&Reading) -> bool) -> Reading {
     let start = Instant::now();
     loop {
@@ -125,7 +125,7 @@ fn a_server_that_stops_answering_is_pending_and_asked_again() {
     let first = wait_for(&mut probe, |reading| {
         reading.pending && reading.latency > Duration::from_millis(100)
     });
-    // The same again, longer by now; and others behind it, but no crowd.
+    // The same request, pending longer by now, and a limited number of others behind it.
     let again = wait_for(&mut probe, |reading| reading.at == first.at);
     assert!(again.pending && again.latency > first.latency);
     let full = Instant::now();
@@ -181,7 +181,7 @@ fn a_dropped_probe_stops_without_waiting() {
     wait_for(&mut probe, |reading| reading.pending);
     let threads = probe.threads();
     drop(probe);
-    // The threads let go of what they shared, though their answers never came.
+    // The threads end although their responses never arrived.
     wait_until("threads remain", || threads.have_ended());
 }
 
@@ -269,7 +269,7 @@ fn many_complaints_do_not_hold_a_command_up() {
     );
 }
 
-/// A directory, and a command that leaves its number there and then sleeps where `hang` exists.
+/// A directory, and a command that writes its PID there and then sleeps if `hang` exists.
 fn hanging() -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().display();
@@ -280,7 +280,7 @@ fn hanging() -> (tempfile::TempDir, String) {
     (directory, script)
 }
 
-/// Whether the process whose number was left there is gone (or waits to be collected).
+/// Whether the process whose PID was written there has exited (or is a zombie).
 fn is_gone(directory: &Path) -> bool {
     let pid = std::fs::read_to_string(directory.join("pid")).unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
@@ -302,7 +302,7 @@ fn a_command_beyond_its_time_is_killed_with_all_it_started() {
     assert_eq!(words, "killed: not done within 500ms");
     std::fs::remove_file(directory.path().join("hang")).unwrap();
     wait_until("the program's child lives", || is_gone(directory.path()));
-    // And the probe goes on.
+    // The probe continues.
     wait_for(&mut probe, |reading| !reading.failed && !reading.pending);
 }
 
