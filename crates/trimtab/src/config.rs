@@ -165,7 +165,7 @@ impl Config {
 
     fn parse(text: &str, name: &str) -> Result<Self, CommandError> {
         let config: Self = toml::from_str(text).map_err(|error| {
-            CommandError::new(Kind::Input, format!("configuration {name}{}", told(&error, text)))
+            CommandError::new(Kind::Input, format!("configuration {name}{}", describe_error(&error, text)))
                 .hint("a table per command: [check] takes select, ignore, data_paths, format, fail_on, cluster, timeout, credentials_file, ca_file, [[check.suppress]]; [explain] jobs, tz, better, format, timeout, credentials_file, ca_file; [trim] the long options of `trimtab trim` as window, max_latency ...; [ssd] format, drive, preset, over_provisioning, policy")
         })?;
         for suppress in &config.check.suppress {
@@ -186,7 +186,7 @@ impl Config {
 
 /// Describes a parse error and its position. The line itself is not repeated, unlike in the parser's
 /// message: it may contain a password, also within a URL.
-fn told(error: &toml::de::Error, text: &str) -> String {
+fn describe_error(error: &toml::de::Error, text: &str) -> String {
     let place = error.span().map_or(String::new(), |span| {
         let before = text.get(..span.start).unwrap_or_default();
         let line = before.matches('\n').count() + 1;

@@ -46,11 +46,11 @@ fn check(
         return Ok(ExitCode::SUCCESS);
     }
     let options = Options::resolve(arguments, config)?;
-    let looked = Looked::at(arguments, config)?;
-    let node_hosts: Vec<&Host> = looked.hosts.iter().collect();
+    let inputs = Inputs::at(arguments, config)?;
+    let node_hosts: Vec<&Host> = inputs.hosts.iter().collect();
     let subject = Subject {
-        host: looked.host(),
-        cluster: looked.cluster.as_ref(),
+        host: inputs.host(),
+        cluster: inputs.cluster.as_ref(),
         node_hosts: &node_hosts,
     };
     let outcome = rules::run_on(subject, &options.selection);
@@ -71,7 +71,7 @@ fn check(
             help_markdown: rule.documentation(),
         })
         .collect();
-    let mut warnings = looked.remarks.clone();
+    let mut warnings = inputs.remarks.clone();
     warnings.extend(unused_suppressions(
         options
             .suppress
@@ -87,7 +87,7 @@ fn check(
         skipped: &skipped,
         rules_run: &outcome.rules_run,
         rule_docs: &rule_docs,
-        source: looked.label.clone(),
+        source: inputs.label.clone(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         generated_at: generated_at()?,
         warnings: &warnings,
@@ -99,7 +99,7 @@ fn check(
 }
 
 /// The hosts and cluster that a check examines.
-struct Looked {
+struct Inputs {
     /// This host, the host at `--root`, or the hosts of the bundles.
     hosts: Vec<Host>,
     /// The cluster.
@@ -110,7 +110,7 @@ struct Looked {
     remarks: Vec<String>,
 }
 
-impl Looked {
+impl Inputs {
     fn at(arguments: &Check, config: &CheckConfig) -> Result<Self, CommandError> {
         // Query the cluster first, so that a connection error is reported before the host is read.
         let this_host = arguments.source.root.is_none() && arguments.bundle.is_empty();

@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments, config: &SsdConfig, quiet: bool) -> Result<(),
         PAGE_BYTES,
     )?;
     let spec = target_spec(arguments, &basis)?;
-    let summaries = looked_through(arguments, spec.capacity_bytes.is_none(), once, quiet)?;
+    let summaries = scan_traces(arguments, spec.capacity_bytes.is_none(), once, quiet)?;
     let wanted = Devices::of(&arguments.devices);
     let missing = wanted.missing(&summaries);
     if !missing.is_empty() {
@@ -156,7 +156,7 @@ fn target_spec(arguments: &Arguments, basis: &Basis) -> Result<TargetSpec, Comma
 }
 
 /// Scans the traces in advance, unless nothing is needed from that.
-fn looked_through(
+fn scan_traces(
     arguments: &Arguments,
     wants_capacity: bool,
     once: bool,
