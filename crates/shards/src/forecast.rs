@@ -237,7 +237,7 @@ fn apply_changes(
         descriptions.push(format!("{indices} closed ({pattern})"));
     }
     if let Some(to_server) = &changes.to_server {
-        descriptions.push(format!("version {server} replaced by {to_server}"));
+        descriptions.push(format!("{server} replaced by {to_server}"));
     }
     Ok(descriptions)
 }

@@ -65,7 +65,7 @@ fn the_version_determines_the_reroute_time() {
     assert_eq!(answer.after.server, "Elasticsearch 8.11.0");
     assert_eq!(
         answer.changes,
-        ["Elasticsearch 8.11.0 in place of Elasticsearch 7.4.0"]
+        ["Elasticsearch 7.4.0 replaced by Elasticsearch 8.11.0"]
     );
     let said = answer.warnings.join(" ");
     assert!(

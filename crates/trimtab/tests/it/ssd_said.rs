@@ -93,7 +93,7 @@ fn what_whole_blocks_make_of_the_spare_area_is_said() {
     let text = flat(&stdout(&ssd(&words)));
     assert!(text.contains("pages of 16 KiB, 3 to a block"), "{text}");
     assert!(
-        text.contains("65,536 pages of a drive, 3 to a block, stand for"),
+        text.contains("65,536 simulated pages, 3 to a block, stand for"),
         "{text}"
     );
 }

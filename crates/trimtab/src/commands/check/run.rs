@@ -8,7 +8,7 @@ use crate::error::{CommandError, Kind};
 use crate::output;
 use facts::{Cluster, Finding, Host, Severity, Skipped};
 use report::{CheckReport, NagiosStatus, RuleInfo, Suppressed, TextOptions};
-use rules::{Selection, Subject};
+use rules::Subject;
 use std::process::ExitCode;
 
 /// Runs `trimtab check`.

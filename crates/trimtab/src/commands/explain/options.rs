@@ -27,8 +27,11 @@ impl<'a> Options<'a> {
         config: &'a ExplainConfig,
     ) -> Result<Self, CommandError> {
         let zone = match (&arguments.tz, &config.tz) {
-            (Some(name), _) => Some((name, "--tz")),
-            (None, Some(name)) => Some((name, "configuration: [explain] tz")),
+            (Some(name), _) => Some((zone_named(name, "--tz")?, "--tz")),
+            (None, Some(name)) => {
+                let from = "configuration: [explain] tz";
+                Some((zone_named(name, from)?, from))
+            }
             (None, None) => None,
         };
         Ok(Self {
@@ -37,9 +40,7 @@ impl<'a> Options<'a> {
                 .as_deref()
                 .or(config.jobs.as_deref())
                 .unwrap_or("/"),
-            zone: zone
-                .map(|(name, from)| Ok((zone_named(name, from)?, from)))
-                .transpose()?,
+            zone,
             better: arguments.better.or(config.better).map(BetterArg::into),
             seed: arguments
                 .seed
