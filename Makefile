@@ -29,9 +29,10 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
-# Examples are not linked: clippy has looked at them.
+# Examples are not linked: clippy has looked at them. Many tests wait for devices, so more of them run at a time
+# than there are cores.
 unit:
-	cargo test --workspace --locked --lib --bins --tests
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --workspace --locked --lib --bins --tests
 	cargo test --workspace --locked --doc
 	@$(MAKE) --no-print-directory cases
 

@@ -1,6 +1,6 @@
 //! Prints the curve of 2016 as CSV, modelled on its authors' description: see `Sawtooth::of_2016`.
 //!
-//! cargo run -p explain --example sawtooth_2016 -- curve|trims [SEED]
+//! `cargo run -p explain --example sawtooth_2016 -- curve|trims [SEED]`
 //!
 //! `curve` prints `time,throughput`; `trims` prints the times at which fstrim ran, `time,what`.
 

@@ -90,7 +90,7 @@ impl Log {
     /// nor zone: `ended` is when the file was last written, and `zone` is the host's. `commands`
     /// parses the commands of crontabs.
     ///
-    /// MessageParser of other programs only extend the time that the log covers. The notes count the lines
+    /// Lines of other programs only extend the time that the log covers. The notes count the lines
     /// that cannot be parsed. The log has the runs of all hosts; [`Log::restrict_to`] selects one.
     ///
     /// # Errors

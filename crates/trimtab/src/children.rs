@@ -4,8 +4,8 @@ use signal_hook::consts::SIGCHLD;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Undoes an inherited SIG_IGN for SIGCHLD. While it is ignored, the kernel discards exit statuses and
-/// wait() fails with ECHILD (wait(2), notes). A no-op handler is enough; exec resets it to the default in
+/// Undoes an inherited `SIG_IGN` for SIGCHLD. While it is ignored, the kernel discards exit statuses and
+/// `wait()` fails with ECHILD (wait(2), notes). A no-op handler is enough; exec resets it to the default in
 /// every child.
 pub fn reset_sigchld() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -15,7 +15,7 @@ pub fn reset_sigchld() {
     }
 }
 
-/// Reads the SigIgn mask of /proc/PID/status (proc(5)); bit n-1 is signal n.
+/// Reads the `SigIgn` mask of /proc/PID/status (proc(5)); bit n-1 is signal n.
 fn ignores_child(status: &str) -> bool {
     status
         .lines()
