@@ -224,7 +224,7 @@ fn already_there(path: &Path) -> io::Error {
     io::Error::new(
         ErrorKind::AlreadyExists,
         format!(
-            "{} is there already and is not overwritten; remove it or name another file",
+            "{} already exists; remove it or name another file",
             path.display()
         ),
     )

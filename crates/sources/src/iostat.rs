@@ -124,7 +124,7 @@ impl Log<'_> {
                     ""
                 };
                 self.collector.warnings.push(format!(
-                    "line {line} between reports is none: {text:?}{gap}"
+                    "line {line} is not part of a report: {text:?}{gap}"
                 ));
             }
         }

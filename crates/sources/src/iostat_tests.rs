@@ -92,7 +92,7 @@ fn the_log_of_the_article() {
     assert_eq!(
         reading.warnings,
         [
-            "line 40 between reports is none: \"# after fstrim is called\": time may be missing there"
+            "line 40 is not part of a report: \"# after fstrim is called\": time may be missing there"
         ]
     );
     assert_eq!(reading.skipped[0].what, "columns kB_read, kB_wrtn");

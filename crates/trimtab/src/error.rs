@@ -62,7 +62,7 @@ impl CommandError {
     /// Prefixes the message with its context: an option, a file.
     #[must_use]
     pub fn at(mut self, what: &str) -> Self {
-        self.message = format!("{what}: {}", self.message);
+        self.message = format!("{}: {}", units::escape::escape(what), self.message);
         self
     }
 

@@ -1,6 +1,7 @@
 //! Layout of the help: description, examples, the command's options, global options, exit codes. Rarely
 //! needed options appear only in `--help-all` and the man page.
 
+use clap::builder::{Resettable, StyledStr};
 use clap::{Arg, ArgAction, Command};
 use std::ffi::{OsStr, OsString};
 
@@ -192,17 +193,16 @@ fn arranged(command: Command) -> Command {
     let sections = Sections::of(&command);
     let about = command.get_long_about().or(command.get_about());
     let about = about.map(ToString::to_string).unwrap_or_default();
-    let examples = if sections.examples.is_empty() {
-        String::new()
-    } else {
-        format!("Examples:\n{}", sections.examples)
-    };
+    // An empty text would leave its blank lines.
+    let examples =
+        (!sections.examples.is_empty()).then(|| format!("Examples:\n{}", sections.examples));
+    let below = Some(sections.below()).filter(|below| !below.is_empty());
     command
         .help_template(format!(
             "{about}\n\n{{usage-heading}} {{usage}}{{after-help}}\n\n{{all-args}}\n\n{{before-help}}"
         ))
-        .after_help(examples)
-        .before_help(sections.below())
+        .after_help(Resettable::from(examples.map(StyledStr::from)))
+        .before_help(Resettable::from(below.map(StyledStr::from)))
 }
 
 /// Applies `change` to a command and its subcommands; `path` is the subcommand's path, such as `ssd run`.

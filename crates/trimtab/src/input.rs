@@ -5,28 +5,26 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Reads a file; `-` is standard input. `what` prefixes error messages: `--drive disk.toml`.
+/// Reads a file. `what` prefixes error messages: `--events deploys.csv`.
 ///
 /// # Errors
 /// When it cannot be read, or is longer than `bytes_max`.
 pub fn bytes(path: &Path, what: &str, bytes_max: u64) -> Result<Vec<u8>, CommandError> {
+    let file = File::open(path).map_err(|error| CommandError::unreadable(what, error))?;
+    all_of(file, what, bytes_max)
+}
+
+fn all_of(reader: impl Read, what: &str, bytes_max: u64) -> Result<Vec<u8>, CommandError> {
     let mut bytes = Vec::new();
-    let read = |reader: &mut dyn Read, bytes: &mut Vec<u8>| {
-        // The length of a growing or endless file is not known in advance.
-        reader.take(bytes_max.saturating_add(1)).read_to_end(bytes)
-    };
-    let outcome = if path.as_os_str() == "-" {
-        read(&mut std::io::stdin().lock(), &mut bytes)
-    } else {
-        File::open(path).and_then(|mut file| read(&mut file, &mut bytes))
-    };
-    outcome.map_err(|error| CommandError::unreadable(what, error))?;
+    // The length of a growing or endless file is not known in advance.
+    reader
+        .take(bytes_max.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(|error| CommandError::unreadable(what, error))?;
     if bytes.len() as u64 > bytes_max {
         let limit = units::size::bytes(bytes_max);
-        return Err(CommandError::new(
-            Kind::Input,
-            format!("{what}: expected at most {limit}, found more"),
-        ));
+        let message = format!("expected at most {limit}, found more");
+        return Err(CommandError::new(Kind::Input, message).at(what));
     }
     Ok(bytes)
 }
@@ -36,12 +34,25 @@ pub fn bytes(path: &Path, what: &str, bytes_max: u64) -> Result<Vec<u8>, Command
 /// # Errors
 /// As [`bytes`], and when it is not UTF-8.
 pub fn text(path: &Path, what: &str, bytes_max: u64) -> Result<String, CommandError> {
-    String::from_utf8(bytes(path, what, bytes_max)?).map_err(|error| {
+    decoded(bytes(path, what, bytes_max)?, what)
+}
+
+/// As [`text`]; `-` is standard input.
+///
+/// # Errors
+/// As [`text`].
+pub fn text_or_stdin(path: &Path, what: &str, bytes_max: u64) -> Result<String, CommandError> {
+    if path.as_os_str() == "-" {
+        return decoded(all_of(std::io::stdin().lock(), what, bytes_max)?, what);
+    }
+    text(path, what, bytes_max)
+}
+
+fn decoded(bytes: Vec<u8>, what: &str) -> Result<String, CommandError> {
+    String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to() + 1;
-        CommandError::new(
-            Kind::Input,
-            format!("{what}: expected text, found no UTF-8 at byte {at}"),
-        )
+        let message = format!("expected text, found no UTF-8 at byte {at}");
+        CommandError::new(Kind::Input, message).at(what)
     })
 }
 

@@ -15,6 +15,7 @@ mod progress;
 mod values;
 
 use clap::FromArgMatches;
+use clap::error::ErrorKind;
 use cli::{Cli, Command};
 use config::Config;
 use error::CommandError;
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
     }
     children::reset_sigchld();
     let call = help::without_help_command(std::env::args_os().collect());
-    match parse(&call).and_then(|cli| cli.map_or(Ok(ExitCode::SUCCESS), start)) {
+    match parse(&call).and_then(|parsed| parsed.map_or_else(Ok, start)) {
         Ok(code) => code,
         Err(error) => {
             output::complain(&error);
@@ -41,21 +42,25 @@ fn main() -> ExitCode {
     }
 }
 
-/// Parses the call; `None` if help or the version was printed.
-fn parse(call: &[OsString]) -> Result<Option<Cli>, CommandError> {
+/// Parses the call; the exit code if help or the version was printed instead.
+fn parse(call: &[OsString]) -> Result<Result<Cli, ExitCode>, CommandError> {
     let command = cli::command();
     if let Some(help) = help::in_full(&command, call) {
         output::print(&help)?;
-        return Ok(None);
+        return Ok(Err(ExitCode::SUCCESS));
     }
     let parsed = command
         .try_get_matches_from(call)
         .and_then(|matches| Cli::from_arg_matches(&matches));
     match parsed {
-        Ok(cli) => Ok(Some(cli)),
-        Err(shown) if !shown.use_stderr() => {
+        Ok(cli) => Ok(Ok(cli)),
+        // A call without a subcommand gets the help as well, on stderr.
+        Err(shown)
+            if !shown.use_stderr()
+                || shown.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
+        {
             let _ = shown.print();
-            Ok(None)
+            Ok(Err(ExitCode::from(if shown.use_stderr() { 2 } else { 0 })))
         }
         Err(error) => Err(CommandError::of_call(&error)),
     }

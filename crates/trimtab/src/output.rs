@@ -48,17 +48,22 @@ pub fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
 /// Prints an error to standard error and ignores write failures: `eprintln!` would panic and abort the
 /// remaining work.
 pub fn complain(error: &CommandError) {
+    let _ = std::io::stderr().write_all(with_causes(error).as_bytes());
+}
+
+/// An error and those of its causes that its message does not repeat already.
+fn with_causes(error: &CommandError) -> String {
     let mut text = format!("trimtab: {error}\n");
-    // Most messages repeat their source already.
     let mut cause = error.source();
     while let Some(error) = cause {
-        let words = error.to_string();
-        if !text.contains(&words) {
-            let _ = writeln!(text, "  caused by: {words}");
+        let error_text = error.to_string();
+        let shown = units::escape::escape(&error_text);
+        if !text.contains(&*shown) {
+            let _ = writeln!(text, "  caused by: {shown}");
         }
         cause = error.source();
     }
-    let _ = std::io::stderr().write_all(text.as_bytes());
+    text
 }
 
 /// Whether to color standard output by default: only on a terminal and without `NO_COLOR`
@@ -91,6 +96,26 @@ pub fn terminal_columns() -> u16 {
 mod tests {
     use super::*;
     use std::fs;
+    use std::io;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("outer")]
+    struct Outer(#[source] io::Error);
+
+    #[test]
+    fn causes_are_shown_once_and_control_no_terminal() {
+        let of = |cause: io::Error| with_causes(&CommandError::because(Kind::Input, cause).at("x"));
+        assert_eq!(
+            of(io::Error::other("red \u{1b}[31m")),
+            "trimtab: error (input): x: red \\u{1b}[31m\n"
+        );
+        let nested = io::Error::other(Outer(io::Error::other("in\u{1b}ner")));
+        let error = CommandError::because(Kind::Input, Outer(nested));
+        assert_eq!(
+            with_causes(&error),
+            "trimtab: error (input): outer\n  caused by: in\\u{1b}ner\n"
+        );
+    }
 
     #[test]
     fn a_file_is_replaced_and_what_is_none_is_written_to() {

@@ -269,7 +269,7 @@ impl Tables {
         }
     }
 
-    /// Like `locate`, for consecutive logical pages; skips pages physically following the previous
+    /// Like `prefetch_invalidation`, for consecutive logical pages; skips pages physically following the previous
     /// one, which are prefetched already.
     #[inline]
     fn prefetch_run_invalidation(&self, run: Range<usize>) {

@@ -26,7 +26,7 @@ fn an_existing_file_is_kept_unless_replacing() {
     std::fs::write(&path, "before").unwrap();
     let error = write_bytes(&path, IfExists::Keep, b"after").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AlreadyExists);
-    assert!(error.to_string().contains("not overwritten"), "{error}");
+    assert!(error.to_string().contains("already exists"), "{error}");
     assert_eq!(std::fs::read(&path).unwrap(), b"before");
     write_bytes(&path, IfExists::Replace, b"after").unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), b"after");

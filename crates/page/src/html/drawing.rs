@@ -186,21 +186,22 @@ impl<'a> Drawing<'a> {
     /// are drawn once.
     fn lines_and_frames(&self, spans: &[(f64, f64)]) -> String {
         let mut path = String::new();
-        let mut drawn = f64::NEG_INFINITY;
+        let (mut line, mut frame) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+        let height = self.size.height;
         for &(from, to) in spans.iter().filter(|span| self.is_seen(**span)) {
             let (from, to) = (self.at_x(from), self.at_x(to));
-            let (left, wide) = if to - from > FRAME_MIN {
-                (from, to - from)
-            } else {
-                (f64::midpoint(from, to), 0.0)
-            };
-            if left - drawn >= 1.0 {
-                let height = self.size.height;
-                let _ = write!(path, "M{left:.1} {TOP}v{height}");
-                if wide > 0.0 {
-                    let _ = write!(path, "h{wide:.1}v-{height}z");
+            let wide = to - from;
+            if wide > FRAME_MIN {
+                if from - frame >= 1.0 {
+                    let _ = write!(path, "M{from:.1} {TOP}v{height}h{wide:.1}v-{height}z");
+                    frame = from;
                 }
-                drawn = left;
+                continue;
+            }
+            let at = f64::midpoint(from, to);
+            if at - line >= 1.0 {
+                let _ = write!(path, "M{at:.1} {TOP}v{height}");
+                line = at;
             }
         }
         path

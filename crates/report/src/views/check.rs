@@ -294,7 +294,7 @@ impl<'a> View<'_, 'a> {
             return;
         }
         let mut section = Section::new("skipped");
-        "not looked at is not passed".clone_into(&mut section.aside);
+        "skipped does not mean passed".clone_into(&mut section.aside);
         let row = |(whats, skip): (String, &Skipped)| match &skip.needs {
             Some(needs) => format!("{whats}: {} (needs {})", skip.why, prose(needs)),
             None => format!("{whats}: {}", skip.why),

@@ -203,7 +203,7 @@ impl View<'_, '_> {
             ),
             (
                 "Skipped",
-                "not looked at is not passed",
+                "skipped does not mean passed",
                 skipped.collect::<Vec<_>>(),
             ),
         ];

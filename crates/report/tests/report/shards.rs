@@ -215,7 +215,7 @@ fn what_if_reports_full_disks_and_shards_that_cannot_stay() {
         &text,
         &[
             "1 shard cannot stay where it is, and no node takes it",
-            "node-b comes above the high disk watermark",
+            "node-b exceeds the high disk watermark",
             "and the cluster is not at rest yet, after 2 rounds.",
             "- node-b: below low (80 % used), then above high (92.2 % used)",
         ],

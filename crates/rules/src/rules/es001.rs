@@ -229,7 +229,7 @@ fn remedies(
          ship it yet.",
     )
     .risk(
-        "The vendor does not support a server with a foreign agent; each master-eligible node has \
+        "The vendor does not support a server running a third-party agent; each master-eligible node has \
          to restart to load it.",
     );
     vec![

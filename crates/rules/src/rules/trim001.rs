@@ -9,12 +9,12 @@
 //!
 //! ## Why it hurts
 //! An SSD that never learns what is free keeps moving dead data along. Its spare space shrinks to
-//! what the maker reserved, garbage collection writes more per write, and throughput sinks for
+//! what the maker reserved, write amplification rises, and throughput sinks for
 //! weeks without any query to blame. Nothing complains: `fstrim --all` and fstrim.timer pass over
 //! such filesystems in silence, and `mount -o discard` succeeds without effect.
 //!
 //! It is an error where a store's data lies on drives that are certainly flash, a warning where the
-//! medium or the use is not certain, an information for virtual disks, USB disks and memory cards
+//! medium or the use is not certain, a note for virtual disks, USB disks and memory cards
 //! without a store.
 //!
 //! ## Evidence

@@ -118,7 +118,7 @@ fn a_log_of_disks_is_told_as_a_whole() {
         "How filesystems are mounted",
         "What this log cannot tell",
         "cron.weekly/fstrim was last due",
-        "45 series: 45 with not enough data",
+        "45 series: 45 without enough data",
     ] {
         let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(joined.contains(words), "{words}: {text}");
@@ -159,7 +159,7 @@ fn a_log_of_quiet_disks_has_nothing_to_tell() {
     let output = explain(&source, &["--jobs", "none"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(
-        stdout(&output).contains("not enough data") && !stdout(&output).contains("Writes jump")
+        stdout(&output).contains("without enough data") && !stdout(&output).contains("Writes jump")
     );
     let document = json(&explain(&source, &["--jobs", "none", "--format", "json"]));
     assert_eq!(document["result"]["disk_logs"], Value::Array(Vec::new()));

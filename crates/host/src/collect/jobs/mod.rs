@@ -32,7 +32,7 @@ pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
     if SIGNS.iter().all(|path| reader.exists(path) == Some(false)) {
         host.skipped.push(Skipped::new(
             "jobs",
-            "there are neither cron's files nor systemd's",
+            "no cron or systemd files found",
             Some("/etc/crontab, /etc/cron.*, or systemd's unit files"),
         ));
         return;

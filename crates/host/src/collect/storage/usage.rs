@@ -51,7 +51,7 @@ pub(super) fn read(reader: &Reader<'_>, host: &mut Host) {
         Ok(bytes) => bytes,
         Err(Unread::NotFound) => {
             host.skipped
-                .push(skip_all("nothing here can answer statfs".to_owned()));
+                .push(skip_all("statfs answers were not recorded".to_owned()));
             return;
         }
         Err(unread) => {

@@ -21,7 +21,7 @@ pub(super) fn kind_of_some(kind: Kind) -> &'static str {
         Kind::Unattributed => "recurring with an unknown cause",
         Kind::Change => "with a lasting change",
         Kind::None => "without a pattern",
-        Kind::Undecided => "with not enough data",
+        Kind::Undecided => "without enough data",
     }
 }
 

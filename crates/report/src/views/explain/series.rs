@@ -136,7 +136,7 @@ fn facts(listed: &ListedSeries<'_>, has_others: bool, clock: &Clock<'_>) -> Vec<
             "seen",
             match verdict.cycles_seen {
                 Some(seen) => format!(
-                    "in {} of {periods}, each taken by itself",
+                    "in {} of {periods}, each tested separately",
                     grouped_usize(seen)
                 ),
                 None => format!("in {periods}"),

@@ -175,7 +175,8 @@ fn chart(answer: &CostEstimate) -> LineChart {
         });
     }
     LineChart {
-        title: "A reroute by the number of shards, as many per index and closed as here".to_owned(),
+        title: "A reroute by the number of shards, with the same shards per index and share closed"
+            .to_owned(),
         x: Axis {
             label: "shards in the cluster".to_owned(),
             scale: Scale::Count,

@@ -21,7 +21,7 @@ pub(super) fn page(answer: &Forecast, is_brief: bool) -> Page {
     };
     if answer.changes.is_empty() {
         page.about
-            .push("Nothing is changed: the cluster goes on by itself.".to_owned());
+            .push("No change was given: this is what the cluster does by itself.".to_owned());
     } else {
         page.push(List {
             title: "Changes".to_owned(),
@@ -103,9 +103,9 @@ fn verdict(answer: &Forecast) -> String {
         .map(|crossed| crossed.node.as_str())
         .collect();
     if !full.is_empty() {
-        let verb = if full.len() == 1 { "comes" } else { "come" };
+        let verb = if full.len() == 1 { "exceeds" } else { "exceed" };
         parts.push(format!(
-            "{} {verb} above the high disk watermark",
+            "{} {verb} the high disk watermark",
             units::list::list_up_to(&full, 3)
         ));
     }
@@ -120,12 +120,17 @@ fn verdict(answer: &Forecast) -> String {
 /// Summarises what happens on the way.
 fn story(answer: &Forecast) -> String {
     let counted = |number: u64, one: &str, many: &str| units::count::counted(number, one, many);
+    let size = |bytes: u64| match (answer.of_unknown_size, bytes) {
+        (0, bytes) => units::bytes(bytes),
+        (_, 0) => "of unknown size".to_owned(),
+        (_, bytes) => format!("at least {}", units::bytes(bytes)),
+    };
     let mut parts = Vec::new();
     if answer.moved > 0 {
         parts.push(format!(
             "{} from node to node ({})",
             counted(answer.moved, "shard moves", "shards move"),
-            units::bytes(answer.moved_bytes)
+            size(answer.moved_bytes)
         ));
     }
     if answer.promoted > 0 {
@@ -137,7 +142,7 @@ fn story(answer: &Forecast) -> String {
     }
     if answer.primaries_recovered > 0 {
         parts.push(format!(
-            "{} from disk or empty",
+            "{} from disk or start empty",
             counted(
                 answer.primaries_recovered,
                 "primary recovers",
@@ -153,7 +158,7 @@ fn story(answer: &Forecast) -> String {
                 "replica recovers",
                 "replicas recover"
             ),
-            units::bytes(answer.replica_bytes)
+            size(answer.replica_bytes)
         ));
     }
     if parts.is_empty() {

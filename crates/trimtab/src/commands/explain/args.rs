@@ -11,8 +11,8 @@ use std::time::Duration;
 /// Text above the usage line of `trimtab explain --help`.
 pub const LONG_ABOUT: &str = "Find what recurs in a time series (since when, and how certain that is) and\n\
     which scheduled job runs at the same time\n\n\
-    Prints a one-sentence verdict, then the evidence: the curve with job runs below\n\
-    it, one period folded, all explanations that were compared (including nothing\n\
+    Prints a short verdict, then the evidence: the curve with job runs below it,\n\
+    one period folded, all explanations that were compared (including nothing\n\
     and an unknown cause), and what would change the verdict. Jobs are those of this\n\
     host unless --jobs says otherwise. Root is not needed.";
 

@@ -74,9 +74,9 @@ impl Found {
         }
         // The reader's reason for finding no schedules.
         let unread = self.skipped.iter().find(|skipped| skipped.what == "jobs");
-        let why = unread.map_or("none that runs by itself was found", |skipped| &skipped.why);
+        let why = unread.map_or("no scheduled job was found", |skipped| &skipped.why);
         let from = units::escape::escape(from);
-        Some(format!("no job of {from} was weighed: {why}"))
+        Some(format!("no job of {from} was considered: {why}"))
     }
 }
 
@@ -291,10 +291,7 @@ mod tests {
         }
         found.skipped.clear();
         let told = found.without_jobs().unwrap();
-        assert!(
-            told.contains("none that runs by itself was found"),
-            "{told}"
-        );
+        assert!(told.contains("no scheduled job was found"), "{told}");
         found.jobs = crontab_jobs::named_by_program("c", "@daily x\n").unwrap();
         assert_eq!(found.without_jobs(), None);
         // No jobs were wanted.

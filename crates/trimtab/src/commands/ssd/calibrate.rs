@@ -31,7 +31,7 @@ const LINE: &str = "a line holds a time in seconds and a value, times ascend";
 pub fn run(arguments: &Calibrate, config: &SsdConfig) -> Result<ExitCode, CommandError> {
     let delivery = Delivery::of(arguments.format, &arguments.output, config.format)?;
     let name = shown(&arguments.series);
-    let text = input::text(&arguments.series, &name, BYTES_MAX)?;
+    let text = input::text_or_stdin(&arguments.series, &name, BYTES_MAX)?;
     let mut points = Points::parse(&text).map_err(|error| no_series(&name, &error))?;
     let quantity = match arguments.value.unwrap_or(Measured::Throughput) {
         Measured::Throughput => Quantity::Throughput,

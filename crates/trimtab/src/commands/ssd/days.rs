@@ -70,7 +70,13 @@ impl Plan {
         let bytes_per_day = days
             .writes_per_day
             .or(found.and_then(|found| found.load.writes_per_day_bytes))
-            .ok_or_else(|| missing("--writes-per-day SIZE", "what is written a day", found))?;
+            .ok_or_else(|| {
+                missing(
+                    "--writes-per-day SIZE",
+                    "how much is written per day",
+                    found,
+                )
+            })?;
         let drives = days
             .drives
             .or(found.and_then(|found| found.load.drives))

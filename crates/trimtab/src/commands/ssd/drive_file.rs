@@ -13,10 +13,11 @@ const BYTES_MAX: u64 = 1 << 20;
 /// # Errors
 /// When it cannot be read or parsed.
 pub fn read(path: &Path) -> Result<DriveFile, CommandError> {
-    let name = format!("--drive {}", path.display());
+    let name = format!("drive {}", path.display());
     let text = input::text(path, &name, BYTES_MAX)?;
     text.parse().map_err(|error| {
-        CommandError::new(Kind::Input, format!("{name}: {error}"))
+        CommandError::because(Kind::Input, error)
+            .at(&name)
             .hint("`docs/ssd.md` lists the keys with an example")
     })
 }

@@ -153,14 +153,15 @@ impl<'a> Output<'a> {
         self.ended.take()
     }
 
-    /// Writes what was kept until the end.
+    /// Writes what was kept until the end. A call that failed without a line leaves a file as it was.
     ///
     /// # Errors
     /// The first write error of the run.
-    pub fn finish(mut self) -> Result<(), CommandError> {
+    pub fn finish(mut self, has_failed: bool) -> Result<(), CommandError> {
         self.draw.clear();
         if self.delivery.format == Format::Json {
-            if self.arguments.output.file().is_some() {
+            let has_lines = !self.lines.is_empty();
+            if self.arguments.output.file().is_some() && (has_lines || !has_failed) {
                 self.arguments.output.write(&self.lines)?;
             }
         } else if !self.ends.is_empty() {

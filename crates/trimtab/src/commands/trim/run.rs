@@ -67,7 +67,7 @@ pub fn run(
         } else {
             restore_limits(&state_dir, &resume, &mut output)
         };
-        output.finish()?;
+        output.finish(done.is_err())?;
         return done;
     }
     let options = Options::resolve(arguments, &Environment::read(), &config.trim)?;
@@ -85,7 +85,7 @@ pub fn run(
         clock,
     };
     let code = call.run(arguments, &mut output);
-    output.finish()?;
+    output.finish(code.is_err())?;
     code
 }
 
