@@ -87,7 +87,7 @@ limit_is_back() { [ "$(cat "$(limit_file)")" = "$limit" ]; }
 start_pass() { # OUTPUT: sets $pass
     # Background jobs of a shell ignore SIGINT, and a pass keeps ignored signals ignored.
     env --default-signal=INT,QUIT,TERM,HUP "$trimtab" trim "$mnt" --now --state "$state" \
-        --rate "$RATE" --accept-stall 60s --max-request "$REQUEST_BYTES" --max-latency 5s --format json \
+        --rate "$RATE" --accept-stall 60s --max-request "${REQUEST_BYTES}B" --max-latency 5s --format json \
         >"$1.jsonl" 2>"$1.err" &
     pass=$!
 }
