@@ -52,6 +52,14 @@ mod tests {
         assert!(matches("a*b*c", "abbc"));
         assert!(!matches("a*b*c", "acb"));
         assert!(!matches("aa*aa", "aaa"));
+        assert!(matches("ü?", "üß"));
+    }
+
+    /// Trying every split of the text over the stars would take longer than the universe is old.
+    #[test]
+    fn many_stars_are_fast() {
+        assert!(!matches(&"*a".repeat(200), &"a".repeat(150)));
+        assert!(matches(&"*a".repeat(150), &"a".repeat(200)));
     }
 
     proptest! {

@@ -402,7 +402,7 @@ proptest! {
 
     /// Once all relocations have completed repeatedly, nothing moves any more, and no copy appears or
     /// disappears. Rarely, copies go round in a circle: each move improves its own index and spoils the
-    /// weights of another one. Then an earlier assignment comes back.
+    /// weights of another one. Then an earlier assignment comes back; 7.4.0 does the same (tests/it/circles.rs).
     #[test]
     fn rebalancing_terminates_or_repeats(builder in spread_clusters()) {
         let cluster = builder.build();

@@ -4,6 +4,7 @@
 //! The server runs in a JVM (lab/shards/run.sh) and is fetched through Maven when the test runs.
 
 mod answer;
+mod circles;
 mod driver;
 mod generate;
 mod lockstep;
@@ -13,6 +14,7 @@ mod plan;
 mod relocations;
 mod rng;
 mod seen;
+mod sides;
 mod spec;
 mod world;
 

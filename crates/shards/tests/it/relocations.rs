@@ -19,16 +19,10 @@
 //! With relocations included, the first round moves *one* shard. Once it is leaving a, the space it frees
 //! counts: 150 GB are free, and the other may remain. After that nothing moves.
 
-use std::collections::BTreeMap;
-
-use shards::engine::Engine;
-
-use crate::answer::{Answer, Copy, differences};
+use crate::answer::{Answer, Copy};
 use crate::driver::Driver;
-use crate::ours::Ours;
-use crate::spec::{
-    At, Attached, ClusterSpec, CopySpec, Given, IndexSpec, InfoSpec, NodeSpec, Settings, Step,
-};
+use crate::sides::{Sides, node, started};
+use crate::spec::{ClusterSpec, IndexSpec, InfoSpec, Settings, Step};
 
 const GB: i64 = 1 << 30;
 const TOTAL: i64 = 1000 * GB;
@@ -39,32 +33,6 @@ const HIGH_WATERMARK_FREE: i64 = 100 * GB;
 const ROUNDS: usize = 8;
 const PATH: &str = "/data";
 const INDEX: &str = "logs";
-
-fn node(id: &str, number: usize) -> NodeSpec {
-    NodeSpec {
-        id: id.to_owned(),
-        name: id.to_owned(),
-        host: format!("{id}.example"),
-        address: format!("10.0.0.{number}"),
-        port: 9300,
-        attributes: BTreeMap::new(),
-        data: true,
-        master: true,
-        version: "7.4.0".to_owned(),
-    }
-}
-
-fn started(node: &str, id: u64) -> CopySpec {
-    CopySpec {
-        state: Given::Started,
-        node: Some(node.to_owned()),
-        to: None,
-        id: Some(id),
-        reason: "INDEX_CREATED",
-        failures: 0,
-        delayed: false,
-    }
-}
 
 fn cluster(include_relocations: bool) -> ClusterSpec {
     let setting = |key: &str, value: &str| (key.to_owned(), value.to_owned());
@@ -114,65 +82,20 @@ fn disks(answer: &Answer) -> InfoSpec {
     }
 }
 
-/// The server and both engines, which get the same input and must make the same decisions.
-struct Sides<'a> {
-    driver: &'a mut Driver,
-    ours: [(&'static str, Ours); 2],
-    answer: Answer,
-    clock: i64,
-}
+/// The server and both engines, with disk usage read just before each step.
+struct Disked<'a>(Sides<'a>);
 
-impl<'a> Sides<'a> {
-    fn new(driver: &'a mut Driver, spec: &ClusterSpec) -> Self {
-        let first = Attached::default();
-        let answer = driver.cluster(spec, &first).expect("the server takes it");
-        let ours = [
-            ("scan", Engine::scan as fn() -> Engine),
-            ("incremental", Engine::incremental),
-        ]
-        .map(|(name, engine)| (name, Ours::new(spec, &answer.order, &first, engine)));
-        let mut sides = Self {
-            driver,
-            ours,
-            answer,
-            clock: 0,
-        };
-        sides.compare("as given");
-        sides
-    }
-
-    fn compare(&mut self, when: &str) {
-        for (engine, ours) in &mut self.ours {
-            let found = differences(&self.answer, &ours.answer().expect("a table that holds"));
-            assert!(found.is_empty(), "{engine} differs {when}: {found:#?}");
-        }
-    }
-
-    /// Executes a step, with disk usage read just before it.
-    fn step(&mut self, step: &Step) {
-        self.clock += 1_000_000_000;
-        let with = Attached {
-            info: Some(disks(&self.answer)),
-            clock: self.clock,
-            ..Attached::default()
-        };
-        self.answer = self
-            .driver
-            .step(step, &with)
-            .unwrap_or_else(|thrown| panic!("the server threw {}: {step:?}", thrown.error));
-        for (engine, ours) in &mut self.ours {
-            ours.step(step, &with, &self.answer.order)
-                .unwrap_or_else(|error| panic!("{engine} refuses {step:?}: {error}"));
-        }
-        self.compare(&format!("after {step:?}"));
-    }
-
+impl Disked<'_> {
     /// Reroutes and returns the shards that move.
     fn reroute(&mut self) -> Vec<u32> {
-        self.step(&Step::Reroute {
-            retry_failed: false,
-        });
-        let copies = self.answer.copies();
+        let info = disks(&self.0.answer);
+        self.0.step(
+            &Step::Reroute {
+                retry_failed: false,
+            },
+            Some(info),
+        );
+        let copies = self.0.answer.copies();
         copies
             .filter(|copy| copy.state == "RELOCATING")
             .map(|copy| copy.shard)
@@ -181,18 +104,13 @@ impl<'a> Sides<'a> {
 
     /// Completes all relocations.
     fn arrive(&mut self) {
-        let copies: Vec<At> = self
-            .answer
-            .copies()
-            .filter(|copy| !copy.is_active())
-            .map(|copy| (copy.index, copy.shard, copy.node))
-            .collect();
-        self.step(&Step::Start { copies });
+        let info = disks(&self.0.answer);
+        self.0.arrive(Some(info));
     }
 
     fn nodes_above_high_watermark(&self) -> Vec<&'static str> {
         let mut nodes = vec!["a", "b"];
-        nodes.retain(|node| free(&self.answer, node) < HIGH_WATERMARK_FREE);
+        nodes.retain(|node| free(&self.0.answer, node) < HIGH_WATERMARK_FREE);
         nodes
     }
 }
@@ -205,7 +123,7 @@ struct Round {
 }
 
 fn rounds(driver: &mut Driver, include_relocations: bool) -> Vec<Round> {
-    let mut sides = Sides::new(driver, &cluster(include_relocations));
+    let mut sides = Disked(Sides::new(driver, &cluster(include_relocations)));
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         let mut moved = sides.reroute();
