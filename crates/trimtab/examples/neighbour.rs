@@ -1,13 +1,13 @@
-//! A neighbour of a trim: reads from, or allocates in, a filesystem at a steady rate and writes down
-//! how long each operation took. What `make bench-trim` measures with.
+//! A workload beside a trim: reads from a filesystem or allocates in it at a steady rate, and
+//! records how long each operation took. `make bench-trim` uses it.
 //!
 //!     neighbour read FILE RATE_PER_S STOP_FILE >TIMES
 //!     neighbour allocate RATE_PER_S BYTES STOP_FILE DIRECTORY... >TIMES
 //!
-//! Ends when `STOP_FILE` exists. Each line of TIMES is `KIND SECONDS MICROSECONDS`: when the
-//! operation was due, on the clock of /proc/uptime, and how long it took. A read counts from the
-//! moment at which it was due, so that a stall is not hidden by the reads that it keeps from being
-//! issued; allocations and fsyncs count from their call.
+//! It ends when `STOP_FILE` exists. Each line of TIMES is `KIND SECONDS MICROSECONDS`: when the
+//! operation was due, on the clock of /proc/uptime, and how long it took. A read is timed from when
+//! it was due, so that a stall also counts for the reads it delays (coordinated omission);
+//! allocations and fsyncs are timed from their call.
 
 use rustix::fs::{FallocateFlags, Mode, OFlags};
 use std::error::Error;
@@ -16,16 +16,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Operations that may be under way at once.
+/// Maximum number of concurrent operations.
 const WORKERS: usize = 16;
-/// What a read asks for.
+/// Size of a read.
 const READ_BYTES: usize = 4096;
 
-/// A buffer as `O_DIRECT` wants it.
+/// A buffer aligned for `O_DIRECT`.
 #[repr(align(4096))]
 struct Aligned([u8; READ_BYTES]);
 
-/// One operation: what it was, when it was due, how long it took.
+/// One operation: its kind, when it was due, how long it took.
 struct Timed(&'static str, Instant, Duration);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -73,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// A number without order from a number in order (splitmix64).
+/// Maps consecutive numbers to pseudorandom ones (splitmix64).
 fn scatter(tick: u64) -> u64 {
     let mut mixed = tick.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -81,7 +81,7 @@ fn scatter(tick: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Does something `rate_per_s` times a second until `stop` exists, and prints the times.
+/// Runs an operation `rate_per_s` times a second until `stop` exists, and prints the times.
 fn steadily(
     rate_per_s: f64,
     stop: &Path,

@@ -66,7 +66,7 @@ fn main() {
     let mut fstab = String::from("/dev/nvme0n1p1 / ext4 defaults 0 1\n");
     for index in 0..MOUNTS {
         let array = index % ARRAYS;
-        // Every eighth mount is an array itself, the rest are its subdirectories bound elsewhere.
+        // The first mount of each array is its root, the rest are bind mounts of subdirectories.
         let root = if index < ARRAYS {
             "/".to_owned()
         } else {

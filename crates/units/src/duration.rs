@@ -117,7 +117,7 @@ pub fn parse(text: &str) -> Result<Duration, ValueError> {
         let (unit, behind) = behind.split_at(end);
         if unit.is_empty() && !digits.is_empty() {
             return Err(expected().hint(format!(
-                "{digits} of what? Write {digits}s or {digits}min, for example"
+                "{digits} has no unit: write {digits}s or {digits}min, for example"
             )));
         }
         let Some((_, unit_ns)) = UNITS.iter().find(|(name, _)| *name == unit) else {
@@ -231,7 +231,12 @@ mod tests {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.starts_with("expected a duration"), "{text}: {error}");
         }
-        assert!(parse("5").unwrap_err().to_string().contains("5 of what?"));
+        assert!(
+            parse("5")
+                .unwrap_err()
+                .to_string()
+                .contains("5 has no unit")
+        );
     }
 
     #[test]

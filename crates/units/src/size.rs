@@ -98,7 +98,7 @@ pub fn parse(text: &str) -> Result<u64, ValueError> {
     let plain = digits::ungrouped(number).ok_or_else(expected)?;
     if unit.is_empty() {
         return Err(expected().hint(format!(
-            "{number} of what? Write {number}GiB or {number}GB, for example"
+            "{number} has no unit: write {number}GiB or {number}GB, for example"
         )));
     }
     let Some((_, factor)) = FACTORS.iter().find(|(name, _)| *name == unit) else {
@@ -223,7 +223,7 @@ mod tests {
             parse("1.9")
                 .unwrap_err()
                 .to_string()
-                .contains("1.9 of what?")
+                .contains("1.9 has no unit")
         );
         assert_eq!(parse_per_s("500MiB/s"), Ok(500 << 20));
         for text in ["500MiB", "500", "500/s", "fast"] {

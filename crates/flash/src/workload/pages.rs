@@ -245,7 +245,7 @@ impl PageWorkload for Sequential {
 
 /// An impossible share of trims.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
-#[error("the share of trims is {0}, expected 0 to 0.49: from a half on, nothing stays in use")]
+#[error("the share of trims is {0}, expected 0 to 0.49: with 0.5 or more, no page remains in use")]
 pub struct TrimShareError(pub f64);
 
 /// Uniform writes with trims: a share q of the requests trims a page drawn from those in use, and

@@ -6,7 +6,7 @@
 //! - `nodatacow` or `nodatasum` under Elasticsearch or OpenSearch, which gain nothing from it
 //!
 //! ## Why it hurts
-//! `autodefrag` reads and rewrites the surroundings of every small random write: made for a
+//! `autodefrag` reads and rewrites the blocks around every small random write: made for a
 //! desktop's small databases, it multiplies the writes of a large one, and a fault in Linux 5.16 made
 //! it rewrite without end. WiredTiger updates its files in place: with copy-on-write every checkpoint
 //! scatters them, until sequential reads are random and fsync has long lists of extents to write.

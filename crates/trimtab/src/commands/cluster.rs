@@ -55,7 +55,7 @@ impl<'a> Asked<'a> {
             None => Ok(Self::Nobody),
             Some((flag, _)) => Err(CommandError::new(
                 Kind::Usage,
-                format!("{flag}: no cluster is asked"),
+                format!("{flag}: no cluster is given"),
             )
             .hint("name it with --cluster URL")),
         }

@@ -28,7 +28,9 @@ fn named<'a, C>(
     match (command, schema) {
         (Some(_), true) => Err(CommandError::new(
             Kind::Usage,
-            format!("--schema is of all commands, and stands alone: trimtab {name} --schema"),
+            format!(
+                "--schema covers all commands of trimtab {name}, and takes no command: trimtab {name} --schema"
+            ),
         )),
         (None, false) => Err(CommandError::new(
             Kind::Usage,

@@ -1,10 +1,10 @@
-//! The hosts that the articles tell of, rebuilt from what they print: the audit must say what their
-//! authors found out. (Rebuilt, not recorded: sysfs values the articles do not print are those of
-//! such machines.)
+//! The hosts described in the articles, rebuilt from what the articles print: the audit must report
+//! what their authors found. (sysfs values that the articles do not print are typical of such
+//! machines.)
 
 use crate::support::{Tree, findings, report};
 
-fn found(tree: &Tree) -> Vec<String> {
+fn check_tree(tree: &Tree) -> Vec<String> {
     findings(&report(&["--root", &tree.path()]))
 }
 
@@ -12,7 +12,7 @@ fn has(found: &[String], line: &str) -> bool {
     found.iter().any(|known| known.starts_with(line))
 }
 
-/// Ubuntu 16.04's weekly job, as the articles show it.
+/// Adds the weekly job of Ubuntu 16.04, as the articles show it.
 fn ubuntu_1604(tree: &Tree) {
     tree.file(
         "etc/os-release",
@@ -32,8 +32,8 @@ fn ubuntu_1604(tree: &Tree) {
     );
 }
 
-/// "MongoDB slows down every weekend": eight instance-store drives as RAID 0, XFS mounted with
-/// `discard` and `nobarrier`, and the weekly fstrim as well.
+/// "MongoDB slows down every weekend": RAID 0 of eight instance-store drives, XFS mounted with
+/// `discard` and `nobarrier`, plus the weekly fstrim.
 #[test]
 fn mongodb_on_instance_store() {
     let tree = Tree::new();
@@ -63,7 +63,7 @@ fn mongodb_on_instance_store() {
         "mongod",
         &["/usr/bin/mongod", "--dbpath", "/mnt/data/mongo"],
     );
-    let found = found(&tree);
+    let found = check_tree(&tree);
     assert!(
         has(&found, "TRIM004 warning /mnt/data md0"),
         "both kinds of TRIM at once: {found:#?}"
@@ -85,7 +85,7 @@ fn mongodb_on_instance_store() {
     );
 }
 
-/// "Is your Elasticsearch trimmed?": two SSDs as RAID 0, trimmed weekly by cron.
+/// "Is your Elasticsearch trimmed?": RAID 0 of two SSDs, trimmed weekly by cron.
 #[test]
 fn elasticsearch_benchmark_machine() {
     let tree = Tree::new();
@@ -103,7 +103,7 @@ fn elasticsearch_benchmark_machine() {
         "etc/elasticsearch/elasticsearch.yml",
         "path.data: /var/lib/elasticsearch\n",
     );
-    let found = found(&tree);
+    let found = check_tree(&tree);
     assert!(
         has(&found, "TRIM007 warning /var/lib/elasticsearch"),
         "{found:#?}"
@@ -112,7 +112,7 @@ fn elasticsearch_benchmark_machine() {
     assert!(!has(&found, "TRIM001"), "{found:#?}");
 }
 
-/// The cautions: CentOS 7 ships the timer disabled; LVM; dm-crypt.
+/// The article's caveats: CentOS 7 ships the timer disabled; LVM; dm-crypt.
 #[test]
 fn elasticsearch_on_centos_7() {
     let tree = Tree::new();
@@ -163,16 +163,13 @@ fn elasticsearch_on_centos_7() {
         "path.data: /var/lib/elasticsearch\n",
     );
     tree.file("usr/share/elasticsearch/lib/elasticsearch-6.8.23.jar", "");
-    let found = found(&tree);
+    let found = check_tree(&tree);
     assert!(
         has(&found, "TRIM003 warning"),
         "the timer is there and disabled: {found:#?}"
     );
     assert!(has(&found, "TRIM011 info"), "{found:#?}");
-    assert!(
-        !has(&found, "TRIM002"),
-        "TRIM003 says it better: {found:#?}"
-    );
+    assert!(!has(&found, "TRIM002"), "TRIM003 covers it: {found:#?}");
 }
 
 /// "On Elastic Cloud Enterprise hosts avoid trimming by hand."
@@ -194,5 +191,9 @@ fn elastic_cloud_enterprise() {
         "mnt/data/elastic/192.168.1.10/services/runner/runner.conf",
         "",
     );
-    assert!(has(&found(&tree), "TRIM010 warning"), "{:#?}", found(&tree));
+    assert!(
+        has(&check_tree(&tree), "TRIM010 warning"),
+        "{:#?}",
+        check_tree(&tree)
+    );
 }

@@ -1,5 +1,5 @@
-//! `--cluster` of check and collect, on recorded answers of real servers
-//! (crates/cluster/tests/data) and on servers in trouble.
+//! `--cluster` of check and collect: recorded answers of real servers (crates/cluster/tests/data),
+//! and servers that fail.
 
 use crate::support::{Tree, repository, run, stderr, stdout, trimtab};
 use http::testing::{Answer, Authority, Server};
@@ -14,8 +14,8 @@ const SERVERS: [&str; 4] = [
     "opensearch-2.19.1",
 ];
 
-/// The recorded page that a request asks for.
-fn page(head: &str) -> &'static str {
+/// Returns the name of the recorded answer to a request.
+fn answer_name(head: &str) -> &'static str {
     let target = head.split(' ').nth(1).unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     match path {
@@ -45,8 +45,8 @@ fn recorded(server: &str) -> BTreeMap<String, Answer> {
         .collect()
 }
 
-fn play(answers: BTreeMap<String, Answer>) -> Server {
-    Server::start(move |head| answers[page(head)].clone())
+fn replay(answers: BTreeMap<String, Answer>) -> Server {
+    Server::start(move |head| answers[answer_name(head)].clone())
 }
 
 fn check(arguments: &[&str]) -> Output {
@@ -59,8 +59,8 @@ fn document(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)))
 }
 
-/// Rule and severity of each finding about a cluster.
-fn found(output: &Output) -> Vec<(String, String)> {
+/// Returns rule and severity of each finding about the cluster.
+fn cluster_findings(output: &Output) -> Vec<(String, String)> {
     let document = document(output);
     let findings = document["result"]["findings"].as_array().expect("a list");
     findings
@@ -74,17 +74,17 @@ fn found(output: &Output) -> Vec<(String, String)> {
 }
 
 #[test]
-fn recorded_servers_have_the_argued_findings() {
+fn recorded_servers_have_the_expected_findings() {
     for name in SERVERS {
-        let server = play(recorded(name));
+        let server = replay(recorded(name));
         let output = check(&["--cluster", &server.url(""), "--format", "json"]);
         assert_eq!(output.status.code(), Some(1), "{name}: {}", stderr(&output));
-        let found = found(&output);
+        let found = cluster_findings(&output);
         let severity = |rule: &str| {
             let of_rule = found.iter().find(|(id, _)| id == rule);
             of_rule.map(|(_, severity)| severity.as_str())
         };
-        // As lab/servers/test-cluster.sh argues.
+        // lab/servers/test-cluster.sh gives the reasons.
         assert_eq!(severity("ES002").is_some(), name != "elasticsearch-6.8.23");
         let scans = ["elasticsearch-6.8.23", "elasticsearch-7.4.2"].contains(&name);
         let expected = if scans { "info" } else { "warning" };
@@ -98,17 +98,18 @@ fn recorded_servers_have_the_argued_findings() {
 }
 
 #[test]
-fn reports_of_clusters_are_the_golden_ones() {
+fn cluster_reports_match_the_golden_files() {
     for name in SERVERS {
-        let server = play(recorded(name));
+        let server = replay(recorded(name));
         let url = server.url("");
         for format in ["text", "markdown"] {
             let output = check(&["--cluster", &url, "--format", format]);
             let port = url.rsplit(':').next().expect("a port");
-            // Five digits in most places, so that lines break alike.
+            // Ports mostly have five digits; a placeholder of the same length keeps the line
+            // breaks.
             let text = stdout(&output).replace(port, "PORT0");
             if format == "text" {
-                // Commands and the places of evidence are never broken.
+                // Commands and evidence locations are never wrapped.
                 let unbroken = ["GET /", "curl", "-H ", "cluster.routing"];
                 let prose = text
                     .lines()
@@ -127,8 +128,8 @@ fn reports_of_clusters_are_the_golden_ones() {
 }
 
 #[test]
-fn every_format_can_tell_of_a_cluster() {
-    let server = play(recorded("elasticsearch-7.4.2"));
+fn every_format_covers_clusters() {
+    let server = replay(recorded("elasticsearch-7.4.2"));
     for (format, word) in [
         ("nagios", "TRIMTAB WARNING"),
         ("sarif", "\"ES002\""),
@@ -144,7 +145,7 @@ fn every_format_can_tell_of_a_cluster() {
     }
 }
 
-/// A small host, for bundles.
+/// Returns the files of a small host, for bundles.
 fn host() -> Tree {
     let tree = Tree::new();
     tree.file("proc/self/mountinfo", "");
@@ -153,9 +154,9 @@ fn host() -> Tree {
 }
 
 #[test]
-fn a_bundle_repeats_what_the_cluster_said() {
+fn a_bundle_reproduces_the_live_findings() {
     for name in SERVERS {
-        let server = play(recorded(name));
+        let server = replay(recorded(name));
         let url = server.url("");
         let live = check(&["--cluster", &url, "--format", "json"]);
         let tree = host();
@@ -178,7 +179,7 @@ fn a_bundle_repeats_what_the_cluster_said() {
                 .as_array()
                 .expect("a list")
                 .clone();
-            // ES010 looks at the hosts that are there, one of them now.
+            // ES010 depends on the hosts given: the bundle adds one.
             findings
                 .into_iter()
                 .filter(|finding| finding["rule"] != "ES010")
@@ -193,8 +194,8 @@ fn a_bundle_repeats_what_the_cluster_said() {
 }
 
 #[test]
-fn a_bundle_without_names_has_none_and_the_same_rules() {
-    let server = play(recorded("elasticsearch-7.17.28"));
+fn an_anonymised_bundle_has_no_names_and_the_same_findings() {
+    let server = replay(recorded("elasticsearch-7.17.28"));
     let url = server.url("");
     let tree = host();
     let bundle = format!("{}/bundle.tar.zst", tree.path());
@@ -228,17 +229,17 @@ fn a_bundle_without_names_has_none_and_the_same_rules() {
     ] {
         assert!(!json.contains(name), "{name} in {json}");
     }
-    // The node is called as the host is: it still is.
+    // The node had the host's name, and must still have it after anonymisation.
     assert!(json.contains("\"name\": \"host1\""), "{json}");
     let live = check(&["--cluster", &url, "--format", "json", "--ignore", "ES010"]);
     let stored = check(&[
         "--bundle", &bundle, "--select", "ES", "--ignore", "ES010", "--format", "json",
     ]);
-    assert_eq!(found(&live), found(&stored));
+    assert_eq!(cluster_findings(&live), cluster_findings(&stored));
 }
 
 #[test]
-fn a_cluster_that_cannot_be_asked_is_an_error_with_a_way_out() {
+fn a_failing_cluster_is_an_error_with_a_hint() {
     let html = Answer::ok("<html><body>hello</body></html>");
     for (answer, message, hint) in [
         (Answer::Body(401, Vec::new()), "status 401", "TRIMTAB_USER"),
@@ -255,12 +256,12 @@ fn a_cluster_that_cannot_be_asked_is_an_error_with_a_way_out() {
         assert!(error.contains("--cluster"), "{error}");
         assert!(error.contains(message) && error.contains(hint), "{error}");
     }
-    // Nobody listens: no server of a test is ever given this port.
+    // Nothing listens on port 1: no test server is given it.
     let url = "http://127.0.0.1:1";
     let output = check(&["--cluster", url]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("refused"), "{}", stderr(&output));
-    // Nothing is written where the cluster could not be asked.
+    // No bundle is written if the cluster does not answer.
     let tree = host();
     let bundle = format!("{}/bundle.tar.zst", tree.path());
     let output = run(&[
@@ -277,29 +278,29 @@ fn a_cluster_that_cannot_be_asked_is_an_error_with_a_way_out() {
 }
 
 #[test]
-fn parts_that_are_missing_are_listed() {
+fn missing_parts_are_listed() {
     let mut answers = recorded("elasticsearch-7.4.2");
     let body = br#"{"error":{"type":"security_exception","reason":"user [hunter2]"}}"#;
     answers.insert("settings".to_owned(), Answer::Body(403, body.to_vec()));
     answers.insert("state".to_owned(), Answer::ok("<html>"));
-    let server = play(answers);
+    let server = replay(answers);
     let output = check(&["--cluster", &server.url(""), "--verbose"]);
     let text = stdout(&output);
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("cluster: cluster settings"), "{text}");
-    assert!(words.contains("status 403 (security_exception)"), "{text}");
-    assert!(words.contains("view_index_metadata"), "{text}");
-    assert!(words.contains("HTML or XML, not JSON"), "{text}");
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.contains("cluster: cluster settings"), "{text}");
+    assert!(joined.contains("status 403 (security_exception)"), "{text}");
+    assert!(joined.contains("view_index_metadata"), "{text}");
+    assert!(joined.contains("HTML or XML, not JSON"), "{text}");
     assert!(!text.contains("hunter2"), "{text}");
 }
 
 #[test]
-fn secrets_come_from_the_environment_and_stay_there() {
+fn secrets_from_the_environment_are_not_printed() {
     let authority = Authority::new();
     let answers = recorded("opensearch-2.19.1");
     let server = Server::start_tls(&authority, &["127.0.0.1"], move |head| {
         if head.to_lowercase().contains("\r\nauthorization: basic ") {
-            answers[page(head)].clone()
+            answers[answer_name(head)].clone()
         } else {
             Answer::Body(401, Vec::new())
         }
@@ -330,15 +331,15 @@ fn secrets_come_from_the_environment_and_stay_there() {
         "{}",
         stderr(&untrusted)
     );
-    // Nor are secrets taken from a URL, where every process could see them.
+    // Secrets in a URL are refused: other processes can see the command line.
     let output = run(&["check", "--cluster", "https://reader:hunter2@127.0.0.1"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(!stderr(&output).contains("hunter2"), "{}", stderr(&output));
 }
 
 #[test]
-fn threads_of_a_file_take_the_place_of_the_clusters_own() {
-    let server = play(recorded("elasticsearch-7.4.2"));
+fn a_hot_threads_file_replaces_the_clusters_threads() {
+    let server = replay(recorded("elasticsearch-7.4.2"));
     let url = server.url("");
     let tree = Tree::new();
     tree.file(
@@ -354,7 +355,7 @@ fn threads_of_a_file_take_the_place_of_the_clusters_own() {
     let rules = |arguments: &[&str]| {
         let mut all = vec!["--cluster", &url, "--format", "json"];
         all.extend(arguments);
-        found(&check(&all))
+        cluster_findings(&check(&all))
             .into_iter()
             .map(|(rule, _)| rule)
             .collect::<Vec<_>>()
@@ -382,8 +383,8 @@ fn threads_of_a_file_take_the_place_of_the_clusters_own() {
 }
 
 #[test]
-fn several_bundles_are_the_hosts_of_one_cluster() {
-    let server = play(recorded("elasticsearch-7.4.2"));
+fn several_bundles_form_one_cluster() {
+    let server = replay(recorded("elasticsearch-7.4.2"));
     let url = server.url("");
     let tree = host();
     let plain = format!("{}/plain.tar.zst", tree.path());
@@ -409,7 +410,7 @@ fn several_bundles_are_the_hosts_of_one_cluster() {
 }
 
 #[test]
-fn a_damaged_answer_in_a_bundle_is_an_error_with_its_place() {
+fn a_damaged_answer_in_a_bundle_is_an_error_with_its_position() {
     let tree = host();
     for (text, message) in [
         (
@@ -426,15 +427,15 @@ fn a_damaged_answer_in_a_bundle_is_an_error_with_its_place() {
     }
 }
 
-/// A configuration with `[check]`.
+/// Writes a configuration with these lines under `[check]`, and returns its path.
 fn configuration(tree: &Tree, lines: &str) -> String {
     tree.file("trimtab.toml", &format!("[check]\n{lines}"));
     format!("{}/trimtab.toml", tree.path())
 }
 
 #[test]
-fn this_hosts_own_cluster_is_looked_at_beside_it() {
-    let server = play(recorded("elasticsearch-7.4.2"));
+fn a_configured_cluster_is_checked_with_this_host() {
+    let server = replay(recorded("elasticsearch-7.4.2"));
     let tree = host();
     let config = configuration(&tree, &format!("cluster = \"{}\"\n", server.url("")));
     let output = check(&["--config", &config, "--format", "json"]);
@@ -442,16 +443,16 @@ fn this_hosts_own_cluster_is_looked_at_beside_it() {
     let source = format!("live, cluster {}", server.url(""));
     assert_eq!(both["source"], source.as_str(), "{}", stderr(&output));
     assert_eq!(both["result"]["cluster"]["nodes"], 1);
-    // Rules about hosts ran as well.
+    // Host rules run too.
     let rules = both["result"]["rules_run"].to_string();
     assert!(
         rules.contains("TRIM001") && rules.contains("ES002"),
         "{rules}"
     );
 
-    // A flag names another cluster, and that alone is looked at.
-    let asked = server.requests().len();
-    let other = play(recorded("opensearch-2.19.1"));
+    // A cluster named by a flag is checked alone.
+    let requests_before = server.requests().len();
+    let other = replay(recorded("opensearch-2.19.1"));
     let url = other.url("");
     let output = check(&["--config", &config, "--cluster", &url, "--format", "json"]);
     assert_eq!(
@@ -459,7 +460,7 @@ fn this_hosts_own_cluster_is_looked_at_beside_it() {
         format!("cluster {url}").as_str()
     );
 
-    // Other hosts are not this cluster's.
+    // The configured cluster is not combined with other hosts.
     let root = tree.path();
     let output = check(&["--config", &config, "--root", &root, "--format", "json"]);
     assert_eq!(document(&output)["result"]["cluster"], Value::Null);
@@ -470,7 +471,7 @@ fn this_hosts_own_cluster_is_looked_at_beside_it() {
     assert!(output.status.success(), "{}", stderr(&output));
     let output = check(&["--config", &config, "--bundle", &bundle, "--format", "json"]);
     assert_eq!(document(&output)["result"]["cluster"], Value::Null);
-    assert_eq!(server.requests().len(), asked);
+    assert_eq!(server.requests().len(), requests_before);
 
     let bundle = format!("{root}/this.tar.zst");
     let output = run(&["collect", "--config", &config, "-o", &bundle]);
@@ -480,7 +481,7 @@ fn this_hosts_own_cluster_is_looked_at_beside_it() {
 }
 
 #[test]
-fn how_a_cluster_is_asked_can_be_configured() {
+fn cluster_requests_can_be_configured() {
     let silent = Server::start(|_| Answer::Silence);
     let tree = Tree::new();
     let lines = format!("cluster = \"{}\"\ntimeout = \"400ms\"\n", silent.url(""));
@@ -489,18 +490,18 @@ fn how_a_cluster_is_asked_can_be_configured() {
         let output = check(&[&["--config", &config][..], flags].concat());
         assert_eq!(output.status.code(), Some(2));
         let error = stderr(&output);
-        let words = format!("not done within {limit}");
+        let expected = format!("not done within {limit}");
         assert!(
-            error.contains("[check] cluster: GET") && error.contains(&words),
+            error.contains("[check] cluster: GET") && error.contains(&expected),
             "{error}"
         );
     }
 
-    // TLS with an authority and credentials of files; those of the environment outrank the latter.
+    // TLS with a CA file and a credentials file; credentials in the environment override the file.
     let authority = Authority::new();
     let answers = recorded("elasticsearch-7.4.2");
     let server = Server::start_tls(&authority, &["127.0.0.1"], move |head| {
-        answers[page(head)].clone()
+        answers[answer_name(head)].clone()
     });
     tree.file("ca.pem", authority.pem());
     tree.file("credentials", "api_key = aaa:of-the-file\n");
@@ -536,9 +537,9 @@ fn how_a_cluster_is_asked_can_be_configured() {
 }
 
 #[test]
-fn a_configured_cluster_is_understood_or_refused() {
+fn an_invalid_cluster_configuration_is_refused() {
     let tree = host();
-    for (lines, words) in [
+    for (lines, expected) in [
         (
             "timeout = \"soon\"\ncluster = \"http://127.0.0.1:1\"\n",
             "[check] timeout: expected a duration",
@@ -554,10 +555,10 @@ fn a_configured_cluster_is_understood_or_refused() {
         let output = check(&["--config", &config, "--timeout", "1s"]);
         assert_eq!(output.status.code(), Some(2), "{lines}");
         let error = stderr(&output);
-        assert!(error.contains(words), "{error}");
+        assert!(error.contains(expected), "{error}");
         assert!(!error.contains("hunter2"), "{error}");
     }
-    // How to ask, and nobody to be asked.
+    // Connection options without a cluster.
     let config = configuration(&tree, "cluster = \"http://127.0.0.1:1\"\n");
     let root = tree.path();
     for arguments in [
@@ -569,7 +570,7 @@ fn a_configured_cluster_is_understood_or_refused() {
         let output = check(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         let error = stderr(&output);
-        assert!(error.contains("no cluster is asked"), "{error}");
+        assert!(error.contains("no cluster is given"), "{error}");
         assert!(error.contains("--cluster URL"), "{error}");
     }
 }

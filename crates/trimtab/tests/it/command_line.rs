@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 #[test]
-fn exit_codes_say_what_was_found() {
+fn exit_codes_reflect_the_findings() {
     let bad = recorded("crypt-drops-discards");
     let good = recorded("nvme-xfs");
     let code = |arguments: &[&str]| run(arguments).status.code();
@@ -77,7 +77,7 @@ fn an_empty_tree_is_not_a_healthy_host() {
 }
 
 #[test]
-fn selection_runs_only_what_is_named() {
+fn select_runs_only_the_named_rules() {
     let bundle = recorded("thin-pool-ignores-discards");
     let report = report(&[
         "--bundle",
@@ -112,7 +112,7 @@ fn a_suppressed_finding_is_shown_with_its_reason_and_does_not_fail() {
 }
 
 #[test]
-fn flags_outrank_the_environment_and_it_outranks_the_file() {
+fn flags_override_the_environment_which_overrides_the_file() {
     let mut config = tempfile::NamedTempFile::new().unwrap();
     write!(config, "[check]\nformat = \"markdown\"\n").unwrap();
     let path = config.path().display().to_string();
@@ -141,7 +141,7 @@ fn flags_outrank_the_environment_and_it_outranks_the_file() {
 }
 
 #[test]
-fn json_fits_its_own_schema() {
+fn json_matches_its_schema() {
     let schema: Value = serde_json::from_str(&stdout(&run(&["check", "--schema"]))).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for host in ["lvm-linear-thin", "raid0-xfs-discard", "debian12-systemd"] {
@@ -158,7 +158,7 @@ fn json_fits_its_own_schema() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_stdout_is_not_an_error() {
     let bundle = recorded("lvm-linear-thin");
     let mut child = trimtab()
         .args(["check", "--exit-zero", "--bundle", &bundle])
@@ -204,7 +204,7 @@ fn text_fits_80_columns_without_colour() {
             "/mnt/x",
         ]));
         assert!(!text.contains('\u{1b}'), "{host}");
-        // Commands are to be copied, so they are never broken; the bundle's own path is long here.
+        // Commands are never wrapped, so that they can be copied; the bundle's path is long here.
         let long = text.lines().filter(|line| line.chars().count() > 80);
         for line in long {
             assert!(
@@ -218,7 +218,7 @@ fn text_fits_80_columns_without_colour() {
 }
 
 #[test]
-fn completions_and_man_pages_are_made() {
+fn completions_and_man_pages_are_generated() {
     for shell in ["bash", "zsh", "fish"] {
         let output = run(&["completions", shell]);
         assert!(
@@ -249,7 +249,7 @@ fn completions_and_man_pages_are_made() {
 }
 
 #[test]
-fn an_unknown_rule_is_told_where_the_list_is() {
+fn an_unknown_rule_hints_at_the_list() {
     let output = run(&["rule", "TRIM999"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
@@ -260,7 +260,7 @@ fn an_unknown_rule_is_told_where_the_list_is() {
 }
 
 #[test]
-fn for_monitoring_an_error_is_unknown() {
+fn nagios_reports_errors_as_unknown() {
     for arguments in [
         ["--bundle", "/nonexistent"],
         ["--select", "NOPE"],
@@ -277,7 +277,7 @@ fn for_monitoring_an_error_is_unknown() {
 }
 
 #[test]
-fn a_suppression_of_no_rule_is_a_mistake() {
+fn suppressing_an_unknown_rule_is_an_error() {
     let mut config = tempfile::NamedTempFile::new().unwrap();
     write!(
         config,
@@ -297,8 +297,8 @@ fn a_suppression_of_no_rule_is_a_mistake() {
 }
 
 #[test]
-fn long_help_begins_with_what_a_command_is_for() {
-    for (command, words) in [
+fn help_begins_with_the_purpose_of_the_command() {
+    for (command, expected) in [
         (
             "explain",
             "then the evidence: the curve with job runs below it",
@@ -313,19 +313,16 @@ fn long_help_begins_with_what_a_command_is_for() {
         let help = stdout(&run(&[command, "--help"]));
         let (head, _) = help.split_once("Usage:").expect(command);
         let head = head.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(head.contains(words), "{command}: {head}");
+        assert!(head.contains(expected), "{command}: {head}");
         assert_eq!(help, stdout(&run(&[command, "-h"])), "{command}");
         assert_eq!(help, stdout(&run(&["help", command])), "{command}");
     }
 }
 
 #[test]
-fn options_of_explain_stand_below_their_own_headings() {
+fn explain_options_are_grouped_under_headings() {
     let help = stdout(&run(&["explain", "--help-all"]));
-    let at = |words: &str| {
-        help.find(words)
-            .unwrap_or_else(|| panic!("{words}: {help}"))
-    };
+    let at = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text}: {help}"));
     let (files, servers) = (at("\nFiles:\n"), at("\nServers:\n"));
     let (output, end) = (at("\nOutput:\n"), at("\nGlobal options:\n"));
     assert!(at("\nExamples:\n") < files);

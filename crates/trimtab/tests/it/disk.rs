@@ -1,4 +1,4 @@
-//! Filesystems on loop devices that a test makes for itself, and passes over them.
+//! Filesystems on loop devices created by a test, and passes over them.
 
 use crate::support::{stderr, stdout, trimtab};
 use rustix::mount::{UnmountFlags, unmount};
@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a hang is watched. Nothing is expected to take long.
-pub const PATIENCE: Duration = Duration::from_mins(2);
-/// Says what is missing, and leaves the test.
+/// After this time a pass counts as hung. None should take nearly as long.
+pub const TIMEOUT: Duration = Duration::from_mins(2);
+/// Skips the test unless it runs as root.
 macro_rules! needs_root {
     () => {
         if !rustix::process::geteuid().is_root() {
@@ -24,10 +24,10 @@ macro_rules! needs_root {
 }
 pub(crate) use needs_root;
 
-/// Bytes of a MiB.
+/// Bytes in a MiB.
 pub const MIB: u64 = 1 << 20;
 
-/// Runs a tool that has to succeed; its output.
+/// Runs a tool that must succeed, and returns its output.
 pub fn tool(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program)
         .args(arguments)
@@ -42,37 +42,37 @@ pub fn tool(program: &str, arguments: &[&str]) -> String {
     stdout(&output).trim().to_owned()
 }
 
-/// A filesystem of its own over a sparse file, unmounted and detached when dropped.
+/// A filesystem on a sparse file; unmounted and detached when dropped.
 pub struct Disk {
     pub directory: tempfile::TempDir,
     pub device: String,
-    pub extra: Vec<PathBuf>,
+    pub extra_mounts: Vec<PathBuf>,
 }
 
 impl Disk {
-    /// `options` are those of mount.
+    /// Creates and mounts a filesystem; `options` are mount options.
     pub fn new(fs_type: &str, mib: u64, options: &str) -> Self {
-        let mut disk = Self::bare();
+        let mut disk = Self::empty();
         let image = disk.directory.path().join("image");
-        disk.put(fs_type, &image, mib, options);
+        disk.make_and_mount(fs_type, &image, mib, options);
         disk
     }
 
-    /// A directory without a disk yet.
-    pub fn bare() -> Self {
+    /// Returns a temporary directory without a filesystem yet.
+    pub fn empty() -> Self {
         Self {
             directory: tempfile::tempdir().unwrap(),
             device: String::new(),
-            extra: Vec::new(),
+            extra_mounts: Vec::new(),
         }
     }
 
-    /// Makes the filesystem in a file, and mounts it.
-    pub fn put(&mut self, fs_type: &str, image: &Path, mib: u64, options: &str) {
+    /// Creates the filesystem in a file and mounts it.
+    pub fn make_and_mount(&mut self, fs_type: &str, image: &Path, mib: u64, options: &str) {
         File::create(image).unwrap().set_len(mib * MIB).unwrap();
         self.device = tool("losetup", &["--find", "--show", image.to_str().unwrap()]);
         let device = self.device.as_str();
-        // No mkfs discards: the tests tell what a trim does.
+        // mkfs must not discard: the tests measure what a trim discards.
         match fs_type {
             "xfs" => tool("mkfs.xfs", &["-q", "-K", device]),
             "ext4" => tool(
@@ -87,24 +87,24 @@ impl Disk {
             "btrfs" => tool("mkfs.btrfs", &["-q", "-K", device]),
             other => panic!("{other}"),
         };
-        let point = self.point();
+        let point = self.mount_point();
         fs::create_dir(&point).unwrap();
         tool("mount", &["-o", options, device, point.to_str().unwrap()]);
     }
 
-    pub fn point(&self) -> PathBuf {
+    pub fn mount_point(&self) -> PathBuf {
         self.directory.path().join("mount")
     }
 
     pub fn path(&self) -> String {
-        self.point().display().to_string()
+        self.mount_point().display().to_string()
     }
 
     pub fn state(&self) -> PathBuf {
         self.directory.path().join("state")
     }
 
-    /// Bytes that the host stores for it.
+    /// Returns the bytes that the image occupies on the host.
     pub fn stored_bytes(&self) -> u64 {
         fs::metadata(self.directory.path().join("image"))
             .unwrap()
@@ -112,19 +112,19 @@ impl Disk {
             * 512
     }
 
-    /// Files of random bytes, every second one deleted: free space in many extents. Returns the
-    /// bytes of those that stay.
+    /// Writes files of random bytes and deletes every second one: free space in many extents.
+    /// Returns the bytes of the remaining files.
     pub fn fragment(&self, files: u64, each_bytes: u64) -> u64 {
         let mut random = File::open("/dev/urandom").unwrap();
         let mut block = vec![0; usize::try_from(each_bytes).unwrap()];
         for number in 0..files {
             random.read_exact(&mut block).unwrap();
-            let mut file = File::create(self.point().join(format!("{number}"))).unwrap();
+            let mut file = File::create(self.mount_point().join(format!("{number}"))).unwrap();
             file.write_all(&block).unwrap();
         }
         self.sync();
         for number in (0..files).step_by(2) {
-            fs::remove_file(self.point().join(format!("{number}"))).unwrap();
+            fs::remove_file(self.mount_point().join(format!("{number}"))).unwrap();
         }
         self.sync();
         files / 2 * each_bytes
@@ -134,7 +134,7 @@ impl Disk {
         tool("sync", &["-f", &self.path()]);
     }
 
-    /// Discards that its device has seen.
+    /// Returns the number of discards completed by the device.
     pub fn discards(&self) -> u64 {
         let name = self.device.trim_start_matches("/dev/");
         let stat = fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
@@ -149,15 +149,16 @@ impl Disk {
         let point = self
             .directory
             .path()
-            .join(format!("bind{}", self.extra.len()));
+            .join(format!("bind{}", self.extra_mounts.len()));
         fs::create_dir(&point).unwrap();
         let path = point.display().to_string();
         tool("mount", &["--bind", &self.path(), &path]);
-        self.extra.push(point);
+        self.extra_mounts.push(point);
         path
     }
 
-    /// trimtab trim with a state directory of the disk's own, and patience with a busy machine.
+    /// Returns `trimtab trim` with this disk's state directory, and limits that a busy machine does
+    /// not exceed.
     pub fn trim(&self, arguments: &[&str]) -> Command {
         let mut command = trimtab();
         command
@@ -168,13 +169,13 @@ impl Disk {
         command
     }
 
-    /// Runs it to its end, which must come.
+    /// Runs a trim to its end; panics if it hangs.
     pub fn run(&self, arguments: &[&str]) -> Output {
         let running = self.start(arguments);
         let pid = running.id();
         let (done, ended) = std::sync::mpsc::channel::<()>();
         let watch = std::thread::spawn(move || {
-            let timed_out = ended.recv_timeout(PATIENCE).is_err();
+            let timed_out = ended.recv_timeout(TIMEOUT).is_err();
             if timed_out {
                 let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
                 let _ = kill_process(pid, Signal::KILL);
@@ -193,7 +194,7 @@ impl Disk {
         output
     }
 
-    /// The lines of a pass that is expected to end with this code.
+    /// Runs a trim that must end with this exit code, and returns its JSON lines.
     pub fn lines(&self, code: i32, arguments: &[&str]) -> Vec<Value> {
         let output = self.run(&[&["--format", "json"], arguments].concat());
         assert_eq!(
@@ -212,15 +213,15 @@ impl Disk {
         Running(Some(command.spawn().unwrap()))
     }
 
-    /// A pass that has made steps and written a checkpoint, and has more to do.
+    /// Starts a slow pass and waits until it has written a checkpoint with progress.
     pub fn start_slowly(&self, more: &[&str]) -> Running {
         let path = self.path();
         let mut running = self.start(&[&[path.as_str(), "--rate", "8MiB/s"], more].concat());
         wait_until("the pass is under way", || {
             assert!(
-                running.is_there(),
-                "ended at once: {}",
-                running.last_words()
+                running.is_running(),
+                "the pass ended early: {}",
+                running.final_output()
             );
             self.checkpoint()
                 .is_some_and(|checkpoint| checkpoint["visited_bytes"].as_u64().unwrap_or(0) > 0)
@@ -228,13 +229,13 @@ impl Disk {
         running
     }
 
-    /// The only checkpoint.
+    /// Returns the checkpoint, if there is one.
     pub fn checkpoint(&self) -> Option<Value> {
         serde_json::from_slice(&fs::read(self.checkpoint_path()?).ok()?).ok()
     }
 
-    /// Writes it back, changed.
-    pub fn keep_checkpoint(&self, checkpoint: &Value) {
+    /// Overwrites the checkpoint.
+    pub fn write_checkpoint(&self, checkpoint: &Value) {
         fs::write(self.checkpoint_path().unwrap(), checkpoint.to_string()).unwrap();
     }
 
@@ -256,15 +257,15 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        let _ = unmount(self.point(), UnmountFlags::DETACH);
+        let _ = unmount(self.mount_point(), UnmountFlags::DETACH);
         let _ = Command::new("losetup").args(["-d", &self.device]).status();
-        for point in &self.extra {
+        for point in &self.extra_mounts {
             let _ = unmount(point, UnmountFlags::DETACH);
         }
     }
 }
 
-/// A pass in another process, ended when dropped.
+/// A pass in another process; killed when dropped.
 pub struct Running(Option<Child>);
 
 impl Running {
@@ -277,11 +278,11 @@ impl Running {
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
-    pub fn is_there(&mut self) -> bool {
+    pub fn is_running(&mut self) -> bool {
         self.0.as_mut().unwrap().try_wait().unwrap().is_none()
     }
 
-    pub fn last_words(&mut self) -> String {
+    pub fn final_output(&mut self) -> String {
         let output = self.0.take().unwrap().wait_with_output().unwrap();
         format!("{}{}", stdout(&output), stderr(&output))
     }
@@ -307,13 +308,13 @@ impl Drop for Running {
 pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+        assert!(start.elapsed() < TIMEOUT, "timed out waiting: {what}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
 
-/// Without the line breaks that a path of some length leads to.
-pub fn words(text: &str) -> String {
+/// Joins wrapped lines: long paths change where they break.
+pub fn single_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

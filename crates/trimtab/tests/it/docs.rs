@@ -1,4 +1,4 @@
-//! Documentation that is made from the program stays in step with it.
+//! The documentation matches the program.
 
 use crate::support::{repository, run, stderr, stdout, trimtab};
 use std::collections::BTreeMap;
@@ -7,10 +7,11 @@ use std::process::{Command, Output};
 
 #[test]
 fn the_rule_catalogue_is_up_to_date() {
-    let made = stdout(&run(&["rule", "--all"]));
-    let kept = std::fs::read_to_string(repository().join("docs/rules.md")).expect("docs/rules.md");
+    let generated = stdout(&run(&["rule", "--all"]));
+    let committed =
+        std::fs::read_to_string(repository().join("docs/rules.md")).expect("docs/rules.md");
     assert!(
-        made == kept,
+        generated == committed,
         "docs/rules.md is out of date: run `make docs`"
     );
 }
@@ -31,26 +32,26 @@ fn every_rule_explains_itself() {
 }
 
 #[test]
-fn the_reference_of_check_lists_the_rules_as_they_are() {
+fn check_md_lists_all_rules() {
     let list = stdout(&run(&["rule"]));
     let rules = list.split("\n\n").next().unwrap();
     assert!(
-        text_of("docs/check.md").contains(rules),
-        "docs/check.md lists other rules than `trimtab rule`"
+        read_document("docs/check.md").contains(rules),
+        "docs/check.md and `trimtab rule` list different rules"
     );
 }
 
 #[test]
 fn the_readme_is_short() {
-    let lines = text_of("README.md").lines().count();
+    let lines = read_document("README.md").lines().count();
     assert!(lines < 150, "README.md has {lines} lines");
 }
 
 #[test]
-fn links_lead_to_files_and_headings() {
+fn links_point_to_existing_files_and_headings() {
     let mut broken = Vec::new();
     for document in documents() {
-        let text = text_of(&document);
+        let text = read_document(&document);
         for target in links(&text) {
             if target.contains("://") {
                 continue;
@@ -73,10 +74,10 @@ fn links_lead_to_files_and_headings() {
     assert!(broken.is_empty(), "{broken:#?}");
 }
 
-/// What README.md shows works when it is pasted into a fresh clone, except for commands that say what else
-/// they need. Of docs/, that holds for commands that read samples/ and lab/.
+/// Every command in README.md works when pasted into a fresh clone, unless it is marked `# needs`.
+/// In docs/ this is checked for commands that read samples/ or lab/.
 #[test]
-fn commands_in_the_documentation_do_what_is_shown() {
+fn documented_commands_print_what_is_shown() {
     let clone = tempfile::tempdir().expect("a directory");
     for name in ["samples", "lab"] {
         let target = repository().canonicalize().expect("repository").join(name);
@@ -85,7 +86,7 @@ fn commands_in_the_documentation_do_what_is_shown() {
     let mut seen: BTreeMap<String, Output> = BTreeMap::new();
     let mut shown = 0;
     for document in documents() {
-        for example in examples(&text_of(&document)) {
+        for example in examples(&read_document(&document)) {
             let command = &example.command;
             let reads_the_repository = command.contains("samples/") || command.contains("lab/");
             if !command.starts_with("trimtab ")
@@ -102,8 +103,8 @@ fn commands_in_the_documentation_do_what_is_shown() {
                 "{document}: {command}: {}",
                 stderr(output)
             );
-            if let Err(lines) = example.is_shown_of(&stdout(output)) {
-                panic!("{document}: {command} does not print, where it is shown:\n{lines}");
+            if let Err(lines) = example.match_output(&stdout(output)) {
+                panic!("{document}: {command} does not print these lines at this point:\n{lines}");
             }
             shown += usize::from(!example.output.is_empty());
         }
@@ -111,17 +112,17 @@ fn commands_in_the_documentation_do_what_is_shown() {
     assert!(shown >= 15, "only {shown} commands are shown with output");
 }
 
-/// A command of a `console` block and what the block shows below it.
+/// A command in a `console` block, and the output shown below it.
 struct Example {
     command: String,
-    /// Lines, with `...` for those that are left out.
+    /// Output lines; `...` stands for omitted ones.
     output: Vec<String>,
 }
 
 impl Example {
-    /// Whether `printed` is what is shown: groups of lines in their order, the first and last lines
-    /// included where no `...` stands for them. Otherwise the group that is missing.
-    fn is_shown_of(&self, printed: &str) -> Result<(), String> {
+    /// Checks that `printed` matches the shown output: all groups of lines in order, the first and
+    /// last lines included unless `...` is there. The error is the group that does not match.
+    fn match_output(&self, printed: &str) -> Result<(), String> {
         let trimmed = |line: &str| line.trim_end().to_owned();
         let printed: Vec<String> = printed.trim_end().lines().map(trimmed).collect();
         let groups: Vec<&[String]> = self.output.split(|line| line == "...").collect();
@@ -141,14 +142,17 @@ impl Example {
                 .ok_or_else(|| group.join("\n"))?;
             from = at + group.len();
             if number + 1 == groups.len() && from < printed.len() {
-                return Err(format!("(the end; there is more)\n{}", group.join("\n")));
+                return Err(format!(
+                    "(followed by the end of the output)\n{}",
+                    group.join("\n")
+                ));
             }
         }
         Ok(())
     }
 }
 
-/// The commands of all `console` blocks.
+/// Returns the commands of all `console` blocks.
 fn examples(document: &str) -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
     let mut is_console = false;
@@ -178,7 +182,7 @@ fn examples(document: &str) -> Vec<Example> {
     examples
 }
 
-/// Runs a command as it is pasted, with the binary in PATH.
+/// Runs a command in a shell, with the binary in PATH.
 fn run_in_shell(command: &str, directory: &Path) -> Output {
     let binary = Path::new(env!("CARGO_BIN_EXE_trimtab"));
     let mut path = binary.parent().expect("a directory").as_os_str().to_owned();
@@ -195,7 +199,7 @@ fn run_in_shell(command: &str, directory: &Path) -> Output {
     shell.env("PATH", path).output().expect("sh starts")
 }
 
-/// The documents for people, by their paths in the repository. docs/rules.md is made from the program.
+/// Returns the repository paths of the documents checked here.
 fn documents() -> Vec<String> {
     let mut documents: Vec<String> = [
         "README.md",
@@ -217,11 +221,11 @@ fn documents() -> Vec<String> {
     documents
 }
 
-fn text_of(document: &str) -> String {
+fn read_document(document: &str) -> String {
     std::fs::read_to_string(repository().join(document)).unwrap_or_else(|_| panic!("{document}"))
 }
 
-/// The targets of Markdown's links and pictures, outside of blocks of code.
+/// Returns the targets of Markdown links and images outside code blocks.
 fn links(document: &str) -> Vec<&str> {
     let prose = document.split("```").step_by(2);
     prose
@@ -230,7 +234,7 @@ fn links(document: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The anchors that GitHub gives to headings.
+/// Returns the anchors that GitHub generates for headings.
 fn anchors(document: &str) -> impl Iterator<Item = String> {
     document
         .lines()

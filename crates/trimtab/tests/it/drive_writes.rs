@@ -1,19 +1,19 @@
-//! `trimtab ssd run --from-host`: what drives say of their own writes, beside the model.
+//! `trimtab ssd run --from-host`: drives' own write counters, shown beside the model.
 
 use crate::support::{repository, run, stderr, stdout, trimtab};
 use serde_json::Value;
 
-/// The serial number in every smartctl answer of these hosts.
+/// Serial number in every smartctl answer of these hosts.
 const SERIAL: &str = "S3R1ALNUMBER42";
 
-fn tree(name: &str) -> String {
+fn host_tree(name: &str) -> String {
     let path = repository().join("crates/trimtab/tests/data/drive-logs");
     path.join(name).display().to_string()
 }
 
-/// A small scenario of a stored host.
-fn ssd(source: &[&str], more: &[&str]) -> std::process::Output {
-    let words = [
+/// Runs a small scenario of a stored host.
+fn run_scenario(source: &[&str], more: &[&str]) -> std::process::Output {
+    let args = [
         "ssd",
         "run",
         "--from-host",
@@ -27,11 +27,11 @@ fn ssd(source: &[&str], more: &[&str]) -> std::process::Output {
         "--alone",
         "--quiet",
     ];
-    run(&[&words[..], source, more].concat())
+    run(&[&args[..], source, more].concat())
 }
 
 fn json(source: &[&str], more: &[&str]) -> Value {
-    let output = ssd(source, &[more, &["--format", "json"]].concat());
+    let output = run_scenario(source, &[more, &["--format", "json"]].concat());
     assert!(output.status.success(), "{}", stderr(&output));
     serde_json::from_str(&stdout(&output)).unwrap()
 }
@@ -44,7 +44,7 @@ fn media_writes_skipped(document: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Bytes by hosts and to the flash; none for what is not known.
+/// Returns bytes written by the host and to the flash; `None` if unknown.
 fn measured(document: &Value) -> Option<(u64, u64)> {
     let row = &document["result"]["measured"];
     Some((
@@ -56,7 +56,7 @@ fn measured(document: &Value) -> Option<(u64, u64)> {
 const TB: u64 = 1_000_000_000_000;
 
 #[test]
-fn the_drives_own_account_stands_beside_the_model() {
+fn drive_counters_are_shown_beside_the_model() {
     for (name, bytes, shown, sources) in [
         (
             "nvme",
@@ -86,7 +86,7 @@ fn the_drives_own_account_stands_beside_the_model() {
             ],
         ),
     ] {
-        let root = tree(name);
+        let root = host_tree(name);
         let document = json(&["--root", &root], &[]);
         assert_eq!(measured(&document), Some(bytes), "{name}");
         let result = &document["result"];
@@ -98,17 +98,17 @@ fn the_drives_own_account_stands_beside_the_model() {
         }
         assert!(evidence.contains("since it was new"), "{evidence}");
         assert!(media_writes_skipped(&document).is_empty());
-        let text = stdout(&ssd(&["--root", &root], &[]));
-        let told = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let told = told.contains(&format!("{shown} by the drive's own account"));
-        assert!(told, "{name}: {text}");
+        let text = stdout(&run_scenario(&["--root", &root], &[]));
+        let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_shown = joined.contains(&format!("{shown} by the drive's own counters"));
+        assert!(is_shown, "{name}: {text}");
         assert!(!text.contains("scenario, not prediction"), "{text}");
     }
 }
 
 #[test]
-fn without_an_account_it_is_a_scenario_and_says_why() {
-    let root = tree("nvme-without-ocp");
+fn without_drive_counters_the_reason_is_given() {
+    let root = host_tree("nvme-without-ocp");
     let document = json(&["--root", &root], &[]);
     assert_eq!(document["result"]["label"], "scenario, not prediction");
     assert!(document["result"]["measured"].is_null());
@@ -117,16 +117,16 @@ fn without_an_account_it_is_a_scenario_and_says_why() {
     for part in ["nvme ocp smart-add-log", "nvme-cli", "--media-written"] {
         assert!(skipped[0].contains(part), "{part}: {skipped:?}");
     }
-    // Half of a ratio is no number of this scenario.
+    // One half of the ratio is not evidence.
     let evidence = document["result"]["evidence"].to_string();
     assert!(!evidence.contains("data_units_written"), "{evidence}");
 }
 
 #[test]
-fn one_silent_drive_of_a_stripe_silences_it() {
+fn one_drive_without_counters_disables_them_for_the_stripe() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().join("host");
-    copy(std::path::Path::new(&tree("raid0")), &root);
+    copy(std::path::Path::new(&host_tree("raid0")), &root);
     std::fs::write(
         root.join("cmd/nvme_ocp_smart_add_log_nvme1n1"),
         "{\"physical_media_units_written\": \"S3R1ALNUMBER42\"}",
@@ -156,8 +156,8 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
 }
 
 #[test]
-fn flags_outrank_the_drives() {
-    let root = tree("nvme");
+fn flags_override_drive_counters() {
+    let root = host_tree("nvme");
     let flags = ["--host-written", "10TB", "--media-written", "15TB"];
     let document = json(&["--root", &root], &flags);
     assert_eq!(measured(&document), Some((10 * TB, 15 * TB)));
@@ -166,28 +166,31 @@ fn flags_outrank_the_drives() {
     assert!(media_writes_skipped(&document).is_empty());
 }
 
-/// The account goes along in a bundle, and the serial number does not.
+/// A bundle contains the counters but not the serial number.
 #[test]
-fn a_bundle_holds_the_numbers_and_no_serial() {
+fn a_bundle_holds_counters_without_serial_numbers() {
     let directory = tempfile::tempdir().unwrap();
     for name in ["nvme", "raid0", "sata"] {
-        let root = tree(name);
+        let root = host_tree(name);
         let answers = std::fs::read_dir(format!("{root}/cmd")).unwrap();
         let with_serial = answers.filter(|answer| {
             let path = answer.as_ref().unwrap().path();
             std::fs::read_to_string(path).unwrap().contains(SERIAL)
         });
-        assert!(with_serial.count() > 0, "{name}: nothing to leave out");
+        assert!(
+            with_serial.count() > 0,
+            "{name}: the fixture has no serial number"
+        );
         for anonymise in [false, true] {
             let bundle = directory.path().join(format!("{name}-{anonymise}.tar.zst"));
             let path = bundle.to_str().unwrap();
-            let mut words = vec!["collect", "--root", &root, "-o", path];
-            words.extend(anonymise.then_some("--anonymise"));
-            let output = run(&words);
+            let mut args = vec!["collect", "--root", &root, "-o", path];
+            args.extend(anonymise.then_some("--anonymise"));
+            let output = run(&args);
             assert!(output.status.success(), "{}", stderr(&output));
             let plain = zstd::decode_all(std::fs::read(&bundle).unwrap().as_slice()).unwrap();
             let plain = String::from_utf8_lossy(&plain);
-            // In whatever case, and the other names of a drive: wwn and eui64.
+            // In lower case too, and the drive's other identifiers: wwn and eui64.
             for secret in [SERIAL, "271828182845", "s3r1alnumber42"] {
                 assert!(!plain.contains(secret), "{name}: {secret}");
             }
@@ -199,22 +202,22 @@ fn a_bundle_holds_the_numbers_and_no_serial() {
     }
 }
 
-/// What the drives say changes nothing that the check says.
+/// Drive counters do not affect `check`.
 #[test]
-fn the_check_does_not_ask_drives() {
+fn check_does_not_use_drive_counters() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().join("host");
-    copy(std::path::Path::new(&tree("nvme")), &root);
+    copy(std::path::Path::new(&host_tree("nvme")), &root);
     let check = || stdout(&run(&["check", "--root", root.to_str().unwrap()]));
     let with = check();
     std::fs::remove_dir_all(root.join("cmd")).unwrap();
     assert_eq!(check(), with);
 }
 
-/// This very machine, whatever it has: with an account, or with the reason why there is none.
+/// On the machine that runs the test: drive counters, or the reason why there are none.
 #[test]
-fn a_live_host_has_an_account_or_a_reason() {
-    // A container's root is no block device's.
+fn a_live_host_has_counters_or_a_reason() {
+    // The root of a container is not on a block device.
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
     let is_root = |line: &str| line.split(' ').nth(4) == Some("/") && line.contains(" /dev/");
     if !mounts.lines().any(is_root) {

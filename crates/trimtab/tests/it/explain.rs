@@ -1,10 +1,10 @@
-//! `trimtab explain`: its schema, and what it refuses with a way out.
+//! `trimtab explain`: its schema, and what it refuses.
 
 use crate::explain_support::{explain, sawtooth, write};
 use crate::support::{run, stderr, stdout, trimtab};
 use serde_json::Value;
 
-/// Words, and what the complaint names. No host is read for any of them.
+/// Arguments, and a part of the expected error. None of them reads a host.
 const REFUSED: &[(&[&str], &str)] = &[
     (&["x.csv", "--tz", "Mars/Olympus"], "Mars/Olympus"),
     (
@@ -50,23 +50,23 @@ const REFUSED: &[(&[&str], &str)] = &[
 ];
 
 #[test]
-fn what_does_not_fit_is_refused_with_a_way_out() {
-    for (words, named) in REFUSED {
-        let words: Vec<&str> = ["explain"].iter().chain(*words).copied().collect();
-        let output = run(&words);
-        let told = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{words:?}: {told}");
-        assert!(told.contains(named), "{words:?}: {told}");
-        assert!(!told.contains("hunter2"), "{words:?}: {told}");
-        assert!(stdout(&output).is_empty(), "{words:?}");
+fn invalid_arguments_are_refused_with_a_hint() {
+    for (args, expected) in REFUSED {
+        let args: Vec<&str> = ["explain"].iter().chain(*args).copied().collect();
+        let output = run(&args);
+        let error = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
+        assert!(error.contains(expected), "{args:?}: {error}");
+        assert!(!error.contains("hunter2"), "{args:?}: {error}");
+        assert!(stdout(&output).is_empty(), "{args:?}");
     }
 }
 
 #[test]
-fn a_crontab_that_is_none_is_refused() {
+fn an_invalid_crontab_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mine");
-    for (text, named) in [
+    for (text, expected) in [
         (
             "",
             "lines of five fields and a command, found an empty file",
@@ -80,12 +80,12 @@ fn a_crontab_that_is_none_is_refused() {
         std::fs::write(&path, text).unwrap();
         let output = run(&["explain", "x.csv", "--jobs", path.to_str().unwrap()]);
         assert_eq!(output.status.code(), Some(2));
-        assert!(stderr(&output).contains(named), "{}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
     }
 }
 
 #[test]
-fn what_is_read_is_not_written_to() {
+fn inputs_are_never_overwritten() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     let history = sawtooth(root);
@@ -107,14 +107,14 @@ fn what_is_read_is_not_written_to() {
     for (jobs, target) in cases {
         let before = std::fs::read(&target).unwrap();
         let output = explain(&history, &["--jobs", &jobs, "-o", target.to_str().unwrap()]);
-        let told = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains("error (refused)"), "{told}");
-        assert!(told.contains(target.to_str().unwrap()), "{told}");
-        assert!(told.contains("name another file with -o"), "{told}");
+        let error = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains("error (refused)"), "{error}");
+        assert!(error.contains(target.to_str().unwrap()), "{error}");
+        assert!(error.contains("name another file with -o"), "{error}");
         assert_eq!(std::fs::read(&target).unwrap(), before);
     }
-    // A store that is about to be made.
+    // A store that does not exist yet.
     let store = root.join("new");
     let output = explain(
         &history,
@@ -129,7 +129,7 @@ fn what_is_read_is_not_written_to() {
     );
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("error (refused)"));
-    // What an earlier answer left is no input.
+    // Earlier output is not an input and may be overwritten.
     let page = write(root, "why.txt", "before");
     let output = explain(&history, &["--jobs", "none", "-o", page.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
@@ -141,7 +141,7 @@ fn what_is_read_is_not_written_to() {
 }
 
 #[test]
-fn an_earlier_answer_outlives_a_failure() {
+fn a_failure_keeps_earlier_output() {
     let directory = tempfile::tempdir().unwrap();
     let page = write(directory.path(), "why.txt", "before");
     let history = write(directory.path(), "broken.csv", "time,value\n1,x\n");
@@ -151,35 +151,35 @@ fn an_earlier_answer_outlives_a_failure() {
         assert_eq!(std::fs::read(&page).unwrap(), b"before");
     }
     let left = std::fs::read_dir(directory.path()).unwrap().count();
-    assert_eq!(left, 2, "the page and the history, no temporary file");
+    assert_eq!(left, 2, "only the page and the history, no temporary file");
 }
 
 #[test]
-fn a_host_without_a_schedule_is_told_below_the_sentence() {
+fn a_host_without_jobs_is_noted_after_the_verdict() {
     let directory = tempfile::tempdir().unwrap();
     let history = sawtooth(directory.path());
     let empty = directory.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
     let output = explain(&history, &["--jobs", empty.to_str().unwrap()]);
-    let told = stdout(&output)
+    let joined = stdout(&output)
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ");
-    let sentence = told.find("There are no jobs to compare it with").unwrap();
-    let caution = told.find("caution no job of directory").unwrap();
-    let why = told.find("no cron or systemd files found").unwrap();
-    let explanations = told.find("Explanations, most likely first").unwrap();
+    let sentence = joined.find("There are no jobs to compare it with").unwrap();
+    let caution = joined.find("caution no job of directory").unwrap();
+    let why = joined.find("no cron or systemd files found").unwrap();
+    let explanations = joined.find("Explanations, most likely first").unwrap();
     assert!(
         sentence < caution && caution < why && why < explanations,
-        "{told}"
+        "{joined}"
     );
 }
 
 #[test]
-fn a_zone_is_taken_in_any_case() {
+fn time_zone_names_are_case_insensitive() {
     let directory = tempfile::tempdir().unwrap();
     let history = sawtooth(directory.path());
-    let words = [
+    let args = [
         "--jobs",
         "none",
         "--tz",
@@ -187,14 +187,14 @@ fn a_zone_is_taken_in_any_case() {
         "--data-tz",
         "utc",
     ];
-    let words = [&["explain", history.to_str().unwrap()], &words[..]].concat();
-    let output = run(&words);
+    let args = [&["explain", history.to_str().unwrap()], &args[..]].concat();
+    let output = run(&args);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stdout(&output).contains("times in Europe/Berlin (--tz)"));
 }
 
 #[test]
-fn the_form_follows_from_the_name_of_the_file() {
+fn the_output_format_follows_the_file_name() {
     let directory = tempfile::tempdir().unwrap();
     let history = sawtooth(directory.path());
     for (name, starts_with) in [
@@ -210,14 +210,14 @@ fn the_form_follows_from_the_name_of_the_file() {
         assert!(answer.starts_with(starts_with), "{name}: {answer}");
     }
     let page = directory.path().join("why.html");
-    let words = ["--format", "json", "-o", page.to_str().unwrap()];
-    let output = explain(&history, &[&["--jobs", "none"], &words[..]].concat());
+    let args = ["--format", "json", "-o", page.to_str().unwrap()];
+    let output = explain(&history, &[&["--jobs", "none"], &args[..]].concat());
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("disagree"), "{}", stderr(&output));
 }
 
 #[test]
-fn the_schema_stands_alone() {
+fn the_schema_needs_no_source() {
     let output = run(&["explain", "--schema"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -225,11 +225,11 @@ fn the_schema_stands_alone() {
 }
 
 #[test]
-fn help_tells_the_exit_codes() {
+fn help_lists_the_exit_codes() {
     let output = trimtab().args(["explain", "--help"]).output().unwrap();
     let help = stdout(&output);
     assert_eq!(output.status.code(), Some(0));
-    for words in ["Exit codes:", "--jobs", "--events", "Examples:", "--better"] {
-        assert!(help.contains(words), "{words}");
+    for part in ["Exit codes:", "--jobs", "--events", "Examples:", "--better"] {
+        assert!(help.contains(part), "{part}");
     }
 }

@@ -1,5 +1,4 @@
-//! `trimtab explain` on files, directories and stores: text, JSON and a page, and what their exit codes
-//! say.
+//! `trimtab explain` on files, directories and stores: text, JSON and HTML, and exit codes.
 
 use crate::explain_support::{explain, json, sawtooth, write};
 use crate::support::{repository, stderr, stdout};
@@ -7,7 +6,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 
 #[test]
-fn a_sawtooth_is_blamed_on_the_crontab() {
+fn a_sawtooth_is_attributed_to_a_crontab_job() {
     let directory = tempfile::tempdir().unwrap();
     let source = sawtooth(directory.path());
     let crontab = write(
@@ -33,7 +32,7 @@ fn a_sawtooth_is_blamed_on_the_crontab() {
 }
 
 #[test]
-fn a_page_is_written_to_a_file() {
+fn html_is_written_to_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let source = sawtooth(directory.path());
     let page = directory.path().join("why.html");
@@ -56,7 +55,7 @@ fn a_page_is_written_to_a_file() {
 }
 
 #[test]
-fn a_line_that_is_none_is_named_with_its_place() {
+fn an_invalid_csv_file_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let source = write(
         directory.path(),
@@ -69,7 +68,7 @@ fn a_line_that_is_none_is_named_with_its_place() {
 }
 
 #[test]
-fn too_little_is_no_trouble() {
+fn too_few_samples_are_not_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let source = write(
         directory.path(),
@@ -86,7 +85,7 @@ fn too_little_is_no_trouble() {
 }
 
 #[test]
-fn a_selection_of_nothing_tells_the_names() {
+fn an_empty_selection_lists_the_series_names() {
     let directory = tempfile::tempdir().unwrap();
     let source = sawtooth(directory.path());
     let output = explain(&source, &["--jobs", "none", "--select", "latency*"]);
@@ -98,7 +97,7 @@ fn a_selection_of_nothing_tells_the_names() {
     );
 }
 
-/// The MongoDB article's log, and what is known of its host.
+/// Returns the MongoDB article's log, and the directory of its host's files.
 fn mongo() -> (PathBuf, String) {
     let cases = repository().join("lab/explain-cases");
     let host = cases.join("mongo-03").display().to_string();
@@ -106,12 +105,12 @@ fn mongo() -> (PathBuf, String) {
 }
 
 #[test]
-fn a_log_of_disks_is_told_as_a_whole() {
+fn an_iostat_log_is_summarised_as_a_whole() {
     let (log, host) = mongo();
     let output = explain(&log, &["--jobs", &host]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let text = stdout(&output);
-    for words in [
+    for part in [
         "nvme1n1 13,465x",
         "17,429x",
         "probably discards",
@@ -121,9 +120,9 @@ fn a_log_of_disks_is_told_as_a_whole() {
         "45 series: 45 without enough data",
     ] {
         let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(joined.contains(words), "{words}: {text}");
+        assert!(joined.contains(part), "{part}: {text}");
     }
-    // No chart, and no explanations of any of them.
+    // No chart, and no explanation for any single series.
     assert!(!text.contains("xplanation"), "{text}");
     for line in text
         .lines()
@@ -138,7 +137,7 @@ fn a_log_of_disks_is_told_as_a_whole() {
     let logs = document["result"]["disk_logs"].as_array().unwrap();
     assert_eq!(logs.len(), 1);
     assert_eq!(logs[0]["writes_are"], "probably_discards");
-    // Mounts are the host's of --jobs, so none without one.
+    // Mounts come from the host given by --jobs.
     let none = json(&explain(&log, &["--jobs", "none", "--format", "json"]));
     assert_eq!(logs[0]["mounts"].as_array().unwrap().len(), 3);
     assert_eq!(
@@ -150,7 +149,7 @@ fn a_log_of_disks_is_told_as_a_whole() {
 }
 
 #[test]
-fn a_log_of_quiet_disks_has_nothing_to_tell() {
+fn an_iostat_log_of_quiet_disks_has_no_findings() {
     let (log, _) = mongo();
     let text = std::fs::read_to_string(log).unwrap();
     let quiet = text.split_once("# after fstrim").unwrap().0;
@@ -166,21 +165,21 @@ fn a_log_of_quiet_disks_has_nothing_to_tell() {
 }
 
 #[test]
-fn a_store_gives_back_what_was_saved() {
+fn a_store_returns_the_saved_series() {
     let directory = tempfile::tempdir().unwrap();
     let source = sawtooth(directory.path());
     let store = directory.path().join("kept.trimtab");
-    let words = ["--jobs", "none", "--format", "json", "--better", "higher"];
+    let args = ["--jobs", "none", "--format", "json", "--better", "higher"];
     let save = ["--save", store.to_str().unwrap()];
-    let first = json(&explain(&source, &[&words[..], &save].concat()));
-    // The second time it is known.
-    let again = json(&explain(&source, &[&words[..], &save].concat()));
-    let kept = json(&explain(&store, &words));
+    let first = json(&explain(&source, &[&args[..], &save].concat()));
+    // Saving the same data again changes nothing.
+    let again = json(&explain(&source, &[&args[..], &save].concat()));
+    let kept = json(&explain(&store, &args));
     for document in [&again, &kept] {
         assert_eq!(document["result"]["series"], first["result"]["series"]);
     }
     assert_eq!(first["result"]["series"][0]["samples"], 365);
-    // What is no store of ours is left alone.
+    // A file that is not a trimtab store is not modified.
     let other = write(
         directory.path(),
         "other",
@@ -197,7 +196,7 @@ fn a_store_gives_back_what_was_saved() {
     );
 }
 
-/// A BSON document (bsonspec.org) of elements that are already encoded.
+/// Encodes a BSON document (bsonspec.org) from encoded elements.
 fn bson(elements: &[Vec<u8>]) -> Vec<u8> {
     let body = elements.concat();
     let length = u32::try_from(body.len() + 5).unwrap().to_le_bytes();
@@ -208,8 +207,9 @@ fn element(kind: u8, name: &str, value: &[u8]) -> Vec<u8> {
     [&[kind], name.as_bytes(), &[0], value].concat()
 }
 
-/// A file of MongoDB's diagnostic data (src/mongo/db/ftdc/README.md): one chunk with the time of each
-/// second, and the number of connections. Its zlib stream (RFC 1950) holds one stored block.
+/// Encodes a file of MongoDB diagnostic data (src/mongo/db/ftdc/README.md): one chunk with a
+/// timestamp per second and the number of connections. Its zlib stream (RFC 1950) holds one stored
+/// block.
 fn diagnostic_data(start_ms: i64, connections: &[i64]) -> Vec<u8> {
     const DATE: u8 = 9;
     const LONG: u8 = 0x12;
@@ -230,7 +230,7 @@ fn diagnostic_data(start_ms: i64, connections: &[i64]) -> Vec<u8> {
         unpacked.push(u8::try_from(value).unwrap());
     };
     (0..further).for_each(|_| varint(1_000));
-    // None of these differences is 0: those are written as runs.
+    // Zero deltas would have to be run-length encoded; there are none.
     for pair in connections.windows(2) {
         assert_ne!(pair[0], pair[1]);
         varint((pair[1] - pair[0]).cast_unsigned());
@@ -264,14 +264,14 @@ fn diagnostic_data(start_ms: i64, connections: &[i64]) -> Vec<u8> {
 }
 
 #[test]
-fn a_directory_of_diagnostic_data_is_mongodbs() {
+fn a_diagnostic_data_directory_is_recognised() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("diagnostic.data");
     std::fs::create_dir(&data).unwrap();
     let connections: Vec<i64> = (0..60).map(|second| 40 + second % 2 * 3).collect();
     let bytes = diagnostic_data(1_767_225_600_000, &connections);
     std::fs::write(data.join("metrics.2026-01-01T00-00-00Z-00000"), &bytes).unwrap();
-    let words = [
+    let args = [
         "--jobs",
         "none",
         "--format",
@@ -281,23 +281,23 @@ fn a_directory_of_diagnostic_data_is_mongodbs() {
         "--select",
         "serverStatus.connections.*",
     ];
-    let output = explain(&data, &words);
+    let output = explain(&data, &args);
     let series = &json(&output)["result"]["series"];
     assert_eq!(series.as_array().unwrap().len(), 1, "{series}");
     assert!(series[0]["name"].as_str().unwrap().contains("connections"));
     assert_eq!(series[0]["samples"], 60);
     assert_eq!(series[0]["from"], "2026-01-01T00:00:00Z");
-    // One file of it by itself, whatever its name.
+    // A single file works too, whatever its name.
     let file = directory.path().join("x");
     std::fs::write(&file, &bytes).unwrap();
     assert_eq!(
-        json(&explain(&file, &words))["result"]["series"][0]["samples"],
+        json(&explain(&file, &args))["result"]["series"][0]["samples"],
         60
     );
 }
 
 #[test]
-fn a_log_without_times_is_told_the_option_that_helps() {
+fn a_log_without_timestamps_hints_at_step() {
     let log = repository().join("crates/sources/tests/data/iostat-x.txt");
     let output = explain(&log, &["--jobs", "none"]);
     assert_eq!(output.status.code(), Some(2));
@@ -311,11 +311,11 @@ fn a_log_without_times_is_told_the_option_that_helps() {
 }
 
 #[test]
-fn long_gaps_are_noted_in_every_form() {
+fn long_gaps_are_noted_in_every_format() {
     let directory = tempfile::tempdir().unwrap();
     let source = sawtooth(directory.path());
     let text = std::fs::read_to_string(&source).unwrap();
-    // 365 nights without those of 60 days: 61 days between two samples, of 364.
+    // 365 nights without 60 of them: a gap of 61 days out of 364.
     let kept: Vec<&str> = text
         .lines()
         .enumerate()
@@ -323,16 +323,16 @@ fn long_gaps_are_noted_in_every_form() {
         .map(|(_, line)| line)
         .collect();
     let gappy = write(directory.path(), "gaps.csv", &kept.join("\n"));
-    let told =
+    let note =
         "1 gap: 16 % of the time has no sample, 61 days, from 2016-04-12 05:40 to 2016-06-12 05:40";
     let text = stdout(&explain(&gappy, &["--jobs", "none"]));
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(joined.contains(told), "{text}");
+    assert!(joined.contains(note), "{text}");
     let document = json(&explain(&gappy, &["--jobs", "none", "--format", "json"]));
-    assert_eq!(document["result"]["series"][0]["notes"][0], told);
+    assert_eq!(document["result"]["series"][0]["notes"][0], note);
     let page = stdout(&explain(&gappy, &["--jobs", "none", "--format", "html"]));
-    assert!(page.contains(told));
-    // What a store keeps may be filled later, so that it keeps no such note.
+    assert!(page.contains(note));
+    // A gap may be filled later, so the store does not keep the note.
     let store = directory.path().join("h.db");
     explain(
         &gappy,
@@ -343,12 +343,12 @@ fn long_gaps_are_noted_in_every_form() {
         &["--jobs", "none", "--save", store.to_str().unwrap()],
     );
     let whole = json(&explain(&store, &["--jobs", "none", "--format", "json"]));
-    for one in whole["result"]["series"].as_array().unwrap() {
-        let gaps = one["source"].as_str().unwrap().contains("gaps.csv");
+    for series in whole["result"]["series"].as_array().unwrap() {
+        let gaps = series["source"].as_str().unwrap().contains("gaps.csv");
         assert_eq!(
-            one["notes"].as_array().unwrap().len(),
+            series["notes"].as_array().unwrap().len(),
             usize::from(gaps),
-            "{one}"
+            "{series}"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! `trimtab explain` where logs and lists of events tell when jobs ran.
+//! `trimtab explain` with job runs from logs and event lists.
 
 use crate::explain_support::{explain, json, sawtooth, write};
 use crate::support::{stderr, stdout};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Sundays 06:47 in Berlin of the sawtooth's year, as seconds since 1970.
+/// Returns every Sunday 06:47 in Berlin during the sawtooth's year, as Unix time.
 fn sundays() -> Vec<i64> {
     let zone = jiff::tz::TimeZone::get("Europe/Berlin").unwrap();
     let first = jiff::civil::date(2016, 1, 3).at(6, 47, 0, 0);
@@ -19,10 +19,10 @@ fn sundays() -> Vec<i64> {
 }
 
 #[test]
-fn a_log_of_runs_outranks_the_crontab() {
+fn logged_runs_override_the_crontab() {
     let directory = tempfile::tempdir().unwrap();
     let source = sawtooth(directory.path());
-    // The crontab of today says Wednesday; last year it was Sunday.
+    // The current crontab says Wednesday; last year the job ran on Sundays.
     let crontab = write(directory.path(), "mine", "0 3 * * 3 /sbin/fstrim -a\n");
     let mut text = String::new();
     for at_s in sundays() {
@@ -33,7 +33,7 @@ fn a_log_of_runs_outranks_the_crontab() {
         );
     }
     let log = write(directory.path(), "journal.json", &text);
-    let words = [
+    let args = [
         "--better",
         "higher",
         "--format",
@@ -41,12 +41,12 @@ fn a_log_of_runs_outranks_the_crontab() {
         "--jobs",
         crontab.to_str().unwrap(),
     ];
-    let computed = json(&explain(&source, &words));
+    let computed = json(&explain(&source, &args));
     let verdict = &computed["result"]["series"][0]["verdict"];
     assert_eq!(verdict["kind"], "unattributed", "{}", verdict["sentence"]);
     let seen = json(&explain(
         &source,
-        &[&words[..], &["--log", log.to_str().unwrap()]].concat(),
+        &[&args[..], &["--log", log.to_str().unwrap()]].concat(),
     ));
     let verdict = &seen["result"]["series"][0]["verdict"];
     assert_eq!(verdict["kind"], "periodic", "{}", verdict["sentence"]);
@@ -62,7 +62,7 @@ fn a_log_of_runs_outranks_the_crontab() {
     assert!(evidence.contains("journal.json"), "{evidence}");
 }
 
-/// The files of a host: a crontab that trims daily, and what syslog tells of it.
+/// Creates a host with a crontab that trims daily, and a syslog last modified at `written`.
 fn host_with_log(directory: &Path, log: &str, written: &str) -> PathBuf {
     let root = directory.join("root-of-es1");
     std::fs::create_dir_all(root.join("etc")).unwrap();
@@ -81,8 +81,8 @@ fn host_with_log(directory: &Path, log: &str, written: &str) -> PathBuf {
     root
 }
 
-/// A curve that falls for a week and recovers after Sunday 06:47 until September, and stays up after: fstrim
-/// ran weekly, and daily from then on.
+/// Creates a curve that falls during each week and recovers after Sunday 06:47 until September, and
+/// then stays up, with the log: fstrim ran weekly, and daily from then on.
 fn weekly_then_daily(directory: &Path) -> (PathBuf, String) {
     let mut text = String::from("time,throughput\n");
     let mut log = String::new();
@@ -112,33 +112,33 @@ fn weekly_then_daily(directory: &Path) -> (PathBuf, String) {
 }
 
 #[test]
-fn the_logs_of_a_host_outrank_its_schedule() {
+fn host_logs_override_the_host_schedule() {
     let directory = tempfile::tempdir().unwrap();
     let (source, log) = weekly_then_daily(directory.path());
     let root = host_with_log(directory.path(), &log, "2017-01-03T12:00:00Z");
-    let words = ["--better", "higher", "--jobs", root.to_str().unwrap()];
-    let told = json(&explain(
+    let args = ["--better", "higher", "--jobs", root.to_str().unwrap()];
+    let observed = json(&explain(
         &source,
-        &[&words[..], &["--format", "json"]].concat(),
+        &[&args[..], &["--format", "json"]].concat(),
     ));
-    let verdict = &told["result"]["series"][0]["verdict"];
+    let verdict = &observed["result"]["series"][0]["verdict"];
     assert_eq!(verdict["kind"], "periodic", "{}", verdict["sentence"]);
     let first = &verdict["classes"][0];
     assert_eq!(first["jobs"][0], "/etc/crontab:2 fstrim", "{first}");
     assert_eq!(first["role"], "heals");
     let evidence = first["evidence"].to_string();
     assert!(evidence.contains("var/log/syslog:"), "{evidence}");
-    let from = told["result"]["jobs_from"].as_str().unwrap();
+    let from = observed["result"]["jobs_from"].as_str().unwrap();
     assert!(
         from.ends_with("seen in var/log/syslog (2016-01-04 to 2017-01-02)"),
         "{from}"
     );
-    let text = stdout(&explain(&source, &words));
+    let text = stdout(&explain(&source, &args));
     assert!(text.contains("var/log/syslog"), "{text}");
-    // The schedule of today knows of daily runs alone, which tell no night from another.
+    // The current schedule has daily runs only, which cannot explain a weekly pattern.
     let computed = json(&explain(
         &source,
-        &[&words[..], &["--format", "json", "--log", "none"]].concat(),
+        &[&args[..], &["--format", "json", "--log", "none"]].concat(),
     ));
     let verdict = &computed["result"]["series"][0]["verdict"];
     let classes = verdict["classes"].to_string();
@@ -149,32 +149,32 @@ fn the_logs_of_a_host_outrank_its_schedule() {
     );
     let from = computed["result"]["jobs_from"].as_str().unwrap();
     assert!(from.ends_with("root-of-es1"), "{from}");
-    // A log that is given by hand adds, and the same run in both is one.
+    // A log given with --log is added; a run in both logs counts once.
     let copy = write(directory.path(), "cron.log", &log);
     let given = ["--format", "json", "--log", copy.to_str().unwrap()];
     let file = std::fs::File::options().write(true).open(&copy).unwrap();
     let written: jiff::Timestamp = "2017-01-03T12:00:00Z".parse().unwrap();
     file.set_modified(written.into()).unwrap();
-    let both = json(&explain(&source, &[&words[..], &given].concat()));
+    let both = json(&explain(&source, &[&args[..], &given].concat()));
     let runs = |document: &Value| document["result"]["jobs"][0]["runs"].clone();
-    assert_eq!(runs(&both), runs(&told));
+    assert_eq!(runs(&both), runs(&observed));
 }
 
-/// Everything that an answer says: as text, JSON and a page.
-fn in_every_form(source: &Path, words: &[&str]) -> String {
-    let forms = ["text", "json", "markdown", "html"].map(|form| {
+/// Returns stdout and stderr of every format.
+fn in_every_format(source: &Path, args: &[&str]) -> String {
+    let outputs = ["text", "json", "markdown", "html"].map(|format| {
         let output = explain(
             source,
-            &[words, &["-v", "--all", "--format", form]].concat(),
+            &[args, &["-v", "--all", "--format", format]].concat(),
         );
         assert_ne!(output.status.code(), Some(2), "{}", stderr(&output));
         stdout(&output) + &stderr(&output)
     });
-    forms.concat()
+    outputs.concat()
 }
 
 #[test]
-fn words_of_commands_in_logs_stay_secret() {
+fn command_arguments_in_logs_stay_secret() {
     let directory = tempfile::tempdir().unwrap();
     let source = sawtooth(directory.path());
     for command in [
@@ -191,38 +191,38 @@ fn words_of_commands_in_logs_stay_secret() {
         let root = host_with_log(directory.path(), &log, "2017-01-03T12:00:00Z");
         let crontab = format!("47 6 * * 7 root {command}\n0 3 * * 3 root /usr/bin/backup\n");
         std::fs::write(root.join("etc/crontab"), crontab).unwrap();
-        let of_host = in_every_form(&source, &["--jobs", root.to_str().unwrap()]);
+        let of_host = in_every_format(&source, &["--jobs", root.to_str().unwrap()]);
         assert!(
             of_host.contains("var/log/syslog:1: cron started pg_dump for root"),
             "{of_host}"
         );
         let copy = root.join("var/log/syslog");
         let given = ["--jobs", "none", "--log", copy.to_str().unwrap()];
-        let alone = in_every_form(&source, &given);
+        let alone = in_every_format(&source, &given);
         assert!(alone.contains("\"pg_dump\""), "{alone}");
-        for told in [of_host, alone] {
-            assert!(!told.contains("hunter2"), "{command}: {told}");
+        for text in [of_host, alone] {
+            assert!(!text.contains("hunter2"), "{command}: {text}");
         }
     }
-    // A log that is none is an error, and its lines are not told.
+    // An invalid log is an error that does not quote its lines.
     let log = write(
         directory.path(),
         "none.log",
         "CRON (root) CMD (/bin/mysqldump -phunter2)\n",
     );
-    let words = ["--jobs", "none", "--log", log.to_str().unwrap()];
-    let output = explain(&source, &words);
+    let args = ["--jobs", "none", "--log", log.to_str().unwrap()];
+    let output = explain(&source, &args);
     assert_eq!(output.status.code(), Some(2));
-    let told = stderr(&output);
+    let error = stderr(&output);
     assert!(
-        told.contains("none.log:1: expected a line of syslog"),
-        "{told}"
+        error.contains("none.log:1: expected a line of syslog"),
+        "{error}"
     );
-    assert!(!told.contains("hunter2"), "{told}");
+    assert!(!error.contains("hunter2"), "{error}");
 }
 
 #[test]
-fn a_hostile_log_is_told_among_the_skipped() {
+fn a_malformed_log_is_listed_as_skipped() {
     let directory = tempfile::tempdir().unwrap();
     let source = sawtooth(directory.path());
     let endless = "hunter2 ".repeat(100_000);
@@ -232,41 +232,41 @@ fn a_hostile_log_is_told_among_the_skipped() {
         (endless.as_str(), "not one line"),
     ] {
         let root = host_with_log(directory.path(), log, "2017-01-03T12:00:00Z");
-        let words = ["--format", "json", "--jobs", root.to_str().unwrap()];
-        let output = explain(&source, &words);
-        let told = json(&output);
+        let args = ["--format", "json", "--jobs", root.to_str().unwrap()];
+        let output = explain(&source, &args);
+        let document = json(&output);
         assert_ne!(output.status.code(), Some(2), "{}", stderr(&output));
-        let skipped = told["skipped"].as_array().unwrap();
+        let skipped = document["skipped"].as_array().unwrap();
         let of_log: Vec<&Value> = skipped
             .iter()
-            .filter(|one| one["what"] == "var/log/syslog")
+            .filter(|entry| entry["what"] == "var/log/syslog")
             .collect();
         assert_eq!(of_log.len(), 1, "{skipped:?}");
-        let told_why = of_log[0]["why"].as_str().unwrap();
-        assert!(told_why.contains(why), "{told_why}");
+        let actual = of_log[0]["why"].as_str().unwrap();
+        assert!(actual.contains(why), "{actual}");
         assert!(!stdout(&output).contains("hunter2"));
     }
 }
 
 #[test]
-fn events_given_by_hand_are_weighed() {
+fn events_from_a_file_are_considered() {
     let directory = tempfile::tempdir().unwrap();
     let source = sawtooth(directory.path());
     let mut text = String::from("time,what\n");
     for at_s in sundays() {
         let _ = writeln!(text, "{at_s},trim by hand");
-        // Whatever else happens, on another day of each week.
+        // An unrelated event on another day of each week.
         let _ = writeln!(text, "{},deploy", at_s + 3 * 86_400 + at_s % 7 * 3_600);
     }
     let events = write(directory.path(), "events.csv", &text);
-    let words = ["--jobs", "none", "--format", "json", "--events"];
-    let output = explain(&source, &[&words[..], &[events.to_str().unwrap()]].concat());
+    let args = ["--jobs", "none", "--format", "json", "--events"];
+    let output = explain(&source, &[&args[..], &[events.to_str().unwrap()]].concat());
     let document = json(&output);
     let verdict = &document["result"]["series"][0]["verdict"];
     assert_eq!(verdict["kind"], "periodic", "{}", verdict["sentence"]);
     assert_eq!(verdict["classes"][0]["jobs"][0], "trim by hand");
     let wrong = write(directory.path(), "wrong.csv", "time,what\nnever,x\n");
-    let output = explain(&source, &[&words[..], &[wrong.to_str().unwrap()]].concat());
+    let output = explain(&source, &[&args[..], &[wrong.to_str().unwrap()]].concat());
     assert_eq!(output.status.code(), Some(2));
     assert!(
         stderr(&output).contains("wrong.csv:2"),
@@ -276,17 +276,17 @@ fn events_given_by_hand_are_weighed() {
 }
 
 #[test]
-fn a_host_that_gathers_logs_has_no_runs_of_others() {
+fn runs_of_other_hosts_in_a_central_log_are_ignored() {
     let directory = tempfile::tempdir().unwrap();
     let (source, log) = weekly_then_daily(directory.path());
     let answer = |log: &str| {
         let root = host_with_log(directory.path(), log, "2017-01-03T12:00:00Z");
         std::fs::write(root.join("etc/hostname"), "es1.example.org\n").unwrap();
-        let words = ["--better", "higher", "--format", "json", "--jobs"];
-        let words = [&words[..], &[root.to_str().unwrap()]].concat();
-        json(&explain(&source, &words))
+        let args = ["--better", "higher", "--format", "json", "--jobs"];
+        let args = [&args[..], &[root.to_str().unwrap()]].concat();
+        json(&explain(&source, &args))
     };
-    // Another one trims every night, at the hour at which this one does on Sundays.
+    // Another host trims every night at the time when this one trims on Sundays.
     let mut mixed = String::new();
     let mut nights = 0;
     for line in log.lines() {
@@ -308,16 +308,18 @@ fn a_host_that_gathers_logs_has_no_runs_of_others() {
     let of_jobs = |document: &Value| document["result"]["jobs"].clone();
     assert!(of_jobs(&alone)[0]["runs"].as_u64() > Some(100), "{alone}");
     assert_eq!(of_jobs(&gathered), of_jobs(&alone));
-    let told = |document: &Value| -> Vec<String> {
+    let skip_reasons = |document: &Value| -> Vec<String> {
         let skipped = document["skipped"].as_array().unwrap();
-        let of_log = skipped.iter().filter(|one| one["what"] == "var/log/syslog");
+        let of_log = skipped
+            .iter()
+            .filter(|entry| entry["what"] == "var/log/syslog");
         of_log
-            .map(|one| one["why"].as_str().unwrap().to_owned())
+            .map(|entry| entry["why"].as_str().unwrap().to_owned())
             .collect()
     };
-    assert!(told(&alone).is_empty());
+    assert!(skip_reasons(&alone).is_empty());
     assert_eq!(
-        told(&gathered),
+        skip_reasons(&gathered),
         [format!("{nights} lines of another host (web1) left out")]
     );
 }

@@ -1,12 +1,12 @@
-//! Curves that are made up, and `trimtab explain` on them.
+//! Synthetic curves, and `trimtab explain` on them.
 
 use crate::support::{run, stderr};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// A year of nights that decline by 12 % within a week and recover after Sunday 06:47, with a little noise
-/// that repeats after 11 nights.
+/// Writes a year of nightly values that fall by 12 % within each week and recover after Sunday
+/// 06:47, with a little noise that repeats every 11 nights.
 pub fn sawtooth(directory: &Path) -> PathBuf {
     let mut text = String::from("time,throughput\n");
     let mut day = jiff::civil::date(2016, 1, 4).at(5, 40, 0, 0);
@@ -26,12 +26,12 @@ pub fn write(directory: &Path, name: &str, text: &str) -> PathBuf {
 }
 
 pub fn explain(source: &Path, more: &[&str]) -> std::process::Output {
-    let mut words = vec!["explain", source.to_str().unwrap(), "--tz", "Europe/Berlin"];
-    words.extend(more);
-    run(&words)
+    let mut args = vec!["explain", source.to_str().unwrap(), "--tz", "Europe/Berlin"];
+    args.extend(more);
+    run(&args)
 }
 
-/// The answer of `--format json`.
+/// Parses the output of `--format json`.
 pub fn json(output: &std::process::Output) -> Value {
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))

@@ -1,4 +1,4 @@
-//! Bundles made to do harm: each is refused with a clear error, and nothing is left behind.
+//! Malicious bundles: each is refused with a clear error and leaves no files behind.
 
 use crate::support::{run, stderr, stdout, trimtab};
 use std::io::Write;
@@ -14,7 +14,7 @@ fn header(entry_type: EntryType, size: u64) -> Header {
     header
 }
 
-/// An entry whose name goes into the header as it stands: the library would refuse `..` itself.
+/// Appends an entry with its name copied verbatim into the header: the library would refuse `..`.
 fn raw_entry(builder: &mut Builder<Vec<u8>>, name: &[u8], mut header: Header, content: &[u8]) {
     header.as_mut_bytes()[..name.len()].copy_from_slice(name);
     header.set_cksum();
@@ -32,9 +32,9 @@ fn tar_of(name: &[u8], content: &[u8]) -> Vec<u8> {
     builder.into_inner().unwrap()
 }
 
-/// Checks a bundle in an empty directory: refused with exit code 2, the message names the trouble,
-/// and neither that directory nor a temporary one has anything new in it.
-fn refused(bytes: &[u8], word: &str) {
+/// Asserts that a bundle is refused with exit code 2 and a message that contains `word`, and that
+/// no file is left in the working or temporary directory.
+fn assert_refused(bytes: &[u8], word: &str) {
     let directory = tempfile::tempdir().unwrap();
     let scratch = directory.path().join("scratch");
     std::fs::create_dir(&scratch).unwrap();
@@ -55,7 +55,7 @@ fn refused(bytes: &[u8], word: &str) {
     assert_eq!(
         std::fs::read_dir(&scratch).unwrap().count(),
         0,
-        "{word}: something was left behind"
+        "{word}: files were left behind"
     );
     assert_eq!(
         std::fs::read_dir(directory.path()).unwrap().count(),
@@ -65,14 +65,14 @@ fn refused(bytes: &[u8], word: &str) {
 }
 
 #[test]
-fn paths_that_leave_the_bundle() {
-    refused(&tar_of(b"root/../../../etc/cron.d/evil", b"x"), "..");
-    refused(&tar_of(b"/etc/passwd", b"x"), "absolute");
-    refused(&tar_of(b"root/\xff\xfe", b"x"), "utf-8");
+fn paths_outside_the_bundle() {
+    assert_refused(&tar_of(b"root/../../../etc/cron.d/evil", b"x"), "..");
+    assert_refused(&tar_of(b"/etc/passwd", b"x"), "absolute");
+    assert_refused(&tar_of(b"root/\xff\xfe", b"x"), "utf-8");
 }
 
 #[test]
-fn entries_that_are_no_files() {
+fn entries_that_are_not_files() {
     for (entry_type, word) in [
         (EntryType::Link, "link"),
         (EntryType::Fifo, "fifo"),
@@ -83,12 +83,12 @@ fn entries_that_are_no_files() {
         let mut header = header(entry_type, 0);
         header.set_link_name("/etc/passwd").unwrap();
         raw_entry(&mut builder, b"root/etc/fstab", header, b"");
-        refused(&builder.into_inner().unwrap(), word);
+        assert_refused(&builder.into_inner().unwrap(), word);
     }
 }
 
 #[test]
-fn a_link_out_reads_nothing_of_this_machine() {
+fn a_symlink_out_of_the_tree_is_not_followed() {
     let directory = tempfile::tempdir().unwrap();
     let secret = directory.path().join("secret");
     std::fs::write(&secret, "1 1 8:1 / /stolen rw - ext4 /dev/sda1 rw\n").unwrap();
@@ -107,7 +107,7 @@ fn a_link_out_reads_nothing_of_this_machine() {
     ]);
     assert!(!stdout(&output).contains("stolen"));
 
-    // The same trap in a directory.
+    // The same symlink in a directory tree.
     let tree = directory.path().join("tree");
     std::fs::create_dir_all(tree.join("proc/self")).unwrap();
     symlink(&secret, tree.join("proc/self/mountinfo")).unwrap();
@@ -150,19 +150,19 @@ fn a_pipe_in_a_tree_does_not_block() {
 
 #[test]
 fn ten_gigabytes_of_zeros() {
-    // One frame of 1 MiB of zeros, ten thousand times: zstd reads frames one after another.
+    // One zstd frame of 1 MiB of zeros, repeated: concatenated frames are read in sequence.
     let frame = zstd::encode_all(vec![0_u8; 1 << 20].as_slice(), 3).unwrap();
     let mut archive = zstd::encode_all(header_of_ten_gigabytes().as_slice(), 3).unwrap();
     for _ in 0..10_000 {
         archive.extend_from_slice(&frame);
     }
-    refused(&archive, "larger than");
-    // And outside any entry, where only the count of all bytes helps.
+    assert_refused(&archive, "larger than");
+    // Zeros after the last entry: only the limit on total bytes catches them.
     let mut trailing = zstd::encode_all(tar_of(b"root/etc/fstab", b"").as_slice(), 3).unwrap();
     for _ in 0..10_000 {
         trailing.extend_from_slice(&frame);
     }
-    refused(&trailing, "");
+    assert_refused(&trailing, "");
 }
 
 fn header_of_ten_gigabytes() -> Vec<u8> {
@@ -183,29 +183,29 @@ fn a_million_files() {
         encoder.write_all(header.as_bytes()).unwrap();
     }
     encoder.write_all(&[0; 1024]).unwrap();
-    refused(&encoder.finish().unwrap(), "100000 files");
+    assert_refused(&encoder.finish().unwrap(), "100000 files");
 }
 
 #[test]
 fn truncated_and_garbled_archives() {
     let whole = std::fs::read(crate::support::recorded("crypt-drops-discards")).unwrap();
     for part in 1..20 {
-        refused(&whole[..whole.len() * part / 20], "");
+        assert_refused(&whole[..whole.len() * part / 20], "");
     }
-    refused(b"", "");
-    refused(b"this is no archive", "");
-    refused(&vec![0; 100_000], "");
+    assert_refused(b"", "");
+    assert_refused(b"this is no archive", "");
+    assert_refused(&vec![0; 100_000], "");
     let mut garbled = whole.clone();
     let middle = garbled.len() / 2;
     garbled[middle..middle + 64].fill(0xaa);
-    refused(&garbled, "");
+    assert_refused(&garbled, "");
 }
 
 #[test]
-fn a_manifest_of_another_kind() {
-    refused(
+fn invalid_manifests() {
+    assert_refused(
         &tar_of(b"manifest.json", b"{\"schema\":\"somebody.else/7\"}"),
         "schema",
     );
-    refused(&tar_of(b"manifest.json", b"{{{"), "manifest");
+    assert_refused(&tar_of(b"manifest.json", b"{{{"), "manifest");
 }

@@ -1,13 +1,13 @@
-//! The arrows between crates and between their files, what may render, and the licences of what is
-//! built in.
+//! Checks of the workspace: dependencies between crates and files, where rendering happens, and
+//! licences of linked crates.
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Who may use whom: the table of ARCHITECTURE.md. Tests may use anything.
-const ARROWS: &[(&str, &[&str])] = &[
+/// Allowed dependencies between crates: the table of ARCHITECTURE.md. Tests may use any crate.
+const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("facts", &["units"]),
     ("page", &["units"]),
@@ -45,7 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("house", &[]),
 ];
 
-/// Licences that may be linked into an Apache-2.0 binary without further duties than their text.
+/// Licences that an Apache-2.0 binary may link with no obligation beyond including their text.
 const LICENCES: &[&str] = &[
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -67,7 +67,7 @@ const LICENCES: &[&str] = &[
 fn metadata() -> Metadata {
     MetadataCommand::new()
         .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
-        // Other platforms' dependencies are in the lock file, but never downloaded.
+        // Dependencies of other platforms are in the lock file but were never downloaded.
         .other_options(
             [
                 "--locked",
@@ -82,9 +82,9 @@ fn metadata() -> Metadata {
 }
 
 #[test]
-fn arrows_point_down_only() {
+fn crates_follow_the_dependency_table() {
     let metadata = metadata();
-    let allowed: BTreeMap<_, _> = ARROWS.iter().copied().collect();
+    let allowed: BTreeMap<_, _> = ALLOWED_DEPENDENCIES.iter().copied().collect();
     let members: BTreeSet<&str> = metadata
         .workspace_packages()
         .iter()
@@ -94,7 +94,7 @@ fn arrows_point_down_only() {
         let name = package.name.as_str();
         let may_use = allowed
             .get(name)
-            .unwrap_or_else(|| panic!("{name} has no line in ARROWS"));
+            .unwrap_or_else(|| panic!("{name} has no line in ALLOWED_DEPENDENCIES"));
         for dependency in &package.dependencies {
             let used = dependency.name.as_str();
             if members.contains(used) && dependency.kind == DependencyKind::Normal {
@@ -105,7 +105,7 @@ fn arrows_point_down_only() {
 }
 
 #[test]
-fn files_of_a_crate_go_one_way_and_only_page_and_report_render() {
+fn no_circles_between_files_and_no_rendering_outside_page_and_report() {
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let crates = house::crate_names(&checkout).unwrap();
     let mut faults = String::new();
@@ -131,9 +131,9 @@ fn files_of_a_crate_go_one_way_and_only_page_and_report_render() {
 }
 
 #[test]
-fn pure_crates_have_no_way_to_the_outside() {
-    // A crate that reads the host, the clock or the network would need one of these.
-    let outward = [
+fn pure_crates_do_no_io() {
+    // Reading the host, the clock or the network needs one of these.
+    let io_crates = [
         "rustix", "reqwest", "tokio", "libc", "nix", "tempfile", "ureq", "rustls",
     ];
     for package in metadata().workspace_packages() {
@@ -143,7 +143,7 @@ fn pure_crates_have_no_way_to_the_outside() {
             for dependency in &package.dependencies {
                 assert!(
                     dependency.kind != DependencyKind::Normal
-                        || !outward.contains(&dependency.name.as_str()),
+                        || !io_crates.contains(&dependency.name.as_str()),
                     "{} must stay pure, but uses {}",
                     package.name,
                     dependency.name
@@ -154,15 +154,15 @@ fn pure_crates_have_no_way_to_the_outside() {
 }
 
 #[test]
-fn licences_are_known() {
+fn licences_are_allowed() {
     for package in &metadata().packages {
         let licence = package.license.as_deref().unwrap_or("none");
-        // SPDX: any alternative of an OR will do, every part of an AND has to.
-        let fits = |text: &str| LICENCES.contains(&text.trim().trim_matches(['(', ')']));
+        // SPDX: one alternative of an OR suffices; every part of an AND must be allowed.
+        let is_allowed = |text: &str| LICENCES.contains(&text.trim().trim_matches(['(', ')']));
         let ok = licence
             .replace('/', " OR ")
             .split(" AND ")
-            .all(|part| part.split(" OR ").any(fits));
+            .all(|part| part.split(" OR ").any(is_allowed));
         assert!(
             ok,
             "{} {}: licence {licence}",

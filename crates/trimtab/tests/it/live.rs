@@ -1,20 +1,20 @@
-//! This very machine: check, collect, and check of what was collected.
+//! The machine that runs the tests: check, collect, and check of the collected bundle.
 
 use crate::support::{findings, report, run, stderr, stdout, trimtab};
 use std::os::unix::process::CommandExt;
 
-/// Reports of a live check and of a bundle made right after it hold the same findings and skips.
+/// A live check and a bundle made right after it have the same findings and skips.
 #[test]
-fn a_bundle_repeats_the_live_check() {
+fn a_bundle_reproduces_the_live_check() {
     let directory = tempfile::tempdir().unwrap();
     let bundle = directory.path().join("host.tar.zst").display().to_string();
     let output = run(&["collect", "-o", &bundle, "--data-path", "/"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let live = report(&["--data-path", "/"]);
-    // The bundle knows the data path that was given when it was made.
+    // The bundle remembers the data path it was made with.
     let again = report(&["--bundle", &bundle]);
     assert_eq!(findings(&live), findings(&again));
-    // The machine goes on writing between the two.
+    // Other processes write between the two checks.
     let mounts = |report: &serde_json::Value| {
         let mut mounts = report["result"]["mounts"].clone();
         for mount in mounts.as_array_mut().unwrap() {
@@ -29,7 +29,7 @@ fn a_bundle_repeats_the_live_check() {
 }
 
 #[test]
-fn an_anonymised_bundle_has_the_same_findings_and_not_the_name() {
+fn an_anonymised_bundle_has_the_same_findings_without_the_host_name() {
     let directory = tempfile::tempdir().unwrap();
     let bundle = directory.path().join("host.tar.zst");
     let path = bundle.display().to_string();
@@ -49,19 +49,19 @@ fn an_anonymised_bundle_has_the_same_findings_and_not_the_name() {
     let plain = zstd::decode_all(packed.as_slice()).unwrap();
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let name = name.trim();
-    // A name of a few letters may well be part of another word.
+    // A short name may occur inside other words.
     if name.len() > 5 {
         assert!(
             !plain
                 .windows(name.len())
                 .any(|window| window == name.as_bytes()),
-            "{name} is still there"
+            "{name} is still in the bundle"
         );
     }
 }
 
 #[test]
-fn collect_does_not_overwrite_unless_told() {
+fn collect_overwrites_only_with_force() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("host.tar.zst");
     std::fs::write(&path, "precious").unwrap();
@@ -80,12 +80,12 @@ fn collect_does_not_overwrite_unless_told() {
 }
 
 #[test]
-fn nobody_can_run_it_too() {
+fn check_works_without_root() {
     if !rustix::process::geteuid().is_root() {
-        // Then every other test of this file ran without root already.
+        // Without root, every other test in this file already covers it.
         return;
     }
-    // nobody cannot enter a home directory, where the test's binary may be.
+    // The user nobody cannot enter a home directory, where the test binary may be.
     let directory = tempfile::Builder::new()
         .prefix("trimtab")
         .tempdir_in("/var/tmp")
@@ -108,13 +108,13 @@ fn nobody_can_run_it_too() {
 }
 
 #[test]
-fn a_live_check_has_something_to_say_of_the_root() {
+fn a_live_check_succeeds() {
     let output = trimtab().args(["check", "--exit-zero"]).output().unwrap();
     assert!(output.status.success());
     assert!(stdout(&output).contains("live"), "{}", stdout(&output));
 }
 
-/// A mount that is taken away again, whatever happens.
+/// A mount; unmounted when dropped, even after a panic.
 struct Mounted(std::path::PathBuf);
 
 impl Drop for Mounted {
@@ -123,9 +123,9 @@ impl Drop for Mounted {
     }
 }
 
-/// A FUSE filesystem whose server never answers: whoever asks it for its size waits for ever.
+/// A FUSE filesystem whose server never answers: statfs on it blocks forever.
 #[test]
-fn a_mount_that_hangs_is_skipped() {
+fn a_hung_mount_is_skipped() {
     let Ok(server) = std::fs::OpenOptions::new()
         .read(true)
         .write(true)

@@ -1,4 +1,4 @@
-//! The binary as its users meet it, and the house's own rules.
+//! End-to-end tests of the binary, and checks of the workspace itself.
 
 mod articles;
 mod cluster;
@@ -6,6 +6,7 @@ mod command_line;
 mod disk;
 mod docs;
 mod drive_writes;
+mod environment;
 mod explain;
 mod explain_files;
 mod explain_runs;
@@ -18,10 +19,9 @@ mod shards;
 mod ssd;
 mod ssd_output;
 mod ssd_refusals;
-mod ssd_said;
+mod ssd_reports;
 mod ssd_tools;
 mod support;
-mod surroundings;
 mod trim;
 mod trim_ends;
 mod trim_trouble;

@@ -1,8 +1,9 @@
-//! The recorded hosts: exactly the findings that lab/hosts/README.md argues, and their reports.
+//! Recorded hosts have exactly the findings listed in lab/hosts/README.md, and their reports match
+//! the golden files.
 
 use crate::support::{findings, recorded, report, repository, stdout, trimtab};
 
-/// Host, data path put on it, findings.
+/// Host, optional data path, expected findings.
 const EXPECTED: &[(&str, Option<&str>, &[&str])] = &[
     ("nvme-xfs", None, &["TRIM012 info /mnt/x nvme0n1"]),
     ("nvme-xfs", Some("/mnt/x"), &["TRIM012 info /mnt/x nvme0n1"]),
@@ -87,7 +88,7 @@ const EXPECTED: &[(&str, Option<&str>, &[&str])] = &[
 ];
 
 #[test]
-fn each_recorded_host_has_exactly_the_argued_findings() {
+fn each_recorded_host_has_exactly_the_expected_findings() {
     let mut wrong = Vec::new();
     for (host, data_path, expected) in EXPECTED {
         let bundle = recorded(host);
@@ -106,9 +107,9 @@ fn each_recorded_host_has_exactly_the_argued_findings() {
 }
 
 #[test]
-fn reports_are_the_golden_ones() {
+fn reports_match_the_golden_files() {
     for (host, data_path, _) in EXPECTED {
-        // By its name alone, so that lines break alike in every clone.
+        // A relative path, so that lines wrap the same in every clone.
         let bundle = format!("{host}.tar.zst");
         let mut arguments = vec!["check", "--exit-zero", "--bundle", &bundle];
         if let Some(path) = data_path {

@@ -1,4 +1,4 @@
-//! `trimtab shards`: costs, the next reroute, and what a change would bring.
+//! `trimtab shards`: costs, the next reroute, and the effect of a change.
 
 mod cost;
 mod input;
@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-fn shards(words: &[&str]) -> Output {
+fn shards(args: &[&str]) -> Output {
     let mut all = vec!["shards"];
-    all.extend(words);
+    all.extend(args);
     run(&all)
 }
 
-/// The document of a call that ended with this code.
-fn document(words: &[&str], code: i32) -> Value {
-    let mut all = words.to_vec();
+/// Runs a command that must end with this exit code, and returns its JSON document.
+fn document(args: &[&str], code: i32) -> Value {
+    let mut all = args.to_vec();
     all.extend(["--format", "json"]);
     let output = shards(&all);
     assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
@@ -37,8 +37,9 @@ fn started(index: &str, shard: u32, primary: bool, node: &str) -> Value {
         "index": index, "allocation_id": {"id": format!("{index}-{shard}-{primary}")}})
 }
 
-/// Three nodes. `logs` has three primaries with a replica each, two copies on every node; the replica of
-/// shard 2 is missing. `new` has just been created, and its primary is on no node.
+/// Returns a cluster state of three nodes. `logs` has three primaries with one replica each, two
+/// copies on every node; the replica of shard 2 is unassigned. `new` was just created: its primary
+/// is unassigned.
 fn state() -> Value {
     let unassigned = |index: &str, shard: u32, primary: bool, source: &str, reason: &str| {
         json!({"state": "UNASSIGNED", "primary": primary, "node": null, "relocating_node": null,
@@ -73,7 +74,7 @@ fn state() -> Value {
     })
 }
 
-/// Disks of 100 GB; of node b the given share is used.
+/// Returns node stats with disks of 100 GB; `used_on_b` is the percentage used on node b.
 fn nodes(used_on_b: i64) -> Value {
     let node = |used: i64| {
         json!({"roles": ["data", "master"], "version": "7.4.0", "fs": {"data": [{"path": "/d",
@@ -82,7 +83,7 @@ fn nodes(used_on_b: i64) -> Value {
     json!({"nodes": {"a": node(40), "b": node(used_on_b), "c": node(40)}})
 }
 
-/// Every copy has 10 GB.
+/// Returns shard sizes: 10 GB for every copy.
 fn sizes() -> Value {
     let rows = (0..3).flat_map(|shard: u32| {
         ["p", "r"].map(|kind| {
@@ -110,8 +111,8 @@ fn files(state: &Value, used_on_b: i64) -> Files {
     }
 }
 
-fn on<'f>(files: &'f Files, command: &'f str, more: &[&'f str]) -> Vec<&'f str> {
-    let mut words = vec![
+fn with_files<'f>(files: &'f Files, command: &'f str, more: &[&'f str]) -> Vec<&'f str> {
+    let mut args = vec![
         command,
         "--state",
         &files.state,
@@ -122,16 +123,16 @@ fn on<'f>(files: &'f Files, command: &'f str, more: &[&'f str]) -> Vec<&'f str> 
         "--version",
         "7.4.0",
     ];
-    words.extend(more);
-    words
+    args.extend(more);
+    args
 }
 
-/// Without line breaks and indentation.
-fn flat(text: &str) -> String {
+/// Joins wrapped lines.
+fn single_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn fits(text: &str) {
+fn assert_fits_80_columns(text: &str) {
     for line in text.lines() {
         assert!(
             line.chars().count() <= 80,

@@ -1,11 +1,11 @@
-//! `trimtab ssd run`: small drives, the forms of output, drives of one's own, hosts.
+//! `trimtab ssd run`: bare drives, scenarios, output formats, custom drives, hosts.
 
 use crate::support::{recorded, run, stderr, stdout};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-/// A small scenario: some tenths of a second.
+/// A small scenario that takes a few tenths of a second.
 const SCENARIO: &[&str] = &[
     "ssd",
     "run",
@@ -68,17 +68,17 @@ pub fn file(directory: &Path, name: &str, text: &str) -> PathBuf {
     path
 }
 
-pub fn fits(text: &str) {
+pub fn assert_fits_80_columns(text: &str) {
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "{line:?}");
     }
 }
 
-/// Over-provisioning, more words, and the values of Desnoyers, Van Houdt and Frankie that other
-/// simulations found as well.
+/// Arguments, and write amplification from Desnoyers, Van Houdt and Frankie, which other
+/// simulations confirm.
 #[test]
-fn a_bare_drive_has_the_write_amplification_of_the_papers() {
-    for (words, expected) in [
+fn a_bare_drive_matches_published_write_amplification() {
+    for (args, expected) in [
         (&["--op", "0.25", "--policy", "greedy"][..], 2.598),
         (&["--op", "25%", "--policy", "fifo"], 2.693),
         (&["--op", "0.28", "--policy", "d-choices:2"], 3.245),
@@ -88,16 +88,16 @@ fn a_bare_drive_has_the_write_amplification_of_the_papers() {
             1.656,
         ),
     ] {
-        let document = bare(words);
+        let document = bare(args);
         let found = amplification(&document);
         assert!(
             (found / expected - 1.0).abs() < 0.005,
-            "{words:?}: {found}, {expected}"
+            "{args:?}: {found}, {expected}"
         );
         let theory = number(&document["result"]["theory"]["write_amplification"]);
         assert!(
             (theory / expected - 1.0).abs() < 0.001,
-            "{words:?}: theory {theory}"
+            "{args:?}: theory {theory}"
         );
         assert_eq!(document["schema"], "trimtab.ssd/1");
         assert_eq!(document["result"]["kind"], "drive");
@@ -105,8 +105,8 @@ fn a_bare_drive_has_the_write_amplification_of_the_papers() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_bytes() {
-    let words = |seed| {
+fn the_same_seed_gives_the_same_output() {
+    let output = |seed| {
         let arguments = [
             "run",
             "--logical-pages",
@@ -120,8 +120,8 @@ fn the_same_seed_gives_the_same_bytes() {
         ];
         ssd(&arguments).stdout
     };
-    assert_eq!(words("7"), words("7"));
-    assert_ne!(words("7"), words("8"));
+    assert_eq!(output("7"), output("7"));
+    assert_ne!(output("7"), output("8"));
     assert_eq!(
         scenario(&["--format", "json"]).stdout,
         scenario(&["--format", "json"]).stdout
@@ -129,12 +129,12 @@ fn the_same_seed_gives_the_same_bytes() {
 }
 
 #[test]
-fn hot_and_cold_apart_are_cheaper() {
+fn separating_hot_and_cold_data_lowers_write_amplification() {
     let mixed = bare(&["--op", "25%", "--workload", "hot-cold:10/90"]);
     let apart = bare(&["--op", "25%", "--workload", "hot-cold:10/90", "--streams"]);
     assert!(amplification(&apart) < amplification(&mixed));
     assert_eq!(mixed["result"]["theory"], Value::Null);
-    // The closed form of mixed classes is FIFO's, with moved pages among the host's.
+    // The closed form for mixed classes assumes FIFO, with moved pages mixed with host writes.
     let fifo = bare(&[
         "--op",
         "25%",
@@ -162,7 +162,7 @@ fn a_bare_drive_in_text_and_csv() {
         "32",
     ];
     let text = stdout(&ssd(&arguments));
-    fits(&text);
+    assert_fits_80_columns(&text);
     insta::with_settings!({snapshot_path => "../golden", prepend_module_to_snapshot => false, omit_expression => true}, {
         insta::assert_snapshot!("ssd-bare.text", text);
     });
@@ -174,33 +174,33 @@ fn a_bare_drive_in_text_and_csv() {
         .skip(1)
         .map(|line| line.split(',').nth(3).unwrap().parse::<u64>().unwrap())
         .sum();
-    // Eight drive writes of warm-up, and a million pages.
+    // Eight drive writes of warm-up, plus a million pages.
     assert!(written >= 8 * 65_536 + 1_048_576, "{written}");
 }
 
 #[test]
-fn a_scenario_is_told_in_a_sentence() {
+fn a_scenario_in_text() {
     let output = scenario(&["--op", "7%", "--trim", "weekly"]);
     let text = stdout(&output);
-    fits(&text);
+    assert_fits_80_columns(&text);
     assert!(stderr(&output).is_empty());
     insta::with_settings!({snapshot_path => "../golden", prepend_module_to_snapshot => false, omit_expression => true}, {
         insta::assert_snapshot!("ssd-scenario.text", text);
     });
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(flat.starts_with("Write amplification climbs from "));
-    for words in [
+    for part in [
         "A host writes 250 GB a day onto a 1 TB drive with 7 % spare, 62 % full, trimmed weekly; ",
         "Trimmed daily: ",
         "At 28 % spare: ",
         "scenario, not prediction",
     ] {
-        assert!(flat.contains(words), "{words}");
+        assert!(flat.contains(part), "{part}");
     }
 }
 
 #[test]
-fn trims_and_spare_area_do_what_they_are_for() {
+fn trims_and_spare_area_lower_write_amplification() {
     let document = json(&scenario(&[
         "--op", "7%", "--trim", "weekly", "--format", "json",
     ]));
@@ -217,7 +217,7 @@ fn trims_and_spare_area_do_what_they_are_for() {
     assert_eq!(result["variants"][0]["name"], "trimmed daily");
     assert_eq!(result["variants"][1]["name"], "at 28 % spare");
     assert_eq!(result["series"].as_array().unwrap().len(), 21 * 4);
-    // Never, and a trim that no drive hears, are the same to the drive.
+    // A trim that never reaches the drive has the same effect as no trim.
     let alone = |trim| {
         amplification(&json(&scenario(&[
             "--trim", trim, "--alone", "--format", "json",
@@ -229,7 +229,7 @@ fn trims_and_spare_area_do_what_they_are_for() {
 }
 
 #[test]
-fn raid_0_and_mixes_run() {
+fn raid_0_and_mixed_workloads_run() {
     let document = json(&scenario(&[
         "--drives",
         "2",
@@ -259,7 +259,7 @@ fn raid_0_and_mixes_run() {
 }
 
 #[test]
-fn measured_media_writes_stand_beside_the_model() {
+fn measured_media_writes_are_shown_beside_the_model() {
     let output = scenario(&[
         "--host-written",
         "40TB",
@@ -281,12 +281,12 @@ fn measured_media_writes_stand_beside_the_model() {
             .unwrap()
             .contains("far apart")
     );
-    // One without the other says nothing.
+    // One value without the other is refused.
     assert_eq!(scenario(&["--host-written", "40TB"]).status.code(), Some(2));
 }
 
 #[test]
-fn a_page_loads_nothing_and_runs_nothing() {
+fn html_loads_nothing_and_has_no_scripts() {
     for output in [
         scenario(&["--format", "html"]),
         ssd(&[
@@ -307,15 +307,15 @@ fn a_page_loads_nothing_and_runs_nothing() {
         ] {
             assert!(!text.contains(word), "{word}");
         }
-        // The curves, and the table behind them.
+        // Charts, and the table with their values.
         assert!(text.contains("<svg") && text.contains("<table"));
     }
 }
 
 #[test]
-fn an_answer_goes_where_it_is_asked_for_in_the_form_of_the_name() {
+fn the_output_format_follows_the_file_name() {
     let directory = tempfile::tempdir().unwrap();
-    let words = ["run", "--logical-pages", "20000", "--op", "15%"];
+    let args = ["run", "--logical-pages", "20000", "--op", "15%"];
     for (name, begin) in [
         ("drive.html", "<!doctype html>"),
         ("drive.md", "# "),
@@ -324,7 +324,7 @@ fn an_answer_goes_where_it_is_asked_for_in_the_form_of_the_name() {
         ("drive.txt", "Write amplification is "),
     ] {
         let path = directory.path().join(name);
-        let output = ssd(&[&words[..], &["-o", path.to_str().unwrap()]].concat());
+        let output = ssd(&[&args[..], &["-o", path.to_str().unwrap()]].concat());
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert!(stdout(&output).is_empty());
         let text = std::fs::read_to_string(&path).unwrap();
@@ -332,13 +332,13 @@ fn an_answer_goes_where_it_is_asked_for_in_the_form_of_the_name() {
     }
     let other = directory.path().join("drive.csv");
     let refused = ["--format", "html", "-o", other.to_str().unwrap()];
-    let output = ssd(&[&words[..], &refused].concat());
+    let output = ssd(&[&args[..], &refused].concat());
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("disagree"), "{}", stderr(&output));
 }
 
 #[test]
-fn csv_over_time_has_every_scenario() {
+fn csv_covers_every_scenario_over_time() {
     let text = stdout(&scenario(&["--format", "csv"]));
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 1 + 3 * 21 * 4);
@@ -349,7 +349,7 @@ fn csv_over_time_has_every_scenario() {
 }
 
 #[test]
-fn a_drive_of_ones_own() {
+fn a_custom_drive_file() {
     let directory = tempfile::tempdir().unwrap();
     let drive = file(
         directory.path(),
@@ -358,7 +358,7 @@ fn a_drive_of_ones_own() {
          pages_per_block = 128\n[timing]\ndies = 16\nchannels = 4\n[timing.discard]\nhandling = \"ignored\"\n",
     );
     let drive = drive.to_str().unwrap();
-    let words = [
+    let args = [
         "run",
         "--drive",
         drive,
@@ -370,7 +370,7 @@ fn a_drive_of_ones_own() {
         "--days",
         "14",
     ];
-    let document = json(&ssd(&[&words[..], &["--format", "json"]].concat()));
+    let document = json(&ssd(&[&args[..], &["--format", "json"]].concat()));
     let asked = &document["result"]["asked"];
     assert_eq!(asked["capacity_bytes"], 500_000_000_000_u64);
     assert_eq!(
@@ -378,13 +378,13 @@ fn a_drive_of_ones_own() {
         (Some(16), Some(4))
     );
     assert!((number(&asked["over_provisioning"]) - 0.28).abs() < 1e-9);
-    // A flag outranks the file.
+    // A flag overrides the file.
     let flagged = json(&ssd(
-        &[&words[..], &["--op", "10%", "--format", "json"]].concat()
+        &[&args[..], &["--op", "10%", "--format", "json"]].concat()
     ));
     assert!((number(&flagged["result"]["asked"]["over_provisioning"]) - 0.1).abs() < 1e-9);
-    // A name cannot leave its place in a page.
-    let page = stdout(&ssd(&[&words[..], &["--format", "html"]].concat()));
+    // Names are escaped in HTML.
+    let page = stdout(&ssd(&[&args[..], &["--format", "html"]].concat()));
     assert!(page.contains("Own &lt;1&gt;") && !page.contains("Own <1>"));
     let wrong = file(directory.path(), "wrong.toml", "[timing]\nreed_us = 3\n");
     let output = ssd(&[
@@ -399,7 +399,7 @@ fn a_drive_of_ones_own() {
 }
 
 #[test]
-fn configuration_has_defaults_for_drives() {
+fn drive_defaults_come_from_the_configuration() {
     let directory = tempfile::tempdir().unwrap();
     let config = file(
         directory.path(),
@@ -428,7 +428,8 @@ fn configuration_has_defaults_for_drives() {
     assert!(stderr(&output).contains("spare"));
 }
 
-/// A host of one NVMe drive of 512 GB, up for ten days, that wrote 2 TB, trimmed every night.
+/// Creates a host with one 512 GB NVMe drive, up for ten days, with 2 TB written, trimmed every
+/// night.
 pub fn host(root: &Path) {
     let put = |path: &str, text: &str| {
         let path = root.join(path);
@@ -450,7 +451,7 @@ pub fn host(root: &Path) {
     let block = "sys/block/nvme0n1";
     put(&format!("{block}/dev"), "259:0\n");
     put(&format!("{block}/size"), "1000000000\n");
-    // Writes: the fifth to the eighth number; sectors written is the seventh. Discards follow.
+    // Fields 5 to 8 are writes, field 7 sectors written; discards follow.
     put(
         &format!("{block}/stat"),
         "100 0 1000 10 1000 0 3906250000 10 0 10 20 5 0 500 1 0 0\n",
@@ -467,8 +468,8 @@ pub fn host(root: &Path) {
     );
 }
 
-/// A short scenario of the host below a directory.
-pub fn of_host(root: &str) -> [&str; 10] {
+/// Returns arguments for a short scenario of the host in a directory.
+pub fn host_args(root: &str) -> [&str; 10] {
     [
         "run",
         "--from-host",
@@ -484,12 +485,12 @@ pub fn of_host(root: &str) -> [&str; 10] {
 }
 
 #[test]
-fn from_a_host_come_its_load_its_drives_and_its_schedule() {
+fn from_host_reads_load_drives_and_schedule() {
     let directory = tempfile::tempdir().unwrap();
     host(directory.path());
     let root = directory.path().to_str().unwrap();
-    let words = of_host(root);
-    let document = json(&ssd(&[&words[..], &["--format", "json"]].concat()));
+    let args = host_args(root);
+    let document = json(&ssd(&[&args[..], &["--format", "json"]].concat()));
     let asked = &document["result"]["asked"];
     assert_eq!(asked["capacity_bytes"], 512_000_000_000_u64);
     // 3,906,250,000 sectors in ten days.
@@ -510,20 +511,20 @@ fn from_a_host_come_its_load_its_drives_and_its_schedule() {
         skipped.contains(&"media writes") && skipped.contains(&"the fill"),
         "{skipped:?}"
     );
-    let text = stdout(&ssd(&words));
-    fits(&text);
+    let text = stdout(&ssd(&args));
+    assert_fits_80_columns(&text);
     assert!(
         text.contains("This host writes 200 GB a day onto a 512 GB drive"),
         "{text}"
     );
-    // A flag outranks the host.
+    // A flag overrides the host.
     let other = json(&ssd(&[
-        &words[..],
+        &args[..],
         &["--trim", "weekly", "--format", "json"],
     ]
     .concat()));
     assert_eq!(other["result"]["asked"]["trim"], "weekly");
-    // A mount that is not there.
+    // A path that is not a mount point.
     let output = ssd(&["run", "--from-host", "/data", "--root", root]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
@@ -533,17 +534,17 @@ fn from_a_host_come_its_load_its_drives_and_its_schedule() {
 }
 
 #[test]
-fn a_recorded_host_says_what_it_lacks() {
+fn a_recorded_host_reports_missing_inputs() {
     let bundle = recorded("nvme-xfs");
     let output = ssd(&["run", "--from-host", "/mnt/x", "--bundle", &bundle]);
-    // The guest was up for minutes: there is no day's load in it.
+    // The guest was up for minutes only: too short to derive a daily load.
     assert_eq!(output.status.code(), Some(2));
     assert!(
         stderr(&output).contains("writes per day"),
         "{}",
         stderr(&output)
     );
-    let words = [
+    let args = [
         "run",
         "--from-host",
         "/mnt/x",
@@ -563,6 +564,6 @@ fn a_recorded_host_says_what_it_lacks() {
         "--format",
         "json",
     ];
-    let document = json(&ssd(&[&words[..], &more].concat()));
+    let document = json(&ssd(&[&args[..], &more].concat()));
     assert!(document["source"].as_str().unwrap().starts_with("bundle "));
 }

@@ -1,4 +1,4 @@
-//! `trimtab ssd`: JSON against its schema, pages that load nothing.
+//! `trimtab ssd`: JSON matches its schema, and HTML loads nothing.
 
 use crate::ssd::{file, number, ssd};
 use crate::ssd_tools::msr_trace;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// A name that would be markup, were it not escaped.
+/// A file name that is markup unless escaped.
 const HOSTILE: &str = "<script>alert(1)<&'\".csv";
 
 const BARE: &[&str] = &["run", "--logical-pages", "20000", "--op", "15%"];
@@ -38,7 +38,7 @@ const BARE_SWEEP: &[&str] = &[
     "--policy",
     "greedy,fifo",
 ];
-/// One of its settings cannot be simulated.
+/// One of its combinations cannot be simulated.
 const SWEEP: &[&str] = &[
     "sweep",
     "--capacity",
@@ -59,7 +59,7 @@ const SWEEP: &[&str] = &[
     "7",
 ];
 
-/// A decay from 480 to 150 MB/s, and one that is none.
+/// Writes a series that decays from 480 to 150 MB/s, or a constant one.
 fn series(directory: &Path, name: &str, decays: bool) -> String {
     let text = (0..80).fold(String::from("time_s,mb_s\n"), |mut text, index| {
         let late = f64::from((index - 20).max(0));
@@ -75,38 +75,38 @@ fn series(directory: &Path, name: &str, decays: bool) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Every kind of answer, with a way to ask for it.
-fn asked(directory: &Path) -> Vec<(&'static str, Vec<String>)> {
+/// Returns a command for every kind of result.
+fn commands(directory: &Path) -> Vec<(&'static str, Vec<String>)> {
     let trace = file(directory, HOSTILE, &msr_trace(3000));
-    let words = |list: &[&str]| list.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    let owned = |list: &[&str]| list.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
     vec![
-        ("drive", words(BARE)),
-        ("scenario", words(SCENARIO)),
-        ("sweep", words(BARE_SWEEP)),
-        ("sweep", words(SWEEP)),
-        ("replay", words(&["replay", trace.to_str().unwrap()])),
+        ("drive", owned(BARE)),
+        ("scenario", owned(SCENARIO)),
+        ("sweep", owned(BARE_SWEEP)),
+        ("sweep", owned(SWEEP)),
+        ("replay", owned(&["replay", trace.to_str().unwrap()])),
         (
             "calibration",
-            words(&["calibrate", &series(directory, "<b>decay.csv", true)]),
+            owned(&["calibrate", &series(directory, "<b>decay.csv", true)]),
         ),
         (
             "calibration",
-            words(&["calibrate", &series(directory, "<b>flat.csv", false)]),
+            owned(&["calibrate", &series(directory, "<b>flat.csv", false)]),
         ),
-        ("five-pages", words(&["example", "five-pages"])),
-        ("ten-runs", words(&["example", "ten-runs"])),
-        ("schedules", words(&["example", "schedules"])),
+        ("five-pages", owned(&["example", "five-pages"])),
+        ("ten-runs", owned(&["example", "ten-runs"])),
+        ("schedules", owned(&["example", "schedules"])),
     ]
 }
 
-fn output(words: &[String], format: &str) -> String {
-    let mut all: Vec<&str> = words.iter().map(String::as_str).collect();
+fn output(args: &[String], format: &str) -> String {
+    let mut all: Vec<&str> = args.iter().map(String::as_str).collect();
     all.extend(["--format", format]);
     let output = ssd(&all);
-    // A negative answer is an answer.
+    // Exit code 1 is a negative result, not an error.
     assert!(
         matches!(output.status.code(), Some(0 | 1)),
-        "{words:?}: {}",
+        "{args:?}: {}",
         stderr(&output)
     );
     stdout(&output)
@@ -122,7 +122,7 @@ fn validator() -> Validator {
         .unwrap()
 }
 
-/// For each kind some fields; what may be null may not be missing either.
+/// Fields whose removal or change must violate the schema; nullable fields are required too.
 const DAMAGED: &[(&str, &str, &str)] = &[
     ("drive", "/result", "theory"),
     ("drive", "/result/series/0", "write_amplification"),
@@ -143,31 +143,28 @@ const DAMAGED: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn every_answer_fits_the_schema_and_a_damaged_one_does_not() {
+fn answers_match_the_schema_and_damaged_ones_do_not() {
     let directory = tempfile::tempdir().unwrap();
     let validator = validator();
-    for (kind, words) in asked(directory.path()) {
-        let document: Value = serde_json::from_str(&output(&words, "json")).unwrap();
+    for (kind, args) in commands(directory.path()) {
+        let document: Value = serde_json::from_str(&output(&args, "json")).unwrap();
         assert_eq!(document["result"]["kind"], kind);
         let errors: Vec<String> = validator
             .iter_errors(&document)
             .map(|error| format!("{}: {error:.200}", error.instance_path()))
             .collect();
-        assert!(errors.is_empty(), "{words:?}: {errors:#?}");
+        assert!(errors.is_empty(), "{args:?}: {errors:#?}");
         let damaged = DAMAGED.iter().filter(|(of, _, _)| *of == kind);
         let common = [(kind, "", "generated_at"), (kind, "", "warnings")];
         for (_, pointer, field) in damaged.chain(&common) {
             let mut without = document.clone();
             let parent = without.pointer_mut(pointer).unwrap().as_object_mut();
             parent.unwrap().remove(*field).unwrap();
-            // A list of switches stands nowhere.
+            // No field of the schema is a list of booleans.
             let mut other = document.clone();
             other.pointer_mut(pointer).unwrap()[*field] = serde_json::json!([true]);
             for damaged in [without, other] {
-                assert!(
-                    !validator.is_valid(&damaged),
-                    "{words:?}: {pointer}/{field}"
-                );
+                assert!(!validator.is_valid(&damaged), "{args:?}: {pointer}/{field}");
             }
         }
         for (pointer, value) in [
@@ -177,41 +174,41 @@ fn every_answer_fits_the_schema_and_a_damaged_one_does_not() {
         ] {
             let mut other = document.clone();
             *other.pointer_mut(pointer).unwrap() = value.into();
-            assert!(!validator.is_valid(&other), "{words:?}: {pointer}");
+            assert!(!validator.is_valid(&other), "{args:?}: {pointer}");
         }
     }
 }
 
 #[test]
-fn the_schema_stands_alone() {
+fn schema_takes_no_command() {
     let output = ssd(&["--schema", "example", "five-pages"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("stands alone"));
+    assert!(stderr(&output).contains("takes no command"));
     let schema = stdout(&ssd(&["--schema"]));
-    for words in [
+    for args in [
         &["run", "--schema"][..],
         &["example", "five-pages", "--schema"],
     ] {
-        assert_eq!(stdout(&ssd(words)), schema, "{words:?}");
+        assert_eq!(stdout(&ssd(args)), schema, "{args:?}");
     }
-    // Without any command it is said which there are.
-    for words in [&[][..], &["--quiet"]] {
-        let output = ssd(words);
+    // Without a command, the available ones are listed.
+    for args in [&[][..], &["--quiet"]] {
+        let output = ssd(args);
         assert_eq!(output.status.code(), Some(2));
-        assert!(stderr(&output).contains("calibrate"), "{words:?}");
+        assert!(stderr(&output).contains("calibrate"), "{args:?}");
     }
-    // A global flag may still stand before the command.
+    // A global flag may precede the command.
     let output = ssd(&["--quiet", "example", "five-pages"]);
     assert_eq!(output.status.code(), Some(0));
 }
 
 #[test]
-fn every_page_loads_nothing_and_is_small() {
+fn html_pages_load_nothing_and_are_small() {
     let directory = tempfile::tempdir().unwrap();
-    for (kind, words) in asked(directory.path()) {
-        let text = output(&words, "html");
+    for (kind, args) in commands(directory.path()) {
+        let text = output(&args, "html");
         assert!(text.starts_with("<!doctype html>") && text.ends_with("</html>\n"));
-        assert!(text.len() < 1_000_000, "{words:?}: {}", text.len());
+        assert!(text.len() < 1_000_000, "{args:?}: {}", text.len());
         for word in [
             "http://",
             "https://",
@@ -226,31 +223,30 @@ fn every_page_loads_nothing_and_is_small() {
             "NaN",
             "inf ",
         ] {
-            assert!(!text.contains(word), "{words:?}: {word}");
+            assert!(!text.contains(word), "{args:?}: {word}");
         }
         assert!(text.contains("default-src 'none'"));
-        assert!(!text.contains("<script"), "{words:?}");
-        // Grids and blocks are tables.
+        assert!(!text.contains("<script"), "{args:?}");
+        // Block diagrams and sweeps are tables, not drawings.
         let has_drawing = !matches!(kind, "five-pages" | "sweep");
-        assert_eq!(text.contains("<svg"), has_drawing, "{words:?}");
-        // Tags are closed.
+        assert_eq!(text.contains("<svg"), has_drawing, "{args:?}");
         for tag in [
             "svg", "table", "figure", "div", "p", "text", "tr", "td", "th",
         ] {
             let opened = text.matches(&format!("<{tag} ")).count()
                 + text.matches(&format!("<{tag}>")).count();
             let closed = text.matches(&format!("</{tag}>")).count();
-            assert_eq!(opened, closed, "{words:?}: {tag}");
+            assert_eq!(opened, closed, "{args:?}: {tag}");
         }
     }
 }
 
 #[test]
-fn pages_show_the_numbers_of_the_documents() {
+fn html_pages_show_the_numbers_of_the_json() {
     let directory = tempfile::tempdir().unwrap();
-    for (kind, words) in asked(directory.path()) {
+    for (kind, args) in commands(directory.path()) {
         let wanted = |of: &dyn Fn(&Value) -> Vec<String>| {
-            let document: Value = serde_json::from_str(&output(&words, "json")).unwrap();
+            let document: Value = serde_json::from_str(&output(&args, "json")).unwrap();
             of(&document["result"])
         };
         let numbers = match kind {
@@ -277,23 +273,23 @@ fn pages_show_the_numbers_of_the_documents() {
             "calibration" => vec!["class=\"dots\"".to_owned(), "spare area".to_owned()],
             _ => continue,
         };
-        assert!(numbers.len() >= 2, "{words:?}");
-        let text = output(&words, "html");
+        assert!(numbers.len() >= 2, "{args:?}");
+        let text = output(&args, "html");
         for number in numbers {
-            assert!(text.contains(&number), "{words:?}: {number}");
+            assert!(text.contains(&number), "{args:?}: {number}");
         }
     }
 }
 
 #[test]
-fn names_of_traces_and_series_stay_words() {
+fn file_names_are_escaped_in_html() {
     let directory = tempfile::tempdir().unwrap();
-    for (kind, words) in asked(directory.path()) {
+    for (kind, args) in commands(directory.path()) {
         let shown = match kind {
             "replay" => "&lt;script&gt;alert(1)&lt;&amp;&#39;&quot;.csv",
             "calibration" => "&lt;b&gt;",
             _ => continue,
         };
-        assert!(output(&words, "html").contains(shown), "{words:?}");
+        assert!(output(&args, "html").contains(shown), "{args:?}");
     }
 }

@@ -1,9 +1,9 @@
-//! What `trimtab ssd` refuses, with a way out.
+//! What `trimtab ssd` refuses, and the error messages.
 
 use crate::ssd::ssd;
 use crate::support::{stderr, stdout};
 
-/// Bare drives: words, and what the complaint names.
+/// Bare drives: arguments, and a part of the expected error.
 const BARE: &[(&[&str], &str)] = &[
     (&["run", "--logical-pages", "0"], "number of pages"),
     (
@@ -37,7 +37,7 @@ const BARE: &[(&[&str], &str)] = &[
     ),
     (
         &["run", "--logical-pages", "1000", "--trim-share", "0.5"],
-        "nothing stays in use",
+        "no page remains in use",
     ),
     (
         &[
@@ -106,7 +106,7 @@ const BARE: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Drives below filesystems.
+/// Scenarios: drives with a filesystem.
 const DAYS: &[(&[&str], &str)] = &[
     (&["run"], "--capacity"),
     (&["run", "--capacity", "1TB"], "--writes-per-day"),
@@ -116,14 +116,14 @@ const DAYS: &[(&[&str], &str)] = &[
         "KB, MB, GB, TB and PB powers of 1000",
     ),
     (&["run", "--capacity", "16EiB"], "powers of 1024"),
-    (&["run", "--interval", "6"], "found \"6\": 6 of what?"),
+    (&["run", "--interval", "6"], "found \"6\": 6 has no unit"),
     (
         &["run", "--interval", "90min"],
         "expected whole hours of 1h to 168h, found \"90min\"",
     ),
     (
         &["run", "--capacity", "1TB", "--writes-per-day", "1.9"],
-        "found \"1.9\": 1.9 of what? Write 1.9GiB or 1.9GB",
+        "found \"1.9\": 1.9 has no unit: write 1.9GiB or 1.9GB",
     ),
     (
         &["run", "--workload", "lucene@80,log@30"],
@@ -239,7 +239,7 @@ const DAYS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// The other commands.
+/// Other commands.
 const OTHERS: &[(&[&str], &str)] = &[
     (
         &["sweep", "--logical-pages", "1000", "--trim", "weekly"],
@@ -281,17 +281,17 @@ const OTHERS: &[(&[&str], &str)] = &[
 ];
 
 #[test]
-fn bad_words_are_refused_with_a_way_out() {
-    for (words, named) in [BARE, DAYS, OTHERS].concat() {
-        let output = ssd(words);
+fn invalid_arguments_are_refused_with_a_hint() {
+    for (args, expected) in [BARE, DAYS, OTHERS].concat() {
+        let output = ssd(args);
         assert_eq!(
             output.status.code(),
             Some(2),
-            "{words:?}: {}",
+            "{args:?}: {}",
             stdout(&output)
         );
-        let complaint = stderr(&output);
-        assert!(complaint.contains(named), "{words:?}: {complaint}");
-        assert!(stdout(&output).is_empty(), "{words:?}");
+        let message = stderr(&output);
+        assert!(message.contains(expected), "{args:?}: {message}");
+        assert!(stdout(&output).is_empty(), "{args:?}");
     }
 }

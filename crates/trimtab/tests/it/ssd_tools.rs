@@ -1,6 +1,6 @@
-//! `trimtab ssd` sweep, replay, example and calibrate.
+//! `trimtab ssd sweep`, `replay`, `example` and `calibrate`.
 
-use crate::ssd::{amplification, file, fits, json, number, ssd};
+use crate::ssd::{amplification, assert_fits_80_columns, file, json, number, ssd};
 use crate::support::{stderr, stdout, trimtab};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 #[test]
 fn a_sweep_is_a_table() {
-    let words = [
+    let args = [
         "sweep",
         "--logical-pages",
         "64Ki",
@@ -22,13 +22,13 @@ fn a_sweep_is_a_table() {
         "--policy",
         "greedy,fifo",
     ];
-    let text = stdout(&ssd(&words));
-    fits(&text);
+    let text = stdout(&ssd(&args));
+    assert_fits_80_columns(&text);
     insta::with_settings!({snapshot_path => "../golden", prepend_module_to_snapshot => false, omit_expression => true}, {
         insta::assert_snapshot!("ssd-sweep.text", text);
     });
     let document = json(&ssd(
-        &[&words[..], &["--format", "json", "--jobs", "1"]].concat()
+        &[&args[..], &["--format", "json", "--jobs", "1"]].concat()
     ));
     let rows = document["result"]["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 6);
@@ -36,7 +36,7 @@ fn a_sweep_is_a_table() {
         (rows[0]["policy"].as_str(), rows[1]["policy"].as_str()),
         (Some("greedy"), Some("fifo"))
     );
-    // As one run of the same settings.
+    // Equal to a single run with the same settings.
     let single = json(&ssd(&[
         "run",
         "--logical-pages",
@@ -54,13 +54,13 @@ fn a_sweep_is_a_table() {
         rows[3]["write_amplification"],
         single["result"]["write_amplification"]
     );
-    let csv = stdout(&ssd(&[&words[..], &["--format", "csv"]].concat()));
+    let csv = stdout(&ssd(&[&args[..], &["--format", "csv"]].concat()));
     assert_eq!(csv.lines().count(), 7);
 }
 
 #[test]
 fn a_sweep_over_schedules() {
-    let words = [
+    let args = [
         "sweep",
         "--capacity",
         "1TB",
@@ -77,17 +77,17 @@ fn a_sweep_over_schedules() {
         "--days",
         "14",
     ];
-    let document = json(&ssd(&[&words[..], &["--format", "json"]].concat()));
+    let document = json(&ssd(&[&args[..], &["--format", "json"]].concat()));
     let rows = document["result"]["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 12);
     let of = |row: usize| number(&rows[row]["write_amplification"]);
-    // Sunday morning is what weekly means.
+    // `weekly` means Sunday morning.
     assert!((of(0) - of(1)).abs() < 1e-12);
-    // Fuller is worse, at 7 % and weekly.
+    // A higher fill is worse, at 7 % spare and weekly trims.
     assert!(of(3) > of(0), "{} {}", of(3), of(0));
-    let text = ssd(&words);
-    fits(&stdout(&text));
-    // What cannot be simulated is named, and is no success.
+    let text = ssd(&args);
+    assert_fits_80_columns(&stdout(&text));
+    // A combination that cannot be simulated is named, and the exit code is 1.
     let output = ssd(&[
         "sweep",
         "--capacity",
@@ -109,7 +109,7 @@ fn a_sweep_over_schedules() {
     assert!(flat.contains("lower the fill"), "{text}");
 }
 
-/// Writes of 64 KiB over 64 MiB, again and again, a read now and then: MSR's columns.
+/// Returns a trace in MSR's format: writes of 64 KiB over 64 MiB, and every tenth request a read.
 pub fn msr_trace(requests: u64) -> String {
     let mut text = String::new();
     for index in 0..requests {
@@ -151,7 +151,7 @@ fn a_trace_is_replayed() {
         (bytes * 1e6 / (4500.0 * 65_536.0) - 1.0).abs() < 1e-6,
         "{bytes}"
     );
-    // Round by round, and as fast as it goes.
+    // Two rounds, at a fixed queue depth.
     let twice = json(&ssd(&[
         "replay",
         trace,
@@ -171,13 +171,13 @@ fn a_trace_is_replayed() {
         result["counters"]["host_pages"]
     );
     let text = stdout(&ssd(&["replay", trace]));
-    fits(&text);
+    assert_fits_80_columns(&text);
     assert!(text.contains("5,000 requests on a 64 MiB drive"), "{text}");
     assert!(stdout(&ssd(&["replay", trace, "--format", "csv"])).starts_with("start_s,"));
 }
 
 #[test]
-fn a_bad_line_is_named_or_left_out() {
+fn a_bad_line_is_reported_or_skipped() {
     let directory = tempfile::tempdir().unwrap();
     let mut text = msr_trace(10);
     text.push_str("128166372003061629,usr,0,Wrote,0,4096,1\n");
@@ -206,7 +206,7 @@ fn a_bad_line_is_named_or_left_out() {
 }
 
 #[test]
-fn traces_come_from_standard_input_too() {
+fn traces_are_read_from_standard_input() {
     let feed = |arguments: &[&str]| {
         let mut child = trimtab()
             .args(["ssd", "replay"])
@@ -216,7 +216,7 @@ fn traces_come_from_standard_input_too() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // A child that refuses reads nothing.
+        // A child that refuses its arguments does not read its input.
         let _ = child
             .stdin
             .take()
@@ -239,7 +239,7 @@ fn traces_come_from_standard_input_too() {
     );
 }
 
-/// A pipe is empty when it is read again: as with standard input, its size has to be said.
+/// A pipe cannot be read twice, so its capacity must be given, as for standard input.
 #[test]
 fn a_pipe_is_read_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -270,9 +270,9 @@ fn a_pipe_is_read_once() {
     assert_eq!(document["result"]["writes"]["requests"], 90);
 }
 
-/// A request that ends where 64 bits do needs a drive that no model is.
+/// A request that ends at the last 64-bit address needs a larger drive than can be simulated.
 #[test]
-fn the_end_of_all_addresses() {
+fn a_request_at_the_last_64_bit_address() {
     let directory = tempfile::tempdir().unwrap();
     let text = "1,usr,0,Write,0,4096,1\n2,usr,0,Write,18446744073709547519,4096,1\n";
     let trace = file(directory.path(), "usr_0.csv", text);
@@ -299,12 +299,12 @@ fn the_end_of_all_addresses() {
 }
 
 #[test]
-fn addresses_beyond_the_drive() {
+fn requests_beyond_the_drive() {
     let directory = tempfile::tempdir().unwrap();
     let trace = file(directory.path(), "usr_0.csv", &msr_trace(2000));
     let trace = trace.to_str().unwrap();
-    let words = ["replay", trace, "--capacity", "32MiB", "--format", "json"];
-    let refused = json(&ssd(&words));
+    let args = ["replay", trace, "--capacity", "32MiB", "--format", "json"];
+    let refused = json(&ssd(&args));
     assert!(
         refused["result"]["out_of_range"]["requests"]
             .as_u64()
@@ -313,7 +313,7 @@ fn addresses_beyond_the_drive() {
     );
     assert!(refused["warnings"].to_string().contains("beyond the drive"));
     for how in ["wrap", "scale"] {
-        let document = json(&ssd(&[&words[..], &["--beyond", how]].concat()));
+        let document = json(&ssd(&[&args[..], &["--beyond", how]].concat()));
         assert_eq!(document["result"]["out_of_range"]["requests"], 0, "{how}");
     }
     let output = ssd(&["replay", trace, "--devices", "web_1"]);
@@ -322,9 +322,9 @@ fn addresses_beyond_the_drive() {
 }
 
 #[test]
-fn the_five_pages() {
+fn example_five_pages() {
     let text = stdout(&ssd(&["example", "five-pages"]));
-    fits(&text);
+    assert_fits_80_columns(&text);
     insta::with_settings!({snapshot_path => "../golden", prepend_module_to_snapshot => false, omit_expression => true}, {
         insta::assert_snapshot!("ssd-five-pages.text", text);
     });
@@ -349,23 +349,23 @@ fn the_five_pages() {
 }
 
 #[test]
-fn ten_runs_decay_without_a_trim_and_do_not_with_one() {
+fn ten_runs_decay_only_without_trims() {
     let document = json(&ssd(&["example", "ten-runs", "--format", "json"]));
     let cases = document["result"]["cases"].as_array().unwrap();
     let last = |case: usize| number(&cases[case]["last_by_first"]);
     assert!(last(0) < 0.9 && last(1) > 0.95, "{} {}", last(0), last(1));
-    // A trim that no drive hears is none.
+    // A trim that never reaches the drive has no effect.
     assert!((last(0) - last(2)).abs() < 0.02);
     assert!(
         cases
             .iter()
             .all(|case| case["runs"].as_array().unwrap().len() == 10)
     );
-    fits(&stdout(&ssd(&["example", "ten-runs"])));
+    assert_fits_80_columns(&stdout(&ssd(&["example", "ten-runs"])));
 }
 
 #[test]
-fn schedules_weekly_and_daily() {
+fn example_schedules() {
     let document = json(&ssd(&["example", "schedules", "--format", "json"]));
     let cases = document["result"]["cases"].as_array().unwrap();
     let fall = |case: usize| number(&cases[case]["throughput_fall"]);
@@ -375,12 +375,12 @@ fn schedules_weekly_and_daily() {
     );
     assert!(fall(0) > 0.4 && fall(1) < 0.3, "{} {}", fall(0), fall(1));
     assert_eq!(cases[2]["throughput_fall"], Value::Null);
-    fits(&stdout(&ssd(&["example", "schedules"])));
+    assert_fits_80_columns(&stdout(&ssd(&["example", "schedules"])));
 }
 
-/// The decay that the page-mapped drive simulates is what the fit's closed curve has to find.
+/// The fit's closed-form curve recovers the spare area from a simulated decay.
 #[test]
-fn a_simulated_decay_is_calibrated() {
+fn calibration_recovers_a_simulated_spare_area() {
     let directory = tempfile::tempdir().unwrap();
     let csv = stdout(&ssd(&[
         "run",
@@ -397,17 +397,17 @@ fn a_simulated_decay_is_calibrated() {
         "--format",
         "csv",
     ]));
-    // 1 GiB a drive write, at 1 MiB a second.
+    // 1 GiB per drive write, at 1 MiB per second.
     let mut series = String::from("time_s,write_amplification\n");
     for line in csv.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
         let drive_writes: f64 = fields[0].parse().unwrap();
-        // The value is the mean of the stretch that ends there, of 1/24 of a drive write.
+        // The value is the mean over the preceding 1/24 of a drive write: use its midpoint.
         let seconds = (drive_writes - 0.5 / 24.0) * 1024.0;
         let _ = writeln!(series, "{seconds},{}", fields[2]);
     }
     let series = file(directory.path(), "decay.csv", &series);
-    let words = [
+    let args = [
         "calibrate",
         series.to_str().unwrap(),
         "--value",
@@ -419,26 +419,26 @@ fn a_simulated_decay_is_calibrated() {
         "--pages-per-block",
         "64",
     ];
-    let document = json(&ssd(&[&words[..], &["--format", "json"]].concat()));
+    let document = json(&ssd(&[&args[..], &["--format", "json"]].concat()));
     let spare = &document["result"]["over_provisioning"];
     assert!((number(&spare["value"]) - 0.15).abs() < 0.01, "{spare}");
-    // The curve is one for FIFO, which climbs higher before it settles.
+    // The fitted curve assumes FIFO, which climbs higher before it settles.
     assert!(number(&document["result"]["r_squared"]) > 0.8);
-    let text = stdout(&ssd(&words));
-    fits(&text);
+    let text = stdout(&ssd(&args));
+    assert_fits_80_columns(&text);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         flat.contains("explains the series; every fitted value has a 95 % range"),
         "{text}"
     );
     assert!(
-        stdout(&ssd(&[&words[..], &["--format", "csv"]].concat()))
+        stdout(&ssd(&[&args[..], &["--format", "csv"]].concat()))
             .starts_with("time_s,measured,fitted\n")
     );
 }
 
 #[test]
-fn a_series_that_tells_nothing_is_a_negative_answer() {
+fn a_constant_series_is_a_negative_answer() {
     let directory = tempfile::tempdir().unwrap();
     let flat: String = (0..40).fold(String::new(), |mut text, second| {
         let _ = writeln!(text, "{second},500");
@@ -458,21 +458,21 @@ fn a_series_that_tells_nothing_is_a_negative_answer() {
 
 #[test]
 fn help_has_examples() {
-    for words in [
+    for args in [
         &["--help"][..],
         &["run", "--help"],
         &["sweep", "--help"],
         &["replay", "--help"],
         &["calibrate", "--help"],
     ] {
-        let output = ssd(words);
+        let output = ssd(args);
         assert_eq!(output.status.code(), Some(0));
-        assert!(stdout(&output).contains("Examples:"), "{words:?}");
+        assert!(stdout(&output).contains("Examples:"), "{args:?}");
     }
 }
 
 #[test]
-fn an_interrupt_ends_it() {
+fn sigint_ends_a_run() {
     let mut child = trimtab()
         .args(["ssd", "run", "--logical-pages", "1M", "--passes", "100000"])
         .stdout(Stdio::piped())
@@ -489,7 +489,7 @@ fn an_interrupt_ends_it() {
     let Some(status) = status else {
         child.kill().unwrap();
         child.wait().unwrap();
-        panic!("it goes on after an interrupt");
+        panic!("still running after SIGINT");
     };
     assert_eq!(status.signal(), Some(2), "{status}");
 }

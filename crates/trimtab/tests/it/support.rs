@@ -1,15 +1,15 @@
-//! Running the binary.
+//! Runs the binary, and builds host trees for it.
 
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// The directory of the repository.
+/// Returns the root of the repository.
 pub fn repository() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// The bundle of a recorded host.
+/// Returns the path of a recorded host's bundle.
 pub fn recorded(name: &str) -> String {
     repository()
         .join(format!("lab/hosts/{name}.tar.zst"))
@@ -17,8 +17,8 @@ pub fn recorded(name: &str) -> String {
         .to_string()
 }
 
-/// The binary with surroundings that change nothing from machine to machine: not even signals that
-/// the caller ignores, as nohup and a shell's background do.
+/// Returns the binary with an environment that is the same on every machine. Signals are reset too:
+/// nohup and background jobs of a shell ignore some.
 pub fn trimtab() -> Command {
     let mut command = Command::new("/usr/bin/env");
     command.args([
@@ -46,7 +46,7 @@ pub fn trimtab() -> Command {
     command
 }
 
-/// Runs it.
+/// Runs the binary with these arguments.
 pub fn run(arguments: &[&str]) -> Output {
     trimtab()
         .args(arguments)
@@ -54,17 +54,17 @@ pub fn run(arguments: &[&str]) -> Output {
         .expect("the binary starts")
 }
 
-/// Standard output as text.
+/// Returns standard output as text.
 pub fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("output is UTF-8")
 }
 
-/// Standard error as text.
+/// Returns standard error as text.
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The JSON report of a check that could run.
+/// Runs a check that must succeed, and returns its JSON report.
 pub fn report(arguments: &[&str]) -> Value {
     let output = trimtab()
         .args(["check", "--format", "json", "--exit-zero"])
@@ -75,7 +75,7 @@ pub fn report(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// The findings of a report as `RULE severity mount device`, sorted.
+/// Returns the findings of a report as `RULE severity mount device`, sorted.
 pub fn findings(report: &Value) -> Vec<String> {
     let mut lines: Vec<String> = report["result"]["findings"]
         .as_array()
@@ -96,28 +96,26 @@ pub fn findings(report: &Value) -> Vec<String> {
     lines
 }
 
-/// A host's files below a temporary directory, for `--root`.
+/// Files of a host in a temporary directory, for `--root`.
 pub struct Tree(tempfile::TempDir);
 
 impl Tree {
-    /// An empty one.
     pub fn new() -> Self {
         Self(tempfile::tempdir().expect("a temporary directory"))
     }
 
-    /// Its path.
     pub fn path(&self) -> String {
         self.0.path().display().to_string()
     }
 
-    /// A file with its directories.
+    /// Writes a file, creating its directories.
     pub fn file(&self, path: &str, content: &str) {
         let path = self.0.path().join(path);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
         std::fs::write(path, content).expect("a file");
     }
 
-    /// An executable file.
+    /// Writes an executable file.
     pub fn script(&self, path: &str, content: &str) {
         use std::os::unix::fs::PermissionsExt;
         self.file(path, content);
@@ -154,7 +152,7 @@ impl Tree {
         self.file(&format!("{device}/ro"), "0\n");
     }
 
-    /// A disk that takes no discards; its sysfs directory is `device`, if it has one.
+    /// Adds a disk without discard support, at `device` in sysfs if given.
     pub fn disk(&self, name: &str, number: &str, rotational: u8, device: Option<&str>) {
         let path = device.map_or_else(
             || format!("sys/devices/vbd-768/block/{name}"),
@@ -172,7 +170,7 @@ impl Tree {
         self.queue(&path, rotational, 0, 512, 0);
     }
 
-    /// A partition of a disk made by [`Self::disk`] without a directory of its own.
+    /// Adds a partition of a disk for which [`Self::disk`] chose the sysfs directory.
     pub fn partition(&self, disk: &str, name: &str, number: &str) {
         let path = format!("sys/devices/vbd-768/block/{disk}/{name}");
         self.link(
@@ -189,7 +187,7 @@ impl Tree {
         }
     }
 
-    /// An NVMe drive that takes discards.
+    /// Adds an NVMe drive with discard support.
     pub fn nvme(&self, name: &str, number: &str, model: &str) {
         let controller = name.trim_end_matches("n1");
         let path = format!("sys/devices/pci0000:00/0000:00:1e.0/nvme/{controller}");
@@ -206,7 +204,7 @@ impl Tree {
         self.queue(&format!("{path}/{name}"), 0, 2_147_483_136, 512, 0);
     }
 
-    /// A SATA SSD, with libata's word on its TRIM.
+    /// Adds a SATA SSD; `trim` is the content of libata's `trim` attribute.
     pub fn sata(&self, name: &str, number: &str, model: &str, trim: &str) {
         let port = u32::from(name.as_bytes()[2] - b'a') + 1;
         let target = format!(
@@ -232,7 +230,7 @@ impl Tree {
         self.queue(&path, 0, 2_147_450_880, 512, 0);
     }
 
-    /// A RAID 0 of drives, given with their names.
+    /// Adds an md RAID 0 over the named drives.
     pub fn raid0(&self, name: &str, number: &str, drives: &[String], chunk_bytes: u64) {
         let path = format!("sys/devices/virtual/block/{name}");
         self.link(
@@ -264,7 +262,7 @@ impl Tree {
         }
     }
 
-    /// A device-mapper device that takes discards.
+    /// Adds a device-mapper device with discard support.
     pub fn device_mapper(
         &self,
         name: &str,
@@ -290,7 +288,7 @@ impl Tree {
         }
     }
 
-    /// A running process.
+    /// Adds a running process.
     pub fn process(&self, pid: u32, name: &str, arguments: &[&str]) {
         self.file(&format!("proc/{pid}/comm"), &format!("{name}\n"));
         self.file(

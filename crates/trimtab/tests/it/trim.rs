@@ -1,7 +1,7 @@
-//! `trimtab trim` as its users meet it: words it refuses, consent, dry runs, whole passes on loop
-//! devices, signals, other terminals. What goes wrong below a pass is in `trim_trouble`.
+//! `trimtab trim`: refused arguments, consent, dry runs, complete passes on loop devices, signals,
+//! and control from other processes. Faults during a pass are in `trim_trouble`.
 
-use crate::disk::{Disk, MIB, needs_root, of_type, tool, wait_until, words};
+use crate::disk::{Disk, MIB, needs_root, of_type, single_line, tool, wait_until};
 use crate::support::{stderr, stdout};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-fn refused(output: &Output) -> String {
+fn refusal(output: &Output) -> String {
     assert_eq!(
         output.status.code(),
         Some(2),
@@ -22,8 +22,8 @@ fn refused(output: &Output) -> String {
     stderr(output)
 }
 
-/// Ignores what a directory listing of this machine would make of a plan.
-fn plain(text: &str, disk: &Disk) -> String {
+/// Replaces paths and device names that differ from run to run.
+fn normalize(text: &str, disk: &Disk) -> String {
     let directory = disk.directory.path().display().to_string();
     text.replace(&directory, "DIR")
         .replace(&disk.device, "/dev/loopN")
@@ -31,7 +31,7 @@ fn plain(text: &str, disk: &Disk) -> String {
 }
 
 #[test]
-fn arguments_that_do_not_fit_are_usage_errors() {
+fn invalid_arguments_are_usage_errors() {
     for (arguments, word) in [
         (&["trim"][..], "required"),
         (
@@ -47,7 +47,7 @@ fn arguments_that_do_not_fit_are_usage_errors() {
         ),
         (&["trim", "/", "--rate", "500MiB"], "expected a rate"),
         (&["trim", "/", "--max-request", "0B"], "above zero"),
-        (&["trim", "/", "--max-request", "16"], "16 of what?"),
+        (&["trim", "/", "--max-request", "16"], "16 has no unit"),
         (
             &["trim", "/", "--window", "01:00-05:00", "--tz", "Mars/Base"],
             "expected a time zone",
@@ -63,31 +63,31 @@ fn arguments_that_do_not_fit_are_usage_errors() {
         ),
     ] {
         let output = crate::support::run(arguments);
-        let text = refused(&output);
+        let text = refusal(&output);
         assert!(text.contains(word), "{arguments:?}: {text}");
     }
 }
 
 #[test]
-fn what_is_no_mount_point_is_refused_with_the_way_out() {
+fn a_path_that_is_not_a_mount_point_is_refused_with_a_hint() {
     for (path, word) in [
         ("/usr/bin", "trimtab trim /"),
         ("/proc", "proc has no drive below"),
         ("/no/such/place", "No such file"),
     ] {
         let output = crate::support::run(&["trim", path]);
-        let text = refused(&output);
+        let text = refusal(&output);
         assert!(text.contains(word), "{path}: {text}");
     }
 }
 
 #[test]
-fn the_configuration_is_understood_or_named() {
+fn an_invalid_configuration_value_is_named() {
     let mut config = tempfile::NamedTempFile::new().unwrap();
     writeln!(config, "[trim]\nmax_latency = \"soon\"").unwrap();
     let path = config.path().display().to_string();
     let output = crate::support::run(&["--config", &path, "trim", "/", "--dry-run"]);
-    let text = refused(&output);
+    let text = refusal(&output);
     assert!(
         text.contains("[trim] max_latency: expected a duration"),
         "{text}"
@@ -95,10 +95,10 @@ fn the_configuration_is_understood_or_named() {
 }
 
 #[test]
-fn nobody_may_look_and_not_trim() {
+fn without_root_only_a_dry_run_works() {
     needs_root!();
     let disk = Disk::new("ext4", 64, "rw");
-    // nobody cannot enter a home directory, where the test's binary may be.
+    // The user nobody cannot enter a home directory, where the test binary may be.
     let open = |path: &Path| {
         let mode = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
         fs::set_permissions(path, mode).unwrap();
@@ -112,35 +112,35 @@ fn nobody_may_look_and_not_trim() {
         command.current_dir("/").output().unwrap()
     };
     let path = disk.path();
-    let text = refused(&as_nobody(&["trim", &path]));
+    let text = refusal(&as_nobody(&["trim", &path]));
     assert!(text.contains("needs root (CAP_SYS_ADMIN)"), "{text}");
     let before = disk.discards();
-    let looked = as_nobody(&["trim", "--dry-run", &path]);
-    assert_eq!(looked.status.code(), Some(0), "{}", stderr(&looked));
-    let text = stdout(&looked);
+    let dry_run = as_nobody(&["trim", "--dry-run", &path]);
+    assert_eq!(dry_run.status.code(), Some(0), "{}", stderr(&dry_run));
+    let text = stdout(&dry_run);
     assert!(text.contains("ext4 on /dev/loop"), "{text}");
     assert!(text.contains("read as root"), "{text}");
     assert_eq!(disk.discards(), before);
 }
 
 #[test]
-fn a_read_only_mount_is_refused_and_so_is_the_call() {
+fn a_read_only_mount_refuses_the_whole_call() {
     needs_root!();
     let disk = Disk::new("ext4", 64, "ro");
     let other = Disk::new("ext4", 64, "rw");
     let before = other.discards();
     let output = other.run(&[&other.path(), &disk.path()]);
-    let text = refused(&output);
+    let text = refusal(&output);
     assert!(text.contains("mounted read-only"), "{text}");
     assert!(
         text.contains("no other mount of this call was trimmed"),
         "{text}"
     );
     assert_eq!(other.discards(), before);
-    // A dry run says the same, and goes on to the other mount.
+    // A dry run reports the same, and still plans the other mount.
     let output = other.run(&["--dry-run", &other.path(), &disk.path()]);
     assert_eq!(output.status.code(), Some(2));
-    let text = words(&stdout(&output));
+    let text = single_line(&stdout(&output));
     assert!(
         text.starts_with("1 of 2 filesystems would be trimmed; 1 cannot be."),
         "{text}"
@@ -150,7 +150,7 @@ fn a_read_only_mount_is_refused_and_so_is_the_call() {
 }
 
 #[test]
-fn an_answer_is_kept_as_a_page() {
+fn output_goes_to_a_file() {
     needs_root!();
     let disk = Disk::new("xfs", 320, "rw");
     let path = |name: &str| disk.directory.path().join(name).display().to_string();
@@ -183,8 +183,8 @@ fn an_answer_is_kept_as_a_page() {
         stdout(&output)
     );
     let output = disk.run(&["--status", "--format", "json", "-o", &path("x.md")]);
-    assert!(refused(&output).contains("disagree"));
-    // A stream goes to a file as well.
+    assert!(refusal(&output).contains("disagree"));
+    // JSON lines can be written to a file too.
     let output = disk.run(&["--dry-run", "-o", &path("plan.json"), &disk.path()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let line: Value = serde_json::from_str(&read("plan.json")).unwrap();
@@ -192,7 +192,7 @@ fn an_answer_is_kept_as_a_page() {
 }
 
 #[test]
-fn the_stream_fits_its_schema() {
+fn events_match_the_schema() {
     needs_root!();
     let schema = stdout(&crate::support::run(&["trim", "--schema"]));
     let schema: Value = serde_json::from_str(&schema).unwrap();
@@ -204,7 +204,7 @@ fn the_stream_fits_its_schema() {
 }
 
 #[test]
-fn a_running_store_needs_a_word() {
+fn a_data_path_needs_window_or_now() {
     needs_root!();
     let disk = Disk::new("ext4", 64, "rw");
     let config = disk.directory.path().join("trimtab.toml");
@@ -216,12 +216,12 @@ fn a_running_store_needs_a_word() {
     let config = config.display().to_string();
     let path = disk.path();
     let before = disk.discards();
-    let text = refused(&disk.run(&["--config", &config, &path]));
+    let text = refusal(&disk.run(&["--config", &config, &path]));
     assert!(text.contains("--window or --now"), "{text}");
     assert_eq!(disk.discards(), before);
     let output = disk.run(&["--config", &config, &path, "--dry-run"]);
     assert_eq!(output.status.code(), Some(0));
-    let text = words(&stdout(&output));
+    let text = single_line(&stdout(&output));
     assert!(text.contains("needs data path runs on"), "{text}");
     let output = disk.run(&["--config", &config, &path, "--now"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -229,12 +229,12 @@ fn a_running_store_needs_a_word() {
 }
 
 #[test]
-fn all_prints_its_plan_and_does_nothing_without_yes() {
+fn all_without_yes_only_prints_the_plan() {
     needs_root!();
     let disk = Disk::new("xfs", 320, "rw");
     let before = disk.discards();
     let output = disk.run(&["--all", "--now"]);
-    let text = refused(&output);
+    let text = refusal(&output);
     assert!(text.contains("--all needs --yes"), "{text}");
     let text = stdout(&output);
     assert!(
@@ -246,7 +246,7 @@ fn all_prints_its_plan_and_does_nothing_without_yes() {
 }
 
 #[test]
-fn a_dry_run_tells_all_and_changes_nothing() {
+fn a_dry_run_shows_the_plan_and_changes_nothing() {
     needs_root!();
     let mut disk = Disk::new("ext4", 512, "rw");
     disk.fragment(40, MIB);
@@ -254,10 +254,11 @@ fn a_dry_run_tells_all_and_changes_nothing() {
     let before = disk.discards();
     let output = disk.run(&["--dry-run", &bound, &disk.path()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let text = plain(&stdout(&output), &disk);
-    let told = words(&text);
+    let text = normalize(&stdout(&output), &disk);
+    let joined = single_line(&text);
     assert!(
-        told.starts_with("A trim of DIR/bind0 would take less than a minute. Nothing was changed."),
+        joined
+            .starts_with("A trim of DIR/bind0 would take less than a minute. Nothing was changed."),
         "{text}"
     );
     for word in [
@@ -270,14 +271,14 @@ fn a_dry_run_tells_all_and_changes_nothing() {
         "time less than a minute at",
         "last trim ",
     ] {
-        assert!(told.contains(word), "{word}: {text}");
+        assert!(joined.contains(word), "{word}: {text}");
     }
     assert!(
         text.lines()
             .all(|line| line.chars().count() <= 80 || line.contains("DIR")),
         "{text}"
     );
-    let asked = [
+    let options = [
         "--require-green",
         "http://es1:9200",
         "--probe",
@@ -285,16 +286,16 @@ fn a_dry_run_tells_all_and_changes_nothing() {
         "--probe",
         "/usr/bin/ask --password hunter2",
     ];
-    let output = disk.run(&[&asked[..], &["--dry-run", &disk.path()]].concat());
+    let output = disk.run(&[&options[..], &["--dry-run", &disk.path()]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let told = words(&stdout(&output));
+    let joined = single_line(&stdout(&output));
     for word in [
         "begins only while the cluster at http://es1:9200 is green",
         "probe http://es1:9200/?... and ask ..., beside",
     ] {
-        assert!(told.contains(word), "{word}: {told}");
+        assert!(joined.contains(word), "{word}: {joined}");
     }
-    assert!(!told.contains("hunter2"), "{told}");
+    assert!(!joined.contains("hunter2"), "{joined}");
     let lines = disk.lines(0, &["--dry-run", &disk.path()]);
     assert_eq!(lines.len(), 1);
     let plan = &lines[0];
@@ -310,8 +311,9 @@ fn a_dry_run_tells_all_and_changes_nothing() {
     assert!(!disk.state().exists(), "a dry run needs no state directory");
 }
 
-/// A pass frees what is free, says so as the counters have it, and leaves its lines.
-fn whole_pass(fs_type: &str, options: &str, metadata_max: u64) {
+/// Runs a complete pass: free space is discarded, the amounts come from the device's counters, and
+/// the events, checkpoint and audit log are as they should be.
+fn complete_pass(fs_type: &str, options: &str, metadata_max: u64) {
     let mut disk = Disk::new(fs_type, 768, options);
     let live_bytes = disk.fragment(200, MIB);
     let bound = disk.bind();
@@ -331,7 +333,7 @@ fn whole_pass(fs_type: &str, options: &str, metadata_max: u64) {
     assert_eq!(
         of_type(&lines, "plan").len(),
         1,
-        "the bind mount is not a second one"
+        "the bind mount is not a second filesystem"
     );
     let begins = of_type(&lines, "begins");
     assert_eq!(begins[0]["resumed_bytes"], 0);
@@ -346,7 +348,7 @@ fn whole_pass(fs_type: &str, options: &str, metadata_max: u64) {
     assert_eq!(ended["resumable"], false);
     let layer = &ended["layers"][0];
     assert_eq!(layer["device"], disk.device.trim_start_matches("/dev/"));
-    // What the device counted, not what FITRIM said: at least what was freed below.
+    // The device's counter, not FITRIM's result: at least what the image shrank by.
     let discarded = layer["discarded_bytes"].as_u64().unwrap();
     assert!(discarded >= stored - left, "{discarded} {stored} {left}");
     assert!(discarded <= 768 * MIB);
@@ -357,37 +359,37 @@ fn whole_pass(fs_type: &str, options: &str, metadata_max: u64) {
     assert_eq!(audit[0]["outcome"], "complete");
     assert_eq!(audit[0]["who"]["uid"], 0);
     assert_eq!(audit[0]["mount_point"], disk.path());
-    // The next forecast knows of it.
+    // The next forecast knows about this pass.
     let plan = &disk.lines(0, &["--dry-run", &disk.path()])[0];
     assert_eq!(plan["last_trim_by"], "trimtab");
 }
 
 #[test]
-fn a_whole_pass_on_xfs() {
+fn a_complete_pass_on_xfs() {
     needs_root!();
-    // The log of 64 MiB is written by mkfs, and stays.
-    whole_pass("xfs", "rw", 80);
+    // mkfs writes the 64 MiB log, and it remains.
+    complete_pass("xfs", "rw", 80);
 }
 
 #[test]
-fn a_whole_pass_on_ext4() {
+fn a_complete_pass_on_ext4() {
     needs_root!();
-    whole_pass("ext4", "rw", 40);
+    complete_pass("ext4", "rw", 40);
 }
 
 #[test]
-fn a_whole_pass_on_btrfs() {
+fn a_complete_pass_on_btrfs() {
     needs_root!();
-    whole_pass("btrfs", "rw,nodiscard", 40);
+    complete_pass("btrfs", "rw,nodiscard", 40);
 }
 
 #[test]
-fn the_summary_is_for_people() {
+fn the_text_summary_of_a_pass() {
     needs_root!();
     let disk = Disk::new("xfs", 320, "rw");
     let output = disk.run(&[&disk.path()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let text = plain(&stdout(&output), &disk);
+    let text = normalize(&stdout(&output), &disk);
     assert!(text.starts_with("DIR/mount: complete\n\n"), "{text}");
     for word in [
         "\ndiscarded  ",
@@ -410,7 +412,7 @@ fn the_summary_is_for_people() {
 }
 
 #[test]
-fn sigint_ends_with_130_and_the_next_call_goes_on() {
+fn sigint_exits_with_130_and_the_next_call_resumes() {
     needs_root!();
     let disk = Disk::new("xfs", 512, "rw");
     let running = disk.start_slowly(&[]);
@@ -419,7 +421,10 @@ fn sigint_ends_with_130_and_the_next_call_goes_on() {
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(text.contains("ended by SIGINT"), "{text}");
-    assert!(words(&text).contains("to resume `trimtab trim "), "{text}");
+    assert!(
+        single_line(&text).contains("to resume `trimtab trim "),
+        "{text}"
+    );
     let visited = disk.checkpoint().unwrap()["visited_bytes"]
         .as_u64()
         .unwrap();
@@ -441,7 +446,7 @@ fn sigint_ends_with_130_and_the_next_call_goes_on() {
 }
 
 #[test]
-fn restart_forgets_how_far_it_was() {
+fn restart_ignores_the_checkpoint() {
     needs_root!();
     let disk = Disk::new("xfs", 512, "rw");
     let running = disk.start_slowly(&[]);
@@ -452,7 +457,7 @@ fn restart_forgets_how_far_it_was() {
 }
 
 #[test]
-fn another_terminal_sees_a_pass_and_cancels_it() {
+fn another_process_lists_and_cancels_a_pass() {
     needs_root!();
     let disk = Disk::new("xfs", 512, "rw");
     let running = disk.start_slowly(&[]);
@@ -461,7 +466,7 @@ fn another_terminal_sees_a_pass_and_cancels_it() {
     assert_eq!(status.status.code(), Some(0), "{}", stderr(&status));
     let text = stdout(&status);
     assert!(
-        words(&text).contains(&format!("{}: running, process {pid}", disk.path())),
+        single_line(&text).contains(&format!("{}: running, process {pid}", disk.path())),
         "{text}"
     );
     let lines = disk.lines(0, &["--status"]);
@@ -470,9 +475,9 @@ fn another_terminal_sees_a_pass_and_cancels_it() {
         (&lines[0]["state"], &lines[0]["pid"]),
         (&"running".into(), &pid.into())
     );
-    // A second start does not disturb it.
+    // A second start is refused and does not disturb the running pass.
     let second = disk.run(&[&disk.path()]);
-    let text = refused(&second);
+    let text = refusal(&second);
     assert!(
         text.contains(&pid.to_string()) && text.contains("--status"),
         "{text}"
@@ -499,7 +504,7 @@ fn another_terminal_sees_a_pass_and_cancels_it() {
 }
 
 #[test]
-fn cancel_forgets_a_pass_that_was_stopped() {
+fn cancel_removes_the_checkpoint_of_a_stopped_pass() {
     needs_root!();
     let disk = Disk::new("xfs", 512, "rw");
     let running = disk.start_slowly(&[]);
@@ -508,7 +513,7 @@ fn cancel_forgets_a_pass_that_was_stopped() {
     let cancel = disk.run(&["--cancel", &disk.path()]);
     assert_eq!(cancel.status.code(), Some(0), "{}", stderr(&cancel));
     assert!(
-        stdout(&cancel).contains("its checkpoint is forgotten"),
+        stdout(&cancel).contains("its checkpoint has been removed"),
         "{}",
         stdout(&cancel)
     );
@@ -516,7 +521,7 @@ fn cancel_forgets_a_pass_that_was_stopped() {
 }
 
 #[test]
-fn a_deadline_stops_it_resumably() {
+fn a_deadline_stops_a_pass_resumably() {
     needs_root!();
     let disk = Disk::new("xfs", 512, "rw");
     let lines = disk.lines(1, &[&disk.path(), "--rate", "8MiB/s", "--deadline", "16s"]);
@@ -533,11 +538,11 @@ fn a_deadline_stops_it_resumably() {
 }
 
 #[test]
-fn outside_of_its_window_a_pass_waits_and_can_be_ended() {
+fn a_pass_outside_its_window_waits_and_can_be_stopped() {
     needs_root!();
     let disk = Disk::new("xfs", 320, "rw");
     let before = disk.discards();
-    // One that begins in six hours, and ends in seven.
+    // A window from six to seven hours from now.
     let hour = |ahead: i64| {
         let at = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(ahead);
         at.strftime("%H:%M").to_string()
@@ -545,11 +550,11 @@ fn outside_of_its_window_a_pass_waits_and_can_be_ended() {
     let window = format!("{}-{}", hour(6), hour(7));
     let path = disk.path();
     let mut running = disk.start(&[&path, "--window", &window, "--tz", "UTC"]);
-    wait_until("it waits", || {
+    wait_until("the pass waits", || {
         assert!(
-            running.is_there(),
-            "ended at once: {}",
-            running.last_words()
+            running.is_running(),
+            "the pass ended early: {}",
+            running.final_output()
         );
         disk.checkpoint().is_some()
     });
@@ -557,26 +562,26 @@ fn outside_of_its_window_a_pass_waits_and_can_be_ended() {
     let text = stdout(&status);
     assert!(text.contains("running, process"), "{text}");
     assert!(
-        words(&text).contains(&format!("outside of --window {window}")),
+        single_line(&text).contains(&format!("outside of --window {window}")),
         "{text}"
     );
     running.signal(Signal::TERM);
     let output = running.output();
     assert_eq!(output.status.code(), Some(143), "{}", stderr(&output));
     assert!(
-        words(&stderr(&output)).contains("it opens at"),
+        single_line(&stderr(&output)).contains("it opens at"),
         "{}",
         stderr(&output)
     );
     assert_eq!(disk.discards(), before);
     assert!(
         disk.checkpoint().is_none(),
-        "nothing was done: nothing is kept"
+        "nothing was trimmed: no checkpoint is kept"
     );
 }
 
 #[test]
-fn an_open_window_is_used() {
+fn a_pass_starts_in_an_open_window() {
     needs_root!();
     let disk = Disk::new("xfs", 320, "rw");
     let lines = disk.lines(0, &[&disk.path(), "--window", "00:00-24:00"]);
@@ -584,7 +589,7 @@ fn an_open_window_is_used() {
 }
 
 #[test]
-fn limits_are_lowered_for_the_pass_only() {
+fn limits_are_lowered_only_during_the_pass() {
     needs_root!();
     let disk = Disk::new("xfs", 512, "rw");
     let limit = || {
@@ -605,7 +610,7 @@ fn limits_are_lowered_for_the_pass_only() {
         "{}",
         stdout(&output)
     );
-    // What is written, where that is not what was asked for.
+    // The plan shows the rounded limit if the kernel rounds the request.
     let granule = {
         let name = disk.device.trim_start_matches("/dev/");
         let path = format!("/sys/block/{name}/queue/discard_granularity");
@@ -614,7 +619,7 @@ fn limits_are_lowered_for_the_pass_only() {
     };
     assert!(granule > 1 && granule.is_multiple_of(1024), "{granule}");
     let output = disk.run(&["--dry-run", &path, "--max-request", "1B"]);
-    let text = words(&stdout(&output));
+    let text = single_line(&stdout(&output));
     let written = format!(
         "becomes {} KiB, to which the granularity rounds 1 byte,",
         granule / 1024
@@ -639,18 +644,18 @@ fn limits_are_lowered_for_the_pass_only() {
 }
 
 #[test]
-fn a_device_that_takes_no_discards_is_refused_with_the_reason() {
+fn a_device_without_discard_support_is_refused() {
     needs_root!();
-    // A file of ramfs has no way to punch holes: the loop device over it takes no discards.
-    let mut disk = Disk::bare();
+    // ramfs cannot punch holes, so a loop device over it has no discard support.
+    let mut disk = Disk::empty();
     let ram = disk.directory.path().join("ram");
     fs::create_dir(&ram).unwrap();
     tool("mount", &["-t", "ramfs", "ramfs", ram.to_str().unwrap()]);
-    disk.extra.push(ram.clone());
-    disk.put("ext4", &ram.join("image"), 16, "rw");
+    disk.extra_mounts.push(ram.clone());
+    disk.make_and_mount("ext4", &ram.join("image"), 16, "rw");
     let before = disk.discards();
     let output = disk.run(&[&disk.path(), "--force"]);
-    let text = words(&refused(&output));
+    let text = single_line(&refusal(&output));
     let name = &disk.device;
     assert!(
         text.contains(&format!(
@@ -664,7 +669,7 @@ fn a_device_that_takes_no_discards_is_refused_with_the_reason() {
 }
 
 #[test]
-fn help_and_manual_know_the_command() {
+fn help_and_man_page_cover_trim() {
     let help = stdout(&crate::support::run(&["trim", "--help"]));
     for word in ["Examples:", "--max-latency", "Exit codes:", "143"] {
         assert!(help.contains(word), "{word}: {help}");

@@ -1,7 +1,7 @@
-//! How passes of `trimtab trim` end: deadlines, signals, waits that lead nowhere, `--all --yes`, and
-//! the counters that do not count.
+//! How passes of `trimtab trim` end: deadlines, signals, failed starts, `--all --yes`, and devices
+//! without counters.
 
-use crate::disk::{Disk, Running, needs_root, of_type, parse, tool, wait_until, words};
+use crate::disk::{Disk, Running, needs_root, of_type, parse, single_line, tool, wait_until};
 use crate::support::{stderr, stdout, trimtab};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A window of the clock that shows UTC, in some minutes.
+/// Returns a window between two offsets from now, in UTC.
 fn window(from_min: i64, until_min: i64) -> String {
     let clock = |ahead: i64| {
         let at = jiff::Timestamp::now() + jiff::SignedDuration::from_mins(ahead);
@@ -21,7 +21,7 @@ fn window(from_min: i64, until_min: i64) -> String {
     format!("{}-{}", clock(from_min), clock(until_min))
 }
 
-/// The process in which a pass makes its calls of FITRIM.
+/// Returns the child process that calls FITRIM.
 fn fitrim_child(parent: u32) -> Option<Pid> {
     let path = format!("/proc/{parent}/task/{parent}/children");
     let children = fs::read_to_string(path).ok()?;
@@ -30,7 +30,7 @@ fn fitrim_child(parent: u32) -> Option<Pid> {
 }
 
 #[test]
-fn a_deadline_counts_the_wait_for_a_window() {
+fn a_deadline_includes_the_wait_for_a_window() {
     needs_root!();
     let disk = Disk::new("xfs", 320, "rw");
     let before = disk.discards();
@@ -52,23 +52,23 @@ fn a_deadline_counts_the_wait_for_a_window() {
         "{reason}"
     );
     assert_eq!(disk.discards(), before);
-    assert!(disk.checkpoint().is_none(), "nothing was done");
+    assert!(disk.checkpoint().is_none(), "nothing was trimmed");
 }
 
 #[test]
-fn a_deadline_ends_a_call_that_does_not_return() {
+fn a_deadline_ends_a_hung_fitrim_call() {
     needs_root!();
     let disk = Disk::new("xfs", 512, "rw");
     let running = disk.start_slowly(&["--deadline", "25s"]);
-    // As one that waits for a drive: no answer, and deaf to SIGTERM.
+    // Like a call that waits for a drive: it neither returns nor reacts to SIGTERM.
     let child = fitrim_child(running.id()).expect("a child");
     kill_process(child, Signal::STOP).unwrap();
-    let output = finish(running, "the deadline ends it");
+    let output = finish(running, "the deadline ends the pass");
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    let text = words(&stdout(&output));
+    let text = single_line(&stdout(&output));
     assert!(text.contains("stopped: the deadline has passed"), "{text}");
     assert!(disk.checkpoint().is_some());
-    let status = words(&stdout(&disk.run(&["--status"])));
+    let status = single_line(&stdout(&disk.run(&["--status"])));
     assert!(status.contains("ago: the deadline has passed"), "{status}");
     let (state, path) = (disk.state(), disk.path());
     let command = format!("--state {} {path}`, with the options", state.display());
@@ -77,13 +77,13 @@ fn a_deadline_ends_a_call_that_does_not_return() {
 }
 
 #[test]
-fn what_is_said_goes_on_with_the_pass() {
+fn the_printed_command_resumes_the_pass() {
     needs_root!();
-    let mut disk = Disk::bare();
-    let blank = disk.directory.path().join("with blank");
-    fs::create_dir(&blank).unwrap();
-    disk.put("xfs", &disk.directory.path().join("image"), 320, "rw");
-    // A word is needed, and the configuration that asks for it.
+    let mut disk = Disk::empty();
+    let other_directory = disk.directory.path().join("with blank");
+    fs::create_dir(&other_directory).unwrap();
+    disk.make_and_mount("xfs", &disk.directory.path().join("image"), 320, "rw");
+    // The resume command must repeat --now, and the configuration that requires it.
     let config = disk.directory.path().join("trimtab.toml");
     let text = format!("[check]\ndata_paths = [\"{}\"]\n", disk.path());
     fs::write(&config, text).unwrap();
@@ -93,13 +93,13 @@ fn what_is_said_goes_on_with_the_pass() {
     let output = running.output();
     assert_eq!(output.status.code(), Some(143), "{}", stderr(&output));
     let text = stdout(&output);
-    let said = text.split_once("to resume").unwrap().1;
-    let command = said.split('`').nth(1).unwrap();
-    let said = shlex::split(command).unwrap();
-    assert_eq!(said[0], "trimtab");
+    let rest = text.split_once("to resume").unwrap().1;
+    let command = rest.split('`').nth(1).unwrap();
+    let arguments = shlex::split(command).unwrap();
+    assert_eq!(arguments[0], "trimtab");
     let again = trimtab()
-        .args(&said[1..])
-        .current_dir(&blank)
+        .args(&arguments[1..])
+        .current_dir(&other_directory)
         .output()
         .unwrap();
     assert_eq!(
@@ -112,12 +112,12 @@ fn what_is_said_goes_on_with_the_pass() {
     assert_eq!(audit.len(), 2);
     assert_eq!(audit[1]["outcome"], "complete");
     assert!(audit[1]["resumed_bytes"].as_u64() > Some(0));
-    // Whatever else was asked for holds, too.
+    // The other options are repeated too.
     assert_eq!(audit[1]["options"], audit[0]["options"]);
 }
 
 #[test]
-fn a_pass_is_found_by_every_name_of_its_filesystem() {
+fn status_finds_a_pass_by_any_path_of_its_filesystem() {
     needs_root!();
     let (mut disk, other) = (Disk::new("xfs", 320, "rw"), Disk::new("ext4", 64, "rw"));
     let running = disk.start_slowly(&[]);
@@ -125,7 +125,7 @@ fn a_pass_is_found_by_every_name_of_its_filesystem() {
     assert_eq!(running.output().status.code(), Some(143));
     let (bind, path) = (disk.bind(), disk.path());
     let link = disk.directory.path().join("link");
-    std::os::unix::fs::symlink(disk.point(), &link).unwrap();
+    std::os::unix::fs::symlink(disk.mount_point(), &link).unwrap();
     let at = |word: &str, path: &str| {
         let mut command = disk.trim(&[word, path]);
         command.current_dir(disk.directory.path()).output().unwrap()
@@ -133,7 +133,7 @@ fn a_pass_is_found_by_every_name_of_its_filesystem() {
     let finds = |name: &str| {
         let output = at("--status", name);
         assert_eq!(output.status.code(), Some(0), "{name}: {}", stderr(&output));
-        words(&stdout(&output)).contains(&format!("{path}: stopped"))
+        single_line(&stdout(&output)).contains(&format!("{path}: stopped"))
     };
     let names = [&path, &format!("{path}/"), "mount", "./mount/", "link"];
     for name in names {
@@ -144,19 +144,19 @@ fn a_pass_is_found_by_every_name_of_its_filesystem() {
     let nowhere = at("--status", "/no/such/place");
     assert_eq!(nowhere.status.code(), Some(2), "{}", stdout(&nowhere));
 
-    // A dry run knows of it, as far as the pass would go on from it.
-    let plan = words(&stdout(&at("--dry-run", "mount")));
+    // A dry run reports the checkpoint only if the pass would resume from it.
+    let plan = single_line(&stdout(&at("--dry-run", "mount")));
     assert!(plan.contains("resumes from the pass of"), "{plan}");
     let stopped = disk.checkpoint().unwrap();
     let mut outdated = stopped.clone();
     let long_ago = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(9 * 24);
     outdated["updated_at"] = long_ago.to_string().into();
-    disk.keep_checkpoint(&outdated);
-    let plan = words(&stdout(&at("--dry-run", "mount")));
+    disk.write_checkpoint(&outdated);
+    let plan = single_line(&stdout(&at("--dry-run", "mount")));
     assert!(!plan.contains("resumes from the pass of"), "{plan}");
-    disk.keep_checkpoint(&stopped);
+    disk.write_checkpoint(&stopped);
 
-    // Its mount is gone, or covered by another.
+    // The filesystem is unmounted, or another is mounted over it.
     for point in [&bind, &path] {
         tool("umount", &[point]);
     }
@@ -169,24 +169,25 @@ fn a_pass_is_found_by_every_name_of_its_filesystem() {
         assert!(finds(name), "{name}, covered");
     }
     tool("umount", &[&path]);
-    fs::remove_dir(disk.point()).unwrap();
+    fs::remove_dir(disk.mount_point()).unwrap();
     assert!(finds("./mount"), "the directory is gone");
     let cancel = at("--cancel", "./mount/");
     assert_eq!(cancel.status.code(), Some(0), "{}", stderr(&cancel));
-    let told = stdout(&cancel);
-    assert!(told.contains("its checkpoint is forgotten"), "{told}");
+    let text = stdout(&cancel);
+    assert!(text.contains("its checkpoint has been removed"), "{text}");
     assert!(disk.checkpoint().is_none());
 }
 
-/// A mount namespace in which /run cannot be written to.
-const NO_RUN: &str = "mount --make-rprivate / && mount -t tmpfs -o ro tmpfs /run && exec \"$@\"";
+/// Runs a command in a mount namespace with a read-only /run.
+const READ_ONLY_RUN: &str =
+    "mount --make-rprivate / && mount -t tmpfs -o ro tmpfs /run && exec \"$@\"";
 
 #[test]
-fn trouble_with_the_locks_is_no_matter_of_the_state_directory() {
+fn lock_and_state_directory_errors_have_different_hints() {
     needs_root!();
     let disk = Disk::new("ext4", 64, "rw");
     let output = Command::new("unshare")
-        .args(["-m", "sh", "-c", NO_RUN, "sh"])
+        .args(["-m", "sh", "-c", READ_ONLY_RUN, "sh"])
         .arg(env!("CARGO_BIN_EXE_trimtab"))
         .args(["trim", &disk.path(), "--state"])
         .arg(disk.state())
@@ -199,7 +200,7 @@ fn trouble_with_the_locks_is_no_matter_of_the_state_directory() {
         text.contains("hint: locks are in /run/trimtab whatever --state says"),
         "{text}"
     );
-    // And that with the state directory is one.
+    // An unusable state directory gets its own hint.
     let file = disk.directory.path().join("file");
     fs::write(&file, "").unwrap();
     let output = trimtab()
@@ -214,61 +215,64 @@ fn trouble_with_the_locks_is_no_matter_of_the_state_directory() {
     );
 }
 
-/// The end of a pass that must end by itself.
+/// Waits for a pass to end without being stopped, and returns its output.
 fn finish(mut running: Running, what: &str) -> std::process::Output {
-    wait_until(what, || !running.is_there());
+    wait_until(what, || !running.is_running());
     running.output()
 }
 
 #[test]
-fn a_start_that_fails_after_a_wait_leaves_the_state_as_it_was() {
+fn a_failed_start_after_a_wait_keeps_the_checkpoint() {
     needs_root!();
     let (new, stopped) = (Disk::new("xfs", 320, "rw"), Disk::new("xfs", 512, "rw"));
     let pass = stopped.start_slowly(&[]);
     pass.signal(Signal::TERM);
     assert_eq!(pass.output().status.code(), Some(143));
     let earlier = stopped.checkpoint().unwrap();
-    // Windows open on the minute.
+    // Windows open on a full minute: do not start right before the next one.
     if jiff::Zoned::now().second() > 55 {
         std::thread::sleep(Duration::from_secs(6));
     }
     let window = window(1, 10);
     let start = |disk: &Disk| {
         let path = disk.path();
-        // Nobody listens at port 1.
+        // Nothing listens on port 1.
         let green = ["--require-green", "http://127.0.0.1:1/", "--tz", "UTC"];
         disk.start(&[&[path.as_str(), "--window", &window], &green[..]].concat())
     };
     let passes = [start(&new), start(&stopped)];
-    wait_until("it waits", || {
+    wait_until("both passes wait", || {
         new.checkpoint().is_some() && stopped.checkpoint().is_some_and(|now| now != earlier)
     });
-    let status = words(&stdout(&new.run(&["--status"])));
+    let status = single_line(&stdout(&new.run(&["--status"])));
     assert!(status.contains("which waits for its window"), "{status}");
     for pass in passes {
         let output = finish(pass, "the window opens");
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-        let text = words(&stderr(&output));
+        let text = single_line(&stderr(&output));
         assert!(text.contains("127.0.0.1:1"), "{text}");
-        assert!(!text.contains("resumes the pass of"), "it does not: {text}");
+        assert!(
+            !text.contains("resumes the pass of"),
+            "nothing is resumed: {text}"
+        );
     }
     assert_eq!(new.checkpoint(), None);
     assert_eq!(stopped.checkpoint().unwrap(), earlier);
-    // Nor does --restart forget what it did not come to replace.
+    // A failed start with --restart keeps the checkpoint too.
     let path = stopped.path();
-    let anew = stopped.run(&[&path, "--restart", "--require-green", "http://127.0.0.1:1/"]);
-    assert_eq!(anew.status.code(), Some(2), "{}", stderr(&anew));
+    let restarted = stopped.run(&[&path, "--restart", "--require-green", "http://127.0.0.1:1/"]);
+    assert_eq!(restarted.status.code(), Some(2), "{}", stderr(&restarted));
     assert_eq!(stopped.checkpoint().unwrap(), earlier);
 }
 
 #[test]
-fn a_pass_is_listed_before_its_first_step_and_leaves_nothing_if_it_ends_there() {
+fn a_pass_stopped_before_its_first_step_leaves_no_checkpoint() {
     needs_root!();
     let disk = Disk::new("xfs", 320, "rw");
-    // While it measures how fast the drive answers, nothing is freed.
+    // Nothing is discarded while the baseline latency is measured.
     let pass = disk.start(&[&disk.path()]);
-    wait_until("it has begun", || disk.checkpoint().is_some());
-    let status = words(&stdout(&disk.run(&["--status"])));
+    wait_until("the pass has begun", || disk.checkpoint().is_some());
+    let status = single_line(&stdout(&disk.run(&["--status"])));
     let running = format!("{}: running, process {}", disk.path(), pass.id());
     assert!(status.contains(&running), "{status}");
     assert!(status.contains("nothing yet"), "{status}");
@@ -277,8 +281,8 @@ fn a_pass_is_listed_before_its_first_step_and_leaves_nothing_if_it_ends_there() 
     assert_eq!(disk.checkpoint(), None);
 }
 
-/// A pass under way whose caller ignores a signal.
-fn under_way_ignoring(disk: &Disk, signal: &str) -> Running {
+/// Starts a pass from a shell that ignores a signal, and waits until it has made progress.
+fn start_ignoring_signal(disk: &Disk, signal: &str) -> Running {
     let mut command = Command::new("/bin/sh");
     let program = env!("CARGO_BIN_EXE_trimtab");
     command
@@ -290,7 +294,7 @@ fn under_way_ignoring(disk: &Disk, signal: &str) -> Running {
         .stderr(Stdio::piped());
     let mut running = Running::new(command.spawn().unwrap());
     wait_until("the pass is under way", || {
-        assert!(running.is_there(), "{}", running.last_words());
+        assert!(running.is_running(), "{}", running.final_output());
         disk.checkpoint()
             .is_some_and(|checkpoint| checkpoint["visited_bytes"].as_u64() > Some(0))
     });
@@ -301,10 +305,10 @@ fn under_way_ignoring(disk: &Disk, signal: &str) -> Running {
 fn a_pass_whose_caller_ignores_sigterm_can_be_cancelled() {
     needs_root!();
     let disk = Disk::new("xfs", 512, "rw");
-    let running = under_way_ignoring(&disk, "TERM");
+    let running = start_ignoring_signal(&disk, "TERM");
     let cancel = disk.run(&["--cancel", &disk.path()]);
     assert_eq!(cancel.status.code(), Some(0), "{}", stderr(&cancel));
-    let output = finish(running, "it is cancelled");
+    let output = finish(running, "the pass is cancelled");
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stdout(&output).contains("cancelled"), "{}", stdout(&output));
     assert!(disk.checkpoint().is_none());
@@ -314,30 +318,33 @@ fn a_pass_whose_caller_ignores_sigterm_can_be_cancelled() {
 fn nohup_is_respected() {
     needs_root!();
     let disk = Disk::new("xfs", 512, "rw");
-    let mut running = under_way_ignoring(&disk, "HUP");
+    let mut running = start_ignoring_signal(&disk, "HUP");
     running.signal(Signal::HUP);
-    // A signal that is handled ends it within a tenth of that.
+    // A pass ends within a tenth of this time after a signal that it handles.
     std::thread::sleep(Duration::from_secs(2));
-    assert!(running.is_there(), "{}", running.last_words());
+    assert!(running.is_running(), "{}", running.final_output());
     running.signal(Signal::TERM);
     assert_eq!(running.output().status.code(), Some(143));
 }
 
 #[test]
-fn a_closed_terminal_ends_a_pass_resumably() {
+fn sighup_stops_a_pass_resumably() {
     needs_root!();
     let disk = Disk::new("xfs", 512, "rw");
     let running = disk.start_slowly(&[]);
     running.signal(Signal::HUP);
-    let output = finish(running, "SIGHUP ends it");
+    let output = finish(running, "SIGHUP ends the pass");
     assert_eq!(output.status.code(), Some(129), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(text.contains("ended by SIGHUP"), "{text}");
     let status = stdout(&disk.run(&["--status"]));
-    assert!(words(&status).contains("ago: ended by SIGHUP"), "{status}");
+    assert!(
+        single_line(&status).contains("ago: ended by SIGHUP"),
+        "{status}"
+    );
     let lines = disk.lines(0, &["--status"]);
     assert_eq!(lines[0]["reason"], "ended by SIGHUP");
-    // Steps of each session, and of all.
+    // Steps are counted for each session and for the pass.
     let lines = disk.lines(0, &[&disk.path()]);
     let ended = of_type(&lines, "ended")[0];
     let steps = |line: &Value, name: &str| line[name].as_u64().unwrap();
@@ -349,7 +356,7 @@ fn a_closed_terminal_ends_a_pass_resumably() {
     assert_eq!(steps(&audit[1], "resumed_steps"), first);
 }
 
-/// A pipe that is full, so that whoever writes into it waits.
+/// Returns a full pipe: writers block.
 fn full_pipe() -> (std::io::PipeReader, std::io::PipeWriter) {
     let (reader, mut writer) = std::io::pipe().unwrap();
     let flags = rustix::fs::fcntl_getfl(&writer).unwrap();
@@ -366,14 +373,14 @@ fn full_pipe() -> (std::io::PipeReader, std::io::PipeWriter) {
 }
 
 #[test]
-fn a_second_signal_ends_a_pass_that_cannot_end() {
+fn a_second_signal_kills_a_blocked_pass() {
     needs_root!();
     let disk = Disk::new("xfs", 320, "rw");
     let (_reader, writer) = full_pipe();
     let mut command = disk.trim(&[&disk.path(), "--format", "json"]);
     command.stdout(writer).stderr(Stdio::null());
     let mut running = Running::new(command.spawn().unwrap());
-    // Its handlers are set, and its first line does not get out.
+    // Wait until SIGTERM is handled. By then the pass is blocked writing its first line.
     let status = format!("/proc/{}/status", running.id());
     wait_until("signals are handled", || {
         let status = fs::read_to_string(&status).unwrap();
@@ -382,21 +389,24 @@ fn a_second_signal_ends_a_pass_that_cannot_end() {
     });
     running.signal(Signal::TERM);
     std::thread::sleep(Duration::from_millis(1200));
-    assert!(running.is_there(), "the first one asks");
+    assert!(
+        running.is_running(),
+        "the first signal only requests a stop"
+    );
     running.signal(Signal::TERM);
-    wait_until("the second one ends it", || !running.is_there());
+    wait_until("the second signal kills the pass", || !running.is_running());
     let output = running.output();
     assert_eq!(output.status.signal(), Some(15), "{:?}", output.status);
 }
 
 #[test]
-fn ext4_and_btrfs_need_no_word_for_their_block_groups() {
+fn ext4_and_btrfs_do_not_need_accept_stall() {
     needs_root!();
     for (fs_type, options) in [("ext4", "rw"), ("btrfs", "rw,nodiscard")] {
         let disk = Disk::new(fs_type, 400, options);
         let path = disk.path();
         let before = disk.discards();
-        // The latency of a busy test machine is not what is looked at here.
+        // This test is not about latency, which varies on a busy machine.
         let arguments = ["trim", &path, "--max-latency", "5s", "--state"];
         let plan = trimtab()
             .args(arguments)
@@ -411,30 +421,30 @@ fn ext4_and_btrfs_need_no_word_for_their_block_groups() {
             .arg(disk.state())
             .output()
             .unwrap();
-        let said = format!("{}{}", stdout(&output), stderr(&output));
-        assert_eq!(output.status.code(), Some(0), "{fs_type}: {said}");
-        assert!(said.contains(": complete\n"), "{said}");
+        let text = format!("{}{}", stdout(&output), stderr(&output));
+        assert_eq!(output.status.code(), Some(0), "{fs_type}: {text}");
+        assert!(text.contains(": complete\n"), "{text}");
         assert!(disk.discards() > before);
     }
 }
 
 #[test]
-fn a_command_is_asked_throughout_the_pass() {
+fn a_probe_command_runs_throughout_the_pass() {
     needs_root!();
     let disk = Disk::new("xfs", 320, "rw");
-    let asked = disk.directory.path().join("asked");
+    let log = disk.directory.path().join("asked");
     let script = disk.directory.path().join("ask");
-    let text = format!("#!/bin/sh\necho \"$1\" >>{}\n", asked.display());
+    let text = format!("#!/bin/sh\necho \"$1\" >>{}\n", log.display());
     fs::write(&script, text).unwrap();
     tool("chmod", &["755", script.to_str().unwrap()]);
     let probe = format!("{} 'two words'", script.display());
     let lines = disk.lines(0, &[&disk.path(), "--probe", &probe]);
     let begins = of_type(&lines, "begins")[0];
     assert_eq!(begins["quiet"].as_array().unwrap().len(), 2, "{begins}");
-    let answers = fs::read_to_string(&asked).unwrap();
+    let answers = fs::read_to_string(&log).unwrap();
     assert!(answers.lines().count() >= 5, "{answers}");
     assert!(answers.lines().all(|line| line == "two words"), "{answers}");
-    // One that does not work is no reason to trim unwatched.
+    // A probe that cannot run ends the command: nothing is trimmed without it.
     let before = disk.discards();
     let output = disk.run(&[&disk.path(), "--probe", "/no/such/program"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
@@ -446,10 +456,10 @@ fn a_command_is_asked_throughout_the_pass() {
     assert_eq!(disk.discards(), before);
 }
 
-/// Switches a device's counters off for a while.
-struct Uncounted(PathBuf);
+/// Disables a device's I/O counters until dropped.
+struct DisabledIostats(PathBuf);
 
-impl Uncounted {
+impl DisabledIostats {
     fn new(disk: &Disk) -> Self {
         let name = disk.device.trim_start_matches("/dev/");
         let path = PathBuf::from(format!("/sys/block/{name}/queue/iostats"));
@@ -458,22 +468,22 @@ impl Uncounted {
     }
 }
 
-impl Drop for Uncounted {
+impl Drop for DisabledIostats {
     fn drop(&mut self) {
-        // The next owner of the loop device would find it so.
+        // The next user of the loop device would inherit the setting.
         let _ = fs::write(&self.0, "1");
     }
 }
 
 #[test]
-fn a_device_that_counts_nothing_is_named() {
+fn a_device_without_counters_is_named() {
     needs_root!();
     let disk = Disk::new("xfs", 320, "rw");
     let name = disk.device.trim_start_matches("/dev/");
-    let _uncounted = Uncounted::new(&disk);
+    let _disabled = DisabledIostats::new(&disk);
     let output = disk.run(&[&disk.path()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let text = words(&stdout(&output));
+    let text = single_line(&stdout(&output));
     assert!(
         text.contains(&format!("freed not measurable: {name} counts nothing")),
         "{text}"
@@ -492,9 +502,9 @@ fn a_device_that_counts_nothing_is_named() {
     assert!(!steps.is_empty());
 }
 
-/// A root directory that holds the binary, and sees no other disk than the test's: mounts outside
-/// of it are not in its mountinfo. In a mount namespace of its own, which takes it all away again.
-const CONFINED: &str = r#"
+/// Runs trimtab in a chroot, in a mount namespace that cleans up after itself. Mounts outside the
+/// root are not in its mountinfo, so `--all` sees only the test's disk.
+const CHROOT_SCRIPT: &str = r#"
 set -eu
 root=$1 device=$2
 shift 2
@@ -514,9 +524,16 @@ unset TRIMTAB
 exec chroot "$root" /bin/trimtab trim --all "$@"
 "#;
 
-fn confined(disk: &Disk, root: &Path, more: &[&str]) -> std::process::Output {
+fn trim_all_in_chroot(disk: &Disk, root: &Path, more: &[&str]) -> std::process::Output {
     Command::new("unshare")
-        .args(["-m", "sh", "-c", CONFINED, "sh", root.to_str().unwrap()])
+        .args([
+            "-m",
+            "sh",
+            "-c",
+            CHROOT_SCRIPT,
+            "sh",
+            root.to_str().unwrap(),
+        ])
         .arg(&disk.device)
         .args(["--max-latency", "5s", "--state", "/state"])
         .args(more)
@@ -529,32 +546,37 @@ fn confined(disk: &Disk, root: &Path, more: &[&str]) -> std::process::Output {
 }
 
 #[test]
-fn all_and_yes_trim_what_the_plan_named() {
+fn all_with_yes_trims_the_planned_filesystem() {
     needs_root!();
     let disk = Disk::new("ext4", 200, "rw");
     let root = disk.directory.path().join("root");
     fs::create_dir(&root).unwrap();
-    let plan = confined(&disk, &root, &["--dry-run", "--format", "json"]);
+    let plan = trim_all_in_chroot(&disk, &root, &["--dry-run", "--format", "json"]);
     assert_eq!(plan.status.code(), Some(0), "{}", stderr(&plan));
     let lines = parse(&stdout(&plan));
-    // Before anything is trimmed: no other disk is in sight.
+    // Make sure that no other disk is visible before anything is trimmed.
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(lines[0]["mount_point"], "/data");
     let name = disk.device.trim_start_matches("/dev/");
     assert_eq!(lines[0]["layers"][0]["device"], name);
     let before = disk.discards();
-    let asked = confined(&disk, &root, &[]);
-    assert_eq!(asked.status.code(), Some(2), "{}", stdout(&asked));
-    assert!(
-        stderr(&asked).contains("--all needs --yes to trim this filesystem"),
+    let without_yes = trim_all_in_chroot(&disk, &root, &[]);
+    assert_eq!(
+        without_yes.status.code(),
+        Some(2),
         "{}",
-        stderr(&asked)
+        stdout(&without_yes)
     );
-    let plan = words(&stdout(&asked));
+    assert!(
+        stderr(&without_yes).contains("--all needs --yes to trim this filesystem"),
+        "{}",
+        stderr(&without_yes)
+    );
+    let plan = single_line(&stdout(&without_yes));
     assert!(plan.starts_with("A trim of /data would take"), "{plan}");
     assert!(plan.contains("ext4 on /dev/loop"), "{plan}");
     assert_eq!(disk.discards(), before);
-    let trimmed = confined(&disk, &root, &["--yes"]);
+    let trimmed = trim_all_in_chroot(&disk, &root, &["--yes"]);
     assert_eq!(trimmed.status.code(), Some(0), "{}", stderr(&trimmed));
     assert!(
         stdout(&trimmed).contains("/data: complete"),
@@ -565,7 +587,7 @@ fn all_and_yes_trim_what_the_plan_named() {
 }
 
 #[test]
-fn a_full_pipe_is_full() {
+fn full_pipe_is_not_writable() {
     let (_reader, writer) = full_pipe();
     let file = File::from(std::os::fd::OwnedFd::from(writer));
     let mut poll = [rustix::event::PollFd::new(

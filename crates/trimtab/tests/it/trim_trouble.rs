@@ -1,13 +1,13 @@
-//! A pass that meets trouble: a second start, a mount that goes or is replaced, a drive that goes or
-//! fails, a full state directory. All on loop devices that each test makes for itself.
+//! Faults during a pass: a second start, a mount that disappears or is replaced, a drive that
+//! disappears or fails, a full state directory. Each test creates its own loop devices.
 
-mod bench;
+mod fixture;
 
 use crate::disk::{needs_root, tool};
 use crate::support::stdout;
-use bench::{
-    Bench, Loop, Mount, Pass, QUICK, USUAL_BYTES, assert_goes_on, checkpoint, events,
-    keep_checkpoint, make_ext4, of_type, run, said,
+use fixture::{
+    DISCARD_MAX_BYTES, FAST, Fixture, Loop, Mount, Pass, assert_resumes, checkpoint,
+    combined_output, events, make_ext4, of_type, run, write_checkpoint,
 };
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::mount::{UnmountFlags, unmount};
@@ -18,27 +18,30 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 #[test]
-fn a_second_start_is_refused_and_told_by_whom() {
+fn a_second_start_is_refused_naming_the_running_pass() {
     needs_root!();
-    let bench = Bench::new();
-    let bind = Mount::new(&["--bind", bench.mount.path()], bench.path().join("bind"));
-    let pass = bench.under_way(&[]);
+    let fixture = Fixture::new();
+    let bind = Mount::new(
+        &["--bind", fixture.mount.path()],
+        fixture.path().join("bind"),
+    );
+    let pass = fixture.under_way(&[]);
     let pid = pass.child.id().to_string();
-    let other_state = bench.path().join("other");
+    let other_state = fixture.path().join("other");
     for (mount, state) in [
-        (&bench.mount, &bench.state),
-        (&bind, &bench.state),
-        (&bench.mount, &other_state),
+        (&fixture.mount, &fixture.state),
+        (&bind, &fixture.state),
+        (&fixture.mount, &other_state),
         (&bind, &other_state),
     ] {
         let output = run(&[mount.path()], state, &[]);
-        let said = said(&output);
-        assert_eq!(output.status.code(), Some(2), "{said}");
+        let message = combined_output(&output);
+        assert_eq!(output.status.code(), Some(2), "{message}");
         let word = |text: &str| {
             text.split(|c: char| !c.is_ascii_digit())
                 .any(|part| part == pid)
         };
-        assert!(word(&said), "{pid} is not named: {said}");
+        assert!(word(&message), "{pid} is not named: {message}");
         assert!(of_type(&events(&stdout(&output)), "step").is_empty());
     }
     pass.signal(rustix::process::Signal::TERM);
@@ -48,46 +51,46 @@ fn a_second_start_is_refused_and_told_by_whom() {
         (143, &"signal".into()),
         "{ended}"
     );
-    // And now it is free again, through the bind mount as well.
-    assert_goes_on(&[bind.path()], &bench.state);
+    // The lock is free again, through the bind mount as well.
+    assert_resumes(&[bind.path()], &fixture.state);
 }
 
 #[test]
-fn a_filesystem_that_was_unmounted_is_named_and_its_pass_goes_on_later() {
+fn an_unmounted_filesystem_ends_the_pass_resumably() {
     needs_root!();
-    let bench = Bench::new();
-    let mut pass = bench.under_way(&["--max-request", "1MiB"]);
-    assert_eq!(bench.disk.max_bytes(), 1 << 20);
-    bench.unmount_in_a_pause(&mut pass);
+    let fixture = Fixture::new();
+    let mut pass = fixture.under_way(&["--max-request", "1MiB"]);
+    assert_eq!(fixture.disk.max_bytes(), 1 << 20);
+    fixture.unmount_between_steps(&mut pass);
     let (code, ended, err) = pass.end();
     assert_eq!(code, 2, "{ended} {err}");
     assert_eq!(ended["resumable"], true, "{ended}");
     let reason = ended["reason"].as_str().unwrap();
     assert!(reason.contains("nothing is mounted there now"), "{reason}");
-    assert_eq!(bench.disk.max_bytes(), USUAL_BYTES, "restored");
-    // Elsewhere, it is still the same filesystem.
-    let elsewhere = Mount::new(&[&bench.disk.device], bench.path().join("elsewhere"));
-    assert_goes_on(&[elsewhere.path()], &bench.state);
+    assert_eq!(fixture.disk.max_bytes(), DISCARD_MAX_BYTES, "restored");
+    // Mounted elsewhere, it is still the same filesystem.
+    let elsewhere = Mount::new(&[&fixture.disk.device], fixture.path().join("elsewhere"));
+    assert_resumes(&[elsewhere.path()], &fixture.state);
 }
 
-/// Number of a mount, as mountinfo has it. The kernel gives numbers out again.
+/// Returns the mount ID from mountinfo. The kernel reuses IDs.
 fn mount_id(point: &Path) -> String {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let is_meant = |line: &&str| line.split(' ').nth(4) == point.to_str();
-    let line = mounts.lines().rfind(is_meant).unwrap();
+    let matches_point = |line: &&str| line.split(' ').nth(4) == point.to_str();
+    let line = mounts.lines().rfind(matches_point).unwrap();
     line.split(' ').next().unwrap().to_owned()
 }
 
 #[test]
-fn a_filesystem_that_was_mounted_anew_ends_the_pass_resumably() {
+fn a_filesystem_mounted_again_ends_the_pass_resumably() {
     needs_root!();
-    let bench = Bench::new();
-    let mut pass = bench.under_way(&[]);
-    let before = mount_id(&bench.mount.point);
-    bench.unmount_in_a_pause(&mut pass);
-    // Takes the number that has become free.
-    let _other = Mount::new(&["-t", "tmpfs", "tmpfs"], bench.path().join("other"));
-    let again = Mount::new(&[&bench.disk.device], bench.mount.point.clone());
+    let fixture = Fixture::new();
+    let mut pass = fixture.under_way(&[]);
+    let before = mount_id(&fixture.mount.point);
+    fixture.unmount_between_steps(&mut pass);
+    // Occupies the freed mount ID.
+    let _other = Mount::new(&["-t", "tmpfs", "tmpfs"], fixture.path().join("other"));
+    let again = Mount::new(&[&fixture.disk.device], fixture.mount.point.clone());
     if mount_id(&again.point) == before {
         eprintln!("SKIPPED: the kernel gave the same number to the new mount");
         return;
@@ -96,26 +99,26 @@ fn a_filesystem_that_was_mounted_anew_ends_the_pass_resumably() {
     assert_eq!(code, 2, "{ended} {err}");
     assert_eq!(ended["resumable"], true, "{ended}");
     let reason = ended["reason"].as_str().unwrap();
-    // Either is true, one after the other.
+    // Depends on when the pass looks.
     assert!(
         reason.contains("mounted anew") || reason.contains("nothing is mounted"),
         "{reason}"
     );
-    assert_goes_on(&[again.path()], &bench.state);
+    assert_resumes(&[again.path()], &fixture.state);
 }
 
 #[test]
-fn another_filesystem_on_the_mount_point_is_never_touched() {
+fn another_filesystem_on_the_mount_point_is_not_trimmed() {
     needs_root!();
-    let bench = Bench::new();
-    let other_directory = bench.path().join("other");
+    let fixture = Fixture::new();
+    let other_directory = fixture.path().join("other");
     fs::create_dir(&other_directory).unwrap();
     let other = Loop::new(&other_directory, 64);
     make_ext4(&other.device);
     let discards_before = other.discards();
-    let mut pass = bench.under_way(&[]);
-    bench.unmount_in_a_pause(&mut pass);
-    let covering = Mount::new(&[&other.device], bench.mount.point.clone());
+    let mut pass = fixture.under_way(&[]);
+    fixture.unmount_between_steps(&mut pass);
+    let covering = Mount::new(&[&other.device], fixture.mount.point.clone());
     let (code, ended, err) = pass.end();
     assert_eq!(code, 2, "{ended} {err}");
     let reason = ended["reason"].as_str().unwrap();
@@ -126,29 +129,34 @@ fn another_filesystem_on_the_mount_point_is_never_touched() {
     assert_eq!(
         other.discards(),
         discards_before,
-        "not a byte of it was trimmed"
+        "nothing was discarded on it"
     );
-    // A pass over the other one is a new one, and the first one's checkpoint stands.
-    let before = checkpoint(&bench.state);
-    let output = run(&[covering.path()], &bench.state, &QUICK);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    // A pass over the other filesystem starts from zero and keeps the first one's checkpoint.
+    let before = checkpoint(&fixture.state);
+    let output = run(&[covering.path()], &fixture.state, &FAST);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        combined_output(&output)
+    );
     let begins = of_type(&events(&stdout(&output)), "begins").pop().unwrap();
     assert_eq!(begins["resumed_bytes"], 0, "{begins}");
     assert!(other.discards() > discards_before);
-    assert_eq!(checkpoint(&bench.state), before);
+    assert_eq!(checkpoint(&fixture.state), before);
     drop(covering);
-    let again = Mount::new(&[&bench.disk.device], bench.mount.point.clone());
-    assert_goes_on(&[again.path()], &bench.state);
+    let again = Mount::new(&[&fixture.disk.device], fixture.mount.point.clone());
+    assert_resumes(&[again.path()], &fixture.state);
 }
 
 #[test]
-fn a_drive_that_is_removed_ends_the_pass_and_a_drive_that_returns_goes_on() {
+fn a_removed_drive_ends_the_pass_and_its_return_resumes_it() {
     needs_root!();
-    let mut bench = Bench::new();
-    let mut pass = bench.under_way(&["--max-request", "1MiB"]);
-    pass.wait_for_a_pause();
-    unmount(&bench.mount.point, UnmountFlags::DETACH).unwrap();
-    bench.disk.detach();
+    let mut fixture = Fixture::new();
+    let mut pass = fixture.under_way(&["--max-request", "1MiB"]);
+    pass.wait_for_step_end();
+    unmount(&fixture.mount.point, UnmountFlags::DETACH).unwrap();
+    fixture.disk.detach();
     let (code, ended, err) = pass.end();
     assert_eq!(code, 2, "{ended} {err}");
     assert_eq!(ended["resumable"], true, "{ended}");
@@ -157,20 +165,21 @@ fn a_drive_that_is_removed_ends_the_pass_and_a_drive_that_returns_goes_on() {
         reason.contains("mounted") || reason.contains("gone"),
         "{reason}"
     );
-    // It comes back after a boot, perhaps under another name. (In the same boot another name would
-    // mean a copy, and the pass would begin anew.)
-    let mut left = checkpoint(&bench.state);
+    // The drive returns after a reboot, possibly under another name. (Within the same boot another
+    // name would mean a copy, and the pass would start again.)
+    let mut left = checkpoint(&fixture.state);
     assert!(left["boot_id"].is_string(), "{left}");
     left["boot_id"] = "of another boot".into();
-    keep_checkpoint(&bench.state, &left);
-    bench.disk = Loop::over(&bench.path().join("disk160"));
-    let again = Mount::new(&[&bench.disk.device], bench.mount.point.clone());
-    assert_goes_on(&[again.path()], &bench.state);
+    write_checkpoint(&fixture.state, &left);
+    fixture.disk = Loop::over(&fixture.path().join("disk160"));
+    let again = Mount::new(&[&fixture.disk.device], fixture.mount.point.clone());
+    assert_resumes(&[again.path()], &fixture.state);
 }
 
-/// A loop device over memory that is sealed in mid-pass: from then on writes and discards fail.
+/// A loop device over a memfd that is sealed during the pass: from then on writes and discards
+/// fail.
 #[test]
-fn a_drive_that_begins_to_refuse_discards_ends_the_pass() {
+fn a_drive_that_starts_failing_discards_ends_the_pass() {
     needs_root!();
     let directory = tempfile::tempdir().unwrap();
     let memory = rustix::fs::memfd_create("disk", MemfdFlags::ALLOW_SEALING).unwrap();
@@ -182,10 +191,10 @@ fn a_drive_that_begins_to_refuse_discards_ends_the_pass() {
     let state = directory.path().join("state");
     let more = ["--max-request", "1MiB"];
     let mut pass = Pass::under_way(directory.path(), mount.path(), &state, &more);
-    pass.wait_for_a_pause();
+    pass.wait_for_step_end();
     rustix::fs::fcntl_add_seals(&memory, SealFlags::WRITE).unwrap();
     let (code, ended, err) = pass.end();
-    // The kernel goes on counting bytes as discarded, and ext4 goes on saying that all is well.
+    // The kernel still counts the bytes as discarded, and ext4 still reports success.
     assert_eq!(
         (code, &ended["outcome"]),
         (2, &"failed".into()),
@@ -197,25 +206,24 @@ fn a_drive_that_begins_to_refuse_discards_ends_the_pass() {
         "{reason}"
     );
     let _ = checkpoint(&state);
-    assert_eq!(disk.max_bytes(), USUAL_BYTES, "restored");
-    // Nothing holds on to it.
+    assert_eq!(disk.max_bytes(), DISCARD_MAX_BYTES, "restored");
+    // The filesystem is not busy.
     unmount(&mount.point, UnmountFlags::empty()).expect("umount works");
 }
 
 #[test]
-fn a_full_state_directory_stops_the_pass_and_leaves_the_checkpoint_whole() {
+fn a_full_state_directory_stops_the_pass_and_keeps_the_checkpoint() {
     needs_root!();
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let tiny = Mount::new(
         &["-t", "tmpfs", "-o", "size=128k,mode=700", "tmpfs"],
-        bench.path().join("tiny"),
+        fixture.path().join("tiny"),
     );
     let more = ["--max-request", "1MiB"];
-    let mut pass = Pass::under_way(bench.path(), bench.mount.path(), &tiny.point, &more);
+    let mut pass = Pass::under_way(fixture.path(), fixture.mount.path(), &tiny.point, &more);
     pass.wait_for("a checkpoint with steps", |_| {
         checkpoint(&tiny.point)["steps"].as_u64() > Some(0)
     });
-    // Full to the last byte.
     let ballast = tiny.point.join("ballast");
     let mut filler = File::create(&ballast).unwrap();
     while filler.write(&[7; 4096]).is_ok_and(|written| written > 0) {}
@@ -234,16 +242,25 @@ fn a_full_state_directory_stops_the_pass_and_leaves_the_checkpoint_whole() {
         left["visited_bytes"].as_u64() >= earlier["visited_bytes"].as_u64(),
         "{left}"
     );
-    assert_eq!(bench.disk.max_bytes(), USUAL_BYTES, "restored");
-    // A start is refused, not begun without a place for its checkpoint.
-    let output = run(&[bench.mount.path()], &tiny.point, &more);
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains("No space left"), "{}", said(&output));
+    assert_eq!(fixture.disk.max_bytes(), DISCARD_MAX_BYTES, "restored");
+    // A new start is refused: its checkpoint could not be written.
+    let output = run(&[fixture.mount.path()], &tiny.point, &more);
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "{}",
+        combined_output(&output)
+    );
+    assert!(
+        combined_output(&output).contains("No space left"),
+        "{}",
+        combined_output(&output)
+    );
     assert_eq!(checkpoint(&tiny.point), left);
-    assert_eq!(bench.disk.max_bytes(), USUAL_BYTES);
+    assert_eq!(fixture.disk.max_bytes(), DISCARD_MAX_BYTES);
     drop(filler);
     fs::remove_file(ballast).unwrap();
-    assert_goes_on(&[bench.mount.path()], &tiny.point);
+    assert_resumes(&[fixture.mount.path()], &tiny.point);
 }
 
 /// Two partitions of one disk.
@@ -254,14 +271,14 @@ struct Partitioned {
 }
 
 impl Partitioned {
-    /// `None` where the kernel makes no partitions of loop devices.
+    /// Returns `None` if the kernel does not create partitions on loop devices.
     fn new() -> Option<Self> {
         let directory = tempfile::Builder::new()
             .prefix("trimtab-trouble")
             .tempdir_in("/var/tmp")
             .unwrap();
         let disk = Loop::new(directory.path(), 240);
-        // An MBR, written by hand: two Linux partitions of 119 MiB each.
+        // A handmade MBR with two Linux partitions of 119 MiB.
         let mut file = File::options()
             .write(true)
             .open(directory.path().join("disk240"))
@@ -277,7 +294,7 @@ impl Partitioned {
         file.write_all(&record).unwrap();
         file.sync_all().unwrap();
         drop(file);
-        // The device's own cache has read the file before.
+        // The block device has cached the old content of the file.
         tool("blockdev", &["--flushbufs", &disk.device]);
         tool("blockdev", &["--rereadpt", &disk.device]);
         let devices = [1, 2].map(|number| format!("{}p{number}", disk.device));
@@ -302,7 +319,7 @@ impl Partitioned {
 }
 
 #[test]
-fn two_mounts_that_share_a_drive_are_never_trimmed_at_once() {
+fn mounts_that_share_a_drive_are_never_trimmed_at_once() {
     needs_root!();
     let Some(parts) = Partitioned::new() else {
         eprintln!("SKIPPED: this kernel makes no partitions of loop devices");
@@ -313,10 +330,10 @@ fn two_mounts_that_share_a_drive_are_never_trimmed_at_once() {
     let pass = Pass::under_way(parts.directory.path(), one.path(), &state, &[]);
     let pid = pass.child.id().to_string();
     let output = run(&[two.path()], &parts.directory.path().join("other"), &[]);
-    let said_by_other = said(&output);
-    assert_eq!(output.status.code(), Some(2), "{said_by_other}");
-    assert!(said_by_other.contains(&pid), "{said_by_other}");
-    assert!(said_by_other.contains(parts.disk.name()), "{said_by_other}");
+    let text = combined_output(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains(&pid), "{text}");
+    assert!(text.contains(parts.disk.name()), "{text}");
     assert!(of_type(&events(&stdout(&output)), "step").is_empty());
     pass.signal(rustix::process::Signal::INT);
     let (code, ended, _) = pass.end();
@@ -326,9 +343,14 @@ fn two_mounts_that_share_a_drive_are_never_trimmed_at_once() {
         "{ended}"
     );
 
-    // One call for both makes one pass after the other.
-    let output = run(&[one.path(), two.path()], &state, &QUICK);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    // A single call for both makes one pass after the other.
+    let output = run(&[one.path(), two.path()], &state, &FAST);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        combined_output(&output)
+    );
     let order: Vec<String> = events(&stdout(&output))
         .iter()
         .filter(|event| event["type"] == "begins" || event["type"] == "ended")
@@ -340,13 +362,17 @@ fn two_mounts_that_share_a_drive_are_never_trimmed_at_once() {
     assert_eq!(order, ["begins0", "ended0", "begins1", "ended1"]);
 }
 
-/// Not the product but this file: what the tests above stand on.
+/// Checks an assumption of the tests above, not the product.
 #[test]
-fn loop_devices_are_what_these_tests_take_them_for() {
+fn loop_devices_pass_on_and_count_discards() {
     needs_root!();
     let directory = tempfile::tempdir().unwrap();
     let disk = Loop::new(directory.path(), 16);
-    assert_eq!(disk.max_bytes(), USUAL_BYTES, "discards are passed on");
+    assert_eq!(
+        disk.max_bytes(),
+        DISCARD_MAX_BYTES,
+        "discards are passed on"
+    );
     let before = disk.discards();
     tool("blkdiscard", &[&disk.device]);
     assert!(disk.discards() > before, "and counted");

@@ -131,13 +131,13 @@ impl ScenarioResult {
         ) {
             if measured < 1.0 {
                 warnings.push(format!(
-                    "the drive's own account gives a write amplification of {measured:.2}: below 1 \
-                     it compresses, or the two numbers are not of the same time"
+                    "the drive's own counters give a write amplification of {measured:.2}: below 1, \
+                     either it compresses or the two counters cover different periods"
                 ));
             } else if (found / measured - 1.0).abs() > DISAGREEMENT_MIN {
                 warnings.push(format!(
                     "the model's {found:.2} and the drive's own {measured:.2} are far apart: \
-                     the spare area, the workload or the years before are others than assumed"
+                     the spare area, the workload or the drive's past differ from what was assumed"
                 ));
             }
         }
@@ -446,7 +446,7 @@ impl ScenarioResult {
             let model = amplification_cell(outcome.total.write_amplification);
             facts.push((
                 "measured".to_owned(),
-                format!("{measured:.2} by the drive's own account; the model says {model}"),
+                format!("{measured:.2} by the drive's own counters; the model says {model}"),
             ));
         }
         for evidence in &self.evidence {

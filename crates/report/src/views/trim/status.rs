@@ -143,7 +143,7 @@ pub fn cancelled(requests: &[Cancelled]) -> Page {
             CancelOutcome::Asked { pid: Some(pid) } => format!("process {pid} was asked to end"),
             CancelOutcome::Asked { pid: None } => "its process was asked to end".to_owned(),
             CancelOutcome::Forgotten => {
-                "no pass was running; its checkpoint is forgotten".to_owned()
+                "no pass was running; its checkpoint has been removed".to_owned()
             }
             CancelOutcome::NothingThere => {
                 "no pass is running, and there is no checkpoint".to_owned()

@@ -70,7 +70,7 @@ fn outcome(end: &PassEnd) -> String {
         Ended::Complete => "complete".to_owned(),
         Ended::Stopped { reason } => format!("stopped: {reason}"),
         Ended::Signal(_) => format!("ended by {}", ended.reason().unwrap_or_default()),
-        Ended::Cancelled => "cancelled; its checkpoint is forgotten".to_owned(),
+        Ended::Cancelled => "cancelled; its checkpoint has been removed".to_owned(),
         Ended::Swallowed(swallowed) => describe_swallowed(swallowed),
         Ended::Failed { reason, .. } => format!("failed: {reason}"),
     }

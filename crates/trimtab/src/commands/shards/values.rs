@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_disk_without_a_unit_is_refused_with_the_way_out() {
         let error = new_node("n:disk=2").unwrap_err();
-        assert!(error.contains("2 of what?"), "{error}");
+        assert!(error.contains("2 has no unit"), "{error}");
     }
 
     #[test]

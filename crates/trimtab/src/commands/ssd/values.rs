@@ -25,7 +25,7 @@ pub fn trim_share(text: &str) -> Result<f64, ValueError> {
         "a share of 0 to 0.49",
         |value| value <= 0.49,
     )
-    .map_err(|error| error.hint("from a half on, nothing stays in use"))
+    .map_err(|error| error.hint("with 0.5 or more, no page remains in use"))
 }
 
 /// Parses a fill level: above 0, below 100 %.
@@ -248,7 +248,7 @@ mod tests {
         for text in ["6", "0.5h", "90min", "169h", "0h"] {
             assert!(hours(text).is_err(), "{text}");
         }
-        assert!(complaint(hours("6")).contains("6 of what?"));
+        assert!(complaint(hours("6")).contains("6 has no unit"));
         assert!(seconds("1").is_err());
     }
 
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(warm_up("0"), Ok(0.0));
         assert!(passes("0").is_err() && reads("-1").is_err() && cost("101").is_err());
         assert_eq!(page_bytes("16KiB"), Ok(16_384));
-        assert!(complaint(page_bytes("16384")).contains("of what?"));
+        assert!(complaint(page_bytes("16384")).contains("has no unit"));
     }
 
     proptest! {

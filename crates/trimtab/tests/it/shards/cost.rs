@@ -1,12 +1,12 @@
 //! `trimtab shards cost`.
 
-use super::{document, fits, flat, shards};
+use super::{assert_fits_80_columns, document, shards, single_line};
 use crate::support::{stderr, stdout};
 use serde_json::{Value, json};
 
 #[test]
-fn cost_tells_reroutes_and_times() {
-    let words = [
+fn cost_reports_reroutes_and_times() {
+    let args = [
         "cost",
         "--shards",
         "50000",
@@ -17,7 +17,7 @@ fn cost_tells_reroutes_and_times() {
         "--version",
         "7.4.0",
     ];
-    let answer = document(&words, 0);
+    let answer = document(&args, 0);
     assert_eq!(answer["schema"], "trimtab.shards/1");
     let result = &answer["result"];
     assert_eq!(result["kind"], "cost");
@@ -25,8 +25,8 @@ fn cost_tells_reroutes_and_times() {
         (&result["closed_shards"], &result["routed_shards"]),
         (&json!(45_000), &json!(50_000))
     );
-    // 5 primaries and 5 replicas on 12 nodes: a reroute in the task, one after all primaries have
-    // started, one after all replicas have; or one for each of the ten.
+    // 5 primaries and 5 replicas on 12 nodes: one reroute in the task, one after all primaries have
+    // started, one after all replicas have; at most one for each of the ten.
     let create = &result["operations"][0];
     assert_eq!(create["operation"], "create");
     assert_eq!(
@@ -34,7 +34,8 @@ fn cost_tells_reroutes_and_times() {
         (&json!(3), &json!(11))
     );
     assert!(create["least"]["ms"].as_f64() < create["most"]["ms"].as_f64());
-    // Before 7.2 nine tenths of the shards are not in the table; from 7.6 on nothing is scanned.
+    // Before 7.2, nine tenths of the shards are not in the routing table; from 7.6 on nothing is
+    // scanned.
     let versions = result["versions"].as_array().unwrap();
     let ms = |versions: &[Value], name: &str| {
         let row = versions.iter().find(|row| row["versions"] == name);
@@ -44,12 +45,12 @@ fn cost_tells_reroutes_and_times() {
     };
     assert!(ms(versions, "7.0 to 7.1") < ms(versions, "7.4 to 7.5") / 3.0);
     assert!(ms(versions, "7.17 and later") < ms(versions, "7.4 to 7.5") / 3.0);
-    // One of them is the version that was asked for, and its time the answer.
+    // One row is the requested version, with the time of the answer.
     let asked: Vec<&Value> = versions.iter().filter(|row| row["asked"] == true).collect();
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0]["reroute_ms"], result["reroute"]["ms"]);
 
-    // Ten copies of an index where nothing is said; the setting saves the walk.
+    // Without --indices, ten copies per index are assumed. Without relocations the scan is skipped.
     assert_eq!(result["indices"], 5_000);
     let without = result["without_relocations"]["reroute_ms"]
         .as_f64()
@@ -60,9 +61,9 @@ fn cost_tells_reroutes_and_times() {
         assert!((1.0..3.0).contains(&factor), "{row}");
     }
 
-    let output = shards(&words);
+    let output = shards(&args);
     let text = stdout(&output);
-    fits(&text);
+    assert_fits_80_columns(&text);
     assert!(
         text.starts_with("A reroute takes the master about "),
         "{text}"
@@ -75,13 +76,16 @@ fn cost_tells_reroutes_and_times() {
         "3 to 11",
         "7.4 to 7.5 (this)",
     ] {
-        assert!(flat(&text).contains(part), "{part:?} is not in:\n{text}");
+        assert!(
+            single_line(&text).contains(part),
+            "{part:?} is not in:\n{text}"
+        );
     }
 }
 
 #[test]
-fn cost_refuses_what_it_does_not_know() {
-    for (words, expected) in [
+fn cost_refuses_invalid_arguments() {
+    for (args, expected) in [
         (
             &["--shards", "5", "--nodes", "2", "--version", "5.6.16"][..],
             "5.6.16 is not modelled",
@@ -98,7 +102,7 @@ fn cost_refuses_what_it_does_not_know() {
         (&["--shards", "5", "--nodes", "0"], "--nodes"),
     ] {
         let mut all = vec!["cost"];
-        all.extend(words);
+        all.extend(args);
         let output = shards(&all);
         assert_eq!(output.status.code(), Some(2));
         assert!(
@@ -107,8 +111,8 @@ fn cost_refuses_what_it_does_not_know() {
             stderr(&output)
         );
     }
-    // What is taken for another version is told.
-    let taken = document(
+    // A version modelled as another one is reported.
+    let extrapolated = document(
         &[
             "cost",
             "--shards",
@@ -120,7 +124,7 @@ fn cost_refuses_what_it_does_not_know() {
         ],
         0,
     );
-    let warnings = taken["warnings"].to_string();
+    let warnings = extrapolated["warnings"].to_string();
     assert!(
         warnings.contains("OpenSearch 2.19.1 was not measured"),
         "{warnings}"
@@ -141,13 +145,13 @@ fn cost_refuses_what_it_does_not_know() {
 }
 
 #[test]
-fn cost_knows_when_nothing_is_scanned() {
+fn without_a_scan_the_setting_saves_nothing() {
     let result = |more: &[&str]| {
-        let mut words = vec!["cost", "--shards", "20000", "--indices", "150"];
-        words.extend(more);
-        document(&words, 0)["result"].take()
+        let mut args = vec!["cost", "--shards", "20000", "--indices", "150"];
+        args.extend(more);
+        document(&args, 0)["result"].take()
     };
-    for words in [
+    for args in [
         &["--nodes", "4", "--version", "7.17.28"][..],
         &["--nodes", "1", "--version", "7.4.0"],
         &[
@@ -158,11 +162,11 @@ fn cost_knows_when_nothing_is_scanned() {
             "--without-relocations",
         ],
     ] {
-        let result = result(words);
-        assert_eq!(result["without_relocations"], Value::Null, "{words:?}");
+        let result = result(args);
+        assert_eq!(result["without_relocations"], Value::Null, "{args:?}");
         assert_eq!(result["indices"], 150);
     }
-    // The setting is worth what the answer said it would be.
+    // The setting saves what the answer predicts.
     let scanned = result(&["--nodes", "4"]);
     let unscanned = result(&["--nodes", "4", "--without-relocations"]);
     assert_eq!(
@@ -172,10 +176,10 @@ fn cost_knows_when_nothing_is_scanned() {
 }
 
 #[test]
-fn counts_are_taken_as_people_write_them() {
+fn counts_accept_suffixes_and_separators() {
     let result = |shards: &str| {
-        let words = ["cost", "--shards", shards, "--nodes", "2"];
-        document(&words, 0)["result"].take()
+        let args = ["cost", "--shards", shards, "--nodes", "2"];
+        document(&args, 0)["result"].take()
     };
     assert_eq!(result("25k")["shards"], 25_000);
     assert_eq!(result("25,000"), result("25k"));
@@ -183,12 +187,12 @@ fn counts_are_taken_as_people_write_them() {
 }
 
 #[test]
-fn an_answer_is_a_file_of_the_form_that_its_name_says() {
+fn the_output_format_follows_the_file_name() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("cost.html");
     let file = path.to_str().unwrap();
-    let words = ["cost", "--shards", "25k", "--nodes", "2", "-o", file];
-    let output = shards(&words);
+    let args = ["cost", "--shards", "25k", "--nodes", "2", "-o", file];
+    let output = shards(&args);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let page = std::fs::read_to_string(&path).unwrap();
     for part in ["<!doctype html>", "A reroute takes the master", "<svg"] {

@@ -1,6 +1,6 @@
-//! Where the cluster comes from, and the form of answers.
+//! Input sources and output formats of `trimtab shards`.
 
-use super::{document, file, files, nodes, on, shards, state};
+use super::{document, file, files, nodes, shards, state, with_files};
 use crate::support::{stderr, stdout, trimtab};
 use http::testing::{Answer, Server};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 
 #[test]
-fn what_is_missing_is_told() {
+fn missing_input_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let state = file(directory.path(), "state.json", &state());
     let warnings = document(&["reroute", "--state", &state], 0)["warnings"].to_string();
@@ -23,23 +23,23 @@ fn what_is_missing_is_told() {
 }
 
 #[test]
-fn bad_input_is_named_and_placed() {
+fn bad_input_is_reported_with_its_position() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("state.json");
-    let refused = |text: &str| {
+    let refusal = |text: &str| {
         std::fs::write(&path, text).unwrap();
         let output = shards(&["reroute", "--state", path.to_str().unwrap()]);
         assert_eq!(output.status.code(), Some(2));
         stderr(&output)
     };
-    let error = refused("{\"nodes\": {},\n \"metadata\": ]}");
+    let error = refusal("{\"nodes\": {},\n \"metadata\": ]}");
     assert!(
         error.contains("state.json") && error.contains("line 2, column 14"),
         "{error}"
     );
     let mut broken = state();
     broken["routing_table"]["indices"]["logs"]["shards"]["0"][0]["node"] = json!("z");
-    let error = refused(&broken.to_string());
+    let error = refusal(&broken.to_string());
     assert!(
         error.contains("[logs][0]") && error.contains("node z"),
         "{error}"
@@ -50,7 +50,7 @@ fn bad_input_is_named_and_placed() {
 }
 
 #[test]
-fn a_state_comes_from_standard_input_too() {
+fn the_state_is_read_from_standard_input() {
     let mut child = trimtab()
         .args(["shards", "reroute", "--state", "-", "--format", "json"])
         .stdin(Stdio::piped())
@@ -73,27 +73,31 @@ fn a_state_comes_from_standard_input_too() {
 }
 
 #[test]
-fn answers_fit_the_schema_and_damaged_ones_do_not() {
+fn answers_match_the_schema_and_damaged_ones_do_not() {
     let schema: Value = serde_json::from_str(&stdout(&shards(&["--schema"]))).unwrap();
     let validator = jsonschema::options()
         .should_validate_formats(true)
         .build(&schema)
         .unwrap();
     let files = files(&state(), 92);
-    for (words, pointer, field) in [
+    for (args, pointer, field) in [
         (
             vec!["cost", "--shards", "1000", "--nodes", "3"],
             "/result/operations/0/least",
             "ms",
         ),
-        (on(&files, "reroute", &[]), "/result/decisions/0", "why"),
         (
-            on(&files, "what-if", &["--add-node", "d"]),
+            with_files(&files, "reroute", &[]),
+            "/result/decisions/0",
+            "why",
+        ),
+        (
+            with_files(&files, "what-if", &["--add-node", "d"]),
             "/result/after",
             "reroute_ms",
         ),
     ] {
-        let mut all = words.clone();
+        let mut all = args.clone();
         all.extend(["--format", "json"]);
         let output = shards(&all);
         let mut answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -101,7 +105,7 @@ fn answers_fit_the_schema_and_damaged_ones_do_not() {
             .iter_errors(&answer)
             .map(|error| format!("{error}"))
             .collect();
-        assert!(errors.is_empty(), "{words:?}: {errors:?}");
+        assert!(errors.is_empty(), "{args:?}: {errors:?}");
         answer
             .pointer_mut(pointer)
             .unwrap()
@@ -109,12 +113,12 @@ fn answers_fit_the_schema_and_damaged_ones_do_not() {
             .unwrap()
             .remove(field)
             .expect(field);
-        assert!(!validator.is_valid(&answer), "{words:?} without {field}");
+        assert!(!validator.is_valid(&answer), "{args:?} without {field}");
     }
 }
 
 #[test]
-fn a_cluster_is_asked_for_everything() {
+fn a_url_supplies_all_inputs() {
     let server = Server::start(|head| {
         // GET /path?query HTTP/1.1
         let path = head.split(' ').nth(1).unwrap_or_default();
@@ -131,7 +135,7 @@ fn a_cluster_is_asked_for_everything() {
     let answer = document(&["reroute", "--state", &url], 0);
     assert_eq!(answer["result"]["allocated"], 2);
     assert_eq!(answer["result"]["server"], "Elasticsearch 7.4.0");
-    // What did not come is told, not guessed.
+    // Missing data is reported, not guessed.
     assert!(
         answer["warnings"].to_string().contains("_cluster/settings"),
         "{}",

@@ -1,13 +1,15 @@
 //! `trimtab shards reroute`.
 
-use super::{document, file, files, fits, flat, on, shards, started, state};
+use super::{
+    assert_fits_80_columns, document, file, files, shards, single_line, started, state, with_files,
+};
 use crate::support::stdout;
 use serde_json::{Value, json};
 
 #[test]
 fn reroute_explains_where_shards_go() {
     let files = files(&state(), 40);
-    let answer = document(&on(&files, "reroute", &[]), 0);
+    let answer = document(&with_files(&files, "reroute", &[]), 0);
     let result = &answer["result"];
     assert_eq!(
         (&result["kind"], &result["routed_shards"]),
@@ -22,11 +24,11 @@ fn reroute_explains_where_shards_go() {
         ),
         (&json!(2), &json!(0), &json!(0), &json!(0))
     );
-    // The primary comes first. Node a has one copy, b and c have two: `new` goes to a, and then the
-    // replica of logs[2] can go to a or b (c has the primary). For `logs` a weighs less than b: as many
-    // copies (two), but fewer of the index (one against two).
+    // The primary comes first. Node a has one copy, b and c have two, so `new` goes to a. Then the
+    // replica of logs[2] can go to a or b (c has the primary). For `logs`, a weighs less than b:
+    // the same number of copies (two), but fewer of this index (one against two).
     let decisions = result["decisions"].as_array().unwrap();
-    let told: Vec<String> = decisions
+    let actual: Vec<String> = decisions
         .iter()
         .map(|row| {
             format!(
@@ -36,13 +38,13 @@ fn reroute_explains_where_shards_go() {
         })
         .collect();
     assert_eq!(
-        told,
+        actual,
         [
             r#""allocate" "new" 0 "node-a""#,
             r#""allocate" "logs" 2 "node-a""#
         ]
     );
-    // The node with the primary says no, and why.
+    // The node with the primary refuses, with a reason.
     let nodes = decisions[1]["nodes"].as_array().unwrap();
     let c = nodes.iter().find(|node| node["node"] == "node-c").unwrap();
     assert_eq!(c["outcome"], "no");
@@ -53,9 +55,9 @@ fn reroute_explains_where_shards_go() {
         .find(|decider| decider["decision"] == "NO");
     assert_eq!(same.unwrap()["decider"], "same_shard");
 
-    let output = shards(&on(&files, "reroute", &[]));
+    let output = shards(&with_files(&files, "reroute", &[]));
     let text = stdout(&output);
-    fits(&text);
+    assert_fits_80_columns(&text);
     for part in [
         "Elasticsearch 7.4.0: 7 shards on 3 data nodes",
         "The next reroute puts 2 shards on a node.",
@@ -63,10 +65,13 @@ fn reroute_explains_where_shards_go() {
         "[logs][2] replica goes to node-a: from its primary",
         "NO same_shard:",
     ] {
-        assert!(flat(&text).contains(part), "{part:?} is not in:\n{text}");
+        assert!(
+            single_line(&text).contains(part),
+            "{part:?} is not in:\n{text}"
+        );
     }
-    // Only so many as asked for; all are counted.
-    let output = stdout(&shards(&on(&files, "reroute", &["--limit", "1"])));
+    // The limit applies to the list; all decisions are counted.
+    let output = stdout(&shards(&with_files(&files, "reroute", &["--limit", "1"])));
     assert!(
         output.contains("1 more decision not shown (--limit)"),
         "{output}"
@@ -74,11 +79,11 @@ fn reroute_explains_where_shards_go() {
 }
 
 #[test]
-fn reroute_explains_what_has_to_move_and_what_cannot() {
-    // Node b is 92 % full, above the high watermark: its started copies cannot remain. One at a time:
-    // with it gone, what is on its way away counts as free.
+fn reroute_explains_moves_and_unassigned_shards() {
+    // Node b is 92 % full, above the high watermark: its started copies cannot remain. Only one
+    // moves: once it is leaving, its size counts as free.
     let files = files(&state(), 92);
-    let answer = document(&on(&files, "reroute", &[]), 0);
+    let answer = document(&with_files(&files, "reroute", &[]), 0);
     let decisions = answer["result"]["decisions"].as_array().unwrap();
     let moves: Vec<&Value> = decisions
         .iter()
@@ -96,7 +101,7 @@ fn reroute_explains_what_has_to_move_and_what_cannot() {
     );
     assert_eq!(own["deciders"][0]["decider"], "disk_threshold");
 
-    // A filter that no node passes: nothing can be allocated, and the filter says so.
+    // No node matches the filter: nothing can be allocated, and the filter is named.
     let settings =
         json!({"persistent": {"cluster.routing.allocation.require.box": "hot"}, "transient": {}});
     let directory = tempfile::tempdir().unwrap();
@@ -106,32 +111,38 @@ fn reroute_explains_what_has_to_move_and_what_cannot() {
     calm["metadata"]["indices"]["logs"]["in_sync_allocations"]["2"] =
         json!(["logs-2-true", "logs-2-false"]);
     let files = super::files(&calm, 40);
-    let answer = document(&on(&files, "reroute", &["--settings", &settings]), 0);
+    let answer = document(
+        &with_files(&files, "reroute", &["--settings", &settings]),
+        0,
+    );
     let result = &answer["result"];
     assert_eq!(
         (&result["allocated"], &result["unassigned"]),
         (&json!(0), &json!(1))
     );
-    // Nor may any of the six started copies stay where it is.
+    // None of the six started copies may remain either.
     assert_eq!(result["stuck"], 6);
     let mut decisions = result["decisions"].as_array().unwrap().iter();
-    let stays = decisions
+    let unassigned = decisions
         .find(|row| row["decision"] == "unassigned")
         .unwrap();
-    assert_eq!(stays["index"], "new");
-    assert!(stays["nodes"].to_string().contains("\"filter\""), "{stays}");
+    assert_eq!(unassigned["index"], "new");
+    assert!(
+        unassigned["nodes"].to_string().contains("\"filter\""),
+        "{unassigned}"
+    );
 }
 
 #[test]
-fn what_has_to_leave_and_stays_is_told() {
+fn stuck_shards_are_reported() {
     let files = files(&state(), 40);
     let directory = tempfile::tempdir().unwrap();
-    // Node b is to be emptied, and nothing may be allocated: its two copies stay.
+    // Node b is excluded, but allocation is disabled: its two copies stay.
     let settings = json!({"persistent": {"cluster.routing.allocation.exclude._name": "node-b",
         "cluster.routing.allocation.enable": "none"}, "transient": {}});
     let settings = file(directory.path(), "settings.json", &settings);
-    let words = on(&files, "reroute", &["--settings", &settings]);
-    let result = document(&words, 0)["result"].take();
+    let args = with_files(&files, "reroute", &["--settings", &settings]);
+    let result = document(&args, 0)["result"].take();
     assert_eq!((&result["stuck"], &result["moved"]), (&json!(2), &json!(0)));
     let stuck = |row: &&Value| row["decision"] == "stuck";
     let rows: Vec<&Value> = result["decisions"]
@@ -145,13 +156,16 @@ fn what_has_to_leave_and_stays_is_told() {
         assert_eq!((&row["from"], &row["to"]), (&json!("node-b"), &Value::Null));
         assert_eq!(row["nodes"][0]["outcome"], "cannot_remain");
     }
-    let text = stdout(&shards(&words));
-    fits(&text);
+    let text = stdout(&shards(&args));
+    assert_fits_80_columns(&text);
     for part in [
         "2 shards stay where they cannot stay: no node takes them now",
         "[logs][1] primary stays on node-b: it cannot stay there, and no other node may take it",
         "NO enable",
     ] {
-        assert!(flat(&text).contains(part), "{part:?} is not in:\n{text}");
+        assert!(
+            single_line(&text).contains(part),
+            "{part:?} is not in:\n{text}"
+        );
     }
 }

@@ -1,13 +1,13 @@
-//! Input that is not what it should be, or contradicts itself, and what is said of it.
+//! Invalid or contradictory input, and how it is reported.
 
-use super::{document, file, files, flat, nodes, on, shards, state};
+use super::{document, file, files, nodes, shards, single_line, state, with_files};
 use crate::support::{stderr, stdout};
 use http::testing::{Answer, Server};
 use serde_json::{Value, json};
 use std::process::{Command, Output};
 
-fn refused(words: &[&str]) -> String {
-    let output = shards(words);
+fn refusal(args: &[&str]) -> String {
+    let output = shards(args);
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
     stderr(&output)
 }
@@ -16,8 +16,8 @@ fn warnings(document: &Value) -> String {
     document["warnings"].to_string()
 }
 
-/// `nodes` with these versions.
-fn of_versions(versions: [&str; 3]) -> Value {
+/// Returns node stats with these versions.
+fn nodes_with_versions(versions: [&str; 3]) -> Value {
     let mut nodes = nodes(40);
     for (id, version) in ["a", "b", "c"].into_iter().zip(versions) {
         nodes["nodes"][id]["version"] = json!(version);
@@ -26,49 +26,57 @@ fn of_versions(versions: [&str; 3]) -> Value {
 }
 
 #[test]
-fn the_version_is_that_of_the_nodes() {
+fn the_version_is_taken_from_the_nodes() {
     let directory = tempfile::tempdir().unwrap();
     let state = file(directory.path(), "state.json", &state());
     let answer = |versions, more: &[&str]| {
-        let nodes = file(directory.path(), "nodes.json", &of_versions(versions));
-        let mut words = vec!["reroute", "--state", &state, "--nodes", &nodes];
-        words.extend(more);
-        document(&words, 0)
+        let nodes = file(
+            directory.path(),
+            "nodes.json",
+            &nodes_with_versions(versions),
+        );
+        let mut args = vec!["reroute", "--state", &state, "--nodes", &nodes];
+        args.extend(more);
+        document(&args, 0)
     };
     let one = answer(["7.17.28"; 3], &[]);
     assert_eq!(one["result"]["server"], "Elasticsearch 7.17.28");
-    let said = warnings(&one);
+    let text = warnings(&one);
     assert!(
-        !said.contains("was not measured") && said.contains("may decide otherwise"),
-        "{said}"
+        !text.contains("was not measured") && text.contains("may decide otherwise"),
+        "{text}"
     );
-    let told = answer(["7.17.28"; 3], &["--version", "7.17.28"]);
-    assert_eq!(one["result"]["reroute_ms"], told["result"]["reroute_ms"]);
+    let given = answer(["7.17.28"; 3], &["--version", "7.17.28"]);
+    assert_eq!(one["result"]["reroute_ms"], given["result"]["reroute_ms"]);
     assert!(
-        !warnings(&told).contains("--version is"),
+        !warnings(&given).contains("--version is"),
         "{}",
-        warnings(&told)
+        warnings(&given)
     );
 
     let mixed = answer(["7.6.1", "7.4.2", "7.17.28"], &[]);
     assert_eq!(mixed["result"]["server"], "Elasticsearch 7.4.2");
-    let said = warnings(&mixed);
-    assert!(said.contains("The nodes run 7.4.2 to 7.17.28"), "{said}");
-    assert!(!said.contains("may decide otherwise"), "{said}");
+    let text = warnings(&mixed);
+    assert!(text.contains("The nodes run 7.4.2 to 7.17.28"), "{text}");
+    assert!(!text.contains("may decide otherwise"), "{text}");
 
     let contradicted = answer(["7.4.0"; 3], &["--version", "7.17.28"]);
     assert_eq!(contradicted["result"]["server"], "Elasticsearch 7.17.28");
-    let said = warnings(&contradicted);
+    let text = warnings(&contradicted);
     assert!(
-        said.contains("--version is Elasticsearch 7.17.28, but the nodes run 7.4.0"),
-        "{said}"
+        text.contains("--version is Elasticsearch 7.17.28, but the nodes run 7.4.0"),
+        "{text}"
     );
 
     let open = answer(["2.19.1"; 3], &[]);
     assert_eq!(open["result"]["server"], "OpenSearch 2.19.1");
 
-    let nodes = file(directory.path(), "nodes.json", &of_versions(["5.6.16"; 3]));
-    let error = refused(&["reroute", "--state", &state, "--nodes", &nodes]);
+    let nodes = file(
+        directory.path(),
+        "nodes.json",
+        &nodes_with_versions(["5.6.16"; 3]),
+    );
+    let error = refusal(&["reroute", "--state", &state, "--nodes", &nodes]);
     assert!(
         error.contains("5.6.16 is not modelled") && error.contains("--version"),
         "{error}"
@@ -76,7 +84,7 @@ fn the_version_is_that_of_the_nodes() {
 }
 
 #[test]
-fn the_state_tells_versions_too() {
+fn the_version_can_come_from_the_state() {
     let mut state = state();
     for id in ["a", "b", "c"] {
         state["nodes"][id]["version"] = json!("7.6.0");
@@ -85,21 +93,21 @@ fn the_state_tells_versions_too() {
     let state = file(directory.path(), "state.json", &state);
     let answer = document(&["what-if", "--state", &state], 0);
     assert_eq!(answer["result"]["before"]["server"], "Elasticsearch 7.6.0");
-    let said = warnings(&answer);
+    let text = warnings(&answer);
     assert!(
-        said.contains("may decide otherwise") && !said.contains("assuming 7.4.0"),
-        "{said}"
+        text.contains("may decide otherwise") && !text.contains("assuming 7.4.0"),
+        "{text}"
     );
 }
 
 #[test]
-fn opensearch_in_disguise_is_told_by_its_nodes() {
+fn opensearch_with_a_compatibility_version_is_recognised_by_its_nodes() {
     let server = Server::start(|head| {
         let path = head.split(' ').nth(1).unwrap_or_default();
         let body = match path.split('?').next().unwrap_or_default() {
             "/" => json!({"version": {"number": "7.10.2"}}),
             "/_cluster/state" => state(),
-            "/_nodes" | "/_nodes/stats/fs" => of_versions(["2.19.1"; 3]),
+            "/_nodes" | "/_nodes/stats/fs" => nodes_with_versions(["2.19.1"; 3]),
             "/_stats/store" => json!({"indices": {}}),
             _ => json!({"persistent": {}}),
         };
@@ -110,7 +118,7 @@ fn opensearch_in_disguise_is_told_by_its_nodes() {
 }
 
 #[test]
-fn closed_indices_that_are_not_routed_cost_nothing() {
+fn closed_indices_outside_the_routing_table_cost_nothing() {
     let mut with_closed = state();
     with_closed["metadata"]["indices"]["old"] = json!({"state": "close", "settings": {"index": {
         "number_of_shards": "1", "number_of_replicas": "2147483647"}}, "in_sync_allocations": {}});
@@ -121,13 +129,13 @@ fn closed_indices_that_are_not_routed_cost_nothing() {
         ("what-if", "/result/before/reroute_ms"),
     ] {
         let ms = |files| {
-            let answer = document(&on(files, command, &[]), 0);
+            let answer = document(&with_files(files, command, &[]), 0);
             answer
                 .pointer(pointer)
                 .and_then(Value::as_f64)
                 .expect("milliseconds")
         };
-        // One more index by name, but not a shard more.
+        // One more index name, but no more shards.
         let (without, with) = (ms(&plain), ms(&closed));
         assert!(
             (without - with).abs() <= 1e-9,
@@ -137,10 +145,10 @@ fn closed_indices_that_are_not_routed_cost_nothing() {
 }
 
 #[test]
-fn devices_without_end_are_streams() {
+fn endless_devices_are_read_as_streams() {
     let directory = tempfile::tempdir().unwrap();
     let state = file(directory.path(), "state.json", &state());
-    for words in [
+    for args in [
         vec!["--state", "/dev/zero"],
         vec!["--state", &state, "--nodes", "/dev/zero"],
         vec!["--state", &state, "--sizes", "/dev/zero"],
@@ -150,11 +158,11 @@ fn devices_without_end_are_streams() {
             .args(["-c", "ulimit -v 1000000; exec \"$@\"", "sh"])
             .arg(env!("CARGO_BIN_EXE_trimtab"))
             .args(["shards", "reroute"])
-            .args(&words)
+            .args(&args)
             .output()
             .unwrap();
         let error = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{words:?}: {error}");
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
         assert!(
             error.contains("/dev/zero: ") && error.contains("line 1"),
             "{error}"
@@ -163,24 +171,29 @@ fn devices_without_end_are_streams() {
 }
 
 #[test]
-fn settings_without_effect_are_noted() {
+fn settings_without_effect_are_reported() {
     let files = files(&state(), 40);
     let key = |rest: &str| format!("cluster.routing.allocation.{rest}");
-    let said = |setting: &str| warnings(&document(&on(&files, "what-if", &["--set", setting]), 0));
+    let warnings_for = |setting: &str| {
+        warnings(&document(
+            &with_files(&files, "what-if", &["--set", setting]),
+            0,
+        ))
+    };
     let unknown = key("exclud._name");
-    let said_of = said(&format!("{unknown}=node-a"));
+    let text = warnings_for(&format!("{unknown}=node-a"));
     assert!(
-        said_of.contains(&unknown) && said_of.contains("which the model does not know"),
-        "{said_of}"
+        text.contains(&unknown) && text.contains("which the model does not know"),
+        "{text}"
     );
     for group in ["exclude", "include", "require"] {
         let filter = key(&format!("{group}._name"));
-        let output = shards(&on(
+        let output = shards(&with_files(
             &files,
             "what-if",
             &["--set", &format!("{filter}=node-z")],
         ));
-        let text = flat(&stdout(&output));
+        let text = single_line(&stdout(&output));
         assert!(
             text.contains(&format!(
                 "caution {filter} = node-z matches none of the data nodes"
@@ -188,22 +201,22 @@ fn settings_without_effect_are_noted() {
             "{text}"
         );
     }
-    let matching = said(&format!("{}=node-z,node-a", key("exclude._name")));
+    let matching = warnings_for(&format!("{}=node-z,node-a", key("exclude._name")));
     assert!(!matching.contains("matches none"), "{matching}");
-    let taken_back = said(&format!("{}=", key("exclude._name")));
+    let taken_back = warnings_for(&format!("{}=", key("exclude._name")));
     assert!(!taken_back.contains("matches none"), "{taken_back}");
-    let words = [
+    let args = [
         "--add-node",
         "d:zone=z",
         "--set",
         "cluster.routing.allocation.exclude.zone=z",
     ];
-    let added = warnings(&document(&on(&files, "what-if", &words), 0));
+    let added = warnings(&document(&with_files(&files, "what-if", &args), 0));
     assert!(!added.contains("matches none"), "{added}");
 }
 
 #[test]
-fn the_right_request_is_named() {
+fn errors_name_the_request_of_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let state = file(path, "state.json", &state());
@@ -218,11 +231,11 @@ fn the_right_request_is_named() {
         ("--sizes", "GET _stats?level=shards"),
         ("--settings", "GET _cluster/settings"),
     ] {
-        let words = |input| match option {
+        let args = |input| match option {
             "--state" => vec!["reroute", option, input],
             _ => vec!["reroute", "--state", &state, option, input],
         };
-        let answered = refused(&words(&error));
+        let answered = refusal(&args(&error));
         for part in [
             "error.json",
             "status 401",
@@ -234,15 +247,15 @@ fn the_right_request_is_named() {
                 "{option}: {part:?} is not in {answered}"
             );
         }
-        // The settings pass over what is not theirs, down to the bracket.
-        let text = refused(&words(broken));
+        // The settings parser ignores unknown keys, but not broken JSON.
+        let text = refusal(&args(broken));
         assert!(
             text.contains("broken.json") && text.contains(request),
             "{option}: {text}"
         );
         let zipped = path.join("zipped.gz");
         std::fs::write(&zipped, b"\x1f\x8b\x08\0").unwrap();
-        let text = refused(&words(zipped.to_str().unwrap()));
+        let text = refusal(&args(zipped.to_str().unwrap()));
         assert!(
             text.contains("gzip") && text.contains("gunzip") && text.contains(request),
             "{text}"
@@ -251,15 +264,15 @@ fn the_right_request_is_named() {
 }
 
 #[test]
-fn copies_that_do_not_fit_are_told_with_their_file() {
-    // One that waits, but not why: found when the nodes are filled.
+fn inconsistent_copies_are_reported_with_their_file() {
+    // An unassigned copy without a reason: detected when nodes are filled.
     let mut broken = state();
     let copy = &mut broken["routing_table"]["indices"]["new"]["shards"]["0"][0];
     copy.as_object_mut().unwrap().remove("unassigned_info");
     let directory = tempfile::tempdir().unwrap();
     let path = file(directory.path(), "state.json", &broken);
     for command in ["reroute", "what-if"] {
-        let error = refused(&[command, "--state", &path]);
+        let error = refusal(&[command, "--state", &path]);
         for part in ["state.json: ", "[new][0]", "GET _cluster/state"] {
             assert!(
                 error.contains(part),
@@ -270,15 +283,15 @@ fn copies_that_do_not_fit_are_told_with_their_file() {
 }
 
 #[test]
-fn names_do_not_steer_the_terminal() {
-    let error = refused(&["reroute", "--state", "/nonexistent/\u{1b}[31m\u{202e}"]);
+fn control_characters_in_names_are_escaped() {
+    let error = refusal(&["reroute", "--state", "/nonexistent/\u{1b}[31m\u{202e}"]);
     assert!(
         error.contains("/nonexistent/\\u{1b}[31m\\u{202e}"),
         "{error}"
     );
     let text = state().to_string().replace("\"new\"", "\"n\u{202e}ew\"");
     let files = files(&serde_json::from_str(&text).unwrap(), 40);
-    let text = stdout(&shards(&on(&files, "reroute", &[])));
+    let text = stdout(&shards(&with_files(&files, "reroute", &[])));
     assert!(
         text.contains("[n\\u{202e}ew][0]") && !text.contains('\u{202e}'),
         "{text}"
@@ -286,13 +299,13 @@ fn names_do_not_steer_the_terminal() {
 }
 
 #[test]
-fn a_node_has_each_attribute_once() {
+fn duplicate_node_attributes_are_refused() {
     let files = files(&state(), 40);
     for (node, key) in [
         ("n5:zone=b,zone=c", "zone"),
         ("n5:disk=1TB,disk=2TB", "disk"),
     ] {
-        let error = refused(&on(&files, "what-if", &["--add-node", node]));
+        let error = refusal(&with_files(&files, "what-if", &["--add-node", node]));
         assert!(error.contains(&format!("{key} is given twice")), "{error}");
     }
 }

@@ -1,17 +1,17 @@
 //! `trimtab shards what-if`.
 
-use super::{document, files, fits, flat, on, shards, state};
+use super::{assert_fits_80_columns, document, files, shards, single_line, state, with_files};
 use crate::support::{stderr, stdout};
 use serde_json::json;
 
 #[test]
-fn what_if_tells_what_a_dead_node_costs() {
+fn what_if_reports_the_effect_of_losing_a_node() {
     let files = files(&state(), 40);
     // Node b has the primary of logs[1] and the replica of logs[0]. The replica of logs[1] on c is
-    // promoted; both are made anew on the two nodes left, beside the replica of logs[2]; `new` is
-    // allocated: seven copies on two nodes.
-    let words = on(&files, "what-if", &["--remove-node", "node-b"]);
-    let answer = document(&words, 0);
+    // promoted. Both replicas are recovered on the other two nodes, as is the replica of logs[2],
+    // and `new` is allocated: seven copies on two nodes.
+    let args = with_files(&files, "what-if", &["--remove-node", "node-b"]);
+    let answer = document(&args, 0);
     let result = &answer["result"];
     assert_eq!(
         (&result["kind"], &result["quiet"], &result["worse"]),
@@ -37,39 +37,42 @@ fn what_if_tells_what_a_dead_node_costs() {
         ),
         (&json!(0), &json!(0))
     );
-    let text = stdout(&shards(&words));
-    fits(&text);
+    let text = stdout(&shards(&args));
+    assert_fits_80_columns(&text);
     for part in [
         "- node node-b removed",
         "1 replica is promoted to primary",
         "3 replicas recover from their primaries (27.9 GiB)",
         "then the cluster is at rest",
     ] {
-        assert!(flat(&text).contains(part), "{part:?} is not in:\n{text}");
+        assert!(
+            single_line(&text).contains(part),
+            "{part:?} is not in:\n{text}"
+        );
     }
 }
 
 #[test]
-fn what_if_is_negative_where_the_cluster_is_worse_off() {
+fn what_if_exits_with_1_if_the_cluster_is_worse_off() {
     let files = files(&state(), 40);
-    // Two of three nodes: replicas have nowhere to go.
-    let words = on(
+    // Two of three nodes are removed: replicas cannot be allocated.
+    let args = with_files(
         &files,
         "what-if",
         &["--remove-node", "node-b", "--remove-node", "a"],
     );
-    let result = document(&words, 1)["result"].take();
+    let result = document(&args, 1)["result"].take();
     assert_eq!(result["worse"], true);
-    // Of logs[0] no copy is left.
+    // No copy of logs[0] is left.
     assert_eq!(result["after"]["unassigned_primaries"], 1);
-    let text = stdout(&shards(&words));
+    let text = stdout(&shards(&args));
     assert!(
         text.starts_with("Worse off: the cluster stays red; 1 primary and"),
         "{text}"
     );
-    // A round is not enough to empty a node: of its primary a replica is made, and the primary itself is
-    // to move, and it sends one at a time.
-    let words = on(
+    // One round does not empty node c: the replica of its primary has to be recovered and the
+    // primary has to move, but a node sends only one copy at a time.
+    let args = with_files(
         &files,
         "what-if",
         &[
@@ -81,13 +84,13 @@ fn what_if_is_negative_where_the_cluster_is_worse_off() {
             "1",
         ],
     );
-    assert_eq!(document(&words, 1)["result"]["quiet"], false);
+    assert_eq!(document(&args, 1)["result"]["quiet"], false);
 }
 
 #[test]
 fn what_if_adds_closes_and_upgrades() {
     let files = files(&state(), 40);
-    let words = on(
+    let args = with_files(
         &files,
         "what-if",
         &[
@@ -99,12 +102,12 @@ fn what_if_adds_closes_and_upgrades() {
             "7.17.28",
         ],
     );
-    let answer = document(&words, 0);
+    let answer = document(&args, 0);
     let result = &answer["result"];
     assert_eq!(result["after"]["data_nodes"], 4);
     assert_eq!(result["after"]["server"], "Elasticsearch 7.17.28");
     assert_eq!(result["changes"].as_array().unwrap().len(), 3);
-    // Closing allocates all copies of the index anew: from 7.2 on they stay in the table.
+    // Closing reallocates all copies of the index: from 7.2 on they stay in the routing table.
     assert_eq!(
         (
             &result["primaries_recovered"],
@@ -112,7 +115,7 @@ fn what_if_adds_closes_and_upgrades() {
         ),
         (&json!(4), &json!(7))
     );
-    for (words, expected) in [
+    for (args, expected) in [
         (
             &["--remove-node", "node-x"][..],
             "nodes are node-a, node-b, node-c",
@@ -130,7 +133,7 @@ fn what_if_adds_closes_and_upgrades() {
              flood_stage 95%",
         ),
     ] {
-        let output = shards(&on(&files, "what-if", words));
+        let output = shards(&with_files(&files, "what-if", args));
         assert_eq!(output.status.code(), Some(2));
         assert!(
             stderr(&output).contains(expected),
@@ -142,7 +145,7 @@ fn what_if_adds_closes_and_upgrades() {
 
 #[test]
 fn what_if_sets_watermarks_together() {
-    // Only the three together are in order.
+    // These values are valid only when set together.
     let files = files(&state(), 40);
     let key = |level: &str, value: &str| {
         format!("cluster.routing.allocation.disk.watermark.{level}={value}")
@@ -152,20 +155,20 @@ fn what_if_sets_watermarks_together() {
         key("high", "95%"),
         key("flood_stage", "97%"),
     ];
-    let words = on(
+    let args = with_files(
         &files,
         "what-if",
         &["--set", &low, "--set", &high, "--set", &flood],
     );
-    let answer = document(&words, 0);
+    let answer = document(&args, 0);
     assert_eq!(answer["result"]["changes"].as_array().unwrap().len(), 3);
 }
 
 #[test]
-fn what_cannot_leave_a_node_is_told() {
+fn shards_that_cannot_leave_a_node_are_reported() {
     let files = files(&state(), 40);
-    // Seven copies, three each at most on a and c: one stays on b, which was to be emptied.
-    let words = on(
+    // Seven copies, at most three per node on a and c: one stays on the excluded node b.
+    let args = with_files(
         &files,
         "what-if",
         &[
@@ -175,14 +178,14 @@ fn what_cannot_leave_a_node_is_told() {
             "cluster.routing.allocation.total_shards_per_node=3",
         ],
     );
-    let result = document(&words, 1)["result"].take();
+    let result = document(&args, 1)["result"].take();
     assert_eq!(
         (&result["quiet"], &result["worse"]),
         (&json!(true), &json!(true))
     );
     assert_eq!(result["before"]["cannot_stay"], 0);
     assert_eq!(result["after"]["cannot_stay"], 1);
-    let text = stdout(&shards(&words));
-    fits(&text);
+    let text = stdout(&shards(&args));
+    assert_fits_80_columns(&text);
     assert!(text.contains("that cannot stay where they are"), "{text}");
 }

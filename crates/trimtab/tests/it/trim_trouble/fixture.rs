@@ -1,6 +1,6 @@
-//! Disks, mounts and passes of these tests, each taken away again whatever happens.
+//! Disks, mounts and passes that are cleaned up when dropped.
 
-use crate::disk::{PATIENCE, tool};
+use crate::disk::{TIMEOUT, tool};
 use crate::support::{stderr, stdout, trimtab};
 use rustix::mount::{UnmountFlags, unmount};
 use serde_json::Value;
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
 
-/// `discard_max_bytes` of the disks below.
-pub const USUAL_BYTES: u64 = 1 << 30;
+/// `discard_max_bytes` of the disks in these tests.
+pub const DISCARD_MAX_BYTES: u64 = 1 << 30;
 
-/// Slow enough to be met in the middle of a pass over the disks below.
+/// Slow enough to interrupt a pass over these disks.
 pub const SLOW: [&str; 2] = ["--rate", "6MiB/s"];
-pub const QUICK: [&str; 2] = ["--rate", "1GiB/s"];
+pub const FAST: [&str; 2] = ["--rate", "1GiB/s"];
 
-/// A loop device of its own, detached when dropped.
+/// A loop device; detached when dropped.
 pub struct Loop {
     pub device: String,
 }
@@ -27,9 +27,9 @@ impl Loop {
         let disk = Self {
             device: tool("losetup", &["--find", "--show", "--partscan", &file]),
         };
-        // A loop device keeps the limit of its last owner. This one is neither what a drive begins
-        // with nor what a pass writes.
-        fs::write(disk.limit(), USUAL_BYTES.to_string()).unwrap();
+        // A loop device keeps the limit set by its previous user. This value differs from the
+        // default and from what a pass writes.
+        fs::write(disk.limit(), DISCARD_MAX_BYTES.to_string()).unwrap();
         disk
     }
 
@@ -37,7 +37,7 @@ impl Loop {
         format!("/sys/block/{}/queue/discard_max_bytes", self.name())
     }
 
-    /// A file in `directory`, of which every block is stored.
+    /// Creates a fully allocated file in `directory` as the backing file.
     pub fn new(directory: &Path, mib: u64) -> Self {
         let file = directory.join(format!("disk{mib}"));
         tool(
@@ -59,12 +59,12 @@ impl Loop {
             .unwrap()
     }
 
-    /// Gives the device back now: its name may be another's a moment later.
+    /// Detaches now, before the device name can be reused.
     pub fn detach(&mut self) {
         tool("losetup", &["-d", &std::mem::take(&mut self.device)]);
     }
 
-    /// Discards completed since boot, under whatever owner.
+    /// Returns discards completed since boot, including those of previous users of the device.
     pub fn discards(&self) -> u64 {
         let stat = fs::read_to_string(format!("/sys/block/{}/stat", self.name())).unwrap();
         stat.split_ascii_whitespace()
@@ -83,7 +83,7 @@ impl Drop for Loop {
     }
 }
 
-/// A mount, taken away when dropped.
+/// A mount; unmounted when dropped.
 pub struct Mount {
     pub point: PathBuf,
 }
@@ -103,12 +103,12 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // Several may lie on one another.
+        // Mounts may be stacked.
         while unmount(&self.point, UnmountFlags::DETACH).is_ok() {}
     }
 }
 
-/// Puts an ext4 on a device: 8 MiB groups, so that a small one has many steps.
+/// Creates an ext4 with groups of 8 MiB, so that a small filesystem has many steps.
 pub fn make_ext4(device: &str) {
     let options = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
     tool(
@@ -117,7 +117,7 @@ pub fn make_ext4(device: &str) {
     );
 }
 
-/// A running pass.
+/// A running pass; killed when dropped.
 pub struct Pass {
     pub child: Child,
     pub out: PathBuf,
@@ -128,7 +128,7 @@ pub fn arguments<'a>(mounts: &[&'a str], state: &'a Path, more: &[&'a str]) -> V
     let state = state.to_str().unwrap();
     let mut all = vec!["trim"];
     all.extend_from_slice(mounts);
-    // The latency of a busy test machine is not what is looked at here.
+    // These tests are not about latency, which varies on a busy machine.
     all.extend(["--now", "--max-latency", "5s", "--accept-stall", "60s"]);
     all.extend(["--format", "json", "--state", state]);
     all.extend_from_slice(more);
@@ -147,7 +147,7 @@ impl Pass {
         Self { child, out, err }
     }
 
-    /// One that has made a few steps and written a checkpoint, and has more to do.
+    /// Starts a slow pass and waits until it has made three steps.
     pub fn under_way(directory: &Path, mount: &str, state: &Path, more: &[&str]) -> Self {
         let mut pass = Self::start(directory, &[mount], state, &[&SLOW, more].concat());
         pass.wait_for("three steps", |pass| pass.of_type("step").len() >= 3);
@@ -167,8 +167,8 @@ impl Pass {
         while !found(self) {
             let ended = self.child.try_wait().unwrap();
             assert!(
-                ended.is_none() && start.elapsed() < PATIENCE,
-                "{what} did not come; the pass: {ended:?}\n{}\n{}",
+                ended.is_none() && start.elapsed() < TIMEOUT,
+                "waited for {what}; exit status of the pass: {ended:?}\n{}\n{}",
                 fs::read_to_string(&self.out).unwrap(),
                 fs::read_to_string(&self.err).unwrap(),
             );
@@ -176,8 +176,9 @@ impl Pass {
         }
     }
 
-    /// The moment after a step: a pause, in which nothing of the filesystem is held.
-    pub fn wait_for_a_pause(&mut self) {
+    /// Waits for the end of a step: in the pause after it the pass holds nothing open on the
+    /// filesystem.
+    pub fn wait_for_step_end(&mut self) {
         let before = self.of_type("step").len();
         self.wait_for("a step", |pass| pass.of_type("step").len() > before);
     }
@@ -187,7 +188,7 @@ impl Pass {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    /// Waits for its end: the exit code, the last event, what it said on stderr.
+    /// Waits for the end; returns the exit code, the `ended` event, and stderr.
     pub fn end(mut self) -> (i32, Value, String) {
         let start = Instant::now();
         let status = loop {
@@ -195,7 +196,7 @@ impl Pass {
                 break status;
             }
             assert!(
-                start.elapsed() < PATIENCE,
+                start.elapsed() < TIMEOUT,
                 "the pass hangs: {:?}",
                 self.events().last()
             );
@@ -214,7 +215,7 @@ impl Drop for Pass {
     }
 }
 
-/// The last line of a process that was killed may be torn.
+/// Parses JSON lines. The last line of a killed process may be incomplete.
 pub fn events(text: &str) -> Vec<Value> {
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
     whole
@@ -235,18 +236,18 @@ pub fn run(mounts: &[&str], state: &Path, more: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Whatever a command that failed has said.
-pub fn said(output: &Output) -> String {
+/// Returns stdout followed by stderr.
+pub fn combined_output(output: &Output) -> String {
     format!("{}{}", stdout(output), stderr(output))
 }
 
-/// The checkpoint in a state directory, which must be the only one and readable.
+/// Returns the checkpoint in a state directory; it must be the only one.
 pub fn checkpoint(state: &Path) -> Value {
     serde_json::from_slice(&fs::read(checkpoint_path(state)).unwrap()).unwrap()
 }
 
-/// Writes it back, changed.
-pub fn keep_checkpoint(state: &Path, checkpoint: &Value) {
+/// Overwrites the checkpoint.
+pub fn write_checkpoint(state: &Path, checkpoint: &Value) {
     fs::write(checkpoint_path(state), checkpoint.to_string()).unwrap();
 }
 
@@ -265,26 +266,31 @@ fn checkpoint_path(state: &Path) -> PathBuf {
     found.remove(0)
 }
 
-/// The pass goes on from the checkpoint, says so, and completes.
-pub fn assert_goes_on(mounts: &[&str], state: &Path) {
+/// Asserts that a pass resumes from the checkpoint and completes.
+pub fn assert_resumes(mounts: &[&str], state: &Path) {
     let visited = checkpoint(state)["visited_bytes"].as_u64().unwrap();
     assert!(visited > 0);
-    let output = run(mounts, state, &QUICK);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let output = run(mounts, state, &FAST);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        combined_output(&output)
+    );
     let begins = of_type(&events(&stdout(&output)), "begins").pop().unwrap();
     assert_eq!(begins["resumed_bytes"], visited, "{begins}");
 }
 
-/// A disk with an ext4 that is mounted, and a state directory.
-pub struct Bench {
-    // Dropped in this order.
+/// A disk with a mounted ext4, and a state directory.
+pub struct Fixture {
+    // Fields are dropped in this order.
     pub mount: Mount,
     pub disk: Loop,
     pub state: PathBuf,
     pub directory: tempfile::TempDir,
 }
 
-impl Bench {
+impl Fixture {
     pub fn new() -> Self {
         let directory = tempfile::Builder::new()
             .prefix("trimtab-trouble")
@@ -310,9 +316,10 @@ impl Bench {
         Pass::under_way(self.path(), self.mount.path(), &self.state, more)
     }
 
-    /// Without `MNT_DETACH` and without a second try: a pause must not keep the filesystem busy.
-    pub fn unmount_in_a_pause(&self, pass: &mut Pass) {
-        pass.wait_for_a_pause();
+    /// Unmounts without `MNT_DETACH` and without a retry: a pause must not keep the filesystem
+    /// busy.
+    pub fn unmount_between_steps(&self, pass: &mut Pass) {
+        pass.wait_for_step_end();
         unmount(&self.mount.point, UnmountFlags::empty()).expect("umount works in a pause");
     }
 }
