@@ -2,7 +2,7 @@
 # Builds what a guest boots: Debian's own kernel, unpacked but not installed, and an initramfs with this
 # machine's storage tools. Cached by the hash of all inputs.
 #
-#   lab/guest/prepare.sh        prints the directory with vmlinuz and initramfs, and with fio, which is
+#   lab/guest/prepare.sh        prints the directory with vmlinux and initramfs, and with fio, which is
 #                               large and therefore only included on request (GUEST_FIO=1)
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -175,7 +175,22 @@ nobody:x:65534:65534:nobody:/:/bin/sh' >"$root/etc/passwd"
 cp init "$root/init"
 chmod 755 "$root/init"
 (cd "$root" && find . -print0 | cpio --null -o -H newc --quiet) >"$work/initramfs"
-cp "$work/kernel/boot/vmlinuz-$release" "$work/vmlinuz"
+# QEMU also boots the ELF image inside (PVH). To uncompress it in an emulated CPU takes longer than the
+# rest of the boot.
+python3 - "$work/kernel/boot/vmlinuz-$release" "$work/vmlinux" <<'PYTHON'
+import lzma, struct, sys
+
+image = open(sys.argv[1], "rb").read()
+# Documentation/arch/x86/boot.rst: setup_sects, payload_offset, payload_length.
+protected_mode = ((image[0x1F1] or 4) + 1) * 512
+offset, length = struct.unpack_from("<II", image, 0x248)
+payload = image[protected_mode + offset :][:length]
+# The last four bytes are the size of what is compressed.
+kernel = lzma.LZMADecompressor().decompress(payload)
+if len(kernel) != struct.unpack("<I", payload[-4:])[0] or not kernel.startswith(b"\x7fELF"):
+    sys.exit("guest: the kernel is not an ELF image compressed by xz")
+open(sys.argv[2], "wb").write(kernel)
+PYTHON
 rm -rf "$root" "$work/kernel" "$work"/*.deb
 rm -rf "$built"
 mv "$work" "$built"

@@ -15,7 +15,7 @@
 #                  that a second boot finds what the first one left
 #   GUEST_DRIVE_OPTIONS   for the NVMe drives' -drive: discard=unmap,cache=unsafe
 #   GUEST_MEMORY_MIB      1024
-#   GUEST_TIMEOUT_S       240
+#   GUEST_TIMEOUT_S       400
 #   GUEST_EXPECT_STATUS   expected exit code of the case: 0
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -51,9 +51,9 @@ for file in ${GUEST_FILES:-}; do
 done
 for argument in "$@"; do arguments+=("${argument//\{disk\}/$share/disk}"); done
 status=0
-timeout -k 5 "${GUEST_TIMEOUT_S:-240}" qemu-system-x86_64 -M pc -accel tcg,thread=multi -cpu max \
+timeout -k 5 "${GUEST_TIMEOUT_S:-400}" qemu-system-x86_64 -M pc -accel tcg,thread=multi -cpu max \
     -m "${GUEST_MEMORY_MIB:-1024}" -smp 2 -nodefaults -display none -monitor none -serial "file:$share/out/console" -no-reboot \
-    -device virtio-rng-pci -kernel "$image/vmlinuz" -initrd "$image/initramfs" \
+    -device virtio-rng-pci -kernel "$image/vmlinux" -initrd "$image/initramfs" \
     -append "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on rdinit=/init" \
     -virtfs "local,path=$share,mount_tag=lab,security_model=none,multidevs=remap" \
     "${arguments[@]}" || status=$?

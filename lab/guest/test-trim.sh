@@ -116,7 +116,7 @@ unharmed() { # CASE...
 }
 boot() { # CASE DRIVES SIZE [-- QEMU_ARGUMENT...]
     out=$all/$1
-    GUEST_COPY="lab/filesystems.sh lab/cases/lib.sh" GUEST_TIMEOUT_S=590 lab/guest/run.sh "lab/cases/$1.sh" "$binary" "$out" "${@:2}"
+    GUEST_COPY="lab/filesystems.sh lab/cases/lib.sh" GUEST_TIMEOUT_S=900 lab/guest/run.sh "lab/cases/$1.sh" "$binary" "$out" "${@:2}"
 }
 
 drives() {
