@@ -52,7 +52,10 @@ impl Host {
                 is_leaf: device.below.is_empty(),
                 repeated,
             });
-            if repeated || depth >= DEPTH_MAX || layers.len() >= LAYERS_MAX {
+            if layers.len() >= LAYERS_MAX {
+                break;
+            }
+            if repeated || depth >= DEPTH_MAX {
                 continue;
             }
             // Reversed because the last one pushed is visited first.

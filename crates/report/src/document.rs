@@ -299,8 +299,8 @@ fn mounts<'a>(host: &'a Host, findings: &[&'a Finding]) -> (Vec<MountRow<'a>>, u
         let key = filesystems.key_of(mount);
         let mut stack = None;
         if let Some(device) = filesystems.device_of(mount) {
-            let found = host.stack_below(device).layers;
-            if layers + found.len() <= LAYERS_MAX {
+            if layers < LAYERS_MAX {
+                let found = host.stack_below(device).layers;
                 layers += found.len();
                 stack = Some(found.iter().map(|layer| blame.layer(layer, key)).collect());
             } else {

@@ -54,14 +54,15 @@ impl<'a> Context<'a> {
 
     fn of_mounts(host: &'a Host, is_meant: impl Fn(&Mount) -> bool) -> Self {
         let stores_by_mount = host.stores_by_mount();
+        let devices = host.device_index();
         let mut volumes: Vec<Volume<'a>> = Vec::new();
         let mut by_device: HashMap<&str, usize> = HashMap::new();
         for mount in host.mounts.iter().filter(|mount| is_meant(mount)) {
-            let Some(stack) = host.stack_of(mount) else {
+            let Some(device) = devices.of(mount) else {
                 continue;
             };
             let stores = stores_of(host, &stores_by_mount, mount);
-            if let Some(&known) = by_device.get(stack.top().name.as_str()) {
+            if let Some(&known) = by_device.get(device.name.as_str()) {
                 let known = &mut volumes[known];
                 if known.stores.is_empty() && !stores.is_empty() {
                     known.mount = mount;
@@ -72,7 +73,8 @@ impl<'a> Context<'a> {
                     }
                 }
             } else {
-                by_device.insert(&stack.top().name, volumes.len());
+                by_device.insert(&device.name, volumes.len());
+                let stack = host.stack_below(device);
                 volumes.push(Volume {
                     mount,
                     discards: discard_path::trace(&stack),

@@ -1,7 +1,7 @@
 //! Jobs that access every disk, or much of it.
 
 use crate::context::Context;
-use crate::trim_jobs::{Reach, TrimJobs};
+use crate::trim_jobs::TrimJobs;
 use crate::trim_state;
 use facts::Host;
 use facts::host::{BlockDevice, DeviceKind, Job, JobCommand, Trigger};
@@ -63,16 +63,11 @@ pub(crate) fn active<'a>(cx: &Context<'a>) -> Option<Vec<DiskJob<'a>>> {
         if !job.is_active() {
             continue;
         }
-        let trims_something = trims
-            .jobs
-            .iter()
-            .filter(|trim| std::ptr::eq(trim.job, job))
-            .any(|trim| {
-                cx.volumes.iter().any(|volume| {
-                    trim_state::fstrim_works_here(volume)
-                        && trims.reach(trim, volume) == Reach::Reached
-                })
-            });
+        let trims_something = trims.find(job).is_some_and(|trim| {
+            cx.volumes
+                .iter()
+                .any(|volume| trim_state::fstrim_works_here(volume) && trims.reaches(trim, volume))
+        });
         let work = job
             .commands
             .iter()

@@ -44,7 +44,7 @@ pub use trim_verdict::{
     RefusalKind, TrimRefusal, TrimRequest, TrimVerdict, lost_discards, trim_verdict,
 };
 
-use facts::{Cluster, Host, Skipped};
+use facts::{Cluster, Host, Remedy, Skipped};
 
 /// Selects the rules to run.
 #[derive(Debug, Clone, Default)]
@@ -128,17 +128,36 @@ pub fn run_on(subject: Subject<'_>, selection: &Selection) -> Outcome {
         }
         outcome.rules_run.push(rule.id);
     }
+    for finding in &mut outcome.findings {
+        finding.remedy.iter_mut().for_each(drop_unusable_command);
+    }
     outcome
         .findings
         .sort_by(|a, b| (b.severity, &a.rule, &a.subject).cmp(&(a.severity, &b.rule, &b.subject)));
     outcome
 }
 
+/// Removes a command for a name that is not UTF-8: the facts hold U+FFFD in its place, so the command would
+/// act on another path.
+fn drop_unusable_command(remedy: &mut Remedy) {
+    let is_unusable = |text: &Option<String>| {
+        text.as_ref()
+            .is_some_and(|text| text.contains(char::REPLACEMENT_CHARACTER))
+    };
+    if is_unusable(&remedy.command) || is_unusable(&remedy.undo) {
+        remedy.command = None;
+        remedy.undo = None;
+        remedy
+            .text
+            .push_str(" No command is given, because a name in it is not UTF-8.");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::test_cluster::TestCluster;
-    use crate::test_host::{TestHost, nvme};
+    use crate::test_host::{TestHost, nvme, virtio};
 
     fn selection(ids: &[&str]) -> Selection {
         Selection {
@@ -181,6 +200,22 @@ mod tests {
             (clusters.len(), hosts.len())
         );
         assert_eq!(ids(None, None), (0, 0));
+    }
+
+    #[test]
+    fn names_that_are_not_utf8_get_no_command() {
+        let commands = |mount_point: &str| -> Vec<Option<String>> {
+            let host = TestHost::new()
+                .device(virtio("vda"))
+                .mount(mount_point, "vda", "xfs", "rw")
+                .build();
+            let findings = run(&host, &selection(&["TRIM012"])).findings;
+            assert_eq!(findings.len(), 1);
+            let remedies = findings.into_iter().flat_map(|finding| finding.remedy);
+            remedies.map(|remedy| remedy.command).collect()
+        };
+        assert!(commands("/mnt/x")[0].is_some());
+        assert_eq!(commands("/mnt/x\u{fffd}"), [None]);
     }
 
     #[test]

@@ -10,9 +10,10 @@ mod arguments;
 use crate::context::{Context, Outcome, Volume};
 use crate::wording;
 use arguments::{Targets, TrimCommand};
-use facts::host::{FstabEntry, Job, JobCommand, Mount, MountIndex, Platform};
+use facts::host::{DeviceIndex, FstabEntry, Job, JobCommand, MountIndex, Platform};
 use facts::{Evidence, Host, Skipped};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use units::count::grouped_usize;
 
 /// Reason given by rules that need jobs if none are known.
 pub(crate) const JOBS_UNKNOWN: &str = "the jobs of this host are not known";
@@ -23,18 +24,82 @@ pub(crate) const JOBS_NEED: &str =
 /// All trim jobs, active or not.
 pub(crate) struct TrimJobs<'a> {
     host: &'a Host,
-    mount_index: MountIndex<'a>,
     /// In the order of the facts.
     pub jobs: Vec<TrimJob<'a>>,
-    /// All mounts of each filesystem, by the kernel name of the mounted device.
-    mounts: HashMap<&'a str, Vec<&'a Mount>>,
+    /// Number of further trim jobs, which are not examined.
+    more: usize,
+    /// What jobs for all filesystems find, by the kernel name of the mounted device.
+    filesystems: HashMap<&'a str, Filesystem<'a>>,
 }
+
+/// Maximum number of times that a job is compared with a filesystem. A host with 1,000 filesystems may
+/// have 2,000 trim jobs, a hostile bundle has tens of thousands of both.
+const COMPARISONS_MAX: usize = 2_000_000;
+/// Number of trim jobs that are always examined.
+const JOBS_MIN: usize = 16;
+/// Maximum number of trim commands of a job.
+const COMMANDS_MAX: usize = 64;
 
 /// A trim job.
 pub(crate) struct TrimJob<'a> {
     /// The job.
     pub job: &'a Job,
-    commands: Vec<TrimCommand<'a>>,
+    commands: Vec<PlacedCommand<'a>>,
+}
+
+/// A trim command on this host.
+struct PlacedCommand<'a> {
+    trim: TrimCommand<'a>,
+    /// Kernel names of the devices below the paths it names.
+    devices: HashSet<&'a str>,
+}
+
+/// A filesystem as fstrim finds it when it trims everything: through those of its mounts that no later
+/// mount hides.
+#[derive(Default)]
+struct Filesystem<'a> {
+    by_mountinfo: Ways<'a>,
+    by_fstab: Ways<'a>,
+}
+
+/// The ways to reach a filesystem: through each of its mounts, or each line of fstab.
+#[derive(Default)]
+struct Ways<'a> {
+    /// Without repetitions, in the order of the mounts.
+    found: Vec<Way<'a>>,
+    seen: HashSet<&'a str>,
+}
+
+enum Way<'a> {
+    /// Taken if `--types` accepts this type.
+    Type(&'a str),
+    /// Taken whatever its type.
+    Always,
+    /// Never taken, with the reason.
+    Never(Miss),
+}
+
+impl<'a> Ways<'a> {
+    fn add(&mut self, way: Way<'a>) {
+        let is_new = match &way {
+            Way::Type(fs_type) => self.seen.insert(fs_type),
+            Way::Always => true,
+            // Only the first reason is ever used.
+            Way::Never(_) => !self.found.iter().any(|way| matches!(way, Way::Never(_))),
+        };
+        if is_new {
+            self.found.push(way);
+        }
+    }
+
+    fn reach(&self, command: &TrimCommand<'_>) -> Reach {
+        best(self.found.iter().map(|way| match way {
+            Way::Always => Reach::Reached,
+            Way::Type(fs_type) if command.takes_type(fs_type) => Reach::Reached,
+            Way::Type(_) => Reach::Missed(Miss::TypeLeftOut),
+            Way::Never(miss) => Reach::Missed(miss.clone()),
+        }))
+    }
 }
 
 /// Whether a job's trim reaches a filesystem.
@@ -93,9 +158,20 @@ impl<'a> TrimJobs<'a> {
     /// known.
     pub fn or_skip(cx: &Context<'a>, rule: &str, out: &mut Outcome) -> Option<Self> {
         let trims = Self::of(cx);
-        if trims.is_none() {
-            out.skipped
-                .push(Skipped::new(rule, JOBS_UNKNOWN, Some(JOBS_NEED)));
+        match &trims {
+            None => out
+                .skipped
+                .push(Skipped::new(rule, JOBS_UNKNOWN, Some(JOBS_NEED))),
+            Some(trims) if trims.more > 0 => out.skipped.push(Skipped::new(
+                rule,
+                format!(
+                    "only {} of {} trim jobs were examined",
+                    grouped_usize(trims.jobs.len()),
+                    grouped_usize(trims.jobs.len() + trims.more)
+                ),
+                None,
+            )),
+            Some(_) => {}
         }
         trims
     }
@@ -104,42 +180,65 @@ impl<'a> TrimJobs<'a> {
     pub fn of(cx: &Context<'a>) -> Option<Self> {
         let host = cx.host;
         let all = host.jobs.as_deref()?;
-        let mut jobs = Vec::new();
+        let mount_index = host.mount_index();
+        let devices = host.device_index();
+        // A cron line may start fstrim.service instead of running fstrim.
+        let mut by_service: HashMap<&str, Vec<&Job>> = HashMap::new();
         for job in all {
-            let mut commands: Vec<TrimCommand<'a>> = Vec::new();
-            for command in &job.commands {
-                commands.extend(TrimCommand::parse(command));
-                if let Some(service) = started_service(command) {
-                    // A cron line may start fstrim.service instead of running fstrim.
-                    let started = all.iter().filter(|other| {
-                        other
-                            .timer
-                            .as_ref()
-                            .is_some_and(|timer| timer.activates == service)
-                    });
-                    commands.extend(
-                        started
-                            .flat_map(|other| &other.commands)
-                            .filter_map(TrimCommand::parse),
-                    );
-                }
-            }
-            if !commands.is_empty() {
-                jobs.push(TrimJob { job, commands });
+            if let Some(timer) = &job.timer {
+                by_service.entry(&timer.activates).or_default().push(job);
             }
         }
-        let mut mounts: HashMap<&str, Vec<&Mount>> = HashMap::new();
-        for mount in &host.mounts {
-            if let Some(device) = host.device_of(mount) {
-                mounts.entry(&device.name).or_default().push(mount);
+        let jobs_max = (COMPARISONS_MAX / cx.volumes.len().max(1)).max(JOBS_MIN);
+        let mut jobs = Vec::new();
+        let mut more = 0;
+        for job in all {
+            let started = |command| by_service.get(started_service(command)?.as_str());
+            let commands = job.commands.iter().flat_map(|command| {
+                let started = started(command).into_iter().flatten();
+                std::iter::once(command).chain(started.flat_map(|other| &other.commands))
+            });
+            let mut commands = commands.filter_map(TrimCommand::parse).peekable();
+            if commands.peek().is_none() {
+                continue;
             }
+            if jobs.len() >= jobs_max {
+                more += 1;
+                continue;
+            }
+            let place = |trim: TrimCommand<'a>| {
+                // An explicit mount point may be any directory of the filesystem, and is trimmed even
+                // if mounted read-only.
+                let paths = match &trim.targets {
+                    Targets::Paths(paths) => paths.as_slice(),
+                    _ => &[],
+                };
+                let mounts = paths.iter().filter_map(|path| mount_index.of(path));
+                let devices = mounts.filter_map(|mount| devices.of(mount));
+                PlacedCommand {
+                    devices: devices.map(|device| device.name.as_str()).collect(),
+                    trim,
+                }
+            };
+            jobs.push(TrimJob {
+                job,
+                commands: commands.take(COMMANDS_MAX).map(place).collect(),
+            });
         }
         Some(Self {
             host,
-            mount_index: host.mount_index(),
             jobs,
-            mounts,
+            more,
+            filesystems: filesystems(host, &mount_index, &devices),
         })
+    }
+
+    /// Returns what a job trims; `None` if it trims nothing.
+    pub fn find(&self, job: &Job) -> Option<&TrimJob<'a>> {
+        // Both are in the order of the facts, and so in memory.
+        let place = |trim: &TrimJob<'_>| std::ptr::from_ref(trim.job).cmp(&std::ptr::from_ref(job));
+        let found = self.jobs.binary_search_by(place).ok()?;
+        Some(&self.jobs[found])
     }
 
     /// Returns the jobs that are active.
@@ -181,118 +280,53 @@ impl<'a> TrimJobs<'a> {
 
     /// Determines whether a job's trim reaches a volume through any mount of its filesystem.
     pub fn reach(&self, trim: &TrimJob<'_>, volume: &Volume<'_>) -> Reach {
-        let own = [volume.mount];
-        let mounts = self
-            .mounts
-            .get(volume.stack.top().name.as_str())
-            .map_or(&own[..], Vec::as_slice);
+        let device = volume.stack.top().name.as_str();
         best(
             trim.commands
                 .iter()
-                .map(|command| self.reach_of(command, mounts)),
+                .map(|command| self.reach_of(command, device)),
         )
     }
 
-    fn reach_of(&self, command: &TrimCommand<'_>, mounts: &[&Mount]) -> Reach {
-        match &command.targets {
+    fn reach_of(&self, command: &PlacedCommand<'_>, device: &str) -> Reach {
+        let trim = &command.trim;
+        match &trim.targets {
             Targets::Refused(why) => Reach::Missed(Miss::Refused(why)),
             Targets::Unknown(why) => Reach::Unknown(why.clone()),
-            Targets::Mountinfo => self.reach_by_mountinfo(command, mounts),
-            Targets::Fstab => self.reach_by_fstab(command, mounts),
-            Targets::Listed(files) => self.reach_by_list(command, files, mounts),
-            Targets::Paths(paths) => {
-                // An explicit mount point may be any directory of the filesystem, and is trimmed
-                // even if mounted read-only.
-                let named = paths.iter().any(|path| {
-                    self.mount_index
-                        .of(path)
-                        .is_some_and(|found| mounts.iter().any(|mount| mount.id == found.id))
-                });
-                if named {
-                    Reach::Reached
-                } else {
-                    Reach::Missed(Miss::NotNamed)
-                }
-            }
+            Targets::Mountinfo => self.reach_of_all(trim, device, |ways| &ways.by_mountinfo),
+            Targets::Fstab => self.reach_of_all(trim, device, |ways| &ways.by_fstab),
+            Targets::Listed(files) => self.reach_by_list(trim, files, device),
+            Targets::Paths(_) if command.devices.contains(device) => Reach::Reached,
+            Targets::Paths(_) => Reach::Missed(Miss::NotNamed),
         }
     }
 
-    fn reach_by_mountinfo(&self, command: &TrimCommand<'_>, mounts: &[&Mount]) -> Reach {
-        best(
-            mounts
-                .iter()
-                .filter(|mount| self.is_on_top(mount))
-                .map(|mount| {
-                    if mount.is_read_only() {
-                        Reach::Missed(Miss::ReadOnly)
-                    } else if command.takes_type(&mount.fs_type) {
-                        Reach::Reached
-                    } else {
-                        Reach::Missed(Miss::TypeLeftOut)
-                    }
-                }),
-        )
-    }
-
-    fn reach_by_fstab(&self, command: &TrimCommand<'_>, mounts: &[&Mount]) -> Reach {
-        let fstab = self.host.fstab.as_deref().unwrap_or_default();
-        let mut outcomes = Vec::new();
-        for mount in mounts.iter().filter(|mount| self.is_on_top(mount)) {
-            let mut entries = fstab
-                .iter()
-                .filter(|entry| same_path(&entry.mount_point, &mount.mount_point))
-                .peekable();
-            if entries.peek().is_none() {
-                // fstrim then uses the kernel's command line for the root filesystem (2.34).
-                outcomes.push(match (mount.mount_point.as_str(), mount.is_read_only()) {
-                    ("/", false) => Reach::Reached,
-                    ("/", true) => Reach::Missed(Miss::ReadOnly),
-                    _ => Reach::Missed(Miss::NotInFstab),
-                });
-            }
-            outcomes.extend(entries.map(|entry| self.reach_of_entry(command, entry, mount)));
-        }
-        best(outcomes)
-    }
-
-    fn reach_of_entry(
+    fn reach_of_all(
         &self,
         command: &TrimCommand<'_>,
-        entry: &FstabEntry,
-        mount: &Mount,
+        device: &str,
+        ways: impl Fn(&Filesystem<'a>) -> &Ways<'a>,
     ) -> Reach {
-        let line = entry.line;
-        if has_option(entry, "ro") {
-            Reach::Missed(Miss::FstabReadOnly { line })
-        } else if has_option(entry, NOTRIM) && supports_notrim(&self.host.platform) {
-            Reach::Missed(Miss::NoTrim { line })
-        } else if mount.is_read_only() {
-            Reach::Missed(Miss::ReadOnly)
-        } else if command.takes_type(&mount.fs_type) {
-            Reach::Reached
-        } else {
-            Reach::Missed(Miss::TypeLeftOut)
-        }
+        self.filesystems
+            .get(device)
+            .map_or(Reach::Missed(Miss::NotNamed), |filesystem| {
+                ways(filesystem).reach(command)
+            })
     }
 
-    fn reach_by_list(
-        &self,
-        command: &TrimCommand<'_>,
-        files: &[String],
-        mounts: &[&Mount],
-    ) -> Reach {
+    fn reach_by_list(&self, command: &TrimCommand<'_>, files: &[String], device: &str) -> Reach {
         for file in files {
             match file.as_str() {
                 "/etc/fstab" => match self.host.fstab.as_deref() {
                     Some([]) => {}
-                    Some(_) => return self.reach_by_fstab(command, mounts),
+                    Some(_) => return self.reach_of_all(command, device, |ways| &ways.by_fstab),
                     None if self.fstab_was_unreadable() => {
                         return Reach::Unknown("/etc/fstab could not be read".to_owned());
                     }
                     None => {}
                 },
                 "/proc/self/mountinfo" | "/proc/self/mounts" | "/proc/mounts" | "/etc/mtab" => {
-                    return self.reach_by_mountinfo(command, mounts);
+                    return self.reach_of_all(command, device, |ways| &ways.by_mountinfo);
                 }
                 other => {
                     return Reach::Unknown(format!("it goes by {other}, which was not read"));
@@ -308,12 +342,68 @@ impl<'a> TrimJobs<'a> {
             .iter()
             .any(|skipped| skipped.what.trim_start_matches('/') == "etc/fstab")
     }
+}
 
-    /// Whether a mount is reachable by its mount point: fstrim skips mounts hidden by a later one.
-    fn is_on_top(&self, mount: &Mount) -> bool {
-        self.mount_index
+/// Returns how jobs for all filesystems reach each device.
+fn filesystems<'a>(
+    host: &'a Host,
+    mount_index: &MountIndex<'a>,
+    devices: &DeviceIndex<'a>,
+) -> HashMap<&'a str, Filesystem<'a>> {
+    let mut fstab: HashMap<&str, Vec<&FstabEntry>> = HashMap::new();
+    for entry in host.fstab.iter().flatten() {
+        let lines = fstab.entry(bare(&entry.mount_point)).or_default();
+        lines.push(entry);
+    }
+    let mut filesystems: HashMap<&str, Filesystem<'_>> = HashMap::new();
+    for mount in &host.mounts {
+        let Some(device) = devices.of(mount) else {
+            continue;
+        };
+        let filesystem = filesystems.entry(&device.name).or_default();
+        // fstrim skips mounts hidden by a later one.
+        let is_on_top = mount_index
             .of(&mount.mount_point)
-            .is_none_or(|top| top.id == mount.id)
+            .is_none_or(|top| top.id == mount.id);
+        if !is_on_top {
+            continue;
+        }
+        let of_mount = || {
+            if mount.is_read_only() {
+                Way::Never(Miss::ReadOnly)
+            } else {
+                Way::Type(&mount.fs_type)
+            }
+        };
+        filesystem.by_mountinfo.add(of_mount());
+        match fstab.get(bare(&mount.mount_point)) {
+            Some(lines) => {
+                for entry in lines {
+                    let way = refusal(host, entry).map_or_else(of_mount, Way::Never);
+                    filesystem.by_fstab.add(way);
+                }
+            }
+            // fstrim then uses the kernel's command line for the root filesystem (2.34), whatever its
+            // --types.
+            None if mount.mount_point == "/" => filesystem.by_fstab.add(match of_mount() {
+                Way::Type(_) => Way::Always,
+                never @ (Way::Never(_) | Way::Always) => never,
+            }),
+            None => filesystem.by_fstab.add(Way::Never(Miss::NotInFstab)),
+        }
+    }
+    filesystems
+}
+
+/// Returns why fstrim skips an fstab line however the filesystem is mounted.
+fn refusal(host: &Host, entry: &FstabEntry) -> Option<Miss> {
+    let line = entry.line;
+    if has_option(entry, "ro") {
+        Some(Miss::FstabReadOnly { line })
+    } else if has_option(entry, NOTRIM) && supports_notrim(&host.platform) {
+        Some(Miss::NoTrim { line })
+    } else {
+        None
     }
 }
 
@@ -322,7 +412,7 @@ impl TrimJob<'_> {
     pub fn is_for_all(&self) -> bool {
         self.commands.iter().any(|command| {
             matches!(
-                command.targets,
+                command.trim.targets,
                 Targets::Mountinfo | Targets::Fstab | Targets::Listed(_)
             )
         })
@@ -330,30 +420,33 @@ impl TrimJob<'_> {
 
     /// Whether it uses fstab before anything else.
     pub fn goes_by_fstab(&self) -> bool {
-        self.commands.iter().any(|command| match &command.targets {
-            Targets::Fstab => true,
-            Targets::Listed(files) => files.first().is_some_and(|file| file == "/etc/fstab"),
-            _ => false,
-        })
+        self.commands
+            .iter()
+            .any(|command| match &command.trim.targets {
+                Targets::Fstab => true,
+                Targets::Listed(files) => files.first().is_some_and(|file| file == "/etc/fstab"),
+                _ => false,
+            })
     }
 
     /// Whether it trims only this mount point.
     pub fn names_only(&self, mount_point: &str) -> bool {
         self.commands.iter().all(|command| {
-            matches!(&command.targets, Targets::Paths(paths) if paths.as_slice() == [mount_point])
+            matches!(&command.trim.targets, Targets::Paths(paths) if paths.as_slice() == [mount_point])
         })
     }
 
     /// Whether it trims a whole filesystem in a single call, at the drive's own speed.
     pub fn is_unpaced(&self) -> bool {
-        self.commands.iter().any(|command| !command.in_pieces)
+        self.commands.iter().any(|command| !command.trim.in_pieces)
     }
 
     /// Returns the commands as found.
     pub fn evidence(&self) -> impl Iterator<Item = Evidence> {
         self.commands
             .iter()
-            .map(|trim| Evidence::new(&trim.command.source, command_line(trim.command)))
+            .map(|command| command.trim.command)
+            .map(|command| Evidence::new(&command.source, command_line(command)))
     }
 }
 
@@ -421,9 +514,8 @@ fn started_service(command: &JobCommand) -> Option<String> {
     })
 }
 
-fn same_path(a: &str, b: &str) -> bool {
-    let bare = |path: &str| path.trim_end_matches('/').to_owned();
-    bare(a) == bare(b)
+fn bare(path: &str) -> &str {
+    path.trim_end_matches('/')
 }
 
 /// Combines outcomes: a single way to reach a filesystem is enough; otherwise the first reason for

@@ -242,7 +242,7 @@ mod tests {
             latest: Timestamp::from_second(earliest_s + wide_s).expect("in range"),
             len_s: None,
             seen: Seen::Computed,
-            evidence: String::new(),
+            evidence: "".into(),
         }
     }
 

@@ -368,7 +368,7 @@ fn given(moments_s: &[i64]) -> Vec<Run> {
             latest: at,
             len_s: None,
             seen: Seen::Given,
-            evidence: String::new(),
+            evidence: "".into(),
         }
     };
     moments_s.iter().map(run).collect()

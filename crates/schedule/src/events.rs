@@ -128,7 +128,7 @@ pub fn parse_events(source: &str, text: &str, zone: &TimeZone) -> Result<Vec<Eve
             latest,
             len_s,
             seen: Seen::Given,
-            evidence: format!("{source}:{number}"),
+            evidence: format!("{source}:{number}").into(),
         });
     }
     if lists.is_empty() {

@@ -67,7 +67,7 @@ pub fn runs(
                 len_s: None,
                 seen,
                 evidence: match seen {
-                    Seen::Stamp => format!("{written}; the last run, as its stamp says"),
+                    Seen::Stamp => format!("{written}; the last run, as its stamp says").into(),
                     _ => written.clone(),
                 },
             })
@@ -160,7 +160,7 @@ fn trigger_sources(
             let moments = cron_times(spec, time_zone.as_deref(), source, from_us - 1, conditions)?;
             Ok(vec![Source {
                 windows: Box::new(while_up(moments, conditions.uptimes.clone())),
-                evidence: format!("{source}: {spec}{named}"),
+                evidence: format!("{source}: {spec}{named}").into(),
                 accuracy_us: None,
                 stamp_us: None,
             }])
@@ -187,7 +187,7 @@ fn trigger_sources(
             match due.windows(job.last_run, from_us, &conditions.zone, &conditions.uptimes)? {
                 Ok(windows) => Ok(vec![Source {
                     windows: Box::new(windows),
-                    evidence: due.evidence(),
+                    evidence: due.evidence().into(),
                     accuracy_us: None,
                     stamp_us: job.last_run.map(Timestamp::as_microsecond),
                 }]),
@@ -215,7 +215,7 @@ fn trigger_sources(
                 .collect();
             Ok(vec![Source {
                 windows: Box::new(starts.into_iter()),
-                evidence: format!("{source}: @reboot, when cron starts"),
+                evidence: format!("{source}: @reboot, when cron starts").into(),
                 accuracy_us: None,
                 stamp_us: None,
             }])

@@ -407,3 +407,16 @@ fn periods_are_median_intervals() {
     );
     assert_eq!(period(&cron("bad", None)), None);
 }
+
+#[test]
+fn timers_with_thousands_of_events_are_refused() {
+    let expressions = vec!["Mon 03:00"; 9_990];
+    let job = job("x", vec![calendars(&expressions, 0.0)]);
+    let conditions = Conditions::in_zone(&parse_zone("UTC").unwrap());
+    let until = at("2026-12-01T00:00:00Z");
+    let error = runs(&job, at("2026-11-01T00:00:00Z"), until, &conditions).expect_err("too many");
+    assert!(
+        error.to_string().contains("at most 96 calendar events"),
+        "{error}"
+    );
+}

@@ -16,6 +16,10 @@
 //! - [`parse_events`]: user-supplied lists of events.
 //! - [`collisions`]: jobs that start at the same time.
 
+/// Maximum length of the text of a schedule in bytes. A crontab line that names each value of each
+/// field once has about 400.
+pub const SCHEDULE_BYTES_MAX: usize = 1024;
+
 mod anacron;
 mod calendar;
 mod civil;

@@ -53,7 +53,8 @@ impl Sighting<'_> {
                 "{}: {}",
                 self.place(),
                 self.log.subjects[self.subject].evidence()
-            ),
+            )
+            .into(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Runs of jobs.
 
 use jiff::Timestamp;
+use std::sync::Arc;
 
 /// The source of a run, most reliable first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,8 +31,9 @@ pub struct Run {
     pub len_s: Option<f64>,
     /// The source.
     pub seen: Seen,
-    /// Where the run is recorded, with the text: `etc/crontab:18: 47 6 * * 7`.
-    pub evidence: String,
+    /// Where the run is recorded, with the text: `etc/crontab:18: 47 6 * * 7`. Shared, because a
+    /// schedule can have a hundred thousand runs.
+    pub evidence: Arc<str>,
 }
 
 /// The runs of a job between two times, as far as they can be computed.

@@ -11,9 +11,13 @@ use facts::InputError;
 use facts::host::{Calendars, Job, Trigger};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use std::sync::Arc;
 
 /// systemd's default for `AccuracySec=`.
 const ACCURACY_DEFAULT_S: f64 = 60.0;
+
+/// Maximum number of calendar events of one timer: four an hour for a day, one line each.
+const EXPRESSIONS_MAX: usize = 96;
 
 /// The longest time span accepted, in seconds: ten years.
 const SPAN_MAX_S: f64 = 10.0 * 366.0 * 86_400.0;
@@ -105,6 +109,11 @@ fn expression_sources(
     from_us: i64,
     conditions: &Conditions,
 ) -> Result<Vec<Source>, InputError> {
+    if calendars.expressions.len() > EXPRESSIONS_MAX {
+        let found = calendars.expressions.len().to_string();
+        let expected = format!("at most {EXPRESSIONS_MAX} calendar events");
+        return Err(InputError::new(&calendars.source, expected, &found));
+    }
     let accuracy_us = accuracy_us(calendars.accuracy_s, &calendars.source)?;
     let late_us = delay_max_us + accuracy_us;
     calendars
@@ -138,7 +147,7 @@ fn expression_sources(
                 uptimes,
             };
             Ok(Source {
-                evidence: format!("{}: OnCalendar={text}{late}", calendars.source),
+                evidence: format!("{}: OnCalendar={text}{late}", calendars.source).into(),
                 accuracy_us: Some(accuracy_us),
                 stamp_us: None,
                 windows: Box::new(events),
@@ -268,7 +277,7 @@ struct Relative<'a> {
     accuracy_us: i64,
     /// What a repetition adds to the step, minimum and maximum: the duration of a run.
     len_us: (i64, i64),
-    evidence: String,
+    evidence: Arc<str>,
 }
 
 /// Returns the sources of timers that count from an event. If the host's uptimes are known,
@@ -425,7 +434,7 @@ impl<'a> Relative<'a> {
             late_us: delay_us + accuracy_us,
             accuracy_us,
             len_us,
-            evidence: format!("{source}: {base}={}", span_text(step_us)),
+            evidence: format!("{source}: {base}={}", span_text(step_us)).into(),
         }))
     }
 

@@ -1,5 +1,7 @@
 //! Time windows in which runs start, and the sources that produce them.
 
+use std::sync::Arc;
+
 /// Microseconds per second.
 pub(crate) const SECOND_US: i64 = 1_000_000;
 
@@ -20,7 +22,7 @@ pub(crate) type Windows = Box<dyn Iterator<Item = Window>>;
 /// A source of runs.
 pub(crate) struct Source {
     pub windows: Windows,
-    pub evidence: String,
+    pub evidence: Arc<str>,
     /// For timers, how late systemd may run after the time it announced.
     pub accuracy_us: Option<i64>,
     /// For anacron, the last run according to its time stamp file.

@@ -461,8 +461,8 @@ fn evidence_of(class: &Class, jobs: &[JobRuns]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for &member in &class.members {
         for run in &jobs[member].runs {
-            if !lines.contains(&run.evidence) {
-                lines.push(run.evidence.clone());
+            if !lines.iter().any(|line| **line == *run.evidence) {
+                lines.push(run.evidence.to_string());
             }
             if lines.len() >= 8 {
                 return lines;

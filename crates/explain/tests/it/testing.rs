@@ -95,7 +95,7 @@ pub(crate) fn given(name: &str, starts_us: impl Iterator<Item = i64>) -> JobRuns
             latest: at,
             len_s: None,
             seen: schedule::Seen::Given,
-            evidence: "trims.csv".to_owned(),
+            evidence: "trims.csv".into(),
         })
         .collect();
     JobRuns {

@@ -79,21 +79,30 @@ impl Host {
 
     /// Returns the device for a path such as `/dev/md0`, `/dev/mapper/vg-data` or `/dev/vg/data`.
     pub fn device_by_path(&self, path: &str) -> Option<&BlockDevice> {
-        let rest = path.strip_prefix("/dev/")?;
-        // sysfs writes the slash of `cciss/c0d0` as `!`.
-        if let Some(device) = self.device(&rest.replace('/', "!")) {
-            return Some(device);
-        }
-        let mapper_name = if let Some(name) = rest.strip_prefix("mapper/") {
-            name.to_owned()
-        } else {
-            // LVM writes VG-LV and doubles the hyphens within either name.
-            let (group, volume) = rest.split_once('/')?;
-            format!("{}-{}", group.replace('-', "--"), volume.replace('-', "--"))
-        };
-        self.devices.iter().find(|device| {
-            matches!(&device.kind, DeviceKind::DeviceMapper { name: Some(name), .. } if *name == mapper_name)
+        let (name, mapper_name) = names_of_path(path)?;
+        self.device(&name).or_else(|| {
+            let mapper_name = mapper_name?;
+            self.devices.iter().find(|device| {
+                matches!(&device.kind, DeviceKind::DeviceMapper { name: Some(name), .. } if *name == mapper_name)
+            })
         })
+    }
+
+    /// Builds an index for looking devices up. For many mounts use this instead of
+    /// [`Host::device_of`], which scans all devices each time.
+    pub fn device_index(&self) -> DeviceIndex<'_> {
+        let mapped = self.devices.iter().rev().filter_map(|device| {
+            let DeviceKind::DeviceMapper { name, .. } = &device.kind else {
+                return None;
+            };
+            Some((name.as_deref()?, device))
+        });
+        let numbered = self.devices.iter().rev();
+        DeviceIndex {
+            host: self,
+            by_number: numbered.map(|device| (device.number, device)).collect(),
+            by_mapper_name: mapped.collect(),
+        }
     }
 
     /// Returns the mount that contains a path: the one with the longest mount point that is a
@@ -137,6 +146,43 @@ impl Host {
     }
 }
 
+/// Returns the name in sysfs that a path below `/dev` stands for, and the device-mapper name.
+fn names_of_path(path: &str) -> Option<(String, Option<String>)> {
+    let rest = path.strip_prefix("/dev/")?;
+    let mapper_name = match (rest.strip_prefix("mapper/"), rest.split_once('/')) {
+        (Some(name), _) => Some(name.to_owned()),
+        // LVM writes VG-LV and doubles the hyphens within either name.
+        (None, Some((group, volume))) => Some(format!(
+            "{}-{}",
+            group.replace('-', "--"),
+            volume.replace('-', "--")
+        )),
+        (None, None) => None,
+    };
+    // sysfs writes the slash of `cciss/c0d0` as `!`.
+    Some((rest.replace('/', "!"), mapper_name))
+}
+
+/// Devices by number and by name.
+#[derive(Debug, Clone)]
+pub struct DeviceIndex<'a> {
+    host: &'a Host,
+    by_number: HashMap<DeviceNumber, &'a BlockDevice>,
+    by_mapper_name: HashMap<&'a str, &'a BlockDevice>,
+}
+
+impl<'a> DeviceIndex<'a> {
+    /// Returns the same as [`Host::device_of`].
+    pub fn of(&self, mount: &Mount) -> Option<&'a BlockDevice> {
+        if let Some(device) = self.by_number.get(&mount.device_number) {
+            return Some(device);
+        }
+        let (name, mapper_name) = names_of_path(&mount.source)?;
+        let mapped = || self.by_mapper_name.get(mapper_name?.as_str()).copied();
+        self.host.device(&name).or_else(mapped)
+    }
+}
+
 /// Mounts by mount point; of several at the same point the last, which hides the others.
 #[derive(Debug, Clone)]
 pub struct MountIndex<'a>(HashMap<&'a str, &'a Mount>);
@@ -164,6 +210,70 @@ impl<'a> MountIndex<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_device_index_agrees_with_a_linear_search() {
+        let device = |name: &str, minor, mapper_name: Option<&str>| BlockDevice {
+            name: name.to_owned(),
+            number: DeviceNumber { major: 253, minor },
+            sysfs_path: format!("sys/block/{name}"),
+            size_bytes: None,
+            kind: mapper_name.map_or(DeviceKind::Other, |name| DeviceKind::DeviceMapper {
+                name: Some(name.to_owned()),
+                uuid: None,
+                targets: None,
+            }),
+            below: Vec::new(),
+            discard: None,
+            io_limits: None,
+            rotational: None,
+            read_only: None,
+            counters: None,
+        };
+        // Two devices with one number and two with one name: a bundle may say so.
+        let devices = vec![
+            device("cciss!c0d0", 1, None),
+            device("dm-0", 2, Some("vg--a-data")),
+            device("dm-1", 2, Some("vg--a-data")),
+            device("dm-2", 4, Some("backup")),
+        ];
+        let host = Host {
+            devices,
+            ..Host::default()
+        };
+        let index = host.device_index();
+        for minor in 0..5 {
+            for source in [
+                "/dev/cciss/c0d0",
+                "/dev/vg-a/data",
+                "/dev/mapper/vg--a-data",
+                "/dev/mapper/backup",
+                "/dev/dm-1",
+                "/dev/",
+                "/dev/none",
+                "tmpfs",
+                "",
+            ] {
+                let mount = Mount {
+                    id: 1,
+                    device_number: DeviceNumber { major: 253, minor },
+                    root: "/".to_owned(),
+                    mount_point: "/data".to_owned(),
+                    fs_type: "xfs".to_owned(),
+                    source: source.to_owned(),
+                    options: Vec::new(),
+                    usage: None,
+                    geometry: None,
+                };
+                let name = |device: &BlockDevice| device.name.clone();
+                assert_eq!(
+                    index.of(&mount).map(name),
+                    host.device_of(&mount).map(name),
+                    "{source}"
+                );
+            }
+        }
+    }
 
     #[test]
     fn the_mount_index_agrees_with_a_linear_search() {

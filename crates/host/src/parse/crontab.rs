@@ -2,6 +2,7 @@
 
 use super::fields::note;
 use facts::InputError;
+use schedule::SCHEDULE_BYTES_MAX;
 
 /// Kind of crontab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,6 +214,10 @@ pub(crate) fn classify(line: &str, kind: Kind) -> Line<'_> {
             schedule.push(' ');
         }
         schedule.push_str(word);
+        if schedule.len() > SCHEDULE_BYTES_MAX {
+            let expected = format!("a schedule of at most {SCHEDULE_BYTES_MAX} bytes");
+            return wrong(at, &expected, word);
+        }
     }
     let mut user = None;
     if kind == Kind::System {
@@ -409,6 +414,26 @@ mod tests {
                 "etc/crontab:6:15: expected a command, found \"\"",
                 "etc/crontab:7:1: expected a minute from 0 to 59, found \"*/0\"",
             ]
+        );
+    }
+
+    /// One line of 100 KB in a user's crontab must not become 100 KB for each run.
+    #[test]
+    fn long_schedules_are_malformed() {
+        let every_minute: Vec<String> = (0..60).map(|minute| minute.to_string()).collect();
+        let every_minute = every_minute.join(",");
+        let text = format!(
+            "{every_minute} * * * * a\n{every_minute},{} * * * * a\n",
+            "1,".repeat(50_000) + "1"
+        );
+        let crontab = parse("etc/crontab", &text, Kind::User);
+        assert_eq!(crontab.entries.len(), 1);
+        let errors: Vec<String> = crontab.errors.iter().map(ToString::to_string).collect();
+        assert_eq!(errors.len(), 1);
+        assert!(
+            errors[0].starts_with("etc/crontab:2:1: expected a schedule of at most 1024 bytes"),
+            "{}",
+            errors[0]
         );
     }
 

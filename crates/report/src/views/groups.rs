@@ -1,7 +1,7 @@
 //! Groups findings by the filesystem that they concern, for the layout of text and Markdown.
 
 use crate::check::{CheckReport, by_severity};
-use facts::host::{BlockDevice, DeviceNumber, Mount, Store, StoreEngine, StoreState};
+use facts::host::{BlockDevice, DeviceIndex, DeviceNumber, Mount, Store, StoreEngine, StoreState};
 use facts::{Finding, Host, Stack};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -232,8 +232,7 @@ pub(crate) enum Key<'a> {
 
 /// The host's mounts, indexed once.
 pub(crate) struct Filesystems<'a> {
-    host: &'a Host,
-    by_number: HashMap<DeviceNumber, &'a BlockDevice>,
+    devices: DeviceIndex<'a>,
     /// The last mount at each mount point, which hides the others.
     last_at: HashMap<&'a str, &'a Mount>,
 }
@@ -241,12 +240,7 @@ pub(crate) struct Filesystems<'a> {
 impl<'a> Filesystems<'a> {
     pub fn of(host: &'a Host) -> Self {
         Self {
-            host,
-            by_number: host
-                .devices
-                .iter()
-                .map(|device| (device.number, device))
-                .collect(),
+            devices: host.device_index(),
             last_at: host
                 .mounts
                 .iter()
@@ -257,10 +251,7 @@ impl<'a> Filesystems<'a> {
 
     /// Returns the mounted device; same as [`Host::device_of`], but indexed.
     pub fn device_of(&self, mount: &Mount) -> Option<&'a BlockDevice> {
-        self.by_number
-            .get(&mount.device_number)
-            .copied()
-            .or_else(|| self.host.device_by_path(&mount.source))
+        self.devices.of(mount)
     }
 
     pub fn key_of(&self, mount: &'a Mount) -> Key<'a> {

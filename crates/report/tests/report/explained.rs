@@ -151,7 +151,7 @@ fn run(job: &str, start: Timestamp, evidence: &str) -> Run {
         latest: start,
         len_s: None,
         seen: Seen::Computed,
-        evidence: evidence.to_owned(),
+        evidence: evidence.into(),
     }
 }
 

@@ -43,9 +43,10 @@ pub(crate) const RULE: Rule = Rule {
 fn check(cx: &Context<'_>, out: &mut Outcome) {
     // Access times depend on the mount that a path goes through, not on the filesystem, so bind
     // mounts are checked separately here.
+    let devices = cx.host.device_index();
     for mount in &cx.host.mounts {
         let stores = cx.stores_on(mount);
-        let Some(device) = cx.host.device_of(mount) else {
+        let Some(device) = devices.of(mount) else {
             continue;
         };
         if !stores.is_empty() && is_strict(mount) {

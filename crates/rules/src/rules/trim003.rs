@@ -68,7 +68,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         let Some(timer) = &job.timer else {
             continue;
         };
-        let trim = trims.jobs.iter().find(|trim| std::ptr::eq(trim.job, job));
+        let trim = trims.find(job);
         // A masked unit is a link to /dev/null, so it is not known what it would run.
         if trim.is_none() && timer.unit != "fstrim.timer" || !job.held_back_by.is_empty() {
             continue;

@@ -124,7 +124,11 @@ const PROBE_MIB_MIN: u64 = 16;
 
 fn proof(group: &Group<'_, '_, Vec<&BlockDevice>>, drive: &BlockDevice) -> Remedy {
     let mount_point = &group.volume.mount.mount_point;
-    let probe = quote(&format!("{}/trim-probe", mount_point.trim_end_matches('/')));
+    // The mount's root may belong to somebody else, who could plant a link under a known name.
+    let directory = quote(&format!(
+        "{}/trim-probe.XXXXXX",
+        mount_point.trim_end_matches('/')
+    ));
     let occupied = match &drive.kind {
         DeviceKind::Loop {
             backing_file: Some(file),
@@ -156,8 +160,9 @@ fn proof(group: &Group<'_, '_, Vec<&BlockDevice>>, drive: &BlockDevice) -> Remed
     Remedy::command(
         text,
         format!(
-            "dd if=/dev/urandom of={probe} bs=1M count={probe_mib} conv=fsync\n{occupied}\n\
-             rm {probe}\nsync\ntrimtab trim --now {}\n{occupied}",
+            "probe=$(mktemp -d {directory})\n\
+             dd if=/dev/urandom of=\"$probe/data\" bs=1M count={probe_mib} conv=excl,fsync\n\
+             {occupied}\nrm -r \"$probe\"\nsync\ntrimtab trim --now {}\n{occupied}",
             operand(mount_point)
         ),
     )
@@ -166,7 +171,7 @@ fn proof(group: &Group<'_, '_, Vec<&BlockDevice>>, drive: &BlockDevice) -> Remed
          period.",
         units::bytes(probe_mib << 20)
     ))
-    .undo(format!("rm --force {probe}"))
+    .undo("rm -r \"$probe\"")
 }
 
 #[cfg(test)]
@@ -192,6 +197,24 @@ mod tests {
             assert_eq!(finding.severity, Severity::Info);
             assert_eq!(finding.device.as_deref(), Some(name.as_str()));
         }
+    }
+
+    /// In a mount that belongs to another user, a known name could be a link of theirs.
+    #[test]
+    fn the_probe_is_a_new_file_in_a_new_directory() {
+        let outcome = TestHost::new()
+            .device(virtio("vda"))
+            .mount("/srv/a b", "vda", "xfs", "rw")
+            .check(&RULE);
+        let command = only(&outcome).remedy[0].command.as_deref().unwrap();
+        assert!(
+            command.starts_with("probe=$(mktemp -d '/srv/a b/trim-probe.XXXXXX')\n"),
+            "{command}"
+        );
+        assert!(
+            command.contains("of=\"$probe/data\" bs=1M count=512 conv=excl,fsync"),
+            "{command}"
+        );
     }
 
     #[test]

@@ -334,3 +334,46 @@ fn other_options() -> impl proptest::strategy::Strategy<Value = Vec<&'static str
     ]);
     proptest::collection::vec(option, 0..4).prop_map(|options| options.concat())
 }
+
+/// A bundle of 300 KB can hold tens of thousands of jobs and mounts.
+#[test]
+fn comparisons_are_bounded_and_the_rest_is_reported() {
+    let many =
+        || (0..30_000).map(|n| cron_job(&format!("/etc/cron.d/t:{n}"), "0 0 * * *", "fstrim -a"));
+    let mounts = |host: &mut Host| {
+        let mount = host.mounts[0].clone();
+        for id in 1..20_000 {
+            let mut device = host.devices[0].clone();
+            device.name = format!("sd{id:05}");
+            device.number = facts::host::DeviceNumber {
+                major: 8,
+                minor: id,
+            };
+            host.mounts.push(Mount {
+                id: u64::from(id) + 100,
+                device_number: device.number,
+                mount_point: format!("/m{id}"),
+                ..mount.clone()
+            });
+            host.devices.push(device);
+        }
+    };
+    let host = two_mounts()
+        .with(mounts)
+        .with(jobs(many().collect()))
+        .build();
+    let cx = Context::new(&host);
+    let mut out = Outcome::default();
+    let trims = TrimJobs::or_skip(&cx, "TRIM002", &mut out).expect("jobs are known");
+    assert_eq!(cx.volumes.len(), 20_001);
+    assert_eq!(trims.jobs.len(), COMPARISONS_MAX / 20_001);
+    assert_eq!(trims.more, 30_000 - trims.jobs.len());
+    let said: Vec<&str> = out
+        .skipped
+        .iter()
+        .map(|skipped| skipped.why.as_str())
+        .collect();
+    assert_eq!(said, ["only 99 of 30,000 trim jobs were examined"]);
+    assert!(trims.find(&host.jobs.as_ref().unwrap()[98]).is_some());
+    assert!(trims.find(&host.jobs.as_ref().unwrap()[99]).is_none());
+}

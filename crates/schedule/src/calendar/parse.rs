@@ -74,6 +74,13 @@ impl Calendar {
     /// accepts that of the host.
     pub fn parse(source: &str, text: &str) -> Result<Self, InputError> {
         let text = text.trim_ascii();
+        if text.len() > crate::SCHEDULE_BYTES_MAX {
+            let expected = format!(
+                "a calendar event of at most {} bytes",
+                crate::SCHEDULE_BYTES_MAX
+            );
+            return Err(InputError::new(source, expected, text));
+        }
         let (rest, zone) = split_zone(text);
         for (words, meaning) in WORDS {
             if words.iter().any(|word| word.eq_ignore_ascii_case(rest)) {

@@ -67,6 +67,10 @@ impl CronSpec {
     /// reads it as `5`), text after a value, a descending range (read as "never"), and cronie's
     /// random `6~15`, whose value is drawn when crond starts.
     pub fn parse(source: &str, text: &str) -> Result<Self, InputError> {
+        if text.len() > crate::SCHEDULE_BYTES_MAX {
+            let expected = format!("a schedule of at most {} bytes", crate::SCHEDULE_BYTES_MAX);
+            return Err(InputError::new(source, expected, text));
+        }
         let written: Vec<&str> = text.split([' ', '\t']).filter(|f| !f.is_empty()).collect();
         let shape = || {
             InputError::new(
@@ -311,6 +315,15 @@ mod tests {
             assert!(error.expected.contains(part), "{text}: {error}");
             assert_eq!(error.source_name, "etc/crontab:3");
         }
+    }
+
+    #[test]
+    fn long_schedules_are_rejected() {
+        let text = "1,".repeat(500) + "1 * * * *";
+        assert!(CronSpec::parse("x", &text).is_ok());
+        let text = "1,".repeat(600) + "1 * * * *";
+        let error = CronSpec::parse("x", &text).expect_err("too long");
+        assert!(error.expected.contains("at most 1024 bytes"), "{error}");
     }
 
     /// A field's text together with the values it stands for.
