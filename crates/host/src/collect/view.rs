@@ -1,19 +1,9 @@
 //! The file tree as a process sees it: the host's own, or a container's.
 
-use crate::source::{Kind, Reader};
+use crate::source::{Kind, MountPoint, MountPoints, Reader, Resolved};
 use crate::unread::Unread;
 use facts::Host;
-use facts::host::DeviceNumber;
-use linux::mountinfo::MountLine;
-use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
-
-/// Linux's limit for symbolic links in one path (`path_resolution(7)`).
-const LINKS_MAX: usize = 40;
-/// Maximum number of names examined for one path, including those in links.
-const STEPS_MAX: usize = 200;
-/// `PATH_MAX` of Linux.
-const PATH_BYTES_MAX: usize = 4096;
 
 /// A file tree with its mounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,44 +11,7 @@ pub(crate) struct View {
     /// Prefix of each path: empty, or `proc/PID/root/`.
     prefix: String,
     /// Shared by all stores that see the same tree.
-    mounts: Rc<Mounts>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-struct Mounts {
-    list: Vec<MountPoint>,
-    /// The last mount at each mount point, which hides the others.
-    by_point: HashMap<String, usize>,
-}
-
-impl FromIterator<MountPoint> for Mounts {
-    fn from_iter<I: IntoIterator<Item = MountPoint>>(mounts: I) -> Self {
-        let list: Vec<MountPoint> = mounts.into_iter().collect();
-        let places = list.iter().enumerate();
-        let by_point = places.map(|(index, mount)| (mount.at.clone(), index));
-        Self {
-            by_point: by_point.collect(),
-            list,
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct MountPoint {
-    device_number: DeviceNumber,
-    root: String,
-    /// The mount point.
-    at: String,
-    fs_type: String,
-}
-
-/// A path with its symbolic links resolved.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Resolved {
-    /// Absolute path.
-    pub(crate) path: String,
-    /// Why the last components may still contain links, in plain language.
-    pub(crate) unfinished: Option<String>,
+    mounts: Rc<MountPoints>,
 }
 
 impl View {
@@ -81,7 +34,7 @@ impl View {
         let text = reader.text(&format!("proc/{pid}/mountinfo"))?;
         Ok(Self {
             prefix: format!("proc/{pid}/root/"),
-            mounts: Rc::new(text.lines().filter_map(parse_mount).collect()),
+            mounts: Rc::new(MountPoints::parse(text.as_bytes())),
         })
     }
 
@@ -95,88 +48,18 @@ impl View {
         format!("{}{}", self.prefix, path.trim_start_matches('/'))
     }
 
-    /// Returns the filesystem type if a path is on a network or user-space filesystem, where any
-    /// access could take forever.
+    /// Returns the filesystem type if any access to a path could take forever.
     pub(crate) fn remote_fs(&self, path: &str) -> Option<&str> {
-        let mount = self.mount_of(path)?;
-        is_remote(&mount.fs_type).then_some(mount.fs_type.as_str())
+        self.mounts.remote_fs(path)
     }
 
-    /// Returns the mount that contains an absolute path: the last of those with the longest mount
-    /// point, which hides the others.
-    fn mount_of(&self, path: &str) -> Option<&MountPoint> {
-        let mut directory = path;
-        loop {
-            if let Some(&index) = self.mounts.by_point.get(directory) {
-                return self.mounts.list.get(index);
-            }
-            directory = match directory.rfind('/')? {
-                0 if directory.len() > 1 => "/",
-                0 => return None,
-                end => &directory[..end],
-            };
-        }
-    }
-
-    /// Resolves the symbolic links of an absolute path component by component, but never enters a
-    /// filesystem that may not respond.
+    /// Resolves the symbolic links of an absolute path, see [`MountPoints::resolve`].
     ///
     /// # Errors
     /// If there are too many links, or the path is too long.
     pub(crate) fn resolve(&self, reader: &Reader<'_>, path: &str) -> Result<Resolved, Unread> {
-        let mut todo: VecDeque<String> = path.split('/').map(str::to_owned).collect();
-        let mut done: Vec<String> = Vec::new();
-        let mut unfinished = None;
-        let mut links = 0;
-        let mut steps = 0;
-        while let Some(name) = todo.pop_front() {
-            steps += 1;
-            if steps > STEPS_MAX {
-                let why = format!("more than {STEPS_MAX} names in a path");
-                return Err(Unread::Failed(why));
-            }
-            match name.as_str() {
-                "" | "." => continue,
-                ".." => {
-                    done.pop();
-                    continue;
-                }
-                _ => done.push(name),
-            }
-            let here = format!("/{}", done.join("/"));
-            if here.len() + todo.iter().map(|name| name.len() + 1).sum::<usize>() > PATH_BYTES_MAX {
-                return Err(Unread::Failed("path longer than 4096 bytes".to_owned()));
-            }
-            if let Some(fs_type) = self.remote_fs(&here) {
-                unfinished = Some(format!("links on {fs_type} are not followed"));
-                continue;
-            }
-            match reader.link(&self.at(&here)) {
-                Ok(target) => {
-                    links += 1;
-                    if links > LINKS_MAX {
-                        let why = format!("more than {LINKS_MAX} symbolic links");
-                        return Err(Unread::Failed(why));
-                    }
-                    done.pop();
-                    if target.starts_with('/') {
-                        done.clear();
-                    }
-                    for name in target.rsplit('/') {
-                        todo.push_front(name.to_owned());
-                    }
-                }
-                // Not a link, or missing.
-                Err(Unread::NotFound) => {}
-                Err(unread) => {
-                    unfinished.get_or_insert(format!("{}: {unread}", &here[1..]));
-                }
-            }
-        }
-        Ok(Resolved {
-            path: format!("/{}", done.join("/")),
-            unfinished,
-        })
+        self.mounts
+            .resolve(path, |path| reader.link(&self.at(path)))
     }
 
     /// Returns the reader's path of a configuration file after checking that it is a regular file
@@ -225,44 +108,16 @@ impl View {
     /// filesystem whose root is the nearest ancestor of the path. `None` if the other view has no
     /// such mount.
     pub(crate) fn translate(&self, path: &str, other: &Self) -> Option<String> {
-        let mount = self.mount_of(path)?;
+        let mount = self.mounts.mount_of(path)?;
         let inside = join(&mount.root, below(&mount.at, path)?);
         let target = other
             .mounts
-            .list
             .iter()
             .filter(|target| target.device_number == mount.device_number)
             .filter(|target| below(&target.root, &inside).is_some())
             .max_by_key(|target| target.root.len())?;
         Some(join(&target.at, below(&target.root, &inside)?))
     }
-}
-
-/// Whether a filesystem depends on a server or a user-space process: accessing it may never return.
-/// `autofs` waits for a mount.
-fn is_remote(fs_type: &str) -> bool {
-    fs_type.starts_with("fuse")
-        || matches!(
-            fs_type,
-            "nfs"
-                | "nfs4"
-                | "cifs"
-                | "smb3"
-                | "smbfs"
-                | "9p"
-                | "afs"
-                | "autofs"
-                | "beegfs"
-                | "ceph"
-                | "coda"
-                | "glusterfs"
-                | "gpfs"
-                | "lustre"
-                | "ncpfs"
-                | "orangefs"
-                | "pvfs2"
-                | "virtiofs"
-        )
 }
 
 /// Returns the part of a path after a directory, without a leading slash; `None` if the path is not
@@ -286,19 +141,6 @@ fn join(directory: &str, rest: &str) -> String {
     }
 }
 
-/// Parses a line of mountinfo. Anything else is ignored, since the kernel writes no other lines and
-/// a path on an unknown mount is reported.
-fn parse_mount(line: &str) -> Option<MountPoint> {
-    let mount = MountLine::parse(line.as_bytes())?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Some(MountPoint {
-        device_number: mount.device_number,
-        root: text(&mount.root),
-        at: text(&mount.mount_point),
-        fs_type: text(&mount.fs_type),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,7 +149,7 @@ mod tests {
     fn view(mountinfo: &str) -> View {
         View {
             prefix: String::new(),
-            mounts: Rc::new(mountinfo.lines().filter_map(parse_mount).collect()),
+            mounts: Rc::new(MountPoints::parse(mountinfo.as_bytes())),
         }
     }
 

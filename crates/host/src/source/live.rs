@@ -1,12 +1,13 @@
 use super::log_file::read_end_bounded;
 use super::{
-    End, Kind, LIST_NAMES_MAX, Source, Stat, dm_ioctl, drive_log, journal, process, statfs,
-    too_many_names,
+    End, Kind, LIST_NAMES_MAX, MountPoints, Source, Stat, dm_ioctl, drive_log, journal, process,
+    statfs, too_many_names,
 };
 use crate::command::Command;
 use crate::parse::systemctl::PROPERTIES;
 use crate::unread::Unread;
 use rustix::fs::{FileType, Mode, OFlags};
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -27,21 +28,84 @@ const SYSTEMCTL: [&str; 3] = [
 ];
 
 /// The running host.
+///
+/// Paths may come from other users, in crontabs for example, and lead to a filesystem whose server does not
+/// respond. So links are resolved here, and nothing on a network or user-space filesystem is accessed.
 #[derive(Debug, Default)]
 pub struct Live {
-    /// Program and arguments of the child process that answers [`Command::Statfs`] (a process that
-    /// accesses a hung filesystem may become unkillable); `None` leaves sizes unknown. It gets the
-    /// mount points on standard input, each terminated by a NUL, and writes one line of JSON
-    /// ([`crate::parse::statfs::Answer`]) for each, in the same order, flushing each line.
-    pub statfs_helper: Option<Vec<OsString>>,
+    statfs_helper: Option<Vec<OsString>>,
+    /// Read once: a pass over the host takes a second.
+    mounts: OnceCell<MountPoints>,
 }
 
-/// Returns the path from the host's root; not found if no file can have that path.
-fn absolute(path: &str) -> Result<String, Unread> {
-    if path.contains('\0') {
-        return Err(Unread::NotFound);
+/// What to do with a link at the end of a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LastLink {
+    Follow,
+    Keep,
+}
+
+impl Live {
+    /// Creates the source. `statfs_helper` is the program, with its arguments, that answers
+    /// [`Command::Statfs`] (a process that accesses a hung filesystem may become unkillable); `None`
+    /// leaves sizes unknown. It gets the mount points on standard input, each terminated by a NUL, and
+    /// writes one line of JSON ([`crate::parse::statfs::Answer`]) for each, in the same order, flushing
+    /// each line.
+    pub fn new(statfs_helper: Option<Vec<OsString>>) -> Self {
+        Self {
+            statfs_helper,
+            mounts: OnceCell::new(),
+        }
     }
-    Ok(format!("/{path}"))
+
+    /// Returns the path from the host's root, without links; not found if no file can have that path.
+    ///
+    /// # Errors
+    /// If it is on a filesystem that may not respond.
+    fn absolute(&self, path: &str, last: LastLink) -> Result<String, Unread> {
+        if path.contains('\0') {
+            return Err(Unread::NotFound);
+        }
+        let path = format!("/{path}");
+        let is_kernels = |path: &str| path.starts_with("/proc/") || path.starts_with("/sys/");
+        // The kernel's own files; its links below /proc/PID cannot be resolved by name.
+        if is_kernels(&path) && path.split('/').all(|name| name != "..") {
+            return Ok(path);
+        }
+        let mounts = self.mounts.get_or_init(|| {
+            let mountinfo = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+            MountPoints::parse(&mountinfo)
+        });
+        let resolve = |path: &str| {
+            mounts
+                .resolve(path, read_link)
+                .map(|resolved| resolved.path)
+        };
+        let path = match (last, path.rsplit_once('/')) {
+            (LastLink::Keep, Some((parent, name))) if !matches!(name, "" | "." | "..") => {
+                format!("{}/{name}", resolve(parent)?.trim_end_matches('/'))
+            }
+            _ => resolve(&path)?,
+        };
+        if let Some(fs_type) = mounts.remote_fs(&path) {
+            return Err(Unread::Failed(format!(
+                "on {fs_type}, which may not answer: not read"
+            )));
+        }
+        // A link of a user's may lead to a link of the kernel's, and so past the resolution.
+        if path.starts_with("/proc/") {
+            return Err(Unread::Failed("a link into /proc: not read".to_owned()));
+        }
+        Ok(path)
+    }
+}
+
+fn read_link(path: &str) -> Result<String, Unread> {
+    match std::fs::read_link(path) {
+        Ok(target) => Ok(target.to_string_lossy().into_owned()),
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Err(Unread::NotFound),
+        Err(error) => Err(Unread::from(&error)),
+    }
 }
 
 /// The error for anything but a regular file where a file is to be read.
@@ -76,16 +140,15 @@ pub(super) fn read_bounded(mut file: File, max_bytes: usize) -> Result<Vec<u8>, 
 
 /// Opens a regular file, and nothing else.
 fn open_regular(path: &str) -> Result<File, Unread> {
-    let path = absolute(path)?;
     let refused = |errno: rustix::io::Errno| Unread::from(&errno.into());
     // Checked before opening: just opening a device arms a watchdog or rewinds a tape.
-    let seen = rustix::fs::stat(path.as_str()).map_err(refused)?;
+    let seen = rustix::fs::stat(path).map_err(refused)?;
     if FileType::from_raw_mode(seen.st_mode) != FileType::RegularFile {
         return Err(not_regular());
     }
     // It may have been replaced since: never wait for the other end of a FIFO.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let fd = rustix::fs::open(path.as_str(), flags, Mode::empty()).map_err(refused)?;
+    let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(refused)?;
     let opened = rustix::fs::fstat(&fd).map_err(refused)?;
     if FileType::from_raw_mode(opened.st_mode) != FileType::RegularFile {
         return Err(not_regular());
@@ -99,16 +162,19 @@ impl Source for Live {
     }
 
     fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, Unread> {
-        read_bounded(open_regular(path)?, max_bytes)
+        let path = self.absolute(path, LastLink::Follow)?;
+        read_bounded(open_regular(&path)?, max_bytes)
     }
 
     fn read_end(&self, path: &str, max_bytes: usize) -> Result<End, Unread> {
-        read_end_bounded(open_regular(path)?, max_bytes)
+        let path = self.absolute(path, LastLink::Follow)?;
+        read_end_bounded(open_regular(&path)?, max_bytes)
     }
 
     fn list(&self, path: &str) -> Result<Vec<String>, Unread> {
         let mut names = Vec::new();
-        for entry in std::fs::read_dir(absolute(path)?).map_err(|e| Unread::from(&e))? {
+        let path = self.absolute(path, LastLink::Follow)?;
+        for entry in std::fs::read_dir(path).map_err(|e| Unread::from(&e))? {
             let entry = entry.map_err(|e| Unread::from(&e))?;
             if names.len() == LIST_NAMES_MAX {
                 return Err(too_many_names());
@@ -120,15 +186,12 @@ impl Source for Live {
     }
 
     fn link(&self, path: &str) -> Result<String, Unread> {
-        match std::fs::read_link(absolute(path)?) {
-            Ok(target) => Ok(target.to_string_lossy().into_owned()),
-            Err(e) if e.kind() == ErrorKind::InvalidInput => Err(Unread::NotFound),
-            Err(e) => Err(Unread::from(&e)),
-        }
+        read_link(&self.absolute(path, LastLink::Keep)?)
     }
 
     fn stat(&self, path: &str) -> Result<Stat, Unread> {
-        let meta = std::fs::metadata(absolute(path)?).map_err(|e| Unread::from(&e))?;
+        let meta = std::fs::metadata(self.absolute(path, LastLink::Follow)?)
+            .map_err(|e| Unread::from(&e))?;
         let kind = if meta.is_file() {
             Kind::File
         } else if meta.is_dir() {
@@ -232,6 +295,69 @@ mod tests {
                 Live::default().read(path, 100),
                 Err(not_regular()),
                 "{path}"
+            );
+        }
+    }
+
+    /// A live source that takes a directory for a mount that may not respond.
+    fn with_mount(at: &std::path::Path, fs_type: &str) -> Live {
+        let mountinfo = format!(
+            "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:50 / {} rw - {fs_type} server rw\n",
+            at.display()
+        );
+        Live {
+            mounts: OnceCell::from(MountPoints::parse(mountinfo.as_bytes())),
+            ..Live::default()
+        }
+    }
+
+    #[test]
+    fn nothing_on_a_filesystem_that_may_hang_is_accessed() {
+        let directory = tempfile::tempdir().unwrap();
+        let mounted = directory.path().join("mounted");
+        std::fs::create_dir(&mounted).unwrap();
+        std::fs::write(mounted.join("file"), "1").unwrap();
+        symlink("mounted", directory.path().join("link")).unwrap();
+        symlink(
+            format!("/proc/self/root{}/file", mounted.display()),
+            directory.path().join("kernel"),
+        )
+        .unwrap();
+        let paths = [
+            "mounted",
+            "mounted/file",
+            "link/file",
+            "mounted/../mounted/file",
+            "kernel",
+        ];
+        for (fs_type, is_read) in [
+            ("fuse.sshfs", false),
+            ("nfs4", false),
+            ("autofs", false),
+            ("xfs", true),
+        ] {
+            let live = with_mount(&mounted, fs_type);
+            for name in paths {
+                let path = below(&directory, name);
+                let is_expected = |outcome: Result<(), Unread>| match outcome {
+                    Ok(()) => is_read && name != "kernel",
+                    Err(Unread::Failed(why)) => {
+                        why.ends_with("not read") && (!is_read || name == "kernel")
+                    }
+                    Err(_) => false,
+                };
+                assert!(is_expected(live.stat(&path).map(drop)), "{fs_type}: {name}");
+                if name != "mounted" {
+                    assert!(
+                        is_expected(live.read(&path, 9).map(drop)),
+                        "{fs_type}: {name}"
+                    );
+                }
+            }
+            assert_eq!(live.list(&below(&directory, "link")).is_ok(), is_read);
+            assert_eq!(
+                live.link(&below(&directory, "link")),
+                Ok("mounted".to_owned())
             );
         }
     }

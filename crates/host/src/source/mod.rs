@@ -9,6 +9,7 @@ mod ioctl;
 mod journal;
 mod live;
 mod log_file;
+mod mount_points;
 mod process;
 mod reader;
 mod resolve;
@@ -22,6 +23,7 @@ pub use directory::Directory;
 pub use host_name::static_host_name;
 pub use live::Live;
 pub use log_file::{read_log, whole_log};
+pub(crate) use mount_points::{MountPoint, MountPoints, Resolved};
 pub use reader::{Reader, Recording};
 pub use statfs_child::answer_mount_points;
 #[cfg(test)]

@@ -23,9 +23,7 @@ pub fn live() -> Opened {
         OsString::from(STATFS_HELPER),
     ];
     Opened {
-        source: Box::new(Live {
-            statfs_helper: Some(helper),
-        }),
+        source: Box::new(Live::new(Some(helper))),
         label: "live".to_owned(),
     }
 }

@@ -130,7 +130,9 @@ impl<'r, 's> Files<'r, 's> {
 
     fn look_up(&self, option: char, path: &str) -> Option<bool> {
         let path = path.trim_matches('/');
-        if path.split('/').any(|name| name == "..") {
+        // The kernel's links below /proc lead anywhere.
+        let is_kernels = path.split('/').next() == Some("proc");
+        if is_kernels || path.split('/').any(|name| name == "..") {
             return None;
         }
         match self.reader.stat(path) {
@@ -250,8 +252,14 @@ impl<'r, 's> Files<'r, 's> {
             return Vec::new();
         }
         self.calls_left.set(self.calls_left.get() - 1);
-        let Ok(stat) = self.reader.stat(&path) else {
-            return Vec::new();
+        let stat = match self.reader.stat(&path) {
+            Ok(stat) => stat,
+            Err(unread) => {
+                if let Unread::Failed(why) = unread {
+                    self.skip(Skipped::new(path, why, None));
+                }
+                return Vec::new();
+            }
         };
         if stat.kind != Kind::File || stat.size_bytes > CALLED_BYTES_MAX {
             return Vec::new();

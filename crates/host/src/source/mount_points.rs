@@ -1,0 +1,189 @@
+//! Where filesystems are mounted, so that a path is never followed into one that may not respond: a process
+//! that waits for a dead NFS or FUSE server cannot even be killed.
+
+use crate::unread::Unread;
+use facts::host::DeviceNumber;
+use linux::mountinfo::MountLine;
+use std::collections::{HashMap, VecDeque};
+
+/// Linux's limit for symbolic links in one path (`path_resolution(7)`).
+const LINKS_MAX: usize = 40;
+/// Maximum number of names examined for one path, including those in links.
+const STEPS_MAX: usize = 200;
+/// `PATH_MAX` of Linux.
+const PATH_BYTES_MAX: usize = 4096;
+
+/// The mounts of one mount namespace.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct MountPoints {
+    list: Vec<MountPoint>,
+    /// The last mount at each mount point, which hides the others.
+    by_point: HashMap<String, usize>,
+}
+
+/// One mount.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MountPoint {
+    pub device_number: DeviceNumber,
+    /// The directory of the filesystem that is mounted.
+    pub root: String,
+    /// The mount point.
+    pub at: String,
+    pub fs_type: String,
+}
+
+/// A path with its symbolic links resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Resolved {
+    /// Absolute path.
+    pub path: String,
+    /// Why the last components may still contain links, in plain language.
+    pub unfinished: Option<String>,
+}
+
+impl FromIterator<MountPoint> for MountPoints {
+    fn from_iter<I: IntoIterator<Item = MountPoint>>(mounts: I) -> Self {
+        let list: Vec<MountPoint> = mounts.into_iter().collect();
+        let places = list.iter().enumerate();
+        let by_point = places.map(|(index, mount)| (mount.at.clone(), index));
+        Self {
+            by_point: by_point.collect(),
+            list,
+        }
+    }
+}
+
+impl MountPoints {
+    /// Parses mountinfo. Other lines are ignored, since the kernel writes none.
+    pub fn parse(mountinfo: &[u8]) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let lines = mountinfo.split(|&byte| byte == b'\n');
+        let mounts = lines.filter_map(MountLine::parse).map(|mount| MountPoint {
+            device_number: mount.device_number,
+            root: text(&mount.root),
+            at: text(&mount.mount_point),
+            fs_type: text(&mount.fs_type),
+        });
+        mounts.collect()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &MountPoint> {
+        self.list.iter()
+    }
+
+    /// Returns the mount that contains an absolute path: the last of those with the longest mount
+    /// point, which hides the others.
+    pub fn mount_of(&self, path: &str) -> Option<&MountPoint> {
+        let mut directory = path;
+        loop {
+            if let Some(&index) = self.by_point.get(directory) {
+                return self.list.get(index);
+            }
+            directory = match directory.rfind('/')? {
+                0 if directory.len() > 1 => "/",
+                0 => return None,
+                end => &directory[..end],
+            };
+        }
+    }
+
+    /// Returns the filesystem type if a path is on a network or user-space filesystem, where any
+    /// access could take forever. The root of the tree is excepted: without it, nothing works.
+    pub fn remote_fs(&self, path: &str) -> Option<&str> {
+        let mount = self.mount_of(path)?;
+        (is_remote(&mount.fs_type) && mount.at != "/").then_some(mount.fs_type.as_str())
+    }
+
+    /// Resolves the symbolic links of an absolute path component by component, but never enters a
+    /// filesystem that may not respond. `link` returns the target of a link, and
+    /// [`Unread::NotFound`] for anything else.
+    ///
+    /// # Errors
+    /// If there are too many links, or the path is too long.
+    pub(crate) fn resolve(
+        &self,
+        path: &str,
+        mut link: impl FnMut(&str) -> Result<String, Unread>,
+    ) -> Result<Resolved, Unread> {
+        let mut todo: VecDeque<String> = path.split('/').map(str::to_owned).collect();
+        let mut done: Vec<String> = Vec::new();
+        let mut unfinished = None;
+        let mut links = 0;
+        let mut steps = 0;
+        while let Some(name) = todo.pop_front() {
+            steps += 1;
+            if steps > STEPS_MAX {
+                let why = format!("more than {STEPS_MAX} names in a path");
+                return Err(Unread::Failed(why));
+            }
+            match name.as_str() {
+                "" | "." => continue,
+                ".." => {
+                    done.pop();
+                    continue;
+                }
+                _ => done.push(name),
+            }
+            let here = format!("/{}", done.join("/"));
+            if here.len() + todo.iter().map(|name| name.len() + 1).sum::<usize>() > PATH_BYTES_MAX {
+                return Err(Unread::Failed("path longer than 4096 bytes".to_owned()));
+            }
+            if let Some(fs_type) = self.remote_fs(&here) {
+                unfinished = Some(format!("links on {fs_type} are not followed"));
+                continue;
+            }
+            match link(&here) {
+                Ok(target) => {
+                    links += 1;
+                    if links > LINKS_MAX {
+                        let why = format!("more than {LINKS_MAX} symbolic links");
+                        return Err(Unread::Failed(why));
+                    }
+                    done.pop();
+                    if target.starts_with('/') {
+                        done.clear();
+                    }
+                    for name in target.rsplit('/') {
+                        todo.push_front(name.to_owned());
+                    }
+                }
+                // Not a link, or missing.
+                Err(Unread::NotFound) => {}
+                Err(unread) => {
+                    unfinished.get_or_insert(format!("{}: {unread}", &here[1..]));
+                }
+            }
+        }
+        Ok(Resolved {
+            path: format!("/{}", done.join("/")),
+            unfinished,
+        })
+    }
+}
+
+/// Whether a filesystem depends on a server or a user-space process: accessing it may never return.
+/// `autofs` waits for a mount.
+fn is_remote(fs_type: &str) -> bool {
+    fs_type.starts_with("fuse")
+        || matches!(
+            fs_type,
+            "nfs"
+                | "nfs4"
+                | "cifs"
+                | "smb3"
+                | "smbfs"
+                | "9p"
+                | "afs"
+                | "autofs"
+                | "beegfs"
+                | "ceph"
+                | "coda"
+                | "glusterfs"
+                | "gpfs"
+                | "lustre"
+                | "ncpfs"
+                | "orangefs"
+                | "pvfs2"
+                | "virtiofs"
+        )
+}
