@@ -40,6 +40,7 @@ pub use cluster::{ClusterContext, NodeHost};
 pub use context::{Context, Outcome};
 pub use drive_load::{DriveLoad, LoadFact, NoMount, TrimTimes, loaded_mount};
 pub use rule::{Check, Rule};
+pub use trim_jobs::TRIM_OPTIONS_WITH_VALUE;
 pub use trim_verdict::{
     RefusalKind, TrimRefusal, TrimRequest, TrimVerdict, lost_discards, trim_verdict,
 };

@@ -9,6 +9,7 @@ mod arguments;
 
 use crate::context::{Context, Outcome, Volume};
 use crate::wording;
+pub use arguments::TRIM_OPTIONS_WITH_VALUE;
 use arguments::{Targets, TrimCommand};
 use facts::host::{DeviceIndex, FstabEntry, Job, JobCommand, MountIndex, Platform};
 use facts::{Evidence, Host, Skipped};

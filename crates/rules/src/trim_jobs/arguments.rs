@@ -110,12 +110,16 @@ impl<'a> TrimCommand<'a> {
         let mut words = rest.iter();
         while let Some(word) = words.next() {
             match word.as_str() {
-                "--dry-run" | "--status" | "--cancel" => return None,
+                "--dry-run" | "-n" | "--status" | "--cancel" | "--restore-limits" | "--schema" => {
+                    return None;
+                }
                 "--all" => all = true,
-                "--window" | "--max-latency" | "--deadline" => {
+                option if TRIM_OPTIONS_WITH_VALUE.contains(&option) => {
                     words.next();
                 }
                 option if option.starts_with('-') => {}
+                // Options of the packaged unit: `$TRIMTAB_TRIM_OPTIONS %f`.
+                variable if variable.starts_with('$') && variable.contains("OPTIONS") => {}
                 path => paths.push(path.to_owned()),
             }
         }
@@ -155,6 +159,28 @@ impl<'a> TrimCommand<'a> {
         !listed_means
     }
 }
+
+/// The options of `trimtab trim` that take a value as the next word; a test of the binary compares them
+/// with its arguments.
+pub const TRIM_OPTIONS_WITH_VALUE: &[&str] = &[
+    "--window",
+    "--tz",
+    "--max-latency",
+    "--deadline",
+    "--rate",
+    "--max-request",
+    "--accept-stall",
+    "--probe",
+    "--require-green",
+    "--credentials-file",
+    "--ca-file",
+    "--state",
+    "--format",
+    "--output",
+    "-o",
+    "--color",
+    "--config",
+];
 
 /// Whether a path depends on the shell, or does not start at the root.
 fn is_computed(path: &str) -> bool {

@@ -267,14 +267,17 @@ fn paced_trims_are_distinguished_from_whole_ones() {
     assert!(unpaced("fstrim -m 1M /data"));
     assert!(!unpaced("fstrim -o 0 -l 128M /data"));
     assert!(!unpaced("trimtab trim /data --window 01:00-05:00"));
-    assert_eq!(
-        reach(
-            two_mounts(),
-            "trimtab trim --window 01:00-05:00 /data",
-            "/data"
-        ),
-        Reach::Reached
-    );
+    for line in [
+        "trimtab trim --window 01:00-05:00 /data",
+        "trimtab trim --rate 500MiB/s --probe http://127.0.0.1:9200 --yes /data",
+        "/usr/bin/trimtab trim $TRIMTAB_TRIM_OPTIONS /data",
+    ] {
+        assert_eq!(reach(two_mounts(), line, "/data"), Reach::Reached, "{line}");
+        let other = Reach::Missed(Miss::NotNamed);
+        assert_eq!(reach(two_mounts(), line, "/"), other, "{line}");
+    }
+    let restore = command("trimtab trim --restore-limits", "etc/cron.d/t:1");
+    assert!(TrimCommand::parse(&restore).is_none());
 }
 
 #[test]

@@ -129,3 +129,28 @@ pub struct Trim {
     #[command(flatten)]
     pub answer: AnswerArgs,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    /// `check` reads lines of cron that run `trimtab trim`.
+    #[test]
+    fn the_rules_know_which_options_take_a_value() {
+        let mut cli = crate::cli::command();
+        cli.build();
+        let trim = cli.find_subcommand("trim").expect("a command");
+        let options = trim
+            .get_arguments()
+            .filter(|option| option.get_action().takes_values());
+        let names: BTreeSet<String> = options
+            .flat_map(|option| {
+                let long = option.get_long().map(|name| format!("--{name}"));
+                let short = option.get_short().map(|name| format!("-{name}"));
+                long.into_iter().chain(short)
+            })
+            .collect();
+        let known = rules::TRIM_OPTIONS_WITH_VALUE.iter();
+        assert_eq!(names, known.map(ToString::to_string).collect());
+    }
+}
