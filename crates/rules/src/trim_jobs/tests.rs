@@ -270,7 +270,7 @@ fn paced_trims_are_distinguished_from_whole_ones() {
     for line in [
         "trimtab trim --window 01:00-05:00 /data",
         "trimtab trim --rate 500MiB/s --probe http://127.0.0.1:9200 --yes /data",
-        "/usr/bin/trimtab trim $TRIMTAB_TRIM_OPTIONS /data",
+        "trimtab trim $TRIMTAB_TRIM_OPTIONS /data",
     ] {
         assert_eq!(reach(two_mounts(), line, "/data"), Reach::Reached, "{line}");
         let other = Reach::Missed(Miss::NotNamed);

@@ -1,6 +1,6 @@
 //! Jobs of cron, run-parts and anacron.
 
-use super::files::{ANACRONS, Files};
+use super::files::{ANACRONS, Caller, Files};
 use crate::parse::crontab_jobs::{JOBS_MAX, empty_job};
 use crate::parse::run_parts::{ignored_name, is_debian_like};
 use crate::parse::shell::script::Found;
@@ -284,7 +284,11 @@ impl Cron<'_, '_, '_> {
                 Some(owner) => format!("crontab of {owner}:{}", entry.line),
                 None => format!("/{place}"),
             };
-            let work = self.files.work(found);
+            let caller = match owner {
+                Some(owner) if owner != "root" => Caller::User,
+                _ => Caller::Root,
+            };
+            let work = self.files.work(found, caller);
             let mut job = empty_job(name, place);
             job.user = user;
             job.triggers = vec![trigger];
@@ -337,7 +341,7 @@ impl Cron<'_, '_, '_> {
             if rest.is_empty() {
                 continue;
             }
-            let work = self.files.work(rest);
+            let work = self.files.work(rest, Caller::Root);
             let mut job = empty_job(format!("/{place}"), place);
             job.user = Some("root".to_owned());
             job.commands = work.commands;
@@ -362,7 +366,8 @@ impl Cron<'_, '_, '_> {
                     continue;
                 }
                 let stat = self.files.reader.stat(&path).ok();
-                let work = self.files.work(self.files.scan_file(&path, stat));
+                let found = self.files.scan_file(&path, stat);
+                let work = self.files.work(found, Caller::Root);
                 let mut job = empty_job(format!("{short}/{name}"), path);
                 job.user.clone_from(&starters.user);
                 job.triggers.clone_from(&starters.triggers);

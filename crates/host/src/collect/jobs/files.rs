@@ -1,6 +1,7 @@
 //! File lookups for jobs: whether the file that a guard tests exists, and what is in a script that
 //! a job calls.
 
+use crate::collect::view::View;
 use crate::parse::shell::programs;
 use crate::parse::shell::script::{self, Found, Origin, SCRIPT_BYTES_MAX};
 use crate::source::{Kind, Reader, Stat};
@@ -28,6 +29,7 @@ const LOCAL_PROGRAMS: &[&str] = &["usr/local/sbin", "usr/local/bin"];
 /// Access to a host's files for reading jobs.
 pub(crate) struct Files<'r, 's> {
     pub reader: &'r Reader<'s>,
+    view: View,
     /// Whether systemd is the init system.
     pub systemd: Option<bool>,
     /// Whether the tree contains programs at all; recorded trees often do not.
@@ -39,6 +41,15 @@ pub(crate) struct Files<'r, 's> {
     skipped: RefCell<BTreeSet<Skipped>>,
 }
 
+/// Whose schedule calls a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// One that only root can write.
+    Root,
+    /// A user's own crontab.
+    User,
+}
+
 /// What a job runs, and what keeps it from running.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
@@ -47,7 +58,8 @@ pub(crate) struct Work {
 }
 
 impl<'r, 's> Files<'r, 's> {
-    pub fn new(reader: &'r Reader<'s>, systemd: Option<bool>) -> Self {
+    /// The mounts and the platform must have been read before.
+    pub fn new(reader: &'r Reader<'s>, host: &Host) -> Self {
         let has_programs = ["usr/bin", "bin"]
             .iter()
             .any(|path| reader.exists(path) == Some(true));
@@ -60,7 +72,8 @@ impl<'r, 's> Files<'r, 's> {
             .collect();
         Self {
             reader,
-            systemd,
+            view: View::of_host(host),
+            systemd: host.platform.systemd,
             has_programs,
             local_programs,
             calls_left: Cell::new(CALLED_MAX),
@@ -197,10 +210,10 @@ impl<'r, 's> Files<'r, 's> {
     }
 
     /// Determines what a job runs, including the scripts that it calls, one level deep.
-    pub fn work(&self, found: Vec<Found>) -> Work {
+    pub fn work(&self, found: Vec<Found>, caller: Caller) -> Work {
         let mut all: Vec<Found> = Vec::new();
         for mut found in found {
-            let inside = self.called(&found);
+            let inside = self.called(&found, caller);
             // If a called script does nothing on this host, nor does the call.
             if found.held_back_by.is_none() && inside.iter().all(|f| f.held_back_by.is_some()) {
                 found.held_back_by = inside.first().and_then(|f| f.held_back_by.clone());
@@ -225,8 +238,27 @@ impl<'r, 's> Files<'r, 's> {
         work
     }
 
+    /// Whether a script may be read for its caller: a directory below /opt may belong to a user, who can plant
+    /// links to files that only root may read, and a bundle would hold their words.
+    fn may_be_read(&self, path: &str, stat: Stat, caller: Caller) -> bool {
+        let Ok(resolved) = self.view.resolve(self.reader, &format!("/{path}")) else {
+            return false;
+        };
+        let resolved = resolved.path.trim_start_matches('/');
+        if !CALLED_BELOW.iter().any(|below| resolved.starts_with(below)) {
+            return false;
+        }
+        let is_open = |directory: &str| match self.reader.stat(directory) {
+            Ok(stat) => stat.mode & 0o001 != 0,
+            // A bundle holds what was allowed when it was made.
+            Err(unread) => unread == Unread::NotRecorded,
+        };
+        let mut above = resolved.match_indices('/').map(|(at, _)| &resolved[..at]);
+        caller == Caller::Root || stat.mode & 0o004 != 0 && above.all(is_open)
+    }
+
     /// Finds the programs in the script that a command calls.
-    fn called(&self, found: &Found) -> Vec<Found> {
+    fn called(&self, found: &Found, caller: Caller) -> Vec<Found> {
         let program = found.command.program.as_str();
         if programs::arguments_matter(program) {
             return Vec::new();
@@ -262,6 +294,16 @@ impl<'r, 's> Files<'r, 's> {
             }
         };
         if stat.kind != Kind::File || stat.size_bytes > CALLED_BYTES_MAX {
+            return Vec::new();
+        }
+        if !self.may_be_read(&path, stat, caller) {
+            let why = match caller {
+                Caller::Root => "it is a link to a place where no scripts are looked for: not read",
+                Caller::User => {
+                    "called from a user's crontab, and not open to every user: not read"
+                }
+            };
+            self.skip(Skipped::new(path, why, None));
             return Vec::new();
         }
         // The filter rejects files that are not scripts.

@@ -26,7 +26,7 @@ const SIGNS: &[&str] = &[
     "var/spool/cron",
 ];
 
-/// Reads jobs. The platform must have been read before.
+/// Reads jobs. The mounts and the platform must have been read before.
 pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
     // One of them exists but may not be read.
     if SIGNS.iter().all(|path| reader.exists(path) == Some(false)) {
@@ -37,7 +37,7 @@ pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
         ));
         return;
     }
-    let mut files = Files::new(reader, host.platform.systemd);
+    let mut files = Files::new(reader, host);
     let timers = timers::read(&files, host);
     if timers.answered {
         files.systemd = Some(true);

@@ -31,6 +31,17 @@ impl Tree {
         self.file(path, content)
     }
 
+    fn mode(mut self, path: &str, kind: Kind, mode: u32) -> Self {
+        let stat = Stat {
+            kind,
+            mode,
+            mtime_s: 0,
+            size_bytes: 100,
+        };
+        self.stats.insert(path.to_owned(), Ok(stat));
+        self
+    }
+
     fn link(mut self, path: &str, target: &str) -> Self {
         self.memory = self.memory.symlink(path, target);
         self
@@ -598,6 +609,57 @@ fn users_crontabs_and_the_scripts_that_they_call() {
         job(&host, "crontab of root:4").held_back_by,
         ["it does nothing without /etc/trim-on"]
     );
+}
+
+/// root reads users' crontabs, and a bundle holds the words of the scripts that they call.
+#[test]
+fn of_users_crontabs_only_scripts_that_anybody_may_read_are_read() {
+    let script = |mount: &str| format!("#!/bin/sh\nfstrim -v {mount}\n");
+    let crontab = "1 5 * * 0 /opt/app/leak.sh; fstrim -a\n2 5 * * 0 /opt/app/private.sh\n\
+        3 5 * * 0 /opt/app/open.sh\n4 5 * * 0 /opt/app/closed/x.sh\n5 5 * * 0 /opt/app/outside.sh\n";
+    let tree = || {
+        Tree::default()
+            .whole()
+            .link("opt/app/leak.sh", "/root/secret.sh")
+            .program("root/secret.sh", &script("/secret"))
+            .mode("root", Kind::Directory, 0o700)
+            .program("opt/app/private.sh", &script("/private"))
+            .mode("opt/app/private.sh", Kind::File, 0o700)
+            .program("opt/app/open.sh", &script("/open"))
+            .program("opt/app/closed/x.sh", &script("/closed"))
+            .mode("opt/app/closed", Kind::Directory, 0o700)
+            .link("opt/app/outside.sh", "/var/lib/app/x.sh")
+            .program("var/lib/app/x.sh", &script("/outside"))
+    };
+    let trimmed = |host: &Host| -> Vec<String> {
+        let jobs = host.jobs.iter().flatten();
+        let commands = jobs.flat_map(|job| &job.commands);
+        let found = commands.filter_map(|command| command.arguments.get(1).cloned());
+        found.collect()
+    };
+    let host = tree()
+        .file("var/spool/cron/crontabs/nobody", crontab)
+        .read_on("debian");
+    assert_eq!(trimmed(&host), ["/open"]);
+    let skipped: Vec<&str> = host
+        .skipped
+        .iter()
+        .map(|skipped| skipped.what.as_str())
+        .collect();
+    assert_eq!(
+        skipped,
+        [
+            "opt/app/closed/x.sh",
+            "opt/app/leak.sh",
+            "opt/app/outside.sh",
+            "opt/app/private.sh"
+        ]
+    );
+    // root's own scripts may be closed, but are looked for in the usual places only.
+    let host = tree()
+        .file("var/spool/cron/crontabs/root", crontab)
+        .read_on("debian");
+    assert_eq!(trimmed(&host), ["/secret", "/private", "/open", "/closed"]);
 }
 
 #[test]

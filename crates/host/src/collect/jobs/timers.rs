@@ -1,6 +1,6 @@
 //! systemd timers: from unit files, and from systemd itself if it is running.
 
-use super::files::Files;
+use super::files::{Caller, Files};
 use super::units::{Level, Units};
 use crate::command::Command;
 use crate::parse::shell::lexer::plain_commands;
@@ -185,7 +185,7 @@ impl Timer<'_, '_, '_> {
         }
         held_back_by.extend(self.unmet_conditions(self.service_file));
         let found = self.found();
-        let work = self.files.work(found);
+        let work = self.files.work(found, Caller::Root);
         held_back_by.extend(work.held_back_by);
         held_back_by.dedup();
         let mut commands = work.commands;
