@@ -306,7 +306,7 @@ impl<'a> TrimJobs<'a> {
         &self,
         command: &TrimCommand<'_>,
         device: &str,
-        ways: impl Fn(&Filesystem<'a>) -> &Ways<'a>,
+        ways: impl for<'f> Fn(&'f Filesystem<'a>) -> &'f Ways<'a>,
     ) -> Reach {
         self.filesystems
             .get(device)

@@ -270,7 +270,7 @@ mod tests {
                 "2024-06-10T04:47:00Z"
             ]
         );
-        assert_eq!(lists[0].runs[2].evidence, "lists/deploys.csv:2");
+        assert_eq!(&*lists[0].runs[2].evidence, "lists/deploys.csv:2");
         assert_eq!(lists[0].runs[2].seen, Seen::Given);
     }
 

@@ -100,7 +100,7 @@ fn a_crontab_line_starts_at_the_minute() {
         exactly(&["2024-06-02T04:47:00Z", "2024-06-09T04:47:00Z"])
     );
     assert_eq!(found.runs[0].job, "/etc/crontab:18");
-    assert_eq!(found.runs[0].evidence, "etc/crontab:18: 47 6 * * 7");
+    assert_eq!(&*found.runs[0].evidence, "etc/crontab:18: 47 6 * * 7");
     assert_eq!(found.runs[0].len_s, None);
     assert_eq!((found.unknown.len(), found.truncated_at), (0, None));
     assert_eq!(
@@ -122,7 +122,7 @@ fn cron_tz_follows_its_own_wall_clock() {
     );
     assert_eq!(starts(&found), exactly(&["2024-04-01T00:30:00Z"]));
     assert_eq!(
-        found.runs[0].evidence,
+        &*found.runs[0].evidence,
         "etc/crontab:18: 30 2 * * * in Europe/Berlin"
     );
     let found = forecast(
@@ -158,7 +158,7 @@ fn a_timer_may_be_late_by_delay_and_accuracy() {
     };
     assert_eq!(starts(&found), [window("03"), window("10")]);
     assert_eq!(
-        found.runs[0].evidence,
+        &*found.runs[0].evidence,
         "lib/systemd/system/fstrim.timer: OnCalendar=weekly, up to 1h 41min later"
     );
     // A run that was due earlier may still start.

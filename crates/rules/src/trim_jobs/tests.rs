@@ -352,7 +352,7 @@ fn comparisons_are_bounded_and_the_rest_is_reported() {
                 major: 8,
                 minor: id,
             };
-            host.mounts.push(Mount {
+            host.mounts.push(facts::host::Mount {
                 id: u64::from(id) + 100,
                 device_number: device.number,
                 mount_point: format!("/m{id}"),

@@ -11,7 +11,7 @@ fn commands_stay_secret() {
     assert_eq!(log.events()[0].name, "pg_dump");
     let job = line_job(3, "0 6 * * *", "pg_dump");
     assert_eq!(
-        log.sightings(&job)[0].run("x").evidence,
+        &*log.sightings(&job)[0].run("x").evidence,
         "log:1: cron started pg_dump for root"
     );
     // The same command of another user is another job.
@@ -29,7 +29,7 @@ fn name_and_evidence(command: &str) -> (String, String) {
     };
     let shown = format!("{log:?}");
     assert!(!shown.contains("hunter2"), "{shown}");
-    (events.name.clone(), events.runs[0].evidence.clone())
+    (events.name.clone(), events.runs[0].evidence.to_string())
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn consecutive_files_form_one_log() {
     let evidence: Vec<&str> = joined
         .runs
         .iter()
-        .map(|run| run.evidence.as_str())
+        .map(|run| &*run.evidence)
         .collect();
     assert_eq!(
         evidence,
@@ -53,12 +53,12 @@ fn consecutive_files_form_one_log() {
     );
     let other = line_job(1, "0 6 * * *", "other");
     assert_eq!(
-        log.sightings(&other)[0].run("x").evidence,
+        &*log.sightings(&other)[0].run("x").evidence,
         "syslog.1:2: cron started other for root"
     );
     let unnumbered = log.without_line_numbers();
     assert_eq!(
-        unnumbered.sightings(&other)[0].run("x").evidence,
+        &*unnumbered.sightings(&other)[0].run("x").evidence,
         "syslog.1: cron started other for root"
     );
     assert_eq!(Log::joined(Vec::new()), None);

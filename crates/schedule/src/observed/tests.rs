@@ -138,7 +138,7 @@ fn a_directory_run_counts_for_all_its_scripts() {
         );
     }
     let run = log.sightings(&weekly_script("fstrim"))[0].run("x");
-    assert_eq!(run.evidence, "log:1: cron started cron.weekly for root");
+    assert_eq!(&*run.evidence, "log:1: cron started cron.weekly for root");
     // If anacron starts the scripts, the crontab line only checks for anacron.
     let mut by_anacron = weekly_script("fstrim");
     by_anacron.triggers = vec![Trigger::Anacron {
@@ -306,7 +306,7 @@ fn observed_runs_replace_computed_ones() {
         ]
     );
     assert_eq!(
-        found.runs[2].evidence,
+        &*found.runs[2].evidence,
         "log:1: systemd started fstrim.service"
     );
     assert!(found.runs[0].evidence.contains("OnCalendar=04:00 UTC"));

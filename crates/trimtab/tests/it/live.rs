@@ -123,31 +123,53 @@ impl Drop for Mounted {
     }
 }
 
-/// A FUSE filesystem whose server never answers: statfs on it blocks forever.
+/// A FUSE filesystem whose server never answers: any access to it blocks forever.
+struct Hung {
+    _mounted: Mounted,
+    directory: tempfile::TempDir,
+    // Closed last: accesses fail once the server is gone.
+    _server: std::fs::File,
+}
+
+impl Hung {
+    /// Mounts it; `None` without `/dev/fuse` or root.
+    fn mount() -> Option<Self> {
+        let Ok(server) = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open("/dev/fuse")
+        else {
+            eprintln!("SKIPPED: there is no /dev/fuse");
+            return None;
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let point = directory.path().to_path_buf();
+        let options = format!(
+            "fd={},rootmode=40000,user_id=0,group_id=0",
+            std::os::fd::AsRawFd::as_raw_fd(&server)
+        );
+        let options = std::ffi::CString::new(options).unwrap();
+        let flags = rustix::mount::MountFlags::empty();
+        if rustix::mount::mount("hangs", &point, "fuse", flags, options.as_c_str()).is_err() {
+            eprintln!("SKIPPED: mounting needs root");
+            return None;
+        }
+        Some(Self {
+            _mounted: Mounted(point),
+            directory,
+            _server: server,
+        })
+    }
+
+    fn point(&self) -> String {
+        self.directory.path().display().to_string()
+    }
+}
+
 #[test]
 fn a_hung_mount_is_skipped() {
-    let Ok(server) = std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open("/dev/fuse")
-    else {
-        eprintln!("SKIPPED: there is no /dev/fuse");
-        return;
-    };
-    let directory = tempfile::tempdir().unwrap();
-    let point = directory.path().to_path_buf();
-    let options = format!(
-        "fd={},rootmode=40000,user_id=0,group_id=0",
-        std::os::fd::AsRawFd::as_raw_fd(&server)
-    );
-    let options = std::ffi::CString::new(options).unwrap();
-    let flags = rustix::mount::MountFlags::empty();
-    if rustix::mount::mount("hangs", &point, "fuse", flags, options.as_c_str()).is_err() {
-        eprintln!("SKIPPED: mounting needs root");
-        return;
-    }
-    let _mounted = Mounted(point.clone());
-    let point = point.display().to_string();
+    let Some(hung) = Hung::mount() else { return };
+    let point = hung.point();
     let report = report(&["--data-path", &point]);
     let skipped: Vec<&str> = report["skipped"]
         .as_array()
@@ -159,5 +181,69 @@ fn a_hung_mount_is_skipped() {
         skipped.contains(&format!("size of {point}").as_str()),
         "{skipped:?}"
     );
-    drop(server);
+}
+
+/// Plants jobs that name the hung mount, in a mount namespace of their own: in a guard, as a script, through
+/// links, and in a user's crontab.
+const HUNG_JOBS: &str = r#"
+set -e
+mount -t tmpfs tmpfs /etc
+mount -t tmpfs tmpfs /opt
+mount -t tmpfs tmpfs /var/spool
+mkdir -p /etc/cron.d /etc/cron.weekly /etc/systemd/system /var/spool/cron/crontabs
+printf '5 5 * * 0 root test -f %s/x && fstrim -a\n' "$1" >/etc/cron.d/guard
+printf '5 5 * * 0 root test -f /proc/self/root%s/x && fstrim -a\n' "$1" >/etc/cron.d/kernel-link
+printf '6 5 * * 0 root /opt/job.sh; /opt/mounted/job.sh\n' >/etc/cron.d/script
+printf '5 5 * * 0 [ -x %s/x ] && fstrim -a\n' "$1" >/var/spool/cron/crontabs/nobody
+ln -s "$1/job.sh" /opt/job.sh
+ln -s "$1" /opt/mounted
+ln -s "$1/crontab" /etc/cron.d/link
+ln -s "$1/weekly" /etc/cron.weekly/link
+ln -s "$1/x.timer" /etc/systemd/system/x.timer
+printf '[Timer]\nOnCalendar=weekly\n' >/etc/systemd/system/y.timer
+printf '[Unit]\nConditionPathExists=%s/x\n[Service]\nExecStart=%s/x\n' "$1" "$1" >/etc/systemd/system/y.service
+shift
+exec timeout --kill-after=1 30 "$@"
+"#;
+
+#[test]
+fn jobs_on_a_hung_mount_are_not_looked_at() {
+    let Some(hung) = Hung::mount() else { return };
+    let bundle = tempfile::tempdir().unwrap();
+    let bundle = bundle.path().join("b.tar.zst").display().to_string();
+    for command in [
+        &["check", "--format", "json", "--exit-zero"][..],
+        &["collect", "-o", &bundle],
+        &["trim", "--all", "--dry-run"],
+    ] {
+        let output = std::process::Command::new("unshare")
+            .args([
+                "--mount",
+                "--propagation",
+                "private",
+                "sh",
+                "-c",
+                HUNG_JOBS,
+                "sh",
+            ])
+            .arg(hung.point())
+            .arg(env!("CARGO_BIN_EXE_trimtab"))
+            .args(command)
+            .output()
+            .expect("unshare");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        // timeout(1) ends with 124, or with 137 if it had to kill.
+        let code = output.status.code().expect("an exit code");
+        assert!(code < 124, "{command:?}: {code}: {errors}");
+        if command[0] == "check" {
+            let text = String::from_utf8_lossy(&output.stdout);
+            for skipped in [
+                "etc/cron.d/link",
+                "opt/job.sh",
+                "etc/systemd/system/x.timer",
+            ] {
+                assert!(text.contains(skipped), "{skipped} in {text}");
+            }
+        }
+    }
 }

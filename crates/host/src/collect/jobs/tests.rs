@@ -3,7 +3,7 @@
 use super::*;
 use crate::command::Command;
 use crate::parse::systemctl;
-use crate::source::{MemorySource, Source, Stat};
+use crate::source::{Kind, MemorySource, Source, Stat};
 use crate::unread::Unread;
 use facts::host::{Calendars, EnabledState, Job, Trigger};
 use std::collections::{BTreeMap, BTreeSet};
