@@ -8,9 +8,8 @@ pub mod helper;
 pub mod lock;
 pub mod mountinfo;
 pub mod octal;
+mod poll;
 pub mod run;
 pub mod xfs;
 
-mod poll;
-
-pub use poll::{read_until, wait_ready};
+pub use poll::{read_some, read_until, wait_ready};

@@ -28,7 +28,7 @@ pub use document::{
 };
 pub use envelope::{Answer, Envelope, schema_of};
 pub use explain::{ExplainReport, ExplainResult};
-pub use nagios::{NagiosStatus, nagios, nagios_status};
+pub use nagios::{NagiosStatus, nagios, nagios_error, nagios_status};
 pub use render::{TextOptions, html, markdown, text};
 pub use sarif::sarif;
 pub use views::explain::{ExplainDetail, page as explain_page};

@@ -126,7 +126,30 @@ pub fn nagios(report: &CheckReport<'_>) -> String {
     out
 }
 
+/// Renders an error as plugin output: nothing could be checked, and why. The exit code is that of
+/// [`NagiosStatus::Unknown`].
+pub fn nagios_error(message: &str) -> String {
+    format!(
+        "TRIMTAB {} - {}\n",
+        NagiosStatus::Unknown.word(),
+        shown(message)
+    )
+}
+
 /// Formats one line without the bar, which would start performance data.
 fn shown(text: &str) -> String {
     cut(&escape(text).replace('|', "\\u{7c}"), LINE_CHARS_MAX).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_line_without_performance_data() {
+        assert_eq!(
+            nagios_error("bundle a|b\u{1b}]0;x\u{7}\nTRIMTAB OK"),
+            "TRIMTAB UNKNOWN - bundle a\\u{7c}b\\u{1b}]0;x\\u{7}\\nTRIMTAB OK\n"
+        );
+    }
 }

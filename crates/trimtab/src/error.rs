@@ -5,6 +5,7 @@ use http::{CredentialsError, HttpError};
 use sources::SourceError;
 use std::error::Error;
 use std::fmt;
+use units::escape::escape;
 
 /// Kind of an error; every kind exits with code 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub enum Kind {
     Refused,
 }
 
-/// An error with hints.
+/// An error with hints. Its texts may quote foreign names as they are: they are escaped when it is shown.
 #[derive(Debug)]
 pub struct CommandError {
     /// Kind of the error.
@@ -43,12 +44,12 @@ impl CommandError {
         }
     }
 
-    /// Creates an error with its source's message, control characters escaped.
+    /// Creates an error with its source's message.
     pub fn because(kind: Kind, source: impl Error + Send + Sync + 'static) -> Self {
-        let message = units::escape::escape(&source.to_string()).into_owned();
         Self {
+            message: source.to_string(),
             source: Some(Box::new(source)),
-            ..Self::new(kind, message)
+            ..Self::new(kind, "")
         }
     }
 
@@ -62,7 +63,7 @@ impl CommandError {
     /// Prefixes the message with its context: an option, a file.
     #[must_use]
     pub fn at(mut self, what: &str) -> Self {
-        self.message = format!("{}: {}", units::escape::escape(what), self.message);
+        self.message = format!("{what}: {}", self.message);
         self
     }
 
@@ -109,9 +110,10 @@ impl fmt::Display for CommandError {
             Kind::Environment => "environment",
             Kind::Refused => "refused",
         };
-        write!(f, "error ({kind}): {}", self.message)?;
+        // The one place that escapes: messages and hints quote names from files, hosts and servers.
+        write!(f, "error ({kind}): {}", escape(&self.message))?;
         for hint in &self.hints {
-            write!(f, "\n  hint: {hint}")?;
+            write!(f, "\n  hint: {}", escape(hint))?;
         }
         Ok(())
     }
@@ -188,6 +190,17 @@ mod tests {
             .try_get_matches_from(words)
             .unwrap_err();
         CommandError::of_call(&error).to_string()
+    }
+
+    #[test]
+    fn foreign_names_are_escaped() {
+        let error = CommandError::new(Kind::Input, "a\nb\u{1b}]0;t\u{7}")
+            .at("x\u{202e}")
+            .hint("c\n  hint: d");
+        assert_eq!(
+            error.to_string(),
+            "error (input): x\\u{202e}: a\\nb\\u{1b}]0;t\\u{7}\n  hint: c\\n  hint: d"
+        );
     }
 
     #[test]

@@ -6,6 +6,9 @@ use std::process::ExitCode;
 /// Hidden first argument: report filesystem sizes, see [`host::source::answer_mount_points`].
 pub const STATFS_HELPER: &str = "__statfs";
 
+/// Hidden first argument: read files for another process, see [`host::source::serve`].
+pub const READ_HELPER: &str = "__read";
+
 /// Hidden first argument: pass ranges to the kernel with FITRIM, see [`trim::child`].
 pub const FITRIM_HELPER: &str = "__fitrim";
 
@@ -22,6 +25,7 @@ pub fn run() -> Option<ExitCode> {
         STATFS_HELPER => {
             host::source::answer_mount_points(std::io::stdin(), std::io::stdout()).is_ok()
         }
+        READ_HELPER => host::source::serve(std::io::stdin(), std::io::stdout()).is_ok(),
         FITRIM_HELPER => trim::child::serve().is_ok(),
         GUARDIAN_HELPER => arguments.next().is_some_and(|state_dir| {
             trim::limits::guard(Path::new(&state_dir), Path::new("/sys")).is_ok()

@@ -6,6 +6,7 @@ use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+use units::escape::escape;
 
 /// Minimum time between redraws.
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
@@ -81,7 +82,7 @@ impl Draw {
         let Some(columns) = self.columns else {
             if now.duration_since(self.told_at) >= TELL_EVERY {
                 self.told_at = now;
-                write(&format!("{line}\n"));
+                write(&format!("{}\n", escape(line)));
             }
             return;
         };
@@ -91,7 +92,7 @@ impl Draw {
         {
             self.drawn_at = Some(now);
             self.is_shown = true;
-            write(&format!("\r{}\x1b[K", units::cut(line, columns)));
+            write(&format!("\r{}\x1b[K", units::cut(&escape(line), columns)));
         }
     }
 

@@ -4,6 +4,7 @@ pub mod bundle;
 mod directory;
 mod dm_ioctl;
 mod drive_log;
+mod guarded;
 mod host_name;
 mod ioctl;
 mod journal;
@@ -20,6 +21,7 @@ mod testing;
 
 pub use bundle::{Bundle, BundleError, Limits, open, read_bytes};
 pub use directory::Directory;
+pub use guarded::{Guarded, serve};
 pub use host_name::static_host_name;
 pub use live::Live;
 pub use log_file::{read_log, whole_log};

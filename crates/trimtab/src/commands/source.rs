@@ -1,7 +1,7 @@
 use crate::arguments::SourceArgs;
 use crate::error::{CommandError, Kind};
-use crate::helper::STATFS_HELPER;
-use host::source::{self, BundleError, Live};
+use crate::helper::{READ_HELPER, STATFS_HELPER};
+use host::source::{self, BundleError, Guarded, Live};
 use host::{Options, Recording, Source};
 use jiff::Timestamp;
 use std::ffi::OsString;
@@ -18,12 +18,10 @@ pub struct Opened {
 /// Opens this host.
 pub fn live() -> Opened {
     // Not argv[0]: PATH may contain another trimtab.
-    let helper = vec![
-        OsString::from("/proc/self/exe"),
-        OsString::from(STATFS_HELPER),
-    ];
+    let helper = |name: &str| vec![OsString::from("/proc/self/exe"), OsString::from(name)];
+    let live = Live::new(Some(helper(STATFS_HELPER)));
     Opened {
-        source: Box::new(Live::new(Some(helper))),
+        source: Box::new(Guarded::new(helper(READ_HELPER), live)),
         label: "live".to_owned(),
     }
 }

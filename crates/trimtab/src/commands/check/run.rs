@@ -27,8 +27,7 @@ pub fn run(
     let format = format.unwrap_or(Format::Text);
     match config.and_then(|config| check(arguments, &config.check, format, verbose)) {
         Err(error) if format == Format::Nagios => {
-            let message = error.message.replace(['|', '\n'], " ");
-            output::print(&format!("TRIMTAB UNKNOWN - {message}\n"))?;
+            output::print(&report::nagios_error(&error.message))?;
             Ok(ExitCode::from(NagiosStatus::Unknown.exit_code()))
         }
         outcome => outcome,
