@@ -6,6 +6,7 @@ pub mod child;
 pub mod device_number;
 pub mod helper;
 pub mod lock;
+pub mod mount_points;
 pub mod mountinfo;
 pub mod octal;
 mod poll;

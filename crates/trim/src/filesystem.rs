@@ -4,6 +4,7 @@ use crate::layers;
 use crate::target::{Target, TargetError};
 use facts::host::{Mount, Store, StoreState};
 use facts::{Host, Stack};
+use linux::mount_points::{self, MountPoints};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,16 @@ pub enum MountPathError {
     NotUtf8 {
         /// The path.
         path: String,
+    },
+    /// It is on a filesystem whose server may not answer, so nothing there is looked at.
+    #[error("{path} is on {fs_type} at {mount_point}, which may not answer: not looked at")]
+    MayHang {
+        /// The path.
+        path: String,
+        /// Type of the filesystem.
+        fs_type: String,
+        /// Where it is mounted.
+        mount_point: String,
     },
     /// A virtual filesystem such as tmpfs is mounted there.
     #[error("{path}: {fs_type} has no drive below: nothing to trim")]
@@ -110,8 +121,16 @@ impl<'a> Filesystem<'a> {
     /// Identifies what is currently mounted there.
     ///
     /// # Errors
-    /// If it cannot be opened or is not a mount point.
+    /// If it cannot be opened, is not a mount point, or may not answer.
     pub fn identify(&self) -> Result<Target, TargetError> {
+        let fs_type = &self.mount.fs_type;
+        if mount_points::is_remote(fs_type) {
+            let why = format!("{fs_type} may not answer: not looked at");
+            return Err(TargetError::Unreadable {
+                mount_point: self.mount.mount_point.clone(),
+                source: io::Error::new(io::ErrorKind::Unsupported, why),
+            });
+        }
         let device = self
             .stack
             .as_ref()
@@ -164,13 +183,8 @@ pub fn all(host: &Host) -> Vec<Filesystem<'_>> {
 /// Finds the mount whose mount point is `path`.
 fn mount_at<'a>(host: &'a Host, path: &Path) -> Result<&'a Mount, MountPathError> {
     let named = path.display().to_string();
-    let absolute = std::fs::canonicalize(path).map_err(|source| MountPathError::Unreadable {
-        path: named.clone(),
-        source,
-    })?;
-    let Some(text) = absolute.to_str() else {
-        return Err(MountPathError::NotUtf8 { path: named });
-    };
+    let text = resolve(path)?;
+    let text = text.as_str();
     // If several mounts share a mount point, the last one hides the others.
     if let Some(mount) = host.mounts.iter().rfind(|mount| mount.mount_point == text) {
         return Ok(mount);
@@ -197,6 +211,46 @@ fn mount_at<'a>(host: &'a Host, path: &Path) -> Result<&'a Mount, MountPathError
             .mount_of_path(text)
             .map(|mount| mount.mount_point.clone()),
     })
+}
+
+/// Returns the absolute path without symbolic links, as `canonicalize` does, but never touches a filesystem
+/// whose server may not answer: a process that waits for one cannot be killed.
+///
+/// # Errors
+/// If it does not exist, or is below the mount point of such a filesystem.
+pub(crate) fn resolve(path: &Path) -> Result<String, MountPathError> {
+    let named = || path.display().to_string();
+    let unreadable = |source| MountPathError::Unreadable {
+        path: named(),
+        source,
+    };
+    let absolute = std::path::absolute(path).map_err(unreadable)?;
+    let Some(text) = absolute.to_str() else {
+        return Err(MountPathError::NotUtf8 { path: named() });
+    };
+    let mountinfo = std::fs::read("/proc/self/mountinfo").map_err(unreadable)?;
+    let mounts = MountPoints::parse(&mountinfo);
+    let resolved = mounts
+        .resolve_here(text)
+        .map_err(|error| unreadable(io::Error::other(error)))?;
+    match mounts
+        .remote_fs(&resolved.path)
+        .zip(mounts.mount_of(&resolved.path))
+    {
+        // The mount point itself is known without looking.
+        Some((_, mount)) if mount.at == resolved.path => {}
+        Some((fs_type, mount)) => {
+            return Err(MountPathError::MayHang {
+                path: named(),
+                fs_type: fs_type.to_owned(),
+                mount_point: mount.at.clone(),
+            });
+        }
+        None => {
+            std::fs::symlink_metadata(&resolved.path).map_err(unreadable)?;
+        }
+    }
+    Ok(resolved.path)
 }
 
 /// Returns the type of what is mounted at a path, for filesystems that are not in the facts (tmpfs,

@@ -273,14 +273,14 @@ fn key_at(host: &Host, path: &Path) -> Result<Option<String>, StatusError> {
 /// Returns the mount points that a pass over this path may have recorded, whether or not the
 /// directory still exists.
 fn names_of(path: &Path) -> Vec<PathBuf> {
+    let resolve = |path: &Path| filesystem::resolve(path).ok().map(PathBuf::from);
     let below_parent = || {
         let absolute = std::path::absolute(path).ok()?;
-        let parent = absolute.parent()?.canonicalize().ok()?;
-        Some(parent.join(absolute.file_name()?))
+        Some(resolve(absolute.parent()?)?.join(absolute.file_name()?))
     };
     [
         std::path::absolute(path).ok(),
-        path.canonicalize().ok(),
+        resolve(path),
         below_parent(),
     ]
     .into_iter()

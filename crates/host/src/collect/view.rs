@@ -1,8 +1,9 @@
 //! The file tree as a process sees it: the host's own, or a container's.
 
-use crate::source::{Kind, MountPoint, MountPoints, Reader, Resolved};
+use crate::source::{Kind, Reader};
 use crate::unread::Unread;
 use facts::Host;
+use linux::mount_points::{MountPoint, MountPoints, Resolved};
 use std::rc::Rc;
 
 /// A file tree with its mounts.
@@ -58,8 +59,13 @@ impl View {
     /// # Errors
     /// If there are too many links, or the path is too long.
     pub(crate) fn resolve(&self, reader: &Reader<'_>, path: &str) -> Result<Resolved, Unread> {
-        self.mounts
-            .resolve(path, |path| reader.link(&self.at(path)))
+        let link = |path: &str| match reader.link(&self.at(path)) {
+            Ok(target) => Ok(Some(target)),
+            Err(Unread::NotFound) => Ok(None),
+            Err(unread) => Err(unread),
+        };
+        let resolved = self.mounts.resolve(path, link);
+        resolved.map_err(|error| Unread::Failed(error.to_string()))
     }
 
     /// Returns the reader's path of a configuration file after checking that it is a regular file

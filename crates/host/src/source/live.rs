@@ -1,11 +1,12 @@
 use super::log_file::read_end_bounded;
 use super::{
-    End, Kind, LIST_NAMES_MAX, MountPoints, Source, Stat, dm_ioctl, drive_log, journal, process,
-    statfs, too_many_names,
+    End, Kind, LIST_NAMES_MAX, Source, Stat, dm_ioctl, drive_log, journal, process, statfs,
+    too_many_names,
 };
 use crate::command::Command;
 use crate::parse::systemctl::PROPERTIES;
 use crate::unread::Unread;
+use linux::mount_points::MountPoints;
 use rustix::fs::{FileType, Mode, OFlags};
 use std::cell::OnceCell;
 use std::ffi::OsString;
@@ -76,10 +77,9 @@ impl Live {
             let mountinfo = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
             MountPoints::parse(&mountinfo)
         });
-        let resolve = |path: &str| {
-            mounts
-                .resolve(path, read_link)
-                .map(|resolved| resolved.path)
+        let resolve = |path: &str| match mounts.resolve_here(path) {
+            Ok(resolved) => Ok(resolved.path),
+            Err(error) => Err(Unread::Failed(error.to_string())),
         };
         let path = match (last, path.rsplit_once('/')) {
             (LastLink::Keep, Some((parent, name))) if !matches!(name, "" | "." | "..") => {
@@ -340,10 +340,8 @@ mod tests {
             for name in paths {
                 let path = below(&directory, name);
                 let is_expected = |outcome: Result<(), Unread>| match outcome {
-                    Ok(()) => is_read && name != "kernel",
-                    Err(Unread::Failed(why)) => {
-                        why.ends_with("not read") && (!is_read || name == "kernel")
-                    }
+                    Ok(()) => is_read,
+                    Err(Unread::Failed(why)) => !is_read && why.ends_with("not read"),
                     Err(_) => false,
                 };
                 assert!(is_expected(live.stat(&path).map(drop)), "{fs_type}: {name}");
@@ -360,6 +358,17 @@ mod tests {
                 Ok("mounted".to_owned())
             );
         }
+    }
+
+    #[test]
+    fn a_link_to_a_file_of_the_kernels_is_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        symlink("/proc/self/environ", directory.path().join("link")).unwrap();
+        let refused = Live::default().read(&below(&directory, "link"), 9);
+        assert!(
+            matches!(&refused, Err(Unread::Failed(why)) if why.contains("/proc")),
+            "{refused:?}"
+        );
     }
 
     #[test]

@@ -10,7 +10,6 @@ mod ioctl;
 mod journal;
 mod live;
 mod log_file;
-mod mount_points;
 mod process;
 mod reader;
 mod resolve;
@@ -25,7 +24,6 @@ pub use guarded::{Guarded, serve};
 pub use host_name::static_host_name;
 pub use live::Live;
 pub use log_file::{read_log, whole_log};
-pub(crate) use mount_points::{MountPoint, MountPoints, Resolved};
 pub use reader::{Reader, Recording};
 pub use statfs_child::answer_mount_points;
 #[cfg(test)]

@@ -165,6 +165,7 @@ impl<'a> TrimCommand<'a> {
 pub const TRIM_OPTIONS_WITH_VALUE: &[&str] = &[
     "--window",
     "--tz",
+    "--width",
     "--max-latency",
     "--deadline",
     "--rate",

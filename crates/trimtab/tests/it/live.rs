@@ -209,11 +209,16 @@ exec timeout --kill-after=1 30 "$@"
 #[test]
 fn jobs_on_a_hung_mount_are_not_looked_at() {
     let Some(hung) = Hung::mount() else { return };
-    let bundle = tempfile::tempdir().unwrap();
-    let bundle = bundle.path().join("b.tar.zst").display().to_string();
+    let directory = tempfile::tempdir().unwrap();
+    let bundle = directory.path().join("b.tar.zst").display().to_string();
+    let series = directory.path().join("series.csv");
+    let samples = (1..=90).map(|day| format!("{},{}\n", day * 86_400, day % 7));
+    std::fs::write(&series, samples.collect::<String>()).unwrap();
     for command in [
         &["check", "--format", "json", "--exit-zero"][..],
         &["collect", "-o", &bundle],
+        &["explain", series.to_str().unwrap(), "--jobs", "/"],
+        &["ssd", "run", "--from-host", "/"],
         &["trim", "--all", "--dry-run"],
     ] {
         let output = std::process::Command::new("unshare")
@@ -243,6 +248,46 @@ fn jobs_on_a_hung_mount_are_not_looked_at() {
                 "etc/systemd/system/x.timer",
             ] {
                 assert!(text.contains(skipped), "{skipped} in {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hung_mount_and_what_lies_below_it_are_refused_without_a_look() {
+    let Some(hung) = Hung::mount() else { return };
+    let point = hung.point();
+    let link = tempfile::tempdir().unwrap();
+    let link = link.path().join("link");
+    std::os::unix::fs::symlink(&point, &link).unwrap();
+    let below = format!("{point}/below");
+    let through = format!("{}/below", link.display());
+    let link = link.display().to_string();
+    for path in [&point, &below, &link, &through] {
+        for arguments in [
+            &["--dry-run"][..],
+            &["--now"],
+            &["--status"],
+            &["--cancel"],
+            &["--dry-run", "--force"],
+        ] {
+            let output = std::process::Command::new("timeout")
+                .args([
+                    "--kill-after=1",
+                    "30",
+                    env!("CARGO_BIN_EXE_trimtab"),
+                    "trim",
+                ])
+                .args(arguments)
+                .arg(path)
+                .output()
+                .expect("timeout");
+            let code = output.status.code().expect("an exit code");
+            assert!(code < 124, "{arguments:?} {path}: {code}");
+            if arguments[0] == "--dry-run" {
+                let shown = format!("{}{}", stdout(&output), stderr(&output));
+                assert_eq!(code, 2, "{path}: {shown}");
+                assert!(shown.contains("fuse"), "{path}: {shown}");
             }
         }
     }

@@ -57,6 +57,10 @@ impl From<MountPathError> for CommandError {
                 ),
             ),
             MountPathError::NotUtf8 { .. } => (Kind::Usage, None),
+            MountPathError::MayHang { .. } => (
+                Kind::Refused,
+                Some("trim it on the host that has the drives".to_owned()),
+            ),
             MountPathError::NoDrive { .. } => (Kind::Refused, None),
             MountPathError::Device { mounted_on, .. } => (
                 Kind::Refused,

@@ -1,10 +1,11 @@
 //! Where filesystems are mounted, so that a path is never followed into one that may not respond: a process
 //! that waits for a dead NFS or FUSE server cannot even be killed.
 
-use crate::unread::Unread;
+use crate::mountinfo::MountLine;
 use facts::host::DeviceNumber;
-use linux::mountinfo::MountLine;
 use std::collections::{HashMap, VecDeque};
+use std::fmt::Display;
+use std::io::ErrorKind;
 
 /// Linux's limit for symbolic links in one path (`path_resolution(7)`).
 const LINKS_MAX: usize = 40;
@@ -15,7 +16,7 @@ const PATH_BYTES_MAX: usize = 4096;
 
 /// The mounts of one mount namespace.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct MountPoints {
+pub struct MountPoints {
     list: Vec<MountPoint>,
     /// The last mount at each mount point, which hides the others.
     by_point: HashMap<String, usize>,
@@ -23,22 +24,38 @@ pub(crate) struct MountPoints {
 
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MountPoint {
+pub struct MountPoint {
+    /// `st_dev` of files on it.
     pub device_number: DeviceNumber,
     /// The directory of the filesystem that is mounted.
     pub root: String,
     /// The mount point.
     pub at: String,
+    /// Filesystem type such as `xfs`.
     pub fs_type: String,
 }
 
 /// A path with its symbolic links resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Resolved {
+pub struct Resolved {
     /// Absolute path.
     pub path: String,
     /// Why the last components may still contain links, in plain language.
     pub unfinished: Option<String>,
+}
+
+/// Why the links of a path could not be resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveError {
+    /// Too many names, those in links included.
+    #[error("more than {STEPS_MAX} names in a path")]
+    Names,
+    /// Longer than `PATH_MAX`.
+    #[error("path longer than {PATH_BYTES_MAX} bytes")]
+    Length,
+    /// Too many links, or a circle of them.
+    #[error("more than {LINKS_MAX} symbolic links")]
+    Links,
 }
 
 impl FromIterator<MountPoint> for MountPoints {
@@ -67,6 +84,7 @@ impl MountPoints {
         mounts.collect()
     }
 
+    /// Returns the mounts in the order of mountinfo.
     pub fn iter(&self) -> impl Iterator<Item = &MountPoint> {
         self.list.iter()
     }
@@ -95,16 +113,16 @@ impl MountPoints {
     }
 
     /// Resolves the symbolic links of an absolute path component by component, but never enters a
-    /// filesystem that may not respond. `link` returns the target of a link, and
-    /// [`Unread::NotFound`] for anything else.
+    /// filesystem that may not respond. `link` returns the target of a link, and `None` for anything else,
+    /// a missing name included.
     ///
     /// # Errors
     /// If there are too many links, or the path is too long.
-    pub(crate) fn resolve(
+    pub fn resolve<E: Display>(
         &self,
         path: &str,
-        mut link: impl FnMut(&str) -> Result<String, Unread>,
-    ) -> Result<Resolved, Unread> {
+        mut link: impl FnMut(&str) -> Result<Option<String>, E>,
+    ) -> Result<Resolved, ResolveError> {
         let mut todo: VecDeque<String> = path.split('/').map(str::to_owned).collect();
         let mut done: Vec<String> = Vec::new();
         let mut unfinished = None;
@@ -113,8 +131,7 @@ impl MountPoints {
         while let Some(name) = todo.pop_front() {
             steps += 1;
             if steps > STEPS_MAX {
-                let why = format!("more than {STEPS_MAX} names in a path");
-                return Err(Unread::Failed(why));
+                return Err(ResolveError::Names);
             }
             match name.as_str() {
                 "" | "." => continue,
@@ -126,18 +143,17 @@ impl MountPoints {
             }
             let here = format!("/{}", done.join("/"));
             if here.len() + todo.iter().map(|name| name.len() + 1).sum::<usize>() > PATH_BYTES_MAX {
-                return Err(Unread::Failed("path longer than 4096 bytes".to_owned()));
+                return Err(ResolveError::Length);
             }
             if let Some(fs_type) = self.remote_fs(&here) {
                 unfinished = Some(format!("links on {fs_type} are not followed"));
                 continue;
             }
             match link(&here) {
-                Ok(target) => {
+                Ok(Some(target)) => {
                     links += 1;
                     if links > LINKS_MAX {
-                        let why = format!("more than {LINKS_MAX} symbolic links");
-                        return Err(Unread::Failed(why));
+                        return Err(ResolveError::Links);
                     }
                     done.pop();
                     if target.starts_with('/') {
@@ -147,10 +163,9 @@ impl MountPoints {
                         todo.push_front(name.to_owned());
                     }
                 }
-                // Not a link, or missing.
-                Err(Unread::NotFound) => {}
-                Err(unread) => {
-                    unfinished.get_or_insert(format!("{}: {unread}", &here[1..]));
+                Ok(None) => {}
+                Err(error) => {
+                    unfinished.get_or_insert(format!("{}: {error}", &here[1..]));
                 }
             }
         }
@@ -159,11 +174,28 @@ impl MountPoints {
             unfinished,
         })
     }
+
+    /// Resolves the links of an absolute path on the running host, see [`Self::resolve`].
+    ///
+    /// # Errors
+    /// Same as [`Self::resolve`].
+    pub fn resolve_here(&self, path: &str) -> Result<Resolved, ResolveError> {
+        self.resolve(path, |path| match std::fs::read_link(path) {
+            Ok(target) => Ok(Some(target.to_string_lossy().into_owned())),
+            Err(error) => match error.kind() {
+                // Not a link; missing; below a file.
+                ErrorKind::InvalidInput | ErrorKind::NotFound | ErrorKind::NotADirectory => {
+                    Ok(None)
+                }
+                _ => Err(error),
+            },
+        })
+    }
 }
 
 /// Whether a filesystem depends on a server or a user-space process: accessing it may never return.
 /// `autofs` waits for a mount.
-fn is_remote(fs_type: &str) -> bool {
+pub fn is_remote(fs_type: &str) -> bool {
     fs_type.starts_with("fuse")
         || matches!(
             fs_type,
