@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(over_provisioning("0.28"), Ok(0.28));
         assert!(complaint(over_provisioning("7")).contains("7%"));
         assert!(over_provisioning("0").is_err() && over_provisioning("2000%").is_err());
-        assert!(complaint(trim_share("50%")).contains("nothing stays"));
+        assert!(complaint(trim_share("50%")).contains("no page remains"));
         assert!(fill("100%").is_err() && fill("0").is_err());
         assert_eq!(fill("62%"), Ok(0.62));
     }
