@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules bench-explain compare compare-speed house
+.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules bench-explain compare compare-speed house
 
 demo: release
 	@./lab/demo.sh
@@ -24,6 +24,11 @@ test: deps
 
 # What `make test` has no time for, or only for a part of: measurements, and many more of the same. Hours.
 test-full: test fuzz-full lab test-ssd test-schedules test-shards test-crash test-servers
+
+# Hostile users' files, bundles, histories, cluster states and servers against the static binary, with counts and
+# peak memory by command: needs root and python3, minutes. Another build: TRIMTAB=/somewhere/trimtab.
+attack: release
+	@./lab/attack/run.py "$${TRIMTAB:-$${CARGO_TARGET_DIR:-target}/static/trimtab}"
 
 lint:
 	cargo fmt --all --check

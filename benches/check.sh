@@ -6,7 +6,7 @@
 #   make bench        (RUNS=21 by default)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-trimtab=${CARGO_TARGET_DIR:-target}/release/trimtab
+trimtab=${CARGO_TARGET_DIR:-target}/static/trimtab
 runs=${RUNS:-21}
 host=$(mktemp -d)
 trap 'rm -rf "$host"' EXIT

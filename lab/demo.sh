@@ -2,7 +2,7 @@
 # Runs trimtab on this machine, then on two recorded guests with real kernels.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-trimtab=${CARGO_TARGET_DIR:-target}/release/trimtab
+trimtab=${CARGO_TARGET_DIR:-target}/static/trimtab
 show() {
     printf '\n$ trimtab %s\n' "$*"
     "$trimtab" "$@" --exit-zero

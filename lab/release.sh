@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the static release binary and prints its path.
+# Builds the static release binary and prints its path. It has a place of its own: `cargo build --release`
+# writes a dynamically linked one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 host=$(rustc -vV | awk '/^host:/ { print $2 }')
@@ -8,6 +9,9 @@ variable=CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$host")_RUSTFLAGS
 env "$variable=-C target-feature=+crt-static" \
     cargo build --release --locked --target "$host" -p trimtab
 binary=${CARGO_TARGET_DIR:-target}/$host/release/trimtab
-mkdir -p "${CARGO_TARGET_DIR:-target}/release"
-cp "$binary" "${CARGO_TARGET_DIR:-target}/release/trimtab"
-du -h --apparent-size "${CARGO_TARGET_DIR:-target}/release/trimtab" | awk '{ print $2, $1 }'
+static=${CARGO_TARGET_DIR:-target}/static
+mkdir -p "$static"
+# Renamed into place: a binary that is running cannot be written to.
+cp "$binary" "$static/trimtab.new"
+mv "$static/trimtab.new" "$static/trimtab"
+du -h --apparent-size "$static/trimtab" | awk '{ print $2, $1 }'

@@ -8,7 +8,7 @@ PATH=$PATH:/usr/sbin:/sbin
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$root/benches/trim
 target=${CARGO_TARGET_DIR:-$root/target}
-trimtab=${TRIMTAB:-$target/release/trimtab}
+trimtab=${TRIMTAB:-$target/static/trimtab}
 neighbour=$target/debug/examples/neighbour
 # shellcheck source=lab/filesystems.sh
 . "$root/lab/filesystems.sh"

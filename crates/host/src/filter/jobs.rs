@@ -80,8 +80,12 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> 
         |text| Some(stamp(text))
     } else if is_unit(path, name) {
         |text| filter_until_stable(text, |text| Some(unit(text)))
-    } else if is_script(path, directory, name, bytes) {
+    } else if is_run_parts(directory) || (is_called(path) && bytes.starts_with(b"#!")) {
         |text| filter_until_stable(text, script)
+    } else if is_called(path) && suffix(name) == "sh" {
+        // Named like a script, and none: of a file of one word, such as a token, the script's filter would keep
+        // that word as the name of a program.
+        |_| Some(String::new())
     } else {
         return None;
     };
@@ -125,14 +129,16 @@ fn suffix(name: &str) -> &str {
     name.rsplit_once('.').map_or("", |(_, suffix)| suffix)
 }
 
-fn is_script(path: &str, directory: &str, name: &str, bytes: &[u8]) -> bool {
-    let in_run_parts_directory = directory
+/// Whether a script may be there that a job calls. Configuration files, which other filters handle, do not start
+/// with `#!`.
+fn is_called(path: &str) -> bool {
+    CALLED_BELOW.iter().any(|below| path.starts_with(below))
+}
+
+fn is_run_parts(directory: &str) -> bool {
+    directory
         .strip_prefix("etc/")
-        .is_some_and(|below| below.starts_with("cron.") || below.starts_with("periodic/"));
-    // Configuration files, which other filters handle, do not start like this.
-    let is_called = CALLED_BELOW.iter().any(|below| path.starts_with(below))
-        && (bytes.starts_with(b"#!") || suffix(name) == "sh");
-    in_run_parts_directory || is_called
+        .is_some_and(|below| below.starts_with("cron.") || below.starts_with("periodic/"))
 }
 
 /// Returns a value if it consists of plain characters, otherwise the placeholder for removed text.

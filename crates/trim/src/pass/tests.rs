@@ -27,6 +27,26 @@ fn a_pass_visits_everything_once_and_leaves_no_checkpoint() {
     assert!(matches!(events[1], Event::Begins { .. }));
 }
 
+/// A pass of half a minute was announced as one of a minute, because it had measured for eight seconds.
+#[test]
+#[allow(clippy::cast_precision_loss)] // a rate
+fn the_rate_does_not_count_the_measuring() {
+    let (_, events) = Trial::new(World::new()).run();
+    let measured = events.iter().find_map(|event| match event {
+        Event::Measuring { takes } => Some(*takes),
+        _ => None,
+    });
+    let first = events.iter().find_map(|event| match event {
+        Event::Stepped { progress, .. } => Some(progress),
+        _ => None,
+    });
+    let (measured, first) = (measured.unwrap(), first.unwrap());
+    let stepping = first.active - measured;
+    assert!(stepping < measured, "{stepping:?} after {measured:?}");
+    let visited = first.rate_bytes_per_s * stepping.as_secs_f64();
+    assert!(visited > 0.9 * first.visited_bytes as f64, "{first:?}");
+}
+
 #[test]
 fn a_signal_in_the_kernel_loses_no_step() {
     let mut trial = Trial::new(World::new());

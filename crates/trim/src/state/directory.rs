@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -61,6 +61,7 @@ impl Directory {
                 "others may write to it; take that away with chmod go-w, or use another directory",
             ));
         }
+        verify_parents(path, own)?;
         Ok(Self {
             path: path.to_owned(),
             fd,
@@ -104,6 +105,12 @@ impl Directory {
         if found.st_mode & 0o002 != 0 {
             return Err(refused(
                 "others may write to it; look at it, then take that away with chmod o-w",
+            ));
+        }
+        // Writing to it would write to a file elsewhere.
+        if found.st_nlink > 1 {
+            return Err(refused(
+                "has another name elsewhere (a hard link); look at it, then remove it",
             ));
         }
         Ok(Some(file))
@@ -191,6 +198,27 @@ fn refused(message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
+/// Refuses a directory below one in which another user may put a different directory in its place.
+fn verify_parents(path: &Path, own: u32) -> io::Result<()> {
+    let real = path.canonicalize()?;
+    for parent in real.ancestors().skip(1) {
+        let found = std::fs::metadata(parent)?;
+        let is_sticky = found.mode() & 0o1000 != 0;
+        let why = if found.uid() != own && found.uid() != 0 {
+            format!("belongs to user {}", found.uid())
+        } else if found.mode() & 0o002 != 0 && !is_sticky {
+            "is open to all users".to_owned()
+        } else {
+            continue;
+        };
+        return Err(refused(&format!(
+            "is below {}, which {why}: another directory may be put in its place; use one elsewhere",
+            parent.display()
+        )));
+    }
+    Ok(())
+}
+
 /// Reads a file from its current position, with a size limit.
 pub(crate) fn read_bounded(file: &File, bytes_max: usize) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
@@ -231,7 +259,7 @@ fn temporary_owner(name: &str) -> Option<ProcessId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     fn own_directory() -> (tempfile::TempDir, Directory) {
         let outer = tempfile::tempdir().unwrap();
@@ -301,7 +329,42 @@ mod tests {
             std::os::unix::fs::chown(&theirs, Some(12345), None).unwrap();
             let error = Directory::open(&theirs).unwrap_err().to_string();
             assert!(error.contains("user 12345"), "{error}");
+            // They can put another directory in the place of one of ours below it.
+            let below = theirs.join("ours");
+            std::fs::create_dir(&below).unwrap();
+            let error = Directory::open(&below).unwrap_err().to_string();
+            assert!(
+                error.contains("user 12345") && error.contains("below"),
+                "{error}"
+            );
         }
+    }
+
+    #[test]
+    fn a_parent_open_to_all_users_is_refused_unless_it_is_sticky() {
+        let outer = tempfile::tempdir().unwrap();
+        let inner = outer.path().join("state");
+        std::fs::create_dir(&inner).unwrap();
+        let open = |mode| {
+            let open = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(outer.path(), open).unwrap();
+            Directory::open(&inner)
+        };
+        assert!(open(0o1777).is_ok());
+        let error = open(0o777).unwrap_err().to_string();
+        assert!(error.contains("open to all users"), "{error}");
+    }
+
+    #[test]
+    fn a_hard_link_is_not_written_to() {
+        let (outer, directory) = own_directory();
+        std::fs::write(outer.path().join("other"), "1").unwrap();
+        std::fs::hard_link(outer.path().join("other"), directory.join("audit")).unwrap();
+        let error = directory
+            .create_file("audit", OFlags::RDWR)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("hard link"), "{error}");
     }
 
     #[test]

@@ -75,7 +75,9 @@ fn an_unmounted_filesystem_ends_the_pass_resumably() {
 
 /// Returns the mount ID from mountinfo. The kernel reuses IDs.
 fn mount_id(point: &Path) -> String {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let mounts = fs::read("/proc/self/mountinfo").unwrap();
+    // Some other mount point of this machine may not be UTF-8.
+    let mounts = String::from_utf8_lossy(&mounts);
     let matches_point = |line: &&str| line.split(' ').nth(4) == point.to_str();
     let line = mounts.lines().rfind(matches_point).unwrap();
     line.split(' ').next().unwrap().to_owned()

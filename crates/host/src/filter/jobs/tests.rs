@@ -206,3 +206,16 @@ fn paced_trims_keep_arguments_but_not_secrets() {
     let probe = "0 2 * * 0 root trimtab trim / --probe https://user:hunter2@localhost:9200/\n";
     assert!(!kept("etc/cron.d/trim", probe).contains("hunter2"));
 }
+
+#[test]
+fn a_file_that_is_only_named_like_a_script_keeps_nothing() {
+    for path in ["opt/app/leak.sh", "root/x.sh", "usr/local/bin/y.sh"] {
+        let kept = keep(path, b"ghp_CANARY16C7e42F292c6912E7710c\n").unwrap();
+        assert_eq!(kept, Ok(Vec::new()), "{path}");
+        let kept = keep(path, b"#!/bin/sh\nfstrim -a\n").unwrap().unwrap();
+        assert!(
+            String::from_utf8_lossy(&kept).contains("fstrim -a"),
+            "{path}"
+        );
+    }
+}

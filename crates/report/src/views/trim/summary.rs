@@ -137,7 +137,8 @@ fn figures(summary: &PassSummary) -> Rows {
     let mut freed = discarded(summary);
     if summary.was_trimmed_before() {
         freed.push_str(
-            ". ext4 skips block groups in which nothing was freed since they were last trimmed",
+            ". ext4 skips block groups in which nothing was freed since they were last trimmed, until it is \
+             mounted again (needed only if a layer below dropped those discards)",
         );
     }
     rows.push(row(label, freed));

@@ -18,7 +18,8 @@ impl Engine<'_> {
         {
             self.recent.pop_front();
         }
-        let span = now.saturating_sub(self.began).min(RATE_OVER);
+        let since = self.stepping_since.unwrap_or(now);
+        let span = now.saturating_sub(since).min(RATE_OVER);
         let per_s = |bytes: u64| {
             if span.is_zero() {
                 0.0

@@ -26,6 +26,8 @@ pub(super) struct Engine<'a> {
     pub(super) options: &'a Options,
     pub(super) progress: &'a mut dyn Progress,
     pub(super) began: Duration,
+    /// When the first step of this session began: measuring before it says nothing about the rate.
+    pub(super) stepping_since: Option<Duration>,
     pub(super) started_at: Timestamp,
     /// Progress of earlier sessions.
     pub(super) earlier: Progressed,
@@ -88,6 +90,7 @@ impl<'a> Engine<'a> {
             progress,
             cursor,
             began,
+            stepping_since: None,
             started_at,
             earlier,
             now: Progressed::default(),

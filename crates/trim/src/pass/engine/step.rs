@@ -68,6 +68,7 @@ impl Engine<'_> {
         let before = self.sample()?;
         self.count_late(&before);
         let began = self.parts.clock.elapsed();
+        self.stepping_since.get_or_insert(began);
         let minlen_bytes = self.parts.walk.minlen_bytes();
         let trimmed = self.parts.trimmer.trim(step.range, minlen_bytes);
         let trimmed = match trimmed {

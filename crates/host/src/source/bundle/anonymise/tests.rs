@@ -55,6 +55,35 @@ fn a_host_gets_the_same_name_everywhere() {
 }
 
 #[test]
+fn the_wwid_of_a_multipath_map_is_a_serial_number() {
+    let wwid = "360050768018085b4c000000000000abc";
+    let uuid = format!("mpath-{wwid}\n");
+    let part = format!("part1-mpath-{wwid}\n");
+    let name = format!("mpatha-{wwid}\n");
+    let mountinfo = format!("30 1 253:0 / /data rw - xfs /dev/mapper/mpatha-{wwid} rw\n");
+    let files = [
+        ("sys/block/dm-0/dm/uuid", uuid.as_str()),
+        ("sys/block/dm-1/dm/uuid", &part),
+        ("sys/block/dm-0/dm/name", &name),
+        (
+            "sys/block/sda/device/wwid",
+            "naa.60050768018085b4c000000000000abc\n",
+        ),
+        ("proc/self/mountinfo", &mountinfo),
+        (
+            "etc/fstab",
+            "/dev/disk/by-id/dm-uuid-mpath-360050768018085b4c000000000000abc /data xfs\n",
+        ),
+    ];
+    let made = anonymise(recording(&files), &SALT);
+    for (path, _) in files {
+        let text = text_of(&made, path);
+        assert!(!text.contains("60050768018085b4c"), "{path}: {text}");
+    }
+    assert!(text_of(&made, files[0].0).starts_with("mpath-serial"));
+}
+
+#[test]
 fn a_host_without_a_name_stays_nameless() {
     for name in ["(none)\n", "localhost.localdomain\n", "localhost\n", "\n"] {
         let files = [(HOST.0, name)];

