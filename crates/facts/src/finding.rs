@@ -107,6 +107,9 @@ pub struct Finding {
     /// Mount point of the stack it belongs to, so that reports can group; `None` for the whole
     /// host.
     pub mount_point: Option<String>,
+    /// Name of the host it is about, if several hosts were checked; omitted otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Name of the cluster it is about; omitted for findings about a host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,

@@ -12,6 +12,9 @@ pub struct Skipped {
     pub why: String,
     /// What would make it possible; `None` if nothing would.
     pub needs: Option<String>,
+    /// Name of the host it is about, if several hosts were checked; omitted otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }
 
 impl Skipped {
@@ -21,6 +24,14 @@ impl Skipped {
             what: what.into(),
             why: why.into(),
             needs: needs.map(str::to_owned),
+            host: None,
         }
+    }
+
+    /// Sets the host that it is about.
+    #[must_use]
+    pub fn on(mut self, host: &str) -> Self {
+        self.host = Some(host.to_owned());
+        self
     }
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::fmt;
 use std::sync::LazyLock;
 use units::{count, list};
 
@@ -15,8 +16,8 @@ static NO_HOST: LazyLock<Host> = LazyLock::new(Host::default);
 /// Input of every rendering of `trimtab check`.
 #[derive(Debug, Clone)]
 pub struct CheckReport<'a> {
-    /// The host that was checked; `None` if only a cluster was.
-    pub host: Option<&'a Host>,
+    /// The hosts that were checked; empty if only a cluster was.
+    pub hosts: Vec<CheckedHost<'a>>,
     /// The cluster that was checked, if one was.
     pub cluster: Option<&'a Cluster>,
     /// Findings, without suppressed ones.
@@ -39,6 +40,59 @@ pub struct CheckReport<'a> {
     pub warnings: &'a [String],
 }
 
+/// A host that was checked.
+#[derive(Debug, Clone)]
+pub struct CheckedHost<'a> {
+    /// Its name, different from those of the other hosts: findings of several hosts carry it.
+    pub name: String,
+    /// Source of its facts: `live`, `bundle host.tar.zst`, `directory /mnt/root`.
+    pub source: String,
+    /// Its facts.
+    pub host: &'a Host,
+}
+
+/// How many rules could decide anything. A rule counts once for each host that it ran on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub struct Coverage {
+    /// Rules that ran.
+    pub rules: u64,
+    /// Those that were skipped entirely: they had nothing to look at.
+    pub undecided: u64,
+}
+
+impl Coverage {
+    /// Whether most rules had nothing to look at, or none ran: no finding means nothing then.
+    pub fn is_mostly_blind(self) -> bool {
+        self.rules == 0 || self.undecided * 2 > self.rules
+    }
+}
+
+impl fmt::Display for Coverage {
+    /// Formats `18 of 20 rules had nothing to look at`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rules {
+            0 => f.write_str("no rule ran"),
+            1 => f.write_str("the only rule had nothing to look at"),
+            rules => {
+                let rules = count(rules, "rule");
+                write!(f, "{} of {rules} had nothing to look at", self.undecided)
+            }
+        }
+    }
+}
+
+/// What a check comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckAnswer {
+    /// There are findings.
+    Found,
+    /// There are none, and most rules could look.
+    NothingFound,
+    /// There are none, but most rules had nothing to look at.
+    CouldNotTell,
+}
+
 /// Description of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleInfo {
@@ -46,6 +100,8 @@ pub struct RuleInfo {
     pub id: String,
     /// What it finds, in one line.
     pub title: String,
+    /// Whether it is about a cluster rather than a host.
+    pub is_about_cluster: bool,
     /// Documentation in Markdown.
     pub help_markdown: String,
 }
@@ -70,16 +126,11 @@ pub struct Counts {
     pub info: u64,
 }
 
-impl<'a> CheckReport<'a> {
-    /// Returns the host; an empty one if none was checked.
-    pub(crate) fn host_or_none(&self) -> &'a Host {
-        self.host.unwrap_or(&NO_HOST)
-    }
-
-    /// Counts findings by severity; suppressed ones do not count.
-    pub fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        for finding in self.findings {
+impl Counts {
+    /// Counts findings.
+    pub(crate) fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
+        let mut counts = Self::default();
+        for finding in findings {
             match finding.severity {
                 Severity::Error => counts.error += 1,
                 Severity::Warning => counts.warning += 1,
@@ -88,50 +139,120 @@ impl<'a> CheckReport<'a> {
         }
         counts
     }
+}
 
-    /// Returns whether the report is empty because no rule could decide anything: none ran, or
-    /// every one that ran was skipped, and nothing was found. An empty report does not mean a
-    /// healthy host then.
-    pub fn nothing_checked(&self) -> bool {
-        let skipped: HashSet<&str> = self.skipped.iter().map(|skip| skip.what.as_str()).collect();
-        self.findings.is_empty()
-            && self.suppressed.is_empty()
-            && self.rules_run.iter().all(|rule| skipped.contains(rule))
+/// Maximum number of hosts named in one line.
+const NAMES_MAX: usize = 6;
+
+impl<'a> CheckReport<'a> {
+    /// Returns the host if exactly one was checked.
+    pub(crate) fn only_host(&self) -> Option<&CheckedHost<'a>> {
+        match self.hosts.as_slice() {
+            [host] => Some(host),
+            _ => None,
+        }
     }
 
-    /// Summarises the counts: `1 error, 2 notes`.
-    pub(crate) fn describe_counts(&self) -> String {
-        let counts = self.counts();
-        let found: Vec<String> = [
-            (counts.error, "error"),
-            (counts.warning, "warning"),
-            (counts.info, "note"),
-        ]
-        .into_iter()
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, noun)| count(number, noun))
-        .collect();
-        if self.nothing_checked() {
-            "Nothing could be checked".to_owned()
-        } else if found.is_empty() {
-            "Nothing found".to_owned()
-        } else {
-            found.join(", ")
+    /// Returns the host if exactly one was checked, else an empty one.
+    pub(crate) fn host_or_none(&self) -> &'a Host {
+        self.only_host().map_or(&NO_HOST, |checked| checked.host)
+    }
+
+    /// Returns the findings about a host.
+    pub(crate) fn findings_on(&self, name: &str) -> impl Iterator<Item = &'a Finding> {
+        self.findings.iter().filter(move |finding| {
+            finding.cluster.is_none()
+                && finding.host.as_deref().is_none_or(|host| host == name)
+        })
+    }
+
+    /// Counts findings by severity; suppressed ones do not count.
+    pub fn counts(&self) -> Counts {
+        Counts::of(self.findings)
+    }
+
+    /// Counts the rules that ran, and those that could not decide anything.
+    pub fn coverage(&self) -> Coverage {
+        let hosts: Vec<Option<&str>> = match self.hosts.as_slice() {
+            [] | [_] => vec![None],
+            several => several.iter().map(|host| Some(&*host.name)).collect(),
+        };
+        self.coverage_of(&hosts)
+    }
+
+    /// Counts the rules that ran on one of the hosts.
+    pub(crate) fn coverage_on(&self, name: &str) -> Coverage {
+        self.coverage_of(&[(self.hosts.len() > 1).then_some(name)])
+    }
+
+    fn coverage_of(&self, hosts: &[Option<&str>]) -> Coverage {
+        let skipped: HashSet<(Option<&str>, &str)> = self
+            .skipped
+            .iter()
+            .map(|skip| (skip.host.as_deref(), skip.what.as_str()))
+            .collect();
+        let cluster_rules: HashSet<&str> = self
+            .rule_docs
+            .iter()
+            .filter(|rule| rule.is_about_cluster)
+            .map(|rule| rule.id.as_str())
+            .collect();
+        let mut coverage = Coverage::default();
+        for &rule in self.rules_run {
+            let places: &[Option<&str>] = if cluster_rules.contains(rule) {
+                &[None]
+            } else {
+                hosts
+            };
+            for place in places {
+                coverage.rules += 1;
+                coverage.undecided += u64::from(skipped.contains(&(*place, rule)));
+            }
         }
+        coverage
+    }
+
+    /// Returns what the check comes to.
+    pub fn answer(&self) -> CheckAnswer {
+        if !self.findings.is_empty() {
+            CheckAnswer::Found
+        } else if self.coverage().is_mostly_blind() {
+            CheckAnswer::CouldNotTell
+        } else {
+            CheckAnswer::NothingFound
+        }
+    }
+
+    /// Summarises the counts: `1 error, 2 notes`, `Nothing found`, or
+    /// `Could not tell: 18 of 20 rules had nothing to look at`.
+    pub(crate) fn describe_counts(&self) -> String {
+        describe_findings(self.counts())
+            .unwrap_or_else(|| describe_absence(self.coverage()))
     }
 
     /// Summarises the report in one line:
     /// `2 errors, 1 note on db1 (Debian 12, 4 drives); 3 checks skipped`.
     pub(crate) fn verdict(&self) -> String {
         let found = self.describe_counts();
-        let on: Vec<String> = self
-            .host
-            .map(|host| self.describe_host(host))
+        let hosts = match self.hosts.as_slice() {
+            [] => None,
+            [host] => Some(host.describe()),
+            several => {
+                let names: Vec<&str> = several.iter().map(|host| &*host.name).collect();
+                let names = list::list_up_to(&names, NAMES_MAX);
+                Some(format!("{} ({names})", count(several.len(), "host")))
+            }
+        };
+        let on: Vec<String> = hosts
             .into_iter()
             .chain(self.cluster.map(cluster::words))
             .collect();
         let mut verdict = format!("{found} on {}", list(&on));
         let mut aside = Vec::new();
+        let coverage = self.coverage();
+        if self.answer() == CheckAnswer::Found && coverage.is_mostly_blind() {
+            aside.push(coverage.to_string());
+        }
         if !self.skipped.is_empty() {
             aside.push(format!("{} skipped", count(self.skipped.len(), "check")));
         }
@@ -150,37 +271,39 @@ impl<'a> CheckReport<'a> {
 
     /// Returns what was checked, for a heading: the host's name, else the cluster's.
     pub(crate) fn name(&self) -> String {
-        match (self.host, self.cluster) {
-            (None, Some(cluster)) => format!("cluster {}", cluster::name(cluster)),
-            (host, _) => host
-                .and_then(|host| host.platform.host_name.clone())
-                .unwrap_or_else(|| "this host".to_owned()),
+        match (self.hosts.as_slice(), self.cluster) {
+            ([], Some(cluster)) | ([_, _, ..], Some(cluster)) => {
+                format!("cluster {}", cluster::name(cluster))
+            }
+            ([], None) => "nothing".to_owned(),
+            ([host], _) => host.name.clone(),
+            (several, None) => count(several.len(), "host"),
         }
-    }
-
-    /// Describes the host: `db1 (Debian 12, kernel 6.1.0-13-amd64, 4 drives)`.
-    fn describe_host(&self, host: &Host) -> String {
-        let platform = &host.platform;
-        let mut words = Vec::new();
-        words.extend(distribution(platform));
-        if let Some(release) = &platform.kernel_release {
-            words.push(format!("kernel {release}"));
-        }
-        words.extend(platform.container.iter().map(|kind| format!("in {kind}")));
-        words.push(count(self.drives(), "drive"));
-        let name = platform.host_name.as_deref().unwrap_or("this host");
-        format!("{name} ({})", words.join(", "))
     }
 
     /// Describes what was examined: `27 rules on 4 drives, 6 mounts, 1 store and 12 jobs`.
     pub(crate) fn scope(&self) -> String {
         let mut seen = Vec::new();
-        if let Some(host) = self.host {
-            seen.push(count(self.drives(), "drive"));
-            seen.push(count(host.mounts.len(), "mount"));
-            seen.push(count(host.stores.len(), "store"));
-            if let Some(jobs) = &host.jobs {
-                seen.push(count(jobs.len(), "job"));
+        let hosts = || self.hosts.iter().map(|checked| checked.host);
+        if !self.hosts.is_empty() {
+            if self.hosts.len() > 1 {
+                seen.push(count(self.hosts.len(), "host"));
+            }
+            seen.push(describe_drives(hosts()));
+            let mounts: usize = hosts().map(|host| host.mounts.len()).sum();
+            let of_fstab = hosts()
+                .flat_map(|host| &host.mounts)
+                .all(|mount| mount.fstab_line.is_some());
+            seen.push(if of_fstab && mounts > 0 {
+                format!("{} of /etc/fstab", count(mounts, "line"))
+            } else {
+                count(mounts, "mount")
+            });
+            let stores: usize = hosts().map(|host| host.stores.len()).sum();
+            seen.push(count(stores, "store"));
+            if hosts().all(|host| host.jobs.is_some()) {
+                let jobs: usize = hosts().flat_map(|host| &host.jobs).map(Vec::len).sum();
+                seen.push(count(jobs, "job"));
             }
         }
         if let Some(cluster) = self.cluster {
@@ -191,7 +314,7 @@ impl<'a> CheckReport<'a> {
             scope.push_str(" on ");
             scope.push_str(&list(&seen));
         }
-        if self.host.is_some_and(|host| host.jobs.is_none()) {
+        if hosts().any(|host| host.jobs.is_none()) {
             scope.push_str("; jobs are not known");
         }
         scope
@@ -199,34 +322,16 @@ impl<'a> CheckReport<'a> {
 
     /// Returns `20 rules`, or `3 of 20 rules` if the others were skipped entirely.
     fn describe_rules(&self) -> String {
-        let skipped: HashSet<&str> = self.skipped.iter().map(|skip| skip.what.as_str()).collect();
-        let all = self.rules_run.len();
-        let decided = self
-            .rules_run
-            .iter()
-            .filter(|rule| !skipped.contains(**rule))
-            .count();
-        if decided == all {
-            count(all, "rule")
-        } else {
-            format!("{decided} of {}", count(all, "rule"))
+        let Coverage { rules, undecided } = self.coverage();
+        // Of several hosts, a rule is counted once.
+        if self.hosts.len() > 1 {
+            return count(self.rules_run.len(), "rule");
         }
-    }
-
-    /// Returns the number of drives that this kernel sees, without loop devices and zram.
-    fn drives(&self) -> usize {
-        let drives = self.host_or_none().devices.iter().filter(|device| {
-            matches!(
-                device.kind,
-                DeviceKind::Nvme { .. }
-                    | DeviceKind::Scsi { .. }
-                    | DeviceKind::VirtioBlk { .. }
-                    | DeviceKind::Xen
-                    | DeviceKind::Mmc
-                    | DeviceKind::Network { .. }
-            )
-        });
-        drives.count()
+        if undecided == 0 {
+            count(rules, "rule")
+        } else {
+            format!("{} of {}", rules - undecided, count(rules, "rule"))
+        }
     }
 
     /// Describes when and from what the report was made:
@@ -238,6 +343,78 @@ impl<'a> CheckReport<'a> {
             self.generated_at.strftime("%Y-%m-%d %H:%M:%S UTC"),
             self.tool_version
         )
+    }
+}
+
+impl CheckedHost<'_> {
+    /// Describes the host: `db1 (Debian 12, kernel 6.1.0-13-amd64, 4 drives)`.
+    pub(crate) fn describe(&self) -> String {
+        format!("{} ({})", self.name, self.about())
+    }
+
+    /// Describes the host without its name: `Debian 12, kernel 6.1.0-13-amd64, 4 drives`.
+    pub(crate) fn about(&self) -> String {
+        let platform = &self.host.platform;
+        let mut words = Vec::new();
+        words.extend(distribution(platform));
+        if let Some(release) = &platform.kernel_release {
+            words.push(format!("kernel {release}"));
+        }
+        words.extend(platform.container.iter().map(|kind| format!("in {kind}")));
+        words.push(describe_drives([self.host]));
+        words.join(", ")
+    }
+}
+
+/// Summarises counts: `1 error, 2 notes`; `None` if there are none.
+pub(crate) fn describe_findings(counts: Counts) -> Option<String> {
+    let found: Vec<String> = [
+        (counts.error, "error"),
+        (counts.warning, "warning"),
+        (counts.info, "note"),
+    ]
+    .into_iter()
+    .filter(|(number, _)| *number > 0)
+    .map(|(number, noun)| count(number, noun))
+    .collect();
+    (!found.is_empty()).then(|| found.join(", "))
+}
+
+/// Says what it means that nothing was found.
+pub(crate) fn describe_absence(coverage: Coverage) -> String {
+    if coverage.is_mostly_blind() {
+        format!("Could not tell: {coverage}")
+    } else {
+        "Nothing found".to_owned()
+    }
+}
+
+/// Returns the number of drives that the kernels see, without loop devices and zram.
+fn describe_drives<'a>(hosts: impl IntoIterator<Item = &'a Host>) -> String {
+    let mut drives = 0;
+    let mut is_known = false;
+    for host in hosts {
+        is_known |= host.knows_devices();
+        drives += host
+            .devices
+            .iter()
+            .filter(|device| {
+                matches!(
+                    device.kind,
+                    DeviceKind::Nvme { .. }
+                        | DeviceKind::Scsi { .. }
+                        | DeviceKind::VirtioBlk { .. }
+                        | DeviceKind::Xen
+                        | DeviceKind::Mmc
+                        | DeviceKind::Network { .. }
+                )
+            })
+            .count();
+    }
+    if is_known {
+        count(drives, "drive")
+    } else {
+        "unknown drives".to_owned()
     }
 }
 
@@ -298,13 +475,21 @@ pub(crate) fn is_command(undo: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn checked(host: &Host) -> [CheckedHost<'_>; 1] {
+        [CheckedHost {
+            name: "this host".to_owned(),
+            source: "live".to_owned(),
+            host,
+        }]
+    }
+
     fn report<'a>(
-        host: &'a Host,
+        hosts: &[CheckedHost<'a>],
         skipped: &'a [Skipped],
         rules_run: &'a [&'a str],
     ) -> CheckReport<'a> {
         CheckReport {
-            host: Some(host),
+            hosts: hosts.to_vec(),
             cluster: None,
             findings: &[],
             suppressed: &[],
@@ -325,13 +510,51 @@ mod tests {
             Skipped::new("TRIM001", "no sysfs", None),
             Skipped::new("dm table of dm-0", "not root", Some("root")),
         ];
-        assert!(report(&host, &[], &[]).nothing_checked());
-        assert!(report(&host, &skipped, &["TRIM001"]).nothing_checked());
-        let partly = report(&host, &skipped, &["TRIM001", "TRIM002"]);
-        assert!(!partly.nothing_checked());
+        let hosts = checked(&host);
+        let answer = |rules: &[&str]| {
+            let report = report(&hosts, &skipped, rules);
+            (report.answer(), report.verdict())
+        };
+        assert_eq!(answer(&[]).0, CheckAnswer::CouldNotTell);
+        assert_eq!(answer(&["TRIM001"]).0, CheckAnswer::CouldNotTell);
         assert_eq!(
-            partly.verdict(),
-            "Nothing found on this host (0 drives); 2 checks skipped"
+            answer(&["TRIM001", "TRIM002"]),
+            (
+                CheckAnswer::NothingFound,
+                "Nothing found on this host (unknown drives); 2 checks skipped".to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn a_report_in_which_most_rules_were_blind_says_so_first() {
+        let host = Host::default();
+        let hosts = checked(&host);
+        let skipped = ["FS001", "FS002"].map(|rule| Skipped::new(rule, "no mounts", None));
+        assert_eq!(
+            report(&hosts, &skipped, &["FS001", "FS002", "FS003"]).verdict(),
+            "Could not tell: 2 of 3 rules had nothing to look at on this host (unknown drives); 2 \
+             checks skipped"
+        );
+    }
+
+    #[test]
+    fn a_rule_counts_once_for_each_host() {
+        let host = Host::default();
+        let hosts = ["db1", "db2"].map(|name| CheckedHost {
+            name: name.to_owned(),
+            source: format!("bundle {name}.tar"),
+            host: &host,
+        });
+        let skipped = [Skipped::new("FS001", "no mounts", None).on("db1")];
+        let report = report(&hosts, &skipped, &["FS001", "FS002"]);
+        let coverage = |rules, undecided| Coverage { rules, undecided };
+        assert_eq!(report.coverage(), coverage(4, 1));
+        assert_eq!(report.coverage_on("db1"), coverage(2, 1));
+        assert_eq!(report.coverage_on("db2"), coverage(2, 0));
+        assert_eq!(
+            report.verdict(),
+            "Nothing found on 2 hosts (db1 and db2); 1 check skipped"
         );
     }
 

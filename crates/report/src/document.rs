@@ -1,6 +1,6 @@
 //! JSON document of `trimtab check --format json`, schema `trimtab.check/1`.
 
-use crate::check::{CheckReport, Counts, by_severity};
+use crate::check::{CheckAnswer, CheckReport, CheckedHost, Counts, Coverage, by_severity};
 use crate::envelope::{Answer, Envelope};
 use crate::views::groups::{Filesystems, Key};
 use crate::views::stack::dm_types;
@@ -25,19 +25,46 @@ pub struct CheckResult<'a> {
     pub suppressed: Vec<SuppressedRow<'a>>,
     /// Number of findings by severity; suppressed ones do not count.
     pub counts: Counts,
+    /// What the check comes to.
+    pub answer: CheckAnswer,
+    /// How many rules ran, and how many of them had nothing to look at.
+    pub coverage: Coverage,
     /// IDs of the rules that ran.
     pub rules_run: &'a [&'a str],
-    /// Platform of the host; null if only a cluster was checked.
+    /// Platform of the host; null if only a cluster was checked, or several hosts.
     pub platform: Option<&'a Platform>,
-    /// When the facts were read, RFC 3339 in UTC: the host's, or the cluster's if only a cluster
-    /// was checked.
+    /// When the facts were read, RFC 3339 in UTC: the first host's, or the cluster's if only a
+    /// cluster was checked.
     pub read_at: Timestamp,
     /// The cluster; left out if none was checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterRow<'a>>,
-    /// Stores found on the host, and data paths given by hand.
+    /// The hosts, if several were checked; left out otherwise. Findings and skipped checks then name
+    /// theirs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostRow<'a>>,
+    /// Stores found on the host, and data paths given by hand; of several hosts, see `hosts`.
     pub stores: Vec<StoreRow<'a>>,
-    /// Mounts with their stacks, without pseudo filesystems.
+    /// Mounts with their stacks, without pseudo filesystems; of several hosts, see `hosts`.
+    pub mounts: Vec<MountRow<'a>>,
+}
+
+/// One of several hosts.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct HostRow<'a> {
+    /// Its name, as in `host` of findings.
+    pub name: &'a str,
+    /// Source of its facts.
+    pub source: &'a str,
+    /// When they were read, RFC 3339 in UTC.
+    pub read_at: Timestamp,
+    /// How many rules ran on it, and how many of them had nothing to look at.
+    pub coverage: Coverage,
+    /// Its platform.
+    pub platform: &'a Platform,
+    /// Its stores.
+    pub stores: Vec<StoreRow<'a>>,
+    /// Its mounts.
     pub mounts: Vec<MountRow<'a>>,
 }
 
@@ -135,7 +162,7 @@ pub struct LayerRow<'a> {
     /// Usual path of the device node.
     pub dev_path: String,
     /// `partition`, `nvme`, `scsi`, `virtio_blk`, `xen`, `mmc`, `network`, `loop`, `md`,
-    /// `device_mapper`, `zram`, `bcache`, or `other`.
+    /// `device_mapper`, `zram`, `bcache`, `other`, or `unknown` (sysfs was not read).
     pub kind: &'static str,
     /// Details that the kind leaves open: RAID level, device-mapper target types, driver, or a loop
     /// device's file.
@@ -183,7 +210,15 @@ impl<'a> CheckResult<'a> {
         let host = report.host_or_none();
         let mut findings: Vec<&Finding> = report.findings.iter().collect();
         findings.sort_by(|a, b| by_severity(a, b));
-        let (mounts, without_stack) = mounts(host, &findings);
+        let (mounts, mut without_stack) = mounts(host, &findings);
+        let mut hosts = Vec::new();
+        if report.hosts.len() > 1 {
+            for checked in &report.hosts {
+                let (row, without) = HostRow::of(report, checked);
+                hosts.push(row);
+                without_stack += without;
+            }
+        }
         let mut warnings = report.warnings.to_vec();
         if without_stack > 0 {
             warnings.push(format!(
@@ -201,12 +236,16 @@ impl<'a> CheckResult<'a> {
                 })
                 .collect(),
             counts: report.counts(),
+            answer: report.answer(),
+            coverage: report.coverage(),
             rules_run: report.rules_run,
-            platform: report.host.map(|host| &host.platform),
-            read_at: match (report.host, report.cluster) {
-                (None, Some(cluster)) => cluster.read_at,
-                _ => host.read_at,
+            platform: report.only_host().map(|checked| &checked.host.platform),
+            read_at: match (report.hosts.as_slice(), report.cluster) {
+                ([host, ..], _) => host.host.read_at,
+                ([], Some(cluster)) => cluster.read_at,
+                ([], None) => host.read_at,
             },
+            hosts,
             cluster: report.cluster.map(ClusterRow::of),
             stores: host.stores.iter().map(StoreRow::of).collect(),
             mounts,
@@ -221,6 +260,26 @@ impl<'a> CheckResult<'a> {
                 result,
             )
         }
+    }
+}
+
+impl<'a> HostRow<'a> {
+    /// Returns a host, and the number of its mounts whose stack is left out.
+    fn of(report: &CheckReport<'a>, checked: &'a CheckedHost<'a>) -> (Self, usize) {
+        let host = checked.host;
+        let mut findings: Vec<&Finding> = report.findings_on(&checked.name).collect();
+        findings.sort_by(|a, b| by_severity(a, b));
+        let (mounts, without_stack) = mounts(host, &findings);
+        let row = Self {
+            name: &checked.name,
+            source: &checked.source,
+            read_at: host.read_at,
+            coverage: report.coverage_on(&checked.name),
+            platform: &host.platform,
+            stores: host.stores.iter().map(StoreRow::of).collect(),
+            mounts,
+        };
+        (row, without_stack)
     }
 }
 
@@ -394,5 +453,6 @@ fn kind(device: &BlockDevice) -> (&'static str, Option<String>) {
         DeviceKind::Zram => ("zram", None),
         DeviceKind::Bcache => ("bcache", None),
         DeviceKind::Other => ("other", None),
+        DeviceKind::Unseen => ("unknown", None),
     }
 }

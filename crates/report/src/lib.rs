@@ -22,9 +22,11 @@ mod sarif;
 pub mod trim;
 pub mod views;
 
-pub use check::{CheckReport, Counts, RuleInfo, Suppressed};
+pub use check::{
+    CheckAnswer, CheckReport, CheckedHost, Counts, Coverage, RuleInfo, Suppressed,
+};
 pub use document::{
-    CheckResult, ClusterRow, DiscardRow, LayerRow, MountRow, StoreRow, SuppressedRow, json,
+    CheckResult, ClusterRow, DiscardRow, HostRow, LayerRow, MountRow, StoreRow, SuppressedRow, json,
 };
 pub use envelope::{Answer, Envelope, schema_of};
 pub use explain::{ExplainReport, ExplainResult};

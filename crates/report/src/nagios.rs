@@ -24,7 +24,7 @@ pub enum NagiosStatus {
     Warning = 1,
     /// At least one error.
     Critical = 2,
-    /// Nothing could be checked.
+    /// No finding above `info`, but most rules had nothing to look at.
     Unknown = 3,
 }
 
@@ -48,9 +48,9 @@ impl NagiosStatus {
 pub fn nagios_status(report: &CheckReport<'_>) -> NagiosStatus {
     let worst = report.findings.iter().map(|finding| finding.severity).max();
     match worst {
-        _ if report.nothing_checked() => NagiosStatus::Unknown,
         Some(Severity::Error) => NagiosStatus::Critical,
         Some(Severity::Warning) => NagiosStatus::Warning,
+        _ if report.coverage().is_mostly_blind() => NagiosStatus::Unknown,
         Some(Severity::Info) | None => NagiosStatus::Ok,
     }
 }
@@ -69,7 +69,9 @@ pub fn nagios(report: &CheckReport<'_>) -> String {
         .collect();
     if said.is_empty() {
         said.push(match (status, counts.info) {
-            (NagiosStatus::Unknown, _) => "nothing could be checked".to_owned(),
+            (NagiosStatus::Unknown, _) => {
+                format!("could not tell: {}", report.coverage())
+            }
             (_, 0) => "nothing found".to_owned(),
             (_, notes) => count(notes, "note"),
         });
@@ -79,7 +81,7 @@ pub fn nagios(report: &CheckReport<'_>) -> String {
     let mut named: Vec<String> = findings
         .iter()
         .filter(|finding| finding.severity > Severity::Info)
-        .map(|finding| shown(&format!("{} {}", finding.rule, finding.subject)))
+        .map(|finding| shown(&format!("{} {}", finding.rule, subject(finding))))
         .collect();
     if named.len() > NAMED_MAX {
         let more = named.len() - NAMED_MAX;
@@ -104,14 +106,17 @@ pub fn nagios(report: &CheckReport<'_>) -> String {
             "{} {} {}: {}",
             severity_word(finding.severity),
             finding.rule,
-            finding.subject,
+            subject(finding),
             finding.title
         )
     });
     let skipped = report
         .skipped
         .iter()
-        .map(|skip| format!("skipped {}: {}", skip.what, skip.why));
+        .map(|skip| match &skip.host {
+            Some(host) => format!("skipped {}: {}: {}", host, skip.what, skip.why),
+            None => format!("skipped {}: {}", skip.what, skip.why),
+        });
     let warnings = report
         .warnings
         .iter()
@@ -134,6 +139,14 @@ pub fn nagios_error(message: &str) -> String {
         NagiosStatus::Unknown.word(),
         shown(message)
     )
+}
+
+/// Returns what a finding is about; of several hosts, after the name of its host.
+fn subject(finding: &Finding) -> String {
+    match &finding.host {
+        Some(host) => format!("{host}:{}", finding.subject),
+        None => finding.subject.clone(),
+    }
 }
 
 /// Formats one line without the bar, which would start performance data.

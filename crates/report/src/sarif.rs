@@ -1,6 +1,6 @@
 //! SARIF 2.1.0 (OASIS Standard, with Errata 01), for code-scanning services and ticket systems.
 
-use crate::check::{CheckReport, RuleInfo, by_severity};
+use crate::check::{CheckAnswer, CheckReport, RuleInfo, by_severity};
 use crate::envelope::to_json;
 use facts::{Evidence, Finding, Severity};
 use serde_json::{Map, Value, json};
@@ -145,6 +145,9 @@ fn result(finding: &Finding, accepted: Option<&str>, rules: &Rules) -> Value {
     if let Some(cluster) = &finding.cluster {
         result["properties"]["cluster"] = json!(cluster);
     }
+    if let Some(host) = &finding.host {
+        result["properties"]["host"] = json!(host);
+    }
     if let Some(index) = rules.index.get(&finding.rule) {
         result["ruleIndex"] = json!(index);
     }
@@ -162,7 +165,8 @@ fn literal(text: &str) -> String {
         .replace("](", "] (")
 }
 
-/// Returns the subject, and the mount point, device and cluster if they differ from it.
+/// Returns the subject, the mount point and device if they differ from it, the cluster, and the host
+/// if several were checked.
 fn logical_locations(finding: &Finding) -> Value {
     let mut names = vec![(finding.subject.clone(), "subject")];
     if let Some(mount_point) = &finding.mount_point
@@ -178,6 +182,9 @@ fn logical_locations(finding: &Finding) -> Value {
     }
     if let Some(cluster) = &finding.cluster {
         names.push((cluster.clone(), "cluster"));
+    }
+    if let Some(host) = &finding.host {
+        names.push((host.clone(), "host"));
     }
     names
         .into_iter()
@@ -237,9 +244,9 @@ fn percent_encoded(path: &str) -> String {
 /// Returns a fingerprint that is the same for the same rule and subject in every run and version:
 /// FNV-1a, 64 bits, of the rule's ID, a NUL, and the subject, in 16 hexadecimal digits (Fowler,
 /// Noll, Vo; RFC 9923). Nodes of two clusters may have the same name, so for those a NUL and the
-/// cluster's name follow.
+/// cluster's name follow; of several hosts, the host's.
 fn fingerprint(finding: &Finding) -> String {
-    let cluster = finding.cluster.iter();
+    let cluster = finding.cluster.iter().chain(&finding.host);
     let bytes = finding
         .rule
         .bytes()
@@ -260,7 +267,10 @@ fn fnv1a_64(bytes: impl Iterator<Item = u8>) -> u64 {
 /// Returns skipped checks and warnings as tool notifications.
 fn invocation(report: &CheckReport<'_>) -> Value {
     let skipped = report.skipped.iter().map(|skip| {
-        let mut text = format!("skipped {}: {}", skip.what, skip.why);
+        let mut text = match &skip.host {
+            Some(host) => format!("skipped {host}: {}: {}", skip.what, skip.why),
+            None => format!("skipped {}: {}", skip.what, skip.why),
+        };
         if let Some(needs) = &skip.needs {
             let _ = write!(text, " (needs {needs})");
         }
@@ -276,7 +286,7 @@ fn invocation(report: &CheckReport<'_>) -> Value {
         .map(|warning| json!({"level": "warning", "message": {"text": literal(warning)}}));
     let notifications: Vec<Value> = skipped.chain(warnings).collect();
     json!({
-        "executionSuccessful": !report.nothing_checked(),
+        "executionSuccessful": report.answer() != CheckAnswer::CouldNotTell,
         "endTimeUtc": report.generated_at.to_string(),
         "toolExecutionNotifications": notifications,
     })

@@ -1,7 +1,10 @@
+use crate::budget::Budget;
 use crate::discard_path::{self, DiscardPath};
+use crate::trim_jobs::TrimJobs;
 use facts::host::{Mount, Store};
 use facts::{Finding, Host, Skipped, Stack};
 use jiff::Timestamp;
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 
 /// The input of a rule: the facts, and views of them shared by several rules.
@@ -13,6 +16,13 @@ pub struct Context<'a> {
     /// Mounts on a block device, with their stacks. Bind mounts and subvolumes of one filesystem
     /// are listed once, at the first mount (or at the one that holds a store's data).
     pub volumes: Vec<Volume<'a>>,
+    /// The time left.
+    pub(crate) budget: Budget<'a>,
+    /// Number of filesystems that are not among the volumes, because the layers below all of them
+    /// are too many or the time is used up.
+    pub(crate) left_out: usize,
+    /// The trim jobs, found when they are first asked for; `None` if jobs are not known.
+    pub(crate) trim_jobs: OnceCell<Option<TrimJobs<'a>>>,
     /// Indices into the host's stores, by mount id.
     stores_by_mount: HashMap<u64, BTreeSet<usize>>,
 }
@@ -29,6 +39,10 @@ pub struct Volume<'a> {
     pub(crate) discards: DiscardPath<'a>,
 }
 
+/// Maximum number of layers below all volumes together. A host with 1,000 filesystems on an array
+/// of 100 drives has a tenth of it; a hostile bundle may mount a deep stack thousands of times.
+const LAYERS_MAX: usize = 1_000_000;
+
 /// The result of running rules.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outcome {
@@ -40,23 +54,43 @@ pub struct Outcome {
     pub rules_run: Vec<&'static str>,
 }
 
+impl Outcome {
+    /// Names the host of all findings and skipped rules.
+    pub(crate) fn set_host(&mut self, name: &str) {
+        for finding in &mut self.findings {
+            finding.host = Some(name.to_owned());
+        }
+        for skipped in &mut self.skipped {
+            skipped.host = Some(name.to_owned());
+        }
+    }
+}
+
 impl<'a> Context<'a> {
     /// Builds the shared views.
     pub fn new(host: &'a Host) -> Self {
-        Self::of_mounts(host, |_| true)
+        Self::within(Budget::unlimited(), host)
+    }
+
+    /// Builds the shared views; if the time is used up meanwhile, those of the first mounts.
+    pub(crate) fn within(budget: Budget<'a>, host: &'a Host) -> Self {
+        Self::of_mounts(budget, host, |_| true)
     }
 
     /// Builds the views for a single filesystem: [`Self::volumes`] has at most the one mounted at
     /// `mount`.
     pub(crate) fn of_filesystem(host: &'a Host, mount: &Mount) -> Self {
-        Self::of_mounts(host, |other| other.device_number == mount.device_number)
+        let is_it = |other: &Mount| other.device_number == mount.device_number;
+        Self::of_mounts(Budget::unlimited(), host, is_it)
     }
 
-    fn of_mounts(host: &'a Host, is_meant: impl Fn(&Mount) -> bool) -> Self {
+    fn of_mounts(budget: Budget<'a>, host: &'a Host, is_meant: impl Fn(&Mount) -> bool) -> Self {
         let stores_by_mount = host.stores_by_mount();
         let devices = host.device_index();
         let mut volumes: Vec<Volume<'a>> = Vec::new();
         let mut by_device: HashMap<&str, usize> = HashMap::new();
+        let mut layers = 0;
+        let mut left_out = 0;
         for mount in host.mounts.iter().filter(|mount| is_meant(mount)) {
             let Some(device) = devices.of(mount) else {
                 continue;
@@ -73,8 +107,13 @@ impl<'a> Context<'a> {
                     }
                 }
             } else {
+                if layers > LAYERS_MAX || budget.is_used_up() {
+                    left_out += 1;
+                    continue;
+                }
                 by_device.insert(&device.name, volumes.len());
                 let stack = host.stack_below(device);
+                layers += stack.layers.len();
                 volumes.push(Volume {
                     mount,
                     discards: discard_path::trace(&stack),
@@ -87,8 +126,18 @@ impl<'a> Context<'a> {
             host,
             now: host.read_at,
             volumes,
+            budget,
+            left_out,
+            trim_jobs: OnceCell::new(),
             stores_by_mount,
         }
+    }
+
+    /// Iterates over the volumes as long as there is time.
+    pub(crate) fn volumes_in_time(&self) -> impl Iterator<Item = &Volume<'a>> {
+        self.volumes
+            .iter()
+            .take_while(|_| !self.budget.is_used_up())
     }
 
     /// Returns the stores whose data is reached through this mount, not another mount of the same

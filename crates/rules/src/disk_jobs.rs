@@ -60,11 +60,15 @@ pub(crate) fn active<'a>(cx: &Context<'a>) -> Option<Vec<DiskJob<'a>>> {
     let trims = TrimJobs::of(cx)?;
     let mut found = Vec::new();
     for job in cx.host.jobs.as_deref()? {
+        if cx.budget.is_used_up() {
+            break;
+        }
         if !job.is_active() {
             continue;
         }
         let trims_something = trims.find(job).is_some_and(|trim| {
-            cx.volumes
+            // Without mounts, which of them it reaches is unknown.
+            cx.host.mounts.is_empty() || cx.volumes
                 .iter()
                 .any(|volume| trim_state::fstrim_works_here(volume) && trims.reaches(trim, volume))
         });

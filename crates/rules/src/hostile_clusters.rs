@@ -4,7 +4,7 @@
 use crate::test_cluster::{TestCluster, node};
 use crate::test_host::{TestHost, nvme};
 use crate::test_jobs::{fstrim_timer, jobs};
-use crate::{Selection, Subject, run_on};
+use crate::{Budget, NamedHost, Selection, Subject, run_on};
 use facts::cluster::{
     ClusterNode, Flavour, Health, HealthStatus, HotThread, IndexCounts, IndexSetting,
     MasterThreads, PendingTask, PendingTasks, SettingOrigin, ShardCounts, ThreadSource,
@@ -246,9 +246,13 @@ proptest! {
     #[test]
     fn no_cluster_breaks_a_rule(cluster in any_cluster(), names in (name(), name())) {
         let hosts = [host(&names.0), host(&names.1)];
-        let hosts: Vec<&Host> = hosts.iter().collect();
-        let subject = Subject { host: None, cluster: Some(&cluster), node_hosts: &hosts };
-        let outcome = run_on(subject, &Selection::default());
+        let hosts = [
+            NamedHost { name: "a", host: &hosts[0] },
+            NamedHost { name: "b", host: &hosts[1] },
+        ];
+        let subject = Subject { hosts: &hosts, cluster: Some(&cluster) };
+        let selection = Selection { select: vec!["ES".to_owned()], ..Selection::default() };
+        let outcome = run_on(subject, &selection, Budget::unlimited());
         prop_assert_eq!(outcome.rules_run.len(), 10);
         for finding in &outcome.findings {
             prop_assert!(finding.cluster.is_some());

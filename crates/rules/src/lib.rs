@@ -1,5 +1,6 @@
 //! Turns facts into findings; one file per rule. Rules only look at facts and never read the host.
 
+mod budget;
 mod catalogue;
 mod cluster;
 mod context;
@@ -35,17 +36,19 @@ mod trimming;
 mod volumes;
 mod wording;
 
+pub use budget::Budget;
 pub use catalogue::{all, find};
 pub use cluster::{ClusterContext, NodeHost};
 pub use context::{Context, Outcome};
 pub use drive_load::{DriveLoad, LoadFact, NoMount, TrimTimes, loaded_mount};
-pub use rule::{Check, Rule};
+pub use rule::{Check, Needs, Rule};
 pub use trim_jobs::TRIM_OPTIONS_WITH_VALUE;
 pub use trim_verdict::{
     RefusalKind, TrimRefusal, TrimRequest, TrimVerdict, lost_discards, trim_verdict,
 };
 
 use facts::{Cluster, Host, Remedy, Skipped};
+use std::cmp::Reverse;
 
 /// Selects the rules to run.
 #[derive(Debug, Clone, Default)]
@@ -68,16 +71,22 @@ impl Selection {
     }
 }
 
-/// What to check: a host, a cluster, or both.
+/// What to check: hosts, a cluster, or both.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Subject<'a> {
-    /// The host.
-    pub host: Option<&'a Host>,
+    /// The hosts; with a cluster, those of its nodes.
+    pub hosts: &'a [NamedHost<'a>],
     /// The cluster.
     pub cluster: Option<&'a Cluster>,
-    /// Hosts of the cluster's nodes, each read separately (from its bundle). Rules that compare
-    /// nodes need several.
-    pub node_hosts: &'a [&'a Host],
+}
+
+/// A host with the name that tells it apart from the others.
+#[derive(Debug, Clone, Copy)]
+pub struct NamedHost<'a> {
+    /// The name in findings.
+    pub name: &'a str,
+    /// Its facts.
+    pub host: &'a Host,
 }
 
 /// Runs the selected rules on a host. Findings are sorted by descending severity, then by rule and
@@ -85,50 +94,62 @@ pub struct Subject<'a> {
 ///
 /// Rules about clusters do not run; they are reported as skipped if the selection names them.
 pub fn run(host: &Host, selection: &Selection) -> Outcome {
-    run_on(
-        Subject {
-            host: Some(host),
-            ..Subject::default()
-        },
-        selection,
-    )
+    let hosts = [NamedHost { name: "", host }];
+    let subject = Subject {
+        hosts: &hosts,
+        cluster: None,
+    };
+    run_on(subject, selection, Budget::unlimited())
 }
 
-/// Runs the selected rules on a host, a cluster, or both; see [`run`]. Rules about a missing
-/// subject do not run; they are reported as skipped if the selection names them.
-pub fn run_on(subject: Subject<'_>, selection: &Selection) -> Outcome {
-    let host = subject.host.map(Context::new);
-    let cluster = subject
-        .cluster
-        .map(|cluster| ClusterContext::new(cluster, subject.node_hosts));
-    let is_named = !selection.select.is_empty();
+/// Runs the selected rules on hosts, a cluster, or both; see [`run`]. Of several hosts, findings and
+/// skipped rules carry the name. Rules about a missing subject do not run; they are reported as
+/// skipped if the selection names them.
+///
+/// The budget is for each host, and for the cluster; rules for which no time is left are skipped.
+pub fn run_on(subject: Subject<'_>, selection: &Selection, budget: Budget<'_>) -> Outcome {
     let mut outcome = Outcome::default();
-    for rule in all().iter().filter(|rule| selection.includes(rule.id)) {
-        let mut skip = |why: &str, needs: &str| {
-            outcome
-                .skipped
-                .push(Skipped::new(rule.id, why, Some(needs)));
-        };
-        match (rule.check, &host, &cluster) {
-            (Check::Host(check), Some(context), _) => {
-                // Without mounts, a rule about mounts finds nothing, which would look like health.
-                if context.host.mounts.is_empty() && !rule.id.starts_with("SCHED") {
-                    skip("no mounts are known", "proc/self/mountinfo and sys/block");
-                } else {
-                    check(context, &mut outcome);
-                }
+    let mut contexts = Vec::new();
+    for host in subject.hosts {
+        let budget = budget.restarted();
+        let context = Context::within(budget, host.host);
+        let mut of_host = Outcome::default();
+        for rule in selected(selection) {
+            if let Check::Host(needs, check) = rule.check {
+                let missing = needs.missing(host.host);
+                run_rule(rule, missing, budget, &mut of_host, |out| {
+                    check(&context, out);
+                });
             }
-            (Check::Cluster(check), _, Some(context)) => check(context, &mut outcome),
-            (Check::Host(_), None, _) if is_named => {
-                skip("no host was looked at", "a host, its tree or its bundle");
-            }
-            (Check::Cluster(_), _, None) if is_named => {
-                skip("no cluster was asked", "the address of a cluster");
-            }
-            _ => continue,
         }
-        outcome.rules_run.push(rule.id);
+        if context.left_out > 0 {
+            let what = format!("{} filesystems", context.left_out);
+            let why = if budget.is_used_up() {
+                budget.reason()
+            } else {
+                "too many layers are below all filesystems together".to_owned()
+            };
+            of_host.skipped.push(Skipped::new(what, why, None));
+        }
+        if subject.hosts.len() > 1 {
+            of_host.set_host(host.name);
+        }
+        outcome.findings.append(&mut of_host.findings);
+        outcome.skipped.append(&mut of_host.skipped);
+        outcome.rules_run = of_host.rules_run;
+        contexts.push(context);
     }
+    if let Some(cluster) = subject.cluster {
+        let budget = budget.restarted();
+        let context = ClusterContext::of_contexts(cluster, contexts);
+        for rule in selected(selection) {
+            if let Check::Cluster(check) = rule.check {
+                run_rule(rule, None, budget, &mut outcome, |out| check(&context, out));
+            }
+        }
+    }
+    skip_without_subject(subject, selection, &mut outcome);
+    outcome.rules_run.sort_unstable();
     for finding in &mut outcome.findings {
         finding.remedy.iter_mut().for_each(drop_unusable_command);
     }
@@ -136,6 +157,78 @@ pub fn run_on(subject: Subject<'_>, selection: &Selection) -> Outcome {
         .findings
         .sort_by(|a, b| (b.severity, &a.rule, &a.subject).cmp(&(a.severity, &b.rule, &b.subject)));
     outcome
+}
+
+/// Maximum number of findings of a rule on one host. Nobody reads more; a hostile bundle could have
+/// tens of thousands.
+const FINDINGS_MAX: usize = 1000;
+
+fn selected(selection: &Selection) -> impl Iterator<Item = &'static Rule> {
+    all().iter().filter(|rule| selection.includes(rule.id))
+}
+
+/// Runs one rule. A rule that lacks what it needs is reported as skipped unless it finds something
+/// all the same: its silence would look like health.
+fn run_rule(
+    rule: &'static Rule,
+    missing: Option<(&str, &str)>,
+    budget: Budget<'_>,
+    outcome: &mut Outcome,
+    check: impl FnOnce(&mut Outcome),
+) {
+    outcome.rules_run.push(rule.id);
+    if budget.is_used_up() {
+        let skipped = Skipped::new(rule.id, budget.reason(), None);
+        outcome.skipped.push(skipped);
+        return;
+    }
+    let (findings, skipped) = (outcome.findings.len(), outcome.skipped.len());
+    check(outcome);
+    let found = &mut outcome.findings[findings..];
+    if found.len() > FINDINGS_MAX {
+        found.sort_by_key(|finding| Reverse(finding.severity));
+        let why = format!(
+            "it has {} findings; only the first {FINDINGS_MAX} are listed",
+            units::grouped(found.len() as u64)
+        );
+        let what = format!("further findings of {}", rule.id);
+        outcome.skipped.push(Skipped::new(what, why, None));
+        outcome.findings.truncate(findings + FINDINGS_MAX);
+    }
+    if budget.is_used_up() {
+        let why = format!("{} while it ran: its answer is not complete", budget.reason());
+        outcome.skipped.push(Skipped::new(rule.id, why, None));
+    }
+    if let Some((why, needs)) = missing
+        && outcome.findings.len() == findings
+    {
+        outcome.skipped.truncate(skipped);
+        outcome
+            .skipped
+            .push(Skipped::new(rule.id, why, Some(needs)));
+    }
+}
+
+/// Reports the rules that the selection names although there is nothing that they are about.
+fn skip_without_subject(subject: Subject<'_>, selection: &Selection, outcome: &mut Outcome) {
+    if selection.select.is_empty() {
+        return;
+    }
+    for rule in selected(selection) {
+        let (why, needs) = match rule.check {
+            Check::Host(..) if subject.hosts.is_empty() => {
+                ("no host was looked at", "a host, its tree or its bundle")
+            }
+            Check::Cluster(_) if subject.cluster.is_none() => {
+                ("no cluster was asked", "the address of a cluster")
+            }
+            _ => continue,
+        };
+        outcome.rules_run.push(rule.id);
+        outcome
+            .skipped
+            .push(Skipped::new(rule.id, why, Some(needs)));
+    }
 }
 
 /// Removes a command for a name that is not UTF-8: the facts hold U+FFFD in its place, so the command would
@@ -159,6 +252,8 @@ mod tests {
     use super::*;
     use crate::test_cluster::TestCluster;
     use crate::test_host::{TestHost, nvme, virtio};
+    use std::cell::Cell;
+    use std::time::Duration;
 
     fn selection(ids: &[&str]) -> Selection {
         Selection {
@@ -179,12 +274,15 @@ mod tests {
         let cluster = TestCluster::new().build();
         let host = host();
         let ids = |host: Option<&Host>, cluster: Option<&Cluster>| {
+            let hosts: Vec<NamedHost<'_>> = host
+                .iter()
+                .map(|host| NamedHost { name: "db1", host })
+                .collect();
             let subject = Subject {
-                host,
+                hosts: &hosts,
                 cluster,
-                node_hosts: &[],
             };
-            let outcome = run_on(subject, &Selection::default());
+            let outcome = run_on(subject, &Selection::default(), Budget::unlimited());
             let about_clusters = outcome
                 .rules_run
                 .iter()
@@ -230,8 +328,153 @@ mod tests {
             cluster: Some(&cluster),
             ..Subject::default()
         };
-        let outcome = run_on(subject, &selection(&["TRIM001"]));
+        let outcome = run_on(subject, &selection(&["TRIM001"]), Budget::unlimited());
         assert_eq!(outcome.skipped.len(), 1);
         assert_eq!(outcome.skipped[0].why, "no host was looked at");
+    }
+
+    #[test]
+    fn rules_stop_when_their_time_is_used_up() {
+        let host = host();
+        let hosts = [NamedHost {
+            name: "db1",
+            host: &host,
+        }];
+        let subject = Subject {
+            hosts: &hosts,
+            cluster: None,
+        };
+        // A clock that goes on by one second whenever it is looked at.
+        let looks = Cell::new(0);
+        let clock = || {
+            looks.set(looks.get() + 1);
+            Duration::from_secs(looks.get())
+        };
+        let budget = Budget::new(&clock, Duration::from_secs(20));
+        let outcome = run_on(subject, &Selection::default(), budget);
+        let reason = "the time for rules, 20 s, was used up";
+        let late: Vec<&Skipped> = outcome
+            .skipped
+            .iter()
+            .filter(|skipped| skipped.why.starts_with(reason))
+            .collect();
+        // The first rules ran, one was interrupted, the others did not run; all are accounted for.
+        assert_eq!(outcome.rules_run.len(), 20);
+        assert!(!late.iter().any(|skipped| skipped.what == "FS001"));
+        let interrupted = late.iter().filter(|skipped| skipped.why != reason);
+        assert!(interrupted.count() <= 1, "{late:?}");
+        assert!(late.iter().any(|skipped| skipped.what == "TRIM013"));
+        assert!(late.windows(2).all(|pair| pair[0].what < pair[1].what));
+        // Afterwards the clock is looked at once for each rule: nothing goes on in the background.
+        assert!(looks.get() < 60, "{}", looks.get());
+        let unlimited = run_on(subject, &Selection::default(), Budget::unlimited());
+        assert!(unlimited.skipped.iter().all(|skipped| !skipped.why.contains("time for rules")));
+    }
+
+    #[test]
+    fn long_loops_end_when_the_time_is_used_up() {
+        let mut many = TestHost::new();
+        for at in 0..200 {
+            let (device, point) = (format!("nvme{at}n1"), format!("/m{at}"));
+            many = many
+                .device(nvme(&device))
+                .mount(&point, &device, "xfs", "rw,nobarrier");
+        }
+        let host = many.build();
+        let hosts = [NamedHost {
+            name: "db1",
+            host: &host,
+        }];
+        let subject = Subject {
+            hosts: &hosts,
+            cluster: None,
+        };
+        let looks = Cell::new(0);
+        let clock = || {
+            looks.set(looks.get() + 1);
+            Duration::from_secs(looks.get())
+        };
+        // Enough to see all mounts once, and not enough for the rule.
+        let budget = Budget::new(&clock, Duration::from_secs(300));
+        let outcome = run_on(subject, &selection(&["FS005"]), budget);
+        assert!(
+            (1..200).contains(&outcome.findings.len()),
+            "{}",
+            outcome.findings.len()
+        );
+        let [skipped] = outcome.skipped.as_slice() else {
+            panic!("{:?}", outcome.skipped);
+        };
+        assert_eq!(skipped.what, "FS005");
+        assert!(skipped.why.ends_with("its answer is not complete"));
+        // Too little even for the mounts: the rest of them is told as well.
+        looks.set(0);
+        let budget = Budget::new(&clock, Duration::from_secs(50));
+        let outcome = run_on(subject, &selection(&["FS005"]), budget);
+        let whats: Vec<&str> = outcome.skipped.iter().map(|skip| skip.what.as_str()).collect();
+        assert!(whats.iter().any(|what| what.ends_with("filesystems")), "{whats:?}");
+        assert!(whats.contains(&"FS005"), "{whats:?}");
+    }
+
+    #[test]
+    fn findings_of_a_rule_are_limited_and_the_rest_is_told() {
+        let mut many = TestHost::new();
+        for at in 0..FINDINGS_MAX + 7 {
+            let (device, point) = (format!("nvme{at}n1"), format!("/m{at}"));
+            many = many
+                .device(nvme(&device))
+                .mount(&point, &device, "xfs", "rw,nobarrier");
+        }
+        let outcome = run(&many.build(), &selection(&["FS005"]));
+        assert_eq!(outcome.findings.len(), FINDINGS_MAX);
+        assert_eq!(outcome.skipped[0].what, "further findings of FS005");
+        assert!(outcome.skipped[0].why.starts_with("it has 1,007 findings"));
+    }
+
+    #[test]
+    fn findings_of_several_hosts_carry_their_names() {
+        let barriers_off = |name: &str| {
+            TestHost::new()
+                .device(nvme("nvme0n1"))
+                .mount("/data", "nvme0n1", "xfs", "rw,nobarrier")
+                .with(|host| host.platform.host_name = Some(name.to_owned()))
+                .build()
+        };
+        let (first, second) = (barriers_off("db1"), barriers_off("db2"));
+        let hosts = [("db1", &first), ("db2", &second)].map(|(name, host)| NamedHost { name, host });
+        let subject = Subject {
+            hosts: &hosts,
+            cluster: None,
+        };
+        let outcome = run_on(subject, &selection(&["FS005"]), Budget::unlimited());
+        let names: Vec<Option<&str>> = outcome
+            .findings
+            .iter()
+            .map(|finding| finding.host.as_deref())
+            .collect();
+        assert_eq!(names, [Some("db1"), Some("db2")]);
+        assert_eq!(outcome.rules_run, ["FS005"]);
+        // A single host needs no name.
+        assert_eq!(run(&first, &selection(&["FS005"])).findings[0].host, None);
+    }
+
+    #[test]
+    fn rules_that_lack_what_they_need_are_skipped_unless_they_find_something() {
+        let mut host = TestHost::new()
+            .device(nvme("nvme0n1"))
+            .mount("/data", "nvme0n1", "xfs", "rw,nobarrier")
+            .build();
+        host.unseen_devices = std::mem::take(&mut host.devices);
+        host.unseen_devices[0].discard = None;
+        host.running_stores_unknown = true;
+        let outcome = run(&host, &Selection::default());
+        assert!(outcome.findings.iter().any(|finding| finding.rule == "FS005"));
+        let why = |rule: &str| {
+            let mut of_rule = outcome.skipped.iter().filter(|skip| skip.what == rule);
+            of_rule.next().map(|skip| skip.why.as_str())
+        };
+        assert_eq!(why("TRIM001"), Some("no block devices are known"));
+        assert!(why("FS001").is_some_and(|why| why.starts_with("no store was found")));
+        assert_eq!(why("FS005"), None);
     }
 }

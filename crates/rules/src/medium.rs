@@ -169,7 +169,9 @@ pub(crate) fn of_drive(platform: &Platform, drive: &BlockDevice) -> Drive {
                 _ => Drive::unknown(Place::Local),
             }
         }
-        DeviceKind::Partition { .. } | DeviceKind::Other => Drive::unknown(Place::Local),
+        DeviceKind::Partition { .. } | DeviceKind::Other | DeviceKind::Unseen => {
+            Drive::unknown(Place::Local)
+        }
     }
 }
 

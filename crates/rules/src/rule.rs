@@ -2,6 +2,7 @@
 
 use crate::cluster::ClusterContext;
 use crate::context::{Context, Outcome};
+use facts::Host;
 
 /// A rule. Its documentation is the module comment of its file.
 pub struct Rule {
@@ -18,10 +19,47 @@ pub struct Rule {
 /// Examines the facts and adds findings to the outcome.
 #[derive(Clone, Copy)]
 pub enum Check {
-    /// A rule about a host.
-    Host(fn(&Context<'_>, &mut Outcome)),
+    /// A rule about a host, and what it cannot do without.
+    Host(Needs, fn(&Context<'_>, &mut Outcome)),
     /// A rule about a cluster and the hosts of its nodes, as far as they are known.
     Cluster(fn(&ClusterContext<'_>, &mut Outcome)),
+}
+
+/// The facts without which a rule about a host has nothing to look at. Each includes those before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing but jobs; rules report missing jobs themselves.
+    Nothing,
+    /// Mounts, or lines of fstab in their place.
+    Mounts,
+    /// Mounts, and the stores whose data they hold.
+    Stores,
+    /// Mounts, and the block devices below them.
+    Devices,
+}
+
+impl Needs {
+    /// Returns why the facts of a host do not suffice and what would, if they do not.
+    pub(crate) fn missing(self, host: &Host) -> Option<(&'static str, &'static str)> {
+        let is_unknown = match self {
+            Self::Nothing => return None,
+            _ if host.mounts.is_empty() => {
+                return Some(("no mounts are known", "proc/self/mountinfo and sys/block"));
+            }
+            Self::Mounts => return None,
+            Self::Stores => host.stores.is_empty() && host.running_stores_unknown,
+            Self::Devices => !host.knows_devices(),
+        };
+        let missing = if self == Self::Stores {
+            (
+                "no store was found, and running ones could not be looked for",
+                "/proc of the running host, or --data-path",
+            )
+        } else {
+            ("no block devices are known", "sys/block")
+        };
+        is_unknown.then_some(missing)
+    }
 }
 
 impl Rule {

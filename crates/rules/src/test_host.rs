@@ -360,6 +360,7 @@ impl TestHost {
                 available_bytes: 1 << 38,
             }),
             geometry: None,
+            fstab_line: None,
         });
         self
     }
@@ -399,7 +400,7 @@ impl TestHost {
     /// Runs one rule on this host.
     pub fn check(self, rule: &Rule) -> Outcome {
         let mut outcome = Outcome::default();
-        let Check::Host(check) = rule.check else {
+        let Check::Host(_, check) = rule.check else {
             panic!("{} is about a cluster", rule.id);
         };
         check(&Context::new(&self.host), &mut outcome);

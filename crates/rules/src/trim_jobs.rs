@@ -115,7 +115,7 @@ pub(crate) enum Reach {
 }
 
 /// Why a trim job does not reach a filesystem.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Miss {
     /// The job uses fstab, which does not list the filesystem.
     NotInFstab,
@@ -157,9 +157,13 @@ impl Miss {
 impl<'a> TrimJobs<'a> {
     /// Returns the trim jobs of a host, or records that the rule was skipped if the jobs are not
     /// known.
-    pub fn or_skip(cx: &Context<'a>, rule: &str, out: &mut Outcome) -> Option<Self> {
+    pub fn or_skip<'c>(
+        cx: &'c Context<'a>,
+        rule: &str,
+        out: &mut Outcome,
+    ) -> Option<&'c Self> {
         let trims = Self::of(cx);
-        match &trims {
+        match trims {
             None => out
                 .skipped
                 .push(Skipped::new(rule, JOBS_UNKNOWN, Some(JOBS_NEED))),
@@ -178,7 +182,11 @@ impl<'a> TrimJobs<'a> {
     }
 
     /// Returns the trim jobs of a host; `None` if its jobs are not known.
-    pub fn of(cx: &Context<'a>) -> Option<Self> {
+    pub fn of<'c>(cx: &'c Context<'a>) -> Option<&'c Self> {
+        cx.trim_jobs.get_or_init(|| Self::find_all(cx)).as_ref()
+    }
+
+    fn find_all(cx: &Context<'a>) -> Option<Self> {
         let host = cx.host;
         let all = host.jobs.as_deref()?;
         let mount_index = host.mount_index();
@@ -203,7 +211,7 @@ impl<'a> TrimJobs<'a> {
             if commands.peek().is_none() {
                 continue;
             }
-            if jobs.len() >= jobs_max {
+            if jobs.len() >= jobs_max || cx.budget.is_used_up() {
                 more += 1;
                 continue;
             }

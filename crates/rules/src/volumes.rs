@@ -5,6 +5,8 @@ use crate::Context;
 use crate::context::Volume;
 use facts::Evidence;
 use facts::host::Mount;
+use std::collections::HashMap;
+use std::hash::Hash;
 
 /// Server filesystems that support FITRIM. vfat is excluded on purpose (the EFI partition does not
 /// degrade), and so are squashfs, iso9660 and the like, which never free anything.
@@ -16,8 +18,7 @@ pub(crate) const TRIMMABLE: &[&str] = &[
 pub(crate) fn trimmable<'c, 'a>(
     cx: &'c Context<'a>,
 ) -> impl Iterator<Item = &'c Volume<'a>> + use<'c, 'a> {
-    cx.volumes
-        .iter()
+    cx.volumes_in_time()
         .filter(|volume| is_trimmable(volume.mount))
 }
 
@@ -60,29 +61,28 @@ impl<T> Group<'_, '_, T> {
 }
 
 /// Groups volumes by key, so that a faulty layer below ten mounts is one finding.
-pub(crate) fn grouped<'c, 'a, K: PartialEq, T>(
+pub(crate) fn grouped<'c, 'a, K: Eq + Hash, T>(
     volumes: impl IntoIterator<Item = (&'c Volume<'a>, K, T)>,
 ) -> Vec<Group<'c, 'a, T>> {
-    let mut groups: Vec<(K, Group<'c, 'a, T>)> = Vec::new();
+    let mut groups: Vec<Group<'c, 'a, T>> = Vec::new();
+    let mut by_key: HashMap<K, usize> = HashMap::new();
     for (volume, key, item) in volumes {
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            None => groups.push((
-                key,
-                Group {
-                    volume,
-                    item,
-                    others: Vec::new(),
-                },
-            )),
-            Some((_, group)) if group.volume.stores.is_empty() && !volume.stores.is_empty() => {
+        let index = *by_key.entry(key).or_insert(groups.len());
+        match groups.get_mut(index) {
+            None => groups.push(Group {
+                volume,
+                item,
+                others: Vec::new(),
+            }),
+            Some(group) if group.volume.stores.is_empty() && !volume.stores.is_empty() => {
                 group.others.push(group.volume);
                 group.volume = volume;
                 group.item = item;
             }
-            Some((_, group)) => group.others.push(volume),
+            Some(group) => group.others.push(volume),
         }
     }
-    groups.into_iter().map(|(_, group)| group).collect()
+    groups
 }
 
 #[cfg(test)]

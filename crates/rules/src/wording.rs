@@ -25,6 +25,7 @@ pub(crate) fn about_volume(
         severity,
         subject: mount_point(volume),
         mount_point: Some(volume.mount.mount_point.clone()),
+        host: None,
         cluster: None,
         device: Some(volume.stack.top().name.clone()),
         title: title.into(),
@@ -46,6 +47,7 @@ pub(crate) fn about_host(
         severity,
         subject: shell::printable(subject),
         mount_point: None,
+        host: None,
         cluster: None,
         device: None,
         title: title.into(),
@@ -95,7 +97,7 @@ pub(crate) fn list<S: AsRef<str>>(names: &[S]) -> String {
 pub(crate) fn mount_evidence(volume: &Volume<'_>) -> Evidence {
     let mount = volume.mount;
     Evidence::new(
-        "proc/self/mountinfo",
+        mount.read_from(),
         format!(
             "{} {} {}",
             mount.mount_point,

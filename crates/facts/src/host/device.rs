@@ -167,6 +167,8 @@ pub enum DeviceKind {
     Bcache,
     /// A legacy VDO, or a driver unknown to this tool.
     Other,
+    /// Only named by a mount: no block devices were read.
+    Unseen,
 }
 
 /// One line of a device-mapper table. Fields that hold a key are not kept.

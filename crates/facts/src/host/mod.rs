@@ -39,11 +39,21 @@ pub struct Host {
     pub crypttab: Vec<Crypttab>,
     /// Every block device in sysfs, partitions included, sorted by name.
     pub devices: Vec<BlockDevice>,
+    /// Stand-ins for the devices that mounts name, if no block device could be read: only name and
+    /// number are known. Empty otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unseen_devices: Vec<BlockDevice>,
     /// All scheduled jobs; `None` if no scheduler configuration was found (a tree with neither
     /// cron's nor systemd's files).
     pub jobs: Option<Vec<Job>>,
     /// Data stores found on the host, and data paths added by the user.
     pub stores: Vec<Store>,
+    /// Data paths supplied by the user that certainly do not exist.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_data_paths: Vec<String>,
+    /// Whether processes could not be listed, so that running stores may be missing in `stores`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub running_stores_unknown: bool,
     /// LVM's `devices/issue_discards` setting; `None` if LVM is not configured here.
     pub lvm_issue_discards: Option<bool>,
     /// raid456's `devices_handle_discard_safely`; `None` if the module is not loaded.
@@ -88,8 +98,14 @@ impl Host {
         })
     }
 
+    /// Whether block devices could be read, and so what is below the mounts.
+    pub fn knows_devices(&self) -> bool {
+        self.unseen_devices.is_empty() && !self.devices.is_empty()
+    }
+
     /// Builds an index for looking devices up. For many mounts use this instead of
-    /// [`Host::device_of`], which scans all devices each time.
+    /// [`Host::device_of`], which scans all devices each time. Unlike that, it also finds stand-ins
+    /// in [`Host::unseen_devices`].
     pub fn device_index(&self) -> DeviceIndex<'_> {
         let mapped = self.devices.iter().rev().filter_map(|device| {
             let DeviceKind::DeviceMapper { name, .. } = &device.kind else {
@@ -100,7 +116,10 @@ impl Host {
         let numbered = self.devices.iter().rev();
         DeviceIndex {
             host: self,
-            by_number: numbered.map(|device| (device.number, device)).collect(),
+            by_number: numbered
+                .chain(&self.unseen_devices)
+                .map(|device| (device.number, device))
+                .collect(),
             by_mapper_name: mapped.collect(),
         }
     }
@@ -264,6 +283,7 @@ mod tests {
                     options: Vec::new(),
                     usage: None,
                     geometry: None,
+                    fstab_line: None,
                 };
                 let name = |device: &BlockDevice| device.name.clone();
                 assert_eq!(
@@ -287,6 +307,7 @@ mod tests {
             options: Vec::new(),
             usage: None,
             geometry: None,
+            fstab_line: None,
         };
         let mut host = Host {
             mounts: vec![

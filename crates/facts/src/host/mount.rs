@@ -1,7 +1,8 @@
 use super::DeviceNumber;
 use serde::{Deserialize, Serialize};
 
-/// One line of mountinfo, plus information queried from the filesystem.
+/// One line of mountinfo, plus information queried from the filesystem. For an image without
+/// mountinfo, one line of fstab.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mount {
     /// Mount id.
@@ -22,6 +23,9 @@ pub struct Mount {
     pub usage: Option<FsUsage>,
     /// Geometry, if the filesystem reports it.
     pub geometry: Option<FsGeometry>,
+    /// 1-based line of `/etc/fstab` that stands in for the mount; `None` if mountinfo shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fstab_line: Option<u64>,
 }
 
 impl Mount {
@@ -51,6 +55,14 @@ impl Mount {
     /// has both `ro` and `rw`, and its filesystem can be trimmed.
     pub fn is_filesystem_read_only(&self) -> bool {
         self.is_read_only() && !self.has_option("rw")
+    }
+
+    /// Returns the file and line that the options are from, for evidence.
+    pub fn read_from(&self) -> String {
+        match self.fstab_line {
+            Some(line) => format!("etc/fstab:{line}"),
+            None => "proc/self/mountinfo".to_owned(),
+        }
     }
 
     /// Whether an absolute path is at or below the mount point.

@@ -18,7 +18,9 @@ pub(crate) struct View {
 impl View {
     /// Returns the host's own tree.
     pub(crate) fn of_host(host: &Host) -> Self {
-        let mounts = host.mounts.iter().map(|mount| MountPoint {
+        // fstab's lines say nothing of what is mounted below the tree that is read.
+        let mounted = host.mounts.iter().filter(|mount| mount.fstab_line.is_none());
+        let mounts = mounted.map(|mount| MountPoint {
             device_number: mount.device_number,
             root: mount.root.clone(),
             at: mount.mount_point.clone(),

@@ -113,6 +113,7 @@ fn parse_line(line: &str) -> Option<Mount> {
         options,
         usage: None,
         geometry: None,
+        fstab_line: None,
     })
 }
 
@@ -211,6 +212,7 @@ mod tests {
                 options: options.into_iter().collect(),
                 usage: None,
                 geometry: None,
+                fstab_line: None,
             }
         }
     }

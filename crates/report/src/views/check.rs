@@ -4,7 +4,10 @@
 use super::finding::{evidence, fix, level, prose};
 use super::groups::{Group, Groups, describe_store};
 use super::{cluster, stack};
-use crate::check::{CheckReport, Suppressed, severity_word};
+use crate::check::{
+    CheckReport, CheckedHost, Counts, Suppressed, by_severity, describe_absence, describe_findings,
+    severity_word,
+};
 use facts::{Finding, Remedy, Severity, Skipped};
 use page::{Block, Fix, Level, List, Page, Section, Table, Tone};
 use std::collections::HashMap;
@@ -25,7 +28,6 @@ const WHATS_MAX: usize = 6;
 
 /// Builds the page of a report.
 pub fn page(report: &CheckReport<'_>, detail: Detail) -> Page {
-    let groups = Groups::of(report, detail.verbose);
     let mut view = View {
         report,
         detail,
@@ -41,21 +43,26 @@ pub fn page(report: &CheckReport<'_>, detail: Detail) -> Page {
         },
     };
     if !detail.brief {
-        view.summary(&groups);
+        view.summary();
     }
-    view.clusters(&groups);
-    for group in &groups.troubled {
-        view.group(group, &groups.host_wide);
+    view.clusters();
+    match report.hosts.as_slice() {
+        [] => {}
+        [host] => {
+            let blocks = view.host(host);
+            view.page.blocks.extend(blocks);
+        }
+        several => several.iter().for_each(|host| view.one_of_several(host)),
     }
-    view.host_wide(&groups);
-    for group in &groups.clean {
-        view.group(group, &groups.host_wide);
-    }
-    view.rest(&groups);
     view.suppressed();
     view.skipped();
     view.close();
     view.page
+}
+
+/// Returns what something is about; of several hosts, after the name of its host.
+fn on_host(host: Option<&str>, what: &str) -> String {
+    host.map_or_else(|| what.to_owned(), |host| format!("{host}: {what}"))
 }
 
 fn worst(report: &CheckReport<'_>) -> Option<Severity> {
@@ -74,6 +81,7 @@ fn origin(report: &CheckReport<'_>, detail: Detail) -> String {
 
 /// A finding's text that was shown in full, so that it is not repeated.
 struct ShownText<'a> {
+    host: Option<&'a str>,
     rule: &'a str,
     subject: &'a str,
     why: &'a str,
@@ -91,34 +99,38 @@ struct View<'r, 'a> {
 
 impl<'a> View<'_, 'a> {
     /// Adds a table of all findings, the worst first.
-    fn summary(&mut self, groups: &Groups<'_>) {
-        let mut findings: Vec<&Finding> = groups
-            .troubled
-            .iter()
-            .flat_map(|group| &group.findings)
-            .chain(&groups.host_wide)
-            .chain(&groups.cluster_wide)
-            .copied()
-            .collect();
+    fn summary(&mut self) {
+        let mut findings: Vec<&Finding> = self.report.findings.iter().collect();
         if findings.is_empty() {
             return;
         }
-        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        findings.sort_by(|a, b| by_severity(a, b));
         let mut table = Table::new(&["<severity", "<rule", "<subject", "<finding"]);
         for finding in findings {
+            let subject = self.subject_of(finding);
             table.row([
                 severity_word(finding.severity),
                 &finding.rule,
-                &finding.subject,
+                &subject,
                 &finding.title,
             ]);
         }
         self.page.push(table);
     }
 
-    fn clusters(&mut self, groups: &Groups<'a>) {
+    /// Returns the subject of a finding; of several hosts, with the name of its host.
+    fn subject_of(&self, finding: &Finding) -> String {
+        on_host(finding.host.as_deref(), &finding.subject)
+    }
+
+    fn clusters(&mut self) {
         let known = self.report.cluster;
-        for (name, about, findings) in cluster::sections(known, &groups.cluster_wide) {
+        let findings = self.report.findings.iter();
+        let mut findings: Vec<&Finding> = findings
+            .filter(|finding| finding.cluster.is_some())
+            .collect();
+        findings.sort_by(|a, b| by_severity(a, b));
+        for (name, about, findings) in cluster::sections(known, &findings) {
             let title = format!("cluster {name}");
             let mut section = Section::new(&title);
             section.aside = about;
@@ -131,7 +143,39 @@ impl<'a> View<'_, 'a> {
         }
     }
 
-    fn group(&mut self, group: &Group<'a>, host_wide: &[&'a Finding]) {
+    /// Adds the section of one of several hosts.
+    fn one_of_several(&mut self, host: &CheckedHost<'a>) {
+        let counts = Counts::of(self.report.findings_on(&host.name));
+        let coverage = self.report.coverage_on(&host.name);
+        let found = describe_findings(counts).unwrap_or_else(|| describe_absence(coverage));
+        let mut section = Section::new(&host.name);
+        section.aside = format!("{found}; {}", host.about());
+        section.blocks = self.host(host);
+        self.page.push(section);
+    }
+
+    /// Builds the sections of a host's filesystems and jobs.
+    fn host(&mut self, host: &CheckedHost<'a>) -> Vec<Block> {
+        let findings = self.report.findings_on(&host.name);
+        let groups = Groups::of(host.host, findings, self.detail.verbose);
+        let mut blocks = Vec::new();
+        for group in &groups.troubled {
+            blocks.push(self.group(group, &groups.host_wide));
+        }
+        if !groups.host_wide.is_empty() {
+            let mut section = Section::new(&host.name);
+            "not tied to one mount".clone_into(&mut section.aside);
+            self.findings(&mut section, &groups.host_wide, &[]);
+            blocks.push(section.into());
+        }
+        for group in &groups.clean {
+            blocks.push(self.group(group, &groups.host_wide));
+        }
+        blocks.extend(self.rest(&groups));
+        blocks
+    }
+
+    fn group(&mut self, group: &Group<'a>, host_wide: &[&'a Finding]) -> Block {
         let mut section = Section::new(group.title());
         section.aside = group.filesystem();
         let stores = group.stores.iter();
@@ -153,17 +197,7 @@ impl<'a> View<'_, 'a> {
             }));
         }
         self.findings(&mut section, &group.findings, &group.mount_points());
-        self.page.push(section);
-    }
-
-    fn host_wide(&mut self, groups: &Groups<'a>) {
-        if groups.host_wide.is_empty() {
-            return;
-        }
-        let mut section = Section::new("this host");
-        "not tied to one mount".clone_into(&mut section.aside);
-        self.findings(&mut section, &groups.host_wide, &[]);
-        self.page.push(section);
+        section.into()
     }
 
     fn findings(&mut self, section: &mut Section, findings: &[&'a Finding], places: &[&str]) {
@@ -191,14 +225,14 @@ impl<'a> View<'_, 'a> {
             .filter(same_rule)
             .find(|shown| shown.why == finding.why);
         let why = match why_above {
-            Some(shown) => format!("as for {} above", shown.subject),
+            Some(shown) => format!("as for {} above", on_host(shown.host, shown.subject)),
             None => prose(&finding.why),
         };
         let mut shown_texts = shown_texts.filter(same_rule);
         let fix_above = shown_texts.find(|shown| shown.remedy == finding.remedy);
         let fixes = match fix_above {
             Some(shown) if !finding.remedy.is_empty() => vec![Fix {
-                text: format!("as for {} above", shown.subject),
+                text: format!("as for {} above", on_host(shown.host, shown.subject)),
                 ..Fix::default()
             }],
             _ if is_brief => {
@@ -219,6 +253,7 @@ impl<'a> View<'_, 'a> {
         };
         self.shortened |= is_brief;
         self.shown_texts.push(ShownText {
+            host: finding.host.as_deref(),
             rule: &finding.rule,
             subject: &finding.subject,
             why: &finding.why,
@@ -241,8 +276,8 @@ impl<'a> View<'_, 'a> {
         self.detail.brief && !self.detail.verbose && finding.severity == Severity::Info
     }
 
-    /// Adds stores without a mount, and mounts without a finding.
-    fn rest(&mut self, groups: &Groups<'_>) {
+    /// Returns stores without a mount, and mounts without a finding.
+    fn rest(&self, groups: &Groups<'_>) -> Option<Block> {
         let mut rows = Vec::new();
         for store in &groups.unplaced {
             let words = format!("{}; on no mount that is known", describe_store(store));
@@ -262,9 +297,7 @@ impl<'a> View<'_, 'a> {
             let words = format!("{}: nothing found{how}", units::count(groups.others, other));
             rows.push(("mounts".to_owned(), words));
         }
-        if !rows.is_empty() {
-            self.page.push(Block::Facts(rows));
-        }
+        (!rows.is_empty()).then_some(Block::Facts(rows))
     }
 
     fn suppressed(&mut self) {
@@ -278,7 +311,7 @@ impl<'a> View<'_, 'a> {
                 "{} {}: {}: {}; reason: {reason}",
                 severity_word(finding.severity),
                 finding.rule,
-                finding.subject,
+                on_host(finding.host.as_deref(), &finding.subject),
                 prose(&finding.title),
             )
         };
@@ -308,18 +341,19 @@ impl<'a> View<'_, 'a> {
 
     /// Groups skipped checks that share reason and remedy.
     fn by_reason(&self) -> Vec<(String, &'a Skipped)> {
-        let mut reasons: Vec<(Vec<&str>, &Skipped)> = Vec::new();
+        let mut reasons: Vec<(Vec<String>, &Skipped)> = Vec::new();
         let mut known = HashMap::new();
         for skip in self.report.skipped {
             let reason = (&skip.why, &skip.needs);
+            let what = on_host(skip.host.as_deref(), &skip.what);
             match known.get(&reason) {
                 Some(&index) if !self.detail.verbose => {
-                    let (whats, _): &mut (Vec<&str>, _) = &mut reasons[index];
-                    whats.push(&skip.what);
+                    let (whats, _): &mut (Vec<String>, _) = &mut reasons[index];
+                    whats.push(what);
                 }
                 _ => {
                     known.insert(reason, reasons.len());
-                    reasons.push((vec![&skip.what], skip));
+                    reasons.push((vec![what], skip));
                 }
             }
         }

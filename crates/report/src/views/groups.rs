@@ -1,12 +1,15 @@
 //! Groups findings by the filesystem that they concern, for the layout of text and Markdown.
 
-use crate::check::{CheckReport, by_severity};
+use crate::check::by_severity;
 use facts::host::{BlockDevice, DeviceIndex, DeviceNumber, Mount, Store, StoreEngine, StoreState};
 use facts::{Finding, Host, Stack};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use units::bytes;
+
+/// Maximum number of layers drawn; a hostile bundle may mount a deep stack thousands of times.
+const LAYERS_MAX: usize = 65_536;
 
 /// A filesystem with its stack, stores and findings.
 #[derive(Default)]
@@ -24,14 +27,12 @@ pub(crate) struct Group<'a> {
     pub findings: Vec<&'a Finding>,
 }
 
-/// A report divided into groups.
+/// The findings about a host, divided into groups.
 pub(crate) struct Groups<'a> {
     /// Filesystems with findings, most severe first.
     pub troubled: Vec<Group<'a>>,
     /// Findings that concern no mount.
     pub host_wide: Vec<&'a Finding>,
-    /// Findings about a cluster, most severe first.
-    pub cluster_wide: Vec<&'a Finding>,
     /// Filesystems of stores without findings; with `all`, every other filesystem as well.
     pub clean: Vec<Group<'a>>,
     /// Stores that belong to none of the groups, because the mount of their data is unknown.
@@ -41,21 +42,15 @@ pub(crate) struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    /// Groups the findings of a report; `all` adds groups for the other mounts as well.
-    pub fn of(report: &CheckReport<'a>, all: bool) -> Self {
-        let host = report.host_or_none();
+    /// Groups findings about a host; `all` adds groups for the other mounts as well.
+    pub fn of(host: &'a Host, findings: impl Iterator<Item = &'a Finding>, all: bool) -> Self {
         let filesystems = Filesystems::of(host);
         let stores = host.stores_by_mount();
         let mut groups: BTreeMap<Key<'a>, Group<'a>> = BTreeMap::new();
         let mut host_wide: Vec<&Finding> = Vec::new();
-        let mut cluster_wide: Vec<&Finding> = Vec::new();
         let mut named: HashSet<u64> = stores.keys().copied().collect();
 
-        for finding in report.findings {
-            if finding.cluster.is_some() {
-                cluster_wide.push(finding);
-                continue;
-            }
+        for finding in findings {
             let Some(mount_point) = finding.mount_point.as_deref() else {
                 host_wide.push(finding);
                 continue;
@@ -70,6 +65,7 @@ impl<'a> Groups<'a> {
                 group.unmounted.push(mount_point);
             }
         }
+        let mut layers = 0;
         for mount in &host.mounts {
             if !all && !named.contains(&mount.id) {
                 continue;
@@ -84,10 +80,11 @@ impl<'a> Groups<'a> {
                     group.stores.push(store);
                 }
             }
-            if group.stack.is_none() {
+            if group.stack.is_none() && layers < LAYERS_MAX {
                 group.stack = filesystems
                     .device_of(mount)
                     .map(|device| host.stack_below(device));
+                layers += group.stack.as_ref().map_or(0, |stack| stack.layers.len());
             }
         }
         let others = host
@@ -107,13 +104,11 @@ impl<'a> Groups<'a> {
             group.findings.sort_by(|a, b| by_severity(a, b));
         }
         host_wide.sort_by(|a, b| by_severity(a, b));
-        cluster_wide.sort_by(|a, b| by_severity(a, b));
         troubled.sort_by(|a, b| a.order().cmp(&b.order()));
         clean.sort_by(|a, b| a.order().cmp(&b.order()));
         Self {
             troubled,
             host_wide,
-            cluster_wide,
             clean,
             unplaced: unplaced.map(|(_, store)| store).collect(),
             others,

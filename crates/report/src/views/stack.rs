@@ -168,6 +168,7 @@ fn describe_kind(device: &BlockDevice) -> String {
         DeviceKind::Zram => "zram".to_owned(),
         DeviceKind::Bcache => "bcache".to_owned(),
         DeviceKind::Other => "block device".to_owned(),
+        DeviceKind::Unseen => "unknown (sysfs was not read)".to_owned(),
     }
 }
 

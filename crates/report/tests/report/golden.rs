@@ -63,3 +63,23 @@ fn nagios_plugin_output() {
     insta::assert_snapshot!("nagios_cluster", nagios(&hosts::cluster().report()));
     insta::assert_snapshot!("nagios_healthy", nagios(&hosts::healthy().report()));
 }
+
+#[test]
+fn several_hosts_have_a_section_each() {
+    let case = hosts::fleet();
+    let report = case.report();
+    insta::assert_snapshot!("text_fleet", text(&report, &TextOptions::default()));
+    insta::assert_snapshot!("markdown_fleet", markdown(&report));
+    insta::assert_snapshot!("json_fleet", json(&report));
+    insta::assert_snapshot!("nagios_fleet", nagios(&report));
+}
+
+#[test]
+fn blind_checks_say_so_first() {
+    let case = hosts::blind();
+    let report = case.report();
+    insta::assert_snapshot!("text_blind", text(&report, &TextOptions::default()));
+    insta::assert_snapshot!("nagios_blind", nagios(&report));
+    assert!(sarif(&report).contains("\"executionSuccessful\": false"));
+    assert!(json(&report).contains("\"answer\": \"could_not_tell\""));
+}

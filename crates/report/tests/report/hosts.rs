@@ -6,12 +6,14 @@ use facts::host::{
 };
 use facts::{Cluster, Evidence, Finding, Host, Remedy, Severity, Skipped};
 use jiff::Timestamp;
-use report::{CheckReport, RuleInfo, Suppressed};
+use report::{CheckReport, CheckedHost, RuleInfo, Suppressed};
 
 /// A report that owns its data.
 #[derive(Debug)]
 pub struct Case {
     pub host: Host,
+    /// Further hosts, with their names.
+    pub others: Vec<(String, Host)>,
     pub cluster: Option<Cluster>,
     /// Whether only the cluster was checked.
     pub without_host: bool,
@@ -24,9 +26,28 @@ pub struct Case {
 }
 
 impl Case {
+    fn hosts(&self) -> Vec<CheckedHost<'_>> {
+        let name = self.host.platform.host_name.clone();
+        let first = CheckedHost {
+            name: name.unwrap_or_else(|| "this host".to_owned()),
+            source: "live".to_owned(),
+            host: &self.host,
+        };
+        let others = self.others.iter().map(|(name, host)| CheckedHost {
+            name: name.clone(),
+            source: format!("bundle {name}.tar.zst"),
+            host,
+        });
+        std::iter::once(first).chain(others).collect()
+    }
+
     pub fn report(&self) -> CheckReport<'_> {
         CheckReport {
-            host: (!self.without_host).then_some(&self.host),
+            hosts: self
+                .hosts()
+                .into_iter()
+                .filter(|_| !self.without_host)
+                .collect(),
             cluster: self.cluster.as_ref(),
             findings: &self.findings,
             suppressed: &self.suppressed,
@@ -65,6 +86,7 @@ impl Case {
                 jobs: Some(Vec::new()),
                 ..Host::default()
             },
+            others: Vec::new(),
             cluster: None,
             without_host: false,
             findings: Vec::new(),
@@ -74,6 +96,7 @@ impl Case {
             docs: vec![RuleInfo {
                 id: "TRIM001".to_owned(),
                 title: "discards are lost in the stack".to_owned(),
+                is_about_cluster: false,
                 help_markdown: "# TRIM001\n\nNames the first layer that drops them.\n".to_owned(),
             }],
             warnings: Vec::new(),
@@ -165,6 +188,7 @@ pub fn mount(id: u64, number: (u32, u32), mount_point: &str, fs_type: &str, sour
             available_bytes: 760 * GIB,
         }),
         geometry: None,
+        fstab_line: None,
     }
 }
 
@@ -186,6 +210,7 @@ pub fn finding(rule: &str, severity: Severity, subject: &str, title: &str, why: 
         severity,
         subject: subject.to_owned(),
         mount_point: None,
+        host: None,
         cluster: None,
         device: None,
         title: title.to_owned(),
@@ -591,4 +616,35 @@ pub fn all() -> Vec<(&'static str, Case)> {
         ("cluster", cluster()),
         ("host_and_cluster", host_and_cluster()),
     ]
+}
+
+/// Two hosts: one with lost discards, one without findings and without `/sys`.
+pub fn fleet() -> Case {
+    let mut case = crypt();
+    for finding in &mut case.findings {
+        finding.host = Some("db1".to_owned());
+    }
+    case.suppressed.clear();
+    case.host.platform.host_name = Some("db1".to_owned());
+    let mut other = case.host.clone();
+    other.platform.host_name = Some("db2".to_owned());
+    other.devices.clear();
+    case.others = vec![("db2".to_owned(), other)];
+    let rules = ["FS001", "TRIM001", "TRIM008"];
+    case.skipped = rules
+        .map(|rule| Skipped::new(rule, "no block devices are known", Some("sys/block")).on("db2"))
+        .to_vec();
+    case
+}
+
+/// An image of which most is missing.
+pub fn blind() -> Case {
+    let mut case = healthy();
+    case.findings.clear();
+    case.suppressed.clear();
+    case.host.devices.clear();
+    case.skipped = ["FS001", "TRIM001", "TRIM008"]
+        .map(|rule| Skipped::new(rule, "no block devices are known", Some("sys/block")))
+        .to_vec();
+    case
 }

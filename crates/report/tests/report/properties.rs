@@ -83,7 +83,7 @@ prop_compose! {
             .collect();
         case.skipped = skipped
             .into_iter()
-            .map(|(what, why, needs)| Skipped { what, why, needs })
+            .map(|(what, why, needs)| Skipped::new(what, why, needs.as_deref()))
             .collect();
         let mut words = words.into_iter();
         let mut word = || words.next().unwrap();

@@ -28,8 +28,17 @@ pub struct NodeHost<'a> {
 impl<'a> ClusterContext<'a> {
     /// Builds the shared views. Hosts given twice (with the same name) count once.
     pub fn new(cluster: &'a Cluster, hosts: &[&'a Host]) -> Self {
+        Self::of_contexts(cluster, hosts.iter().map(|host| Context::new(host)))
+    }
+
+    /// Builds the shared views from those of the hosts; see [`Self::new`].
+    pub(crate) fn of_contexts(
+        cluster: &'a Cluster,
+        hosts: impl IntoIterator<Item = Context<'a>>,
+    ) -> Self {
         let mut known: Vec<NodeHost<'a>> = Vec::new();
-        for &host in hosts {
+        for context in hosts {
+            let host = context.host;
             let name = host.platform.host_name.as_deref();
             let is_known = known.iter().any(|other| {
                 let other = other.context.host;
@@ -38,7 +47,7 @@ impl<'a> ClusterContext<'a> {
             });
             if !is_known {
                 known.push(NodeHost {
-                    context: Context::new(host),
+                    context,
                     nodes: nodes_on(cluster, host),
                 });
             }

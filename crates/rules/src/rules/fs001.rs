@@ -47,7 +47,7 @@
 //! - linux-btrfs, August 2018: "corrupted data reads when reading a mix of compressed extents and holes"
 
 use crate::context::{Context, Outcome, Volume};
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::shell::{operand, printable};
 use crate::wording;
 use facts::host::{Mount, Store, StoreEngine};
@@ -57,7 +57,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "FS001",
     title: "Btrfs under a store: what compression brings",
     source: include_str!("fs001.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Stores, check),
 };
 
 /// How Btrfs compresses on a mount.

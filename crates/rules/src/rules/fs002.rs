@@ -33,7 +33,7 @@
 //! - MongoDB manual: Production Notes, Kernel and File Systems
 
 use crate::context::{Context, Outcome, Volume};
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::shell::{operand, quote};
 use crate::wording;
 use facts::host::{Mount, StoreEngine};
@@ -43,7 +43,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "FS002",
     title: "Btrfs options that hurt a database",
     source: include_str!("fs002.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Stores, check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {

@@ -28,7 +28,7 @@
 
 use crate::context::{Context, Outcome};
 use crate::fstab_edit;
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::shell::{operand, printable};
 use facts::host::{Mount, Store, StoreEngine};
 use facts::{Evidence, Finding, Remedy, Severity};
@@ -37,7 +37,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "FS003",
     title: "every read writes an access time",
     source: include_str!("fs003.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Stores, check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
@@ -95,6 +95,7 @@ fn finding(cx: &Context<'_>, mount: &Mount, device: &str, store: &Store) -> Find
         severity: Severity::Warning,
         subject: printable(&mount.mount_point),
         mount_point: Some(mount.mount_point.clone()),
+        host: None,
         cluster: None,
         device: Some(device.to_owned()),
         title: match store.engine {
@@ -110,7 +111,7 @@ fn finding(cx: &Context<'_>, mount: &Mount, device: &str, store: &Store) -> Find
             searches cause metadata writes and journal commits."
             .to_owned(),
         evidence: vec![Evidence::new(
-            "proc/self/mountinfo",
+            mount.read_from(),
             format!(
                 "{} {} {}",
                 mount.mount_point,

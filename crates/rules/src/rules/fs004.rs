@@ -34,7 +34,7 @@
 //! - Linux kernel: Documentation/admin-guide/md.rst, Documentation/ABI/stable/sysfs-block
 
 use crate::context::{Context, Outcome, Volume};
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::shell::{operand, printable, quote};
 use crate::{discard_remedy, wording};
 use facts::host::{BlockDevice, DeviceKind, FsGeometry, Mount};
@@ -44,7 +44,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "FS004",
     title: "RAID stripes and filesystem geometry disagree",
     source: include_str!("fs004.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Devices, check),
 };
 
 /// Unit of the XFS mount options `sunit` and `swidth`; see xfs(5).
@@ -117,7 +117,7 @@ enum KnownStripes {
 }
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
-    for volume in &cx.volumes {
+    for volume in cx.volumes_in_time() {
         let fs_type = volume.mount.fs_type.as_str();
         if !matches!(fs_type, "xfs" | "ext4") {
             continue;

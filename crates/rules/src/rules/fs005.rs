@@ -29,7 +29,7 @@
 //! - MongoDB article on iostat, whose hosts had `nobarrier`
 
 use crate::context::{Context, Outcome, Volume};
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::shell::{operand, printable};
 use crate::{fstab_edit, wording};
 use facts::host::{FstabEntry, Mount};
@@ -39,14 +39,14 @@ pub(crate) const RULE: Rule = Rule {
     id: "FS005",
     title: "write barriers are switched off",
     source: include_str!("fs005.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Mounts, check),
 };
 
 /// Linux version from which XFS no longer supports `barrier` and `nobarrier`.
 const XFS_WITHOUT_OPTION: (u32, u32) = (4, 19);
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
-    for volume in &cx.volumes {
+    for volume in cx.volumes_in_time() {
         if volume.mount.is_read_only() && !volume.mount.has_option("rw") {
             continue;
         }
@@ -60,7 +60,8 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         .kernel_version()
         .is_some_and(|version| version >= XFS_WITHOUT_OPTION)
     {
-        for entry in cx.host.fstab.iter().flatten() {
+        let entries = cx.host.fstab.iter().flatten();
+        for entry in entries.take_while(|_| !cx.budget.is_used_up()) {
             let option = entry
                 .options
                 .iter()

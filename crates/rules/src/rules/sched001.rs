@@ -33,7 +33,7 @@
 
 use crate::context::{Context, Outcome};
 use crate::disk_jobs::{self, DiskJob};
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN};
 use crate::{trim_remedy, wording};
@@ -41,12 +41,13 @@ use facts::host::Job;
 use facts::{Evidence, Severity, Skipped};
 use jiff::SignedDuration;
 use schedule::{Collision, Run};
+use std::collections::HashMap;
 
 pub(crate) const RULE: Rule = Rule {
     id: "SCHED001",
     title: "jobs that touch every disk start at the same moment",
     source: include_str!("sched001.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Nothing, check),
 };
 
 /// How far ahead to look: every weekday meets every first of a month or first Sunday once.
@@ -74,6 +75,9 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     let clock = HostClock::of(cx.host);
     let mut groups = group(&all);
     groups.retain(|group| {
+        if cx.budget.is_used_up() {
+            return false;
+        }
         let period_s = clock.period_s(group.jobs[0].job, cx.now);
         period_s.is_none_or(|period_s| period_s >= PERIOD_MIN_S)
     });
@@ -90,6 +94,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     }
     let runs: Vec<(&Job, Vec<Run>)> = groups
         .iter()
+        .take_while(|_| !cx.budget.is_used_up())
         .map(|group| (group.jobs[0].job, runs_of(cx, &clock, group, out)))
         .collect();
     let collisions = schedule::collisions(&runs, SLACK_S);
@@ -163,12 +168,14 @@ fn different_work(jobs: &[DiskJob<'_>]) -> bool {
 /// Groups scripts in the same directory and drops groups without heavy work.
 fn group<'a>(all: &[DiskJob<'a>]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
+    let mut by_directory: HashMap<&str, usize> = HashMap::new();
     for disk in all {
         let directory = disk_jobs::run_parts_directory(disk.job);
         let name = directory.unwrap_or(&disk.job.name);
-        let known = groups
-            .iter_mut()
-            .find(|group| directory.is_some() && group.name == name);
+        let known = directory.and_then(|_| {
+            let known = *by_directory.entry(name).or_insert(groups.len());
+            groups.get_mut(known)
+        });
         match known {
             Some(group) => group.jobs.push(*disk),
             None => groups.push(Group {

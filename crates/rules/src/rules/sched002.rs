@@ -33,7 +33,7 @@
 
 use crate::context::{Context, Outcome};
 use crate::disk_jobs::{self, DiskJob, DiskWork};
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN, TrimJob, TrimJobs};
 use crate::{shell, times, trim_remedy, trim_state, wording};
 use facts::host::{Job, Trigger};
@@ -43,7 +43,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "SCHED002",
     title: "one job started by two schedulers",
     source: include_str!("sched002.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Nothing, check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
@@ -75,7 +75,7 @@ fn by_cron_and_anacron(cx: &Context<'_>, disk_jobs: &[DiskJob<'_>], out: &mut Ou
         jobs.filter(|job| job.is_active())
     };
     let mut done: Vec<&str> = Vec::new();
-    for job in active() {
+    for job in active().take_while(|_| !cx.budget.is_used_up()) {
         let Some((identifier, anacron)) = job.triggers.iter().find_map(anacron_line) else {
             continue;
         };
@@ -157,6 +157,9 @@ fn trims_twice(cx: &Context<'_>, trims: &TrimJobs<'_>, out: &mut Outcome) {
     let active: Vec<&TrimJob<'_>> = trims.active().take(PAIRED_JOBS_MAX).collect();
     for (index, first) in active.iter().enumerate() {
         for second in &active[index + 1..] {
+            if cx.budget.is_used_up() {
+                return;
+            }
             if first.is_for_all() != second.is_for_all() {
                 continue;
             }
@@ -190,7 +193,8 @@ const PAIRED_JOBS_MAX: usize = 16;
 /// Reports the same check or scrub by both a cron job and a timer.
 fn work_twice(cx: &Context<'_>, disk_jobs: &[DiskJob<'_>], work: DiskWork, out: &mut Outcome) {
     let of_work = || disk_jobs.iter().filter(|disk| disk.work == work);
-    for cron in of_work().filter(|disk| disk_jobs::is_started_by_cron(disk.job)) {
+    let by_cron = of_work().filter(|disk| disk_jobs::is_started_by_cron(disk.job));
+    for cron in by_cron.take_while(|_| !cx.budget.is_used_up()) {
         // One timer represents a family: mdcheck_continue resumes where mdcheck_start ended.
         let timer = of_work().find(|disk| disk.job.timer.is_some() && is_same(cron, disk));
         if let Some(timer) = timer {

@@ -53,7 +53,7 @@ use crate::context::{Context, Outcome, Volume};
 use crate::discard_path::{self, Cause, Fault};
 use crate::discard_remedy::{self, Site};
 use crate::medium::{self, Drive, Place};
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::volumes::{self, Group};
 use crate::{shell, wording};
 use facts::host::{BlockDevice, DeviceKind};
@@ -63,7 +63,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM001",
     title: "discards are lost in the stack",
     source: include_str!("trim001.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Devices, check),
 };
 
 /// Maximum number of layers at fault listed per mount; further ones are counted.

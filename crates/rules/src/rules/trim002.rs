@@ -37,7 +37,7 @@
 //! fstrim(8); Elastic, "Is your Elasticsearch trimmed?" (2016).
 
 use crate::context::{Context, Outcome, Volume};
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::{Reach, TrimJobs};
 use crate::{trim_remedy, trim_state, wording};
 use facts::{Evidence, Severity};
@@ -46,14 +46,14 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM002",
     title: "a store's data on flash that nothing ever trims",
     source: include_str!("trim002.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Devices, check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
     let Some(trims) = TrimJobs::or_skip(cx, RULE.id, out) else {
         return;
     };
-    for volume in &cx.volumes {
+    for volume in cx.volumes_in_time() {
         if volume.stores.is_empty() || !trim_state::decays_without_trim(cx, volume) {
             continue;
         }

@@ -34,7 +34,7 @@
 //! fstrim(8), systemd.timer(5), systemd.unit(5); scylladb#14249 (enabled but not started).
 
 use crate::context::{Context, Outcome, Volume};
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::{Reach, TrimJob, TrimJobs};
 use crate::{shell, trim_remedy, trim_state, wording};
 use facts::host::{EnabledState, Platform, TimerState};
@@ -44,7 +44,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM003",
     title: "a trim timer that is installed but does not run",
     source: include_str!("trim003.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Devices, check),
 };
 
 /// What is wrong with a timer.
@@ -100,8 +100,7 @@ fn check_timer(
     out: &mut Outcome,
 ) {
     let would_trim: Vec<&Volume<'_>> = cx
-        .volumes
-        .iter()
+        .volumes_in_time()
         .filter(|volume| trim_state::is_worth_a_trim(cx, volume))
         .filter(|volume| trim.is_none_or(|trim| trims.reach(trim, volume) == Reach::Reached))
         .filter(|volume| {

@@ -30,7 +30,7 @@
 //! fstrim(8), ext4(5), xfs(5), btrfs(5); nixos-hardware#1199, scylla-machine-image#341.
 
 use crate::context::{Context, Outcome, Volume};
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::{TrimJob, TrimJobs};
 use crate::trim_state::{OnlineDiscard, online_discard};
 use crate::{trim_remedy, trim_state, wording};
@@ -40,14 +40,14 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM004",
     title: "mounted with `discard` and trimmed periodically as well",
     source: include_str!("trim004.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Mounts, check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
     let Some(trims) = TrimJobs::or_skip(cx, RULE.id, out) else {
         return;
     };
-    for volume in &cx.volumes {
+    for volume in cx.volumes_in_time() {
         let online = online_discard(volume.mount);
         if online == OnlineDiscard::Off
             || volume.mount.is_read_only()

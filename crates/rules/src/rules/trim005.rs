@@ -31,7 +31,7 @@
 //! Documentation/ABI/testing/sysfs-ata (`trim`).
 
 use crate::context::{Context, Outcome, Volume};
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::TrimJobs;
 use crate::trim_state::{OnlineDiscard, online_discard};
 use crate::{discard_path, shell, trim_remedy, trim_state, wording};
@@ -42,14 +42,14 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM005",
     title: "trimmed by online discard only",
     source: include_str!("trim005.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Mounts, check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
     // Unknown jobs do not prevent a finding: online discard is certain, and the text states what is
     // unknown.
     let trims = TrimJobs::of(cx);
-    for volume in &cx.volumes {
+    for volume in cx.volumes_in_time() {
         let online = online_discard(volume.mount);
         if online == OnlineDiscard::Off
             || volume.mount.is_read_only()
@@ -57,9 +57,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         {
             continue;
         }
-        let is_trimmed = trims
-            .as_ref()
-            .is_some_and(|trims| !trims.reaching(volume).is_empty());
+        let is_trimmed = trims.is_some_and(|trims| !trims.reaching(volume).is_empty());
         let unqueued: Vec<(&BlockDevice, &'static str)> = volume
             .stack
             .leaves()
@@ -68,7 +66,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         if is_trimmed || (online == OnlineDiscard::Background && unqueued.is_empty()) {
             continue;
         }
-        report(cx, trims.as_ref(), volume, &unqueued, out);
+        report(cx, trims, volume, &unqueued, out);
     }
 }
 

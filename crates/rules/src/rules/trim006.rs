@@ -35,7 +35,7 @@
 //! since 2.38.
 
 use crate::context::{Context, Outcome};
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::{Miss, Reach, TrimJob, TrimJobs};
 use crate::volumes::{self, Group};
 use crate::{trim_remedy, trim_state, wording};
@@ -45,7 +45,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM006",
     title: "a data mount that the trim job does not reach",
     source: include_str!("trim006.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Devices, check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
@@ -56,7 +56,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         return;
     };
     let mut missed = Vec::new();
-    for volume in &cx.volumes {
+    for volume in cx.volumes_in_time() {
         let concerns = trim_state::is_worth_a_trim(cx, volume)
             && (!volume.stores.is_empty() || trim_state::is_on_flash(cx, volume));
         if !concerns || trims.may_be_trimmed(volume) {

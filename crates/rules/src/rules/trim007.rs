@@ -41,7 +41,7 @@
 //! SERVER-26131, scylla-operator#3013; Elastic: "in a quiet period or not at all" (2018).
 
 use crate::context::{Context, Outcome, Volume};
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{TrimJob, TrimJobs};
 use crate::{trim_remedy, trim_state, wording};
@@ -52,7 +52,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM007",
     title: "an unpaced trim on a store's data at a busy or unknown time",
     source: include_str!("trim007.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Stores, check),
 };
 
 /// Number of runs listed.
@@ -63,7 +63,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         return;
     };
     let clock = HostClock::of(cx.host);
-    for volume in &cx.volumes {
+    for volume in cx.volumes_in_time() {
         if volume.stores.is_empty() || !trim_state::fstrim_works_here(volume) {
             continue;
         }

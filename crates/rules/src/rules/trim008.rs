@@ -35,7 +35,7 @@ use crate::context::{Context, Outcome};
 use crate::discard_path::{self, Cause, Fault};
 use crate::discard_remedy::{self, Site};
 use crate::medium;
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::volumes::{self, Group};
 use crate::{shell, wording};
 use facts::{Finding, Host};
@@ -44,7 +44,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM008",
     title: "discards are accepted above and dropped below",
     source: include_str!("trim008.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Devices, check),
 };
 
 /// Maximum number of layers at fault listed per mount; further ones are counted.

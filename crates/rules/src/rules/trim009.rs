@@ -32,7 +32,7 @@
 use crate::context::{Context, Outcome};
 use crate::discard_path::{self, Cause, Fault};
 use crate::medium;
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::volumes::{self, Group};
 use crate::{discard_remedy, shell, wording};
 use facts::{Finding, Host, Remedy};
@@ -41,7 +41,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM009",
     title: "discards are switched off by hand",
     source: include_str!("trim009.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Devices, check),
 };
 
 pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {

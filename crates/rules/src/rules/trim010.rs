@@ -36,7 +36,7 @@ use crate::context::{Context, Outcome, Volume};
 use crate::discard_path::{self, Cause};
 use crate::discard_remedy::name_of;
 use crate::medium::{self, Place};
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::{shell, trim_remedy, volumes, wording};
 use facts::host::BlockDevice;
 use facts::{Evidence, Finding, Remedy, Severity};
@@ -45,7 +45,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM010",
     title: "do not trim here by hand, or do it gently",
     source: include_str!("trim010.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Devices, check),
 };
 
 pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {

@@ -32,7 +32,7 @@
 //! - Elastic blog: `Is your Elasticsearch TRIMmed?`
 
 use crate::context::{Context, Outcome, Volume};
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::{discard_path, volumes, wording};
 use facts::host::{BlockDevice, DiscardLimits};
 use facts::{Evidence, Remedy, Severity, Skipped};
@@ -41,7 +41,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM011",
     title: "LVM issues no discards when volumes are removed or reduced",
     source: include_str!("trim011.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Devices, check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {

@@ -30,7 +30,7 @@
 
 use crate::context::{Context, Outcome};
 use crate::medium::{self, Place};
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::shell::{operand, quote};
 use crate::volumes::{self, Group};
 use crate::{discard_path, discard_remedy, shell, wording};
@@ -41,7 +41,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM012",
     title: "discards are accepted, and nothing here proves that they arrive",
     source: include_str!("trim012.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Devices, check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {

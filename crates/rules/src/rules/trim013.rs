@@ -35,18 +35,19 @@
 //! Linux, Documentation/block/stat.rst; Elastic, "Is your Elasticsearch trimmed?" (2016).
 
 use crate::context::{Context, Outcome, Volume};
-use crate::rule::{Check, Rule};
+use crate::rule::{Check, Needs, Rule};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{TrimJob, TrimJobs};
 use crate::{shell, trim_remedy, trim_state, wording};
 use facts::host::{BlockDevice, DeviceKind};
 use facts::{Evidence, Remedy, Severity, Skipped};
+use std::collections::HashSet;
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM013",
     title: "a trim that runs too rarely for the write rate",
     source: include_str!("trim013.rs"),
-    check: Check::Host(check),
+    check: Check::Host(Needs::Devices, check),
 };
 
 const DAY_S: f64 = 86_400.0;
@@ -69,7 +70,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         return;
     };
     let clock = HostClock::of(cx.host);
-    for volume in &cx.volumes {
+    for volume in cx.volumes_in_time() {
         if volume.stores.is_empty() || !trim_state::decays_without_trim(cx, volume) {
             continue;
         }
@@ -113,6 +114,7 @@ fn balance(cx: &Context<'_>, volume: &Volume<'_>) -> Result<Balance, (String, &'
         ));
     }
     let drives: Vec<&BlockDevice> = volume.stack.leaves().collect();
+    let names: HashSet<&str> = drives.iter().map(|drive| drive.name.as_str()).collect();
     let mut written_bytes = 0.0;
     let mut capacity_bytes = 0.0;
     for drive in &drives {
@@ -133,11 +135,11 @@ fn balance(cx: &Context<'_>, volume: &Volume<'_>) -> Result<Balance, (String, &'
         capacity_bytes += size_bytes as f64;
     }
     let mut free_bytes = 0.0;
-    for other in &cx.volumes {
+    for other in cx.volumes_in_time() {
         let shares_a_drive = other
             .stack
             .leaves()
-            .any(|leaf| drives.iter().any(|drive| drive.name == leaf.name));
+            .any(|leaf| names.contains(leaf.name.as_str()));
         if !shares_a_drive {
             continue;
         }

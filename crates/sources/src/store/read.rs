@@ -105,11 +105,8 @@ impl Store {
         for (id, stored) in selected {
             let name = format!("{} {}", stored.source, stored.name);
             let mut skip = |why: String| {
-                reading.skipped.push(Skipped {
-                    what: name.clone(),
-                    why,
-                    needs: Some("a narrower selection, or a shorter time".to_owned()),
-                });
+                let needs = Some("a narrower selection, or a shorter time");
+                reading.skipped.push(Skipped::new(name.clone(), why, needs));
             };
             if reading.series.len() >= limits.series_max {
                 skip(format!("more than {} series", limits.series_max));

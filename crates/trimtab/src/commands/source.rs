@@ -65,7 +65,23 @@ pub fn read(
     arguments: &SourceArgs,
     configured: &[String],
 ) -> Result<(facts::Host, Recording), CommandError> {
-    read_facts(opened, arguments, configured, false)
+    let (host, recording) = read_facts(opened, arguments, configured, false)?;
+    judge_data_paths(&[("this host", &host)], arguments)?;
+    Ok((host, recording))
+}
+
+/// As [`read`], for one of several hosts: a data path may be missing on it, see
+/// [`judge_data_paths`].
+///
+/// # Errors
+/// When a data path is not absolute.
+pub fn read_one_of_several(
+    opened: &Opened,
+    arguments: &SourceArgs,
+    configured: &[String],
+) -> Result<facts::Host, CommandError> {
+    let (host, _) = read_facts(opened, arguments, configured, false)?;
+    Ok(host)
 }
 
 /// As [`read`], plus the bytes drives have written to flash. On a live host this runs smartctl and
@@ -78,7 +94,61 @@ pub fn read_with_drive_writes(
     arguments: &SourceArgs,
     configured: &[String],
 ) -> Result<(facts::Host, Recording), CommandError> {
-    read_facts(opened, arguments, configured, true)
+    let (host, recording) = read_facts(opened, arguments, configured, true)?;
+    judge_data_paths(&[("this host", &host)], arguments)?;
+    Ok((host, recording))
+}
+
+/// Returns remarks about data paths that are missing on some of the hosts.
+///
+/// # Errors
+/// When one is missing on all of them: it is probably misspelled, and what was asked for would go
+/// unchecked.
+pub fn judge_data_paths(
+    hosts: &[(&str, &facts::Host)],
+    arguments: &SourceArgs,
+) -> Result<Vec<String>, CommandError> {
+    let mut remarks = Vec::new();
+    for path in &arguments.data_path {
+        let without: Vec<&str> = hosts
+            .iter()
+            .filter(|(_, host)| host.missing_data_paths.contains(path))
+            .map(|(name, _)| *name)
+            .collect();
+        if without.is_empty() {
+            continue;
+        }
+        let names = units::list::list_up_to(&without, NAMES_MAX);
+        let message = format!("--data-path {path}: there is no such directory on {names}");
+        if without.len() < hosts.len() {
+            remarks.push(message);
+            continue;
+        }
+        return Err(CommandError::new(Kind::Input, message).hint(what_is_there(hosts[0].1)));
+    }
+    Ok(remarks)
+}
+
+/// Maximum number of hosts or directories named in a message.
+const NAMES_MAX: usize = 6;
+
+/// Names directories of a host that a data path may lie in.
+fn what_is_there(host: &facts::Host) -> String {
+    let stores = host.stores.iter().flat_map(|store| &store.data_paths);
+    let stores: Vec<&String> = stores.collect();
+    let mut mounts: Vec<&str> = host
+        .mounts
+        .iter()
+        .map(|mount| mount.mount_point.as_str())
+        .collect();
+    mounts.dedup();
+    if stores.is_empty() {
+        let mounts = units::list::list_up_to(&mounts, NAMES_MAX);
+        format!("name a directory that exists; filesystems are mounted at {mounts}")
+    } else {
+        let stores = units::list::list_up_to(&stores, NAMES_MAX);
+        format!("name a directory that exists; stores were found with data in {stores}")
+    }
 }
 
 fn read_facts(
@@ -94,10 +164,15 @@ fn read_facts(
         .cloned()
         .collect();
     if let Some(path) = data_paths.iter().find(|path| !path.starts_with('/')) {
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| Path::new("/").join(path));
         return Err(CommandError::new(
             Kind::Usage,
             format!("--data-path {path}: expected an absolute path"),
-        ));
+        )
+        .hint(format!(
+            "name it from the root of the host: --data-path {}",
+            absolute.display()
+        )));
     }
     let start = std::time::Instant::now();
     let reader = host::Reader::new(opened.source.as_ref());
@@ -106,7 +181,11 @@ fn read_facts(
         data_paths,
         drive_writes,
     };
-    let host = host::read_host(&reader, &options, read_at);
+    let mut host = host::read_host(&reader, &options, read_at);
+    if host.platform.host_name.is_none() {
+        // A tree without /proc.
+        host.platform.host_name = source::static_host_name(opened.source.as_ref());
+    }
     let recording = reader.into_recording();
     tracing::info!(
         files = recording.files.len(),

@@ -1,6 +1,7 @@
 //! End-to-end tests of the binary, and checks of the workspace itself.
 
 mod articles;
+mod blind;
 mod cluster;
 mod command_line;
 mod disk;
@@ -11,6 +12,7 @@ mod explain;
 mod explain_files;
 mod explain_runs;
 mod explain_support;
+mod fleet;
 mod hostile;
 mod house;
 mod live;

@@ -64,15 +64,23 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Runs a check that must succeed, and returns its JSON report.
+/// Runs a check that must succeed, or could not tell, and returns its JSON report.
 pub fn report(arguments: &[&str]) -> Value {
     let output = trimtab()
         .args(["check", "--format", "json", "--exit-zero"])
         .args(arguments)
         .output()
         .expect("the binary starts");
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    let report: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", stderr(&output)));
+    let expected = match report["result"]["coverage"]["undecided"].as_u64() {
+        Some(undecided) if 2 * undecided > report["result"]["coverage"]["rules"].as_u64().unwrap_or(0) => {
+            [Some(0), Some(2)]
+        }
+        _ => [Some(0), Some(0)],
+    };
+    assert!(expected.contains(&output.status.code()), "{}", stderr(&output));
+    report
 }
 
 /// Returns the findings of a report as `RULE severity mount device`, sorted.

@@ -3,6 +3,7 @@
 mod block;
 pub(crate) mod drive_log;
 mod scsi;
+mod stand_in;
 mod usage;
 
 use crate::command::Command;
@@ -21,16 +22,13 @@ pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
         host.mounts = mounts;
         host.mounts
             .retain(|mount| !mountinfo::is_pseudo(&mount.fs_type));
-    } else if reader.text(mountinfo::PATH) == Err(Unread::NotFound) {
-        host.skipped.push(Skipped::new(
-            "mounts",
-            "proc/self/mountinfo: not found",
-            None,
-        ));
     }
     if let Some((entries, errors)) = parsed(reader, fstab::PATH, fstab::parse, host) {
         add_errors(host, &errors);
         host.fstab = Some(entries);
+    }
+    if reader.text(mountinfo::PATH) == Err(Unread::NotFound) {
+        stand_in_for_mounts(host);
     }
     let crypttab = parsed(reader, fstab::CRYPTTAB_PATH, fstab::parse_crypttab, host);
     if let Some((entries, errors)) = crypttab {
@@ -38,10 +36,25 @@ pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
         host.crypttab = entries;
     }
     host.devices = block::read(reader, &mut host.skipped);
+    if host.devices.is_empty() {
+        host.unseen_devices = stand_in::devices_of_mounts(&host.mounts);
+    }
     add_mdstat(reader, host);
     add_dm_tables(reader, host);
     host.lvm_issue_discards = lvm_issue_discards(reader, host);
     host.raid456_discards_safe = block::flag(reader, RAID456_PATH);
+}
+
+/// Takes fstab's lines for the mounts of a tree without mountinfo, and reports that.
+fn stand_in_for_mounts(host: &mut Host) {
+    host.mounts = stand_in::mounts_of_fstab(host.fstab.as_deref().unwrap_or_default());
+    let why = if host.mounts.is_empty() {
+        "proc/self/mountinfo: not found"
+    } else {
+        "proc/self/mountinfo: not found; the lines of etc/fstab were checked instead, and what is \
+         mounted may differ"
+    };
+    host.skipped.push(Skipped::new("mounts", why, None));
 }
 
 /// Queries the size and geometry of the filesystems, with a deadline.

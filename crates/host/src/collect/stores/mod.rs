@@ -33,6 +33,8 @@ pub(crate) fn read(reader: &Reader<'_>, options: &Options, host: &mut Host) {
     let view = View::of_host(host);
     let mut skipped = Vec::new();
     let running = running(reader, host, &view, &mut skipped);
+    let is_unknown = |skipped: &Skipped| skipped.what == processes::WHAT;
+    host.running_stores_unknown = running.is_empty() && skipped.iter().any(is_unknown);
     let configured = configured(reader, &view, &running, &mut skipped);
     for found in running.into_iter().chain(configured) {
         let store = resolve_paths(reader, host, &view, found, &mut skipped);
@@ -371,9 +373,23 @@ fn add_given_path(
             return;
         }
     };
-    if view.exists(reader, &resolved.path) == Some(false) {
-        skipped.push(Skipped::new(what, "nothing is there", None));
-        return;
+    match view.exists(reader, &resolved.path) {
+        Some(true) => {}
+        Some(false) => {
+            skipped.push(Skipped::new(what, "nothing is there", None));
+            host.missing_data_paths.push(path.to_owned());
+            return;
+        }
+        None => {
+            let is_mount_point = host
+                .mounts
+                .iter()
+                .any(|mount| mount.mount_point == resolved.path);
+            if !is_mount_point {
+                let why = "whether it exists was not recorded; taken to be where its path says";
+                skipped.push(Skipped::new(&what, why, None));
+            }
+        }
     }
     if let Some(why) = resolved.unfinished {
         skipped.push(Skipped::new(&what, why, None));

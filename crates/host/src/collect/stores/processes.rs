@@ -4,10 +4,12 @@ use crate::parse::store_process::{Process, is_wanted_comm, split_command_line};
 use crate::source::Reader;
 use facts::Skipped;
 
+/// What is skipped if processes are hidden.
+pub(super) const WHAT: &str = "running stores";
+
 /// Returns the processes that are stores, by process id. If processes are hidden, that is added to
 /// `skipped`.
 pub(crate) fn list(reader: &Reader<'_>, skipped: &mut Vec<Skipped>) -> Vec<Process> {
-    const WHAT: &str = "running stores";
     let names = match reader.list("proc") {
         Ok(names) => names,
         Err(unread) => {

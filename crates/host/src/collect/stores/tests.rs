@@ -15,6 +15,7 @@ fn host() -> Host {
         options: Vec::new(),
         usage: None,
         geometry: None,
+        fstab_line: None,
     };
     Host {
         mounts: vec![

@@ -14,16 +14,18 @@ use std::path::PathBuf;
     trimtab check --cluster http://localhost:9200   check a cluster, not this host\n  \
     trimtab check --cluster https://es1:9200 --bundle es1.tar.zst \\\n    \
     --bundle es2.tar.zst\n  \
+    trimtab check --bundle bundles/   check a fleet\n  \
     trimtab check --select TRIM --fail-on error --format sarif > trimtab.sarif\n  \
     trimtab check --format nagios     run as a monitoring plugin\n\n\
     Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 could not run, or\n\
-    every rule was skipped. With --format nagios: 0 to 3, as for monitoring plugins.")]
+    could not tell: most rules had nothing to look at. With --format nagios: 0 to 3,\n\
+    as for monitoring plugins.")]
 pub struct Check {
     #[command(flatten)]
     pub source: SourceArgs,
 
-    /// Check a bundle (from `trimtab collect`) instead of this host; several bundles are compared as
-    /// hosts of one cluster (repeatable)
+    /// Check a bundle (from `trimtab collect`) or a directory of bundles instead of this host
+    /// (repeatable)
     #[arg(long, value_name = "FILE", conflicts_with = "root")]
     pub bundle: Vec<PathBuf>,
 
@@ -96,6 +98,7 @@ pub enum Format {
 pub enum SeverityArg {
     /// Worth knowing; shown as a note in text output
     #[value(alias = "note")]
+    #[serde(alias = "note")]
     Info,
     /// Will cause problems under load or after a change
     Warning,

@@ -1,6 +1,7 @@
 //! `trimtab check`.
 
 pub mod args;
+mod inputs;
 mod options;
 mod run;
 

@@ -1,15 +1,19 @@
 use super::args::{Check, Format};
+use super::inputs::Inputs;
 use super::options::Options;
 use crate::answer::{self, generated_at};
-use crate::commands::cluster::Asked;
-use crate::commands::{cluster, source};
 use crate::config::{CheckConfig, Config, Suppress};
 use crate::error::{CommandError, Kind};
 use crate::output;
-use facts::{Cluster, Finding, Host, Severity, Skipped};
-use report::{CheckReport, NagiosStatus, RuleInfo, Suppressed, TextOptions};
-use rules::Subject;
+use facts::{Finding, Severity};
+use report::{CheckReport, CheckedHost, NagiosStatus, RuleInfo, Suppressed, TextOptions};
+use rules::{Budget, NamedHost, Rule, Selection, Subject};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// The time that all rules may take for one host. Real hosts take milliseconds, a bundle can be
+/// made to take hours.
+const RULES_TIME: Duration = Duration::from_secs(8);
 
 /// Runs `trimtab check`.
 ///
@@ -46,27 +50,32 @@ fn check(
     }
     let options = Options::resolve(arguments, config)?;
     let inputs = Inputs::at(arguments, config)?;
-    let node_hosts: Vec<&Host> = inputs.hosts.iter().collect();
-    let subject = Subject {
-        host: inputs.host(),
-        cluster: inputs.cluster.as_ref(),
-        node_hosts: &node_hosts,
-    };
-    let outcome = rules::run_on(subject, &options.selection);
-    let (suppressed, findings) = suppress(outcome.findings, options.suppress);
-    let of_host = subject.host.map(|host| &host.skipped);
-    let of_cluster = subject.cluster.map(|cluster| &cluster.skipped);
-    let skipped: Vec<Skipped> = [of_host, of_cluster, Some(&outcome.skipped)]
-        .into_iter()
-        .flatten()
-        .flatten()
-        .cloned()
+    let hosts: Vec<NamedHost<'_>> = inputs
+        .hosts
+        .iter()
+        .map(|read| NamedHost {
+            name: &read.name,
+            host: &read.host,
+        })
         .collect();
+    let subject = Subject {
+        hosts: &hosts,
+        cluster: inputs.cluster.as_ref(),
+    };
+    refuse_rules_without_subject(subject, &options.selection)?;
+    let start = Instant::now();
+    let clock = || start.elapsed();
+    let budget = Budget::new(&clock, RULES_TIME);
+    let outcome = rules::run_on(subject, &options.selection, budget);
+    let (suppressed, findings) = suppress(outcome.findings, options.suppress);
+    let mut skipped = inputs.skipped();
+    skipped.extend(outcome.skipped);
     let rule_docs: Vec<RuleInfo> = rules::all()
         .iter()
         .map(|rule| RuleInfo {
             id: rule.id.to_owned(),
             title: rule.title.to_owned(),
+            is_about_cluster: rule.is_about_cluster(),
             help_markdown: rule.documentation(),
         })
         .collect();
@@ -79,7 +88,15 @@ fn check(
         &suppressed,
     ));
     let report = CheckReport {
-        host: subject.host,
+        hosts: inputs
+            .hosts
+            .iter()
+            .map(|read| CheckedHost {
+                name: read.name.clone(),
+                source: read.label.clone(),
+                host: &read.host,
+            })
+            .collect(),
         cluster: subject.cluster,
         findings: &findings,
         suppressed: &suppressed,
@@ -95,95 +112,6 @@ fn check(
         .output
         .write(&render(&report, format, arguments, verbose))?;
     exit_code(&report, format, options.fail_on, arguments.exit_zero)
-}
-
-/// The hosts and cluster that a check examines.
-struct Inputs {
-    /// This host, the host at `--root`, or the hosts of the bundles.
-    hosts: Vec<Host>,
-    /// The cluster.
-    cluster: Option<Cluster>,
-    /// Description of the sources, shown to the user.
-    label: String,
-    /// Remarks about the sources for the user.
-    remarks: Vec<String>,
-}
-
-impl Inputs {
-    fn at(arguments: &Check, config: &CheckConfig) -> Result<Self, CommandError> {
-        // Query the cluster first, so that a connection error is reported before the host is read.
-        let this_host = arguments.source.root.is_none() && arguments.bundle.is_empty();
-        let asked = Asked::new(&arguments.cluster, config, this_host)?;
-        let mut answers = cluster::ask(asked, &arguments.cluster, config)?;
-        let mut opened = match &arguments.source.root {
-            Some(root) => vec![source::stored(root, "directory")?],
-            None => Vec::new(),
-        };
-        for bundle in &arguments.bundle {
-            opened.push(source::stored(bundle, "bundle")?);
-        }
-        // `--cluster` replaces this host; a configured cluster is checked in addition to it.
-        if this_host && !matches!(asked, Asked::Named(_)) {
-            opened.push(source::live());
-        } else if answers.is_none() {
-            // Use the cluster of the first bundle that has one.
-            for opened in &opened {
-                answers = cluster::stored(opened.source.as_ref())?;
-                if answers.is_some() {
-                    break;
-                }
-            }
-        }
-        let hot_threads = arguments.hot_threads.as_deref();
-        let cluster = match &answers {
-            Some(answers) => Some(cluster::facts(answers, hot_threads)?),
-            None if hot_threads.is_some() => {
-                let message = "--hot-threads: there is no cluster that the threads belong to";
-                return Err(CommandError::new(Kind::Usage, message).hint(
-                    "name it with --cluster URL, or a bundle that was collected with --cluster",
-                ));
-            }
-            None => None,
-        };
-        let mut labels: Vec<String> = Vec::new();
-        let mut remarks = Vec::new();
-        let mut hosts = Vec::new();
-        for opened in &opened {
-            let (host, _) = source::read(opened, &arguments.source, &config.data_paths)?;
-            hosts.push(host);
-            labels.push(opened.label.clone());
-            remarks.extend(opened.source.remarks());
-        }
-        if let (Some(cluster), true) = (&cluster, asked != Asked::Nobody) {
-            labels.push(format!("cluster {}", cluster.endpoint));
-        }
-        if hosts.len() > 1 {
-            if cluster.is_none() {
-                let message = "several bundles, and none of them holds a cluster";
-                return Err(CommandError::new(Kind::Usage, message)
-                    .hint("name their cluster with --cluster URL, or check one bundle at a time"));
-            }
-            remarks.push(format!(
-                "of the {} hosts only what concerns their cluster was checked; check each bundle by \
-                 itself for the rest",
-                hosts.len()
-            ));
-        }
-        Ok(Self {
-            hosts,
-            cluster,
-            label: labels.join(", "),
-            remarks,
-        })
-    }
-
-    /// The host whose host rules run, if there is exactly one.
-    fn host(&self) -> Option<&Host> {
-        match self.hosts.as_slice() {
-            [host] => Some(host),
-            _ => None,
-        }
-    }
 }
 
 /// Splits findings into suppressed ones and the rest.
@@ -224,6 +152,37 @@ fn unused_suppressions<'a>(
             )
         })
         .collect()
+}
+
+/// Refuses a selection of which no rule is about what is checked.
+fn refuse_rules_without_subject(
+    subject: Subject<'_>,
+    selection: &Selection,
+) -> Result<(), CommandError> {
+    let selected = || rules::all().iter().filter(|rule| selection.includes(rule.id));
+    let is_checked = |rule: &Rule| {
+        if rule.is_about_cluster() {
+            subject.cluster.is_some()
+        } else {
+            !subject.hosts.is_empty()
+        }
+    };
+    if selection.select.is_empty() || selected().any(is_checked) {
+        return Ok(());
+    }
+    let select = selection.select.join(",");
+    Err(if subject.cluster.is_none() {
+        let message = format!("--select {select}: these rules are about a cluster, and none is given");
+        CommandError::new(Kind::Usage, message).hint(
+            "name it with --cluster URL, or a bundle that was collected with --cluster",
+        )
+    } else {
+        let message = format!("--select {select}: these rules are about a host, and none is given");
+        CommandError::new(Kind::Usage, message).hint(
+            "add the bundles of the cluster's hosts with --bundle FILE, or leave --cluster out to \
+             check this host",
+        )
+    })
 }
 
 fn render(report: &CheckReport<'_>, format: Format, arguments: &Check, verbose: bool) -> String {
@@ -268,24 +227,23 @@ fn exit_code(
     if format == Format::Nagios {
         return Ok(ExitCode::from(report::nagios_status(report).exit_code()));
     }
-    if report.nothing_checked() {
-        return Err(CommandError::new(
-            Kind::Environment,
-            format!(
-                "{}: nothing could be checked, every rule was skipped",
-                report.source
-            ),
-        )
-        .hint(if report.host.is_some() {
-            "see what is skipped and why; a tree needs at least proc/self/mountinfo and sys/block"
-        } else {
-            "see what is skipped and why; a cluster wants the privileges monitor and \
-             view_index_metadata"
-        }));
-    }
     let failed = report
         .findings
         .iter()
         .any(|finding| finding.severity >= fail_on);
+    let coverage = report.coverage();
+    if !failed && coverage.is_mostly_blind() {
+        return Err(CommandError::new(
+            Kind::Environment,
+            format!("{}: could not tell: {coverage}", report.source),
+        )
+        .hint(if report.hosts.is_empty() {
+            "see what is skipped and why; a cluster wants the privileges monitor and \
+             view_index_metadata"
+        } else {
+            "see what is skipped and why; `trimtab collect` on the host reads all that the rules \
+             need, a tree needs proc/self/mountinfo and sys/block"
+        }));
+    }
     Ok(ExitCode::from(u8::from(failed && !exit_zero)))
 }

@@ -1,0 +1,222 @@
+//! The hosts and the cluster that a check examines.
+
+use super::args::Check;
+use crate::commands::cluster::{self, Asked};
+use crate::commands::source::{self, Opened};
+use crate::config::CheckConfig;
+use crate::error::{CommandError, Kind};
+use facts::{Cluster, Host, Skipped};
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+/// What a check examines.
+pub(super) struct Inputs {
+    /// This host, the host at `--root`, or the hosts of the bundles.
+    pub hosts: Vec<ReadHost>,
+    /// The cluster.
+    pub cluster: Option<Cluster>,
+    /// Description of the sources, shown to the user.
+    pub label: String,
+    /// Remarks about the sources for the user.
+    pub remarks: Vec<String>,
+}
+
+/// A host that was read.
+pub(super) struct ReadHost {
+    /// Its name, different from those of the others.
+    pub name: String,
+    /// Description of its source.
+    pub label: String,
+    /// Its facts.
+    pub host: Host,
+}
+
+impl Inputs {
+    pub fn at(arguments: &Check, config: &CheckConfig) -> Result<Self, CommandError> {
+        // Query the cluster first, so that a connection error is reported before the host is read.
+        let this_host = arguments.source.root.is_none() && arguments.bundle.is_empty();
+        let asked = Asked::new(&arguments.cluster, config, this_host)?;
+        let mut answers = cluster::ask(asked, &arguments.cluster, config)?;
+        // A path for each source; this host has none.
+        let mut opened: Vec<(Option<PathBuf>, Opened)> = Vec::new();
+        if let Some(root) = &arguments.source.root {
+            opened.push((Some(root.clone()), source::stored(root, "directory")?));
+        }
+        for bundle in bundles(&arguments.bundle)? {
+            let source = source::stored(&bundle, "bundle")?;
+            opened.push((Some(bundle), source));
+        }
+        // `--cluster` replaces this host; a configured cluster is checked in addition to it.
+        if this_host && !matches!(asked, Asked::Named(_)) {
+            opened.push((None, source::live()));
+        } else if answers.is_none() {
+            // Use the cluster of the first bundle that has one.
+            for (_, opened) in &opened {
+                answers = cluster::stored(opened.source.as_ref())?;
+                if answers.is_some() {
+                    break;
+                }
+            }
+        }
+        let hot_threads = arguments.hot_threads.as_deref();
+        let cluster = match &answers {
+            Some(answers) => Some(cluster::facts(answers, hot_threads)?),
+            None if hot_threads.is_some() => {
+                let message = "--hot-threads: there is no cluster that the threads belong to";
+                return Err(CommandError::new(Kind::Usage, message).hint(
+                    "name it with --cluster URL, or a bundle that was collected with --cluster",
+                ));
+            }
+            None => None,
+        };
+        let mut labels: Vec<String> = Vec::new();
+        let mut remarks = Vec::new();
+        let mut hosts = Vec::new();
+        for (path, opened) in &opened {
+            let host = source::read_one_of_several(opened, &arguments.source, &config.data_paths)?;
+            hosts.push(ReadHost {
+                name: name_of(&host, path.as_deref()),
+                label: opened.label.clone(),
+                host,
+            });
+            labels.push(opened.label.clone());
+            remarks.extend(opened.source.remarks());
+        }
+        let read: Vec<(&str, &Host)> = hosts
+            .iter()
+            .map(|read| (&*read.name, &read.host))
+            .collect();
+        remarks.extend(source::judge_data_paths(&read, &arguments.source)?);
+        let paths: Vec<Option<&Path>> = opened.iter().map(|(path, _)| path.as_deref()).collect();
+        remarks.extend(tell_apart(&mut hosts, &paths));
+        if let (Some(cluster), true) = (&cluster, asked != Asked::Nobody) {
+            labels.push(format!("cluster {}", cluster.endpoint));
+        }
+        Ok(Self {
+            hosts,
+            cluster,
+            label: labels.join(", "),
+            remarks,
+        })
+    }
+
+    /// Returns what could not be read; of several hosts, with their names.
+    pub fn skipped(&self) -> Vec<Skipped> {
+        let several = self.hosts.len() > 1;
+        let of_hosts = self.hosts.iter().flat_map(|read| {
+            read.host.skipped.iter().cloned().map(move |skipped| {
+                if several {
+                    skipped.on(&read.name)
+                } else {
+                    skipped
+                }
+            })
+        });
+        let of_cluster = self.cluster.iter().flat_map(|cluster| &cluster.skipped);
+        of_hosts.chain(of_cluster.cloned()).collect()
+    }
+}
+
+/// Returns a host's own name, else words for it.
+fn name_of(host: &Host, path: Option<&Path>) -> String {
+    match (&host.platform.host_name, path) {
+        (Some(name), _) => name.clone(),
+        (None, Some(path)) => {
+            let name = path.file_name().unwrap_or(path.as_os_str());
+            format!("the host in {}", name.to_string_lossy())
+        }
+        (None, None) => "this host".to_owned(),
+    }
+}
+
+/// Adds the file's name to names that several hosts have, and says so. Hosts of an anonymised fleet
+/// all have the same name.
+fn tell_apart(hosts: &mut [ReadHost], paths: &[Option<&Path>]) -> Vec<String> {
+    let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
+    for (index, read) in hosts.iter().enumerate() {
+        by_name.entry(read.name.clone()).or_default().push(index);
+    }
+    let mut remarks = Vec::new();
+    for (name, indices) in by_name {
+        if indices.len() < 2 {
+            continue;
+        }
+        let file = |index: usize| paths[index].and_then(Path::file_name);
+        let files: HashSet<_> = indices.iter().map(|&index| file(index)).collect();
+        for &index in &indices {
+            let path = paths[index].unwrap_or_else(|| Path::new("/"));
+            let told = if files.len() == indices.len() {
+                file(index).map_or_else(String::new, |file| file.to_string_lossy().into_owned())
+            } else {
+                path.display().to_string()
+            };
+            hosts[index].name = format!("{name} ({told})");
+        }
+        remarks.push(format!(
+            "{} bundles are of a host named {name}; if they are of one host at different times, \
+             check one at a time",
+            indices.len()
+        ));
+    }
+    remarks.sort_unstable();
+    remarks
+}
+
+/// Names in a host's root directory or in a bundle.
+const OF_A_HOST: &[&str] = &["manifest.json", "root", "etc", "proc", "sys", "cmd", "trimtab"];
+/// Endings of bundles' file names.
+const ENDINGS: &[&str] = &[".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".zst"];
+
+/// Returns the bundles that are named, and those in directories that are named, sorted.
+///
+/// # Errors
+/// When one is named twice, or a directory holds neither a host nor bundles.
+fn bundles(named: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for path in named {
+        if is_directory_of_bundles(path) {
+            found.extend(bundles_in(path)?);
+        } else {
+            found.push(path.clone());
+        }
+    }
+    let mut seen = HashSet::new();
+    for path in &found {
+        if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
+            let message = format!("--bundle {}: it is given twice", path.display());
+            return Err(CommandError::new(Kind::Usage, message).hint("leave one of them out"));
+        }
+    }
+    Ok(found)
+}
+
+fn is_directory_of_bundles(path: &Path) -> bool {
+    path.is_dir() && !OF_A_HOST.iter().any(|name| path.join(name).exists())
+}
+
+fn bundles_in(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
+    let unreadable = |error: std::io::Error| {
+        let message = format!("--bundle {}: {error}", directory.display());
+        CommandError::new(Kind::Environment, message)
+            .hint("name a directory that you may read")
+    };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_archive = path.is_file() && ENDINGS.iter().any(|ending| name.ends_with(ending));
+        if is_archive || path.join("manifest.json").is_file() {
+            found.push(path);
+        }
+    }
+    if found.is_empty() {
+        let message = format!(
+            "--bundle {}: the directory holds neither a host's files nor bundles",
+            directory.display()
+        );
+        return Err(CommandError::new(Kind::Input, message)
+            .hint("a bundle is made by `trimtab collect -o FILE`"));
+    }
+    found.sort();
+    Ok(found)
+}
