@@ -45,6 +45,11 @@ impl HostClock {
         &self.label
     }
 
+    /// Returns the time zone.
+    pub fn zone(&self) -> TimeZone {
+        self.zone.clone()
+    }
+
     /// Returns the runs of a job between two times.
     ///
     /// # Errors

@@ -33,12 +33,13 @@
 
 use crate::context::{Context, Outcome};
 use crate::disk_jobs::{self, DiskJob};
+use crate::quiet_slot::{self, QuietSlot};
 use crate::rule::{Check, Rule};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN};
 use crate::{trim_remedy, wording};
 use facts::host::Job;
-use facts::{Evidence, Severity, Skipped};
+use facts::{Evidence, Remedy, Severity, Skipped};
 use jiff::SignedDuration;
 use schedule::{Collision, Run};
 
@@ -232,9 +233,23 @@ fn report_directory(cx: &Context<'_>, group: &Group<'_>, out: &mut Outcome) {
     );
     finding.evidence = job_evidence(&group.jobs);
     if let Some(first) = group.jobs.iter().find(|disk| disk.work.is_heavy()) {
-        finding.remedy.push(trim_remedy::move_apart(first.job));
+        finding.remedy.push(apart(cx, first.job));
     }
     out.findings.push(finding);
+}
+
+/// Moves a job to a night on which no other heavy job of the host runs.
+fn apart(cx: &Context<'_>, moved: &Job) -> Remedy {
+    let clock = HostClock::of(cx.host);
+    let all = disk_jobs::active(cx).unwrap_or_default();
+    let others: Vec<&Job> = all
+        .iter()
+        .filter(|disk| disk.work.is_heavy() && !std::ptr::eq(disk.job, moved))
+        .map(|disk| disk.job)
+        .take(GROUPS_MAX)
+        .collect();
+    let runs = quiet_slot::runs_of(&clock, &others, cx.now);
+    trim_remedy::move_apart(moved, QuietSlot::weekly_beside(&clock, &runs))
 }
 
 fn report_meeting(
@@ -282,7 +297,7 @@ fn report_meeting(
         .unwrap_or(&met[0]);
     let heavy = movable.jobs.iter().find(|disk| disk.work.is_heavy());
     if let Some(heavy) = heavy {
-        finding.remedy.push(trim_remedy::move_apart(heavy.job));
+        finding.remedy.push(apart(cx, heavy.job));
     }
     out.findings.push(finding);
 }

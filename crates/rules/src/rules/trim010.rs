@@ -189,7 +189,9 @@ fn shared_capacity(cx: &Context<'_>, out: &mut Outcome) {
             _ => medium::evidence(sharer.device),
         });
         finding.evidence.extend(group.others_as_evidence());
-        finding.remedy.push(trim_remedy::trim_paced(group.volume));
+        finding
+            .remedy
+            .push(trim_remedy::trim_paced(cx, group.volume));
         out.findings.push(finding);
     }
 }
