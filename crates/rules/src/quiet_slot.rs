@@ -7,6 +7,7 @@ use facts::host::Job;
 use jiff::civil::Weekday;
 use jiff::{SignedDuration, Timestamp};
 use schedule::Run;
+use std::cell::OnceCell;
 
 /// How far ahead to look: every weekday meets every first of a month once.
 const AHEAD: SignedDuration = SignedDuration::from_hours(35 * 24);
@@ -47,33 +48,90 @@ enum Rhythm {
     Days(u32),
 }
 
-impl QuietSlot {
+/// The slots of a host, each determined once.
+pub(crate) struct QuietTimes<'c, 'a> {
+    cx: &'c Context<'a>,
+    busy: OnceCell<Busy>,
+}
+
+impl<'c, 'a> QuietTimes<'c, 'a> {
+    pub fn of(cx: &'c Context<'a>) -> Self {
+        Self {
+            cx,
+            busy: OnceCell::new(),
+        }
+    }
+
     /// Returns a weekly slot that meets no other heavy job of the host. Trims do not count: of two trims
     /// that meet, each is paced or slow as it was.
-    pub fn weekly(cx: &Context<'_>) -> Self {
-        Self::weekly_beside(&HostClock::of(cx.host), &busy(cx))
+    pub fn weekly(&self) -> QuietSlot {
+        QuietSlot::weekly_beside(self.busy())
     }
 
     /// Returns a slot every `days` days that meets no other heavy job of the host.
-    pub fn every(cx: &Context<'_>, days: u32) -> Self {
-        let clock = HostClock::of(cx.host);
-        let runs = busy(cx);
-        let is_free = |hour: &i8| !runs.iter().any(|run| is_near(&clock, run, None, *hour));
+    pub fn every(&self, days: u32) -> QuietSlot {
+        let busy = self.busy();
+        let is_free = |hour: &i8| !DAYS.iter().any(|day| busy.is_near(*day, *hour));
         let hour = HOURS.into_iter().find(is_free).unwrap_or(HOURS[0]);
-        Self {
+        QuietSlot {
             rhythm: Rhythm::Days(days.max(1)),
             hour,
         }
     }
 
-    /// Returns the first weekly slot that is apart from these runs; the first of all if there is none.
-    pub fn weekly_beside(clock: &HostClock, runs: &[Run]) -> Self {
-        let slots = HOURS
+    fn busy(&self) -> &Busy {
+        self.busy.get_or_init(|| {
+            let clock = HostClock::of(self.cx.host);
+            Busy::of(&clock, &heavy_runs(self.cx))
+        })
+    }
+}
+
+/// When jobs of a host may start: the minute of the week, and for how many minutes from then on.
+pub(crate) struct Busy(Vec<(i64, i64)>);
+
+const WEEK_MIN: i64 = 7 * 24 * 60;
+
+impl Busy {
+    pub fn of<'r>(clock: &HostClock, runs: impl IntoIterator<Item = &'r Run>) -> Self {
+        let span = |run: &Run| {
+            let start = clock.local(run.earliest);
+            let len_min = run.latest.duration_since(run.earliest).as_mins();
+            (
+                minute_of_week(start.weekday(), start.hour(), start.minute()),
+                len_min,
+            )
+        };
+        let mut spans: Vec<(i64, i64)> = runs.into_iter().map(span).collect();
+        spans.sort_unstable();
+        spans.dedup();
+        Self(spans)
+    }
+
+    /// Whether a job may start near a slot.
+    fn is_near(&self, day: Weekday, hour: i8) -> bool {
+        let from = minute_of_week(day, hour, 0) - BEFORE_MIN;
+        self.0.iter().any(|&(start, len_min)| {
+            // The start of each is within the other, on the circle of the week.
+            (start - from).rem_euclid(WEEK_MIN) <= BEFORE_MIN + AFTER_MIN
+                || (from - start).rem_euclid(WEEK_MIN) <= len_min
+        })
+    }
+}
+
+fn minute_of_week(day: Weekday, hour: i8, minute: i8) -> i64 {
+    let days = i64::from(day.to_monday_zero_offset());
+    (days * 24 + i64::from(hour)) * 60 + i64::from(minute)
+}
+
+impl QuietSlot {
+    /// Returns the first weekly slot that is apart from these jobs; the first of all if there is none.
+    pub fn weekly_beside(busy: &Busy) -> Self {
+        let mut slots = HOURS
             .into_iter()
             .flat_map(|hour| DAYS.into_iter().map(move |day| (day, hour)));
-        let mut free = slots
-            .filter(|&(day, hour)| !runs.iter().any(|run| is_near(clock, run, Some(day), hour)));
-        let (day, hour) = free.next().unwrap_or((DAYS[0], HOURS[0]));
+        let free = slots.find(|&(day, hour)| !busy.is_near(day, hour));
+        let (day, hour) = free.unwrap_or((DAYS[0], HOURS[0]));
         Self {
             rhythm: Rhythm::Weekly(day),
             hour,
@@ -138,7 +196,7 @@ fn name(day: Weekday) -> &'static str {
 }
 
 /// Returns the runs of the host's heavy jobs other than trims.
-pub(crate) fn busy(cx: &Context<'_>) -> Vec<Run> {
+pub(crate) fn heavy_runs(cx: &Context<'_>) -> Vec<Run> {
     let jobs = disk_jobs::active(cx).unwrap_or_default();
     let jobs = jobs
         .iter()
@@ -160,32 +218,6 @@ pub(crate) fn runs_of(clock: &HostClock, jobs: &[&Job], now: Timestamp) -> Vec<R
         .collect()
 }
 
-/// Whether a run may start near a slot; without a day, near that hour of any day.
-fn is_near(clock: &HostClock, run: &Run, day: Option<Weekday>, hour: i8) -> bool {
-    // The slot of each day on which the run may start, and of the next day for runs before midnight.
-    let first = clock.local(run.earliest).date();
-    let days = run.latest.duration_since(run.earliest).as_hours() / 24 + 2;
-    let (before, after) = (
-        SignedDuration::from_mins(BEFORE_MIN),
-        SignedDuration::from_mins(AFTER_MIN),
-    );
-    (0..=days.min(8)).any(|offset| {
-        let Ok(date) = first.checked_add(SignedDuration::from_hours(24 * offset)) else {
-            return false;
-        };
-        if day.is_some_and(|day| date.weekday() != day) {
-            return false;
-        }
-        let Ok(start) = date.at(hour, 0, 0, 0).to_zoned(clock.zone()) else {
-            return false;
-        };
-        let start = start.timestamp();
-        let from = start.checked_sub(before).unwrap_or(start);
-        let until = start.checked_add(after).unwrap_or(start);
-        run.earliest <= until && run.latest >= from
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,7 +230,7 @@ mod tests {
             .mount("/data", "nvme0n1", "xfs", "rw")
             .with(jobs(list))
             .build();
-        QuietSlot::weekly(&Context::new(&host))
+        QuietTimes::of(&Context::new(&host)).weekly()
     }
 
     #[test]
@@ -212,16 +244,20 @@ mod tests {
         assert_eq!(weekly(vec![backup("50 2 * * 0")]).cron(), "0 3 * * 6");
         assert_eq!(weekly(vec![backup("30 3 * * *")]).cron(), "0 1 * * 0");
         assert_eq!(weekly(vec![backup("0 12 * * *")]).cron(), "0 3 * * 0");
+        // The last minutes before Sunday count for a slot on Sunday.
+        assert!(Busy(vec![(WEEK_MIN - 24 * 60 - 5, 200)]).is_near(Weekday::Sunday, 3));
+        assert!(Busy(vec![(WEEK_MIN - 5, 200)]).is_near(Weekday::Monday, 3));
+        assert!(!Busy(vec![(WEEK_MIN - 5, 100)]).is_near(Weekday::Monday, 3));
     }
 
     #[test]
     fn days_are_written_for_timers_and_crontabs() {
         let host = TestHost::new().build();
-        let slot = QuietSlot::every(&Context::new(&host), 3);
+        let slot = QuietTimes::of(&Context::new(&host)).every(3);
         assert_eq!(slot.calendar(), "*-*-1/3 03:00:00");
         assert_eq!(slot.cron(), "0 3 */3 * *");
         assert_eq!(slot.start_words(), "03:00 to 04:00 every 3 days");
-        let daily = QuietSlot::every(&Context::new(&host), 1);
+        let daily = QuietTimes::of(&Context::new(&host)).every(1);
         assert_eq!(daily.calendar(), "*-*-* 03:00:00");
         assert_eq!(daily.window_words(), "03:00 to 05:00 every day");
     }

@@ -45,11 +45,6 @@ impl HostClock {
         &self.label
     }
 
-    /// Returns the time zone.
-    pub fn zone(&self) -> TimeZone {
-        self.zone.clone()
-    }
-
     /// Returns the runs of a job between two times.
     ///
     /// # Errors

@@ -225,8 +225,8 @@ pub(crate) fn fstrim_at_quiet_time(cx: &Context<'_>, mount: &Mount, slot: QuietS
 }
 
 /// Trims one mount point once, paced.
-pub(crate) fn trim_paced(cx: &Context<'_>, volume: &Volume<'_>) -> Remedy {
-    let window = QuietSlot::weekly(cx).window();
+pub(crate) fn trim_paced(volume: &Volume<'_>, slot: QuietSlot) -> Remedy {
+    let window = slot.window();
     Remedy::command(
         format!(
             "Trim it with `trimtab trim`, which discards in small steps and waits while the drives \

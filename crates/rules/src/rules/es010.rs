@@ -32,7 +32,7 @@
 
 use crate::cluster::{ClusterContext, NodeHost};
 use crate::context::Outcome;
-use crate::quiet_slot::{self, QuietSlot};
+use crate::quiet_slot::{self, Busy, QuietSlot};
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::times::{self, HostClock};
@@ -281,9 +281,9 @@ fn remedies(cx: &ClusterContext<'_>, trims: &[Trim<'_, '_>], moved: &Trim<'_, '_
         .flat_map(|trim| {
             quiet_slot::runs_of(&HostClock::of(trim.host.context.host), &[trim.job], cx.now)
         });
-    let mut busy = quiet_slot::busy(context);
-    busy.extend(others);
-    let slot = QuietSlot::weekly_beside(&clock, &busy);
+    let mut runs = quiet_slot::heavy_runs(context);
+    runs.extend(others);
+    let slot = QuietSlot::weekly_beside(&Busy::of(&clock, &runs));
     let here = format!(
         "Give each node a day and an hour of its own. On {}, and likewise with other days on the \
          other nodes: ",
@@ -361,6 +361,28 @@ mod tests {
         let meeting = &meeting.expect("a meeting").value;
         assert!(meeting.contains("2026-11-22 03:00"), "{meeting}");
         assert!(outcome.skipped.is_empty());
+    }
+
+    #[test]
+    fn the_fix_is_a_paced_trim_at_a_time_of_its_own() {
+        let others = || [at("es-2", "Sun *-*-* 03:00"), at("es-3", "Sat *-*-* 03:00")];
+        let with = |first: Host| {
+            let [second, third] = others();
+            check_of(&[first, second, third])
+        };
+        let outcome = with(at("es-1", "Sun *-*-* 03:00"));
+        let remedy = &only(&outcome).remedy;
+        let command = |index: usize| remedy[index].command.as_deref().expect("a command");
+        assert!(
+            command(0).contains("/usr/bin/trimtab trim --window 03:00-05:00 /data"),
+            "{}",
+            command(0)
+        );
+        for index in [0, 1] {
+            let calendar = "OnCalendar=Wed *-*-* 03:00:00";
+            assert!(command(index).contains(calendar), "{}", command(index));
+        }
+        assert_eq!(with(at("es-1", "Wed *-*-* 03:00")).findings, []);
     }
 
     #[test]

@@ -43,7 +43,7 @@
 //! fstrim(8); Elastic, "Is your Elasticsearch trimmed?" (2016).
 
 use crate::context::{Context, Outcome, Volume};
-use crate::quiet_slot::QuietSlot;
+use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Rule};
 use crate::trim_jobs::{Reach, TrimJobs};
 use crate::{trim_remedy, trim_state, wording};
@@ -60,15 +60,22 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     let Some(trims) = TrimJobs::or_skip(cx, RULE.id, out) else {
         return;
     };
+    let times = QuietTimes::of(cx);
     for volume in &cx.volumes {
         if volume.stores.is_empty() || !trim_state::decays_without_trim(cx, volume) {
             continue;
         }
-        check_volume(cx, &trims, volume, out);
+        check_volume(cx, &trims, &times, volume, out);
     }
 }
 
-fn check_volume(cx: &Context<'_>, trims: &TrimJobs<'_>, volume: &Volume<'_>, out: &mut Outcome) {
+fn check_volume(
+    cx: &Context<'_>,
+    trims: &TrimJobs<'_>,
+    times: &QuietTimes<'_, '_>,
+    volume: &Volume<'_>,
+    out: &mut Outcome,
+) {
     let mut misses: Vec<Evidence> = Vec::new();
     let mut is_trim006 = false;
     for trim in &trims.jobs {
@@ -121,7 +128,7 @@ fn check_volume(cx: &Context<'_>, trims: &TrimJobs<'_>, volume: &Volume<'_>, out
     }
     misses.truncate(wording::EVIDENCE_MAX);
     finding.evidence.extend(misses);
-    let slot = QuietSlot::weekly(cx);
+    let slot = times.weekly();
     finding.remedy.push(trim_remedy::trim_mounts(
         cx,
         &[&volume.mount.mount_point],

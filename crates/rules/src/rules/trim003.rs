@@ -36,7 +36,7 @@
 //! fstrim(8), systemd.timer(5), systemd.unit(5); scylladb#14249 (enabled but not started).
 
 use crate::context::{Context, Outcome, Volume};
-use crate::quiet_slot::QuietSlot;
+use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Rule};
 use crate::trim_jobs::{Reach, TrimJob, TrimJobs};
 use crate::{shell, trim_remedy, trim_state, wording};
@@ -67,6 +67,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     if cx.host.platform.systemd == Some(false) {
         return;
     }
+    let times = QuietTimes::of(cx);
     for job in cx.host.jobs.iter().flatten() {
         let Some(timer) = &job.timer else {
             continue;
@@ -77,7 +78,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             continue;
         }
         if let Some(fault) = fault_of(timer) {
-            check_timer(cx, &trims, (timer, trim), fault, out);
+            check_timer(cx, &trims, &times, (timer, trim), fault, out);
         }
     }
 }
@@ -98,6 +99,7 @@ fn fault_of(timer: &TimerState) -> Option<Fault> {
 fn check_timer(
     cx: &Context<'_>,
     trims: &TrimJobs<'_>,
+    times: &QuietTimes<'_, '_>,
     (timer, trim): (&TimerState, Option<&TrimJob<'_>>),
     fault: Fault,
     out: &mut Outcome,
@@ -174,7 +176,7 @@ fn check_timer(
             .take(wording::EVIDENCE_MAX)
             .map(|volume| wording::mount_evidence(volume)),
     );
-    finding.remedy = remedies(cx, trims, (timer, trim), fault, &would_trim);
+    finding.remedy = remedies(cx, trims, times, (timer, trim), fault, &would_trim);
     for volume in tied {
         let mut finding = finding.clone();
         finding.mount_point = volume.map(|volume| volume.mount.mount_point.clone());
@@ -185,11 +187,12 @@ fn check_timer(
 fn remedies(
     cx: &Context<'_>,
     trims: &TrimJobs<'_>,
+    times: &QuietTimes<'_, '_>,
     (timer, trim): (&TimerState, Option<&TrimJob<'_>>),
     fault: Fault,
     would_trim: &[&Volume<'_>],
 ) -> Vec<Remedy> {
-    let slot = QuietSlot::weekly(cx);
+    let slot = times.weekly();
     // What runs until the next boot has to be replaced; what does not run can stay as it is.
     let paced = match (fault, trim, would_trim) {
         (Fault::NotEnabledButStarted, Some(trim), [first, ..]) => {

@@ -32,6 +32,7 @@
 //! Documentation/ABI/testing/sysfs-ata (`trim`).
 
 use crate::context::{Context, Outcome, Volume};
+use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Rule};
 use crate::trim_jobs::{TrimJobs, has_option};
 use crate::trim_state::{OnlineDiscard, online_discard, unqueued_trim};
@@ -50,6 +51,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     // Unknown jobs do not prevent a finding: online discard is certain, and the text states what is
     // unknown.
     let trims = TrimJobs::of(cx);
+    let quiet = QuietTimes::of(cx);
     for volume in &cx.volumes {
         let online = online_discard(volume.mount);
         if online == OnlineDiscard::Off
@@ -72,7 +74,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         if is_trimmed || (is_harmless && unqueued.is_empty()) {
             continue;
         }
-        report(cx, trims.as_ref(), volume, &unqueued, out);
+        report(cx, (trims.as_ref(), &quiet), volume, &unqueued, out);
     }
 }
 
@@ -86,7 +88,7 @@ fn trim_attribute(drive: &BlockDevice) -> String {
 
 fn report(
     cx: &Context<'_>,
-    trims: Option<&TrimJobs<'_>>,
+    (trims, quiet): (Option<&TrimJobs<'_>>, &QuietTimes<'_, '_>),
     volume: &Volume<'_>,
     unqueued: &[(&BlockDevice, &'static str)],
     out: &mut Outcome,
@@ -120,9 +122,11 @@ fn report(
              a periodic trim in a quiet period is better; then mount without `discard`.",
         ));
     } else {
-        finding
-            .remedy
-            .push(trim_remedy::paced_without_discard(cx, volume.mount));
+        finding.remedy.push(trim_remedy::paced_without_discard(
+            cx,
+            volume.mount,
+            quiet.weekly(),
+        ));
     }
     out.findings.push(finding);
 }

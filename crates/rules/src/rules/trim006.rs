@@ -37,7 +37,7 @@
 //! since 2.38.
 
 use crate::context::{Context, Outcome};
-use crate::quiet_slot::QuietSlot;
+use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Rule};
 use crate::trim_jobs::{Miss, Reach, TrimJob, TrimJobs};
 use crate::volumes::{self, Group};
@@ -71,12 +71,19 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             missed.push((volume, (own, miss.clone()), miss));
         }
     }
+    let times = QuietTimes::of(cx);
     for group in volumes::grouped(missed) {
-        report(cx, &group, for_all, out);
+        report(cx, &times, &group, for_all, out);
     }
 }
 
-fn report(cx: &Context<'_>, group: &Group<'_, '_, Miss>, trim: &TrimJob<'_>, out: &mut Outcome) {
+fn report(
+    cx: &Context<'_>,
+    times: &QuietTimes<'_, '_>,
+    group: &Group<'_, '_, Miss>,
+    trim: &TrimJob<'_>,
+    out: &mut Outcome,
+) {
     let (volume, miss) = (group.volume, &group.item);
     let severity = if volume.stores.is_empty() {
         Severity::Info
@@ -147,7 +154,7 @@ fn report(cx: &Context<'_>, group: &Group<'_, '_, Miss>, trim: &TrimJob<'_>, out
         .evidence
         .extend(others.map(|other| wording::mount_evidence(other)));
     finding.evidence.extend(wording::medium_evidence(volume));
-    let slot = QuietSlot::weekly(cx);
+    let slot = times.weekly();
     if *miss != Miss::ReadOnly {
         let all = std::iter::once(&group.volume).chain(&group.others);
         let mounts: Vec<&str> = all

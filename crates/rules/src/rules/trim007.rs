@@ -44,7 +44,7 @@
 //! SERVER-26131, scylla-operator#3013; Elastic: "in a quiet period or not at all" (2018).
 
 use crate::context::{Context, Outcome, Volume};
-use crate::quiet_slot::QuietSlot;
+use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Rule};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{TrimJob, TrimJobs};
@@ -67,6 +67,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         return;
     };
     let clock = HostClock::of(cx.host);
+    let quiet = QuietTimes::of(cx);
     for volume in &cx.volumes {
         if volume.stores.is_empty() || !trim_state::fstrim_works_here(volume) {
             continue;
@@ -77,14 +78,14 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             .filter(|trim| trim.is_unpaced() && !trim_remedy::is_declared_quiet(trim.job))
             .collect();
         if !unpaced.is_empty() {
-            report(cx, &trims, &clock, volume, &unpaced, out);
+            report(cx, (&trims, &quiet), &clock, volume, &unpaced, out);
         }
     }
 }
 
 fn report(
     cx: &Context<'_>,
-    trims: &TrimJobs<'_>,
+    (trims, quiet): (&TrimJobs<'_>, &QuietTimes<'_, '_>),
     clock: &HostClock,
     volume: &Volume<'_>,
     unpaced: &[&TrimJob<'_>],
@@ -158,7 +159,7 @@ fn report(
         ));
     } else {
         // Their wording is shared with other rules, in `trim_remedy`.
-        let slot = QuietSlot::weekly(cx);
+        let slot = quiet.weekly();
         finding
             .remedy
             .push(trim_remedy::replace_by_paced(cx, trims, trim, volume, slot));

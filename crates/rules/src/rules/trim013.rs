@@ -36,7 +36,7 @@
 //! Linux, Documentation/block/stat.rst; Elastic, "Is your Elasticsearch trimmed?" (2016).
 
 use crate::context::{Context, Outcome, Volume};
-use crate::quiet_slot::QuietSlot;
+use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Rule};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{TrimJob, TrimJobs};
@@ -71,6 +71,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         return;
     };
     let clock = HostClock::of(cx.host);
+    let quiet = QuietTimes::of(cx);
     for volume in &cx.volumes {
         if volume.stores.is_empty() || !trim_state::decays_without_trim(cx, volume) {
             continue;
@@ -88,7 +89,14 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             continue;
         }
         match balance(cx, volume) {
-            Ok(balance) => judge(cx, &trims, volume, (trim, period_s), &balance, out),
+            Ok(balance) => judge(
+                cx,
+                (&trims, &quiet),
+                volume,
+                (trim, period_s),
+                &balance,
+                out,
+            ),
             Err((why, needs)) => out.skipped.push(Skipped::new(
                 format!("{} on {}", RULE.id, wording::mount_point(volume)),
                 why,
@@ -184,7 +192,7 @@ fn copies(volume: &Volume<'_>) -> f64 {
 
 fn judge(
     cx: &Context<'_>,
-    trims: &TrimJobs<'_>,
+    (trims, quiet): (&TrimJobs<'_>, &QuietTimes<'_, '_>),
     volume: &Volume<'_>,
     (trim, period_s): (&TrimJob<'_>, f64),
     balance: &Balance,
@@ -231,19 +239,19 @@ fn judge(
         ));
     }
     finding.evidence.extend(times::trigger_evidence(trim.job));
-    finding.remedy = remedies(cx, trims, volume, trim, days);
+    finding.remedy = remedies(cx, (trims, quiet), volume, trim, days);
     out.findings.push(finding);
 }
 
 fn remedies(
     cx: &Context<'_>,
-    trims: &TrimJobs<'_>,
+    (trims, quiet): (&TrimJobs<'_>, &QuietTimes<'_, '_>),
     volume: &Volume<'_>,
     trim: &TrimJob<'_>,
     days: f64,
 ) -> Vec<Remedy> {
     // Whole days, rounded down; trims more often than daily would hardly be in a quiet period.
-    let slot = QuietSlot::every(cx, whole_days(days));
+    let slot = quiet.every(whole_days(days));
     let own_time = format!(
         "{} stands for yours. The first, overdue pass takes long; later ones have less to do.",
         slot.start_words()

@@ -97,8 +97,7 @@ pub(crate) fn mount_without_discard(cx: &Context<'_>, mount: &Mount) -> Remedy {
 }
 
 /// Trims a mount by a paced job, and then removes `discard` from its options.
-pub(crate) fn paced_without_discard(cx: &Context<'_>, mount: &Mount) -> Remedy {
-    let slot = QuietSlot::weekly(cx);
+pub(crate) fn paced_without_discard(cx: &Context<'_>, mount: &Mount, slot: QuietSlot) -> Remedy {
     let text = format!(
         "{} Then take `discard` out of the mount's options.",
         paced_text("Trim it with", slot)

@@ -1,6 +1,7 @@
 //! Tests of the fixes.
 
 use super::*;
+use crate::quiet_slot::QuietTimes;
 use crate::test_host::{TestHost, nvme};
 use crate::test_jobs::{cron_job, cron_weekly, fstrim_timer, jobs};
 use std::process::Command;
@@ -28,7 +29,7 @@ fn host(systemd: bool, list: Vec<Job>) -> Host {
 fn trim(mount_points: &[&str]) -> Remedy {
     let host = host(false, Vec::new());
     let cx = Context::new(&host);
-    trim_mounts(&cx, mount_points, QuietSlot::weekly(&cx))
+    trim_mounts(&cx, mount_points, QuietTimes::of(&cx).weekly())
 }
 
 #[test]
@@ -44,7 +45,7 @@ fn commands_are_shell() {
             ],
         );
         let cx = Context::new(&host);
-        let slot = QuietSlot::weekly(&cx);
+        let slot = QuietTimes::of(&cx).weekly();
         assert_parses(&trim_mounts(&cx, &["/data"], slot));
         assert_parses(&fstrim_at_quiet_time(&cx, &host.mounts[0], slot));
         assert_parses(&enable_timer("fstrim.timer", slot));
@@ -90,7 +91,7 @@ fn several_mounts_are_named_and_many_are_all() {
 #[test]
 fn the_override_resets_the_calendar_first() {
     let host = host(true, Vec::new());
-    let slot = QuietSlot::weekly(&Context::new(&host));
+    let slot = QuietTimes::of(&Context::new(&host)).weekly();
     let command = enable_timer("fstrim.timer", slot).command.expect("one");
     let reset = command.find("'OnCalendar='").expect("the reset");
     let own = command
@@ -109,7 +110,7 @@ fn odd_mount_points_are_left_to_the_operator() {
 #[test]
 fn a_crontab_line_moves_to_a_file_of_its_own_and_a_users_one_is_advice() {
     let host = host(false, Vec::new());
-    let slot = QuietSlot::weekly(&Context::new(&host));
+    let slot = QuietTimes::of(&Context::new(&host)).weekly();
     let job = cron_job("/etc/crontab:9", "0 0 * * *", "fstrim -a");
     let command = move_to_quiet_time(&job, slot).command.expect("a command");
     assert!(

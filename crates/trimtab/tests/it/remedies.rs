@@ -473,6 +473,16 @@ fn trimtab_calls(command: &str) -> Vec<String> {
         .collect()
 }
 
+/// The packaged units trim the mount that their instance names, and nothing else has to be done.
+#[test]
+fn the_packaged_timer_is_a_trim_job_of_its_mount() {
+    let host = hosts::with_packaged_timer();
+    let report = check(&host);
+    assert_eq!(findings(&report), BTreeMap::new());
+    let skipped = report["result"]["skipped"].to_string() + &report["skipped"].to_string();
+    assert!(!skipped.contains("may trim it"), "{skipped}");
+}
+
 /// TRIM012's probe on a real filesystem, in which somebody planted a link under the name that it once had.
 #[test]
 fn the_probe_of_trim012_proves_a_loop_device_and_follows_no_link() {

@@ -168,7 +168,8 @@ fn elasticsearch(fs_type: &str, options: &str, fstab_options: Option<&str>) -> T
         "ID=debian\nVERSION_ID=\"12\"\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n",
     );
     tree.file("proc/sys/kernel/osrelease", "6.1.0-25-amd64\n");
-    tree.file("proc/1/comm", "systemd\n");
+    // sd_booted(3).
+    tree.file("run/systemd/system/README", "");
     tree.file("etc/crontab", "SHELL=/bin/sh\n");
     tree.file(
         "proc/self/mountinfo",
@@ -193,10 +194,25 @@ fn elasticsearch(fs_type: &str, options: &str, fstab_options: Option<&str>) -> T
     tree
 }
 
+/// The host with the units of `packaging/` enabled for /data.
+pub fn with_packaged_timer() -> Host {
+    let tree = elasticsearch("xfs", "rw", Some("noatime"));
+    for unit in ["trimtab-trim@.service", "trimtab-trim@.timer"] {
+        let text = std::fs::read_to_string(repository().join("packaging").join(unit));
+        let text = text.expect("a packaged unit");
+        tree.file(&format!("usr/lib/systemd/system/{unit}"), &text);
+    }
+    tree.link(
+        "etc/systemd/system/timers.target.wants/trimtab-trim@data.timer",
+        "/usr/lib/systemd/system/trimtab-trim@.timer",
+    );
+    Host::of_tree("packaged timer", &tree, None)
+}
+
 /// Takes systemd away.
 fn with_cron(tree: Tree) -> Tree {
-    tree.file("proc/1/comm", "init\n");
-    tree.file("proc/1/cmdline", "init\0");
+    let systemd = Path::new(&tree.path()).join("run/systemd");
+    std::fs::remove_dir_all(systemd).expect("a directory");
     tree
 }
 
