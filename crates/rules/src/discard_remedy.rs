@@ -10,11 +10,12 @@ pub(crate) use drive::switch_on;
 pub(crate) use site::Site;
 
 use crate::discard_path::{Cause, Fault};
+use crate::medium::{self, Place};
 use crate::shell::operand;
 use dm::{crypt, dm_parity, is_hidden_volume, lvm_path, md_parity, thin_ignore, thin_passdown};
 use drive::{ask_the_host, drive_or_adapter, is_made_by_a_host, scsi_unmap};
 use facts::host::{BlockDevice, DeviceKind};
-use facts::{Layer, Remedy, Stack};
+use facts::{Host, Layer, Remedy, Stack};
 
 /// Returns ways to make the layer pass discards, the recommended one first.
 pub(crate) fn remedies(site: &Site<'_, '_>, fault: &Fault<'_>) -> Vec<Remedy> {
@@ -50,7 +51,23 @@ pub(crate) fn remedies(site: &Site<'_, '_>, fault: &Fault<'_>) -> Vec<Remedy> {
         )],
     };
     remedies.extend(reload_above(site, fault));
+    announce_proof(site.host, site.stack, &mut remedies);
     remedies
+}
+
+/// Says of remedies that change something that TRIM012 follows, where discards then reach a virtual disk.
+pub(crate) fn announce_proof(host: &Host, stack: &Stack<'_>, remedies: &mut [Remedy]) {
+    let is_virtual =
+        |drive: &BlockDevice| medium::of_drive(&host.platform, drive).place == Place::Virtual;
+    if !stack.leaves().any(is_virtual) {
+        return;
+    }
+    for remedy in remedies.iter_mut().filter(|remedy| remedy.undo.is_some()) {
+        remedy.text.push_str(
+            " Discards then reach a virtual disk, which may ignore them: TRIM012 says how to find \
+             out.",
+        );
+    }
 }
 
 /// Returns the remedy that reloads the layers between the fault and the mount, because layers

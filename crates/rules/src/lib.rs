@@ -18,6 +18,7 @@ mod medium;
 mod ordinary_hosts;
 #[cfg(test)]
 mod quiet_hosts;
+mod quiet_slot;
 mod rule;
 mod rules;
 pub mod shell;

@@ -3,7 +3,7 @@
 use crate::context::{Context, Volume};
 use crate::volumes::TRIMMABLE;
 use crate::{discard_path, medium};
-use facts::host::{EnabledState, Job, Mount};
+use facts::host::{AtaTrim, BlockDevice, DeviceKind, EnabledState, Job, Mount};
 
 /// How a mounted filesystem discards the space it frees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,21 @@ pub(crate) fn online_discard(mount: &Mount) -> OnlineDiscard {
         (None, _) => OnlineDiscard::Off,
         (Some("async"), _) | (Some(_), "f2fs") => OnlineDiscard::Background,
         (Some(_), _) => OnlineDiscard::On,
+    }
+}
+
+/// Returns libata's term if TRIM waits for an empty queue.
+pub(crate) fn unqueued_trim(drive: &BlockDevice) -> Option<&'static str> {
+    match drive.kind {
+        DeviceKind::Scsi {
+            ata_trim: Some(AtaTrim::Unqueued),
+            ..
+        } => Some("unqueued"),
+        DeviceKind::Scsi {
+            ata_trim: Some(AtaTrim::ForcedUnqueued),
+            ..
+        } => Some("forced_unqueued"),
+        _ => None,
     }
 }
 

@@ -15,6 +15,7 @@ pub mod mountinfo;
 pub(crate) mod os_release;
 pub(crate) mod run_parts;
 pub mod shell;
+pub(crate) mod specifiers;
 pub(crate) mod statfs;
 pub(crate) mod store_config;
 pub(crate) mod store_process;

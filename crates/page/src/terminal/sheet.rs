@@ -84,18 +84,18 @@ impl Sheet {
         }
     }
 
-    /// Writes a command verbatim, to be pasted; never broken. If its lines depend on each other (a here
-    /// document, a quoted line break), it starts at the left margin, so that no blanks are added to it.
+    /// Writes a command verbatim, to be pasted; never broken. If blanks would change it (in a here
+    /// document, or after a quoted line break), it starts at the left margin. One that is too wide at its
+    /// indentation moves to the left if it fits there.
     pub fn command(&mut self, indent: usize, command: &str) {
-        let is_balanced = |line: &str| {
-            ['\'', '"']
-                .iter()
-                .all(|quote| line.matches(*quote).count() % 2 == 0)
-        };
-        let indent = if command.contains("<<") || !command.lines().all(is_balanced) {
-            0
+        let indent = if may_be_indented(command) {
+            let widest = command.lines().map(display_width).max().unwrap_or(0);
+            [indent, MIDDLE.min(indent), 2.min(indent)]
+                .into_iter()
+                .find(|indent| indent + widest <= self.width)
+                .unwrap_or(indent)
         } else {
-            indent
+            0
         };
         for line in command.lines() {
             // Not with `line`, which trims.
@@ -147,5 +147,30 @@ impl Sheet {
 
     pub fn blank(&mut self) {
         self.out.push('\n');
+    }
+}
+
+/// Whether a command stays the same with blanks before each of its lines.
+fn may_be_indented(command: &str) -> bool {
+    let is_balanced = |text: &str| {
+        ['\'', '"']
+            .iter()
+            .all(|quote| text.matches(*quote).count() % 2 == 0)
+    };
+    if command.contains("<<") {
+        return false;
+    }
+    if command.lines().all(is_balanced) {
+        return true;
+    }
+    // Blanks between the members of a JSON object, the last argument, mean nothing.
+    match command.split_once("'{") {
+        Some((before, json)) => {
+            before.lines().all(is_balanced)
+                && json.strip_suffix("}'").is_some_and(|members| {
+                    !members.contains('\'') && members.lines().all(is_balanced)
+                })
+        }
+        None => false,
     }
 }

@@ -199,6 +199,48 @@ fn here_documents_start_at_the_margin() {
     };
     assert_eq!(shown(commands("a\nb")), "  a\n  b\n");
     assert_eq!(shown(commands("cat <<E\nx\nE")), "cat <<E\nx\nE\n");
+    assert_eq!(shown(commands("echo 'a\nb'")), "echo 'a\nb'\n");
+}
+
+#[test]
+fn the_lines_of_a_json_body_are_indented() {
+    let finding = |command: &str| Finding {
+        level: Level::Note,
+        rule: "ES004".to_owned(),
+        title: "title".to_owned(),
+        subject: String::new(),
+        why: String::new(),
+        fixes: vec![Fix {
+            text: "Do it.".to_owned(),
+            command: Some(command.to_owned()),
+            undo_command: Some(command.to_owned()),
+            ..Fix::default()
+        }],
+        evidence: Vec::new(),
+    };
+    let indented = |columns: usize, command: &str| {
+        let margin = " ".repeat(columns);
+        let lines: Vec<String> = command.lines().map(|line| margin.clone() + line).collect();
+        lines.join("\n")
+    };
+    for (columns, body) in [
+        (18, "\"a\": null"),
+        (9, &*format!("\"{}\": 1", "a".repeat(60))),
+    ] {
+        let command = format!("curl -X PUT x \\\n  -d '{{\"transient\": {{\n  {body}}}}}'");
+        let shown = terminal(
+            &Page {
+                blocks: vec![finding(&command).into()],
+                ..Page::default()
+            },
+            &Terminal::default(),
+        );
+        assert_eq!(
+            shown.matches(&indented(columns, &command)).count(),
+            2,
+            "{shown}"
+        );
+    }
 }
 
 #[test]

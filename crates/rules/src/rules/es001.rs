@@ -27,9 +27,8 @@
 //! and `cluster.routing.allocation.disk.include_relocations`.
 //!
 //! ## Remedy
-//! In this order: upgrade to 7.6.0 or later, which keeps the lists; where that must wait, a Java agent
-//! on the master-eligible nodes that does the same (a live fix); `include_relocations: false`; fewer
-//! shards.
+//! At once: `include_relocations: false`, which ends the scan and is one setting. Then upgrade to 7.6.0
+//! or later, which keeps lists instead of scanning, and reset it. Or fewer shards.
 //!
 //! ## Risk
 //! Without `include_relocations` the master does not count what is on its way to a node: it may send
@@ -39,7 +38,8 @@
 //! For 7.6 and later and for OpenSearch, which was forked from 7.10; with one data node, or where the
 //! disk decider or `include_relocations` is switched off (ES004): nothing is scanned then. Versions
 //! before 6.8 were not measured and are reported as skipped. It is an error from 5 seconds on, a
-//! warning from 0.2 seconds on, and an information below.
+//! warning from 0.2 seconds on, an information from 20 milliseconds on, and silent below: nobody notices
+//! such a scan, and the setting is not worth its price (ES004).
 //!
 //! ## References
 //! - Elasticsearch pull request 47817: the fix, in 7.6.0; issue 46941: the same stack at 60,000 shards
@@ -69,6 +69,13 @@ pub(crate) const INCLUDE_RELOCATIONS: &str = "cluster.routing.allocation.disk.in
 const ERROR_MS: f64 = 5_000.0;
 /// Threshold for warnings: users notice this.
 const WARNING_MS: f64 = 200.0;
+/// From this time of a reroute on, the setting that ends the scan is worth its price. ES004 is silent then.
+const WORTH_FIXING_MS: f64 = 20.0;
+
+/// Whether a reroute that scans takes so long that the scan should be switched off.
+pub(crate) fn is_worth_fixing(scanning: &Model) -> bool {
+    scanning.reroute().ms >= WORTH_FIXING_MS
+}
 
 fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     let Some(version) = cx.elasticsearch() else {
@@ -121,6 +128,9 @@ fn report(
 ) {
     let assigned = cost::assigned(shards);
     let model = Model::new(cx, profile, shards, data_nodes);
+    if !is_worth_fixing(&model) {
+        return;
+    }
     let reroute = model.reroute();
     let severity = match reroute.ms {
         ERROR_MS.. => Severity::Error,
@@ -221,21 +231,9 @@ fn remedies(
     } else {
         "Take a snapshot first: there is no way back from an upgrade."
     });
-    let live_fix = Remedy::advice(
-        "If the upgrade has to wait for long: a live fix, a Java agent on the master-eligible \
-         nodes that keeps \
-         each node's lists of shards by state and drops them on every change. A prototype took \
-         7.4.0 at 10,000 shards from 1,776 ms to 45 ms, with the same allocation. trimtab does not \
-         ship it yet.",
-    )
-    .risk(
-        "The vendor does not support a server running a third-party agent; each master-eligible node has \
-         to restart to load it.",
-    );
     vec![
-        upgrade,
         without_relocations(cx, model),
-        live_fix,
+        upgrade,
         fewer_shards(shards, model),
     ]
 }
@@ -243,15 +241,15 @@ fn remedies(
 fn without_relocations(cx: &ClusterContext<'_>, model: Model) -> Remedy {
     Remedy::command(
         format!(
-            "Until you can upgrade, disable the check that triggers the scan. Predicted: {}.",
+            "At once, until you can upgrade: disable the check that triggers the scan. Predicted: {}.",
             brings(model.without_scan())
         ),
         cx.put_setting(INCLUDE_RELOCATIONS, "false"),
     )
     .risk(
         "The master no longer counts shards on their way to a node: it may send too many there, \
-         cross the high watermark and move them away again, so that relocations repeat. ES004 will \
-         remind you of it.",
+         cross the high watermark and move them away again, so that relocations repeat. After the \
+         upgrade ES004 reminds you to reset it.",
     )
     .undo(cx.put_setting(INCLUDE_RELOCATIONS, "null"))
 }
@@ -333,26 +331,30 @@ mod tests {
             .iter()
             .map(|remedy| remedy.text.split(' ').next().unwrap_or_default())
             .collect();
-        assert_eq!(begins, ["Upgrade", "Until", "If", "Reduce"]);
-        assert!(remedy[2].text.contains("live fix"));
+        assert_eq!(begins, ["At", "Upgrade", "Reduce"]);
         for (at, what) in [
-            (0, "Predicted on 7.6: "),
-            (0, "; on 7.17: "),
-            (1, "Predicted: "),
-            (3, "Predicted with half of them: "),
+            (0, "Predicted: "),
+            (1, "Predicted on 7.6: "),
+            (1, "; on 7.17: "),
+            (2, "Predicted with half of them: "),
         ] {
             let text = &remedy[at].text;
             let told = text.split(what).nth(1).expect(what);
             assert!(told.starts_with(|c: char| c.is_ascii_digit()), "{text}");
         }
-        assert_eq!(remedy[0].text.matches("to create that index").count(), 2);
-        let risk = remedy[1].risk.as_deref().expect("a risk");
+        assert_eq!(remedy[1].text.matches("to create that index").count(), 2);
+        let risk = remedy[0].risk.as_deref().expect("a risk");
         assert!(risk.contains("relocations repeat"), "{risk}");
-        let command = remedy[1].command.as_deref().expect("a command");
+        let command = remedy[0].command.as_deref().expect("a command");
         assert!(
             command.contains("include_relocations\": false"),
             "{command}"
         );
+    }
+
+    #[test]
+    fn a_scan_that_nobody_notices_is_silent() {
+        assert_eq!(cluster("7.4.0", 300, 3).check(&RULE), Outcome::default());
     }
 
     #[test]

@@ -106,11 +106,20 @@ fn open(values: &[&IndexSetting]) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
 
-/// Returns the command that sets a value for all indices, with its downside and the warning that it
-/// affects all of them.
+/// Returns the command that sets a value for all indices, with its downside. The text says that it affects
+/// all of them, because it is shown without the command as well.
 fn for_all(cx: &ClusterContext<'_>, text: &str, key: &str, value: &str, price: &str) -> Remedy {
-    let risk = format!("{price} The command changes all indices: name yours in place of _all.");
-    Remedy::command(text, cx.put(SHARED, &format!("{{\n  \"{key}\": {value}}}"))).risk(risk.trim())
+    let remedy = Remedy::command(
+        format!(
+            "{text} `PUT {SHARED}` changes all indices: name yours in place of _all to change only them."
+        ),
+        cx.put(SHARED, &format!("{{\n  \"{key}\": {value}}}")),
+    );
+    if price.is_empty() {
+        remedy
+    } else {
+        remedy.risk(price)
+    }
 }
 
 fn merge_threads(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Outcome) {

@@ -14,7 +14,9 @@
 //! For each host the job and its schedule, and the first moment at which they meet.
 //!
 //! ## Remedy
-//! A day of its own for each node, for as many nodes as there are days; then different hours.
+//! A day of its own for each node, for as many nodes as there are days; then different hours. The
+//! commands for the first of the nodes replace its job by `trimtab trim --window 03:00-05:00 /data`,
+//! which slows the drives down less, at a time when no other node trims; or move its job to that time.
 //!
 //! ## Risk
 //! A trim that is moved may meet another job: run the check on that host again.
@@ -30,13 +32,14 @@
 
 use crate::cluster::{ClusterContext, NodeHost};
 use crate::context::Outcome;
+use crate::quiet_slot::{self, Busy, QuietSlot};
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::times::{self, HostClock};
 use crate::trim_jobs::TrimJobs;
 use crate::{trim_remedy, wording};
 use facts::host::Job;
-use facts::{Evidence, Severity, Skipped};
+use facts::{Evidence, Remedy, Severity, Skipped};
 use jiff::SignedDuration;
 use schedule::{Collision, Run};
 
@@ -263,15 +266,47 @@ fn report(
         "trims of the cluster's data that were compared",
         trims.len(),
     ));
-    let mut remedy = trim_remedy::move_apart(met[0].job);
-    remedy.text = format!(
-        "Give each node a day and an hour of its own. On {}, and likewise with other days on the \
-         other nodes: {}",
-        met[0].host.name(),
-        remedy.text
-    );
-    finding.remedy.push(remedy);
+    finding.remedy = remedies(cx, trims, met[0]);
     out.findings.push(finding);
+}
+
+/// Gives one host a time of its own, by a paced trim first.
+fn remedies(cx: &ClusterContext<'_>, trims: &[Trim<'_, '_>], moved: &Trim<'_, '_>) -> Vec<Remedy> {
+    let context = &moved.host.context;
+    let clock = HostClock::of(context.host);
+    // Apart from the trims of the other nodes, and from other heavy jobs of this host.
+    let others = trims
+        .iter()
+        .filter(|trim| trim.host_index != moved.host_index)
+        .flat_map(|trim| {
+            quiet_slot::runs_of(&HostClock::of(trim.host.context.host), &[trim.job], cx.now)
+        });
+    let mut runs = quiet_slot::heavy_runs(context);
+    runs.extend(others);
+    let slot = QuietSlot::weekly_beside(&Busy::of(&clock, &runs));
+    let here = format!(
+        "Give each node a day and an hour of its own. On {}, and likewise with other days on the \
+         other nodes: ",
+        moved.host.name()
+    );
+    let mut remedies = Vec::new();
+    let jobs = TrimJobs::of(context);
+    let paced = jobs.as_ref().and_then(|jobs| {
+        let trim = jobs.find(moved.job).filter(|trim| trim.is_unpaced())?;
+        let volume = moved
+            .host
+            .volumes()
+            .find(|volume| jobs.reaches(trim, volume))?;
+        Some(trim_remedy::replace_by_paced(
+            context, jobs, trim, volume, slot,
+        ))
+    });
+    remedies.extend(paced);
+    remedies.push(trim_remedy::move_apart(moved.job, slot));
+    for remedy in &mut remedies {
+        remedy.text.insert_str(0, &here);
+    }
+    remedies
 }
 
 #[cfg(test)]
@@ -326,6 +361,28 @@ mod tests {
         let meeting = &meeting.expect("a meeting").value;
         assert!(meeting.contains("2026-11-22 03:00"), "{meeting}");
         assert!(outcome.skipped.is_empty());
+    }
+
+    #[test]
+    fn the_fix_is_a_paced_trim_at_a_time_of_its_own() {
+        let others = || [at("es-2", "Sun *-*-* 03:00"), at("es-3", "Sat *-*-* 03:00")];
+        let with = |first: Host| {
+            let [second, third] = others();
+            check_of(&[first, second, third])
+        };
+        let outcome = with(at("es-1", "Sun *-*-* 03:00"));
+        let remedy = &only(&outcome).remedy;
+        let command = |index: usize| remedy[index].command.as_deref().expect("a command");
+        assert!(
+            command(0).contains("/usr/bin/trimtab trim --window 03:00-05:00 /data"),
+            "{}",
+            command(0)
+        );
+        for index in [0, 1] {
+            let calendar = "OnCalendar=Wed *-*-* 03:00:00";
+            assert!(command(index).contains(calendar), "{}", command(index));
+        }
+        assert_eq!(with(at("es-1", "Wed *-*-* 03:00")).findings, []);
     }
 
     #[test]

@@ -33,12 +33,13 @@
 
 use crate::context::{Context, Outcome};
 use crate::disk_jobs::{self, DiskJob};
+use crate::quiet_slot::{Busy, QuietSlot};
 use crate::rule::{Check, Needs, Rule};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN};
 use crate::{trim_remedy, wording};
 use facts::host::Job;
-use facts::{Evidence, Severity, Skipped};
+use facts::{Evidence, Remedy, Severity, Skipped};
 use jiff::SignedDuration;
 use schedule::{Collision, Run};
 use std::collections::HashMap;
@@ -121,14 +122,14 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         let jobs: Vec<DiskJob<'_>> = met.iter().flat_map(|g| g.jobs.iter().copied()).collect();
         // The same trim by two jobs is covered by SCHED002.
         if different_work(&jobs) {
-            report_meeting(cx, &clock, &collision, &met, out);
+            report_meeting(cx, (&clock, &runs), &collision, &met, out);
             reported.push(collision.jobs);
         }
     }
     for (index, group) in groups.iter().enumerate() {
         let meets_others = reported.iter().any(|known| known.contains(&index));
         if !meets_others && different_work(&group.jobs) {
-            report_directory(cx, group, out);
+            report_directory(cx, (&clock, &runs), group, out);
         }
     }
 }
@@ -225,7 +226,12 @@ fn severity(cx: &Context<'_>, certain: bool) -> Severity {
 }
 
 /// Reports heavy scripts in one directory.
-fn report_directory(cx: &Context<'_>, group: &Group<'_>, out: &mut Outcome) {
+fn report_directory(
+    cx: &Context<'_>,
+    (clock, runs): (&HostClock, &[(&Job, Vec<Run>)]),
+    group: &Group<'_>,
+    out: &mut Outcome,
+) {
     let mut finding = wording::about_host(
         &RULE,
         severity(cx, true),
@@ -239,14 +245,21 @@ fn report_directory(cx: &Context<'_>, group: &Group<'_>, out: &mut Outcome) {
     );
     finding.evidence = job_evidence(&group.jobs);
     if let Some(first) = group.jobs.iter().find(|disk| disk.work.is_heavy()) {
-        finding.remedy.push(trim_remedy::move_apart(first.job));
+        finding.remedy.push(apart(clock, first.job, runs));
     }
     out.findings.push(finding);
 }
 
+/// Moves a job to a night on which no other heavy job of the host runs.
+fn apart(clock: &HostClock, moved: &Job, runs: &[(&Job, Vec<Run>)]) -> Remedy {
+    let others = runs.iter().filter(|(job, _)| !std::ptr::eq(*job, moved));
+    let busy = Busy::of(clock, others.flat_map(|(_, runs)| runs));
+    trim_remedy::move_apart(moved, QuietSlot::weekly_beside(&busy))
+}
+
 fn report_meeting(
     cx: &Context<'_>,
-    clock: &HostClock,
+    (clock, runs): (&HostClock, &[(&Job, Vec<Run>)]),
     collision: &Collision,
     met: &[&Group<'_>],
     out: &mut Outcome,
@@ -289,7 +302,7 @@ fn report_meeting(
         .unwrap_or(&met[0]);
     let heavy = movable.jobs.iter().find(|disk| disk.work.is_heavy());
     if let Some(heavy) = heavy {
-        finding.remedy.push(trim_remedy::move_apart(heavy.job));
+        finding.remedy.push(apart(clock, heavy.job, runs));
     }
     out.findings.push(finding);
 }

@@ -183,6 +183,14 @@ fn trims_twice(cx: &Context<'_>, trims: &TrimJobs<'_>, out: &mut Outcome) {
                 &format!("trim {}", wording::list(&mounts)),
                 out,
             );
+            // One mount, or the first with a store.
+            let tied = match both.as_slice() {
+                [only] => Some(only),
+                all => all.iter().find(|volume| !volume.stores.is_empty()),
+            };
+            if let (Some(volume), Some(finding)) = (tied, out.findings.last_mut()) {
+                finding.mount_point = Some(volume.mount.mount_point.clone());
+            }
         }
     }
 }

@@ -17,13 +17,19 @@
 //! does not count here.
 //!
 //! ## Remedy
-//! Trim it in a quiet period: `systemctl enable --now fstrim.timer` with an override of its time
-//! where that timer reaches it, else a job of its own:
-//! `printf '%s\n' '0 3 * * 0 root /sbin/fstrim /data' > /etc/cron.d/trim-data`.
+//! A job of its own for `trimtab trim`, which discards in small steps and waits while the drives are
+//! busy: with systemd a service and a timer, else a file in `/etc/cron.d` with this line:
+//!
+//! ```
+//! 0 3 * * 0 root /usr/bin/trimtab trim --window 03:00-05:00 /data
+//! ```
+//! The time of the commands is one at which no other heavy job of the host starts. Or fstrim at a quiet
+//! time, in a file or a timer with `quiet-time` in its name (TRIM007). Without a quiet period, `discard`
+//! in fstab, after a test.
 //!
 //! ## Risk
-//! The first pass after a long time has all free space to discard; it takes long, and reads and
-//! writes stall meanwhile. Without a quiet period rather mount with `discard`, after a test.
+//! The first pass after a long time has all free space to discard. With `trimtab trim`, what does not
+//! fit into one window is resumed in the next; with fstrim, reads and writes stall meanwhile.
 //!
 //! ## When it is silent
 //! Where discards are lost on the way (TRIM001, TRIM008); where a trim timer is only switched off
@@ -37,6 +43,7 @@
 //! fstrim(8); Elastic, "Is your Elasticsearch trimmed?" (2016).
 
 use crate::context::{Context, Outcome, Volume};
+use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::{Reach, TrimJobs};
 use crate::{trim_remedy, trim_state, wording};
@@ -53,15 +60,22 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     let Some(trims) = TrimJobs::or_skip(cx, RULE.id, out) else {
         return;
     };
+    let times = QuietTimes::of(cx);
     for volume in cx.volumes_in_time() {
         if volume.stores.is_empty() || !trim_state::decays_without_trim(cx, volume) {
             continue;
         }
-        check_volume(cx, &trims, volume, out);
+        check_volume(cx, &trims, &times, volume, out);
     }
 }
 
-fn check_volume(cx: &Context<'_>, trims: &TrimJobs<'_>, volume: &Volume<'_>, out: &mut Outcome) {
+fn check_volume(
+    cx: &Context<'_>,
+    trims: &TrimJobs<'_>,
+    times: &QuietTimes<'_, '_>,
+    volume: &Volume<'_>,
+    out: &mut Outcome,
+) {
     let mut misses: Vec<Evidence> = Vec::new();
     let mut is_trim006 = false;
     for trim in &trims.jobs {
@@ -114,13 +128,18 @@ fn check_volume(cx: &Context<'_>, trims: &TrimJobs<'_>, volume: &Volume<'_>, out
     }
     misses.truncate(wording::EVIDENCE_MAX);
     finding.evidence.extend(misses);
-    finding.remedy.push(trim_remedy::trim_mount(
-        &volume.mount.mount_point,
-        cx.host.platform.systemd == Some(true),
+    let slot = times.weekly();
+    finding.remedy.push(trim_remedy::trim_mounts(
+        cx,
+        &[&volume.mount.mount_point],
+        slot,
     ));
     finding
         .remedy
-        .push(trim_remedy::mount_with_discard(volume.mount));
+        .push(trim_remedy::fstrim_at_quiet_time(cx, volume.mount, slot));
+    finding
+        .remedy
+        .extend(trim_remedy::mount_with_discard(cx, volume));
     out.findings.push(finding);
 }
 

@@ -15,13 +15,15 @@
 //! `timers.target.wants`; the mounts that it would trim.
 //!
 //! ## Remedy
-//! Enable it *and* choose its time by an override, since the default (Monday 00:00) is a time that
-//! nobody chose: a drop-in in `/etc/systemd/system/fstrim.timer.d/` that resets `OnCalendar=` and
-//! sets a quiet time, then `systemctl daemon-reload && systemctl enable --now fstrim.timer`.
+//! A timer for `trimtab trim --window 03:00-05:00 /data`, which discards in small steps and waits while
+//! the drives are busy; the commands write its units. Or enable fstrim's timer *and* choose its time by
+//! an override, since the default (Monday 00:00) is a time that nobody chose:
+//! `/etc/systemd/system/fstrim.timer.d/quiet-time.conf`, which resets `OnCalendar=` and sets a quiet
+//! time, then `systemctl daemon-reload && systemctl enable --now fstrim.timer`.
 //!
 //! ## Risk
-//! The overdue first trim takes long and stalls reads and writes: start it in a quiet period, one
-//! node after the other.
+//! The overdue first trim takes long. With fstrim it stalls reads and writes: start it in a quiet
+//! period, one node after the other.
 //!
 //! ## When it is silent
 //! Where another job trims the same mounts; where nothing here is worth a trim (no flash and no
@@ -34,6 +36,7 @@
 //! fstrim(8), systemd.timer(5), systemd.unit(5); scylladb#14249 (enabled but not started).
 
 use crate::context::{Context, Outcome, Volume};
+use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::{Reach, TrimJob, TrimJobs};
 use crate::{shell, trim_remedy, trim_state, wording};
@@ -64,6 +67,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     if cx.host.platform.systemd == Some(false) {
         return;
     }
+    let times = QuietTimes::of(cx);
     for job in cx.host.jobs.iter().flatten() {
         let Some(timer) = &job.timer else {
             continue;
@@ -74,7 +78,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             continue;
         }
         if let Some(fault) = fault_of(timer) {
-            check_timer(cx, &trims, (timer, trim), fault, out);
+            check_timer(cx, &trims, &times, (timer, trim), fault, out);
         }
     }
 }
@@ -95,6 +99,7 @@ fn fault_of(timer: &TimerState) -> Option<Fault> {
 fn check_timer(
     cx: &Context<'_>,
     trims: &TrimJobs<'_>,
+    times: &QuietTimes<'_, '_>,
     (timer, trim): (&TimerState, Option<&TrimJob<'_>>),
     fault: Fault,
     out: &mut Outcome,
@@ -131,6 +136,12 @@ fn check_timer(
     };
     let mut finding =
         wording::about_host(&RULE, severity, &timer.unit, format!("{unit} is {state}"));
+    // Every filesystem with a store names the timer; where there is none, a single filesystem does.
+    let tied: Vec<Option<&Volume<'_>>> = match (stores.as_slice(), would_trim.as_slice()) {
+        ([], [only]) => vec![Some(only)],
+        ([], _) => vec![None],
+        (stores, _) => stores.iter().map(|volume| Some(**volume)).collect(),
+    };
     let mount_points: Vec<String> = would_trim
         .iter()
         .map(|volume| wording::mount_point(volume))
@@ -164,21 +175,48 @@ fn check_timer(
             .take(wording::EVIDENCE_MAX)
             .map(|volume| wording::mount_evidence(volume)),
     );
-    finding.remedy.push(match fault {
+    finding.remedy = remedies(cx, trims, times, (timer, trim), fault, &would_trim);
+    for volume in tied {
+        let mut finding = finding.clone();
+        finding.mount_point = volume.map(|volume| volume.mount.mount_point.clone());
+        out.findings.push(finding);
+    }
+}
+
+fn remedies(
+    cx: &Context<'_>,
+    trims: &TrimJobs<'_>,
+    times: &QuietTimes<'_, '_>,
+    (timer, trim): (&TimerState, Option<&TrimJob<'_>>),
+    fault: Fault,
+    would_trim: &[&Volume<'_>],
+) -> Vec<Remedy> {
+    let slot = times.weekly();
+    // What runs until the next boot has to be replaced; what does not run can stay as it is.
+    let paced = match (fault, trim, would_trim) {
+        (Fault::NotEnabledButStarted, Some(trim), [first, ..]) => {
+            trim_remedy::replace_by_paced(cx, trims, trim, first, slot)
+        }
+        _ => {
+            let mounts: Vec<&str> = would_trim
+                .iter()
+                .map(|volume| volume.mount.mount_point.as_str())
+                .collect();
+            trim_remedy::trim_mounts(cx, &mounts, slot)
+        }
+    };
+    let own = match fault {
         Fault::Masked => Remedy::advice(format!(
-            "Unless it was masked on purpose, run `systemctl unmask {}`, set a quiet time in an \
+            "Or, unless it was masked on purpose, run `systemctl unmask {}`, set a quiet time in an \
              override, and enable it.",
             shell::quote(&timer.unit)
         ))
         .risk(trim_remedy::FIRST_PASS),
-        Fault::NotEnabledButStarted => Remedy::command(
-            "Enable it, so that it is started at the next boot, too.",
-            format!("systemctl enable {}", shell::quote(&timer.unit)),
-        )
-        .undo(format!("systemctl disable {}", shell::quote(&timer.unit))),
-        Fault::NotEnabled | Fault::NotStarted => trim_remedy::enable_timer(&timer.unit),
-    });
-    out.findings.push(finding);
+        Fault::NotEnabled | Fault::NotStarted | Fault::NotEnabledButStarted => {
+            trim_remedy::enable_timer(&timer.unit, slot)
+        }
+    };
+    vec![paced, own]
 }
 
 /// RHEL 7's presets leave it disabled.
@@ -261,7 +299,12 @@ mod tests {
                 "UnitFileState=disabled, ActiveState=inactive"
             )
         );
-        let remedy = &finding.remedy[0];
+        let paced = finding.remedy[0].command.as_deref().expect("a command");
+        assert!(
+            paced.contains("trimtab trim --window 03:00-05:00 /data"),
+            "{paced}"
+        );
+        let remedy = &finding.remedy[1];
         let command = remedy.command.as_deref().expect("a command");
         assert!(command.contains("/etc/systemd/system/fstrim.timer.d"));
         assert!(command.contains("systemctl enable --now fstrim.timer"));
@@ -281,10 +324,30 @@ mod tests {
         let outcome = host(job).check(&RULE);
         let finding = only(&outcome);
         assert_eq!(finding.title, "fstrim.timer is started but not enabled");
-        assert_eq!(
-            finding.remedy[0].command.as_deref(),
-            Some("systemctl enable fstrim.timer")
-        );
+        let commands = finding.remedy.iter().filter_map(|r| r.command.as_deref());
+        let commands: Vec<&str> = commands.collect();
+        assert!(commands[0].ends_with("&& systemctl disable --now fstrim.timer"));
+        assert!(commands[1].ends_with("&& systemctl enable --now fstrim.timer"));
+    }
+
+    #[test]
+    fn it_is_tied_to_the_mounts_of_stores() {
+        let two = |stores: &[&str]| {
+            let host = TestHost::new()
+                .devices([nvme("nvme0n1"), nvme("nvme1n1")])
+                .mount("/a", "nvme0n1", "xfs", "rw")
+                .mount("/b", "nvme1n1", "xfs", "rw")
+                .with(jobs(vec![off()]));
+            let host = stores
+                .iter()
+                .fold(host, |host, path| host.elasticsearch(path));
+            let findings = host.check(&RULE).findings;
+            let mounts = findings.into_iter().map(|finding| finding.mount_point);
+            mounts.collect::<Vec<_>>()
+        };
+        assert_eq!(two(&["/a", "/b"]), [Some("/a".into()), Some("/b".into())]);
+        assert_eq!(two(&["/b"]), [Some("/b".into())]);
+        assert_eq!(two(&[]), [None]);
     }
 
     #[test]

@@ -116,13 +116,14 @@ fn report(
             .flat_map(|trim| trim.evidence())
             .take(wording::EVIDENCE_MAX),
     );
-    let leave_out = trim_remedy::leave_out_of_trim(cx.host, volume.mount, reaching);
-    let drop_option = trim_remedy::mount_without_discard(cx.host, volume.mount);
-    finding.remedy = if online == OnlineDiscard::Background {
-        vec![leave_out]
-    } else {
-        vec![drop_option, leave_out]
-    };
+    if online != OnlineDiscard::Background {
+        finding
+            .remedy
+            .push(trim_remedy::mount_without_discard(cx, volume.mount));
+    }
+    finding
+        .remedy
+        .extend(trim_remedy::discard_and_leave_out(cx, volume, reaching));
     out.findings.push(finding);
 }
 

@@ -15,15 +15,16 @@
 //! The mount's options; libata's `trim` attribute of each SATA drive below.
 //!
 //! ## Remedy
-//! Where TRIM is not queued: `mount -o remount,nodiscard` (XFS: at the next mount) and
-//! `systemctl enable --now fstrim.timer` at a quiet time. Else nothing has to be done.
+//! Where TRIM is not queued: a job for `trimtab trim --window 03:00-05:00 /data`, and then
+//! `mount -o remount,nodiscard` (XFS: at the next mount). Else nothing has to be done.
 //!
 //! ## Risk
 //! Use exactly one of the two: not both (TRIM004), not neither (TRIM002).
 //!
 //! ## When it is silent
 //! Btrfs' `discard=async` and F2FS, which discard in the background, unless a drive's TRIM is not
-//! queued; where discards are lost on the way (TRIM001); where a job trims the mount, too (TRIM004).
+//! queued; where fstab says `discard`, so that somebody chose it, and every drive's TRIM is queued;
+//! where discards are lost on the way (TRIM001); where a job trims the mount, too (TRIM004).
 //! A warning only where a store's data lies on drives whose TRIM is not queued.
 //!
 //! ## References
@@ -31,11 +32,12 @@
 //! Documentation/ABI/testing/sysfs-ata (`trim`).
 
 use crate::context::{Context, Outcome, Volume};
+use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
-use crate::trim_jobs::TrimJobs;
-use crate::trim_state::{OnlineDiscard, online_discard};
-use crate::{discard_path, shell, trim_remedy, trim_state, wording};
-use facts::host::{AtaTrim, BlockDevice, DeviceKind};
+use crate::trim_jobs::{TrimJobs, has_option};
+use crate::trim_state::{OnlineDiscard, online_discard, unqueued_trim};
+use crate::{discard_path, fstab_edit, shell, trim_remedy, trim_state, wording};
+use facts::host::{BlockDevice, DeviceKind};
 use facts::{Evidence, Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
@@ -49,6 +51,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     // Unknown jobs do not prevent a finding: online discard is certain, and the text states what is
     // unknown.
     let trims = TrimJobs::of(cx);
+    let quiet = QuietTimes::of(cx);
     for volume in cx.volumes_in_time() {
         let online = online_discard(volume.mount);
         if online == OnlineDiscard::Off
@@ -63,25 +66,13 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             .leaves()
             .filter_map(|drive| Some((drive, unqueued_trim(drive)?)))
             .collect();
-        if is_trimmed || (online == OnlineDiscard::Background && unqueued.is_empty()) {
+        let is_chosen = fstab_edit::entry_of(cx.host, volume.mount)
+            .is_some_and(|entry| has_option(entry, "discard"));
+        let is_harmless = online == OnlineDiscard::Background || is_chosen;
+        if is_trimmed || (is_harmless && unqueued.is_empty()) {
             continue;
         }
-        report(cx, trims, volume, &unqueued, out);
-    }
-}
-
-/// Returns libata's term if TRIM waits for an empty queue.
-fn unqueued_trim(drive: &BlockDevice) -> Option<&'static str> {
-    match drive.kind {
-        DeviceKind::Scsi {
-            ata_trim: Some(AtaTrim::Unqueued),
-            ..
-        } => Some("unqueued"),
-        DeviceKind::Scsi {
-            ata_trim: Some(AtaTrim::ForcedUnqueued),
-            ..
-        } => Some("forced_unqueued"),
-        _ => None,
+        report(cx, (trims.as_ref(), &quiet), volume, &unqueued, out);
     }
 }
 
@@ -95,7 +86,7 @@ fn trim_attribute(drive: &BlockDevice) -> String {
 
 fn report(
     cx: &Context<'_>,
-    trims: Option<&TrimJobs<'_>>,
+    (trims, quiet): (Option<&TrimJobs<'_>>, &QuietTimes<'_, '_>),
     volume: &Volume<'_>,
     unqueued: &[(&BlockDevice, &'static str)],
     out: &mut Outcome,
@@ -129,12 +120,10 @@ fn report(
              a periodic trim in a quiet period is better; then mount without `discard`.",
         ));
     } else {
-        finding
-            .remedy
-            .push(trim_remedy::mount_without_discard(cx.host, volume.mount));
-        finding.remedy.push(trim_remedy::trim_mount(
-            &volume.mount.mount_point,
-            cx.host.platform.systemd == Some(true),
+        finding.remedy.push(trim_remedy::paced_without_discard(
+            cx,
+            volume.mount,
+            quiet.weekly(),
         ));
     }
     out.findings.push(finding);
@@ -196,6 +185,7 @@ mod tests {
     use super::*;
     use crate::test_host::{TestHost, crypt, md, nvme, only, sata};
     use crate::test_jobs::{fstrim_timer, jobs};
+    use facts::host::AtaTrim;
 
     fn sata_with(trim: AtaTrim) -> BlockDevice {
         let mut drive = sata("sda");

@@ -16,13 +16,15 @@
 //! The job's command; the mount as mountinfo has it; fstab's line, or that there is none.
 //!
 //! ## Remedy
-//! Not in fstab: a drop-in for the service with
-//! `ExecStart=-/sbin/fstrim --verbose /data`, or an fstab line. `X-fstrim.notrim`: take it out.
-//! Arguments: change them.
+//! A job of its own for `trimtab trim --window 03:00-05:00 /data`, which discards in small steps and
+//! waits while the drives are busy. Or let fstrim reach it, and move its timer to a quiet time: not in
+//! fstab, a drop-in for the service with `ExecStart=-/sbin/fstrim --verbose /data`, or an fstab line;
+//! `X-fstrim.notrim`, take it out; arguments, change them. A mount that is read-only by mistake has to
+//! become writable first.
 //!
 //! ## Risk
-//! The first pass after a long time takes long and stalls reads and writes: let it run in a quiet
-//! period.
+//! The first pass after a long time takes long. With fstrim it stalls reads and writes: let it run in
+//! a quiet period.
 //!
 //! ## When it is silent
 //! Where no job for all mounts runs (TRIM002, TRIM003); where another job trims the mount, or one
@@ -35,6 +37,7 @@
 //! since 2.38.
 
 use crate::context::{Context, Outcome};
+use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::{Miss, Reach, TrimJob, TrimJobs};
 use crate::volumes::{self, Group};
@@ -68,12 +71,19 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             missed.push((volume, (own, miss.clone()), miss));
         }
     }
+    let times = QuietTimes::of(cx);
     for group in volumes::grouped(missed) {
-        report(cx, &group, for_all, out);
+        report(cx, &times, &group, for_all, out);
     }
 }
 
-fn report(cx: &Context<'_>, group: &Group<'_, '_, Miss>, trim: &TrimJob<'_>, out: &mut Outcome) {
+fn report(
+    cx: &Context<'_>,
+    times: &QuietTimes<'_, '_>,
+    group: &Group<'_, '_, Miss>,
+    trim: &TrimJob<'_>,
+    out: &mut Outcome,
+) {
     let (volume, miss) = (group.volume, &group.item);
     let severity = if volume.stores.is_empty() {
         Severity::Info
@@ -144,9 +154,23 @@ fn report(cx: &Context<'_>, group: &Group<'_, '_, Miss>, trim: &TrimJob<'_>, out
         .evidence
         .extend(others.map(|other| wording::mount_evidence(other)));
     finding.evidence.extend(wording::medium_evidence(volume));
-    finding
-        .remedy
-        .push(trim_remedy::add_to_trim(cx.host, volume.mount, trim, miss));
+    let slot = times.weekly();
+    if *miss != Miss::ReadOnly {
+        let all = std::iter::once(&group.volume).chain(&group.others);
+        let mounts: Vec<&str> = all
+            .map(|volume| volume.mount.mount_point.as_str())
+            .collect();
+        finding
+            .remedy
+            .push(trim_remedy::trim_mounts(cx, &mounts, slot));
+    }
+    finding.remedy.push(trim_remedy::add_to_trim(
+        cx.host,
+        volume.mount,
+        trim,
+        miss,
+        slot,
+    ));
     out.findings.push(finding);
 }
 
@@ -179,10 +203,11 @@ mod tests {
                 .evidence
                 .contains(&Evidence::new("etc/fstab", "no line for /data"))
         );
-        let remedy = &finding.remedy[0];
-        let command = remedy.command.as_deref().expect("a command");
-        assert!(command.contains("/etc/systemd/system/fstrim.service.d"));
-        assert!(command.contains("'ExecStart=-/sbin/fstrim --verbose /data'"));
+        let command = |at: usize| finding.remedy[at].command.as_deref().expect("a command");
+        assert!(command(0).contains("trimtab trim --window 03:00-05:00 /data"));
+        assert!(command(1).contains("/etc/systemd/system/fstrim.service.d"));
+        assert!(command(1).contains("'ExecStart=-/sbin/fstrim --verbose /data'"));
+        assert!(command(1).contains("/etc/systemd/system/fstrim.timer.d/quiet-time.conf"));
     }
 
     #[test]

@@ -22,10 +22,11 @@
 //! The mount; the job with its command and its schedule; the next runs in the host's time zone.
 //!
 //! ## Remedy
-//! In a quiet period or not at all. Best is `trimtab trim` in a timer of its own: it discards in small
-//! steps, waits while the drives are busy, and stops at the end of its window. Or choose the time by an
-//! override (`systemctl edit fstrim.timer`, with `OnCalendar=` reset first), another night on each node.
-//! If there is no quiet period: `systemctl disable --now fstrim.timer`, and online discard after a test.
+//! Replace it by `trimtab trim --window 03:00-05:00 /data` in a timer or crontab line of its own: it
+//! discards in small steps, waits while the drives are busy, and stops at the end of its window. Or move
+//! fstrim to a quiet period by an override of its timer (`OnCalendar=` reset first), another night on
+//! each node. If there is no quiet period: `discard` in fstab, after a test, and `X-fstrim.notrim` beside
+//! it.
 //!
 //! ## Risk
 //! Without any trim the drives get slower: see TRIM002 and TRIM005 before it is switched off.
@@ -34,13 +35,16 @@
 //! On mounts without a store's data; where the mounted device takes no discards; for jobs that trim
 //! range by range or pace themselves. Where somebody chose the time (a crontab line of its own, a timer
 //! with another calendar than the default) it is an information: only the operator knows whether
-//! that time is quiet.
+//! that time is quiet. A name tells it: a crontab, a timer or its drop-in with `quiet-time` in its name,
+//! such as `/etc/systemd/system/fstrim.timer.d/quiet-time.conf`, which the commands write, is not
+//! reported.
 //!
 //! ## References
 //! fstrim(8), systemd.timer(5); util-linux#1929 (weekly freezes), util-linux#2211, MongoDB
 //! SERVER-26131, scylla-operator#3013; Elastic: "in a quiet period or not at all" (2018).
 
 use crate::context::{Context, Outcome, Volume};
+use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{TrimJob, TrimJobs};
@@ -63,6 +67,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         return;
     };
     let clock = HostClock::of(cx.host);
+    let quiet = QuietTimes::of(cx);
     for volume in cx.volumes_in_time() {
         if volume.stores.is_empty() || !trim_state::fstrim_works_here(volume) {
             continue;
@@ -70,16 +75,17 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         let unpaced: Vec<&TrimJob<'_>> = trims
             .reaching(volume)
             .into_iter()
-            .filter(|trim| trim.is_unpaced())
+            .filter(|trim| trim.is_unpaced() && !trim_remedy::is_declared_quiet(trim.job))
             .collect();
         if !unpaced.is_empty() {
-            report(cx, &clock, volume, &unpaced, out);
+            report(cx, (&trims, &quiet), &clock, volume, &unpaced, out);
         }
     }
 }
 
 fn report(
     cx: &Context<'_>,
+    (trims, quiet): (&TrimJobs<'_>, &QuietTimes<'_, '_>),
     clock: &HostClock,
     volume: &Volume<'_>,
     unpaced: &[&TrimJob<'_>],
@@ -153,18 +159,17 @@ fn report(
         ));
     } else {
         // Their wording is shared with other rules, in `trim_remedy`.
-        let systemd = cx.host.platform.systemd == Some(true);
-        finding.remedy.push(trim_remedy::replace_by_paced(
-            trim,
-            &volume.mount.mount_point,
-            systemd,
-        ));
+        let slot = quiet.weekly();
         finding
             .remedy
-            .push(trim_remedy::move_to_quiet_time(trim.job));
-        finding.remedy.push(trim_remedy::stop(
-            trim.job,
-            "If this host has no quiet period at all, stop the job.",
+            .push(trim_remedy::replace_by_paced(cx, trims, trim, volume, slot));
+        finding
+            .remedy
+            .push(trim_remedy::move_to_quiet_time(trim.job, slot));
+        finding.remedy.extend(trim_remedy::discard_and_leave_out(
+            cx,
+            volume,
+            &trims.reaching(volume),
         ));
     }
     out.findings.push(finding);
@@ -208,16 +213,14 @@ mod tests {
         }
         let command = |index: usize| finding.remedy[index].command.as_deref().expect("a command");
         assert!(
-            command(0).contains("/usr/bin/trimtab trim --window 03:00-05:00 --all --yes")
+            command(0).contains("/usr/bin/trimtab trim --window 03:00-05:00 /data")
                 && command(0).ends_with("&& systemctl disable --now fstrim.timer"),
             "{}",
             command(0)
         );
         assert!(command(1).contains("OnCalendar=Sun"), "{}", command(1));
-        assert_eq!(
-            finding.remedy[2].command.as_deref(),
-            Some("systemctl disable --now fstrim.timer")
-        );
+        // fstab has no line for it.
+        assert_eq!(finding.remedy[2].command, None);
     }
 
     #[test]
@@ -235,9 +238,10 @@ mod tests {
             "{:#?}",
             finding.evidence
         );
-        assert_eq!(
-            finding.remedy[2].command.as_deref(),
-            Some("chmod -x /etc/cron.weekly/fstrim")
+        let paced = finding.remedy[0].command.as_deref().expect("a command");
+        assert!(
+            paced.ends_with("&& chmod -x /etc/cron.weekly/fstrim"),
+            "{paced}"
         );
     }
 
@@ -250,6 +254,24 @@ mod tests {
             let outcome = host("ext4", job).check(&RULE);
             assert_eq!(only(&outcome).severity, Severity::Info);
         }
+    }
+
+    #[test]
+    fn a_time_that_is_declared_quiet_is_silent() {
+        let mut timer = timer("fstrim.timer", "Sat *-*-* 03:00:00", LISTED_IN);
+        let state = timer.timer.as_mut().expect("a timer");
+        state.drop_ins = vec!["etc/systemd/system/fstrim.timer.d/quiet-time.conf".to_owned()];
+        let line = cron_job(
+            "/etc/cron.d/trim-at-quiet-time:1",
+            "0 3 * * 6",
+            "fstrim /data",
+        );
+        for job in [timer, line] {
+            assert_eq!(host("xfs", job).check(&RULE), Outcome::default());
+        }
+        // A script of cron.weekly runs whenever that runs.
+        let script = cron_weekly("quiet-time", "fstrim --all");
+        assert_eq!(host("xfs", script).check(&RULE).findings.len(), 1);
     }
 
     #[test]

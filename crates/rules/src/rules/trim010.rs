@@ -36,6 +36,7 @@ use crate::context::{Context, Outcome, Volume};
 use crate::discard_path::{self, Cause};
 use crate::discard_remedy::name_of;
 use crate::medium::{self, Place};
+use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
 use crate::{shell, trim_remedy, volumes, wording};
 use facts::host::BlockDevice;
@@ -140,6 +141,7 @@ struct Sharer<'a> {
 }
 
 fn shared_capacity(cx: &Context<'_>, out: &mut Outcome) {
+    let quiet = QuietTimes::of(cx);
     let mut found = Vec::new();
     for volume in volumes::trimmable(cx) {
         let path = &volume.discards;
@@ -189,7 +191,9 @@ fn shared_capacity(cx: &Context<'_>, out: &mut Outcome) {
             _ => medium::evidence(sharer.device),
         });
         finding.evidence.extend(group.others_as_evidence());
-        finding.remedy.push(trim_remedy::trim_paced(group.volume));
+        finding
+            .remedy
+            .push(trim_remedy::trim_paced(group.volume, quiet.weekly()));
         out.findings.push(finding);
     }
 }

@@ -19,8 +19,9 @@
 //! Lucene and LSM trees do, come close to it.
 //!
 //! ## Remedy
-//! A shorter interval by an override of the timer: `OnCalendar=*-*-* 03:00:00` for daily,
-//! `OnCalendar=*-*-1/3 03:00:00` for every third day.
+//! A shorter interval: a timer for `trimtab trim --window 03:00-05:00 /data` in place of the job, daily
+//! (`OnCalendar=*-*-* 03:00:00`) or for example every third day (`OnCalendar=*-*-1/3 03:00:00`). Or an
+//! override of the present timer with that calendar.
 //!
 //! ## Risk
 //! A trim at the shorter interval has less to do, but the first, overdue one takes long. It must
@@ -35,6 +36,7 @@
 //! Linux, Documentation/block/stat.rst; Elastic, "Is your Elasticsearch trimmed?" (2016).
 
 use crate::context::{Context, Outcome, Volume};
+use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{TrimJob, TrimJobs};
@@ -70,6 +72,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         return;
     };
     let clock = HostClock::of(cx.host);
+    let quiet = QuietTimes::of(cx);
     for volume in cx.volumes_in_time() {
         if volume.stores.is_empty() || !trim_state::decays_without_trim(cx, volume) {
             continue;
@@ -87,7 +90,14 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             continue;
         }
         match balance(cx, volume) {
-            Ok(balance) => judge(volume, trim, period_s, &balance, out),
+            Ok(balance) => judge(
+                cx,
+                (&trims, &quiet),
+                volume,
+                (trim, period_s),
+                &balance,
+                out,
+            ),
             Err((why, needs)) => out.skipped.push(Skipped::new(
                 format!("{} on {}", RULE.id, wording::mount_point(volume)),
                 why,
@@ -183,9 +193,10 @@ fn copies(volume: &Volume<'_>) -> f64 {
 }
 
 fn judge(
+    cx: &Context<'_>,
+    (trims, quiet): (&TrimJobs<'_>, &QuietTimes<'_, '_>),
     volume: &Volume<'_>,
-    trim: &TrimJob<'_>,
-    period_s: f64,
+    (trim, period_s): (&TrimJob<'_>, f64),
     balance: &Balance,
     out: &mut Outcome,
 ) {
@@ -230,32 +241,42 @@ fn judge(
         ));
     }
     finding.evidence.extend(times::trigger_evidence(trim.job));
-    finding.remedy = remedies(trim, days);
+    finding.remedy = remedies(cx, (trims, quiet), volume, trim, days);
     out.findings.push(finding);
 }
 
-fn remedies(trim: &TrimJob<'_>, days: f64) -> Vec<Remedy> {
+fn remedies(
+    cx: &Context<'_>,
+    (trims, quiet): (&TrimJobs<'_>, &QuietTimes<'_, '_>),
+    volume: &Volume<'_>,
+    trim: &TrimJob<'_>,
+    days: f64,
+) -> Vec<Remedy> {
     // Whole days, rounded down; trims more often than daily would hardly be in a quiet period.
-    let every = if days < 2.0 { 1 } else { whole_days(days) };
-    let (words, calendar) = match every {
-        1 => ("daily".to_owned(), "*-*-* 03:00:00".to_owned()),
-        days => (
-            format!("every {}", units::count(days, "day")),
-            format!("*-*-1/{days} 03:00:00"),
-        ),
-    };
-    let text = format!(
-        "Trim {words} in a quiet period; 03:00 stands for yours. The first, overdue pass takes \
-         long; later ones have less to do."
+    let slot = quiet.every(whole_days(days));
+    let own_time = format!(
+        "{} stands for yours. The first, overdue pass takes long; later ones have less to do.",
+        slot.start_words()
     );
-    let mut remedies = vec![match &trim.job.timer {
-        Some(timer) => trim_remedy::reschedule_timer(&timer.unit, &calendar, text),
+    let own = match &trim.job.timer {
+        Some(timer) => trim_remedy::reschedule_timer(
+            &timer.unit,
+            slot,
+            format!("Trim more often, in a quiet period. {own_time}"),
+        ),
         None => Remedy::advice(format!(
-            "{text} Its time is set in {}.",
-            shell::printable(&trim.job.defined_in)
+            "Trim more often, in a quiet period. {own_time} Its time is set in {}, for example \
+             `{}`.",
+            shell::printable(&trim.job.defined_in),
+            slot.cron()
         ))
         .risk(trim_remedy::FIRST_PASS),
-    }];
+    };
+    let mut remedies = Vec::new();
+    if trim.is_unpaced() {
+        remedies.push(trim_remedy::replace_by_paced(cx, trims, trim, volume, slot));
+    }
+    remedies.push(own);
     if days < 1.0 {
         remedies.push(Remedy::advice(
             "Even a daily trim is too rare for this write rate: use more free space, drives with a \
@@ -319,11 +340,17 @@ mod tests {
         );
         assert!(finding.why.contains("100 GiB a day"), "{}", finding.why);
         assert!(finding.why.contains("327.7 GiB"), "{}", finding.why);
-        let remedy = &finding.remedy[0];
-        assert!(remedy.text.contains("every 3 days"));
-        let command = remedy.command.as_deref().expect("a command");
-        assert!(command.contains("OnCalendar=*-*-1/3 03:00:00"), "{command}");
-        assert_eq!(finding.remedy.len(), 1);
+        assert_eq!(finding.remedy.len(), 2);
+        for remedy in &finding.remedy {
+            assert!(remedy.text.contains("every 3 days"), "{}", remedy.text);
+            let command = remedy.command.as_deref().expect("a command");
+            assert!(command.contains("OnCalendar=*-*-1/3 03:00:00"), "{command}");
+        }
+        let paced = finding.remedy[0].command.as_deref().expect("a command");
+        assert!(
+            paced.contains("trimtab trim --window 03:00-05:00 /data"),
+            "{paced}"
+        );
     }
 
     #[test]
@@ -331,8 +358,8 @@ mod tests {
         let outcome = host(1024 * GIB).check(&RULE);
         let finding = only(&outcome);
         assert!(finding.title.ends_with("after less than a day"));
-        assert!(finding.remedy[0].text.contains("daily"));
-        assert_eq!(finding.remedy.len(), 2);
+        assert!(finding.remedy[0].text.contains("every day"));
+        assert_eq!(finding.remedy.len(), 3);
     }
 
     #[test]

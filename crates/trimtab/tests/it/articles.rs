@@ -13,7 +13,7 @@ fn has(found: &[String], line: &str) -> bool {
 }
 
 /// Adds the weekly job of Ubuntu 16.04, as the articles show it.
-fn ubuntu_1604(tree: &Tree) {
+pub fn ubuntu_1604(tree: &Tree) {
     tree.file(
         "etc/os-release",
         "ID=ubuntu\nVERSION_ID=\"16.04\"\nPRETTY_NAME=\"Ubuntu 16.04.7 LTS\"\n",
@@ -34,8 +34,7 @@ fn ubuntu_1604(tree: &Tree) {
 
 /// "MongoDB slows down every weekend": RAID 0 of eight instance-store drives, XFS mounted with
 /// `discard` and `nobarrier`, plus the weekly fstrim.
-#[test]
-fn mongodb_on_instance_store() {
+pub fn mongodb_host() -> Tree {
     let tree = Tree::new();
     ubuntu_1604(&tree);
     tree.file("proc/sys/kernel/osrelease", "4.4.0-1105-aws\n");
@@ -63,7 +62,12 @@ fn mongodb_on_instance_store() {
         "mongod",
         &["/usr/bin/mongod", "--dbpath", "/mnt/data/mongo"],
     );
-    let found = check_tree(&tree);
+    tree
+}
+
+#[test]
+fn mongodb_on_instance_store() {
+    let found = check_tree(&mongodb_host());
     assert!(
         has(&found, "TRIM004 warning /mnt/data md0"),
         "both kinds of TRIM at once: {found:#?}"
@@ -86,8 +90,7 @@ fn mongodb_on_instance_store() {
 }
 
 /// "Is your Elasticsearch trimmed?": RAID 0 of two SSDs, trimmed weekly by cron.
-#[test]
-fn elasticsearch_benchmark_machine() {
+pub fn benchmark_host() -> Tree {
     let tree = Tree::new();
     ubuntu_1604(&tree);
     tree.file("proc/sys/kernel/osrelease", "4.4.0-38-generic\n");
@@ -103,7 +106,12 @@ fn elasticsearch_benchmark_machine() {
         "etc/elasticsearch/elasticsearch.yml",
         "path.data: /var/lib/elasticsearch\n",
     );
-    let found = check_tree(&tree);
+    tree
+}
+
+#[test]
+fn elasticsearch_benchmark_machine() {
+    let found = check_tree(&benchmark_host());
     assert!(
         has(&found, "TRIM007 warning /var/lib/elasticsearch"),
         "{found:#?}"
@@ -113,8 +121,7 @@ fn elasticsearch_benchmark_machine() {
 }
 
 /// The article's caveats: CentOS 7 ships the timer disabled; LVM; dm-crypt.
-#[test]
-fn elasticsearch_on_centos_7() {
+pub fn centos_7_host() -> Tree {
     let tree = Tree::new();
     tree.file(
         "etc/os-release",
@@ -163,7 +170,12 @@ fn elasticsearch_on_centos_7() {
         "path.data: /var/lib/elasticsearch\n",
     );
     tree.file("usr/share/elasticsearch/lib/elasticsearch-6.8.23.jar", "");
-    let found = check_tree(&tree);
+    tree
+}
+
+#[test]
+fn elasticsearch_on_centos_7() {
+    let found = check_tree(&centos_7_host());
     assert!(
         has(&found, "TRIM003 warning"),
         "the timer is there and disabled: {found:#?}"
@@ -173,8 +185,7 @@ fn elasticsearch_on_centos_7() {
 }
 
 /// "On Elastic Cloud Enterprise hosts avoid trimming by hand."
-#[test]
-fn elastic_cloud_enterprise() {
+pub fn cloud_enterprise_host() -> Tree {
     let tree = Tree::new();
     ubuntu_1604(&tree);
     tree.file("proc/sys/kernel/osrelease", "5.4.0-100-generic\n");
@@ -191,9 +202,14 @@ fn elastic_cloud_enterprise() {
         "mnt/data/elastic/192.168.1.10/services/runner/runner.conf",
         "",
     );
+    tree
+}
+
+#[test]
+fn elastic_cloud_enterprise() {
     assert!(
-        has(&check_tree(&tree), "TRIM010 warning"),
+        has(&check_tree(&cloud_enterprise_host()), "TRIM010 warning"),
         "{:#?}",
-        check_tree(&tree)
+        check_tree(&cloud_enterprise_host())
     );
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Output;
 
-const SERVERS: [&str; 4] = [
+pub const SERVERS: [&str; 4] = [
     "elasticsearch-6.8.23",
     "elasticsearch-7.4.2",
     "elasticsearch-7.17.28",
@@ -32,7 +32,7 @@ fn answer_name(head: &str) -> &'static str {
     }
 }
 
-fn recorded(server: &str) -> BTreeMap<String, Answer> {
+pub fn recorded(server: &str) -> BTreeMap<String, Answer> {
     let directory = repository().join("crates/cluster/tests/data").join(server);
     let pages = std::fs::read_dir(directory).expect("recorded answers");
     pages
@@ -45,7 +45,7 @@ fn recorded(server: &str) -> BTreeMap<String, Answer> {
         .collect()
 }
 
-fn replay(answers: BTreeMap<String, Answer>) -> Server {
+pub fn replay(answers: BTreeMap<String, Answer>) -> Server {
     Server::start(move |head| answers[answer_name(head)].clone())
 }
 

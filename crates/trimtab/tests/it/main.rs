@@ -17,6 +17,7 @@ mod hostile;
 mod house;
 mod live;
 mod recorded;
+mod remedies;
 mod shards;
 mod ssd;
 mod ssd_output;

@@ -131,7 +131,8 @@ impl Tree {
             .expect("a mode");
     }
 
-    fn link(&self, path: &str, target: &str) {
+    /// Makes a symbolic link.
+    pub fn link(&self, path: &str, target: &str) {
         let path = self.0.path().join(path);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
         std::os::unix::fs::symlink(target, path).expect("a link");

@@ -5,6 +5,7 @@ use super::units::{Level, Units};
 use crate::command::Command;
 use crate::parse::shell::lexer::plain_commands;
 use crate::parse::shell::script::Found;
+use crate::parse::specifiers;
 use crate::parse::systemctl::{self, UnitState};
 use crate::parse::systemd_time::{parse_span_s, parse_timestamp};
 use crate::parse::unit_file::{UnitFile, is_yes};
@@ -355,7 +356,8 @@ impl Timer<'_, '_, '_> {
             if let Some(file) = self.service_file {
                 for assignment in file.list("Service", key) {
                     let place = format!("{}:{}", assignment.source, assignment.line);
-                    for line in exec_lines(&assignment.value) {
+                    let value = specifiers::expand(&assignment.value, self.service);
+                    for line in exec_lines(&value) {
                         found.extend(self.files.scan_exec(&place, &line));
                     }
                 }

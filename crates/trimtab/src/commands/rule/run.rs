@@ -17,7 +17,7 @@ pub fn run(arguments: &Rule) -> Result<ExitCode, CommandError> {
             CommandError::new(Kind::Usage, format!("there is no rule {id:?}"))
                 .hint("`trimtab rule` lists them all")
         })?;
-        found.documentation()
+        page::terminal(&rule::explained(found), &OutputArgs::default().terminal())
     } else if arguments.all {
         rule::reference(rules::all())
     } else {

@@ -1,0 +1,169 @@
+//! Commands and sentences that several fixes are made of.
+
+use crate::context::Context;
+use crate::quiet_slot::QuietSlot;
+use crate::{shell, times};
+use facts::host::Job;
+
+/// Describes the first trim after a long time.
+pub(crate) const FIRST_PASS: &str = "fstrim discards everything in one go, and the first pass \
+    after a long time has all free space to discard: reads and writes stall meanwhile. Start it in a \
+    quiet period, one node after the other.";
+
+/// Describes the first paced trim.
+pub(crate) const PACED_FIRST_PASS: &str = "trimtab has to be installed as /usr/bin/trimtab. The first pass \
+    has all free space to discard: what does not fit into one window is resumed in the next.";
+
+/// Describes the loss of a trim job.
+pub(crate) const STOP_RISK: &str = "A drive that is never trimmed gets slower as it fills: without a quiet \
+    period, online discard (after a test) is what is left.";
+
+/// The word by which an operator declares, in the name of a crontab, a timer or its drop-in, that a trim
+/// runs at a quiet time.
+pub(crate) const QUIET_NAME: &str = "quiet-time";
+
+/// Whether the operator declared that a trim runs at a quiet time.
+pub(crate) fn is_declared_quiet(job: &Job) -> bool {
+    let is_named = |name: &String| name.contains(QUIET_NAME);
+    let by_timer = job
+        .timer
+        .as_ref()
+        .is_some_and(|timer| is_named(&timer.unit) || timer.drop_ins.iter().any(is_named));
+    (by_timer || is_named(&job.defined_in)) && times::default_schedule(job).is_none()
+}
+
+/// Formats the request to choose another time.
+pub(crate) fn put_in_yours(words: &str) -> String {
+    format!(
+        "{words} stands for this host's quiet period: put in yours, and another night on each node."
+    )
+}
+
+/// Returns the commands that stop a job and start it again; `None` for users' crontabs, which
+/// crontab(1) edits.
+pub(crate) fn stop_commands(job: &Job) -> Option<(String, String)> {
+    if let Some(timer) = &job.timer {
+        let unit = shell::quote(&timer.unit);
+        return Some((
+            format!("systemctl disable --now {unit}"),
+            format!("systemctl enable --now {unit}"),
+        ));
+    }
+    if let Some(script) = cron_directory_script(job) {
+        let path = shell::quote(&format!("/{script}"));
+        return Some((format!("chmod -x {path}"), format!("chmod +x {path}")));
+    }
+    let (file, line) = crontab_line(job)?;
+    Some((
+        format!("sed -i '{line}s/^/#/' {file}"),
+        format!("sed -i '{line}s/^#//' {file}"),
+    ))
+}
+
+/// Returns the quoted path and the line number of a job in a crontab of the system.
+pub(crate) fn crontab_line(job: &Job) -> Option<(String, u64)> {
+    let (file, line) = job.defined_in.rsplit_once(':')?;
+    let is_system = file == "etc/crontab" || file.starts_with("etc/cron.d/");
+    let line = line.parse().ok()?;
+    is_system.then(|| (shell::quote(&format!("/{file}")), line))
+}
+
+/// Describes a paced trim: `Trim it with `trimtab trim --window 03:00-05:00`, which ...`.
+pub(crate) fn paced_text(verb: &str, slot: QuietSlot) -> String {
+    format!(
+        "{verb} `trimtab trim --window {}`, which discards in small steps and waits while the drives \
+         are busy. {}",
+        slot.window(),
+        put_in_yours(&slot.window_words())
+    )
+}
+
+/// Maximum number of mounts that a recommended job names; for more it trims all.
+const NAMED_MAX: usize = 8;
+
+/// Returns commands that create a job for `trimtab trim`, and that remove it. Unit files and crontabs
+/// each have their own quoting rules; `None` for names that need quoting, which are left to the operator.
+pub(crate) fn paced_commands(
+    cx: &Context<'_>,
+    mount_points: &[&str],
+    slot: QuietSlot,
+) -> Option<(String, String)> {
+    if !mount_points.iter().all(|mount_point| is_plain(mount_point)) {
+        return None;
+    }
+    let what = if mount_points.len() > NAMED_MAX {
+        "--all --yes".to_owned()
+    } else {
+        mount_points.join(" ")
+    };
+    let trim = format!("/usr/bin/trimtab trim --window {} {what}", slot.window());
+    Some(new_job(cx, &job_name(mount_points), &trim, slot))
+}
+
+/// Returns commands that create a job, and that remove it.
+pub(crate) fn new_job(
+    cx: &Context<'_>,
+    name: &str,
+    line: &str,
+    slot: QuietSlot,
+) -> (String, String) {
+    if cx.host.platform.systemd == Some(true) {
+        let unit = format!("/etc/systemd/system/{name}");
+        let calendar = slot.calendar();
+        (
+            format!(
+                "printf '%s\\n' '[Service]' 'Type=oneshot' 'ExecStart={line}' > {unit}.service && \
+                 printf '%s\\n' '[Timer]' 'OnCalendar={calendar}' '[Install]' \
+                 'WantedBy=timers.target' > {unit}.timer && systemctl daemon-reload \
+                 && systemctl enable --now {name}.timer"
+            ),
+            format!(
+                "systemctl disable --now {name}.timer && rm {unit}.service {unit}.timer && \
+                 systemctl daemon-reload"
+            ),
+        )
+    } else {
+        let cron = slot.cron();
+        (
+            format!("printf '%s\\n' '{cron} root {line}' > /etc/cron.d/{name}"),
+            format!("rm /etc/cron.d/{name}"),
+        )
+    }
+}
+
+/// Whether a mount point needs no quoting in unit files and crontabs.
+pub(crate) fn is_plain(mount_point: &str) -> bool {
+    mount_point
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "/_.-".contains(c))
+}
+
+/// Returns `trim-data-es` for `/data/es`, so that the jobs of two mounts do not overwrite each
+/// other. cron ignores files with a dot in their name.
+pub(crate) fn job_name(mount_points: &[&str]) -> String {
+    let &[mount_point] = mount_points else {
+        return if mount_points.len() > NAMED_MAX {
+            "trim-all".to_owned()
+        } else {
+            "trim-mounts".to_owned()
+        };
+    };
+    let words: Vec<&str> = mount_point
+        .split(['/', '.'])
+        .filter(|word| !word.is_empty())
+        .collect();
+    if words.is_empty() {
+        return "trim-root".to_owned();
+    }
+    format!("trim-{}", words.join("-"))
+}
+
+/// Returns `etc/cron.weekly/fstrim` if that defines the job.
+pub(crate) fn cron_directory_script(job: &Job) -> Option<&str> {
+    let (directory, script) = job.defined_in.rsplit_once('/')?;
+    let is_cron_directory = matches!(
+        directory,
+        "etc/cron.hourly" | "etc/cron.daily" | "etc/cron.weekly" | "etc/cron.monthly"
+    );
+    (is_cron_directory && !script.is_empty()).then_some(job.defined_in.as_str())
+}
