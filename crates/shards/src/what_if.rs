@@ -10,7 +10,7 @@ use crate::copy::{CopyState, ShardCopy};
 use crate::deciders::simple_match;
 use crate::gateway::{OnDiskChange, Stores};
 use crate::model::{
-    Cluster, ClusterInfo, DiskUsage, IndexIndex, IndexState, Node, NodeIndex, RoutingTable,
+    Cluster, ClusterInfo, DiskUsage, IndexIndex, IndexState, Node, NodeIndex, Roles, RoutingTable,
     Settings, ShardId, Version, Watermark,
 };
 use crate::nodes::{Change, RoutingError};
@@ -23,6 +23,8 @@ pub struct NewNode {
     pub name: String,
     /// Node attributes.
     pub attributes: Vec<(String, String)>,
+    /// Its roles; unknown ones are those of a node that holds everything.
+    pub roles: Roles,
     /// Size of its disk in bytes; by default the median of the other nodes.
     pub disk_bytes: Option<i64>,
 }
@@ -81,7 +83,8 @@ pub fn add_node(cluster: &mut Cluster, new: &NewNode, version: Version) -> Resul
         host_address: new.name.clone(),
         publish_address: new.name.clone(),
         attributes: new.attributes.clone(),
-        data: true,
+        roles: new.roles.clone(),
+        data: new.roles.hold_shards(),
         version,
         present: true,
     });

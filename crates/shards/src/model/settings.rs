@@ -319,6 +319,13 @@ pub struct IndexSettings {
     pub exclude: Filters,
     /// `index.routing.allocation.initial_recovery.*`: set by a shrink.
     pub initial_recovery: Filters,
+    /// `index.routing.allocation.include._tier_preference`: data tiers, the most preferred first. Servers
+    /// from 7.10 on set it themselves; 7.4.0 has no tiers.
+    pub tier_preference: Vec<String>,
+    /// `index.store.snapshot.partial`: a partially mounted snapshot of Elasticsearch.
+    pub partial_snapshot: bool,
+    /// `index.store.type` is `remote_snapshot`: a mounted snapshot of OpenSearch.
+    pub remote_snapshot: bool,
     /// `index.unassigned.node_left.delayed_timeout`: one minute, nanoseconds.
     pub delayed_timeout_nanos: i64,
     /// `index.auto_expand_replicas`: off; otherwise minimum and maximum, with `u32::MAX` for "all".
@@ -338,6 +345,9 @@ impl Default for IndexSettings {
             include: Filters::default(),
             exclude: Filters::default(),
             initial_recovery: Filters::default(),
+            tier_preference: Vec::new(),
+            partial_snapshot: false,
+            remote_snapshot: false,
             delayed_timeout_nanos: 60_000_000_000,
             auto_expand_replicas: None,
         }

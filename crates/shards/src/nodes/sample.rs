@@ -5,7 +5,7 @@ use crate::copy::{
 };
 use crate::model::{
     Cluster, Index, IndexIndex, IndexSettings, IndexState, IndexTable, Node, NodeIndex,
-    RoutingTable, ShardId, TableOrder, Version,
+    Roles, RoutingTable, ShardId, TableOrder, Version,
 };
 
 /// A live data node on version 7.4.0.
@@ -17,6 +17,7 @@ pub(crate) fn node(id: &str) -> Node {
         host_address: "10.0.0.1".to_owned(),
         publish_address: "10.0.0.1".to_owned(),
         attributes: Vec::new(),
+        roles: Roles::default(),
         data: true,
         version: Version::release(7, 4, 0),
         present: true,

@@ -1,13 +1,13 @@
 //! Builds a consistent [`Cluster`] from the parsed state.
 
 use super::json::shown;
-use super::nodes::{holds_data, without_port};
+use super::nodes::without_port;
 use super::raw::{Raw, RawIndex, RawNode};
 use super::settings::ClusterSettings;
 use super::{State, StateError};
 use crate::copy::{AllocationIndex, RecoverySource, ShardCopy};
 use crate::model::{
-    Cluster, Index, IndexIndex, IndexState, IndexTable, Node, NodeIndex, RestoreShard,
+    Cluster, Index, IndexIndex, IndexState, IndexTable, Node, NodeIndex, RestoreShard, Roles,
     RoutingTable, ShardId, SnapshotShard, TableOrder, Version,
 };
 use crate::profile;
@@ -68,6 +68,7 @@ fn known_version(raw: &RawNode) -> Option<Version> {
 }
 
 fn read_node(raw: &RawNode, version: Version) -> Node {
+    let roles = raw.roles.clone().map_or_else(Roles::default, Roles::new);
     let address = raw.transport_address.as_deref().map_or("", without_port);
     Node {
         id: raw.id.clone(),
@@ -76,7 +77,8 @@ fn read_node(raw: &RawNode, version: Version) -> Node {
         host_address: address.to_owned(),
         publish_address: address.to_owned(),
         attributes: raw.attributes.clone(),
-        data: raw.roles.as_deref().is_none_or(holds_data),
+        data: roles.hold_shards(),
+        roles,
         version: known_version(raw).unwrap_or(version),
         present: raw.listed,
     }

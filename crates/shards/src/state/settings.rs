@@ -233,7 +233,9 @@ fn groups(settings: &mut Settings, name: &str, value: &str) -> bool {
         }
     }
     // Known not to affect where copies go.
-    rest.starts_with("disk.reroute_interval") || rest.starts_with("shard_state.")
+    rest.starts_with("disk.reroute_interval")
+        || rest.starts_with("shard_state.")
+        || rest == "enforce_default_tier_preference"
 }
 
 fn replace(filters: &mut Filters, attribute: &str, values: &str) {
@@ -278,6 +280,7 @@ impl Sink for IndexSink {
                 | "auto_expand_replicas"
                 | "resize"
                 | "shrink"
+                | "store"
         )
     }
 
@@ -320,6 +323,12 @@ impl IndexSink {
             "resize.source.name" | "shrink.source.name" => {
                 self.resize_source = Some(value.to_owned());
             }
+            "routing.allocation.include._tier_preference" => settings.tier_preference = list(value),
+            // As the filter decider, which leaves this name to another one.
+            "routing.allocation.require._tier_preference"
+            | "routing.allocation.exclude._tier_preference" => {}
+            "store.type" => settings.remote_snapshot = value == "remote_snapshot",
+            "store.snapshot.partial" => settings.partial_snapshot = boolean(name, value)?,
             rest => {
                 let group = rest.strip_prefix("routing.allocation.").and_then(|rest| {
                     let (group, attribute) = rest.split_once('.')?;

@@ -91,6 +91,7 @@ fn an_added_node_takes_its_share() {
     let new = NewNode {
         name: "new".to_owned(),
         attributes: Vec::new(),
+        roles: Roles::default(),
         disk_bytes: None,
     };
     add_node(&mut cluster, &new, Version::release(7, 4, 0)).unwrap();

@@ -129,8 +129,8 @@ pub struct WhatIf {
     #[command(flatten)]
     pub cluster: StateArgs,
 
-    /// Add an empty data node, NAME or NAME:attribute=value,...; disk=SIZE sets its disk size
-    /// (repeatable) [default: median of the other nodes]
+    /// Add an empty data node, NAME or NAME:attribute=value,...; disk=SIZE sets its disk size [default:
+    /// median of the other nodes], role=data_hot a role [default: data] (repeatable)
     #[arg(long, value_name = "NAME[:k=v,...]", value_parser = values::new_node)]
     pub add_node: Vec<NewNode>,
 
