@@ -29,7 +29,7 @@ opensearch-2.19.1 org.opensearch.distribution.integ-test-zip:opensearch:2.19.1:z
 # Supported but not listed: only needed by test-cluster.sh and test-shards.sh.
 others="
 elasticsearch-8.11.0 org.elasticsearch.distribution.integ-test-zip:elasticsearch:8.11.0:zip 97233f3c34721fde97b81c65fe83a8b78410a85f66ad7b0989d2fa063a50f862
-elasticsearch-9.0.0 org.elasticsearch.distribution.integ-test-zip:elasticsearch:9.0.0:zip 66a7b3227b35b6c92aa9adf2463f03a61abed2e338ba9585402636a89df3cb88
+elasticsearch-9.2.0 org.elasticsearch.distribution.integ-test-zip:elasticsearch:9.2.0:zip bf44938a0490ba2a303d39c9cb64b38963dd08c812ce93e10816e878585bcb6b
 opensearch-3.0.0 org.opensearch.distribution.integ-test-zip:opensearch:3.0.0:zip 6c118171bb941ecc195851fcc7f28c310913a2249d197ee77091a10b6ac6b885
 elasticsearch-7.4.2 org.elasticsearch.distribution.integ-test-zip:elasticsearch:7.4.2:zip 3dc850939eaee5e85488a90cecd954455ab93b34530d8313237c29c653ca0e4b
 "

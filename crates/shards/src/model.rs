@@ -10,8 +10,9 @@ mod settings;
 mod table;
 
 pub use ids::{IndexIndex, NodeIndex, ShardId};
-pub use info::{ClusterInfo, DiskUsage, PathIndex, PathKey};
+pub use info::{ClusterInfo, DiskUsage, NumberMap, PathIndex, PathKey};
 pub use roles::Roles;
+pub(crate) use settings::size_bytes;
 pub use settings::{
     AllocationEnable, AllowRebalance, Filters, IndexSettings, RebalanceEnable, Settings, Watermark,
     WatermarkError, WatermarkOrderError,

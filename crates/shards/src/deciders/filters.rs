@@ -6,7 +6,8 @@ use super::pattern::simple_match;
 use crate::model::{Filters, Node, Version};
 
 /// Versions that filter by `_tier` (`DataTierAllocationDecider`).
-const TIER_FILTERS: std::ops::Range<Version> = Version::release(7, 10, 0)..Version::release(8, 0, 0);
+const TIER_FILTERS: std::ops::Range<Version> =
+    Version::release(7, 10, 0)..Version::release(8, 0, 0);
 
 /// How the filters of a group, and the values of a filter, are combined (`OpType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

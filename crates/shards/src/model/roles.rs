@@ -13,9 +13,17 @@
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Roles(Option<Vec<String>>);
 
+/// Most roles that are kept of a node.
+const ROLES_MAX: usize = 16;
+
 impl Roles {
-    /// Roles as the server lists them.
-    pub fn new(names: Vec<String>) -> Self {
+    /// Roles as the server lists them. Those that say nothing about shards are left out.
+    pub fn new(mut names: Vec<String>) -> Self {
+        names.retain(|name| name.starts_with("data") || matches!(name.as_str(), "search" | "warm"));
+        names.sort_unstable();
+        names.dedup();
+        // The servers know eight of them.
+        names.truncate(ROLES_MAX);
         Self(Some(names))
     }
 
@@ -41,7 +49,9 @@ impl Roles {
     /// Whether the only data it may hold are partially mounted snapshots
     /// (`DedicatedFrozenNodeAllocationDecider`).
     pub(crate) fn is_frozen_only(&self) -> bool {
-        !self.has("data") && self.has("data_frozen") && self.tiers().all(|tier| tier == "data_frozen")
+        !self.has("data")
+            && self.has("data_frozen")
+            && self.tiers().all(|tier| tier == "data_frozen")
     }
 
     /// Whether the only data it may hold are mounted snapshots (`TargetPoolAllocationDecider`).

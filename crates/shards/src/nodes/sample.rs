@@ -4,8 +4,8 @@ use crate::copy::{
     AllocationIndex, CopyState, Reason, RecoverySource, ShardCopy, UNKNOWN_SIZE, UnassignedInfo,
 };
 use crate::model::{
-    Cluster, Index, IndexIndex, IndexSettings, IndexState, IndexTable, Node, NodeIndex,
-    Roles, RoutingTable, ShardId, TableOrder, Version,
+    Cluster, Index, IndexIndex, IndexSettings, IndexState, IndexTable, Node, NodeIndex, Roles,
+    RoutingTable, ShardId, TableOrder, Version,
 };
 
 /// A live data node on version 7.4.0.
