@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules bench-explain compare compare-speed house
+.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules bench-explain compare compare-speed compare-moves house
 
 demo: release
 	@./lab/demo.sh
@@ -121,6 +121,13 @@ cases: build
 test-shards:
 	@COUNT=$(if $(filter file,$(origin COUNT)),2000,$(COUNT)) SEED=$(SEED) cargo test --locked -p shards --test it -- \
 	    --ignored --nocapture --test-threads 1 $(if $(SEED),clusters_agree)
+
+# What-if beside real servers that lose, drain and regain a node: prints Markdown. Half an hour and 4 GB.
+SERVERS ?= elasticsearch-7.17.28 elasticsearch-8.11.0 elasticsearch-9.2.0 opensearch-2.19.1 opensearch-3.0.0
+compare-moves:
+	cargo build --locked -q -p shards --example placements
+	@for server in $(SERVERS); do ./lab/servers/moves.py $$server \
+	    $${CARGO_TARGET_DIR:-target}/debug/examples/placements "$$(mktemp -d)" || exit; done
 
 # Coverage-guided, as long as you like: make fuzz TARGET=crontab
 fuzz:

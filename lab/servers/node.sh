@@ -13,8 +13,10 @@
 # server is unavailable, and the last line says why.
 #
 #   HEAP    heap size of the JVM: 512m
-#   JOIN    none: other nodes may join this one; the RUN of such a node: join it as its second data node
+#   JOIN    none: other nodes may join this one; the RUN of such a node: join it as another data node
 #           (same version, 7 or later). By default the node stays alone.
+#   NAME    the name of a node that joins: n2
+#   ROLES   roles of the node instead of the server's defaults (7.9 or later): "[master, data_hot]"
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
 # Coordinates in Maven Central and the archive's SHA-256. The archives made for integration tests are a
@@ -24,8 +26,11 @@ elasticsearch-6.8.23 org.elasticsearch.distribution.zip:elasticsearch:6.8.23:zip
 elasticsearch-7.17.28 org.elasticsearch.distribution.integ-test-zip:elasticsearch:7.17.28:zip 37004c9bd95165eb41b229204bbb9f311d8099d6db22ec22b2f019664f0a75ab
 opensearch-2.19.1 org.opensearch.distribution.integ-test-zip:opensearch:2.19.1:zip af7152d8b7f6f1cee09d47276b32b70479fe6dd8cdbb61213f84eb7f8098b261
 "
-# Supported but not listed: only needed by test-cluster.sh.
+# Supported but not listed: only needed by test-cluster.sh and test-shards.sh.
 others="
+elasticsearch-8.11.0 org.elasticsearch.distribution.integ-test-zip:elasticsearch:8.11.0:zip 97233f3c34721fde97b81c65fe83a8b78410a85f66ad7b0989d2fa063a50f862
+elasticsearch-9.2.0 org.elasticsearch.distribution.integ-test-zip:elasticsearch:9.2.0:zip bf44938a0490ba2a303d39c9cb64b38963dd08c812ce93e10816e878585bcb6b
+opensearch-3.0.0 org.opensearch.distribution.integ-test-zip:opensearch:3.0.0:zip 6c118171bb941ecc195851fcc7f28c310913a2249d197ee77091a10b6ac6b885
 elasticsearch-7.4.2 org.elasticsearch.distribution.integ-test-zip:elasticsearch:7.4.2:zip 3dc850939eaee5e85488a90cecd954455ab93b34530d8313237c29c653ca0e4b
 "
 # Time after which a start or stop counts as hung; not a performance limit.
@@ -79,19 +84,23 @@ fetch() { # SERVER
     echo "$archive"
 }
 
-# A Java version that runs all of these: at least 17; 24 removed the security manager.
-find_java() {
-    local home version
-    for home in /usr/lib/jvm/java-17-openjdk* "${JAVA_HOME:-}" "$(realpath -q "$(command -v java)" | sed 's,/bin/java$,,')"; do
+# A Java version that runs the server: at least 17, for the latest 21; 24 removed the security manager,
+# which only they do without.
+find_java() { # SERVER
+    local home version from=17 to=23
+    case $1 in
+    elasticsearch-9.* | opensearch-3.*) from=21 to=25 ;;
+    esac
+    for home in /usr/lib/jvm/java-17-openjdk* /usr/lib/jvm/* "${JAVA_HOME:-}" "$(realpath -q "$(command -v java)" | sed 's,/bin/java$,,')"; do
         [ -x "$home/bin/java" ] || continue
         version=$("$home/bin/java" -XshowSettings:properties -version 2>&1 |
             sed -n 's/^ *java.specification.version = //p')
-        if [[ $version =~ ^(17|18|19|20|21|22|23)$ ]]; then
+        if [[ $version =~ ^[0-9]+$ ]] && [ "$version" -ge $from ] && [ "$version" -le $to ]; then
             echo "$home"
             return 0
         fi
     done
-    skip "java 17 to 23 is missing (Debian package openjdk-17-jre-headless)"
+    skip "java $from to $to is missing (Debian package openjdk-$from-jre-headless)"
 }
 
 # A user id that has neither an account nor a process.
@@ -121,8 +130,16 @@ configure() { # SERVER HOME DATA RUN
         case ${JOIN:-} in
         "") printf '%s\n' "node.name: n1" "discovery.type: single-node" ;;
         none) printf '%s\n' "node.name: n1" "discovery.seed_hosts: []" "cluster.initial_master_nodes: [n1]" ;;
-        *) printf '%s\n' "node.name: n2" "node.master: false" \
+        *) printf '%s\n' "node.name: ${NAME:-n2}" \
             "discovery.seed_hosts: ['$(head -n 1 "$JOIN/logs/transport.ports")']" ;;
+        esac
+        if [ -n "${ROLES:-}" ]; then
+            echo "node.roles: $ROLES"
+        elif [[ ${JOIN:-none} != none && $1 =~ ^(elasticsearch-7|opensearch-2)\. ]]; then
+            echo "node.master: false"
+        fi
+        case $1 in
+        elasticsearch-[89].*) echo "xpack.security.enabled: false" ;;
         esac
         # The kernel picks both ports; the node writes its choice to http.ports, next to its logs.
         echo "http.port: 0"
@@ -169,7 +186,7 @@ start() { # SERVER DATA RUN
     local server=$1 product=${1%%-*} data run archive java home address give_up heap=${HEAP:-512m}
     local as=()
     require_tools
-    java=$(find_java)
+    java=$(find_java "$server")
     archive=$(fetch "$server")
     mkdir -p "$2"
     mkdir "$3" || die "$3 must be a new directory"
@@ -218,7 +235,7 @@ case "${1:-} $#" in
 "fetch 2")
     # Fetching is only useful if the server can be started as well.
     require_tools
-    find_java >/dev/null
+    find_java "$2" >/dev/null
     fetch "$2"
     ;;
 "start 4") start "$2" "$3" "$4" ;;

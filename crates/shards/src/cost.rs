@@ -46,6 +46,25 @@ pub struct Shape {
     /// Whether the disk decider sums up relocations: `cluster.routing.allocation.disk.threshold_enabled`
     /// and `include_relocations` are both true (the default). Otherwise nothing is scanned.
     pub disk_scan: bool,
+    /// How unevenly the copies are spread over the nodes, see [`uneven_permille`]; [`EVEN`] if they are
+    /// not.
+    pub uneven_permille: u32,
+}
+
+/// [`Shape::uneven_permille`] of nodes with equal numbers of copies.
+pub const EVEN: u32 = 1_000;
+
+/// The sum of the squares of the nodes' copies, in thousandths of what it is if all have equally many. For
+/// each copy its node's copies are walked, so this is what a walk grows by.
+pub fn uneven_permille(copies_by_node: impl Iterator<Item = u64> + Clone) -> u32 {
+    let nodes = copies_by_node.clone().count() as u128;
+    let all: u128 = copies_by_node.clone().map(u128::from).sum();
+    let squares: u128 = copies_by_node.map(|copies| u128::from(copies).pow(2)).sum();
+    if all == 0 {
+        return EVEN;
+    }
+    let permille = squares.saturating_mul(nodes * u128::from(EVEN)) / all.saturating_mul(all);
+    u32::try_from(permille).unwrap_or(u32::MAX).max(EVEN)
 }
 
 impl Shape {
@@ -144,13 +163,15 @@ pub fn predict(profile: &Profile, step: Step, shape: &Shape) -> Prediction {
         .find(|row| row.version == profile.measured && row.step == step)
         .expect("every profile was measured");
     let size = shape.size(profile);
-    let fit = if shape.disk_scan {
-        coefficients.fit
+    let rest_ms = coefficients.fit.without_walk().ms(size);
+    let walk_ms = if shape.disk_scan {
+        let even_ms = coefficients.fit.ms(size) - rest_ms;
+        even_ms * f64::from(shape.uneven_permille) / f64::from(EVEN)
     } else {
-        coefficients.fit.without_walk()
+        0.0
     };
     let mut prediction = Prediction {
-        ms: fit.ms(size),
+        ms: rest_ms + walk_ms,
         held_back_factor: coefficients.held_back_factor,
         extrapolated: !(table::COPIES_MIN..=table::COPIES_MAX).contains(&size.copies)
             || !(table::NODES_MIN..=table::NODES_MAX).contains(&shape.data_nodes),

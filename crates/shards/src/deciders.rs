@@ -1,7 +1,7 @@
 //! The allocation deciders: whether a copy may be allocated to a node, remain there, or be rebalanced.
 //!
-//! There are sixteen, consulted in the order of `ClusterModule.createDeciders` in 7.4.0. Each is a file
-//! or part of one and reports its reasons to a [`ReasonSink`], so that bulk decisions produce no text.
+//! There are sixteen, consulted in the order of `ClusterModule.createDeciders` in 7.4.0, and after them
+//! those of later versions for tiers and special nodes. Each is a file or part of one and reports its reasons to a [`ReasonSink`], so that bulk decisions produce no text.
 
 mod activity;
 mod awareness;
@@ -16,6 +16,7 @@ mod prepared;
 mod recovery;
 mod same_shard;
 mod sizes;
+mod tier;
 mod words;
 
 pub use decision::{Decision, NoReasons, Reason, ReasonRecorder, ReasonSink, Verdict};
@@ -23,6 +24,7 @@ pub use filters::{Join, matches};
 pub(crate) use pattern::simple_match;
 pub use prepared::Deciders;
 pub(crate) use sizes::expected_size_bytes;
+pub(crate) use tier::nodes_of as nodes_of_tier;
 
 use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
@@ -88,6 +90,7 @@ impl<'a> Allocation<'a> {
             limits::throttling(self, copy, node, why),
             limits::shards_limit(self, copy, node, true, why),
             awareness::under_capacity(self, copy, node, true, why),
+            tier::allocate(self, copy.shard.index, node, why),
         )
     }
 
@@ -106,6 +109,7 @@ impl<'a> Allocation<'a> {
             disk::remain(self, copy, node, why),
             limits::shards_limit(self, copy, node, false, why),
             awareness::under_capacity(self, copy, node, false, why),
+            tier::remain(self, copy.shard.index, node, why),
         )
     }
 
@@ -143,7 +147,10 @@ impl<'a> Allocation<'a> {
         node: NodeIndex,
         why: &mut W,
     ) -> Verdict {
-        filter::index(self, index, node, why)
+        ask!(why:
+            filter::index(self, index, node, why),
+            tier::allocate(self, index, node, why),
+        )
     }
 
     /// Whether the node may take any copy at all.
@@ -201,6 +208,8 @@ impl<'a> Allocation<'a> {
             self.forced(copy, node, why, |why| {
                 awareness::under_capacity(self, copy, node, true, why)
             }),
+            self.forced(copy, node, why, |why| tier::tiers(self, copy.shard.index, node, why)),
+            tier::pool(self, copy.shard.index, node, why),
         )
     }
 

@@ -1,57 +1,76 @@
-//! Cost of a reroute and of index operations on the master of a hypothetical cluster, for its version and
-//! others: the result of `trimtab shards cost`.
+//! Cost of a reroute and of index operations on a cluster's master, for its version and others: the result
+//! of `trimtab shards cost`.
 
 use crate::cost::{
-    Course, IndexShape, Operation, OperationCost, Shape, Step, measured_range, operation,
+    Course, EVEN, IndexShape, Operation, OperationCost, Shape, Step, measured_range, operation,
     operations, predict,
 };
-use crate::profile::{PROFILES, Profile, Server, V7_17};
+use crate::profile::{PROFILES, Profile, Server, V7_4, V7_17};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Parameters of the cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// The server it runs.
-    pub server: Server,
-    /// Shard copies, primaries and replicas, of open and closed indices.
-    pub copies: u64,
-    /// Share of the copies that belongs to closed indices, 0 to 1.
-    pub closed_share: f64,
-    /// Indices, open and closed; `None` to derive it from the shape of `index`.
-    pub indices: Option<u64>,
-    /// Data nodes.
-    pub data_nodes: u32,
-    /// The index to create, delete, open and close; all indices are assumed to have this shape.
-    pub index: IndexShape,
-    /// Whether the disk decider sums up relocations (`include_relocations`).
-    pub disk_scan: bool,
+    /// The server it runs; `None` to ask for all versions.
+    pub server: Option<Server>,
+    /// Its size.
+    pub size: ClusterSize,
+    /// Primaries of the index to create, delete, open and close; by default what each version creates.
+    pub primaries: Option<u32>,
+    /// Replicas of each primary of that index.
+    pub replicas: u32,
+}
+
+/// Size of the cluster that is asked about.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ClusterSize {
+    /// A cluster of equal indices and nodes.
+    Given {
+        /// Shard copies, primaries and replicas, of open and closed indices.
+        copies: u64,
+        /// Share of the copies that belongs to closed indices, 0 to 1.
+        closed_share: f64,
+        /// Indices, open and closed; `None` to assume that all are like the index that is created.
+        indices: Option<u64>,
+        /// Data nodes.
+        data_nodes: u32,
+        /// Whether the disk decider sums up relocations (`include_relocations`).
+        disk_scan: bool,
+    },
+    /// The size of a cluster that was read.
+    Read(Shape),
 }
 
 /// Estimated cost of a reroute and of index operations.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CostEstimate {
-    /// The server, such as `Elasticsearch 7.4.0`.
-    pub server: String,
-    /// The measured version that the estimate is based on.
-    pub measured_version: String,
+    /// The server, such as `Elasticsearch 7.4.0`; null if no version was asked for.
+    pub server: Option<String>,
+    /// The measured version that the estimate is based on; null without a version.
+    pub measured_version: Option<String>,
     /// Shard copies, including closed indices.
     pub shards: u64,
     /// Shard copies of closed indices.
     pub closed_shards: u64,
-    /// Shard copies in this version's routing table.
+    /// Shard copies in this version's routing table; without a version, with those of closed indices.
     pub routed_shards: u64,
     /// Indices, open and closed, as given or derived.
     pub indices: u64,
     /// Data nodes.
     pub data_nodes: u32,
-    /// Primaries of the index used for operations.
-    pub primaries: u32,
+    /// How much more a walk over the nodes' shards costs than if all nodes had equally many: the sum of
+    /// the squares, relative to that.
+    pub uneven_factor: f64,
+    /// Primaries of the index used for operations; null if they are each version's default.
+    pub primaries: Option<u32>,
     /// Replicas of each primary.
     pub replicas: u32,
-    /// Reroute with nothing to do.
-    pub reroute: RerouteTime,
-    /// Cost of each operation on the index.
+    /// Whether the cluster is outside the measured range of sizes.
+    pub extrapolated: bool,
+    /// Reroute with nothing to do; null without a version.
+    pub reroute: Option<RerouteTime>,
+    /// Cost of each operation on the index; empty without a version.
     pub operations: Vec<OperationRow>,
     /// The same cluster on each version.
     pub versions: Vec<VersionRow>,
@@ -109,6 +128,8 @@ pub struct VersionRow {
     pub asked: bool,
     /// Copies in its routing table.
     pub routed_shards: u64,
+    /// Primaries of the index that is created.
+    pub primaries: u32,
     /// The times on this version.
     #[serde(flatten)]
     pub times: Alternative,
@@ -145,24 +166,42 @@ const GROWTH_STEPS: u64 = 40;
 
 impl Question {
     fn shape(&self) -> Shape {
+        let (copies, closed_share, indices, data_nodes, disk_scan) = match &self.size {
+            ClusterSize::Read(shape) => return *shape,
+            ClusterSize::Given {
+                copies,
+                closed_share,
+                indices,
+                data_nodes,
+                disk_scan,
+            } => (*copies, *closed_share, *indices, *data_nodes, *disk_scan),
+        };
         #[expect(
             clippy::cast_precision_loss,
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "a share of what was asked for"
         )]
-        let closed_copies = (self.copies as f64 * self.closed_share).round() as u64;
-        let copies_by_shard = 1 + u64::from(self.index.replicas);
-        let copies_by_index = u64::from(self.index.primaries) * copies_by_shard;
+        let closed_copies = (copies as f64 * closed_share).round() as u64;
+        let copies_by_shard = 1 + u64::from(self.replicas);
+        let like = self.server.as_ref().map_or(&V7_17, |server| server.profile);
+        let copies_by_index = u64::from(self.index(like).primaries) * copies_by_shard;
         Shape {
-            data_nodes: self.data_nodes,
-            copies: self.copies,
+            data_nodes,
+            copies,
             closed_copies,
-            shards: self.copies.div_ceil(copies_by_shard),
-            indices: self
-                .indices
-                .unwrap_or_else(|| self.copies.div_ceil(copies_by_index.max(1))),
-            disk_scan: self.disk_scan,
+            shards: copies.div_ceil(copies_by_shard),
+            indices: indices.unwrap_or_else(|| copies.div_ceil(copies_by_index.max(1))),
+            disk_scan,
+            uneven_permille: EVEN,
+        }
+    }
+
+    /// The index to create on a version.
+    fn index(&self, profile: &Profile) -> IndexShape {
+        IndexShape {
+            primaries: self.primaries.unwrap_or(profile.default_primaries),
+            replicas: self.replicas,
         }
     }
 }
@@ -171,53 +210,68 @@ impl CostEstimate {
     /// Estimates the costs for the given cluster.
     pub fn of(question: &Question) -> Self {
         let shape = question.shape();
-        let index = question.index;
-        let profile = question.server.profile;
-        let reroute = predict(profile, Step::Reroute, &shape);
-        let without = (profile.scans && shape.disk_scan && shape.data_nodes > 1).then_some(Shape {
+        let asked = question.server.as_ref().map(|server| server.profile);
+        let reroute = asked.map(|profile| predict(profile, Step::Reroute, &shape));
+        let scans = asked.is_some_and(|profile| profile.scans);
+        let without = (scans && shape.disk_scan && shape.data_nodes > 1).then_some(Shape {
             disk_scan: false,
             ..shape
         });
         Self {
-            server: question.server.to_string(),
-            measured_version: profile.measured.to_owned(),
+            server: question.server.as_ref().map(Server::to_string),
+            measured_version: asked.map(|profile| profile.measured.to_owned()),
             shards: shape.copies,
             closed_shards: shape.closed_copies,
-            routed_shards: shape.routed(profile),
+            routed_shards: asked.map_or(shape.copies, |profile| shape.routed(profile)),
             indices: shape.indices,
             data_nodes: shape.data_nodes,
-            primaries: index.primaries,
-            replicas: index.replicas,
-            reroute: RerouteTime {
+            uneven_factor: f64::from(shape.uneven_permille) / f64::from(EVEN),
+            primaries: asked
+                .map(|profile| question.index(profile).primaries)
+                .or(question.primaries),
+            replicas: question.replicas,
+            extrapolated: asked.map_or_else(
+                || {
+                    PROFILES
+                        .iter()
+                        .all(|profile| is_extrapolated(profile, &shape))
+                },
+                |profile| is_extrapolated(profile, &shape),
+            ),
+            reroute: reroute.map(|reroute| RerouteTime {
                 ms: reroute.ms,
                 held_back_factor: reroute.held_back_factor,
                 extrapolated: reroute.extrapolated,
-            },
-            operations: operations(profile, &shape, index)
-                .iter()
-                .map(OperationRow::of)
-                .collect(),
+            }),
+            operations: asked.map_or(Vec::new(), |profile| {
+                let rows = operations(profile, &shape, question.index(profile));
+                rows.iter().map(OperationRow::of).collect()
+            }),
             versions: PROFILES
                 .iter()
                 .map(|&other| VersionRow {
                     versions: other.versions,
-                    asked: other == profile,
+                    asked: Some(other) == asked,
                     routed_shards: shape.routed(other),
-                    times: Alternative::of(other, &shape, index),
+                    primaries: question.index(other).primaries,
+                    times: Alternative::of(other, &shape, question.index(other)),
                 })
                 .collect(),
-            without_relocations: without
-                .as_ref()
-                .map(|without| Alternative::of(profile, without, index)),
-            growth: growth(profile, &shape, without.as_ref()),
+            without_relocations: without.as_ref().zip(asked).map(|(without, profile)| {
+                Alternative::of(profile, without, question.index(profile))
+            }),
+            growth: growth(asked.unwrap_or(&V7_4), &shape, without.as_ref()),
         }
     }
 
     /// Limits of the estimate: a version approximated by another one, or a cluster outside the measured
     /// range.
-    pub fn warnings(&self, server: &Server) -> Vec<String> {
-        let mut warnings: Vec<String> = server.warning.iter().cloned().collect();
-        if self.reroute.extrapolated {
+    pub fn warnings(&self, server: Option<&Server>) -> Vec<String> {
+        let mut warnings: Vec<String> = server
+            .and_then(|server| server.warning.clone())
+            .into_iter()
+            .collect();
+        if self.extrapolated {
             let range = measured_range();
             warnings.push(format!(
                 "The model was measured with {} to {} in the routing table on {} to {}; this cluster has \
@@ -232,6 +286,10 @@ impl CostEstimate {
         }
         warnings
     }
+}
+
+fn is_extrapolated(profile: &Profile, shape: &Shape) -> bool {
+    predict(profile, Step::Reroute, shape).extrapolated
 }
 
 impl OperationRow {
@@ -295,30 +353,74 @@ mod tests {
 
     fn question(version: &str, copies: u64) -> Question {
         Question {
-            server: Server::parse(version).unwrap(),
+            server: Some(Server::parse(version).unwrap()),
+            size: given(copies, 0.0, None),
+            primaries: Some(5),
+            replicas: 1,
+        }
+    }
+
+    fn given(copies: u64, closed_share: f64, indices: Option<u64>) -> ClusterSize {
+        ClusterSize::Given {
             copies,
-            closed_share: 0.0,
-            indices: None,
+            closed_share,
+            indices,
             data_nodes: 4,
-            index: IndexShape {
-                primaries: 5,
-                replicas: 1,
-            },
             disk_scan: true,
         }
+    }
+
+    fn reroute_ms(estimate: &CostEstimate) -> f64 {
+        estimate.reroute.as_ref().unwrap().ms
+    }
+
+    #[test]
+    fn without_a_version_all_are_answered_for() {
+        let estimate = CostEstimate::of(&Question {
+            server: None,
+            primaries: None,
+            ..question("7.4.0", 20_000)
+        });
+        assert_eq!((estimate.server, estimate.reroute), (None, None));
+        assert_eq!(estimate.versions.len(), PROFILES.len());
+        assert!(estimate.versions.iter().all(|row| !row.asked));
+        // Each version creates the index of its defaults, as `check` has it.
+        let primaries = estimate.versions.iter().map(|row| row.primaries);
+        assert_eq!(primaries.collect::<Vec<_>>(), [5, 1, 1, 1, 1, 1]);
+        assert_eq!(estimate.indices, 10_000);
+    }
+
+    #[test]
+    fn uneven_nodes_cost_more_where_copies_are_walked() {
+        let even = question("7.4.0", 20_000);
+        let estimate = |version: &str, uneven_permille| {
+            CostEstimate::of(&Question {
+                size: ClusterSize::Read(Shape {
+                    uneven_permille,
+                    ..even.shape()
+                }),
+                ..question(version, 20_000)
+            })
+        };
+        let ms = |version, permille| reroute_ms(&estimate(version, permille));
+        let (walk, rest) = (ms("7.4.0", 1_000), ms("7.6.0", 1_000));
+        // All copies on one of four nodes: four times the walk.
+        assert!((ms("7.4.0", 4_000) - 4.0 * walk).abs() < 4.0 * rest);
+        assert!((ms("7.17.28", 4_000) - ms("7.17.28", 1_000)).abs() < 1e-9);
+        assert!((estimate("7.4.0", 4_000).uneven_factor - 4.0).abs() < 1e-9);
     }
 
     #[test]
     fn shares_and_indices_are_resolved() {
         let estimate = CostEstimate::of(&Question {
-            closed_share: 0.9,
+            size: given(50_000, 0.9, None),
             ..question("7.1.1", 50_000)
         });
         // Ten copies per index; before 7.2 those of closed indices are not in the table.
         assert_eq!((estimate.indices, estimate.closed_shards), (5_000, 45_000));
         assert_eq!(estimate.routed_shards, 5_000);
         let given = CostEstimate::of(&Question {
-            indices: Some(7),
+            size: given(50_000, 0.0, Some(7)),
             ..question("7.4.0", 50_000)
         });
         assert_eq!((given.indices, given.routed_shards), (7, 50_000));
@@ -328,18 +430,19 @@ mod tests {
     fn the_alternative_is_only_given_if_it_differs() {
         let without = |question: &Question| CostEstimate::of(question).without_relocations;
         let here = without(&question("7.4.0", 20_000)).unwrap();
-        let set = CostEstimate::of(&Question {
-            disk_scan: false,
-            ..question("7.4.0", 20_000)
-        });
-        assert!((here.reroute_ms - set.reroute.ms).abs() < 1e-9);
+        let shape = |change: fn(&mut Shape)| {
+            let mut shape = question("7.4.0", 20_000).shape();
+            change(&mut shape);
+            Question {
+                size: ClusterSize::Read(shape),
+                ..question("7.4.0", 20_000)
+            }
+        };
+        let set = CostEstimate::of(&shape(|shape| shape.disk_scan = false));
+        assert!((here.reroute_ms - reroute_ms(&set)).abs() < 1e-9);
         assert_eq!(set.without_relocations, None);
         assert_eq!(without(&question("7.17.28", 20_000)), None);
-        let alone = Question {
-            data_nodes: 1,
-            ..question("7.4.0", 20_000)
-        };
-        assert_eq!(without(&alone), None);
+        assert_eq!(without(&shape(|shape| shape.data_nodes = 1)), None);
     }
 
     #[test]
@@ -348,7 +451,7 @@ mod tests {
             let estimate = CostEstimate::of(&question("7.4.0", copies));
             let here = estimate.growth.iter().find(|point| point.shards == copies);
             let here = here.expect("the cluster is among the points");
-            assert!((here.reroute_ms - estimate.reroute.ms).abs() <= 1e-9 * here.reroute_ms);
+            assert!((here.reroute_ms - reroute_ms(&estimate)).abs() <= 1e-9 * here.reroute_ms);
             assert_eq!(
                 here.without_relocations_ms,
                 estimate.without_relocations.map(|times| times.reroute_ms)
@@ -365,7 +468,7 @@ mod tests {
     fn unmeasured_versions_and_sizes_cause_warnings() {
         let warnings = |version, copies| {
             let question = question(version, copies);
-            CostEstimate::of(&question).warnings(&question.server)
+            CostEstimate::of(&question).warnings(question.server.as_ref())
         };
         assert!(warnings("7.4.0", 25_000).is_empty());
         let far = warnings("7.4.0", 1_000_000).join("; ");

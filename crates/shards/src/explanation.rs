@@ -3,6 +3,7 @@
 use crate::balancer::{self, CopyDecision, NodeResult, Outcome};
 use crate::copy::{AllocationStatus, RecoverySource, ShardCopy};
 use crate::deciders::{Deciders, Decision, NoReasons, Verdict};
+use crate::doubt;
 use crate::engine::Engine;
 use crate::forecast::reroute_ms;
 use crate::gateway::Stores;
@@ -49,6 +50,9 @@ pub struct RerouteExplanation {
     pub decisions: Vec<DecisionRow>,
     /// Number of decisions left out.
     pub left_out: u64,
+    /// Why the state cannot have been understood, so that the decisions mean nothing; null if nothing
+    /// speaks against it.
+    pub not_understood: Option<String>,
     /// Whether some decisions depend on the data on the nodes' disks, which had to be assumed.
     #[serde(skip)]
     #[schemars(skip)]
@@ -126,6 +130,7 @@ impl RerouteExplanation {
             stuck: 0,
             decisions: Vec::new(),
             left_out: 0,
+            not_understood: doubt::misread(cluster, now_nanos)?,
             from_disk: false,
         };
         explained.explain(cluster, now_nanos, detail)?;

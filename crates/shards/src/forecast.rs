@@ -1,9 +1,10 @@
 //! State of a cluster before and after a change, and whether it gets worse: the result of `trimtab shards
 //! what-if`.
 
-use crate::copy::ShardCopy;
-use crate::cost::{Shape, Step, predict};
+use crate::copy::{RecoverySource, ShardCopy};
+use crate::cost::{Shape, Step, predict, uneven_permille};
 use crate::deciders::{Join, matches};
+use crate::doubt;
 use crate::gateway::Stores;
 use crate::model::{Cluster, Filters, IndexState};
 use crate::nodes::RoutingError;
@@ -76,6 +77,18 @@ pub struct Forecast {
     pub promoted: u64,
     /// Shards among these whose size is not known.
     pub of_unknown_size: u64,
+    /// Primaries whose data no present node has.
+    pub primaries_lost: u64,
+    /// Estimated time until the cluster is stable, from and to, in seconds: what the nodes send and
+    /// receive at `recovery_bytes_per_s`, the master's reroutes, and the wait for lost nodes. Null if sizes
+    /// are not known or recoveries are not limited.
+    pub duration_s: Option<[f64; 2]>,
+    /// Limit on what a node sends or receives (`indices.recovery.max_bytes_per_sec`), bytes per second;
+    /// null if there is none.
+    pub recovery_bytes_per_s: Option<u64>,
+    /// Why the state cannot have been understood, so that the forecast means nothing; null if nothing
+    /// speaks against it.
+    pub not_understood: Option<String>,
     /// State before the change.
     pub before: Standing,
     /// State after the change.
@@ -148,7 +161,8 @@ pub struct Crossed {
 }
 
 impl Forecast {
-    /// Applies the changes and runs rounds until the cluster is stable, at most `rounds_max`.
+    /// Applies the changes and runs rounds until the cluster is stable, at most `rounds_max`. `watch` sees
+    /// the course after each round.
     ///
     /// # Errors
     /// If a change cannot be applied or the routing table is inconsistent; the cluster is then unusable.
@@ -158,7 +172,9 @@ impl Forecast {
         changes: &Changes,
         now_nanos: i64,
         rounds_max: u32,
+        watch: &mut dyn FnMut(&Course),
     ) -> Result<Self, ForecastError> {
+        let not_understood = doubt::misread(&state.cluster, now_nanos)?;
         let before = what_if::summary(&state.cluster);
         let before_row = standing(&state.cluster, &before, server, now_nanos)?;
         let mut stores = Stores::of(&state.cluster);
@@ -170,7 +186,7 @@ impl Forecast {
             .collect();
         let descriptions = apply_changes(changes, state, server, now_nanos, &mut warnings)?;
         let cluster = &mut state.cluster;
-        let course = what_if::run(cluster, &mut stores, now_nanos, rounds_max)?;
+        let course = what_if::run(cluster, &mut stores, now_nanos, rounds_max, watch)?;
         let after = what_if::summary(cluster);
         let after_row = standing(cluster, &after, to_server.unwrap_or(server), now_nanos)?;
         if course.of_unknown_size > 0 {
@@ -190,6 +206,10 @@ impl Forecast {
             primaries_recovered: course.primaries_recovered,
             promoted: course.promoted,
             of_unknown_size: course.of_unknown_size,
+            primaries_lost: primaries_lost(cluster, &stores),
+            duration_s: duration_s(cluster, &course, after_row.reroute_ms),
+            recovery_bytes_per_s: cluster.settings.recovery_bytes_per_s,
+            not_understood,
             watermarks_crossed: crossed(cluster, &before, &after),
             worse: is_worse(&course, &before, &after)
                 || after_row.cannot_stay > before_row.cannot_stay,
@@ -198,6 +218,32 @@ impl Forecast {
             warnings,
         })
     }
+}
+
+/// Primaries that are unassigned and whose data no present node has.
+fn primaries_lost(cluster: &Cluster, stores: &Stores) -> u64 {
+    let lost = cluster.routing.copies().filter(|copy| {
+        copy.primary
+            && copy.is_unassigned()
+            && copy.recovery == Some(RecoverySource::ExistingStore)
+            && !stores.has_any(copy.shard)
+    });
+    lost.count() as u64
+}
+
+/// Estimates the time until the cluster is stable, seconds, from and to.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn duration_s(cluster: &Cluster, course: &Course, reroute_ms: f64) -> Option<[f64; 2]> {
+    let rate = cluster.settings.recovery_bytes_per_s?;
+    if course.of_unknown_size > 0 {
+        return None;
+    }
+    let other = course.waited_nanos as f64 / 1e9 + f64::from(course.rounds) * reroute_ms / 1e3;
+    Some(
+        course
+            .busiest_bytes
+            .map(|bytes| bytes as f64 / rate as f64 + other),
+    )
 }
 
 /// Applies the changes and returns a description of each.
@@ -266,8 +312,13 @@ fn matches_no_node(cluster: &Cluster, key: &str, value: &str) -> bool {
 
 /// Time of a reroute on the cluster.
 pub fn reroute_ms(cluster: &Cluster, summary: &ClusterSummary, server: &Server) -> f64 {
+    predict(server.profile, Step::Reroute, &shape(cluster, summary)).ms
+}
+
+/// Size of the cluster, as far as the cost depends on it.
+pub fn shape(cluster: &Cluster, summary: &ClusterSummary) -> Shape {
     let closed = |copy: &&ShardCopy| cluster.index(copy.shard.index).state == IndexState::Closed;
-    let shape = Shape {
+    Shape {
         data_nodes: u32::try_from(summary.nodes.len())
             .unwrap_or(u32::MAX)
             .max(1),
@@ -277,8 +328,8 @@ pub fn reroute_ms(cluster: &Cluster, summary: &ClusterSummary, server: &Server) 
         shards: cluster.routing.copies().filter(|copy| copy.primary).count() as u64,
         indices: cluster.routing.tables().len() as u64,
         disk_scan: cluster.settings.disk_threshold_enabled && cluster.settings.include_relocations,
-    };
-    predict(server.profile, Step::Reroute, &shape).ms
+        uneven_permille: uneven_permille(summary.nodes.iter().map(|node| node.copies)),
+    }
 }
 
 fn standing(

@@ -12,6 +12,7 @@ pub mod balancer;
 pub mod copy;
 pub mod cost;
 pub mod deciders;
+pub mod doubt;
 pub mod engine;
 pub mod estimate;
 pub mod explanation;
@@ -23,6 +24,7 @@ pub mod model;
 pub mod nodes;
 pub mod profile;
 pub mod reading;
+mod recovery;
 pub mod service;
 #[cfg(test)]
 mod small_cluster;

@@ -5,11 +5,14 @@
 
 mod ids;
 mod info;
+mod roles;
 mod settings;
 mod table;
 
 pub use ids::{IndexIndex, NodeIndex, ShardId};
-pub use info::{ClusterInfo, DiskUsage, PathIndex, PathKey};
+pub use info::{ClusterInfo, DiskUsage, NumberMap, PathIndex, PathKey};
+pub use roles::Roles;
+pub(crate) use settings::size_bytes;
 pub use settings::{
     AllocationEnable, AllowRebalance, Filters, IndexSettings, RebalanceEnable, Settings, Watermark,
     WatermarkError, WatermarkOrderError,
@@ -60,7 +63,9 @@ pub struct Node {
     pub publish_address: String,
     /// Node attributes, in any order.
     pub attributes: Vec<(String, String)>,
-    /// Whether the node holds shards.
+    /// Its roles, which decide what kinds of shards it holds.
+    pub roles: Roles,
+    /// Whether the node holds shards at all.
     pub data: bool,
     /// The version it runs.
     pub version: Version,

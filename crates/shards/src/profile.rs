@@ -40,6 +40,8 @@ pub struct Profile {
     /// Whether the reroute after copies have started is a task of its own (`ShardStateAction`), which
     /// waits behind more urgent ones; before, it was part of the task that starts them.
     pub follow_up_reroute: bool,
+    /// Primaries of an index that is created without saying how many (`index.number_of_shards`).
+    pub default_primaries: u32,
 }
 
 /// Elasticsearch 6.8.
@@ -49,6 +51,7 @@ pub const V6_8: Profile = Profile {
     closed_in_table: false,
     scans: true,
     follow_up_reroute: false,
+    default_primaries: 5,
 };
 /// Elasticsearch 7.0 and 7.1.
 pub const V7_0: Profile = Profile {
@@ -57,6 +60,7 @@ pub const V7_0: Profile = Profile {
     closed_in_table: false,
     scans: true,
     follow_up_reroute: false,
+    default_primaries: 1,
 };
 /// Elasticsearch 7.2 and 7.3.
 pub const V7_2: Profile = Profile {
@@ -65,6 +69,7 @@ pub const V7_2: Profile = Profile {
     closed_in_table: true,
     scans: true,
     follow_up_reroute: false,
+    default_primaries: 1,
 };
 /// Elasticsearch 7.4 and 7.5.
 pub const V7_4: Profile = Profile {
@@ -73,6 +78,7 @@ pub const V7_4: Profile = Profile {
     closed_in_table: true,
     scans: true,
     follow_up_reroute: true,
+    default_primaries: 1,
 };
 /// Elasticsearch 7.6 to 7.16.
 pub const V7_6: Profile = Profile {
@@ -81,6 +87,7 @@ pub const V7_6: Profile = Profile {
     closed_in_table: true,
     scans: false,
     follow_up_reroute: true,
+    default_primaries: 1,
 };
 /// Elasticsearch 7.17, and the legacy allocator of later versions.
 pub const V7_17: Profile = Profile {
@@ -89,6 +96,7 @@ pub const V7_17: Profile = Profile {
     closed_in_table: true,
     scans: false,
     follow_up_reroute: true,
+    default_primaries: 1,
 };
 
 /// All profiles, oldest first.

@@ -10,10 +10,11 @@ use crate::copy::{CopyState, ShardCopy};
 use crate::deciders::simple_match;
 use crate::gateway::{OnDiskChange, Stores};
 use crate::model::{
-    Cluster, ClusterInfo, DiskUsage, IndexIndex, IndexState, Node, NodeIndex, RoutingTable,
+    Cluster, ClusterInfo, DiskUsage, IndexIndex, IndexState, Node, NodeIndex, Roles, RoutingTable,
     Settings, ShardId, Version, Watermark,
 };
 use crate::nodes::{Change, RoutingError};
+use crate::recovery::Transfers;
 use crate::service::{self, CopyId, Live, Outcome, Round};
 
 /// A node to add.
@@ -23,6 +24,8 @@ pub struct NewNode {
     pub name: String,
     /// Node attributes.
     pub attributes: Vec<(String, String)>,
+    /// Its roles; unknown ones are those of a node that holds everything.
+    pub roles: Roles,
     /// Size of its disk in bytes; by default the median of the other nodes.
     pub disk_bytes: Option<i64>,
 }
@@ -81,7 +84,8 @@ pub fn add_node(cluster: &mut Cluster, new: &NewNode, version: Version) -> Resul
         host_address: new.name.clone(),
         publish_address: new.name.clone(),
         attributes: new.attributes.clone(),
-        data: true,
+        roles: new.roles.clone(),
+        data: new.roles.hold_shards(),
         version,
         present: true,
     });
@@ -188,12 +192,17 @@ pub struct Course {
     pub promoted: u64,
     /// Copies among these whose size is not known.
     pub of_unknown_size: u64,
+    /// Bytes over the network, as far as known: those of the busiest node, and the sum of those of each
+    /// round's busiest node.
+    pub busiest_bytes: [u64; 2],
+    /// Time spent waiting for lost nodes (`index.unassigned.node_left.delayed_timeout`), nanoseconds.
+    pub waited_nanos: i64,
 }
 
 /// Reroutes, starts all recovering copies, and repeats until nothing happens.
 ///
 /// First processes nodes that were removed before. `stores` is what was on disk before the change.
-/// Allocation delays are waited out.
+/// Allocation delays are waited out. `watch` sees the course after each round.
 ///
 /// # Errors
 /// If the routing table is inconsistent; the cluster is then unusable
@@ -202,11 +211,13 @@ pub fn run(
     stores: &mut Stores,
     mut now_nanos: i64,
     rounds_max: u32,
+    watch: &mut dyn FnMut(&Course),
 ) -> Result<Course, RoutingError> {
     let mut course = Course::default();
+    let mut transfers = Transfers::default();
     stores.observe(cluster);
     let first = service::nodes_changed(cluster, false, &Round::new(stores, now_nanos))?;
-    course.note(cluster, &first);
+    course.note(cluster, stores, &first, &mut transfers);
     stores.observe(cluster);
     let longest = cluster
         .indices
@@ -227,9 +238,11 @@ pub fn run(
             break;
         }
         let outcome = live.reroute(stores, now_nanos)?;
-        course.note(live.cluster(), &outcome);
+        course.note(live.cluster(), stores, &outcome, &mut transfers);
+        transfers.end_round();
         let began = outcome.changes.iter().any(begins);
         course.rounds += u32::from(began);
+        watch(&course);
         if began || started {
             continue;
         }
@@ -239,8 +252,10 @@ pub fn run(
             break;
         }
         waited = true;
-        now_nanos = now_nanos.saturating_add(longest.unwrap_or(0));
+        course.waited_nanos = longest.unwrap_or(0);
+        now_nanos = now_nanos.saturating_add(course.waited_nanos);
     }
+    course.busiest_bytes = transfers.busiest_bytes();
     *cluster = live.into_cluster();
     Ok(course)
 }
@@ -253,17 +268,32 @@ fn begins(change: &Change) -> bool {
 }
 
 impl Course {
-    fn note(&mut self, cluster: &Cluster, outcome: &Outcome) {
+    fn note(
+        &mut self,
+        cluster: &Cluster,
+        stores: &Stores,
+        outcome: &Outcome,
+        transfers: &mut Transfers,
+    ) {
         for change in &outcome.changes {
             match change {
                 Change::Initialized(copy) if copy.primary => self.primaries_recovered += 1,
                 Change::Initialized(copy) => {
                     self.replicas_recovered += 1;
-                    self.replica_bytes += self.bytes(cluster, copy);
+                    let bytes = self.bytes(cluster, copy);
+                    self.replica_bytes += bytes;
+                    // What is on the node already is not sent again.
+                    if !copy.node.is_some_and(|node| stores.holds(copy.shard, node)) {
+                        let table = cluster.routing.table(copy.shard.index);
+                        let primary = table.and_then(|table| table.primary(copy.shard.shard));
+                        transfers.add(primary.and_then(|copy| copy.node), copy.node, bytes);
+                    }
                 }
-                Change::RelocationStarted { started, .. } => {
+                Change::RelocationStarted { started, target } => {
                     self.moved += 1;
-                    self.moved_bytes += self.bytes(cluster, started);
+                    let bytes = self.bytes(cluster, started);
+                    self.moved_bytes += bytes;
+                    transfers.add(started.node, target.node, bytes);
                 }
                 Change::Promoted(_) => self.promoted += 1,
                 _ => {}
@@ -462,6 +492,7 @@ pub fn summary(cluster: &Cluster) -> ClusterSummary {
 /// Level of a disk relative to the watermarks.
 pub fn level(settings: &Settings, usage: &DiskUsage) -> Level {
     let above = |watermark: &Watermark| {
+        let watermark = watermark.of_disk(usage.total_bytes);
         usage.free_bytes < watermark.free_bytes || usage.free_percent() < watermark.free_percent
     };
     if above(&settings.watermark_flood_stage) {

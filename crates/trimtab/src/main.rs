@@ -94,7 +94,7 @@ fn run(cli: Cli) -> Result<ExitCode, CommandError> {
             let config = Config::load(cli.config.as_deref())?;
             commands::ssd::run(&arguments, &config, cli.quiet)
         }
-        Command::Shards(arguments) => commands::shards::run(&arguments),
+        Command::Shards(arguments) => commands::shards::run(&arguments, cli.quiet),
         Command::Completions { shell } => commands::manual::completions(shell),
         Command::Man { directory } => commands::manual::pages(&directory),
     }

@@ -4,8 +4,7 @@ use jiff::Timestamp;
 use page::Terminal;
 use report::Envelope;
 use report::views::shards::{ShardsAnswer, page};
-use shards::cost::IndexShape;
-use shards::estimate::{CostEstimate, Question};
+use shards::estimate::{ClusterSize, CostEstimate, Question};
 use shards::explanation::{DeciderRow, DecisionRow, NodeRow, RerouteExplanation};
 use shards::forecast::{Crossed, Forecast, NodeStanding, Standing};
 use shards::profile::Server;
@@ -41,19 +40,58 @@ fn has(text: &str, parts: &[&str]) {
     }
 }
 
+fn question(copies: u64) -> Question {
+    Question {
+        server: None,
+        size: ClusterSize::Given {
+            copies,
+            closed_share: 0.9,
+            indices: None,
+            data_nodes: 10,
+            disk_scan: true,
+        },
+        primaries: Some(5),
+        replicas: 1,
+    }
+}
+
 fn cost(version: &str, copies: u64) -> CostEstimate {
     CostEstimate::of(&Question {
-        server: Server::parse(version).expect("a version"),
-        copies,
-        closed_share: 0.9,
-        indices: None,
-        data_nodes: 12,
-        index: IndexShape {
-            primaries: 5,
-            replicas: 1,
-        },
-        disk_scan: true,
+        server: Some(Server::parse(version).expect("a version")),
+        ..question(copies)
     })
+}
+
+#[test]
+fn cost_compares_all_versions_if_none_is_given() {
+    let answer = CostEstimate::of(&Question {
+        primaries: None,
+        ..question(25_000)
+    });
+    let text = text(ShardsAnswer::Cost(Box::new(answer)));
+    assert!(
+        flat(&text).starts_with("A reroute takes the master about "),
+        "{text}"
+    );
+    has(
+        &text,
+        &[
+            "choose one with --version",
+            "6.8: 5, later 1",
+            "By version",
+            "7.17 and later",
+        ],
+    );
+    assert!(!text.contains("(this)"), "{text}");
+}
+
+#[test]
+fn cost_begins_with_being_extrapolated() {
+    let far = text(ShardsAnswer::Cost(Box::new(cost("7.4.0", 1_000_000))));
+    assert!(
+        flat(&far).starts_with("Extrapolated, and perhaps far off: no more than 25,000 shards on"),
+        "{far}"
+    );
 }
 
 #[test]
@@ -66,7 +104,7 @@ fn cost_starts_with_the_answer_and_is_complete() {
     has(
         &text,
         &[
-            "Elasticsearch 7.4.0: 25,000 shards, 22,500 of them in closed indices, in 2,500 indices on 12 \
+            "Elasticsearch 7.4.0: 25,000 shards, 22,500 of them in closed indices, in 2,500 indices on 10 \
              data nodes",
             "closed indices stay in the routing table of this version (from 7.2 on)",
             "create an index 3 to 11",
@@ -141,6 +179,10 @@ fn forecast() -> Forecast {
         primaries_recovered: 0,
         promoted: 7,
         of_unknown_size: 0,
+        primaries_lost: 0,
+        duration_s: Some([61.0, 119.0]),
+        recovery_bytes_per_s: Some(40 << 20),
+        not_understood: None,
         before: standing([0, 0], 80.0),
         after: standing([0, 0], 80.0),
         watermarks_crossed: Vec::new(),
@@ -157,26 +199,41 @@ fn what_if(forecast: Forecast) -> String {
 fn what_if_begins_with_what_is_lost() {
     let lost = what_if(Forecast {
         after: standing([16, 30], 80.0),
+        primaries_lost: 16,
         worse: true,
         ..forecast()
     });
     assert!(
-        lost.starts_with(
-            "Worse off: the cluster turns red; 16 primaries and 30 replicas are unassigned."
-        ),
+        lost.starts_with("Red: 16 primaries lost, 30 replicas unassigned. 7 replicas are promoted"),
         "{lost}"
+    );
+    let away = what_if(Forecast {
+        after: standing([1, 0], 80.0),
+        worse: true,
+        ..forecast()
+    });
+    assert!(away.starts_with("Red: 1 primary unassigned."), "{away}");
+    let same = what_if(Forecast {
+        before: standing([0, 2], 80.0),
+        after: standing([0, 2], 80.0),
+        ..forecast()
+    });
+    assert!(
+        same.starts_with("Yellow: 2 replicas unassigned, as before."),
+        "{same}"
     );
     let fine = what_if(forecast());
     assert!(
-        fine.starts_with("The cluster stays green. 7 replicas"),
+        fine.starts_with("Green: every shard is on a node. 7 replicas"),
         "{fine}"
     );
     has(
         &fine,
         &[
             "- node node-3 removed",
-            "7 replicas are promoted to primaries; 3 replicas recover from their primaries (3 GiB); then \
-             the cluster is at rest, after 2 rounds.",
+            "7 replicas are promoted to primaries; 3 replicas recover from their primaries (3 GiB), in \
+             about 1 min 10 s to 2 min (2 rounds).",
+            "receives at 40 MiB each second (indices.recovery.max_bytes_per_sec)",
             "shards in the routing table 1,200 1,200",
             "data per node 1 GiB to 3 GiB",
             "fullest disk per node, used 40 % to 80 %",
@@ -188,10 +245,25 @@ fn what_if_begins_with_what_is_lost() {
         worse: true,
         ..forecast()
     });
-    has(
-        &yellow,
-        &["the cluster turns yellow; 1 replica is unassigned."],
+    has(&yellow, &["Yellow: 1 replica unassigned."]);
+    let without_sizes = what_if(Forecast {
+        duration_s: None,
+        ..forecast()
+    });
+    has(&without_sizes, &["(3 GiB), in 2 rounds."]);
+}
+
+#[test]
+fn a_state_that_was_misread_is_told_first() {
+    let text = what_if(Forecast {
+        not_understood: Some("7 of 7 shards may not stay where they are".to_owned()),
+        ..forecast()
+    });
+    assert!(
+        flat(&text).starts_with("Not understood: 7 of 7 shards may not stay where they are."),
+        "{text}"
     );
+    assert!(!text.contains("Green"), "{text}");
 }
 
 #[test]
@@ -216,7 +288,7 @@ fn what_if_reports_full_disks_and_shards_that_cannot_stay() {
         &[
             "1 shard cannot stay where it is, and no node takes it",
             "node-b exceeds the high disk watermark",
-            "and the cluster is not at rest yet, after 2 rounds.",
+            "(2 rounds); the cluster is not at rest yet.",
             "- node-b: below low (80 % used), then above high (92.2 % used)",
         ],
     );
@@ -264,6 +336,7 @@ fn reroute_lists_each_decision_with_the_deciders_results() {
         stuck: 2,
         decisions: vec![decision],
         left_out: 6,
+        not_understood: None,
         from_disk: false,
     };
     let text = text(ShardsAnswer::Reroute(Box::new(explanation.clone())));

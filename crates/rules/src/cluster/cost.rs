@@ -4,7 +4,7 @@
 use super::ClusterContext;
 use facts::cluster::{ServerVersion, ShardCounts};
 use shards::cost::{
-    IndexShape, Operation, OperationCost, Prediction, Shape, Step, operation, predict,
+    EVEN, IndexShape, Operation, OperationCost, Prediction, Shape, Step, operation, predict,
 };
 use shards::profile::{Profile, V6_8, V7_0, V7_2, V7_4};
 
@@ -58,6 +58,7 @@ impl Model {
                 shards: shards.primaries,
                 indices: indices.unwrap_or(copies / COPIES_BY_INDEX),
                 disk_scan: true,
+                uneven_permille: EVEN,
             },
         }
     }
@@ -101,7 +102,7 @@ impl Model {
     /// Returns the default index of this version.
     pub fn new_index(&self) -> IndexShape {
         IndexShape {
-            primaries: if *self.profile == V6_8 { 5 } else { 1 },
+            primaries: self.profile.default_primaries,
             replicas: 1,
         }
     }

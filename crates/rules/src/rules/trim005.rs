@@ -72,7 +72,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         if is_trimmed || (is_harmless && unqueued.is_empty()) {
             continue;
         }
-        report(cx, (trims.as_ref(), &quiet), volume, &unqueued, out);
+        report(cx, (trims, &quiet), volume, &unqueued, out);
     }
 }
 

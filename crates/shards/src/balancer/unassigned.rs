@@ -1,13 +1,12 @@
 //! Placement of unassigned copies (`allocateUnassigned`, `decideAllocateUnassigned`).
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 use super::Balancer;
 use crate::copy::{AllocationStatus, ShardCopy, UNKNOWN_SIZE};
 use crate::deciders::{NoReasons, ReasonSink, Verdict, expected_size_bytes};
 use crate::java::string_compare;
-use crate::model::{Cluster, IndexIndex};
+use crate::model::{Cluster, IndexIndex, NumberMap};
 use crate::nodes::CopyIndex;
 
 /// The node chosen for a copy, or why there is none.
@@ -181,7 +180,7 @@ impl Balancer<'_, '_> {
 
     /// Rank of each index that has copies to allocate (`PriorityComparator`): higher priority first, then
     /// newer, then the name that sorts last.
-    fn priorities(&self, handles: &[CopyIndex]) -> HashMap<IndexIndex, u32> {
+    fn priorities(&self, handles: &[CopyIndex]) -> NumberMap<IndexIndex, u32> {
         let cluster: &Cluster = self.round.cluster;
         let of = |handle: &CopyIndex| self.round.nodes.copy(*handle).shard.index;
         let mut indices: Vec<IndexIndex> = handles.iter().map(of).collect();

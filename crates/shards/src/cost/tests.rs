@@ -11,6 +11,7 @@ const TWO_NODES: Shape = Shape {
     shards: 2000,
     indices: 400,
     disk_scan: true,
+    uneven_permille: EVEN,
 };
 const FIVE_PRIMARIES: IndexShape = IndexShape {
     primaries: 5,

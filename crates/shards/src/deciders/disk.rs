@@ -62,8 +62,9 @@ pub(super) fn allocate<W: ReasonSink>(
         return answer!(why, Yes, NAME, "{reason}");
     }
     let settings = &round.cluster.settings;
-    let (low, high) = (&settings.watermark_low, &settings.watermark_high);
     let usage = usage(round, node, Disk::Most);
+    let low = &*settings.watermark_low.of_disk(usage.total_bytes);
+    let high = &*settings.watermark_high.of_disk(usage.total_bytes);
     let free_percent = usage.free_percent();
 
     // A new, empty primary needs no space yet.
@@ -135,8 +136,12 @@ pub(super) fn remain<W: ReasonSink>(
     if let Some(reason) = irrelevant(round, round.deciders.disks.least_known) {
         return answer!(why, Yes, NAME, "{reason}");
     }
-    let high = &round.cluster.settings.watermark_high;
     let usage = usage(round, node, Disk::Least);
+    let high = &*round
+        .cluster
+        .settings
+        .watermark_high
+        .of_disk(usage.total_bytes);
     let short_of_bytes = usage.free_bytes < high.free_bytes;
     let enough = is_enough(&usage, high);
     if enough && !W::ON {
@@ -170,11 +175,11 @@ pub(super) fn remain<W: ReasonSink>(
 
 /// Whether no copy on the node has to leave for lack of space.
 pub(super) fn all_remain(round: &Allocation<'_>, node: NodeIndex) -> bool {
-    irrelevant(round, round.deciders.disks.least_known).is_some()
-        || is_enough(
-            &usage(round, node, Disk::Least),
-            &round.cluster.settings.watermark_high,
-        )
+    irrelevant(round, round.deciders.disks.least_known).is_some() || {
+        let usage = usage(round, node, Disk::Least);
+        let high = &round.cluster.settings.watermark_high;
+        is_enough(&usage, &high.of_disk(usage.total_bytes))
+    }
 }
 
 fn is_enough(usage: &DiskUsage, mark: &Watermark) -> bool {

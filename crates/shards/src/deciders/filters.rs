@@ -3,7 +3,11 @@
 use std::fmt;
 
 use super::pattern::simple_match;
-use crate::model::{Filters, Node};
+use crate::model::{Filters, Node, Version};
+
+/// Versions that filter by `_tier` (`DataTierAllocationDecider`).
+const TIER_FILTERS: std::ops::Range<Version> =
+    Version::release(7, 10, 0)..Version::release(8, 0, 0);
 
 /// How the filters of a group, and the values of a filter, are combined (`OpType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +41,10 @@ pub fn matches(filters: &Filters, join: Join, node: &Node) -> bool {
             // Ids are compared literally, without wildcards.
             "_id" => joined(&|value| *value == node.id),
             "_name" | "name" => joined(&|value| simple_match(value, &node.name)),
+            // Before and after these versions it is an attribute like any other.
+            "_tier" if TIER_FILTERS.contains(&node.version) => {
+                joined(&|tier| node.roles.is_in_tier(tier))
+            }
             _ => match node.attribute(attribute) {
                 Some(found) => joined(&|value| simple_match(value, found)),
                 None => false,
@@ -92,7 +100,7 @@ pub(super) fn fault(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Version;
+    use crate::model::{Roles, Version};
 
     fn node() -> Node {
         Node {
@@ -102,6 +110,7 @@ mod tests {
             host_address: "10.0.0.1".into(),
             publish_address: "192.168.7.1".into(),
             attributes: vec![("rack".into(), "r1".into()), ("disk".into(), "ssd".into())],
+            roles: Roles::default(),
             data: true,
             version: Version::release(7, 4, 0),
             present: true,

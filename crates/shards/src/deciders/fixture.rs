@@ -8,7 +8,7 @@ use crate::copy::{
 use crate::engine::Engine;
 use crate::model::{
     Cluster, ClusterInfo, DiskUsage, Index, IndexIndex, IndexSettings, IndexState, IndexTable,
-    Node, NodeIndex, RoutingTable, ShardId, TableOrder, Version,
+    Node, NodeIndex, Roles, RoutingTable, ShardId, TableOrder, Version,
 };
 use crate::nodes::RoutingNodes;
 
@@ -35,6 +35,7 @@ impl Builder {
                 host_address: format!("10.0.0.{at}"),
                 publish_address: format!("10.0.0.{at}"),
                 attributes: Vec::new(),
+                roles: Roles::default(),
                 data: true,
                 version: Version::release(7, 4, 0),
                 present: true,

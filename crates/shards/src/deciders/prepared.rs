@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use super::filters::{Fault, fault};
+use super::tier::Tiers;
 use crate::engine::Engine;
 use crate::model::{Cluster, DiskUsage, Filters, IndexIndex, IndexSettings, NodeIndex, ShardId};
 use crate::nodes::RoutingNodes;
@@ -22,6 +23,7 @@ pub struct Deciders {
     limits: bool,
     snapshots: HashSet<(ShardId, NodeIndex)>,
     restores: HashSet<(u32, ShardId)>,
+    pub(super) tiers: Tiers,
     pub(super) awareness: Vec<Awareness>,
     pub(super) disks: Disks,
 }
@@ -86,16 +88,18 @@ impl Deciders {
                     .map(|restore| (restore.restore, restore.shard))
                     .collect()
             },
+            tiers: Tiers::new(cluster),
             awareness: awareness(cluster, nodes),
             disks: disks(cluster),
         }
     }
 
     /// Adds a newly created index if it has no filters and no limits. Returns whether it was added.
-    pub(crate) fn admit_index(&mut self, settings: &IndexSettings) -> bool {
+    pub(crate) fn admit_index(&mut self, cluster: &Cluster, settings: &IndexSettings) -> bool {
         let groups = [&settings.require, &settings.include, &settings.exclude];
         let is_plain =
             groups.iter().all(|group| group.is_empty()) && settings.total_shards_per_node <= 0;
+        let is_plain = is_plain && self.tiers.admit_index(cluster, settings);
         if is_plain {
             self.filter_classes.push(0);
         }
@@ -147,6 +151,7 @@ impl Deciders {
         !self.limits
             && self.awareness.is_empty()
             && self.index_faults.is_empty()
+            && self.tiers.limit_nothing()
             && self.cluster_faults.iter().all(Option::is_none)
     }
 

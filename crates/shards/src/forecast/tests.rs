@@ -2,7 +2,7 @@ use super::*;
 use crate::small_cluster;
 
 fn forecast(state: &mut State, changes: &Changes) -> Result<Forecast, ForecastError> {
-    Forecast::of(state, &Server::default(), changes, 0, 1_000)
+    Forecast::of(state, &Server::default(), changes, 0, 1_000, &mut |_| ())
 }
 
 fn removed(names: &[&str]) -> Changes {
@@ -50,7 +50,7 @@ fn an_unstable_cluster_is_worse() {
         ..Changes::default()
     };
     let mut state = small_cluster::full(40);
-    let answer = Forecast::of(&mut state, &Server::default(), &changes, 0, 1).unwrap();
+    let answer = Forecast::of(&mut state, &Server::default(), &changes, 0, 1, &mut |_| ()).unwrap();
     assert!(answer.worse && !answer.quiet);
     assert_eq!(answer.rounds, 1);
 }

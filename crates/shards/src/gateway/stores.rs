@@ -1,10 +1,8 @@
 //! Contents of the nodes' disks, tracked along with a simulated cluster.
 
-use std::collections::HashMap;
-
 use super::{Fetch, FileStore, StartedStore};
 use crate::copy::{AllocationIndex, ShardCopy};
-use crate::model::{Cluster, IndexTable, NodeIndex, ShardId};
+use crate::model::{Cluster, IndexTable, NodeIndex, NumberMap, ShardId};
 
 /// A copy on a node's disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +30,7 @@ pub struct OnDiskChange {
 /// counts as identical to the primary's, without a sync id.
 #[derive(Debug, Clone, Default)]
 pub struct Stores {
-    shards: HashMap<ShardId, Vec<OnDisk>>,
+    shards: NumberMap<ShardId, Vec<OnDisk>>,
     present: Vec<bool>,
 }
 
@@ -84,6 +82,16 @@ impl Stores {
             changes.extend(new.map(|node| change(node, true)));
         }
         changes
+    }
+
+    /// Whether a node has data of a shard.
+    pub(crate) fn holds(&self, shard: ShardId, node: NodeIndex) -> bool {
+        self.on_disk(shard).any(|known| known.node == node)
+    }
+
+    /// Whether any node that is present has data of a shard.
+    pub(crate) fn has_any(&self, shard: ShardId) -> bool {
+        self.on_disk(shard).next().is_some()
     }
 
     fn observe_shard(&mut self, group: &[ShardCopy]) {

@@ -67,7 +67,10 @@ impl PathKey {
     }
 }
 
-/// Hasher for the few words of a [`PathKey`]. Keys are internal numbers, so it need not resist attacks.
+/// A map whose keys are made of the model's own numbers.
+pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<WordHasher>>;
+
+/// Hasher for the few words of a [`PathKey`] or [`ShardId`]. Keys are internal numbers, so it need not resist attacks.
 #[derive(Debug, Clone, Default)]
 pub struct WordHasher(u64);
 
@@ -105,12 +108,13 @@ impl Hasher for WordHasher {
 pub struct ClusterInfo {
     /// Names of the data paths.
     pub paths: Vec<String>,
+    path_numbers: HashMap<String, PathIndex>,
     /// Per node, the path with the least free space, used by `canRemain`.
     pub least: HashMap<NodeIndex, DiskUsage>,
     /// Per node, the path with the most free space, used by `canAllocate`.
     pub most: HashMap<NodeIndex, DiskUsage>,
-    sizes: HashMap<(ShardId, bool), i64, BuildHasherDefault<WordHasher>>,
-    data_paths: HashMap<PathKey, PathIndex, BuildHasherDefault<WordHasher>>,
+    sizes: NumberMap<(ShardId, bool), i64>,
+    data_paths: NumberMap<PathKey, PathIndex>,
 }
 
 impl ClusterInfo {
@@ -119,12 +123,13 @@ impl ClusterInfo {
     /// # Panics
     /// With more than 2^32 paths
     pub fn path(&mut self, name: &str) -> PathIndex {
-        let found = self.paths.iter().position(|path| path == name);
-        let at = found.unwrap_or_else(|| {
-            self.paths.push(name.to_owned());
-            self.paths.len() - 1
-        });
-        PathIndex(u32::try_from(at).expect("fewer than 2^32 paths"))
+        if let Some(&known) = self.path_numbers.get(name) {
+            return known;
+        }
+        let new = PathIndex(u32::try_from(self.paths.len()).expect("fewer than 2^32 paths"));
+        self.paths.push(name.to_owned());
+        self.path_numbers.insert(name.to_owned(), new);
+        new
     }
 
     /// Size in bytes of a shard's primary or of its replicas (whichever replica was read last).

@@ -1,5 +1,8 @@
 //! Cluster and index settings that the allocator uses, with the defaults of 7.4.0.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 /// `cluster.routing.allocation.enable`, `index.routing.allocation.enable`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AllocationEnable {
@@ -61,6 +64,30 @@ impl Filters {
         }
     }
 
+    /// Adds a filter that replaces one of the same attribute once [`Filters::settle`] is called. Without a
+    /// value it removes that.
+    pub(crate) fn replace(&mut self, attribute: &str, values: &str) {
+        let before = self.0.len();
+        self.add(attribute, values);
+        if self.0.len() == before {
+            self.0.push((attribute.to_owned(), Vec::new()));
+        }
+    }
+
+    /// Keeps the last filter of each attribute. Settings may name any number of them, so the earlier ones
+    /// are not searched each time.
+    pub(crate) fn settle(&mut self) {
+        let mut seen: HashSet<String> = HashSet::with_capacity(self.0.len());
+        let mut kept: Vec<(String, Vec<String>)> = std::mem::take(&mut self.0)
+            .into_iter()
+            .rev()
+            .filter(|(attribute, _)| seen.insert(attribute.clone()))
+            .filter(|(_, values)| !values.is_empty())
+            .collect();
+        kept.reverse();
+        self.0 = kept;
+    }
+
     /// Whether there are no filters.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -79,6 +106,9 @@ pub struct Watermark {
     pub free_percent: f64,
     /// Free space below which the watermark is crossed, bytes; 0 for a watermark in percent.
     pub free_bytes: i64,
+    /// Free space that is enough whatever the share (`max_headroom`, from 8.5 on, where servers set it
+    /// themselves), bytes; `None` in 7.4.0.
+    pub max_headroom_bytes: Option<i64>,
 }
 
 /// The text is not a valid watermark.
@@ -98,13 +128,33 @@ impl Watermark {
                 raw: raw.to_owned(),
                 free_percent: 100.0 - percent,
                 free_bytes: 0,
+                max_headroom_bytes: None,
             });
         }
         Ok(Self {
             raw: raw.to_owned(),
             free_percent: 0.0,
             free_bytes: size_bytes(raw).ok_or_else(error)?,
+            max_headroom_bytes: None,
         })
+    }
+
+    /// The watermark of a disk of this size: the headroom in bytes if the share of the disk is more.
+    pub(crate) fn of_disk(&self, total_bytes: i64) -> Cow<'_, Self> {
+        #[expect(clippy::cast_precision_loss, reason = "shares are in double precision")]
+        let by_share =
+            |headroom: i64| total_bytes as f64 * self.free_percent / 100.0 > headroom as f64;
+        match self
+            .max_headroom_bytes
+            .filter(|&headroom| by_share(headroom))
+        {
+            None => Cow::Borrowed(self),
+            Some(headroom) => Cow::Owned(Self {
+                free_percent: 0.0,
+                free_bytes: headroom,
+                ..self.clone()
+            }),
+        }
     }
 }
 
@@ -143,7 +193,7 @@ fn ratio(text: &str) -> Option<f64> {
 }
 
 /// `ByteSizeValue.parseBytesSizeValue`, sizes in powers of 1024.
-fn size_bytes(text: &str) -> Option<i64> {
+pub(crate) fn size_bytes(text: &str) -> Option<i64> {
     const UNITS: [(&str, i64); 11] = [
         ("pb", 1 << 50),
         ("tb", 1 << 40),
@@ -223,6 +273,8 @@ pub struct Settings {
     pub balance_index: f32,
     /// `cluster.routing.allocation.balance.threshold`: 1.0.
     pub balance_threshold: f32,
+    /// `indices.recovery.max_bytes_per_sec`: 40 MiB; `None` for no limit. Not used by any decider.
+    pub recovery_bytes_per_s: Option<u64>,
 }
 
 impl Default for Settings {
@@ -231,6 +283,7 @@ impl Default for Settings {
             raw: format!("{used}%"),
             free_percent: 100.0 - f64::from(used),
             free_bytes: 0,
+            max_headroom_bytes: None,
         };
         Self {
             allocation_enable: AllocationEnable::All,
@@ -255,11 +308,24 @@ impl Default for Settings {
             balance_shard: 0.45,
             balance_index: 0.55,
             balance_threshold: 1.0,
+            recovery_bytes_per_s: Some(40 << 20),
         }
     }
 }
 
 impl Settings {
+    /// Keeps the last of repeated filters and forced values.
+    pub(crate) fn settle(&mut self) {
+        for filters in [&mut self.require, &mut self.include, &mut self.exclude] {
+            filters.settle();
+        }
+        let mut seen: HashSet<String> = HashSet::new();
+        self.awareness_forced.reverse();
+        self.awareness_forced
+            .retain(|(attribute, _)| seen.insert(attribute.clone()));
+        self.awareness_forced.reverse();
+    }
+
     /// Checks the three disk watermarks together as the server does: all shares or all sizes, reached in
     /// the order low, high, flood stage (`DiskThresholdSettings.doValidate`).
     ///
@@ -319,6 +385,13 @@ pub struct IndexSettings {
     pub exclude: Filters,
     /// `index.routing.allocation.initial_recovery.*`: set by a shrink.
     pub initial_recovery: Filters,
+    /// `index.routing.allocation.include._tier_preference`: data tiers, the most preferred first. Servers
+    /// from 7.10 on set it themselves; 7.4.0 has no tiers.
+    pub tier_preference: Vec<String>,
+    /// `index.store.snapshot.partial`: a partially mounted snapshot of Elasticsearch.
+    pub partial_snapshot: bool,
+    /// `index.store.type` is `remote_snapshot`: a mounted snapshot of OpenSearch.
+    pub remote_snapshot: bool,
     /// `index.unassigned.node_left.delayed_timeout`: one minute, nanoseconds.
     pub delayed_timeout_nanos: i64,
     /// `index.auto_expand_replicas`: off; otherwise minimum and maximum, with `u32::MAX` for "all".
@@ -338,8 +411,21 @@ impl Default for IndexSettings {
             include: Filters::default(),
             exclude: Filters::default(),
             initial_recovery: Filters::default(),
+            tier_preference: Vec::new(),
+            partial_snapshot: false,
+            remote_snapshot: false,
             delayed_timeout_nanos: 60_000_000_000,
             auto_expand_replicas: None,
+        }
+    }
+}
+
+impl IndexSettings {
+    /// Keeps the last of repeated filters.
+    pub(crate) fn settle(&mut self) {
+        let groups = [&mut self.require, &mut self.include, &mut self.exclude];
+        for filters in groups.into_iter().chain([&mut self.initial_recovery]) {
+            filters.settle();
         }
     }
 }
@@ -380,6 +466,21 @@ mod tests {
             let error = Watermark::parse(wrong).unwrap_err();
             assert!(error.to_string().contains(&format!("{wrong:?}")), "{wrong}");
         }
+    }
+
+    #[test]
+    fn headroom_limits_the_share_of_a_large_disk() {
+        const GIB: i64 = 1 << 30;
+        let mark = Watermark {
+            max_headroom_bytes: Some(200 * GIB),
+            ..Watermark::parse("85%").unwrap()
+        };
+        // 15 % of 1,000 GiB are 150.
+        assert_eq!(*mark.of_disk(1_000 * GIB), mark);
+        let large = mark.of_disk(10_000 * GIB).into_owned();
+        assert_eq!((large.free_percent, large.free_bytes), (0.0, 200 * GIB));
+        let without = Watermark::parse("85%").unwrap();
+        assert_eq!(*without.of_disk(i64::MAX), without);
     }
 
     #[test]
@@ -439,6 +540,17 @@ mod tests {
             let found = format!("found low {low}, high {high}, flood_stage {flood}");
             assert!(error.ends_with(&found), "{error}");
         }
+    }
+
+    #[test]
+    fn the_last_filter_of_an_attribute_counts() {
+        let mut filters = Filters::default();
+        for (attribute, values) in [("a", "1"), ("b", "2"), ("c", "3"), ("a", "4"), ("b", "")] {
+            filters.replace(attribute, values);
+        }
+        filters.settle();
+        let pair = |attribute: &str, value: &str| (attribute.to_owned(), vec![value.to_owned()]);
+        assert_eq!(filters.0, [pair("c", "3"), pair("a", "4")]);
     }
 
     #[test]

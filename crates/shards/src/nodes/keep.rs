@@ -4,11 +4,11 @@
 //! The result equals what [`RoutingNodes::new`] builds from the updated table, except that handles are
 //! stable and that the order of the nodes' lists is restored lazily by [`RoutingNodes::put_in_order`].
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::{Change, Changes, CopyIndex, Handles, RoutingError, RoutingNodes};
 use crate::copy::ShardCopy;
-use crate::model::{Cluster, IndexIndex, IndexTable, NodeIndex, ShardId};
+use crate::model::{Cluster, IndexIndex, IndexTable, NodeIndex, NumberMap, ShardId};
 
 impl RoutingNodes {
     /// Ends a round: ignored copies become unassigned again, and the changes are returned. `ranks` are
@@ -59,7 +59,7 @@ impl RoutingNodes {
         if self.unassigned.list.len() < 2 {
             return;
         }
-        let mut places: HashMap<IndexIndex, HashMap<u32, usize>> = HashMap::new();
+        let mut places: NumberMap<IndexIndex, NumberMap<u32, usize>> = NumberMap::default();
         let copies = &self.copies;
         self.unassigned.list.sort_by_cached_key(|handle| {
             let copy = &copies[handle.at()];
@@ -68,7 +68,7 @@ impl RoutingNodes {
                 return (None, 0, 0);
             };
             let places = places.entry(index).or_insert_with(|| {
-                let mut places = HashMap::new();
+                let mut places = NumberMap::default();
                 for (place, copy) in table.copies.iter().enumerate() {
                     places.entry(copy.shard.shard).or_insert(place);
                 }
@@ -128,8 +128,8 @@ impl RoutingNodes {
     }
 
     /// The unassigned copies of each shard, in order.
-    pub(crate) fn unassigned_by_shard(&self) -> HashMap<ShardId, Vec<ShardCopy>> {
-        let mut shards: HashMap<ShardId, Vec<ShardCopy>> = HashMap::new();
+    pub(crate) fn unassigned_by_shard(&self) -> NumberMap<ShardId, Vec<ShardCopy>> {
+        let mut shards: NumberMap<ShardId, Vec<ShardCopy>> = NumberMap::default();
         for handle in &self.unassigned.list {
             let copy = self.copy(*handle);
             shards.entry(copy.shard).or_default().push(*copy);

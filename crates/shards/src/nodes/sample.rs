@@ -4,7 +4,7 @@ use crate::copy::{
     AllocationIndex, CopyState, Reason, RecoverySource, ShardCopy, UNKNOWN_SIZE, UnassignedInfo,
 };
 use crate::model::{
-    Cluster, Index, IndexIndex, IndexSettings, IndexState, IndexTable, Node, NodeIndex,
+    Cluster, Index, IndexIndex, IndexSettings, IndexState, IndexTable, Node, NodeIndex, Roles,
     RoutingTable, ShardId, TableOrder, Version,
 };
 
@@ -17,6 +17,7 @@ pub(crate) fn node(id: &str) -> Node {
         host_address: "10.0.0.1".to_owned(),
         publish_address: "10.0.0.1".to_owned(),
         attributes: Vec::new(),
+        roles: Roles::default(),
         data: true,
         version: Version::release(7, 4, 0),
         present: true,

@@ -3,6 +3,7 @@
 //! The caller must follow each with a reroute.
 
 use crate::copy::{Reason, RecoverySource, ShardCopy, UnassignedInfo};
+use crate::deciders::nodes_of_tier;
 use crate::model::{
     Cluster, Index, IndexIndex, IndexState, IndexTable, ShardId, TableOrder, Version,
 };
@@ -82,17 +83,15 @@ pub fn set_replicas(cluster: &mut Cluster, index: IndexIndex, replicas: u32, now
 /// Adapts indices with auto-expand to the number of data nodes
 /// (`AutoExpandReplicas.getAutoExpandReplicaChanges`), except closed ones. Returns whether any changed.
 pub(super) fn expand_replicas(cluster: &mut Cluster, now_nanos: i64) -> bool {
-    let nodes = u32::try_from(cluster.data_node_count()).unwrap_or(u32::MAX);
-    // Without a data node nothing changes, as with fewer nodes than the minimum requires.
-    let Some(others) = nodes.checked_sub(1) else {
-        return false;
-    };
     let changed: Vec<(IndexIndex, u32)> = (0..)
         .map(IndexIndex)
         .zip(&cluster.indices)
         .filter(|(_, index)| index.state == IndexState::Open)
         .filter_map(|(number, index)| {
             let (least, most) = index.settings.auto_expand_replicas?;
+            let nodes = nodes_of_tier(cluster, &index.settings);
+            // Without a data node nothing changes, as with fewer nodes than the minimum requires.
+            let others = u32::try_from(nodes).unwrap_or(u32::MAX).checked_sub(1)?;
             let wanted = others.max(least).min(most);
             (wanted <= most.min(others) && wanted != index.replicas).then_some((number, wanted))
         })

@@ -148,7 +148,7 @@ impl Live {
         let table = indices::new_index(&mut self.cluster, index, now_nanos);
         let number = table.index;
         let created = self.cluster.index(number);
-        let is_plain = self.deciders.admit_index(&created.settings);
+        let is_plain = self.deciders.admit_index(&self.cluster, &created.settings);
         let copies = created.total_copies();
         self.cluster.routing.append(table);
         let table = self.cluster.routing.table(number);

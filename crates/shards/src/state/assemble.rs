@@ -1,17 +1,17 @@
 //! Builds a consistent [`Cluster`] from the parsed state.
 
 use super::json::shown;
-use super::nodes::{holds_data, without_port};
+use super::nodes::without_port;
 use super::raw::{Raw, RawIndex, RawNode};
 use super::settings::ClusterSettings;
 use super::{State, StateError};
 use crate::copy::{AllocationIndex, RecoverySource, ShardCopy};
 use crate::model::{
-    Cluster, Index, IndexIndex, IndexState, IndexTable, Node, NodeIndex, RestoreShard,
+    Cluster, Index, IndexIndex, IndexState, IndexTable, Node, NodeIndex, RestoreShard, Roles,
     RoutingTable, ShardId, SnapshotShard, TableOrder, Version,
 };
 use crate::profile;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Maximum number of shards of all indices.
 const SHARDS_MAX: u64 = 20_000_000;
@@ -68,6 +68,7 @@ fn known_version(raw: &RawNode) -> Option<Version> {
 }
 
 fn read_node(raw: &RawNode, version: Version) -> Node {
+    let roles = raw.roles.clone().map_or_else(Roles::default, Roles::new);
     let address = raw.transport_address.as_deref().map_or("", without_port);
     Node {
         id: raw.id.clone(),
@@ -76,7 +77,8 @@ fn read_node(raw: &RawNode, version: Version) -> Node {
         host_address: address.to_owned(),
         publish_address: address.to_owned(),
         attributes: raw.attributes.clone(),
-        data: raw.roles.as_deref().is_none_or(holds_data),
+        data: roles.hold_shards(),
+        roles,
         version: known_version(raw).unwrap_or(version),
         present: raw.listed,
     }
@@ -201,6 +203,7 @@ fn read_index(
         };
         *set = ids;
     }
+    raw.settings.settings.settle();
     let source = raw.settings.resize_source.as_deref();
     let index = Index {
         name: raw.name.clone(),
@@ -259,13 +262,11 @@ fn check_table(
                 group.len()
             ));
         }
-        for (at, copy) in group.iter().enumerate() {
+        let mut holders: HashSet<NodeIndex> = HashSet::with_capacity(group.len());
+        for copy in group {
             let nodes = [copy.node, copy.relocating].into_iter().flatten();
             for node in nodes {
-                let twice = group[..at]
-                    .iter()
-                    .any(|other| other.node == Some(node) || other.relocating == Some(node));
-                if twice || (copy.node == copy.relocating) {
+                if !holders.insert(node) {
                     let id = shown(&all.nodes[node.at()].id);
                     return contradiction(format!(
                         "two copies of [{name}][{shard}] are on node {id}"
@@ -297,11 +298,16 @@ fn progress(raw: &Raw, cluster: &mut Cluster) {
         let index = IndexIndex(*names.get(index)?);
         (shard < cluster.index(index).shards).then_some(ShardId { index, shard })
     };
+    let nodes: HashMap<&str, NodeIndex> = if raw.snapshots.is_empty() {
+        HashMap::new()
+    } else {
+        let numbered = cluster.nodes.iter().zip((0..).map(NodeIndex));
+        numbered.map(|(node, at)| (node.id.as_str(), at)).collect()
+    };
     let mut snapshots = Vec::new();
     for entry in raw.snapshots.iter().filter(|entry| !entry.completed) {
         let Some(node) = &entry.node else { continue };
-        let place = cluster.nodes.iter().position(|other| other.id == *node);
-        let node = place.and_then(|at| u32::try_from(at).ok()).map(NodeIndex);
+        let node = nodes.get(node.as_str()).copied();
         // A deleted index or a node that has left will soon end its part of a snapshot.
         if let (Some(shard), Some(node)) = (shard(&entry.index, entry.shard), node) {
             snapshots.push(SnapshotShard { shard, node });

@@ -3,6 +3,7 @@
 use super::error::StateError;
 use super::settings::{ClusterSettings, is_watermark};
 use crate::model::{Cluster, Version};
+use std::collections::HashSet;
 
 /// A cluster's state as read from its API.
 #[derive(Debug, Clone)]
@@ -83,10 +84,10 @@ impl State {
     /// Applies settings, and replaces the warnings about the previous settings.
     pub(super) fn apply(&mut self, next: ClusterSettings) -> Result<(), StateError> {
         let (settings, warnings) = next.settings()?;
-        let said = self
+        let said: HashSet<String> = self
             .settings
             .settings()
-            .map_or(Vec::new(), |(_, said)| said);
+            .map_or(HashSet::new(), |(_, said)| said.into_iter().collect());
         self.warnings.retain(|warning| !said.contains(warning));
         self.warnings.extend(warnings);
         self.cluster.settings = settings;

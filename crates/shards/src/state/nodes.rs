@@ -2,7 +2,7 @@
 
 use super::json::{Fields, Object, Source, once, shown, skip};
 use super::{State, StateError, answer};
-use crate::model::{DiskUsage, NodeIndex};
+use crate::model::{DiskUsage, NodeIndex, Roles};
 use crate::profile;
 use serde::Deserialize;
 use serde::de::{Error, MapAccess};
@@ -140,7 +140,8 @@ fn take(state: &mut State, number: NodeIndex, raw: RawNode) -> Result<(), String
         node.attributes = attributes.into_iter().collect();
     }
     if let Some(roles) = raw.roles {
-        node.data = holds_data(&roles);
+        node.roles = Roles::new(roles);
+        node.data = node.roles.hold_shards();
         state.roles_known[number.at()] = true;
     }
     Ok(())
@@ -157,13 +158,6 @@ pub fn without_port(address: &str) -> &str {
         return address;
     }
     host.trim_start_matches('[').trim_end_matches(']')
-}
-
-/// Whether one of the roles can hold shards.
-pub fn holds_data(roles: &[String]) -> bool {
-    roles
-        .iter()
-        .any(|role| role == "data" || role.starts_with("data_"))
 }
 
 /// Maximum size of a disk in bytes, so that sums stay within 64 bits.

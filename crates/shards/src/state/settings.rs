@@ -4,13 +4,16 @@ use super::answer;
 use super::error::{SettingError, StateError};
 use super::json::{self, Fields, Flatten, Sink, Source, once, skip};
 use crate::model::{
-    AllocationEnable, AllowRebalance, Filters, IndexSettings, RebalanceEnable, Settings, Watermark,
+    AllocationEnable, AllowRebalance, IndexSettings, RebalanceEnable, Settings, Watermark,
+    size_bytes,
 };
 use serde::de::MapAccess;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
 const PREFIX: &str = "cluster.routing.";
+/// Limit on what a node sends and receives for recoveries; no decider uses it.
+const RECOVERY_RATE: &str = "indices.recovery.max_bytes_per_sec";
 const ALLOCATION: &str = "cluster.routing.allocation.";
 /// Default for incoming and outgoing recoveries if they are not set individually.
 const CONCURRENT_RECOVERIES: &str = "cluster.routing.allocation.node_concurrent_recoveries";
@@ -90,6 +93,7 @@ impl ClusterSettings {
                 ));
             }
         }
+        settings.settle();
         // BalancedShardsAllocator.WeightFunction divides by the sum.
         if settings.balance_shard + settings.balance_index <= 0.0 {
             return Err(error(
@@ -141,10 +145,12 @@ struct Wanted(BTreeMap<String, String>);
 
 impl Sink for Wanted {
     fn wants(&self, prefix: &str) -> bool {
-        PREFIX.starts_with(prefix) || prefix.starts_with(PREFIX)
+        PREFIX.starts_with(prefix)
+            || prefix.starts_with(PREFIX)
+            || RECOVERY_RATE.starts_with(prefix.trim_end_matches('.'))
     }
     fn put(&mut self, name: &str, value: &str) {
-        if name.starts_with(PREFIX) {
+        if name.starts_with(PREFIX) || name == RECOVERY_RATE {
             self.0.insert(name.to_owned(), value.to_owned());
         }
     }
@@ -171,6 +177,17 @@ fn apply(settings: &mut Settings, name: &str, value: &str) -> Result<bool, Setti
             )
         })
     };
+    let headroom = || {
+        let bytes =
+            size_bytes(value).ok_or_else(|| error(name, value, "a size like 200gb, or -1"))?;
+        Ok(Some(bytes).filter(|&bytes| bytes >= 0))
+    };
+    if name == RECOVERY_RATE {
+        let rate = size_bytes(value)
+            .ok_or_else(|| error(name, value, "a size for each second like 40mb"))?;
+        settings.recovery_bytes_per_s = u64::try_from(rate).ok().filter(|&rate| rate > 0);
+        return Ok(true);
+    }
     match name.strip_prefix(PREFIX).unwrap_or_default() {
         "allocation.enable" => settings.allocation_enable = allocation_enable(name, value)?,
         "rebalance.enable" => settings.rebalance_enable = rebalance_enable(name, value)?,
@@ -198,6 +215,15 @@ fn apply(settings: &mut Settings, name: &str, value: &str) -> Result<bool, Setti
         "allocation.disk.watermark.low" => settings.watermark_low = watermark()?,
         "allocation.disk.watermark.high" => settings.watermark_high = watermark()?,
         "allocation.disk.watermark.flood_stage" => settings.watermark_flood_stage = watermark()?,
+        "allocation.disk.watermark.low.max_headroom" => {
+            settings.watermark_low.max_headroom_bytes = headroom()?;
+        }
+        "allocation.disk.watermark.high.max_headroom" => {
+            settings.watermark_high.max_headroom_bytes = headroom()?;
+        }
+        "allocation.disk.watermark.flood_stage.max_headroom" => {
+            settings.watermark_flood_stage.max_headroom_bytes = headroom()?;
+        }
         "allocation.disk.include_relocations" => settings.include_relocations = boolean()?,
         "allocation.balance.shard" => settings.balance_shard = share()?,
         "allocation.balance.index" => settings.balance_index = share()?,
@@ -217,7 +243,6 @@ fn groups(settings: &mut Settings, name: &str, value: &str) -> bool {
         .and_then(|rest| rest.strip_suffix(".values"))
     {
         let forced = &mut settings.awareness_forced;
-        forced.retain(|(other, _)| other != attribute);
         forced.push((attribute.to_owned(), list(value)));
         return true;
     }
@@ -228,17 +253,14 @@ fn groups(settings: &mut Settings, name: &str, value: &str) -> bool {
     ];
     for (prefix, filters) in group {
         if let Some(attribute) = rest.strip_prefix(prefix) {
-            replace(filters, attribute, value);
+            filters.replace(attribute, value);
             return true;
         }
     }
     // Known not to affect where copies go.
-    rest.starts_with("disk.reroute_interval") || rest.starts_with("shard_state.")
-}
-
-fn replace(filters: &mut Filters, attribute: &str, values: &str) {
-    filters.0.retain(|(other, _)| other != attribute);
-    filters.add(attribute, values);
+    rest.starts_with("disk.reroute_interval")
+        || rest.starts_with("shard_state.")
+        || rest == "enforce_default_tier_preference"
 }
 
 /// Collects the settings of an index; names include the prefix `index.`.
@@ -278,6 +300,7 @@ impl Sink for IndexSink {
                 | "auto_expand_replicas"
                 | "resize"
                 | "shrink"
+                | "store"
         )
     }
 
@@ -320,6 +343,14 @@ impl IndexSink {
             "resize.source.name" | "shrink.source.name" => {
                 self.resize_source = Some(value.to_owned());
             }
+            "routing.allocation.include._tier_preference" => {
+                settings.tier_preference = tiers(value);
+            }
+            // As the filter decider, which leaves this name to another one.
+            "routing.allocation.require._tier_preference"
+            | "routing.allocation.exclude._tier_preference" => {}
+            "store.type" => settings.remote_snapshot = value == "remote_snapshot",
+            "store.snapshot.partial" => settings.partial_snapshot = boolean(name, value)?,
             rest => {
                 let group = rest.strip_prefix("routing.allocation.").and_then(|rest| {
                     let (group, attribute) = rest.split_once('.')?;
@@ -333,7 +364,7 @@ impl IndexSink {
                     Some((filters, attribute))
                 });
                 if let Some((filters, attribute)) = group {
-                    replace(filters, attribute, value);
+                    filters.replace(attribute, value);
                 }
             }
         }
@@ -370,6 +401,24 @@ fn list(value: &str) -> Vec<String> {
         .filter(|part| !part.is_empty())
         .map(str::to_owned)
         .collect()
+}
+
+/// Data tiers by preference (`DataTier.parseTierList`).
+fn tiers(value: &str) -> Vec<String> {
+    const ALL: [&str; 5] = [
+        "data_content",
+        "data_hot",
+        "data_warm",
+        "data_cold",
+        "data_frozen",
+    ];
+    let mut tiers: Vec<String> = Vec::new();
+    for tier in value.split(',').map(str::trim) {
+        if ALL.contains(&tier) && !tiers.iter().any(|known| known == tier) {
+            tiers.push(tier.to_owned());
+        }
+    }
+    tiers
 }
 
 fn allocation_enable(name: &str, value: &str) -> Result<AllocationEnable, SettingError> {

@@ -49,6 +49,7 @@ fn node(spec: &NodeSpec) -> Node {
         host_address: spec.address.clone(),
         publish_address: spec.address.clone(),
         attributes: spec.attributes.clone().into_iter().collect(),
+        roles: shards::model::Roles::default(),
         data: spec.data,
         version: Version::release(part(), part(), part()),
         present: true,

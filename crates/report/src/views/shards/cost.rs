@@ -5,7 +5,7 @@ use super::phrases::{range, time};
 use page::chart::{Axis, Curve, Format, LineChart, Marks, Scale};
 use page::{Block, Page, Section, Table, Tone};
 use shards::cost::measured_range;
-use shards::estimate::{Alternative, CostEstimate, GrowthPoint};
+use shards::estimate::{Alternative, CostEstimate, GrowthPoint, VersionRow};
 
 pub(super) fn page(answer: &CostEstimate) -> Page {
     let mut page = Page {
@@ -15,16 +15,26 @@ pub(super) fn page(answer: &CostEstimate) -> Page {
         about: about(answer),
         ..Page::default()
     };
-    page.push(operations(answer));
+    if let Some(table) = operations(answer) {
+        page.push(table);
+    }
+    let index = match answer.primaries {
+        Some(primaries) => format!("{} with", units::count(primaries, "primary shard")),
+        None => "as many primary shards as the version creates by default (6.8: 5, later 1), with"
+            .to_owned(),
+    };
     page.push(Block::text(format!(
-        "The index has {} with {} each. Times run until all copies have started: from the fewest reroutes \
+        "The index has {index} {} each. Times run until all copies have started: from the fewest reroutes \
          (shards that recover at once report at once) to the most (each shard reports alone). They add up \
          what the master computes, one step after the other; all other changes of the cluster wait \
          meanwhile.",
-        units::count(answer.primaries, "primary shard"),
         units::count(answer.replicas, "replica"),
     )));
-    let mut versions = Section::new("The same cluster on other versions");
+    let mut versions = Section::new(if answer.server.is_some() {
+        "The same cluster on other versions"
+    } else {
+        "By version"
+    });
     versions.push(version_table(answer));
     page.push(versions);
     let mut growth = Section::new("As the cluster grows");
@@ -34,12 +44,37 @@ pub(super) fn page(answer: &CostEstimate) -> Page {
         "Times are processor time on the machine that measured {}. Another machine is faster or slower, but \
          ratios stay the same: compare times with each other. The model was checked by predicting sizes \
          that it was not fitted to; \"accurate within\" is how far off the worst of them was.",
-        answer.measured_version,
+        answer.measured_version.as_deref().unwrap_or("them"),
     )));
     page
 }
 
 fn lead(answer: &CostEstimate) -> String {
+    let beyond = if answer.extrapolated {
+        let measured = measured_range();
+        format!(
+            "Extrapolated, and perhaps far off: no more than {} on {} were measured. ",
+            units::count(measured.copies_max, "shard"),
+            units::count(measured.nodes_max, "data node")
+        )
+    } else {
+        String::new()
+    };
+    let Some(reroute) = &answer.reroute else {
+        let rows = || answer.versions.iter();
+        let by_time =
+            |a: &&VersionRow, b: &&VersionRow| a.times.reroute_ms.total_cmp(&b.times.reroute_ms);
+        let (Some(least), Some(most)) = (rows().min_by(by_time), rows().max_by(by_time)) else {
+            return beyond;
+        };
+        return format!(
+            "{beyond}A reroute takes the master about {} on {}, {} on {}; choose one with --version.",
+            time(least.times.reroute_ms),
+            least.versions,
+            time(most.times.reroute_ms),
+            most.versions
+        );
+    };
     let create = answer
         .operations
         .iter()
@@ -51,8 +86,8 @@ fn lead(answer: &CostEstimate) -> String {
         )
     });
     format!(
-        "A reroute takes the master about {}{create}.",
-        time(answer.reroute.ms)
+        "{beyond}A reroute takes the master about {}{create}.",
+        time(reroute.ms)
     )
 }
 
@@ -63,12 +98,19 @@ fn about(answer: &CostEstimate) -> Vec<String> {
     };
     let mut about = vec![format!(
         "{}: {}{closed}, in {} on {}",
-        answer.server,
+        answer.server.as_deref().unwrap_or("Any version"),
         units::count(answer.shards, "shard"),
         units::count::counted(answer.indices, "index", "indices"),
         units::count(answer.data_nodes, "data node"),
     )];
-    if answer.closed_shards > 0 {
+    if answer.uneven_factor >= 1.05 {
+        about.push(format!(
+            "the nodes hold unequal numbers of shards: walking them, up to 7.5, takes {} times as long as \
+             walking equal ones",
+            units::number((answer.uneven_factor * 10.0).round() / 10.0)
+        ));
+    }
+    if answer.closed_shards > 0 && answer.server.is_some() {
         about.push(if answer.routed_shards == answer.shards {
             "closed indices stay in the routing table of this version (from 7.2 on)".to_owned()
         } else {
@@ -83,13 +125,15 @@ fn factor(held_back: f64) -> String {
     units::number::factor((held_back * 10.0).round() / 10.0)
 }
 
-fn operations(answer: &CostEstimate) -> Table {
+/// The table of operations, if a version was asked for.
+fn operations(answer: &CostEstimate) -> Option<Table> {
+    let reroute = answer.reroute.as_ref()?;
     let mut table = Table::new(&["<step", "reroutes", "master's time", "accurate within"]);
     table.row([
         "reroute, nothing to do".to_owned(),
         "1".to_owned(),
-        time(answer.reroute.ms),
-        factor(answer.reroute.held_back_factor),
+        time(reroute.ms),
+        factor(reroute.held_back_factor),
     ]);
     for row in &answer.operations {
         table.row([
@@ -102,7 +146,7 @@ fn operations(answer: &CostEstimate) -> Table {
             factor(row.held_back_factor),
         ]);
     }
-    table
+    Some(table)
 }
 
 fn version_table(answer: &CostEstimate) -> Table {
@@ -150,7 +194,10 @@ fn chart(answer: &CostEstimate) -> LineChart {
         )
     };
     let curves = [
-        curve(answer.server.clone(), |point| Some(point.reroute_ms)),
+        curve(
+            answer.server.clone().unwrap_or("7.4 to 7.5".to_owned()),
+            |point| Some(point.reroute_ms),
+        ),
         curve("with include_relocations: false".to_owned(), |point| {
             point.without_relocations_ms
         }),

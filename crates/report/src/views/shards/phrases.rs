@@ -22,6 +22,14 @@ pub(super) fn name(name: &str) -> std::borrow::Cow<'_, str> {
     units::cut(name, NAME_COLUMNS_MAX)
 }
 
+/// The lead of an answer about a state that was misread.
+pub(super) fn not_understood(why: &str) -> String {
+    format!(
+        "Not understood: {why}. No cluster at rest is like that, so what follows means nothing: some setting \
+         means something else to this server."
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

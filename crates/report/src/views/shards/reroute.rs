@@ -1,7 +1,7 @@
 //! Page of `trimtab shards reroute`: what the next reroute does, and why.
 
-use super::phrases::{name, time};
-use page::{Block, List, Page, Tone};
+use super::phrases::{name, not_understood, time};
+use page::{Block, Level, List, Page, Tone};
 use shards::explanation::{DecisionRow, NodeRow, RerouteExplanation};
 use std::fmt::Write as _;
 
@@ -13,8 +13,15 @@ const INDEX_COLUMNS_MAX: usize = 60;
 pub(super) fn page(answer: &RerouteExplanation) -> Page {
     let mut page = Page {
         title: "trimtab shards reroute".to_owned(),
-        lead: lead(answer),
-        tone: Tone::Strong,
+        lead: match &answer.not_understood {
+            Some(why) => not_understood(why),
+            None => lead(answer),
+        },
+        tone: if answer.not_understood.is_some() {
+            Tone::Level(Level::Error)
+        } else {
+            Tone::Strong
+        },
         about: vec![format!(
             "{}: {} on {}; a reroute takes the master about {}",
             answer.server,

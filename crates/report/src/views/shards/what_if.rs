@@ -1,6 +1,6 @@
 //! Page of `trimtab shards what-if`: the effects of a change.
 
-use super::phrases::{name, range, time};
+use super::phrases::{name, not_understood, range, time};
 use page::{Block, Level, List, Page, Section, Table, Tone};
 use shards::forecast::{Crossed, Forecast, NodeStanding, Standing};
 use std::collections::HashMap;
@@ -11,8 +11,12 @@ const NODES_MAX: usize = 200;
 pub(super) fn page(answer: &Forecast, is_brief: bool) -> Page {
     let mut page = Page {
         title: "trimtab shards what-if".to_owned(),
-        lead: format!("{} {}", verdict(answer), story(answer)),
+        lead: match &answer.not_understood {
+            Some(why) => not_understood(why),
+            None => format!("{} {}", verdict(answer), story(answer)),
+        },
         tone: match (answer.worse, health(&answer.after)) {
+            _ if answer.not_understood.is_some() => Tone::Level(Level::Error),
             (false, _) => Tone::Strong,
             (true, Health::Red) => Tone::Level(Level::Error),
             (true, _) => Tone::Level(Level::Warning),
@@ -27,6 +31,13 @@ pub(super) fn page(answer: &Forecast, is_brief: bool) -> Page {
             title: "Changes".to_owned(),
             items: answer.changes.clone(),
         });
+    }
+    if let Some(rate) = answer.recovery_bytes_per_s.filter(|_| answer.rounds > 0) {
+        page.about.push(format!(
+            "Times count what the busiest node sends or receives at {} each second \
+             (indices.recovery.max_bytes_per_sec), the master's reroutes, and the wait for lost nodes.",
+            units::bytes(rate)
+        ));
     }
     page.push(standings(answer));
     if !answer.watermarks_crossed.is_empty() {
@@ -59,35 +70,39 @@ fn health(standing: &Standing) -> Health {
     }
 }
 
-/// Summarises the final state of the cluster, the worst first.
+/// Summarises the final state of the cluster: what is lost comes first.
 fn verdict(answer: &Forecast) -> String {
     let (before, after) = (&answer.before, &answer.after);
-    let verb = if health(before) == health(after) {
-        "stays"
-    } else {
-        "turns"
-    };
     let color = match health(after) {
-        Health::Green => "green",
-        Health::Yellow => "yellow",
-        Health::Red => "red",
+        Health::Green => "Green",
+        Health::Yellow => "Yellow",
+        Health::Red => "Red",
     };
-    let mut parts = vec![format!("the cluster {verb} {color}")];
-    let unassigned: Vec<String> = [
-        (after.unassigned_primaries, "primary", "primaries"),
-        (after.unassigned_replicas, "replica", "replicas"),
+    let lost = answer.primaries_lost;
+    let without_node = after.unassigned_primaries.saturating_sub(lost);
+    let mut parts: Vec<String> = [
+        (lost, "primary lost", "primaries lost"),
+        (without_node, "primary unassigned", "primaries unassigned"),
+        (
+            after.unassigned_replicas,
+            "replica unassigned",
+            "replicas unassigned",
+        ),
     ]
     .iter()
     .filter(|(number, ..)| *number > 0)
     .map(|(number, one, many)| units::count::counted(*number, one, many))
     .collect();
-    if !unassigned.is_empty() {
-        let all = after.unassigned_primaries + after.unassigned_replicas;
-        let verb = if all == 1 { "is" } else { "are" };
-        parts.push(format!("{} {verb} unassigned", units::list(&unassigned)));
+    let unassigned =
+        |standing: &Standing| (standing.unassigned_primaries, standing.unassigned_replicas);
+    if parts.is_empty() {
+        parts.push("every shard is on a node".to_owned());
+    } else if unassigned(before) == unassigned(after) {
+        parts.push("as before".to_owned());
     }
+    let mut changes = vec![format!("{color}: {}", parts.join(", "))];
     if after.cannot_stay > 0 {
-        parts.push(if after.cannot_stay == 1 {
+        changes.push(if after.cannot_stay == 1 {
             "1 shard cannot stay where it is, and no node takes it".to_owned()
         } else {
             format!(
@@ -104,20 +119,15 @@ fn verdict(answer: &Forecast) -> String {
         .collect();
     if !full.is_empty() {
         let verb = if full.len() == 1 { "exceeds" } else { "exceed" };
-        parts.push(format!(
+        changes.push(format!(
             "{} {verb} the high disk watermark",
             units::list::list_up_to(&full, 3)
         ));
     }
-    let changes = parts.join("; ");
-    if answer.worse {
-        format!("Worse off: {changes}.")
-    } else {
-        format!("{}.", units::list::capitalised(&changes))
-    }
+    format!("{}.", changes.join("; "))
 }
 
-/// Summarises what happens on the way.
+/// Summarises what recovers on the way, and how long that takes.
 fn story(answer: &Forecast) -> String {
     let counted = |number: u64, one: &str, many: &str| units::count::counted(number, one, many);
     let size = |bytes: u64| match (answer.of_unknown_size, bytes) {
@@ -126,13 +136,6 @@ fn story(answer: &Forecast) -> String {
         (_, bytes) => format!("at least {}", units::bytes(bytes)),
     };
     let mut parts = Vec::new();
-    if answer.moved > 0 {
-        parts.push(format!(
-            "{} from node to node ({})",
-            counted(answer.moved, "shard moves", "shards move"),
-            size(answer.moved_bytes)
-        ));
-    }
     if answer.promoted > 0 {
         parts.push(counted(
             answer.promoted,
@@ -161,18 +164,46 @@ fn story(answer: &Forecast) -> String {
             size(answer.replica_bytes)
         ));
     }
-    if parts.is_empty() {
-        parts.push("Nothing moves".to_owned());
+    if answer.moved > 0 {
+        parts.push(format!(
+            "{} from node to node ({})",
+            counted(answer.moved, "shard moves", "shards move"),
+            size(answer.moved_bytes)
+        ));
     }
-    let end = if answer.quiet {
-        "then the cluster is at rest"
-    } else {
-        "and the cluster is not at rest yet"
+    if parts.is_empty() {
+        parts.push("nothing moves".to_owned());
+    }
+    let mut story = units::list::capitalised(&parts.join("; "));
+    if answer.rounds > 0 {
+        story.push_str(&match answer.duration_s {
+            Some(seconds) => format!(", in {}", duration(seconds, answer.rounds)),
+            None => format!(", in {}", units::count(answer.rounds, "round")),
+        });
+    }
+    if !answer.quiet {
+        story.push_str("; the cluster is not at rest yet");
+    }
+    story.push('.');
+    story
+}
+
+/// Formats an estimated time: `about 4 min (12 rounds)`.
+fn duration([from, to]: [f64; 2], rounds: u32) -> String {
+    // No more digits than an estimate has.
+    let rough = |seconds: f64| {
+        let step = match seconds {
+            ..60.0 => 1.0,
+            ..600.0 => 10.0,
+            ..7_200.0 => 60.0,
+            _ => 600.0,
+        };
+        units::seconds((seconds / step).ceil() * step)
     };
     format!(
-        "{}; {end}, after {}.",
-        parts.join("; "),
-        units::count(answer.rounds, "round")
+        "about {} ({})",
+        range(&rough(from), &rough(to)),
+        units::count(rounds, "round")
     )
 }
 

@@ -40,7 +40,7 @@ pub enum ShardsCommand {
     Cost(Cost),
     /// Explain what the next reroute would do and why
     Reroute(Reroute),
-    /// Simulate a change: what moves, in how many rounds, and what gets worse
+    /// Simulate a change: what is lost, what moves, how long it takes
     WhatIf(WhatIf),
 }
 
@@ -88,7 +88,7 @@ pub struct StateArgs {
     trimtab shards reroute --state state.json --nodes stats.json\n  \
     trimtab shards reroute --state - --format json < state.json\n\n\
     The cluster is not changed.\n\n\
-    Exit codes: 0 explained; 2 could not run."
+    Exit codes: 0 explained; 2 could not run, or the state was not understood."
 )]
 pub struct Reroute {
     #[command(flatten)]
@@ -123,14 +123,14 @@ pub struct Reroute {
     nodes, closed indices. The cluster is not changed.\n\n\
     Exit codes: 0 not worse; 1 worse (more unassigned shards, more shards that must\n\
     leave their node but cannot, another disk above the high watermark, or still\n\
-    moving after --rounds); 2 could not run."
+    moving after --rounds); 2 could not run, or the state was not understood."
 )]
 pub struct WhatIf {
     #[command(flatten)]
     pub cluster: StateArgs,
 
-    /// Add an empty data node, NAME or NAME:attribute=value,...; disk=SIZE sets its disk size
-    /// (repeatable) [default: median of the other nodes]
+    /// Add an empty data node, NAME or NAME:attribute=value,...; disk=SIZE sets its disk size [default:
+    /// median of the other nodes], role=data_hot a role [default: data] (repeatable)
     #[arg(long, value_name = "NAME[:k=v,...]", value_parser = values::new_node)]
     pub add_node: Vec<NewNode>,
 
@@ -165,10 +165,10 @@ pub struct WhatIf {
     after_help = "Examples:\n  \
     trimtab shards cost --shards 50000 --nodes 12\n  \
     trimtab shards cost --shards 50000 --nodes 12 --closed 90% --version 7.4.0\n  \
-    trimtab shards cost --shards 25000 --nodes 2 --primaries 1 --replicas 0 \\\n    \
-    --version 7.17.28 --format json\n\n\
-    Times are CPU time of the master's thread on the machine used for measuring:\n\
-    compare them with each other.\n\n\
+    trimtab shards cost --state http://localhost:9200/\n  \
+    trimtab shards cost --state state.json --version 7.17.28 --format json\n\n\
+    Without a version, all versions are compared. Times are CPU time of the master's\n\
+    thread on the machine used for measuring: compare them with each other.\n\n\
     Exit codes: 0 predicted; 2 could not run."
 )]
 pub struct Cost {
@@ -177,7 +177,8 @@ pub struct Cost {
         long,
         value_name = "N",
         value_parser = values::count_in::<u64>(1..=100_000_000),
-        required_unless_present = "schema"
+        required_unless_present_any = ["schema", "state"],
+        conflicts_with = "state"
     )]
     pub shards: Option<u64>,
 
@@ -186,25 +187,32 @@ pub struct Cost {
         long,
         value_name = "N",
         value_parser = values::count_in::<u32>(1..=100_000),
-        required_unless_present = "schema"
+        required_unless_present_any = ["schema", "state"],
+        conflicts_with = "state"
     )]
     pub nodes: Option<u32>,
 
+    /// Take the size from a cluster: the response to GET _cluster/state (a file, or `-` for stdin), or
+    /// the URL of a cluster
+    #[arg(long, value_name = "FILE|-|URL")]
+    pub state: Option<String>,
+
     /// Share of the shards in closed indices (90% or 0.9) [default: 0]
-    #[arg(long, value_name = "SHARE", value_parser = values::share)]
+    #[arg(long, value_name = "SHARE", value_parser = values::share, conflicts_with = "state")]
     pub closed: Option<f64>,
 
     /// Number of open and closed indices [default: from --shards, --primaries, --replicas]
-    #[arg(long, value_name = "N", value_parser = values::count_in::<u64>(1..=100_000_000))]
+    #[arg(long, value_name = "N", value_parser = values::count_in::<u64>(1..=100_000_000), conflicts_with = "state")]
     pub indices: Option<u64>,
 
-    /// Server version (6.8.23, 7.4.0, opensearch-2.19.1)
-    #[arg(long, value_name = "VERSION", default_value = "7.4.0", value_parser = Server::parse)]
-    pub version: Server,
+    /// Server version (6.8.23, 7.4.0, opensearch-2.19.1) [default: the cluster's, or all]
+    #[arg(long, value_name = "VERSION", value_parser = Server::parse)]
+    pub version: Option<Server>,
 
-    /// Primaries of the index being created, deleted, opened or closed
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = values::count_in::<u32>(1..=1024))]
-    pub primaries: u32,
+    /// Primaries of the index being created, deleted, opened or closed [default: the version's: 5 on
+    /// 6.8, else 1]
+    #[arg(long, value_name = "N", value_parser = values::count_in::<u32>(1..=1024))]
+    pub primaries: Option<u32>,
 
     /// Replicas of each primary
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count_in::<u32>(0..=1000))]
@@ -213,6 +221,14 @@ pub struct Cost {
     /// Predict with disk.include_relocations set to false
     #[arg(long)]
     pub without_relocations: bool,
+
+    /// Read the credentials for the URL from FILE [default: TRIMTAB_USER etc.]
+    #[arg(long, value_name = "FILE")]
+    pub credentials_file: Option<PathBuf>,
+
+    /// Additional CA certificates to trust (PEM) [default: TRIMTAB_CA_FILE]
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
 
     #[command(flatten)]
     pub answer: AnswerArgs,

@@ -4,6 +4,7 @@ use super::args::StateArgs;
 use crate::answer::generated_at;
 use crate::commands::access::{self, http_options, parse_endpoint};
 use crate::error::{CommandError, Kind};
+use crate::progress::Draw;
 use ::cluster::{Root, ShardAnswer, ask_root, ask_shards, shard_options};
 use facts::cluster::Flavour;
 use http::{Client, Endpoint};
@@ -30,6 +31,8 @@ pub struct Loaded {
     pub state: State,
     /// Product and version.
     pub server: Server,
+    /// Whether the version was given or reported, not assumed.
+    pub server_is_known: bool,
     /// Description of the source for the user.
     pub source: String,
     /// Assumptions and other warnings.
@@ -42,7 +45,9 @@ pub struct Loaded {
 ///
 /// # Errors
 /// When a file or response cannot be read or parsed.
-pub fn load(arguments: &StateArgs) -> Result<Loaded, CommandError> {
+pub fn load(arguments: &StateArgs, quiet: bool) -> Result<Loaded, CommandError> {
+    let mut draw = Draw::new(quiet);
+    draw.show("reading the cluster state");
     let from = arguments
         .state
         .as_deref()
@@ -62,6 +67,8 @@ pub fn load(arguments: &StateArgs) -> Result<Loaded, CommandError> {
     if let Some(path) = &arguments.settings {
         read_file(path, SETTINGS, |source| state.read_settings(source))?;
     }
+    loaded.server_is_known =
+        arguments.version.is_some() || asked.is_some() || state.known_versions().is_some();
     let (server, warnings) = reading::determine_server(state, arguments.version.as_ref(), asked)
         .map_err(|error| not_modelled(&loaded.source, &error))?;
     loaded.server = server;
@@ -103,6 +110,7 @@ fn from_file(from: &str, arguments: &StateArgs) -> Result<Loaded, CommandError> 
     Ok(Loaded {
         state,
         server,
+        server_is_known: false,
         source,
         warnings: Vec::new(),
         now_nanos: now_nanos()?,
@@ -206,6 +214,7 @@ fn from_url(from: &str, arguments: &StateArgs) -> Result<(Loaded, Option<Server>
     let loaded = Loaded {
         state,
         server: server.cloned().unwrap_or_default(),
+        server_is_known: false,
         source,
         warnings,
         now_nanos: now_nanos()?,

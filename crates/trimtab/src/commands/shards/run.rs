@@ -1,23 +1,27 @@
 //! Runs `trimtab shards`.
 
-use super::args::{Cost, Reroute, Shards, ShardsCommand, WhatIf};
+use super::args::{Cost, Reroute, Shards, ShardsCommand, StateArgs, WhatIf};
 use super::load;
 use crate::answer::{self, Delivery, Medium};
 use crate::commands;
 use crate::error::{CommandError, Kind};
 use crate::output;
+use crate::progress::Draw;
 use report::views::shards::{ShardsAnswer, page};
-use shards::cost::IndexShape;
-use shards::estimate::{CostEstimate, Question};
+use shards::cost::Shape;
+use shards::estimate::{ClusterSize, CostEstimate, Question};
 use shards::explanation::{Detail, RerouteExplanation};
-use shards::forecast::{Changes, Forecast, ForecastError};
+use shards::forecast::{Changes, Forecast, ForecastError, shape};
+use shards::profile::Server;
+use shards::what_if::{Course, summary};
+use std::collections::HashSet;
 use std::process::ExitCode;
 
 /// Runs `trimtab shards`.
 ///
 /// # Errors
 /// When the command cannot run.
-pub fn run(arguments: &Shards) -> Result<ExitCode, CommandError> {
+pub fn run(arguments: &Shards, quiet: bool) -> Result<ExitCode, CommandError> {
     let named = commands::named(
         "shards",
         arguments.command.as_ref(),
@@ -25,12 +29,14 @@ pub fn run(arguments: &Shards) -> Result<ExitCode, CommandError> {
         "cost, reroute, what-if",
     )?;
     match named {
-        Some(ShardsCommand::Cost(arguments)) if !arguments.answer.output.schema => cost(arguments),
+        Some(ShardsCommand::Cost(arguments)) if !arguments.answer.output.schema => {
+            cost(arguments, quiet)
+        }
         Some(ShardsCommand::Reroute(arguments)) if !arguments.answer.output.schema => {
-            reroute(arguments)
+            reroute(arguments, quiet)
         }
         Some(ShardsCommand::WhatIf(arguments)) if !arguments.answer.output.schema => {
-            what_if(arguments)
+            what_if(arguments, quiet)
         }
         _ => {
             output::print(&report::schema_of::<ShardsAnswer>())?;
@@ -39,36 +45,68 @@ pub fn run(arguments: &Shards) -> Result<ExitCode, CommandError> {
     }
 }
 
-fn cost(arguments: &Cost) -> Result<ExitCode, CommandError> {
+fn cost(arguments: &Cost, quiet: bool) -> Result<ExitCode, CommandError> {
     let delivery = Delivery::of(&arguments.answer, None)?;
-    let (Some(copies), Some(data_nodes)) = (arguments.shards, arguments.nodes) else {
-        return Err(CommandError::new(
-            Kind::Usage,
-            "--shards and --nodes are needed",
-        ));
+    let (size, server, source) = match (&arguments.state, arguments.shards, arguments.nodes) {
+        (Some(_), ..) => {
+            let (shape, server, source) = cluster_size(arguments, quiet)?;
+            (ClusterSize::Read(shape), server, source)
+        }
+        (None, Some(copies), Some(data_nodes)) => {
+            let size = ClusterSize::Given {
+                copies,
+                closed_share: arguments.closed.unwrap_or(0.0),
+                indices: arguments.indices,
+                data_nodes,
+                disk_scan: !arguments.without_relocations,
+            };
+            (size, arguments.version.clone(), "arguments".to_owned())
+        }
+        _ => {
+            return Err(CommandError::new(
+                Kind::Usage,
+                "--shards and --nodes are needed, or --state",
+            ));
+        }
     };
     let question = Question {
-        server: arguments.version.clone(),
-        copies,
-        closed_share: arguments.closed.unwrap_or(0.0),
-        indices: arguments.indices,
-        data_nodes,
-        index: IndexShape {
-            primaries: arguments.primaries,
-            replicas: arguments.replicas,
-        },
-        disk_scan: !arguments.without_relocations,
+        server,
+        size,
+        primaries: arguments.primaries,
+        replicas: arguments.replicas,
     };
     let estimate = CostEstimate::of(&question);
-    let warnings = estimate.warnings(&question.server);
+    let warnings = estimate.warnings(question.server.as_ref());
     let answer = ShardsAnswer::Cost(Box::new(estimate));
-    give(&delivery, "arguments", answer, warnings)?;
+    give(&delivery, &source, answer, warnings)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn reroute(arguments: &Reroute) -> Result<ExitCode, CommandError> {
+/// Size and version of the cluster that `--state` names, and where they are from.
+fn cluster_size(
+    arguments: &Cost,
+    quiet: bool,
+) -> Result<(Shape, Option<Server>, String), CommandError> {
+    let cluster = StateArgs {
+        state: arguments.state.clone(),
+        nodes: Vec::new(),
+        sizes: Vec::new(),
+        settings: None,
+        version: arguments.version.clone(),
+        credentials_file: arguments.credentials_file.clone(),
+        ca_file: arguments.ca_file.clone(),
+    };
+    let loaded = load::load(&cluster, quiet)?;
+    let cluster = &loaded.state.cluster;
+    let mut shape = shape(cluster, &summary(cluster));
+    shape.disk_scan &= !arguments.without_relocations;
+    let server = loaded.server_is_known.then_some(loaded.server);
+    Ok((shape, server, loaded.source))
+}
+
+fn reroute(arguments: &Reroute, quiet: bool) -> Result<ExitCode, CommandError> {
     let delivery = Delivery::of(&arguments.answer, None)?;
-    let mut loaded = load::load(&arguments.cluster)?;
+    let mut loaded = load::load(&arguments.cluster, quiet)?;
     let detail = Detail {
         decisions_max: arguments.limit,
         all_deciders: arguments.all_deciders,
@@ -77,14 +115,15 @@ fn reroute(arguments: &Reroute) -> Result<ExitCode, CommandError> {
     let explanation = RerouteExplanation::of(cluster, &loaded.server, loaded.now_nanos, detail)
         .map_err(|error| load::misfit(&loaded.source, &error))?;
     loaded.warnings.extend(explanation.warnings());
+    let is_understood = explanation.not_understood.is_none();
     let answer = ShardsAnswer::Reroute(Box::new(explanation));
     give(&delivery, &loaded.source, answer, loaded.warnings)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(exit_code(is_understood, false))
 }
 
-fn what_if(arguments: &WhatIf) -> Result<ExitCode, CommandError> {
+fn what_if(arguments: &WhatIf, quiet: bool) -> Result<ExitCode, CommandError> {
     let delivery = Delivery::of(&arguments.answer, None)?;
-    let mut loaded = load::load(&arguments.cluster)?;
+    let mut loaded = load::load(&arguments.cluster, quiet)?;
     let changes = Changes {
         settings: arguments.set.clone(),
         added: arguments.add_node.clone(),
@@ -92,27 +131,46 @@ fn what_if(arguments: &WhatIf) -> Result<ExitCode, CommandError> {
         closed: arguments.close.clone(),
         to_server: arguments.to_version.clone(),
     };
+    let mut draw = Draw::new(quiet);
+    let mut watch = |course: &Course| draw.show(&progress(course));
     let forecast = Forecast::of(
         &mut loaded.state,
         &loaded.server,
         &changes,
         loaded.now_nanos,
         arguments.rounds,
+        &mut watch,
     )
     .map_err(|error| refused(&loaded.source, &error))?;
-    let worse = forecast.worse;
-    for warning in &forecast.warnings {
-        if !loaded.warnings.contains(warning) {
-            loaded.warnings.push(warning.clone());
-        }
-    }
+    draw.clear();
+    let code = exit_code(forecast.not_understood.is_none(), forecast.worse);
+    let known: HashSet<String> = loaded.warnings.iter().cloned().collect();
+    let new = forecast
+        .warnings
+        .iter()
+        .filter(|warning| !known.contains(*warning));
+    loaded.warnings.extend(new.cloned());
     let answer = ShardsAnswer::WhatIf(Box::new(forecast));
     give(&delivery, &loaded.source, answer, loaded.warnings)?;
-    Ok(if worse {
-        ExitCode::from(1)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(code)
+}
+
+fn exit_code(is_understood: bool, is_worse: bool) -> ExitCode {
+    match (is_understood, is_worse) {
+        (false, _) => ExitCode::from(2),
+        (true, true) => ExitCode::from(1),
+        (true, false) => ExitCode::SUCCESS,
+    }
+}
+
+/// How far a simulation is.
+fn progress(course: &Course) -> String {
+    format!(
+        "simulating: {}, {} moved, {} recovered",
+        units::count(course.rounds, "round"),
+        units::count(course.moved, "shard"),
+        units::grouped(course.primaries_recovered + course.replicas_recovered)
+    )
 }
 
 fn refused(source: &str, error: &ForecastError) -> CommandError {

@@ -1,6 +1,7 @@
 //! Parsers for command-line values.
 
 use crate::values;
+use shards::model::Roles;
 use shards::what_if::NewNode;
 use std::ops::RangeInclusive;
 
@@ -51,7 +52,8 @@ pub fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Parses `NAME` or `NAME:attribute=value,...`, where `disk=SIZE` sets the disk size.
+/// Parses `NAME` or `NAME:attribute=value,...`, where `disk=SIZE` sets the disk size and each
+/// `role=ROLE` gives it a role.
 ///
 /// # Errors
 /// A message for clap.
@@ -63,8 +65,10 @@ pub fn new_node(text: &str) -> Result<NewNode, String> {
     let mut node = NewNode {
         name: name.to_owned(),
         attributes: Vec::new(),
+        roles: Roles::default(),
         disk_bytes: None,
     };
+    let mut roles = Vec::new();
     for pair in rest.split(',').filter(|pair| !pair.is_empty()) {
         let twice = |key: &str| Err(format!("{key} is given twice for node {name:?}"));
         match pair.split_once('=') {
@@ -77,10 +81,19 @@ pub fn new_node(text: &str) -> Result<NewNode, String> {
                 let bytes = i64::try_from(bytes).map_err(|_| "expected a disk below 8 EiB")?;
                 node.disk_bytes = Some(bytes);
             }
+            Some(("role", value)) if !value.is_empty() => roles.push(value.to_owned()),
             Some((key, value)) if !key.is_empty() && !value.is_empty() => {
                 node.attributes.push((key.to_owned(), value.to_owned()));
             }
             _ => return Err(format!("expected attribute=value, found {pair:?}")),
+        }
+    }
+    if !roles.is_empty() {
+        node.roles = Roles::new(roles);
+        if !node.roles.hold_shards() {
+            return Err(format!(
+                "node {name:?} has no role that holds shards, such as data"
+            ));
         }
     }
     Ok(node)
@@ -98,6 +111,9 @@ mod tests {
         let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
         assert_eq!(node.attributes, [pair("zone", "b"), pair("rack", "r1")]);
         assert_eq!(new_node("n").unwrap().disk_bytes, None);
+        let warm = new_node("n:role=data_warm,role=ingest,zone=b").unwrap();
+        assert!(warm.roles.has("data_warm"));
+        assert_eq!(warm.attributes, [pair("zone", "b")]);
         for text in [
             "",
             ":zone=b",
@@ -109,6 +125,8 @@ mod tests {
             "n:zone=b,zone=c",
             "n:zone=b,rack=r,zone=b",
             "n:disk=1TB,disk=2TB",
+            "n:role=master",
+            "n:role=",
         ] {
             assert!(new_node(text).is_err(), "{text}");
         }

@@ -16,6 +16,8 @@ fn cost_reports_reroutes_and_times() {
         "90%",
         "--version",
         "7.4.0",
+        "--primaries",
+        "5",
     ];
     let answer = document(&args, 0);
     assert_eq!(answer["schema"], "trimtab.shards/1");
@@ -65,10 +67,11 @@ fn cost_reports_reroutes_and_times() {
     let text = stdout(&output);
     assert_fits_80_columns(&text);
     assert!(
-        text.starts_with("A reroute takes the master about "),
+        text.starts_with("Extrapolated, and perhaps far off: no more than 25,000 shards"),
         "{text}"
     );
     for part in [
+        "A reroute takes the master about ",
         "Elasticsearch 7.4.0: 50,000 shards, 45,000 of them in closed indices, in 5,000 indices on 12 data nodes",
         "include_relocations: false",
         "closed indices stay in the routing table",
@@ -167,8 +170,9 @@ fn without_a_scan_the_setting_saves_nothing() {
         assert_eq!(result["indices"], 150);
     }
     // The setting saves what the answer predicts.
-    let scanned = result(&["--nodes", "4"]);
-    let unscanned = result(&["--nodes", "4", "--without-relocations"]);
+    let old = ["--nodes", "4", "--version", "7.4.0"];
+    let scanned = result(&old);
+    let unscanned = result(&[&old[..], &["--without-relocations"]].concat());
     assert_eq!(
         scanned["without_relocations"]["reroute_ms"],
         unscanned["reroute"]["ms"]
@@ -198,4 +202,49 @@ fn the_output_format_follows_the_file_name() {
     for part in ["<!doctype html>", "A reroute takes the master", "<svg"] {
         assert!(page.contains(part), "{part:?}");
     }
+}
+
+#[test]
+fn without_a_version_all_versions_are_compared() {
+    let args = ["cost", "--shards", "20000", "--nodes", "4"];
+    let result = document(&args, 0)["result"].take();
+    assert_eq!(
+        (&result["server"], &result["reroute"]),
+        (&Value::Null, &Value::Null)
+    );
+    let versions = result["versions"].as_array().unwrap();
+    assert!(versions.iter().all(|row| row["asked"] == false));
+    // The default index of each version, as in `check`.
+    assert_eq!(versions[0]["primaries"], 5);
+    assert_eq!(versions[5]["primaries"], 1);
+    let text = single_line(&stdout(&shards(&args)));
+    assert!(text.contains("choose one with --version"), "{text}");
+}
+
+#[test]
+fn the_size_can_be_read_from_a_state() {
+    let files = super::files(&super::state(), 40);
+    let args = with_state(&files, &["--version", "7.4.0"]);
+    let result = document(&args, 0)["result"].take();
+    assert_eq!(
+        (&result["shards"], &result["data_nodes"]),
+        (&json!(7), &json!(3))
+    );
+    assert_eq!(result["server"], "Elasticsearch 7.4.0");
+    assert!(result["uneven_factor"].as_f64().unwrap() > 1.0, "{result}");
+    // The state does not tell its version.
+    let result = document(&with_state(&files, &[]), 0)["result"].take();
+    assert_eq!(result["server"], Value::Null);
+    let output = shards(&with_state(&files, &["--shards", "5"]));
+    assert!(
+        stderr(&output).contains("cannot be used with"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+fn with_state<'a>(files: &'a super::Files, more: &[&'a str]) -> Vec<&'a str> {
+    let mut args = vec!["cost", "--state", &files.state];
+    args.extend(more);
+    args
 }

@@ -1,0 +1,375 @@
+//! Data tiers and nodes of a special kind: `DataTierAllocationDecider` and
+//! `DedicatedFrozenNodeAllocationDecider` of Elasticsearch, `TargetPoolAllocationDecider` of OpenSearch.
+//!
+//! 7.4.0 has none of them. They answer only where an index or a node has what they are about, so a cluster
+//! without tiers gets the answers of 7.4.0.
+
+use std::collections::HashMap;
+
+use super::decision::answer;
+use super::{ReasonSink, Verdict};
+use crate::allocation::Allocation;
+use crate::model::{Cluster, IndexIndex, IndexSettings, Node, NodeIndex};
+
+const DATA_TIER: &str = "data_tier";
+const FROZEN: &str = "dedicated_frozen_node";
+const POOL: &str = "target_pool";
+
+/// Which nodes the indices' tier preferences and special nodes leave to them, computed once per round.
+#[derive(Debug, Default)]
+pub(super) struct Tiers {
+    /// Class per index; 0 if it may be on every live data node. Indices created later have none.
+    classes: Vec<u32>,
+    /// Per class but 0, the nodes that the index may be on.
+    allowed: Vec<Vec<bool>>,
+}
+
+/// What of an index's settings decides.
+#[derive(PartialEq, Eq, Hash)]
+struct Class<'a> {
+    preference: &'a [String],
+    partial_snapshot: bool,
+    remote_snapshot: bool,
+}
+
+impl<'a> Class<'a> {
+    fn of(settings: &'a IndexSettings) -> Self {
+        Self {
+            preference: &settings.tier_preference,
+            partial_snapshot: settings.partial_snapshot,
+            remote_snapshot: settings.remote_snapshot,
+        }
+    }
+}
+
+impl Tiers {
+    pub(super) fn new(cluster: &Cluster) -> Self {
+        let mut known: HashMap<Class<'_>, u32> = HashMap::new();
+        let mut tiers = Self::default();
+        for index in &cluster.indices {
+            let class = *known.entry(Class::of(&index.settings)).or_insert_with(|| {
+                let allowed = allowed(cluster, &index.settings);
+                let everywhere = cluster.data_nodes.iter().all(|node| allowed[node.at()]);
+                if everywhere {
+                    return 0;
+                }
+                tiers.allowed.push(allowed);
+                u32::try_from(tiers.allowed.len()).expect("fewer than 2^32 indices")
+            });
+            tiers.classes.push(class);
+        }
+        tiers
+    }
+
+    /// Whether no index is kept from any live data node.
+    pub(super) fn limit_nothing(&self) -> bool {
+        self.allowed.is_empty()
+    }
+
+    /// Adds an index created later, if it may be on every live data node. Returns whether it was added.
+    pub(super) fn admit_index(&mut self, cluster: &Cluster, settings: &IndexSettings) -> bool {
+        let allowed = allowed(cluster, settings);
+        let everywhere = cluster.data_nodes.iter().all(|node| allowed[node.at()]);
+        if everywhere {
+            self.classes.push(0);
+        }
+        everywhere
+    }
+
+    fn allows(&self, index: IndexIndex, node: NodeIndex) -> bool {
+        match self.classes[index.at()].checked_sub(1) {
+            None => true,
+            Some(class) => self.allowed[class as usize][node.at()],
+        }
+    }
+}
+
+fn allowed(cluster: &Cluster, settings: &IndexSettings) -> Vec<bool> {
+    let tier = available(cluster, &settings.tier_preference);
+    let fits = |node: &Node| {
+        in_tier(settings, tier, node)
+            && !frozen_fault(settings, node)
+            && !pool_fault(settings, node)
+    };
+    cluster.nodes.iter().map(fits).collect()
+}
+
+/// The first of the preferred tiers that has a node (`preferredAvailableTier`).
+fn available<'a>(cluster: &Cluster, preference: &'a [String]) -> Option<&'a str> {
+    let has_node = |tier: &&str| {
+        let mut nodes = cluster.nodes.iter().filter(|node| node.is_live_data());
+        nodes.any(|node| node.roles.is_in_tier(tier))
+    };
+    preference.iter().map(String::as_str).find(has_node)
+}
+
+/// Number of live data nodes that an index may be on.
+pub(crate) fn nodes_of(cluster: &Cluster, settings: &IndexSettings) -> usize {
+    let allowed = allowed(cluster, settings);
+    let nodes = cluster.data_nodes.iter();
+    nodes.filter(|node| allowed[node.at()]).count()
+}
+
+fn in_tier(settings: &IndexSettings, tier: Option<&str>, node: &Node) -> bool {
+    // OpenSearch has no tiers; what its nodes with a cache may hold is up to the pool.
+    settings.tier_preference.is_empty()
+        || node.roles.is_cache_only()
+        || tier.is_some_and(|tier| node.roles.is_in_tier(tier))
+}
+
+fn frozen_fault(settings: &IndexSettings, node: &Node) -> bool {
+    node.roles.is_frozen_only() && !settings.partial_snapshot
+}
+
+fn pool_fault(settings: &IndexSettings, node: &Node) -> bool {
+    if settings.remote_snapshot {
+        !node.roles.may_mount()
+    } else {
+        node.roles.is_cache_only()
+    }
+}
+
+/// Whether copies of an index may be put on a node.
+pub(super) fn allocate<W: ReasonSink>(
+    round: &Allocation<'_>,
+    index: IndexIndex,
+    node: NodeIndex,
+    why: &mut W,
+) -> Verdict {
+    if !W::ON {
+        return if round.deciders.tiers.allows(index, node) {
+            Verdict::Yes
+        } else {
+            Verdict::No
+        };
+    }
+    pool(round, index, node, why).and(tiers(round, index, node, why))
+}
+
+/// Whether copies of an index may remain on a node. OpenSearch does not ask its pools then.
+pub(super) fn remain<W: ReasonSink>(
+    round: &Allocation<'_>,
+    index: IndexIndex,
+    node: NodeIndex,
+    why: &mut W,
+) -> Verdict {
+    if !W::ON && round.deciders.tiers.allows(index, node) {
+        return Verdict::Yes;
+    }
+    tiers(round, index, node, why)
+}
+
+/// Whether an OpenSearch node is of the kind that holds the index.
+pub(super) fn pool<W: ReasonSink>(
+    round: &Allocation<'_>,
+    index: IndexIndex,
+    node: NodeIndex,
+    why: &mut W,
+) -> Verdict {
+    let settings = &round.index(index).settings;
+    if !pool_fault(settings, round.node(node)) {
+        return Verdict::Yes;
+    }
+    let (shard, node) = if settings.remote_snapshot {
+        ("REMOTE_CAPABLE", "LOCAL_ONLY")
+    } else {
+        ("LOCAL_ONLY", "REMOTE_CAPABLE")
+    };
+    answer!(
+        why,
+        No,
+        POOL,
+        "the pools do not fit: the shard's is [{shard}], the node's is [{node}]"
+    )
+}
+
+/// Whether the tiers let copies of an index be on a node, mounted snapshots of the frozen tier included.
+pub(super) fn tiers<W: ReasonSink>(
+    round: &Allocation<'_>,
+    index: IndexIndex,
+    node: NodeIndex,
+    why: &mut W,
+) -> Verdict {
+    let (settings, node) = (&round.index(index).settings, round.node(node));
+    let frozen = if frozen_fault(settings, node) {
+        answer!(
+            why,
+            No,
+            FROZEN,
+            "the node's only data role is [data_frozen], so it holds partially mounted snapshots only"
+        )
+    } else {
+        Verdict::Yes
+    };
+    frozen.and(tier(round, settings, node, why))
+}
+
+fn tier<W: ReasonSink>(
+    round: &Allocation<'_>,
+    settings: &IndexSettings,
+    node: &Node,
+    why: &mut W,
+) -> Verdict {
+    if settings.tier_preference.is_empty() {
+        return Verdict::Yes;
+    }
+    let preference = settings.tier_preference.join(", ");
+    let tier = available(round.cluster, &settings.tier_preference);
+    if in_tier(settings, tier, node) {
+        return answer!(
+            why,
+            Yes,
+            DATA_TIER,
+            "the index prefers the tiers [{preference}], and the node belongs to the tier [{}]",
+            tier.unwrap_or_default()
+        );
+    }
+    let Some(tier) = tier else {
+        return answer!(
+            why,
+            No,
+            DATA_TIER,
+            "the index prefers the tiers [{preference}], and no node belongs to any of them"
+        );
+    };
+    answer!(
+        why,
+        No,
+        DATA_TIER,
+        "the index prefers the tiers [{preference}], and the node does not belong to the tier [{tier}]"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::copy::ShardCopy;
+    use crate::deciders::fixture::Builder;
+    use crate::deciders::{Decision, NoReasons, ReasonRecorder, Verdict};
+    use crate::model::{IndexSettings, NodeIndex, Roles};
+
+    /// A node for each list of roles, and a shard on the first.
+    fn cluster(roles: &[&[&str]], change: impl FnOnce(&mut IndexSettings)) -> (Builder, ShardCopy) {
+        let mut builder = Builder::new(u32::try_from(roles.len()).unwrap());
+        for (node, roles) in builder.cluster.nodes.iter_mut().zip(roles) {
+            node.roles = Roles::new(roles.iter().map(|&role| role.to_owned()).collect());
+        }
+        let index = builder.index("i", 1, 0);
+        change(builder.settings(index));
+        let copy = builder.started(index, 0, true, 0);
+        (builder, copy)
+    }
+
+    /// The nodes that the shard may be put on, and whether it may remain on the first.
+    fn places(roles: &[&[&str]], change: impl FnOnce(&mut IndexSettings)) -> (Vec<u32>, bool) {
+        let (builder, copy) = cluster(roles, change);
+        builder.ask(|round| {
+            let index = copy.shard.index;
+            let nodes = 0..u32::try_from(roles.len()).unwrap();
+            let may = |node: &u32| {
+                let node = NodeIndex(*node);
+                let quick = super::allocate(round, index, node, &mut NoReasons);
+                let told = super::allocate(round, index, node, &mut ReasonRecorder::new(false));
+                assert_eq!(quick, told, "{node:?}");
+                quick == Verdict::Yes
+            };
+            let remains = super::remain(round, index, NodeIndex(0), &mut NoReasons);
+            (nodes.filter(may).collect(), remains == Verdict::Yes)
+        })
+    }
+
+    fn prefers(tiers: &'static [&'static str]) -> impl FnOnce(&mut IndexSettings) {
+        move |settings| {
+            settings.tier_preference = tiers.iter().map(|&tier| tier.to_owned()).collect();
+        }
+    }
+
+    #[test]
+    fn the_first_preferred_tier_with_a_node_holds_the_index() {
+        let roles: [&[&str]; 3] = [&["data_hot", "data_content"], &["data_warm"], &["data"]];
+        assert_eq!(
+            places(&roles, prefers(&["data_content"])),
+            (vec![0, 2], true)
+        );
+        assert_eq!(
+            places(&roles, prefers(&["data_warm", "data_hot"])),
+            (vec![1, 2], false)
+        );
+        assert_eq!(
+            places(&roles[..2], prefers(&["data_cold", "data_hot"])),
+            (vec![0], true)
+        );
+        // The generic role belongs to every tier, so the preferred one has a node.
+        assert_eq!(
+            places(&roles, prefers(&["data_cold", "data_hot"])),
+            (vec![2], false)
+        );
+        assert_eq!(
+            places(&roles[..2], prefers(&["data_cold"])),
+            (vec![], false)
+        );
+        assert_eq!(places(&roles, prefers(&[])), (vec![0, 1, 2], true));
+    }
+
+    #[test]
+    fn the_defaults_of_the_servers_limit_nothing() {
+        for roles in [
+            &[
+                "data",
+                "data_cold",
+                "data_content",
+                "data_frozen",
+                "data_hot",
+                "data_warm",
+            ][..],
+            &["cluster_manager", "data", "ingest", "remote_cluster_client"],
+            &["data"],
+        ] {
+            let (builder, _) = cluster(&[roles, roles], prefers(&["data_content"]));
+            let limits_nothing = builder.ask(|round| round.deciders.tiers.limit_nothing());
+            assert!(limits_nothing, "{roles:?}");
+        }
+    }
+
+    #[test]
+    fn a_frozen_node_holds_partially_mounted_snapshots_only() {
+        let roles: [&[&str]; 2] = [&["data_frozen"], &["data_hot"]];
+        assert_eq!(places(&roles, |_| ()), (vec![1], false));
+        let partial = |settings: &mut IndexSettings| {
+            settings.partial_snapshot = true;
+            settings.tier_preference = vec!["data_frozen".to_owned()];
+        };
+        assert_eq!(places(&roles, partial), (vec![0], true));
+    }
+
+    #[test]
+    fn opensearch_mounts_snapshots_on_nodes_with_a_cache() {
+        for cache in ["search", "warm"] {
+            let roles: [&[&str]; 3] = [&[cache], &["data"], &["data", cache]];
+            // Copies that are there already are not driven away.
+            assert_eq!(places(&roles, |_| ()), (vec![1, 2], true));
+            let remote = |settings: &mut IndexSettings| settings.remote_snapshot = true;
+            assert_eq!(places(&roles, remote), (vec![0, 2], true));
+            // A preference restored from Elasticsearch means nothing.
+            assert_eq!(
+                places(&roles, prefers(&["data_content"])),
+                (vec![1, 2], true)
+            );
+        }
+    }
+
+    #[test]
+    fn reasons_name_the_preference_and_the_tier() {
+        let (builder, copy) = cluster(&[&["data_warm"], &["data_hot"]], prefers(&["data_hot"]));
+        let decision: Decision = builder.ask(|round| {
+            let mut why = ReasonRecorder::new(true);
+            let verdict = super::remain(round, copy.shard.index, NodeIndex(0), &mut why);
+            why.decision(verdict)
+        });
+        assert_eq!(decision.reasons[0].decider, Some("data_tier"));
+        let text = decision.reasons[0].explanation.as_deref().unwrap();
+        assert!(
+            text.contains("[data_hot]") && text.contains("does not belong"),
+            "{text}"
+        );
+    }
+}
