@@ -1,11 +1,14 @@
 //! Analyses series one by one, then ranks and adjusts them as a whole.
 
 use super::advice::would_change;
+use super::clocks::zone_name;
 use super::decision::{Decision, Evidence, ExplainedBy, JobMatch, Recurs, decide};
 use super::lasting::{Lasting, LastingChange};
-use super::phrases::{how_often, names};
+use super::phrases::{how_often, names, place};
+use super::recurrence::Recurrence;
 use super::result::{
-    Analysis, Candidate, Change, JobClass, Kind, OtherPattern, Phase, SeriesVerdict, Verdict,
+    Analysis, Candidate, Change, ClockChoice, JobClass, Kind, LocalTime, OtherClock, OtherPattern,
+    Phase, SeriesVerdict, Verdict,
 };
 use super::sentence::{SentenceContext, coincidence, secondary, sentence};
 use super::separation::Experiment;
@@ -26,11 +29,12 @@ use rayon::prelude::*;
 /// Series without absolute times, and those with fewer than 16 samples, are undecided. The result depends
 /// only on the arguments.
 pub fn explain(series: &[Series], jobs: &[JobRuns], options: &Options) -> Analysis {
-    let zone = zone_name(options);
+    let zone = zone_name(&options.zone);
+    let other_zones = options.other_zones();
     let decided: Vec<(Prepared, Decision)> = series
         .par_iter()
         .map(|series| {
-            let prepared = prepare(series, &options.zone);
+            let prepared = prepare(series, &options.zone, &other_zones);
             let decision = match &prepared.samples {
                 Ok(samples) => decision(samples, series.better.or(options.better), jobs, options),
                 Err(why) => Decision::unusable(*why),
@@ -74,13 +78,6 @@ pub fn explain(series: &[Series], jobs: &[JobRuns], options: &Options) -> Analys
     Analysis {
         series: verdicts,
         zone,
-    }
-}
-
-fn zone_name(options: &Options) -> String {
-    match options.zone.iana_name() {
-        None | Some("Etc/UTC" | "Etc/UCT" | "UCT" | "Zulu" | "Etc/Zulu") => "UTC".to_owned(),
-        Some(name) => name.to_owned(),
     }
 }
 
@@ -157,6 +154,7 @@ fn verdict(
         cycle: recurrence.map(|recurrence| recurrence.rhythm.cycle),
         weekdays: recurrence.and_then(|recurrence| recurrence.rhythm.weekdays.clone()),
         phase,
+        clock: recurrence.and_then(|recurrence| clock(recurrence, context)),
         shape: recurrence.map(|recurrence| recurrence.shape),
         p: decision.chance.and_then(|chance| chance.p),
         q: significance.q,
@@ -179,6 +177,29 @@ fn verdict(
         would_change: would_change(decision, context),
         folded: recurrence.map(|recurrence| recurrence.folded.clone()),
     }
+}
+
+/// Returns whose clocks a pattern follows.
+fn clock(recurrence: &Recurrence, context: &SentenceContext) -> Option<ClockChoice> {
+    let clocks = recurrence.clocks.as_ref()?;
+    let name = |zone: Option<&String>| zone.map_or(context.zone, String::as_str).to_owned();
+    let place_text = |wall_us| place(recurrence.rhythm.cycle, wall_us, context.gap_us);
+    let local = clocks.places.iter().map(|place| LocalTime {
+        from_text: place_text(place.from_wall_us),
+        to_text: place_text(place.to_wall_us),
+        since: place.since,
+        until: place.until,
+    });
+    let others = clocks.losses.iter().map(|(zone, loss)| OtherClock {
+        zone: name(zone.as_ref()),
+        gain_nats: *loss,
+    });
+    Some(ClockChoice {
+        zone: name(clocks.other.as_ref()),
+        others: others.collect(),
+        is_decided: clocks.is_decided(),
+        local: local.collect(),
+    })
 }
 
 fn job_class(class: &JobMatch, experiment: Option<Experiment>) -> JobClass {

@@ -39,11 +39,7 @@ fn consecutive_files_form_one_log() {
         (at("2024-06-10T00:00:01Z"), at("2024-06-18T06:00:01Z"))
     );
     let joined = known(&job, &[], std::slice::from_ref(&log), stretch.0, stretch.1);
-    let evidence: Vec<&str> = joined
-        .runs
-        .iter()
-        .map(|run| &*run.evidence)
-        .collect();
+    let evidence: Vec<&str> = joined.runs.iter().map(|run| &*run.evidence).collect();
     assert_eq!(
         evidence,
         [

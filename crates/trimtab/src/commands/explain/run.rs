@@ -74,6 +74,7 @@ pub fn run(
     }
     let options = explain::Options {
         zone: zone.zone.clone(),
+        host_zone: found.zone.clone(),
         better: settings.better,
         seed: settings.seed,
         ..explain::Options::default()
