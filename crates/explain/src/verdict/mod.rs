@@ -18,5 +18,5 @@ mod significance;
 pub use result::{
     Analysis, Candidate, Change, ChangeKind, ClockChoice, Cycle, Effect, Folded, Interval,
     JobClass, Kind, LocalTime, OtherClock, OtherPattern, Phase, Role, SeriesVerdict, Shape,
-    Verdict,
+    Undecided, Verdict,
 };

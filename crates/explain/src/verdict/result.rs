@@ -46,6 +46,8 @@ pub struct SeriesVerdict {
 pub struct Verdict {
     /// The classification.
     pub kind: Kind,
+    /// Why it cannot be told; null unless `kind` is `undecided`.
+    pub undecided: Option<Undecided>,
     /// The verdict in one or two sentences.
     pub sentence: String,
     /// Period in seconds, if something recurs.
@@ -105,10 +107,26 @@ pub enum Kind {
     Change,
     /// No pattern and no change was found.
     None,
-    /// Not enough data.
+    /// It cannot be told, for the reason in [`Verdict::undecided`]; not the same as no pattern.
     Undecided,
     /// It recurs, but its cause is unknown.
     Unattributed,
+}
+
+/// Why it cannot be told whether something recurs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Undecided {
+    /// The samples have no dates, or no times of day.
+    NoTimes,
+    /// There are too few samples.
+    TooFewSamples,
+    /// Too few periods were seen.
+    TooFewCycles,
+    /// It only rises, like a counter whose rate has to be analysed.
+    Counter,
+    /// Among this many series, something as clear is likely due to chance.
+    NotSignificant,
 }
 
 /// The calendar of a period.

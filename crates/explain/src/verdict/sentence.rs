@@ -50,7 +50,7 @@ pub(crate) fn sentence(
             },
             _,
         ) => format!(
-            "Not enough data: only {cycles_seen} cycles of {} seen; 3 are needed.",
+            "Cannot tell: only {cycles_seen} cycles of {} seen; 3 are needed.",
             context.secondary(pattern)
         ),
         (Outcome::Nothing { .. }, Some(lasting)) if decision.kind == Kind::Change => {
@@ -75,7 +75,7 @@ pub(crate) fn sentence(
     };
     match significance.likely_chance {
         Some(q) => format!(
-            "Not significant among this many series (q = {}). {text}",
+            "Cannot tell: not significant among this many series (q = {}). {text}",
             probability(q)
         ),
         None => text,
@@ -157,7 +157,7 @@ impl SentenceContext<'_> {
                 )
             }
             Unusable::TooFew(samples) => {
-                format!("Not enough data: {samples} samples; at least {SAMPLES_MIN} are needed.")
+                format!("Cannot tell: {samples} samples; at least {SAMPLES_MIN} are needed.")
             }
             Unusable::Counter => format!(
                 "Cannot tell: {} only rises, like a counter. Analyze its rate with --counter {}.",
