@@ -2,17 +2,20 @@
 //! schedules.
 
 use crate::model::input::JobRuns;
+use crate::verdict::Analysis;
 use facts::Skipped;
 use facts::host::Job;
 use facts::series::{Dating, Series};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use schedule::{Conditions, CronFlavor, Log, Seen};
+use schedule::{Conditions, CronFlavor, Forecast, Log, Seen};
+use std::collections::HashSet;
 
 /// Maximum number of runs per job: one every five minutes for a year, and some more.
 const RUNS_MAX: usize = 120_000;
-/// Maximum number of runs of all jobs together.
-const RUNS_OF_JOBS_MAX: usize = 2_000_000;
+/// Maximum number of runs of all jobs together: each takes some 400 bytes until it is compared, and every
+/// user of the host may write as many jobs as they like.
+const RUNS_OF_JOBS_MAX: usize = 500_000;
 /// Time before and after the series in which runs are still considered.
 const MARGIN: SignedDuration = SignedDuration::from_hours(8 * 24);
 
@@ -53,7 +56,6 @@ pub fn runs(
 ) -> Vec<JobRuns> {
     let conditions = Conditions {
         cron: clock.cron,
-        // A thousand jobs that run every minute have to fit in memory.
         runs_max: RUNS_MAX.min(RUNS_OF_JOBS_MAX / jobs.len().max(1)),
         ..Conditions::in_zone(&clock.zone)
     };
@@ -83,17 +85,37 @@ pub fn runs(
             ));
         }
     }
+    all.extend(runs_of_each(
+        jobs,
+        logs,
+        (from, until),
+        &conditions,
+        skipped,
+    ));
+    all
+}
+
+/// Returns the known runs of each job. Each gets an equal share of what fits in memory; what most of them
+/// leave of theirs is for those that run more often.
+fn runs_of_each(
+    jobs: &[Job],
+    logs: &[Log],
+    (from, until): (Timestamp, Timestamp),
+    conditions: &Conditions,
+    skipped: &mut Vec<Skipped>,
+) -> Vec<JobRuns> {
+    let share = conditions.runs_max;
+    let known = |job: &Job, runs_max: usize| {
+        let conditions = Conditions {
+            runs_max,
+            ..conditions.clone()
+        };
+        schedule::known_runs(job, jobs, logs, from, until, &conditions)
+    };
+    let mut found: Vec<(&Job, Forecast)> = Vec::with_capacity(jobs.len());
     for job in jobs {
-        match schedule::known_runs(job, jobs, logs, from, until, &conditions) {
-            Ok(forecast) => {
-                let mut unknown = forecast.unknown;
-                unknown.extend(forecast.truncated_at.map(cut_at));
-                all.push(JobRuns {
-                    name: job.name.clone(),
-                    runs: forecast.runs,
-                    unknown,
-                });
-            }
+        match known(job, share) {
+            Ok(forecast) => found.push((job, forecast)),
             Err(error) => skipped.push(Skipped::new(
                 format!("the runs of {}", job.name),
                 error.to_string(),
@@ -101,7 +123,54 @@ pub fn runs(
             )),
         }
     }
-    all
+    let taken: usize = found.iter().map(|(_, forecast)| forecast.runs.len()).sum();
+    let is_cut = |forecast: &Forecast| forecast.truncated_at.is_some();
+    let cut = (found.iter().filter(|(_, forecast)| is_cut(forecast))).count();
+    let left = RUNS_OF_JOBS_MAX.saturating_sub(taken);
+    let more = RUNS_MAX.min(share + left / cut.max(1));
+    for (job, forecast) in &mut found {
+        if more > share
+            && is_cut(forecast)
+            && let Ok(longer) = known(job, more)
+        {
+            *forecast = longer;
+        }
+    }
+    let of_job = |(job, forecast): (&Job, Forecast)| {
+        let mut unknown = forecast.unknown;
+        unknown.extend(forecast.truncated_at.map(cut_at));
+        JobRuns {
+            name: job.name.clone(),
+            runs: forecast.runs,
+            unknown,
+        }
+    };
+    found.into_iter().map(of_job).collect()
+}
+
+/// Returns the caution for verdicts that name a job whose runs are known from logs to which any user may
+/// write.
+pub fn caution(jobs: &[JobRuns], logs: &[Log], analysis: &Analysis) -> Option<String> {
+    let verdicts = analysis.series.iter().map(|series| &series.verdict);
+    let named: HashSet<&str> = verdicts
+        .flat_map(|verdict| &verdict.classes)
+        .flat_map(|class| class.jobs.iter().map(String::as_str))
+        .collect();
+    let seen: Vec<Seen> = (jobs.iter())
+        .filter(|job| named.contains(job.name.as_str()))
+        .flat_map(|job| job.runs.iter().map(|run| run.seen))
+        .collect();
+    let open: Vec<&str> = (logs.iter())
+        .filter(|log| log.is_of_anybody && seen.contains(&log.seen))
+        .map(|log| log.source.as_str())
+        .collect();
+    (!open.is_empty()).then(|| {
+        format!(
+            "Every user of the host can write lines like those about jobs in {}; only entries of \
+             systemd's journal say who wrote them.",
+            units::list(&open)
+        )
+    })
 }
 
 /// Returns the note for a job whose runs are only known up to a time.

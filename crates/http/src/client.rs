@@ -409,7 +409,9 @@ fn tls_fault(error: &rustls::Error) -> TlsFault {
             | CertificateError::ExpiredContext { .. }
             | CertificateError::NotValidYet
             | CertificateError::NotValidYetContext { .. } => TlsFault::Expired,
-            other => TlsFault::Other(shown(other.to_string().as_bytes())),
+            // The verifier's own error, which has no variant here.
+            other if format!("{other:?}").contains("CaUsedAsEndEntity") => TlsFault::Authority,
+            other => TlsFault::Certificate(shown(other.to_string().as_bytes())),
         },
         // Not a TLS record: an error message from an unencrypted server.
         Error::InvalidMessage(_) => TlsFault::NotTls,

@@ -415,6 +415,35 @@ fn tls_requires_a_matching_name_and_a_valid_date() {
 }
 
 #[test]
+fn a_certificate_of_an_authority_is_named_as_the_fault() {
+    let authority = Authority::new();
+    let server = Server::start_as_authority(&authority, &["localhost"], |_| Answer::ok("{}"));
+    let endpoint = Endpoint::parse(&server.url_by_name()).unwrap();
+    let error = trusting(&authority).get(&endpoint, "").unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Tls(TlsFault::Authority));
+    assert!(error.to_string().contains("CA:TRUE"), "{error}");
+    assert!(error.hint().contains("--ca-file"), "{}", error.hint());
+    assert!(!error.hint().contains("TLS 1.2"), "{}", error.hint());
+}
+
+#[test]
+fn a_server_that_hangs_up_on_tls_may_be_unencrypted() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().take(8) {
+            drop(stream);
+        }
+    });
+    for (scheme, needed) in [("https", "needs http://"), ("http", "needs https://")] {
+        let endpoint = Endpoint::parse(&format!("{scheme}://{address}")).unwrap();
+        let error = impatient_client().get(&endpoint, "").unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Cut, "{error}");
+        assert!(error.hint().contains(needed), "{error}: {}", error.hint());
+    }
+}
+
+#[test]
 fn any_certificate_is_accepted_on_request() {
     let server = Server::start_tls(&Authority::new(), &["x.example"], |_| Answer::ok("{}"));
     let options = Options {

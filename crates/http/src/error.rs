@@ -40,6 +40,10 @@ pub enum TlsFault {
     WrongName,
     /// The certificate has expired or is not yet valid.
     Expired,
+    /// The server's certificate is an authority's own.
+    Authority,
+    /// The certificate is rejected for another reason, in the TLS library's words.
+    Certificate(String),
     /// The server does not speak TLS.
     NotTls,
     /// Any other error, in the TLS library's words.
@@ -121,10 +125,19 @@ impl HttpError {
                 TlsFault::WrongName => "use a name that stands in the server's certificate",
                 TlsFault::Expired => "renew the server's certificate, or set this host's clock",
                 TlsFault::NotTls => "use http:// if the server is not encrypted",
+                TlsFault::Authority => {
+                    "give the server a certificate of its own (CA:FALSE), signed by that \
+                     authority, and name the authority's with --ca-file"
+                }
+                TlsFault::Certificate(_) => "replace the server's certificate",
                 TlsFault::Other(_) => "the server has to speak TLS 1.2 or 1.3",
             },
             ErrorKind::Timeout { .. } => {
                 "check whether the server is overloaded, or allow more time"
+            }
+            // The other way round than below.
+            ErrorKind::Cut | ErrorKind::NotHttp(_) if self.request.contains(" https://") => {
+                "check the port and the server's log; a server that is not encrypted needs http://"
             }
             ErrorKind::Cut => "check the server's log; an encrypted server needs https://",
             ErrorKind::NotHttp(_) => "check the port; an encrypted server needs https://",
@@ -195,6 +208,11 @@ impl fmt::Display for TlsFault {
             Self::UnknownIssuer => f.write_str("TLS: the certificate's issuer is not trusted"),
             Self::WrongName => f.write_str("TLS: the certificate is for another name"),
             Self::Expired => f.write_str("TLS: the certificate is out of its time"),
+            Self::Authority => f.write_str(
+                "TLS: the server's certificate is that of an authority (CA:TRUE), as `openssl req \
+                 -x509` makes it, and not a server's",
+            ),
+            Self::Certificate(reason) => write!(f, "TLS: the certificate is rejected: {reason}"),
             Self::NotTls => f.write_str("TLS: the server does not speak it"),
             Self::Other(reason) => write!(f, "TLS: {reason}"),
         }

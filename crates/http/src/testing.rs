@@ -68,10 +68,13 @@ impl Authority {
     }
 
     /// Issues a server certificate for these names, in DER form, with its key. `valid` is the first
-    /// and the last year (January 1).
-    fn certify(&self, names: &[&str], valid: (i32, i32)) -> ServerConfig {
+    /// and the last year (January 1); `is_authority` makes it one that may sign others.
+    fn certify(&self, names: &[&str], valid: (i32, i32), is_authority: bool) -> ServerConfig {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).expect("parameters");
+        if is_authority {
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        }
         params.not_before = rcgen::date_time_ymd(valid.0, 1, 1);
         params.not_after = rcgen::date_time_ymd(valid.1, 1, 1);
         let key = KeyPair::generate().expect("a key");
@@ -123,7 +126,19 @@ impl Server {
     ) -> Self {
         Self::listen(
             answer,
-            Some(Arc::new(authority.certify(names, (2000, 4000)))),
+            Some(Arc::new(authority.certify(names, (2000, 4000), false))),
+        )
+    }
+
+    /// Starts a TLS server whose certificate is an authority's.
+    pub fn start_as_authority(
+        authority: &Authority,
+        names: &[&str],
+        answer: impl Fn(&str) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        Self::listen(
+            answer,
+            Some(Arc::new(authority.certify(names, (2000, 4000), true))),
         )
     }
 
@@ -135,7 +150,7 @@ impl Server {
     ) -> Self {
         Self::listen(
             answer,
-            Some(Arc::new(authority.certify(names, (2000, 2001)))),
+            Some(Arc::new(authority.certify(names, (2000, 2001), false))),
         )
     }
 

@@ -1,6 +1,7 @@
 //! Collects samples into series, within limits.
 
 use crate::clean::{self, Samples};
+use crate::reading::SERIES_SAMPLES_MAX;
 use crate::{Limits, Reading, SourceError, Times};
 use facts::Skipped;
 use facts::series::{Better, Dating, Series};
@@ -103,12 +104,42 @@ impl SeriesCollector {
             samples.push_missing();
             return;
         };
-        if self.samples >= self.limits.samples_max {
+        if self.samples >= self.limits.samples_max || samples.len() >= SERIES_SAMPLES_MAX {
             self.beyond_samples += 1;
             return;
         }
         self.samples += 1;
         samples.push(time_us, value);
+    }
+
+    /// Returns an error once there is more than the limits allow: readers stop there, whatever follows.
+    ///
+    /// # Errors
+    /// [`SourceError::TooMuch`].
+    pub fn check_limits(&self) -> Result<(), SourceError> {
+        let Limits {
+            samples_max,
+            series_max,
+        } = self.limits;
+        let most = |count: usize, what: &str| {
+            format!("more than {} {what}", units::count::grouped_usize(count))
+        };
+        let what = if self.beyond_samples > 0 && self.samples < samples_max {
+            most(SERIES_SAMPLES_MAX, "samples of one series")
+        } else if self.beyond_samples > 0 {
+            most(samples_max, "samples")
+        } else if self.beyond_series > samples_max {
+            most(series_max, "series")
+        } else {
+            return Ok(());
+        };
+        Err(SourceError::TooMuch {
+            source_name: self.source.clone(),
+            reason: format!(
+                "{what}: take part of the time (--since, --until) or of the columns (--column), or thin \
+                 it, for example with awk 'NR == 1 || NR % 10 == 0'"
+            ),
+        })
     }
 
     /// Returns the collected series.
@@ -130,6 +161,7 @@ impl SeriesCollector {
         notes: &[String],
         time_us: impl Fn(i64) -> Option<i64>,
     ) -> Result<Reading, SourceError> {
+        self.check_limits()?;
         self.report_limits();
         let mut series = Vec::with_capacity(self.drafts.len());
         let mut without = Vec::new();
@@ -176,10 +208,7 @@ impl SeriesCollector {
     }
 
     fn report_limits(&mut self) {
-        let Limits {
-            samples_max,
-            series_max,
-        } = self.limits;
+        let series_max = self.limits.series_max;
         if self.beyond_series > 0 {
             self.skipped.push(Skipped::new(
                 format!(
@@ -188,13 +217,6 @@ impl SeriesCollector {
                 ),
                 format!("{series_max} series are read at most"),
                 Some("fewer columns or labels"),
-            ));
-        }
-        if self.beyond_samples > 0 {
-            self.skipped.push(Skipped::new(
-                units::count(self.beyond_samples, "further sample"),
-                format!("{samples_max} samples are read at most"),
-                Some("a shorter time, or fewer columns"),
             ));
         }
     }
@@ -305,10 +327,11 @@ mod tests {
         let first = collector.add(draft("a", &[]));
         let second = collector.add(draft("b", &[]));
         assert_eq!((first, second), (Some(0), None));
-        for time in 0..3 {
+        for time in 0..2 {
             collector.push(first, time, Some(1.0));
             collector.push(second, time, Some(1.0));
         }
+        collector.check_limits().unwrap();
         let reading = collector.finish(Dating::Absolute).unwrap();
         assert_eq!(reading.series.len(), 1);
         assert_eq!(reading.series[0].values.len(), 2);
@@ -317,7 +340,36 @@ mod tests {
             .iter()
             .map(|one| one.what.as_str())
             .collect();
-        assert_eq!(what, ["3 values of further series", "1 further sample"]);
+        assert_eq!(what, ["2 values of further series"]);
+    }
+
+    #[test]
+    fn too_many_samples_are_an_error_that_names_the_way_out() {
+        let limits = Limits {
+            samples_max: 2,
+            series_max: 1,
+        };
+        let mut collector = SeriesCollector::new("f", &Times::default(), limits);
+        let id = collector.add(draft("a", &[]));
+        for time in 0..3 {
+            collector.push(id, time, Some(1.0));
+        }
+        let error = collector.check_limits().unwrap_err().to_string();
+        assert!(
+            error.starts_with("f: more than 2 samples: take part"),
+            "{error}"
+        );
+        assert!(
+            error.contains("--since") && error.contains("thin"),
+            "{error}"
+        );
+        assert!(collector.finish(Dating::Absolute).is_err());
+        // Values of further series do not keep a reader busy for good either.
+        let mut collector = SeriesCollector::new("f", &Times::default(), limits);
+        for time in 0..3 {
+            collector.push(None, time, Some(1.0));
+        }
+        assert!(collector.check_limits().is_err());
     }
 
     #[test]

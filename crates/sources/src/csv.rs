@@ -16,9 +16,8 @@ const HEAD_BYTES: usize = 64 << 10;
 /// Maximum number of lines among them.
 const HEAD_LINES: usize = 50;
 
-/// Maximum number of columns. Each costs some hundred bytes, and a record of nothing but commas has eight
-/// times as many.
-const COLUMNS_MAX: usize = 1_000_000;
+/// Maximum number of columns, ten times as many as there are series. Each costs some hundred bytes.
+const COLUMNS_MAX: usize = 100_000;
 
 /// Appended to every text: the first line break ends an unterminated last line, so that only a record with
 /// an unclosed quote consumes the second.
@@ -113,7 +112,7 @@ pub(crate) fn read(
         InputError::new(
             source,
             "columns separated by a comma, a semicolon, a tab or a bar, a time and a value at least",
-            head_text.trim_start().lines().next().unwrap_or(""),
+            "a text without them",
         )
         .at_line(1)
     })?;

@@ -4,7 +4,9 @@
 
 use crate::store::{Selection, Store};
 use crate::text::file_error;
-use crate::{FileOptions, Format, Reading, SourceError, csv, ftdc, iostat, jsonl, rally, sadf};
+use crate::{
+    FileOptions, Format, Reading, SourceError, csv, ftdc, iostat, jsonl, rally, sadf, times,
+};
 use facts::InputError;
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -20,7 +22,7 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;
 
 /// Maximum decompressed size of a file. It bounds the time taken; memory is bounded anyway.
-const TOTAL_BYTES_MAX: u64 = 64 << 30;
+const TOTAL_BYTES_MAX: u64 = 16 << 30;
 
 /// Reads a file, a directory of Rally races, MongoDB's diagnostic data (a file or a directory), or a store.
 /// Text files may be compressed with gzip or zstd.
@@ -185,6 +187,9 @@ fn detect(name: &str, head: &[u8]) -> Result<Format, SourceError> {
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
         return Err(unknown("text in UTF-16: convert it to UTF-8").into());
     }
+    if let Some(kind) = sysstat_file(head) {
+        return Err(sysstat(name, kind));
+    }
     if head.contains(&0) {
         return Err(unknown("a binary file").into());
     }
@@ -194,20 +199,54 @@ fn detect(name: &str, head: &[u8]) -> Result<Format, SourceError> {
         b'{' => return Ok(json_format(&text)),
         _ => {}
     }
+    if is_sar_text(&text) {
+        return Err(sysstat(name, "the text of sar"));
+    }
     if text.lines().any(iostat::is_head) {
         return Ok(Format::Iostat);
     }
-    let line = text
-        .bytes()
-        .take(start)
-        .filter(|&byte| byte == b'\n')
-        .count()
-        + 1;
-    let first = text.trim_start().lines().next().unwrap_or("");
     if csv::delimiter(&text, head.len() == HEAD_BYTES).is_some() {
         return Ok(Format::Csv);
     }
-    Err(unknown(first).at_line(line).into())
+    // The text is not quoted: only root may be allowed to read this file, and others read the error.
+    Err(unknown("text in another format").into())
+}
+
+/// Start of a file of sysstat's collector, in either byte order (`SYSSTAT_MAGIC` in sysstat's `sa.h`), and
+/// the kinds of file whose number follows it (`FORMAT_MAGIC`).
+const SYSSTAT_MAGIC: u16 = 0xd596;
+const SYSSTAT_FORMATS: std::ops::RangeInclusive<u16> = 0x2160..=0x21ff;
+
+/// Returns the name of a binary file of sysstat's collector, such as /var/log/sysstat/sa22.
+fn sysstat_file(head: &[u8]) -> Option<&'static str> {
+    let number = |at: usize| Some([*head.get(at)?, *head.get(at + 1)?]);
+    let (magic, format) = (number(0)?, number(2)?);
+    [u16::from_le_bytes, u16::from_be_bytes]
+        .iter()
+        .any(|read| read(magic) == SYSSTAT_MAGIC && SYSSTAT_FORMATS.contains(&read(format)))
+        .then_some("a file of sar in its own binary format")
+}
+
+/// Returns whether a text was printed by sar: it begins as iostat's does, and times begin its lines.
+fn is_sar_text(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let is_head = |line: &str| line.starts_with("Linux ") && line.contains(" CPU)");
+    let is_row = |line: &str| {
+        let mut words = line.split_whitespace();
+        let has_time = words
+            .next()
+            .is_some_and(|word| times::clock(word).is_some());
+        has_time || line.starts_with("Average:")
+    };
+    lines.next().is_some_and(is_head) && lines.take(20).any(is_row)
+}
+
+/// The error for what sysstat itself has to convert.
+fn sysstat(name: &str, kind: &str) -> SourceError {
+    SourceError::Sysstat {
+        path: name.to_owned(),
+        kind: kind.to_owned(),
+    }
 }
 
 /// Distinguishes the formats that begin with a JSON object.

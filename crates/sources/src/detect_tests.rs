@@ -78,7 +78,7 @@ fn unknown_formats_list_the_known_ones() {
         (b"\0\0\0\0", "a binary file"),
         (
             b"\nNov 22 10:00:00 host kernel: hello\n",
-            "Nov 22 10:00:00 host kernel: hello",
+            "text in another format",
         ),
     ] {
         let error = read_bytes("f", bytes, &FileOptions::default())
@@ -90,10 +90,48 @@ fn unknown_formats_list_the_known_ones() {
         );
         assert!(error.ends_with(&format!("found {found:?}")), "{error}");
     }
-    let error = read_text("\nx\n", &FileOptions::default())
-        .unwrap_err()
-        .to_string();
-    assert!(error.starts_with("f:2: expected CSV"), "{error}");
+}
+
+#[test]
+fn text_that_is_not_recognised_is_not_quoted() {
+    // Root reads what others may not, and its errors reach them.
+    for text in [
+        "root:$6$salt$hunter2:19000:0:99999:7:::\ndaemon:*:19000:0:99999:7:::\n",
+        "machine example.org login me password hunter2\n",
+        "hunter2\n",
+    ] {
+        let error = read_text(text, &FileOptions::default()).unwrap_err();
+        let error = error.to_string();
+        assert!(
+            !error.contains("hunter2") && !error.contains("root"),
+            "{error}"
+        );
+        assert!(error.starts_with("f: expected CSV"), "{error}");
+    }
+}
+
+#[test]
+fn sar_files_name_the_program_that_converts_them() {
+    // The first bytes of /var/log/sysstat/sa22 of sysstat 12 on amd64, and of a big-endian host.
+    let of_sar = "Linux 6.1.0-18-amd64 (db1) \t11/22/26 \t_x86_64_\t(8 CPU)\n\n\
+                  00:00:01        CPU     %user     %nice   %system   %iowait    %steal     %idle\n\
+                  00:10:01        all      1.20      0.00      0.40      0.10      0.00     98.30\n";
+    for (bytes, kind) in [
+        (&b"\x96\xd5\x75\x21\x0c\x05\x04\0"[..], "binary"),
+        (b"\xd5\x96\x21\x75\x0c\x05\x04\0", "binary"),
+        (of_sar.as_bytes(), "the text of sar"),
+    ] {
+        let error = read_bytes("sa22", bytes, &FileOptions::default()).unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.starts_with("sa22: ") && error.contains(kind),
+            "{error}"
+        );
+        assert!(
+            error.contains("sadf -j -- -d -u /var/log/sysstat/saDD > sar.json"),
+            "{error}"
+        );
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod tests;
 
 use crate::clean::{self, Samples};
 use crate::error::parse_saved;
+use crate::reading::SERIES_SAMPLES_MAX;
 use crate::{Limits, Reading, SourceError, Times};
 use answer::{Bucket, Search};
 use facts::Skipped;
@@ -89,7 +90,8 @@ pub fn read(
             kept += found.len();
             samples.extend(found);
         }
-        if kept > limits.samples_max {
+        let is_long = |samples: &Samples| samples.len() > SERIES_SAMPLES_MAX;
+        if kept > limits.samples_max || samples.iter().any(is_long) {
             return Err(session.too_much("too many samples"));
         }
         next = end;

@@ -30,6 +30,17 @@ pub enum SourceError {
         /// What is missing, and how to fix it.
         reason: String,
     },
+    /// What sysstat collected, in a form that only its own programs read.
+    #[error(
+        "{path}: {kind}; convert what it was collected in with sysstat's sadf: sadf -j -- -d -u \
+         /var/log/sysstat/saDD > sar.json (DD is the day; on Red Hat /var/log/sa/saDD)"
+    )]
+    Sysstat {
+        /// The file.
+        path: String,
+        /// What it is.
+        kind: String,
+    },
     /// A log has no times, and nothing in it tells how far apart its reports are.
     #[error(
         "{source_name}: nothing tells how far apart its reports are: name the seconds between them, or \

@@ -20,6 +20,7 @@ mod track;
 #[cfg(test)]
 mod tests;
 
+use crate::reading::SERIES_SAMPLES_MAX;
 use crate::{Limits, Reading, SourceError, Times};
 use bson::{Elements, Fault, Value};
 use chunk::Chunk;
@@ -335,7 +336,10 @@ impl<'a> Collector<'a> {
                 self.tracks[*track].push(time_us, first, second, self.step_us);
             }
         }
-        if self.tracks.iter().map(Track::len).sum::<usize>() > self.limits.samples_max {
+        let is_long = |track: &Track| track.len() > SERIES_SAMPLES_MAX;
+        if self.tracks.iter().map(Track::len).sum::<usize>() > self.limits.samples_max
+            || self.tracks.iter().any(is_long)
+        {
             return Err(self.too_much("too many samples"));
         }
         Ok(())

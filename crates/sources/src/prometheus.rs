@@ -7,6 +7,7 @@ mod tests;
 
 use crate::clean::{self, Samples};
 use crate::error::parse_saved;
+use crate::reading::SERIES_SAMPLES_MAX;
 use crate::{Limits, Reading, SourceError, Times};
 use answer::{Answer, Data};
 use facts::Skipped;
@@ -127,6 +128,10 @@ struct Collector {
     /// Samples by the label set that identifies a series.
     streams: BTreeMap<BTreeMap<String, String>, Samples>,
     samples: usize,
+    /// The times that a request asked for, inclusive, in microseconds; `None` for a saved answer.
+    asked_us: Option<(i64, i64)>,
+    /// Number of samples outside those times.
+    outside: usize,
     warnings: BTreeSet<String>,
     histograms: usize,
     too_many: BTreeSet<String>,
@@ -161,6 +166,8 @@ impl Collector {
             limits: *limits,
             streams: BTreeMap::new(),
             samples: 0,
+            asked_us: None,
+            outside: 0,
             warnings: BTreeSet::new(),
             histograms: 0,
             too_many: BTreeSet::new(),
@@ -174,6 +181,10 @@ impl Collector {
         start_s: i64,
         end_s: i64,
     ) -> Result<(), RequestError> {
+        self.asked_us = Some((
+            start_s.saturating_mul(1_000_000),
+            end_s.saturating_mul(1_000_000),
+        ));
         let path = format!(
             "/api/v1/query_range?query={}&start={start_s}&end={end_s}&step={}",
             encoded(&self.promql),
@@ -242,15 +253,21 @@ impl Collector {
                 continue;
             }
             self.samples += stream.values.len();
-            if self.samples > self.limits.samples_max {
+            let samples = self.streams.entry(stream.metric).or_default();
+            let of_series = samples.len() + stream.values.len();
+            if self.samples > self.limits.samples_max || of_series > SERIES_SAMPLES_MAX {
                 return Err(self.too_much("too many samples").into());
             }
-            let samples = self.streams.entry(stream.metric).or_default();
             for sample in stream.values {
                 let Some(time_us) = answer::time_us(sample.0) else {
                     return Err(self.refused("a sample's time is no moment").into());
                 };
-                samples.push(time_us, sample.1);
+                let is_asked = |(from, until): (i64, i64)| (from..=until).contains(&time_us);
+                if self.asked_us.is_none_or(is_asked) {
+                    samples.push(time_us, sample.1);
+                } else {
+                    self.outside += 1;
+                }
             }
         }
         Ok(())
@@ -297,6 +314,13 @@ impl Collector {
             } else {
                 reading.series.push(series);
             }
+        }
+        if self.outside > 0 {
+            reading.skipped.push(Skipped::new(
+                units::count(self.outside, "sample"),
+                "outside the times that were asked for: the server answers what it was not asked",
+                Some("a look at what stands between here and Prometheus"),
+            ));
         }
         if self.histograms > 0 {
             let why = "samples of native histograms have no single value";

@@ -26,6 +26,10 @@ impl Default for Times {
     }
 }
 
+/// Maximum number of samples of one series: its analysis takes up to 124 bytes for each. Beside as many others
+/// as there may be, which take 16 bytes a sample, that is about a gigabyte.
+pub(crate) const SERIES_SAMPLES_MAX: usize = 5_000_000;
+
 /// Limits on what a reader keeps, whatever its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -38,7 +42,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            samples_max: 50_000_000,
+            samples_max: 20_000_000,
             series_max: 10_000,
         }
     }

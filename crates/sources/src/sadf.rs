@@ -56,6 +56,7 @@ pub(crate) fn read(
         level: Level::Top,
     });
     let outcome = outcome.and_then(|()| json.end());
+    state.collector.check_limits()?;
     match (state.failed.take(), outcome) {
         (Some(error), _) => Err(error.into()),
         (None, Ok(())) => state.finish(),
@@ -178,6 +179,9 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
                         let line = self.state.passed.line_at(u64::MAX);
                         self.state.failed = Some(error.at_line(line));
                         return Err(de::Error::custom("a record"));
+                    }
+                    if self.state.collector.check_limits().is_err() {
+                        return Err(de::Error::custom("too much"));
                     }
                 }
             }

@@ -272,7 +272,7 @@ impl<'o> Table<'o> {
                 for _ in values {
                     self.collector.push(None, time_us, None);
                 }
-                return Ok(());
+                return self.collector.check_limits();
             }
             None => HashMap::new(),
         };
@@ -309,7 +309,7 @@ impl<'o> Table<'o> {
             self.collector.push(id, time_us, value);
         }
         self.groups.insert(group, ids);
-        failed
+        failed.and_then(|()| self.collector.check_limits())
     }
 
     /// Assigns a role to a column that first appears after the roles were decided.

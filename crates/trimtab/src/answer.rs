@@ -111,7 +111,7 @@ impl OutputArgs {
         let Some(path) = self.file() else {
             return output::print(text);
         };
-        output::write_file(path, text).map_err(|error| {
+        output::write_file(path, text.as_bytes()).map_err(|error| {
             CommandError::new(
                 Kind::Environment,
                 format!("--output {}: {error}", path.display()),

@@ -30,18 +30,19 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), CommandError> {
     }
 }
 
-/// Writes a file atomically. Symbolic links are followed; devices and pipes are written to directly.
+/// Writes a file atomically. Devices and pipes are written to directly. Symbolic links to files are refused,
+/// because another user may have put one there that names any file of ours; those in /dev are the
+/// system's.
 ///
 /// # Errors
 /// Any I/O error.
-pub fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
-    let target = match std::fs::metadata(path) {
-        Ok(found) if !found.is_file() => return std::fs::write(path, text),
-        Ok(_) => path.canonicalize()?,
-        Err(_) => path.to_owned(),
-    };
-    atomic_file::write(&target, IfExists::Replace, Access::Default, |out| {
-        out.write_all(text.as_bytes())
+pub fn write_file(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    let is_special = std::fs::metadata(path).is_ok_and(|found| !found.is_file());
+    if is_special || path.parent() == Some(Path::new("/dev")) {
+        return std::fs::write(path, content);
+    }
+    atomic_file::write(path, IfExists::Replace, Access::Default, |out| {
+        out.write_all(content)
     })
 }
 
@@ -124,15 +125,23 @@ mod tests {
         fs::write(path("page"), "before").unwrap();
         fs::hard_link(path("page"), path("copy")).unwrap();
         std::os::unix::fs::symlink("page", path("link")).unwrap();
-        write_file(&path("link"), "after").unwrap();
+        let refused = write_file(&path("link"), b"forged").unwrap_err();
+        assert!(
+            refused.to_string().contains("not a regular file"),
+            "{refused}"
+        );
         assert!(path("link").is_symlink());
+        std::os::unix::fs::symlink("nowhere", path("dangling")).unwrap();
+        assert!(write_file(&path("dangling"), b"forged").is_err());
+        assert_eq!(fs::read(path("page")).unwrap(), b"before");
+        write_file(&path("page"), b"after").unwrap();
         assert_eq!(fs::read(path("page")).unwrap(), b"after");
         assert_eq!(fs::read(path("copy")).unwrap(), b"before");
-        write_file(&path("new"), "1").unwrap();
+        write_file(&path("new"), b"1").unwrap();
         assert_eq!(fs::read(path("new")).unwrap(), b"1");
-        write_file(Path::new("/dev/null"), "1").unwrap();
-        assert!(write_file(directory.path(), "1").is_err());
-        assert!(write_file(&path("no/where"), "1").is_err());
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 4);
+        write_file(Path::new("/dev/null"), b"1").unwrap();
+        assert!(write_file(directory.path(), b"1").is_err());
+        assert!(write_file(&path("no/where"), b"1").is_err());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 5);
     }
 }

@@ -13,7 +13,7 @@ pub(crate) fn moment(us: i64) -> Timestamp {
 }
 
 /// The UTC offsets of a zone over a time range.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct UtcOffsets {
     /// Start (UTC) of each offset, and the offset, both in microseconds; the first one also applies to all
     /// earlier times.
@@ -34,6 +34,11 @@ impl UtcOffsets {
             spans.push((at.as_microsecond(), offset_us(at)));
         }
         Self { spans }
+    }
+
+    /// Returns when the offset changes, in microseconds of UTC.
+    pub fn changes(&self) -> impl Iterator<Item = i64> {
+        self.spans[1..].iter().map(|span| span.0)
     }
 
     /// Converts UTC to local time, in microseconds since 1970-01-01 00:00 local time.

@@ -255,6 +255,7 @@ pub(crate) fn bounded(mut pattern: Pattern, grids: &[Grid]) -> Found {
         p_extrapolated: 1.0,
         best_without_jobs: None,
         across_schedule_change: None,
+        zones: Vec::new(),
         onsets,
         active,
     }

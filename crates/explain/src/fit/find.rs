@@ -2,9 +2,9 @@
 //! again.
 
 use super::extent::{bounded, is_supported, onsets_of};
-use super::forms::{each_form, with_best_form};
-use super::found::{Findings, Found};
-use super::likelihood::likeliest;
+use super::forms::{each_form, from_zone, with_best_form, with_best_form_in_zone};
+use super::found::{Findings, Found, ZoneFit};
+use super::likelihood::{common_grid, likeliest, likelihood};
 use super::refine::refine;
 use super::size::{HARMONICS_MAX, fit, grid_to_fit};
 use super::together::fit_together;
@@ -41,6 +41,9 @@ const RIVAL_MIN: f64 = 0.2;
 const TRIES: usize = 4;
 /// Maximum number of changes of a box's width.
 const WIDTH_TURNS: usize = 64;
+/// A pattern follows the clocks of the analysis' own zone unless those of another one fit better by more
+/// than this, in nats.
+pub(crate) const ZONE_BONUS: f64 = 3.0;
 /// Minimum number of cycles for a pattern to be mentioned as undecided.
 const CYCLES_FEW: f64 = 2.0;
 
@@ -172,6 +175,7 @@ struct Search<'a> {
     tasks: Vec<Task>,
     runs: Vec<RunsTask>,
     scratch: Scratch,
+    cycles: std::ops::Range<f64>,
 }
 
 impl<'a> Search<'a> {
@@ -182,7 +186,7 @@ impl<'a> Search<'a> {
         cycles: std::ops::Range<f64>,
     ) -> Self {
         let grids = grids(&samples.wall_us, values, samples.gap_us);
-        let tasks = tasks(&grids, cycles);
+        let tasks = tasks(&grids, cycles.clone());
         let wanted: Vec<(usize, (usize, Variant))> = (classes.iter().enumerate())
             .flat_map(|(number, class)| {
                 let of_class = RunsTask::grids_of(class, &grids).into_iter();
@@ -213,11 +217,14 @@ impl<'a> Search<'a> {
             tasks,
             runs,
             scratch: Scratch::default(),
+            cycles,
         }
     }
 
     fn best(mut self, samples: &Samples, classes: &[Class], seed: u64) -> Option<Found> {
-        let (least, by_period) = match self.best_period() {
+        let own = self.best_period();
+        let (own, zones) = self.best_in_any_zone(samples, own);
+        let (least, by_period) = match own {
             Some((statistic, pattern)) => (statistic, Some(pattern)),
             None => (STATISTIC_MIN, None),
         };
@@ -249,6 +256,9 @@ impl<'a> Search<'a> {
         match rival {
             Some(rival) if rival.class.is_some() => found.across_schedule_change = Some(rival),
             other => found.best_without_jobs = other,
+        }
+        if found.pattern.class.is_none() {
+            found.zones = zones;
         }
         if found.across_schedule_change.is_none() {
             self.refit_while_active(samples, classes, &mut found);
@@ -321,21 +331,23 @@ impl<'a> Search<'a> {
             .collect();
         let wall_us: Vec<i64> = on.iter().map(|&i| samples.wall_us[i]).collect();
         let values: Vec<f64> = on.iter().map(|&i| self.values[i]).collect();
+        let part = || Samples {
+            wall_us: wall_us.clone(),
+            times_us: on.iter().map(|&i| samples.times_us[i]).collect(),
+            values: values.clone(),
+            gap_us: samples.gap_us,
+            offsets: samples.offsets.clone(),
+            other_zones: samples.other_zones.clone(),
+        };
         let again = match found.pattern.class {
             None => {
                 let mut pattern = found.pattern.clone();
                 pattern.active_us = (i64::MIN, i64::MAX);
                 let grids = grids(&wall_us, &values, samples.gap_us);
-                Some(with_best_form(&grids, pattern))
+                Some(with_best_form_in_zone(&part(), &values, &grids, pattern))
             }
             Some(class) => {
-                let part = Samples {
-                    wall_us,
-                    times_us: on.iter().map(|&i| samples.times_us[i]).collect(),
-                    values: values.clone(),
-                    gap_us: samples.gap_us,
-                    offsets: samples.offsets.clone(),
-                };
+                let part = part();
                 let one = [classes[class].clone()];
                 let search = Search::new(&part, &values, &one, CYCLES_MIN..f64::INFINITY);
                 let best = search.best_runs(&one, f64::MIN);
@@ -349,6 +361,7 @@ impl<'a> Search<'a> {
             return;
         };
         again.active_us = active_us;
+        again.grid = again.grid.min(self.grids.len() - 1);
         let both = |again| likeliest(&self.grids, vec![found.pattern.clone(), again]);
         let grid = &self.grids[again.grid];
         if fit(&mut again, grid).is_some()
@@ -357,6 +370,68 @@ impl<'a> Search<'a> {
             (found.onsets, found.active) = onsets_of(&pattern, &self.grids[pattern.grid]);
             found.pattern = pattern;
         }
+    }
+
+    /// Searches the local time of each other zone as well. Returns the best period by the clocks that fit
+    /// best, and how much worse the other clocks fit.
+    fn best_in_any_zone(
+        &self,
+        samples: &Samples,
+        own: Option<(f64, Pattern)>,
+    ) -> (Option<(f64, Pattern)>, Vec<ZoneFit>) {
+        if samples.other_zones.is_empty() {
+            return (own, Vec::new());
+        }
+        let mut all: Vec<(f64, Pattern)> = own.into_iter().collect();
+        for zone in &samples.other_zones {
+            let grids = samples.grids_in(Some(zone), self.values);
+            let mut there = Search {
+                values: self.values,
+                tasks: tasks(&grids, self.cycles.clone()),
+                cycles: self.cycles.clone(),
+                grids,
+                whitened: BTreeMap::new(),
+                runs: Vec::new(),
+                scratch: Scratch::default(),
+            };
+            let best = there.best_period().and_then(|(statistic, pattern)| {
+                let pattern = from_zone(pattern, zone.clone(), &self.grids)?;
+                Some((statistic, pattern))
+            });
+            all.extend(best);
+        }
+        let patterns = || all.iter().map(|(_, pattern)| pattern);
+        let Some(grid) = common_grid(&self.grids, patterns()) else {
+            return (None, Vec::new());
+        };
+        // The clocks matter also where only part of the time is explained.
+        let judged: Vec<f64> = patterns()
+            .map(|pattern| {
+                let pattern = bounded(pattern.clone(), &self.grids).pattern;
+                likelihood(&self.grids[grid], &[&pattern])
+            })
+            .collect();
+        let worth = |at: usize| {
+            let is_own = all[at].1.clock.zone().is_none();
+            judged[at] + if is_own { ZONE_BONUS } else { 0.0 }
+        };
+        let best = (0..all.len())
+            .rev()
+            .max_by(|&a, &b| worth(a).total_cmp(&worth(b)));
+        let Some(best) = best else {
+            return (None, Vec::new());
+        };
+        let zones = (0..all.len())
+            .filter(|at| *at != best)
+            .map(|at| ZoneFit {
+                zone: all[at].1.clock.zone().cloned(),
+                loss: judged[best] - judged[at],
+            })
+            .collect();
+        // Several zones mean more trials.
+        let trials = count_f64(samples.other_zones.len() + 1).ln();
+        let (statistic, pattern) = all.swap_remove(best);
+        (Some((statistic - trials, pattern)), zones)
     }
 
     /// Returns the best period that passes an exact fit, with its statistic.

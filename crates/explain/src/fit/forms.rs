@@ -6,16 +6,19 @@
 use super::extent::is_supported;
 use super::likelihood::likeliest;
 use super::refine::refine;
-use super::size::widest_for;
+use super::size::{fit, widest_for};
 use super::weekdays::restricted_to_weekdays;
+use crate::calendar::other_zone::OtherZone;
 use crate::calendar::periods::{DAY_US, is_period};
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant};
 use crate::model::pattern::Pattern;
+use crate::model::samples::Samples;
 use crate::numbers::{as_f64, count_f64};
 use crate::search::fold::SPIKE_BINS_MAX;
 use crate::search::periods::{Candidate, Scratch, Task};
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// Returns the pattern with the same period and the form that fits best, on the weekdays that show it.
 pub(crate) fn with_best_form(grids: &[Grid], pattern: Pattern) -> Pattern {
@@ -37,6 +40,37 @@ pub(crate) fn with_best_form(grids: &[Grid], pattern: Pattern) -> Pattern {
     let some: Vec<Pattern> = daily.par_iter().filter_map(on_days).collect();
     all.extend(some);
     likeliest(grids, all).unwrap_or(pattern)
+}
+
+/// The same for a pattern that may follow the clocks of another zone: `grids` and `values` are those of the
+/// samples.
+pub(crate) fn with_best_form_in_zone(
+    samples: &Samples,
+    values: &[f64],
+    grids: &[Grid],
+    pattern: Pattern,
+) -> Pattern {
+    let Some(zone) = pattern.clock.zone().cloned() else {
+        return with_best_form(grids, pattern);
+    };
+    let there = samples.grids_in(Some(&zone), values);
+    let mut own = pattern.clone();
+    own.clock = own.clock.in_zone(None);
+    own.grid = own.grid.min(there.len() - 1);
+    from_zone(with_best_form(&there, own), zone, grids).unwrap_or(pattern)
+}
+
+/// Takes a pattern that was fitted in the local time of another zone to grids of the analysis' own.
+pub(crate) fn from_zone(
+    mut pattern: Pattern,
+    zone: Arc<OtherZone>,
+    grids: &[Grid],
+) -> Option<Pattern> {
+    pattern.clock = pattern.clock.in_zone(Some(zone));
+    pattern.grid = pattern.grid.min(grids.len() - 1);
+    let grid = &grids[pattern.grid];
+    fit(&mut pattern, grid)?;
+    Some(pattern)
 }
 
 /// Returns the best fit of each wanted form with a given period, if supported.

@@ -1,10 +1,12 @@
 //! Patterns that were found, and their significance.
 
+use crate::calendar::other_zone::OtherZone;
 use crate::model::form::Form;
 use crate::model::pattern::Pattern;
 use crate::model::samples::Samples;
 use crate::numbers::count_f64;
 use crate::search::periods::CYCLES_MIN;
+use std::sync::Arc;
 
 /// A box with fewer occurrences must be visible in each of them.
 const BURSTS: usize = 6;
@@ -23,10 +25,23 @@ pub(crate) struct Found {
     /// If a job's schedule changed, and the pattern with it: everything its runs do, before and after the
     /// change.
     pub across_schedule_change: Option<Pattern>,
+    /// How much worse the best pattern by the clocks of each other zone fits; empty if the clocks of no
+    /// other zone differ from those that it follows.
+    pub zones: Vec<ZoneFit>,
     /// Its onsets with samples around them, and the evidence of each for the pattern, in nats.
     pub onsets: Vec<(i64, f64)>,
     /// The range of onsets in which it is active.
     pub active: std::ops::Range<usize>,
+}
+
+/// How well a pattern by another zone's clocks fits.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ZoneFit {
+    /// The zone; `None` for the analysis' own.
+    pub zone: Option<Arc<OtherZone>>,
+    /// Log-likelihood of the pattern that was found minus that of the best one by this zone's clocks, in
+    /// nats.
+    pub loss: f64,
 }
 
 impl Found {

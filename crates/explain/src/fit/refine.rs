@@ -88,6 +88,7 @@ pub(crate) fn refine(
             period_us,
             origin_us,
             days: Weekdays::ALL,
+            zone: None,
         },
         class: None,
         grid: number,

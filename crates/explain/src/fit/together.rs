@@ -4,7 +4,7 @@
 //! others, and a dip on top of a wave of load is separated from it.
 
 use super::extent::bounded;
-use super::forms::{each_form, with_best_form};
+use super::forms::{each_form, with_best_form_in_zone};
 use super::found::{Findings, Found};
 use super::likelihood::{common_grid, likeliest, likelihood};
 use super::size::{fit, grid_to_fit};
@@ -117,6 +117,7 @@ fn split_into_parts(samples: &Samples, findings: &mut Findings) {
         Clock::Fixed {
             period_us: short_us,
             origin_us,
+            zone,
             ..
         },
         Form::Box { duty },
@@ -138,6 +139,7 @@ fn split_into_parts(samples: &Samples, findings: &mut Findings) {
                     period_us,
                     origin_us: origin_us + count_f64(number) * short_us,
                     days: Weekdays::ALL,
+                    zone: zone.clone(),
                 },
                 form: Form::Box {
                     duty: duty * short_us / period_us,
@@ -167,11 +169,13 @@ fn split_into_parts(samples: &Samples, findings: &mut Findings) {
         short.p.max(long.p),
         short.p_extrapolated.max(long.p_extrapolated),
     );
+    let zones = short.zones.clone();
     let new: Vec<Found> = all
         .into_iter()
         .map(|pattern| Found {
             p,
             p_extrapolated,
+            zones: zones.clone(),
             ..bounded(pattern, &on_grids)
         })
         .collect();
@@ -257,6 +261,7 @@ fn fit_again(samples: &Samples, findings: &mut Findings, number: usize) {
     let values = sum(&findings.rest, &found.pattern.values(&samples.wall_us));
     let grids = grids(&samples.wall_us, &values, samples.gap_us);
     let mut pattern = found.pattern.clone();
+    pattern.grid = pattern.grid.min(grids.len() - 1);
     if has_own_period(found) {
         pattern.active_us = (i64::MIN, i64::MAX);
     }
@@ -273,7 +278,11 @@ fn fit_again(samples: &Samples, findings: &mut Findings, number: usize) {
         p: found.p,
         p_extrapolated: found.p_extrapolated,
         best_without_jobs: found.best_without_jobs.clone(),
-        ..bounded(with_best_form(&grids, pattern), &grids)
+        zones: found.zones.clone(),
+        ..bounded(
+            with_best_form_in_zone(samples, &values, &grids, pattern),
+            &grids,
+        )
     };
     findings.rest = difference(&values, &again.pattern.values(&samples.wall_us));
     findings.patterns[number] = again;
@@ -285,8 +294,15 @@ fn fit_again(samples: &Samples, findings: &mut Findings, number: usize) {
 fn separate_wave(samples: &Samples, findings: &mut Findings, number: usize) -> bool {
     let found = &findings.patterns[number];
     let period_us = found.pattern.clock.period_us();
-    let is_alike =
-        |other: &Found| has_own_period(other) && other.pattern.shares_period_with(&found.pattern);
+    // Load follows the clocks of the analysis.
+    if found.pattern.clock.zone().is_some() {
+        return false;
+    }
+    let is_alike = |other: &Found| {
+        has_own_period(other)
+            && other.pattern.clock.zone().is_none()
+            && other.pattern.shares_period_with(&found.pattern)
+    };
     let others: Vec<usize> = (number + 1..findings.patterns.len())
         .filter(|&other| is_alike(&findings.patterns[other]))
         .collect();
@@ -314,6 +330,7 @@ fn separate_wave(samples: &Samples, findings: &mut Findings, number: usize) -> b
         found.p_extrapolated,
         found.best_without_jobs.clone(),
     );
+    let zones = found.zones.clone();
     let own = |other: &Pattern| {
         let left = difference(&values, &other.values(&samples.wall_us));
         grids(&samples.wall_us, &left, samples.gap_us)
@@ -322,6 +339,7 @@ fn separate_wave(samples: &Samples, findings: &mut Findings, number: usize) -> b
         p,
         p_extrapolated,
         best_without_jobs: best_without_jobs.clone(),
+        zones: zones.clone(),
         ..bounded(pattern.clone(), &own(beside))
     };
     let new = [new(&sudden, &wave), new(&wave, &sudden)];

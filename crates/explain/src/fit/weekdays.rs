@@ -23,6 +23,8 @@ pub(crate) fn restricted_to_weekdays(pattern: &Pattern, grid: &Grid) -> Option<P
         period_us,
         origin_us,
         days: Weekdays::ALL,
+        // Its onsets are counted by the days of the grid's own zone.
+        zone: None,
     } = pattern.clock
     else {
         return None;
@@ -45,6 +47,7 @@ pub(crate) fn restricted_to_weekdays(pattern: &Pattern, grid: &Grid) -> Option<P
             period_us,
             origin_us,
             days,
+            zone: None,
         },
         ..pattern.clone()
     };

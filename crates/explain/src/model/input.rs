@@ -20,6 +20,8 @@ pub struct JobRuns {
 pub struct Options {
     /// Time zone of calendars and phases.
     pub zone: TimeZone,
+    /// The zone of the jobs' host, if it is known: a job may follow its clocks instead.
+    pub host_zone: Option<TimeZone>,
     /// Whether higher or lower is better, for series that do not specify it.
     pub better: Option<Better>,
     /// Seed of the bootstrap.
@@ -28,10 +30,27 @@ pub struct Options {
     pub alpha: f64,
 }
 
+impl Options {
+    /// Returns the zones besides `zone` whose clocks a job may follow: UTC, as the schedules of many servers
+    /// do, and that of the jobs' host.
+    pub(crate) fn other_zones(&self) -> Vec<TimeZone> {
+        let mut zones = vec![TimeZone::UTC];
+        zones.extend(
+            self.host_zone
+                .iter()
+                .filter(|zone| **zone != TimeZone::UTC)
+                .cloned(),
+        );
+        zones.retain(|zone| *zone != self.zone);
+        zones
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
             zone: TimeZone::UTC,
+            host_zone: None,
             better: None,
             seed: 1,
             alpha: 0.01,

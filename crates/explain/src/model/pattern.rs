@@ -1,11 +1,13 @@
 //! A pattern: its clock, its form and its size.
 
+use crate::calendar::other_zone::OtherZone;
 use crate::calendar::periods::{DAY_US, is_period};
 use crate::calendar::weekdays::Weekdays;
 use crate::model::form::Form;
 use crate::model::grid::Variant;
 use crate::model::noise::Fit;
 use crate::numbers::{as_f64, as_i64};
+use std::sync::Arc;
 
 /// A correction of a box's length is at most this many times as large as the box.
 const PATCH_MAX: f64 = 1.3;
@@ -17,14 +19,16 @@ const AGE_MAX: f64 = 2.0;
 /// The onsets of a pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Clock {
-    /// Periodic in local time.
+    /// Periodic in the local time of a zone.
     Fixed {
         /// Period in microseconds.
         period_us: f64,
-        /// Local time of one onset.
+        /// Local time of one onset, there.
         origin_us: f64,
-        /// The days of the week with an onset.
+        /// The days of the week with an onset, there.
         days: Weekdays,
+        /// The zone; `None` for the analysis' own.
+        zone: Option<Arc<OtherZone>>,
     },
     /// The runs of a job.
     Runs {
@@ -84,8 +88,9 @@ impl Clock {
                 period_us,
                 origin_us,
                 days,
+                zone,
             } => {
-                let turns = ((as_f64(wall_us) - origin_us) / period_us).round();
+                let turns = ((as_f64(there(zone, wall_us)) - origin_us) / period_us).round();
                 days.has(as_i64(origin_us + turns * period_us))
             }
             Self::Runs { .. } => true,
@@ -100,11 +105,12 @@ impl Clock {
                 period_us,
                 origin_us,
                 days,
+                zone,
             } => wall_us
                 .iter()
                 .map(|&wall| {
                     // Faster than a remainder.
-                    let turns = (as_f64(wall) - origin_us) / period_us;
+                    let turns = (as_f64(there(zone, wall)) - origin_us) / period_us;
                     let whole = turns.floor();
                     let phase = turns - whole;
                     if *days == Weekdays::ALL || days.has(as_i64(origin_us + whole * period_us)) {
@@ -121,6 +127,22 @@ impl Clock {
         }
     }
 
+    /// Returns the zone whose local time it follows, if it is not the analysis' own.
+    pub fn zone(&self) -> Option<&Arc<OtherZone>> {
+        match self {
+            Self::Fixed { zone, .. } => zone.as_ref(),
+            Self::Runs { .. } => None,
+        }
+    }
+
+    /// Returns it with the same local times in another zone.
+    pub fn in_zone(mut self, other: Option<Arc<OtherZone>>) -> Self {
+        if let Self::Fixed { zone, .. } = &mut self {
+            *zone = other;
+        }
+        self
+    }
+
     /// Returns the onsets between two local times.
     pub fn onsets(&self, from_us: i64, until_us: i64) -> Vec<i64> {
         match self {
@@ -128,7 +150,9 @@ impl Clock {
                 period_us,
                 origin_us,
                 days,
+                zone,
             } => {
+                let (from_us, until_us) = (there(zone, from_us), there(zone, until_us));
                 let first = ((as_f64(from_us) - origin_us) / period_us).ceil();
                 let count = (as_f64(until_us - from_us) / period_us)
                     .floor()
@@ -142,6 +166,7 @@ impl Clock {
                 })
                 .map(as_i64)
                 .filter(|&at| (from_us..=until_us).contains(&at) && days.has(at))
+                .map(|at| zone.as_ref().map_or(at, |zone| zone.here_us(at)))
                 .collect()
             }
             Self::Runs { starts_us, .. } => starts_us
@@ -151,6 +176,11 @@ impl Clock {
                 .collect(),
         }
     }
+}
+
+/// Converts the analysis' local time to that of a zone.
+fn there(zone: &Option<Arc<OtherZone>>, wall_us: i64) -> i64 {
+    zone.as_ref().map_or(wall_us, |zone| zone.there_us(wall_us))
 }
 
 impl Pattern {
@@ -231,6 +261,7 @@ impl Pattern {
         let apart = (origin_us - first_us).rem_euclid(*day_us);
         let width = |pattern: &Self| as_f64(pattern.interval_us.1 - pattern.interval_us.0);
         is_of_some
+            && self.clock.zone() == daily.clock.zone()
             && is_period(*day_us, DAY_US)
             && is_less
             && (1.0 / ALIKE_MAX..ALIKE_MAX).contains(&len)
@@ -249,6 +280,8 @@ impl Pattern {
             return None;
         };
         match other.clock {
+            // Onsets by the clocks of two zones are not equally far apart.
+            Clock::Fixed { .. } if self.clock.zone() != other.clock.zone() => None,
             Clock::Fixed {
                 origin_us: first, ..
             } => Some((origin_us - first).rem_euclid(period_us)),

@@ -1,8 +1,11 @@
 //! Validated series, ready to be searched.
 
 use crate::calendar::offsets::UtcOffsets;
+use crate::calendar::other_zone::OtherZone;
+use crate::model::grid::{Grid, grids};
 use facts::series::{Dating, Series};
 use jiff::tz::TimeZone;
+use std::sync::Arc;
 
 /// Minimum number of samples.
 pub(crate) const SAMPLES_MIN: usize = 16;
@@ -29,6 +32,22 @@ pub(crate) struct Samples {
     pub gap_us: i64,
     /// UTC offsets at that time.
     pub offsets: UtcOffsets,
+    /// Other zones whose clocks a job may follow, if these samples can tell.
+    pub other_zones: Vec<Arc<OtherZone>>,
+}
+
+impl Samples {
+    /// Returns the grids of some values, one for each sample, in the local time of a zone.
+    pub fn grids_in(&self, zone: Option<&OtherZone>, values: &[f64]) -> Vec<Grid> {
+        match zone {
+            None => grids(&self.wall_us, values, self.gap_us),
+            Some(zone) => {
+                let of = |&us: &i64| zone.of_utc_us(us);
+                let there_us: Vec<i64> = self.times_us.iter().map(of).collect();
+                grids(&there_us, values, self.gap_us)
+            }
+        }
+    }
 }
 
 /// A series, as far as it is usable.
@@ -54,7 +73,7 @@ pub(crate) enum Unusable {
 }
 
 /// Validates a series and prepares it for a search.
-pub(crate) fn prepare(series: &Series, zone: &TimeZone) -> Prepared {
+pub(crate) fn prepare(series: &Series, zone: &TimeZone, other_zones: &[TimeZone]) -> Prepared {
     let mut notes = Vec::new();
     let (times_us, values) = valid(series, &mut notes);
     let gap_us = usual_gap(&times_us);
@@ -66,13 +85,17 @@ pub(crate) fn prepare(series: &Series, zone: &TimeZone) -> Prepared {
     } else if looks_like_counter(&values) {
         Err(Unusable::Counter)
     } else {
-        let offsets = UtcOffsets::new(zone, times_us[0], times_us[times_us.len() - 1]);
+        let (first, last) = (times_us[0], times_us[times_us.len() - 1]);
+        let offsets = UtcOffsets::new(zone, first, last);
+        let of_zone = |zone: &TimeZone| OtherZone::new(zone, &offsets, first, last).map(Arc::new);
+        let other_zones = other_zones.iter().filter_map(of_zone).collect();
         Ok(Samples {
             wall_us: times_us.iter().map(|&us| offsets.wall_us(us)).collect(),
             times_us,
             values,
             gap_us,
             offsets,
+            other_zones,
         })
     };
     Prepared {

@@ -1,5 +1,6 @@
 //! What additional data would change a verdict.
 
+use super::clocks::Clocks;
 use super::decision::{CauseFound, Decision, Outcome, Recurs};
 use super::phrases::{every, names};
 use super::result::Cycle;
@@ -63,7 +64,9 @@ fn about_pattern(recurs: &Recurs, context: &SentenceContext) -> Vec<String> {
             "Add schedules of other hosts and of the store itself (snapshots, merges, backups) with --jobs and --events."
                 .to_owned(),
         );
-        if matches!(recurs.recurrence.rhythm.cycle, Cycle::Day | Cycle::Week) {
+        let is_calendar = matches!(recurs.recurrence.rhythm.cycle, Cycle::Day | Cycle::Week);
+        let is_decided = |clocks: &Clocks| clocks.is_decided();
+        if is_calendar && !recurs.recurrence.clocks.as_ref().is_some_and(is_decided) {
             lines.push(format!(
                 "Try another time zone with --tz, in case the cause follows one (used here: {}).",
                 context.zone

@@ -1,11 +1,14 @@
 //! Analyses series one by one, then ranks and adjusts them as a whole.
 
 use super::advice::would_change;
-use super::decision::{Decision, Evidence, ExplainedBy, JobMatch, Recurs, decide};
+use super::clocks::zone_name;
+use super::decision::{Decision, Evidence, ExplainedBy, JobMatch, Outcome, Recurs, decide};
 use super::lasting::{Lasting, LastingChange};
-use super::phrases::{how_often, names};
+use super::phrases::{how_often, names, place};
+use super::recurrence::Recurrence;
 use super::result::{
-    Analysis, Candidate, Change, JobClass, Kind, OtherPattern, Phase, SeriesVerdict, Verdict,
+    Analysis, Candidate, Change, ClockChoice, JobClass, Kind, LocalTime, OtherClock, OtherPattern,
+    Phase, SeriesVerdict, Undecided, Verdict,
 };
 use super::sentence::{SentenceContext, coincidence, secondary, sentence};
 use super::separation::Experiment;
@@ -14,11 +17,23 @@ use crate::calendar::offsets::moment;
 use crate::causes::attribution::attribute;
 use crate::fit::segmentation::find_patterns_and_changes;
 use crate::model::input::{JobRuns, Options};
-use crate::model::samples::{Prepared, Samples, prepare};
+use crate::model::samples::{Samples, Unusable, prepare};
 use crate::numbers::seconds;
 use crate::search::runs::classes;
 use facts::series::{Better, Series};
+use jiff::Timestamp;
 use rayon::prelude::*;
+
+/// Series with more samples than this are analysed one after another.
+const SAMPLES_TOGETHER_MAX: usize = 250_000;
+
+/// The decision on a series, and what its sentence needs of its samples.
+struct Decided {
+    decision: Decision,
+    gap_us: Option<i64>,
+    notes: Vec<String>,
+    first: Option<Timestamp>,
+}
 
 /// Explains series: which of them recur, with what period, since when and until when, which jobs may be the
 /// cause, and what changed permanently.
@@ -26,33 +41,46 @@ use rayon::prelude::*;
 /// Series without absolute times, and those with fewer than 16 samples, are undecided. The result depends
 /// only on the arguments.
 pub fn explain(series: &[Series], jobs: &[JobRuns], options: &Options) -> Analysis {
-    let zone = zone_name(options);
-    let decided: Vec<(Prepared, Decision)> = series
-        .par_iter()
-        .map(|series| {
-            let prepared = prepare(series, &options.zone);
-            let decision = match &prepared.samples {
-                Ok(samples) => decision(samples, series.better.or(options.better), jobs, options),
-                Err(why) => Decision::unusable(*why),
-            };
-            (prepared, decision)
-        })
+    let zone = zone_name(&options.zone);
+    let other_zones = options.other_zones();
+    let decide_on = |series: &Series| {
+        let prepared = prepare(series, &options.zone, &other_zones);
+        let decision = match &prepared.samples {
+            Ok(samples) => decision(samples, series.better.or(options.better), jobs, options),
+            Err(why) => Decision::unusable(*why),
+        };
+        let first = prepared.samples.as_ref().ok();
+        Decided {
+            decision,
+            gap_us: prepared.gap_us,
+            notes: prepared.notes,
+            first: first.map(|samples| moment(samples.times_us[0])),
+        }
+    };
+    // Long series are analysed one after another, so that the copies of only one are in memory; each is
+    // analysed in parallel anyway.
+    let is_long = |series: &Series| series.values.len() > SAMPLES_TOGETHER_MAX;
+    let mut decided: Vec<Option<Decided>> = (series.par_iter())
+        .map(|series| (!is_long(series)).then(|| decide_on(series)))
         .collect();
-    let significances = control_false_discoveries(decided.iter().map(|(_, decision)| decision));
+    for (series, decided) in series.iter().zip(&mut decided) {
+        decided.get_or_insert_with(|| decide_on(series));
+    }
+    let decided: Vec<Decided> = decided.into_iter().flatten().collect();
+    let significances = control_false_discoveries(decided.iter().map(|one| &one.decision));
     let mut verdicts: Vec<SeriesVerdict> = series
         .iter()
         .zip(&decided)
         .zip(&significances)
-        .map(|((series, (prepared, decision)), significance)| {
+        .map(|((series, decided), significance)| {
             let better = series.better.or(options.better);
-            let first = prepared.samples.as_ref().ok();
             let context = SentenceContext {
                 name: &series.name,
                 unit: series.unit.as_deref(),
                 better,
                 zone: &zone,
-                gap_us: prepared.gap_us.unwrap_or(1),
-                first: first.map(|samples| moment(samples.times_us[0])),
+                gap_us: decided.gap_us.unwrap_or(1),
+                first: decided.first,
                 jobs: jobs.len(),
             };
             SeriesVerdict {
@@ -64,9 +92,9 @@ pub fn explain(series: &[Series], jobs: &[JobRuns], options: &Options) -> Analys
                 samples: series.values.len(),
                 from: series.times_us.first().map(|&us| moment(us)),
                 until: series.times_us.last().map(|&us| moment(us)),
-                gap_s: prepared.gap_us.map(seconds),
-                notes: [&series.notes[..], &prepared.notes[..]].concat(),
-                verdict: verdict(decision, significance, &context, jobs, options),
+                gap_s: decided.gap_us.map(seconds),
+                notes: [&series.notes[..], &decided.notes[..]].concat(),
+                verdict: verdict(&decided.decision, significance, &context, jobs, options),
             }
         })
         .collect();
@@ -74,13 +102,6 @@ pub fn explain(series: &[Series], jobs: &[JobRuns], options: &Options) -> Analys
     Analysis {
         series: verdicts,
         zone,
-    }
-}
-
-fn zone_name(options: &Options) -> String {
-    match options.zone.iana_name() {
-        None | Some("Etc/UTC" | "Etc/UCT" | "UCT" | "Zulu" | "Etc/Zulu") => "UTC".to_owned(),
-        Some(name) => name.to_owned(),
     }
 }
 
@@ -152,11 +173,13 @@ fn verdict(
     let classes = recurs.map_or(&[][..], |recurs| &recurs.classes);
     Verdict {
         kind: significance.kind,
+        undecided: undecided(decision, significance),
         sentence: sentence(decision, significance, experiment.as_ref(), context),
         period_s: recurrence.map(|recurrence| recurrence.rhythm.period_s),
         cycle: recurrence.map(|recurrence| recurrence.rhythm.cycle),
         weekdays: recurrence.and_then(|recurrence| recurrence.rhythm.weekdays.clone()),
         phase,
+        clock: recurrence.and_then(|recurrence| clock(recurrence, context)),
         shape: recurrence.map(|recurrence| recurrence.shape),
         p: decision.chance.and_then(|chance| chance.p),
         q: significance.q,
@@ -179,6 +202,41 @@ fn verdict(
         would_change: would_change(decision, context),
         folded: recurrence.map(|recurrence| recurrence.folded.clone()),
     }
+}
+
+/// Returns why it cannot be told whether something recurs.
+fn undecided(decision: &Decision, significance: &Significance) -> Option<Undecided> {
+    match decision.outcome {
+        _ if significance.likely_chance.is_some() => Some(Undecided::NotSignificant),
+        Outcome::Unusable(Unusable::NotDated(_)) => Some(Undecided::NoTimes),
+        Outcome::Unusable(Unusable::TooFew(_)) => Some(Undecided::TooFewSamples),
+        Outcome::Unusable(Unusable::Counter) => Some(Undecided::Counter),
+        Outcome::TooFewCycles { .. } => Some(Undecided::TooFewCycles),
+        Outcome::Nothing { .. } | Outcome::Recurs(_) => None,
+    }
+}
+
+/// Returns whose clocks a pattern follows.
+fn clock(recurrence: &Recurrence, context: &SentenceContext) -> Option<ClockChoice> {
+    let clocks = recurrence.clocks.as_ref()?;
+    let name = |zone: Option<&String>| zone.map_or(context.zone, String::as_str).to_owned();
+    let place_text = |wall_us| place(recurrence.rhythm.cycle, wall_us, context.gap_us);
+    let local = clocks.places.iter().map(|place| LocalTime {
+        from_text: place_text(place.from_wall_us),
+        to_text: place_text(place.to_wall_us),
+        since: place.since,
+        until: place.until,
+    });
+    let others = clocks.losses.iter().map(|(zone, loss)| OtherClock {
+        zone: name(zone.as_ref()),
+        gain_nats: *loss,
+    });
+    Some(ClockChoice {
+        zone: name(clocks.other.as_ref()),
+        others: others.collect(),
+        is_decided: clocks.is_decided(),
+        local: local.collect(),
+    })
 }
 
 fn job_class(class: &JobMatch, experiment: Option<Experiment>) -> JobClass {

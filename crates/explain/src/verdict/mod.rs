@@ -5,6 +5,7 @@
 
 mod advice;
 pub(crate) mod analyse;
+pub(crate) mod clocks;
 mod decision;
 mod lasting;
 mod phrases;
@@ -15,6 +16,7 @@ mod separation;
 mod significance;
 
 pub use result::{
-    Analysis, Candidate, Change, ChangeKind, Cycle, Effect, Folded, Interval, JobClass, Kind,
-    OtherPattern, Phase, Role, SeriesVerdict, Shape, Verdict,
+    Analysis, Candidate, Change, ChangeKind, ClockChoice, Cycle, Effect, Folded, Interval,
+    JobClass, Kind, LocalTime, OtherClock, OtherPattern, Phase, Role, SeriesVerdict, Shape,
+    Undecided, Verdict,
 };

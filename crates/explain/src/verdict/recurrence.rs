@@ -1,5 +1,6 @@
 //! Description of a pattern: period, calendar, size, occurrences.
 
+use super::clocks::{Clocks, zone_name};
 use super::result::{Cycle, Effect, Folded, Interval, Shape};
 use crate::calendar::offsets::moment;
 use crate::calendar::periods::{DAY_US, HOUR_US, MONDAY_US, is_period, start_of};
@@ -27,6 +28,8 @@ const STEP_DUTY_MIN: f64 = 0.2;
 pub(crate) struct Recurrence {
     /// How often it occurs.
     pub rhythm: Rhythm,
+    /// Whose clocks it follows, if that was compared.
+    pub clocks: Option<Clocks>,
     /// Its shape.
     pub shape: Shape,
     /// The interval of its last occurrence.
@@ -63,9 +66,9 @@ pub(crate) struct Rhythm {
 /// An interval in local time, and as timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Start, in microseconds of local time.
+    /// Start, in microseconds of local time, by the clocks that it follows.
     pub from_wall_us: i64,
-    /// End, in microseconds of local time.
+    /// End, likewise.
     pub to_wall_us: i64,
     /// Start.
     pub from: Timestamp,
@@ -82,7 +85,9 @@ pub(crate) struct Secondary {
     pub shape: Shape,
     /// Its size in the series' unit.
     pub size: f64,
-    /// Its last occurrence, in microseconds of local time, if it follows a calendar and is an event.
+    /// The zone whose clocks it follows, if it is not the analysis' own.
+    pub zone: Option<String>,
+    /// Its last occurrence, in microseconds of local time there, if it follows a calendar and is an event.
     pub place_wall_us: Option<(i64, i64)>,
     /// Probability of a pattern this clear by chance.
     pub p: f64,
@@ -118,6 +123,7 @@ impl Recurrence {
             .map(moment);
         Self {
             rhythm: Rhythm::of(pattern),
+            clocks: Clocks::new(found, cycle(pattern), onsets, samples),
             shape: shape(pattern),
             place: place(pattern, onsets, samples),
             p: found.p,
@@ -153,7 +159,10 @@ impl Secondary {
         let place_wall_us = match (rhythm.cycle, last) {
             (Cycle::Hour | Cycle::Day | Cycle::Week, Some((at, _))) if is_event(shape) => {
                 let (from, to) = pattern.interval_us;
-                Some((at + from, at + to))
+                Some((
+                    by_its_clocks(pattern, at + from),
+                    by_its_clocks(pattern, at + to),
+                ))
             }
             _ => None,
         };
@@ -161,6 +170,7 @@ impl Secondary {
             rhythm,
             shape,
             size: pattern.size(),
+            zone: (pattern.clock.zone()).map(|zone| zone_name(&zone.zone)),
             place_wall_us,
             p: found.p,
             jobs,
@@ -256,11 +266,20 @@ fn place(pattern: &Pattern, on: &[(i64, f64)], samples: &Samples) -> Option<Plac
         to = walls[top] + period / 24;
     }
     Some(Place {
-        from_wall_us: from,
-        to_wall_us: to,
+        from_wall_us: by_its_clocks(pattern, from),
+        to_wall_us: by_its_clocks(pattern, to),
         from: moment(samples.offsets.utc_us(from)),
         to: moment(samples.offsets.utc_us(to)),
     })
+}
+
+/// Converts local time to that of the zone whose clocks a pattern follows. Without a calendar, its last
+/// occurrence is told in the analysis' zone.
+fn by_its_clocks(pattern: &Pattern, wall_us: i64) -> i64 {
+    match (pattern.clock.zone(), cycle(pattern)) {
+        (Some(zone), Cycle::Day | Cycle::Week) => zone.there_us(wall_us),
+        _ => wall_us,
+    }
 }
 
 fn effect(pattern: &Pattern, samples: &Samples) -> Effect {
@@ -307,12 +326,14 @@ fn folded(pattern: &Pattern, samples: &Samples) -> Folded {
     let bins = (period_us / as_f64(samples.gap_us))
         .round()
         .clamp(1.0, FOLDED_BINS_MAX) as usize;
+    let zone = pattern.clock.zone();
     let mut values: Vec<Vec<f64>> = vec![Vec::new(); bins];
     for (&wall, &value) in samples.wall_us.iter().zip(&samples.values) {
         if wall < pattern.active_us.0 || wall > pattern.active_us.1 {
             continue;
         }
-        let phase = ((as_f64(wall) - anchor) / period_us).rem_euclid(1.0);
+        let there_us = zone.map_or(wall, |zone| zone.there_us(wall));
+        let phase = ((as_f64(there_us) - anchor) / period_us).rem_euclid(1.0);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -329,6 +350,7 @@ fn folded(pattern: &Pattern, samples: &Samples) -> Folded {
             .collect()
     };
     let first = samples.wall_us.first().copied().unwrap_or(0);
+    let first = zone.map_or(first, |zone| zone.there_us(first));
     let start = match cycle {
         Cycle::Week | Cycle::Runs => start_of(7 * DAY_US, first),
         Cycle::Day => start_of(DAY_US, first),
@@ -337,7 +359,11 @@ fn folded(pattern: &Pattern, samples: &Samples) -> Folded {
     };
     Folded {
         period_s: period_us / 1e6,
-        anchor: moment(samples.offsets.utc_us(start)),
+        anchor: moment(
+            samples
+                .offsets
+                .utc_us(zone.map_or(start, |zone| zone.here_us(start))),
+        ),
         median: of(0.5),
         low: of(0.25),
         high: of(0.75),

@@ -46,6 +46,8 @@ pub struct SeriesVerdict {
 pub struct Verdict {
     /// The classification.
     pub kind: Kind,
+    /// Why it cannot be told; null unless `kind` is `undecided`.
+    pub undecided: Option<Undecided>,
     /// The verdict in one or two sentences.
     pub sentence: String,
     /// Period in seconds, if something recurs.
@@ -56,6 +58,8 @@ pub struct Verdict {
     pub weekdays: Option<Vec<String>>,
     /// Position in each period of the reset, spike, dip or step.
     pub phase: Option<Phase>,
+    /// Whose clocks it follows; null unless it recurs daily or weekly and clocks changed meanwhile.
+    pub clock: Option<ClockChoice>,
     /// Its shape.
     pub shape: Option<Shape>,
     /// Probability of a pattern this clear by chance, from a bootstrap of the search's maximum: (1+b)/(1+B)
@@ -103,10 +107,26 @@ pub enum Kind {
     Change,
     /// No pattern and no change was found.
     None,
-    /// Not enough data.
+    /// It cannot be told, for the reason in [`Verdict::undecided`]; not the same as no pattern.
     Undecided,
     /// It recurs, but its cause is unknown.
     Unattributed,
+}
+
+/// Why it cannot be told whether something recurs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Undecided {
+    /// The samples have no dates, or no times of day.
+    NoTimes,
+    /// There are too few samples.
+    TooFewSamples,
+    /// Too few periods were seen.
+    TooFewCycles,
+    /// It only rises, like a counter whose rate has to be analysed.
+    Counter,
+    /// Among this many series, something as clear is likely due to chance.
+    NotSignificant,
 }
 
 /// The calendar of a period.
@@ -157,10 +177,46 @@ pub struct Phase {
     pub from: Timestamp,
     /// End of that interval.
     pub to: Timestamp,
-    /// The start as text, in the analysis' zone: `Sunday 06:00`.
+    /// The start as text, in the zone of [`Verdict::clock`], else the analysis': `Sunday 06:00`.
     pub from_text: String,
     /// The end as text: `Monday 05:40`.
     pub to_text: String,
+}
+
+/// Whose clocks a pattern follows. Zones differ only where clocks change.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ClockChoice {
+    /// The zone whose clocks fit best; the texts of the phase are in its local time.
+    pub zone: String,
+    /// The zones that it was compared with.
+    pub others: Vec<OtherClock>,
+    /// Whether the samples tell the clocks apart; if not, it is the analysis' zone.
+    pub is_decided: bool,
+    /// When it occurs by the clocks of the analysis' zone, if it follows those of another one: oldest
+    /// first.
+    pub local: Vec<LocalTime>,
+}
+
+/// A zone whose clocks fit less well.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct OtherClock {
+    /// The zone.
+    pub zone: String,
+    /// By how much the best pattern by its clocks is less likely, in nats.
+    pub gain_nats: f64,
+}
+
+/// A local time for some stretch between changes of clocks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LocalTime {
+    /// The start as text: `Sunday 08:45`.
+    pub from_text: String,
+    /// The end as text.
+    pub to_text: String,
+    /// The change of clocks before it; null at the first sample.
+    pub since: Option<Timestamp>,
+    /// The change of clocks after it; null at the last sample.
+    pub until: Option<Timestamp>,
 }
 
 /// The size of a pattern.

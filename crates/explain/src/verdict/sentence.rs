@@ -1,5 +1,6 @@
 //! The sentence of a verdict. All of it is made by [`sentence`].
 
+use super::clocks::LocalPlace;
 use super::decision::{CauseFound, Decision, JobMatch, LikeLoad, Outcome, Recurs};
 use super::lasting::{Coincidence, Lasting, LastingChange, Trend};
 use super::phrases::{every, how_often, names, percent, periods, place, sampling};
@@ -49,7 +50,7 @@ pub(crate) fn sentence(
             },
             _,
         ) => format!(
-            "Not enough data: only {cycles_seen} cycles of {} seen; 3 are needed.",
+            "Cannot tell: only {cycles_seen} cycles of {} seen; 3 are needed.",
             context.secondary(pattern)
         ),
         (Outcome::Nothing { .. }, Some(lasting)) if decision.kind == Kind::Change => {
@@ -74,7 +75,7 @@ pub(crate) fn sentence(
     };
     match significance.likely_chance {
         Some(q) => format!(
-            "Not significant among this many series (q = {}). {text}",
+            "Cannot tell: not significant among this many series (q = {}). {text}",
             probability(q)
         ),
         None => text,
@@ -156,7 +157,7 @@ impl SentenceContext<'_> {
                 )
             }
             Unusable::TooFew(samples) => {
-                format!("Not enough data: {samples} samples; at least {SAMPLES_MIN} are needed.")
+                format!("Cannot tell: {samples} samples; at least {SAMPLES_MIN} are needed.")
             }
             Unusable::Counter => format!(
                 "Cannot tell: {} only rises, like a counter. Analyze its rate with --counter {}.",
@@ -246,6 +247,7 @@ impl SentenceContext<'_> {
             periods(recurrence.rhythm.cycle),
             self.since_until(recurrence)
         );
+        text.push_str(&self.clocks(recurrence));
         text.push_str(&self.cause(recurs, experiment));
         text.push_str(match recurs.like_load {
             None => "",
@@ -336,7 +338,7 @@ impl SentenceContext<'_> {
         } else {
             format!("between {from} and {to}")
         };
-        let zone = self.zone;
+        let zone = self.zone_of(recurrence);
         match cycle {
             Cycle::Runs if recurrence.cycles_seen < recurrence.cycles => {
                 "right after a run".to_owned()
@@ -346,6 +348,53 @@ impl SentenceContext<'_> {
             Cycle::Day | Cycle::Week => format!("{place} {zone} {every}"),
             // A single date does not describe all the others.
             Cycle::Fixed => format!("{every}, most recently {place} {zone}"),
+        }
+    }
+
+    /// Returns the zone whose clocks a pattern follows.
+    fn zone_of<'a>(&'a self, recurrence: &'a Recurrence) -> &'a str {
+        let clocks = recurrence.clocks.as_ref();
+        clocks
+            .and_then(|clocks| clocks.other.as_deref())
+            .unwrap_or(self.zone)
+    }
+
+    /// Describes where a pattern that follows the clocks of another zone is by those of the analysis.
+    fn clocks(&self, recurrence: &Recurrence) -> String {
+        let Some(clocks) = &recurrence.clocks else {
+            return String::new();
+        };
+        let Some(other) = &clocks.other else {
+            return String::new();
+        };
+        let of = |local: &LocalPlace| {
+            let text = |wall_us| place(recurrence.rhythm.cycle, wall_us, self.gap_us);
+            let (from, to) = (text(local.from_wall_us), text(local.to_wall_us));
+            if from == to {
+                from
+            } else {
+                format!("{from} to {to}")
+            }
+        };
+        let follows = format!(" It follows {other}, not {}", self.zone);
+        match &clocks.places[..] {
+            [] | [_] => format!("{follows}."),
+            [before, after] if !clocks.alternate() => {
+                let change = before.until.or(after.since);
+                let day = change.map_or(String::new(), |at| units::date::day(at, &TimeZone::UTC));
+                format!(
+                    "{follows}, where it is {} until {day} and {} after.",
+                    of(before),
+                    of(after)
+                )
+            }
+            [before, after, ..] => {
+                format!(
+                    "{follows}, where it is {} or {}, by the season.",
+                    of(before),
+                    of(after)
+                )
+            }
         }
     }
 
@@ -446,7 +495,9 @@ impl SentenceContext<'_> {
     fn secondary(&self, pattern: &Secondary) -> String {
         let place = pattern.place_wall_us.map_or(String::new(), |(from, to)| {
             let of = |wall_us| place(pattern.rhythm.cycle, wall_us, self.gap_us);
-            format!(" between {} and {}", of(from), of(to))
+            let zone = pattern.zone.as_ref();
+            let zone = zone.map_or(String::new(), |zone| format!(" {zone}"));
+            format!(" between {} and {}{zone}", of(from), of(to))
         });
         let what = match pattern.shape {
             Shape::Sawtooth => "a sawtooth",

@@ -1,6 +1,7 @@
 //! Whole analyses of simulated series with a known truth.
 
 mod analysis;
+mod clocks;
 mod disk_log;
 mod forms;
 mod runs;

@@ -82,16 +82,18 @@ fn run(
         // Matches on one field are alternatives, and so are those before and after a `+`
         // (journalctl(1)).
         if !units.is_empty() {
-            command.arg("_PID=1");
+            command.args(["_UID=0", "_PID=1"]);
             if units.len() <= UNITS_MAX {
                 command.args(units.iter().map(|unit| format!("UNIT={unit}")));
             }
             command.arg("+");
         }
+        // The user is a field that only the kernel sets; every user may choose an identifier.
+        command.arg("_UID=0");
         command.args(IDENTIFIERS.map(|identifier| format!("SYSLOG_IDENTIFIER={identifier}")));
         call(&mut command)
     };
-    let mut ended = entries(&["--output-fields=MESSAGE,MESSAGE_ID,SYSLOG_IDENTIFIER,UNIT"])?;
+    let mut ended = entries(&["--output-fields=MESSAGE,MESSAGE_ID,SYSLOG_IDENTIFIER,UNIT,_UID"])?;
     // Before systemd 236, as on Red Hat 7, there is no such option, and entries contain all fields.
     if !ended.status.success() && complaint(&ended).contains("--output-fields") {
         ended = entries(&[])?;
@@ -166,14 +168,14 @@ mod tests {
             let told = answer("printf '%s\\n' \"$@\" \"$LC_ALL\" \"$HOME\"", units, LONG).unwrap();
             String::from_utf8(told).unwrap()
         };
-        let identifiers = "SYSLOG_IDENTIFIER=CRON\nSYSLOG_IDENTIFIER=CROND\nSYSLOG_IDENTIFIER=cron\nSYSLOG_IDENTIFIER=crond\nSYSLOG_IDENTIFIER=anacron\nSYSLOG_IDENTIFIER=run-parts\nSYSLOG_IDENTIFIER=run-parts(/etc/cron.hourly)\nSYSLOG_IDENTIFIER=run-parts(/etc/cron.daily)\nSYSLOG_IDENTIFIER=run-parts(/etc/cron.weekly)\nSYSLOG_IDENTIFIER=run-parts(/etc/cron.monthly)\nC\n\n";
-        let options = "--no-pager\n--output=json\n--reverse\n--output-fields=MESSAGE,MESSAGE_ID,SYSLOG_IDENTIFIER,UNIT\n--lines=400000\n--since=@1767225600\n--until=@1769904000\n--\n";
+        let identifiers = "_UID=0\nSYSLOG_IDENTIFIER=CRON\nSYSLOG_IDENTIFIER=CROND\nSYSLOG_IDENTIFIER=cron\nSYSLOG_IDENTIFIER=crond\nSYSLOG_IDENTIFIER=anacron\nSYSLOG_IDENTIFIER=run-parts\nSYSLOG_IDENTIFIER=run-parts(/etc/cron.hourly)\nSYSLOG_IDENTIFIER=run-parts(/etc/cron.daily)\nSYSLOG_IDENTIFIER=run-parts(/etc/cron.weekly)\nSYSLOG_IDENTIFIER=run-parts(/etc/cron.monthly)\nC\n\n";
+        let options = "--no-pager\n--output=json\n--reverse\n--output-fields=MESSAGE,MESSAGE_ID,SYSLOG_IDENTIFIER,UNIT,_UID\n--lines=400000\n--since=@1767225600\n--until=@1769904000\n--\n";
         assert_eq!(asked(&[]), format!("{options}{identifiers}"));
         // A name from a hostile unit is a single word, and not an option.
         assert_eq!(
             asked(&["fstrim.service", "--x $(y).service"]),
             format!(
-                "{options}_PID=1\nUNIT=fstrim.service\nUNIT=--x $(y).service\n+\n{identifiers}"
+                "{options}_UID=0\n_PID=1\nUNIT=fstrim.service\nUNIT=--x $(y).service\n+\n{identifiers}"
             )
         );
     }

@@ -48,7 +48,13 @@ pub fn page(report: &ExplainReport<'_>, detail: ExplainDetail) -> Page {
             } else {
                 Tone::Strong
             };
-            view.lead(&format!("{}.", listing::counts(all)), tone);
+            let is_undecided = |one: &ListedSeries<'_>| one.verdict.verdict.kind == Kind::Undecided;
+            let lead = if all.iter().all(is_undecided) {
+                "Cannot tell: "
+            } else {
+                ""
+            };
+            view.lead(&format!("{lead}{}.", listing::counts(all)), tone);
             let blocks = view.all_series(all);
             view.page.blocks.extend(blocks);
         }

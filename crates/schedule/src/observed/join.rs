@@ -134,6 +134,7 @@ impl Log {
             }));
         self.parts.extend(file.parts);
         self.notes.extend(file.notes);
+        self.is_of_anybody |= file.is_of_anybody;
         // Of copies with the same end, the first one given wins.
         if file.until > before {
             self.until = file.until;

@@ -16,6 +16,9 @@ const UNIT_SUCCESS: &str = "7ad2d189f7e94e70a38c781354912448";
 const UNIT_FAILURE_RESULT: &str = "d9b373ed55a64feb8242e02dbe79a49c";
 const UNIT_FAILED: &str = "be02cf6855d2428ba40df7e9d022f03d";
 
+/// Whose entries count: cron, anacron and systemd write as root.
+const ROOT: &str = "0";
+
 const EXPECTED: &str = "an entry of `journalctl -o json` with __REALTIME_TIMESTAMP";
 
 /// The relevant fields. A field is a string, an array of numbers if it is not text, null if it is
@@ -32,6 +35,10 @@ struct Entry<'a> {
     unit: Field<'a>,
     #[serde(rename = "SYSLOG_IDENTIFIER", borrow, default)]
     identifier: Field<'a>,
+    /// The user of the process that wrote the entry, as the kernel knows it (systemd.journal-fields(7),
+    /// trusted fields): every user may choose all the fields without an underscore.
+    #[serde(rename = "_UID", borrow, default)]
+    user: Field<'a>,
     #[serde(rename = "_HOSTNAME", borrow, default)]
     host: Field<'a>,
 }
@@ -88,7 +95,18 @@ pub(super) fn parse(
             pairs.count_unparsed(|| InputError::new(source, EXPECTED, REDACTED).at_line(number));
             continue;
         };
-        if !pairs.push(at, number, entry.host.text(), entry.event(&mut parser)) {
+        let mut event = entry.event(&mut parser);
+        match entry.user.text() {
+            Some(ROOT) => {}
+            Some(_) if event.is_some() => {
+                pairs.count_of_users();
+                event = None;
+            }
+            Some(_) => {}
+            None if event.is_some() => pairs.allow_anybody(),
+            None => {}
+        }
+        if !pairs.push(at, number, entry.host.text(), event) {
             break;
         }
     }

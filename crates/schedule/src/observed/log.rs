@@ -28,6 +28,9 @@ pub struct Log {
     pub until: Timestamp,
     /// When the host was up, according to kernel messages.
     pub uptimes: Vec<Uptime>,
+    /// Whether any user may have written lines that it is read from: files of syslog do not say who did, and
+    /// entries of the journal only in `_UID`.
+    pub is_of_anybody: bool,
     /// What could not be parsed, with counts.
     pub notes: Vec<String>,
     /// The files it was read from, each of which continues the previous one.

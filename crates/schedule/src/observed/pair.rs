@@ -37,6 +37,10 @@ pub(super) struct RunPairer {
     first_unparsed: Option<InputError>,
     /// Where the log was cut off.
     full_at: Option<Timestamp>,
+    /// Number of lines about jobs that users other than root wrote.
+    of_users: usize,
+    /// Whether any user may have written lines that count.
+    is_of_anybody: bool,
 }
 
 /// An event with its line.
@@ -73,7 +77,19 @@ impl RunPairer {
             unparsed: 0,
             first_unparsed: None,
             full_at: None,
+            of_users: 0,
+            is_of_anybody: seen == Seen::Syslog,
         }
+    }
+
+    /// Records a line about a job that a user other than root wrote, which does not count.
+    pub fn count_of_users(&mut self) {
+        self.of_users += 1;
+    }
+
+    /// Records that any user may have written a line that counts.
+    pub fn allow_anybody(&mut self) {
+        self.is_of_anybody = true;
     }
 
     /// Records a line that cannot be parsed.
@@ -203,6 +219,17 @@ impl RunPairer {
                 self.unparsed, self.source
             ));
         }
+        if self.of_users > 0 {
+            let (entries, were) = match self.of_users {
+                1 => ("entry", "was"),
+                _ => ("entries", "were"),
+            };
+            notes.push(format!(
+                "{} {entries} about jobs {were} not written by root, and do not count: every user may \
+                 write such",
+                self.of_users
+            ));
+        }
         if self.lines_over_host_limit > 0 {
             notes.push(format!(
                 "{} lines of {} are left out: it names more than {HOSTS_MAX} hosts",
@@ -227,6 +254,7 @@ impl RunPairer {
             from,
             until,
             notes,
+            is_of_anybody: self.is_of_anybody,
             hosts: self.hosts,
             subjects: self.subjects,
             observed: runs.observed,

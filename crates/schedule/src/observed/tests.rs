@@ -68,6 +68,42 @@ fn line_job(line: usize, spec: &str, program: &str) -> Job {
 }
 
 /// Written by Debian 12: a oneshot service that ends, one that fails, and one of type simple.
+#[test]
+fn entries_that_users_wrote_do_not_count() {
+    let entry = |second: u32, user: &str, rest: &str| {
+        format!("{{\"__REALTIME_TIMESTAMP\":\"17173728{second:02}100000\",{user}{rest}}}\n")
+    };
+    let cron = "\"SYSLOG_IDENTIFIER\":\"CRON\",\"MESSAGE\":\"(root) CMD (/sbin/fstrim -a)\"";
+    let unit = "\"MESSAGE_ID\":\"7d4958e842da4a758f6c1cdc7b36dcc5\",\"UNIT\":\"fstrim.service\"";
+    let (root, user) = ("\"_UID\":\"0\",", "\"_UID\":\"1000\",");
+    let text = [
+        entry(0, root, cron),
+        entry(1, user, cron),
+        entry(2, user, unit),
+        entry(3, root, unit),
+        entry(
+            4,
+            user,
+            "\"SYSLOG_IDENTIFIER\":\"app\",\"MESSAGE\":\"hello\"",
+        ),
+    ]
+    .concat();
+    let log = read(&text, "2024-06-11T00:00:00Z");
+    assert_eq!(log.count(), 2);
+    assert!(!log.is_of_anybody);
+    assert_eq!(
+        log.notes,
+        [
+            "2 entries about jobs were not written by root, and do not count: every user may write such"
+        ]
+    );
+    // Without the field nobody knows who wrote them; a file of syslog never tells.
+    let log = read(&entry(0, "", cron), "2024-06-11T00:00:00Z");
+    assert_eq!((log.count(), log.is_of_anybody), (1, true));
+    let line = "Jun  3 00:00:00 h CRON[2]: (root) CMD (/sbin/fstrim -a)\n";
+    assert!(read(line, "2024-06-11T00:00:00Z").is_of_anybody);
+}
+
 const JOURNAL: &str = r#"{"__REALTIME_TIMESTAMP":"1717372800100000","_BOOT_ID":"a","MESSAGE_ID":"7d4958e842da4a758f6c1cdc7b36dcc5","UNIT":"fstrim.service","SYSLOG_IDENTIFIER":"systemd","MESSAGE":"Starting fstrim.service - Discard unused blocks..."}
 {"__REALTIME_TIMESTAMP":"1717372842100000","MESSAGE_ID":"7ad2d189f7e94e70a38c781354912448","UNIT":"fstrim.service","SYSLOG_IDENTIFIER":"systemd","MESSAGE":"fstrim.service: Deactivated successfully."}
 {"__REALTIME_TIMESTAMP":"1717372842200000","MESSAGE_ID":"39f53479d3a045ac8e11786248231fbf","UNIT":"fstrim.service","JOB_RESULT":"done","SYSLOG_IDENTIFIER":"systemd","MESSAGE":"Finished fstrim.service."}

@@ -61,6 +61,24 @@ fn honest(head: &str) -> Vec<u8> {
 }
 
 #[test]
+fn samples_outside_the_asked_times_are_left_out() {
+    // One of 1995, one of the time after.
+    let server = Server::start(|head| {
+        let end = parameter(head, "end");
+        let values = json!([[60, "1"], [120, "2"], [end + 60, "9"], [800_000_000, "7"]]);
+        let result = json!([{"metric": {"__name__": "up"}, "values": values}]);
+        let data = json!({"resultType": "matrix", "result": result});
+        let answer = json!({"status": "success", "data": data});
+        Answer::Body(200, answer.to_string().into_bytes())
+    });
+    let reading = ask(&server, &minutes(10)).unwrap();
+    assert_eq!(reading.series[0].values, [1.0, 2.0]);
+    assert_eq!(reading.skipped[0].what, "2 samples");
+    let why = &reading.skipped[0].why;
+    assert!(why.contains("outside the times"), "{why}");
+}
+
+#[test]
 fn requests_are_split_to_prometheus_limit() {
     let server = Server::start(|head| Answer::Body(200, honest(head)));
     let client = Client::new(Options::default()).unwrap();

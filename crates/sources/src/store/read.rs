@@ -1,6 +1,7 @@
 //! Reading a store.
 
 use super::{SERIES_MAX, Store, better_of, dating_of, failure, refusal};
+use crate::reading::SERIES_SAMPLES_MAX;
 use crate::{Limits, Reading, SourceError};
 use facts::Skipped;
 use facts::series::{Better, Dating, Series};
@@ -112,9 +113,13 @@ impl Store {
                 skip(format!("more than {} series", limits.series_max));
                 continue;
             }
-            let samples = samples(&snapshot, *id, from_us, until_us, samples_left).map_err(fail)?;
+            let most = samples_left.min(SERIES_SAMPLES_MAX);
+            let samples = samples(&snapshot, *id, from_us, until_us, most).map_err(fail)?;
             let Some((times_us, values, infinite)) = samples else {
-                skip(format!("more than {} samples", limits.samples_max));
+                skip(format!(
+                    "more than {} samples",
+                    limits.samples_max.min(SERIES_SAMPLES_MAX)
+                ));
                 continue;
             };
             samples_left -= times_us.len();

@@ -46,7 +46,7 @@ pub fn pages(directory: &Path) -> Result<ExitCode, CommandError> {
 fn write_pages(command: &Command, name: &str, directory: &Path) -> std::io::Result<()> {
     let mut page = Vec::new();
     render(command, name, &mut page)?;
-    std::fs::write(directory.join(format!("{name}.1")), page)?;
+    output::write_file(&directory.join(format!("{name}.1")), &page)?;
     for below in command.get_subcommands() {
         let name = format!("{name}-{}", below.get_name());
         write_pages(below, &name, directory)?;

@@ -21,6 +21,7 @@ fn spike(cause: CauseFound, classes: Vec<JobMatch>) -> Decision {
             weekdays: None,
             period_s: 86_400.0,
         },
+        clocks: None,
         shape: Shape::Spike,
         place: Some(Place {
             from_wall_us: at_us,
@@ -171,6 +172,6 @@ fn no_pattern_sentence() {
     );
     assert_eq!(
         told(&Decision::unusable(Unusable::TooFew(5)), None),
-        "Not enough data: 5 samples; at least 16 are needed."
+        "Cannot tell: 5 samples; at least 16 are needed."
     );
 }

@@ -7,7 +7,7 @@ use super::detail::ExplainDetail;
 use super::listing::ListedSeries;
 use super::names;
 use crate::explain::ExplainReport;
-use explain::verdict::{Change, ChangeKind, OtherPattern, SeriesVerdict, Verdict};
+use explain::verdict::{Change, ChangeKind, ClockChoice, OtherPattern, SeriesVerdict, Verdict};
 use facts::series::Better;
 use page::{Block, Table};
 use std::fmt::Write as _;
@@ -119,6 +119,9 @@ fn facts(listed: &ListedSeries<'_>, has_others: bool, clock: &Clock<'_>) -> Vec<
             ),
         );
     }
+    if let Some(choice) = &verdict.clock {
+        row("clock", clocks(choice));
+    }
     if let Some(shape) = verdict.shape {
         row("shape", names::shape(shape).to_owned());
     }
@@ -155,6 +158,30 @@ fn facts(listed: &ListedSeries<'_>, has_others: bool, clock: &Clock<'_>) -> Vec<
     }
     row("values", values(series));
     rows
+}
+
+/// Describes whose clocks a pattern follows: `UTC, clearly (Europe/Berlin fits worse by 143 nats)`.
+fn clocks(choice: &ClockChoice) -> String {
+    let others: Vec<String> = (choice.others.iter())
+        .map(|other| {
+            let nats = units::number(other.gain_nats.abs());
+            let way = if other.gain_nats < 0.0 {
+                "better"
+            } else {
+                "worse"
+            };
+            format!("{} fits {way} by {nats} nats", other.zone)
+        })
+        .collect();
+    let others = units::list(&others);
+    if choice.is_decided {
+        format!("{}: {others}", choice.zone)
+    } else {
+        format!(
+            "{}, or another zone's: {others}, which is no clear difference",
+            choice.zone
+        )
+    }
 }
 
 fn row_of_effect(verdict: &Verdict, unit: Option<&str>, row: &mut impl FnMut(&str, String)) {

@@ -47,15 +47,15 @@ pub fn run(
     skipped.extend(found.skipped.iter().cloned());
     let mut jobs_from = found.from.clone();
     let mut all_jobs = Vec::new();
+    let mut logs = given.logs;
     if let Some(stretch) = job_runs::time_range(&loaded.series) {
-        let mut logs = given.logs;
         // With `--jobs none`, all log lines count, whatever host they name.
         if found.from.is_some() {
             logs = job_logs::own_lines(logs, found.host_name.as_deref(), &mut skipped);
         }
         if given.reads_host {
-            draw.show("reading when the jobs ran");
             if let Some(host) = found.job_host() {
+                draw.show("reading when the jobs ran");
                 logs.extend(job_logs::read(&host, stretch, zone_of_host, &mut skipped));
             }
         }
@@ -74,12 +74,14 @@ pub fn run(
     }
     let options = explain::Options {
         zone: zone.zone.clone(),
+        host_zone: found.zone.clone(),
         better: settings.better,
         seed: settings.seed,
         ..explain::Options::default()
     };
     draw.show(&format!("analysing {} series", loaded.series.len()));
     let analysis = explain::explain(&loaded.series, &all_jobs, &options);
+    warnings.extend(job_runs::caution(&all_jobs, &logs, &analysis));
     let disk_logs = disks::logs(&loaded.series, &found, &all_jobs, &zone.zone);
     draw.clear();
     let report = ExplainReport {
