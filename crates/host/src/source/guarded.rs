@@ -277,16 +277,16 @@ impl Source for Guarded {
 pub fn serve(input: impl Read, mut output: impl Write) -> io::Result<()> {
     let live = Live::default();
     let mut input = io::BufReader::new(input);
-    let mut line = Vec::new();
+    let mut request = Vec::new();
     loop {
-        line.clear();
+        request.clear();
         (&mut input)
             .take(REQUEST_BYTES_MAX)
-            .read_until(b'\n', &mut line)?;
-        if line.is_empty() {
+            .read_until(b'\n', &mut request)?;
+        if request.is_empty() {
             return Ok(());
         }
-        let (answer, bytes) = answer(&live, &serde_json::from_slice(&line)?);
+        let (answer, bytes) = answer(&live, &serde_json::from_slice(&request)?);
         let mut head = serde_json::to_vec(&answer)?;
         head.push(b'\n');
         output.write_all(&head)?;

@@ -63,10 +63,18 @@ fn every_hosts_rules_run() {
     let output = run(&[&["check"][..], &bundles].concat());
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let text = stdout(&output);
-    assert!(text.starts_with("1 warning on 2 hosts (db1 and db2)"), "{text}");
-    assert!(text.contains("── db1 ─") && text.contains("── db2 ─"), "{text}");
+    assert!(
+        text.starts_with("1 warning on 2 hosts (db1 and db2)"),
+        "{text}"
+    );
+    assert!(
+        text.contains("── db1 ─") && text.contains("── db2 ─"),
+        "{text}"
+    );
     assert!(!text.contains("this host"), "{text}");
-    let nagios = stdout(&run(&[&["check", "--format", "nagios"][..], &bundles].concat()));
+    let nagios = stdout(&run(
+        &[&["check", "--format", "nagios"][..], &bundles].concat()
+    ));
     assert!(nagios.contains("FS005 db1:/data"), "{nagios}");
 }
 
@@ -81,10 +89,17 @@ fn hosts_of_one_name_are_told_apart() {
     assert!(found[0].contains("(monday.tar.zst) TRIM001"), "{found:?}");
     assert!(found[1].contains("(tuesday.tar.zst) TRIM001"), "{found:?}");
     let warnings = document["warnings"].to_string();
-    assert!(warnings.contains("2 bundles are of a host named"), "{warnings}");
+    assert!(
+        warnings.contains("2 bundles are of a host named"),
+        "{warnings}"
+    );
     let twice = run(&["check", "--bundle", &first, "--bundle", &first]);
     assert_eq!(twice.status.code(), Some(2));
-    assert!(stderr(&twice).contains("it is given twice"), "{}", stderr(&twice));
+    assert!(
+        stderr(&twice).contains("it is given twice"),
+        "{}",
+        stderr(&twice)
+    );
 }
 
 #[test]
@@ -93,7 +108,10 @@ fn a_directory_of_bundles_is_a_fleet() {
     renamed(&tree, CRYPT, "a.tar.zst");
     renamed(&tree, RAID5, "b.tar.zst");
     let document = report(&["--bundle", &tree.path()]);
-    assert_eq!(document["result"]["hosts"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        document["result"]["hosts"].as_array().map(Vec::len),
+        Some(2)
+    );
     let empty = Tree::new();
     let output = run(&["check", "--bundle", &empty.path()]);
     assert_eq!(output.status.code(), Some(2));
@@ -108,10 +126,19 @@ fn a_directory_of_bundles_is_a_fleet() {
 fn a_data_path_may_be_on_some_of_the_hosts() {
     let (first, second) = two_trees();
     let document = report(&[
-        "--bundle", &first.path(), "--bundle", &second.path(), "--data-path", "/data",
+        "--bundle",
+        &first.path(),
+        "--bundle",
+        &second.path(),
+        "--data-path",
+        "/data",
     ]);
     let hosts = document["result"]["hosts"].as_array().expect("hosts");
-    assert!(hosts.iter().all(|host| host["stores"][0]["data_paths"][0] == "/data"));
+    assert!(
+        hosts
+            .iter()
+            .all(|host| host["stores"][0]["data_paths"][0] == "/data")
+    );
 }
 
 /// The recorded hosts all at once: each has the findings that it has alone.
