@@ -161,8 +161,7 @@ impl<'a> CheckReport<'a> {
     /// Returns the findings about a host.
     pub(crate) fn findings_on(&self, name: &str) -> impl Iterator<Item = &'a Finding> {
         self.findings.iter().filter(move |finding| {
-            finding.cluster.is_none()
-                && finding.host.as_deref().is_none_or(|host| host == name)
+            finding.cluster.is_none() && finding.host.as_deref().is_none_or(|host| host == name)
         })
     }
 
@@ -226,8 +225,7 @@ impl<'a> CheckReport<'a> {
     /// Summarises the counts: `1 error, 2 notes`, `Nothing found`, or
     /// `Could not tell: 18 of 20 rules had nothing to look at`.
     pub(crate) fn describe_counts(&self) -> String {
-        describe_findings(self.counts())
-            .unwrap_or_else(|| describe_absence(self.coverage()))
+        describe_findings(self.counts()).unwrap_or_else(|| describe_absence(self.coverage()))
     }
 
     /// Summarises the report in one line:

@@ -22,9 +22,7 @@ mod sarif;
 pub mod trim;
 pub mod views;
 
-pub use check::{
-    CheckAnswer, CheckReport, CheckedHost, Counts, Coverage, RuleInfo, Suppressed,
-};
+pub use check::{CheckAnswer, CheckReport, CheckedHost, Counts, Coverage, RuleInfo, Suppressed};
 pub use document::{
     CheckResult, ClusterRow, DiscardRow, HostRow, LayerRow, MountRow, StoreRow, SuppressedRow, json,
 };

@@ -110,13 +110,10 @@ pub fn nagios(report: &CheckReport<'_>) -> String {
             finding.title
         )
     });
-    let skipped = report
-        .skipped
-        .iter()
-        .map(|skip| match &skip.host {
-            Some(host) => format!("skipped {}: {}: {}", host, skip.what, skip.why),
-            None => format!("skipped {}: {}", skip.what, skip.why),
-        });
+    let skipped = report.skipped.iter().map(|skip| match &skip.host {
+        Some(host) => format!("skipped {}: {}: {}", host, skip.what, skip.why),
+        None => format!("skipped {}: {}", skip.what, skip.why),
+    });
     let warnings = report
         .warnings
         .iter()

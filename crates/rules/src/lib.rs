@@ -196,7 +196,10 @@ fn run_rule(
         outcome.findings.truncate(findings + FINDINGS_MAX);
     }
     if budget.is_used_up() {
-        let why = format!("{} while it ran: its answer is not complete", budget.reason());
+        let why = format!(
+            "{} while it ran: its answer is not complete",
+            budget.reason()
+        );
         outcome.skipped.push(Skipped::new(rule.id, why, None));
     }
     if let Some((why, needs)) = missing
@@ -368,7 +371,12 @@ mod tests {
         // Afterwards the clock is looked at once for each rule: nothing goes on in the background.
         assert!(looks.get() < 60, "{}", looks.get());
         let unlimited = run_on(subject, &Selection::default(), Budget::unlimited());
-        assert!(unlimited.skipped.iter().all(|skipped| !skipped.why.contains("time for rules")));
+        assert!(
+            unlimited
+                .skipped
+                .iter()
+                .all(|skipped| !skipped.why.contains("time for rules"))
+        );
     }
 
     #[test]
@@ -411,8 +419,15 @@ mod tests {
         looks.set(0);
         let budget = Budget::new(&clock, Duration::from_secs(50));
         let outcome = run_on(subject, &selection(&["FS005"]), budget);
-        let whats: Vec<&str> = outcome.skipped.iter().map(|skip| skip.what.as_str()).collect();
-        assert!(whats.iter().any(|what| what.ends_with("filesystems")), "{whats:?}");
+        let whats: Vec<&str> = outcome
+            .skipped
+            .iter()
+            .map(|skip| skip.what.as_str())
+            .collect();
+        assert!(
+            whats.iter().any(|what| what.ends_with("filesystems")),
+            "{whats:?}"
+        );
         assert!(whats.contains(&"FS005"), "{whats:?}");
     }
 
@@ -441,7 +456,8 @@ mod tests {
                 .build()
         };
         let (first, second) = (barriers_off("db1"), barriers_off("db2"));
-        let hosts = [("db1", &first), ("db2", &second)].map(|(name, host)| NamedHost { name, host });
+        let hosts =
+            [("db1", &first), ("db2", &second)].map(|(name, host)| NamedHost { name, host });
         let subject = Subject {
             hosts: &hosts,
             cluster: None,
@@ -468,7 +484,12 @@ mod tests {
         host.unseen_devices[0].discard = None;
         host.running_stores_unknown = true;
         let outcome = run(&host, &Selection::default());
-        assert!(outcome.findings.iter().any(|finding| finding.rule == "FS005"));
+        assert!(
+            outcome
+                .findings
+                .iter()
+                .any(|finding| finding.rule == "FS005")
+        );
         let why = |rule: &str| {
             let mut of_rule = outcome.skipped.iter().filter(|skip| skip.what == rule);
             of_rule.next().map(|skip| skip.why.as_str())

@@ -157,11 +157,7 @@ impl Miss {
 impl<'a> TrimJobs<'a> {
     /// Returns the trim jobs of a host, or records that the rule was skipped if the jobs are not
     /// known.
-    pub fn or_skip<'c>(
-        cx: &'c Context<'a>,
-        rule: &str,
-        out: &mut Outcome,
-    ) -> Option<&'c Self> {
+    pub fn or_skip<'c>(cx: &'c Context<'a>, rule: &str, out: &mut Outcome) -> Option<&'c Self> {
         let trims = Self::of(cx);
         match trims {
             None => out

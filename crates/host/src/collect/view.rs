@@ -18,7 +18,10 @@ impl View {
     /// Returns the host's own tree.
     pub(crate) fn of_host(host: &Host) -> Self {
         // fstab's lines say nothing of what is mounted below the tree that is read.
-        let mounted = host.mounts.iter().filter(|mount| mount.fstab_line.is_none());
+        let mounted = host
+            .mounts
+            .iter()
+            .filter(|mount| mount.fstab_line.is_none());
         let mounts = mounted.map(|mount| MountPoint {
             device_number: mount.device_number,
             root: mount.root.clone(),

@@ -62,7 +62,13 @@ fn check_misses_nothing_that_explain_finds_in_the_configuration() {
         }
         let log = log.display().to_string();
         let output = run(&[
-            "explain", &log, "--jobs", &root, "--format", "json", "--exit-zero",
+            "explain",
+            &log,
+            "--jobs",
+            &root,
+            "--format",
+            "json",
+            "--exit-zero",
         ]);
         assert!(output.status.success(), "{}", stderr(&output));
         let explained: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -120,7 +126,10 @@ fn fstab_stands_in_for_the_mounts_of_an_image() {
     assert!(evidence.contains("etc/fstab:2"), "{evidence}");
     assert!(!evidence.contains("mountinfo"), "{evidence}");
     let skipped = document["skipped"].to_string();
-    assert!(skipped.contains("etc/fstab were checked instead"), "{skipped}");
+    assert!(
+        skipped.contains("etc/fstab were checked instead"),
+        "{skipped}"
+    );
     let text = stdout(&run(&["check", "--root", &tree.path()]));
     assert!(text.contains(" on golden-image ("), "{text}");
     assert!(text.contains("2 lines of /etc/fstab"), "{text}");
@@ -172,7 +181,10 @@ fn data_paths_that_are_not_there_are_refused() {
         message.contains("--data-path /nonexistent/kafka: there is no such directory"),
         "{message}"
     );
-    assert!(message.contains("name a directory that exists"), "{message}");
+    assert!(
+        message.contains("name a directory that exists"),
+        "{message}"
+    );
     let output = run(&["check", "--data-path", "kafka"]);
     assert_eq!(output.status.code(), Some(2));
     let message = stderr(&output);

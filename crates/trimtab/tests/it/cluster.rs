@@ -405,7 +405,10 @@ fn several_bundles_form_one_cluster() {
     // The rules about hosts run on both.
     assert_eq!(document["result"]["coverage"]["rules"], 10 + 2 * 20);
     let warnings = document["warnings"].to_string();
-    assert!(warnings.contains("2 bundles are of a host named n1"), "{warnings}");
+    assert!(
+        warnings.contains("2 bundles are of a host named n1"),
+        "{warnings}"
+    );
 }
 
 #[test]

@@ -63,28 +63,49 @@ fn every_hosts_rules_run() {
     let output = run(&[&["check"][..], &bundles].concat());
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let text = stdout(&output);
-    assert!(text.starts_with("1 warning on 2 hosts (db1 and db2)"), "{text}");
-    assert!(text.contains("── db1 ─") && text.contains("── db2 ─"), "{text}");
+    assert!(
+        text.starts_with("1 warning on 2 hosts (db1 and db2)"),
+        "{text}"
+    );
+    for heading in ["\ndb1 ───", "\n/data (xfs)\n", "\ndb2 ───"] {
+        assert!(text.contains(heading), "{heading:?}: {text}");
+    }
+    assert!(text.contains("- block devices on db1 and db2: "), "{text}");
     assert!(!text.contains("this host"), "{text}");
-    let nagios = stdout(&run(&[&["check", "--format", "nagios"][..], &bundles].concat()));
+    let nagios = stdout(&run(
+        &[&["check", "--format", "nagios"][..], &bundles].concat()
+    ));
     assert!(nagios.contains("FS005 db1:/data"), "{nagios}");
 }
 
 #[test]
 fn hosts_of_one_name_are_told_apart() {
-    let tree = Tree::new();
-    let first = renamed(&tree, CRYPT, "monday.tar.zst");
-    let second = renamed(&tree, RAID5, "tuesday.tar.zst");
+    let (first, second) = two_trees();
+    second.file("proc/sys/kernel/hostname", "db1\n");
+    second.file(
+        "proc/self/mountinfo",
+        "21 1 8:1 / /data rw,noatime - xfs /dev/sda1 rw,nobarrier\n",
+    );
+    let (first, second) = (first.path(), second.path());
     let document = report(&["--bundle", &first, "--bundle", &second]);
-    let found = found(&document);
-    assert_eq!(found.len(), 2, "{found:?}");
-    assert!(found[0].contains("(monday.tar.zst) TRIM001"), "{found:?}");
-    assert!(found[1].contains("(tuesday.tar.zst) TRIM001"), "{found:?}");
+    let mut expected = [&first, &second].map(|path| {
+        let file = path.rsplit('/').next().expect("a name");
+        format!("db1 ({file}) FS005")
+    });
+    expected.sort();
+    assert_eq!(found(&document), expected);
     let warnings = document["warnings"].to_string();
-    assert!(warnings.contains("2 bundles are of a host named"), "{warnings}");
+    assert!(
+        warnings.contains("2 bundles are of a host named db1"),
+        "{warnings}"
+    );
     let twice = run(&["check", "--bundle", &first, "--bundle", &first]);
     assert_eq!(twice.status.code(), Some(2));
-    assert!(stderr(&twice).contains("it is given twice"), "{}", stderr(&twice));
+    assert!(
+        stderr(&twice).contains("it is given twice"),
+        "{}",
+        stderr(&twice)
+    );
 }
 
 #[test]
@@ -93,7 +114,10 @@ fn a_directory_of_bundles_is_a_fleet() {
     renamed(&tree, CRYPT, "a.tar.zst");
     renamed(&tree, RAID5, "b.tar.zst");
     let document = report(&["--bundle", &tree.path()]);
-    assert_eq!(document["result"]["hosts"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        document["result"]["hosts"].as_array().map(Vec::len),
+        Some(2)
+    );
     let empty = Tree::new();
     let output = run(&["check", "--bundle", &empty.path()]);
     assert_eq!(output.status.code(), Some(2));
@@ -108,10 +132,19 @@ fn a_directory_of_bundles_is_a_fleet() {
 fn a_data_path_may_be_on_some_of_the_hosts() {
     let (first, second) = two_trees();
     let document = report(&[
-        "--bundle", &first.path(), "--bundle", &second.path(), "--data-path", "/data",
+        "--bundle",
+        &first.path(),
+        "--bundle",
+        &second.path(),
+        "--data-path",
+        "/data",
     ]);
     let hosts = document["result"]["hosts"].as_array().expect("hosts");
-    assert!(hosts.iter().all(|host| host["stores"][0]["data_paths"][0] == "/data"));
+    assert!(
+        hosts
+            .iter()
+            .all(|host| host["stores"][0]["data_paths"][0] == "/data")
+    );
 }
 
 /// The recorded hosts all at once: each has the findings that it has alone.

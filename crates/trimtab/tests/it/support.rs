@@ -74,12 +74,18 @@ pub fn report(arguments: &[&str]) -> Value {
     let report: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", stderr(&output)));
     let expected = match report["result"]["coverage"]["undecided"].as_u64() {
-        Some(undecided) if 2 * undecided > report["result"]["coverage"]["rules"].as_u64().unwrap_or(0) => {
+        Some(undecided)
+            if 2 * undecided > report["result"]["coverage"]["rules"].as_u64().unwrap_or(0) =>
+        {
             [Some(0), Some(2)]
         }
         _ => [Some(0), Some(0)],
     };
-    assert!(expected.contains(&output.status.code()), "{}", stderr(&output));
+    assert!(
+        expected.contains(&output.status.code()),
+        "{}",
+        stderr(&output)
+    );
     report
 }
 

@@ -61,7 +61,11 @@ fn device_path(spec: &str) -> String {
 
 fn kernel_options(of_line: &[String]) -> Vec<String> {
     let key = |option: &str| option.split('=').next().unwrap_or(option).to_owned();
-    let has = |names: &[&str]| of_line.iter().any(|option| names.contains(&option.as_str()));
+    let has = |names: &[&str]| {
+        of_line
+            .iter()
+            .any(|option| names.contains(&option.as_str()))
+    };
     let mut options = Vec::new();
     if !has(&["ro", "rw"]) {
         options.push("rw".to_owned());

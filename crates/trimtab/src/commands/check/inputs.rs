@@ -9,6 +9,9 @@ use facts::{Cluster, Host, Skipped};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+/// Maximum number of sources named in one line.
+const LABELS_MAX: usize = 6;
+
 /// What a check examines.
 pub(super) struct Inputs {
     /// This host, the host at `--root`, or the hosts of the bundles.
@@ -82,10 +85,7 @@ impl Inputs {
             labels.push(opened.label.clone());
             remarks.extend(opened.source.remarks());
         }
-        let read: Vec<(&str, &Host)> = hosts
-            .iter()
-            .map(|read| (&*read.name, &read.host))
-            .collect();
+        let read: Vec<(&str, &Host)> = hosts.iter().map(|read| (&*read.name, &read.host)).collect();
         remarks.extend(source::judge_data_paths(&read, &arguments.source)?);
         let paths: Vec<Option<&Path>> = opened.iter().map(|(path, _)| path.as_deref()).collect();
         remarks.extend(tell_apart(&mut hosts, &paths));
@@ -95,7 +95,11 @@ impl Inputs {
         Ok(Self {
             hosts,
             cluster,
-            label: labels.join(", "),
+            label: if labels.len() > LABELS_MAX {
+                units::list::list_up_to(&labels, LABELS_MAX)
+            } else {
+                labels.join(", ")
+            },
             remarks,
         })
     }
@@ -163,7 +167,15 @@ fn tell_apart(hosts: &mut [ReadHost], paths: &[Option<&Path>]) -> Vec<String> {
 }
 
 /// Names in a host's root directory or in a bundle.
-const OF_A_HOST: &[&str] = &["manifest.json", "root", "etc", "proc", "sys", "cmd", "trimtab"];
+const OF_A_HOST: &[&str] = &[
+    "manifest.json",
+    "root",
+    "etc",
+    "proc",
+    "sys",
+    "cmd",
+    "trimtab",
+];
 /// Endings of bundles' file names.
 const ENDINGS: &[&str] = &[".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".zst"];
 
@@ -197,8 +209,7 @@ fn is_directory_of_bundles(path: &Path) -> bool {
 fn bundles_in(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
     let unreadable = |error: std::io::Error| {
         let message = format!("--bundle {}: {error}", directory.display());
-        CommandError::new(Kind::Environment, message)
-            .hint("name a directory that you may read")
+        CommandError::new(Kind::Environment, message).hint("name a directory that you may read")
     };
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(unreadable)? {

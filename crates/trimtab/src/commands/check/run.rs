@@ -160,7 +160,11 @@ fn refuse_rules_without_subject(
     subject: Subject<'_>,
     selection: &Selection,
 ) -> Result<(), CommandError> {
-    let selected = || rules::all().iter().filter(|rule| selection.includes(rule.id));
+    let selected = || {
+        rules::all()
+            .iter()
+            .filter(|rule| selection.includes(rule.id))
+    };
     let is_checked = |rule: &Rule| {
         if rule.is_about_cluster() {
             subject.cluster.is_some()
@@ -173,10 +177,10 @@ fn refuse_rules_without_subject(
     }
     let select = selection.select.join(",");
     Err(if subject.cluster.is_none() {
-        let message = format!("--select {select}: these rules are about a cluster, and none is given");
-        CommandError::new(Kind::Usage, message).hint(
-            "name it with --cluster URL, or a bundle that was collected with --cluster",
-        )
+        let message =
+            format!("--select {select}: these rules are about a cluster, and none is given");
+        CommandError::new(Kind::Usage, message)
+            .hint("name it with --cluster URL, or a bundle that was collected with --cluster")
     } else {
         let message = format!("--select {select}: these rules are about a host, and none is given");
         CommandError::new(Kind::Usage, message).hint(
