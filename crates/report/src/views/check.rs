@@ -117,7 +117,7 @@ impl<'a> View<'_, 'a> {
         findings.sort_by(|a, b| by_severity(a, b));
         let mut table = Table::new(&["<severity", "<rule", "<subject", "<finding"]);
         for finding in findings {
-            let subject = self.subject_of(finding);
+            let subject = on_host(finding.host.as_deref(), &finding.subject);
             table.row([
                 severity_word(finding.severity),
                 &finding.rule,
@@ -126,11 +126,6 @@ impl<'a> View<'_, 'a> {
             ]);
         }
         self.page.push(table);
-    }
-
-    /// Returns the subject of a finding; of several hosts, with the name of its host.
-    fn subject_of(&self, finding: &Finding) -> String {
-        on_host(finding.host.as_deref(), &finding.subject)
     }
 
     fn clusters(&mut self) {

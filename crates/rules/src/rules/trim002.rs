@@ -57,7 +57,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         if volume.stores.is_empty() || !trim_state::decays_without_trim(cx, volume) {
             continue;
         }
-        check_volume(cx, &trims, volume, out);
+        check_volume(cx, trims, volume, out);
     }
 }
 
