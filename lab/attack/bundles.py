@@ -7,11 +7,11 @@ Each is written as DIRECTORY/NAME.tar, within the limits for bundles. The names:
 
 fstab        20,000 mounts, as many lines of fstab, and one job `fstrim --fstab`
 fstab-jobs   2,000 mounts, as many lines of fstab, and 50 such jobs
-members      75,000 mounts of one array of 20,000 members
-jobs         75,000 mounts, and 20,000 jobs of ten `fstrim /mN`
+members      60,000 mounts of one array of 20,000 members
+jobs         60,000 mounts, and 20,000 jobs of ten `fstrim /mN`
 timer        one timer with 9,990 lines of OnCalendar
 findings     20,000 mounts with `nobarrier`, each with a line of fstab that XFS refuses
-stacks       5,000 mounts, each of a device above the same 4,000 drives
+stacks       2,000 mounts, each of a device above the same 2,000 drives
 """
 
 import io
@@ -112,7 +112,7 @@ def members():
         bundle.files[f"sys/devices/virtual/block/{name}/dev"] = f"250:{at}\n"
         bundle.links[f"sys/class/block/{name}"] = f"../../devices/virtual/block/{name}"
     bundle.files["sys/devices/virtual/block/md0/md/level"] = "raid0\n"
-    bundle.mount(("9:0", f"/m{at}", "xfs", "/dev/md0", "rw") for at in range(75_000))
+    bundle.mount(("9:0", f"/m{at}", "xfs", "/dev/md0", "rw") for at in range(60_000))
     bundle.files["etc/crontab"] = "0 3 * * 0 root fstrim --all\n"
     return bundle
 
@@ -122,7 +122,7 @@ def jobs():
     bundle.device("sda", "8:0")
     for at in range(1_000):
         bundle.device(f"dm-{at}", f"253:{at}")
-    bundle.mount((f"253:{at}", f"/m{at}", "xfs", f"/dev/dm-{at}", "rw") for at in range(75_000))
+    bundle.mount((f"253:{at}", f"/m{at}", "xfs", f"/dev/dm-{at}", "rw") for at in range(60_000))
     command = "; ".join(f"fstrim /m{at}" for at in range(10))
     for part in range(5):
         bundle.files[f"etc/cron.d/trim{part}"] = "".join(
@@ -150,13 +150,13 @@ def timer():
 def stacks():
     bundle = Bundle()
     bundle.device("sda", "8:0")
-    drives = [f"x{at}" for at in range(4_000)]
+    drives = [f"x{at}" for at in range(2_000)]
     for at, name in enumerate(drives):
         bundle.device(name, f"250:{at}")
     bundle.device("dm-pool", "253:9999", drives)
-    for at in range(5_000):
+    for at in range(2_000):
         bundle.device(f"dm-{at}", f"253:{at}", ["dm-pool"])
-    mounts = ((f"253:{at}", f"/m{at}", "xfs", f"/dev/dm-{at}", "rw,nobarrier") for at in range(5_000))
+    mounts = ((f"253:{at}", f"/m{at}", "xfs", f"/dev/dm-{at}", "rw,nobarrier") for at in range(2_000))
     bundle.mount(mounts)
     bundle.files["etc/crontab"] = "0 3 * * 0 root fstrim --all\n"
     return bundle

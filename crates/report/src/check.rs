@@ -270,7 +270,7 @@ impl<'a> CheckReport<'a> {
     /// Returns what was checked, for a heading: the host's name, else the cluster's.
     pub(crate) fn name(&self) -> String {
         match (self.hosts.as_slice(), self.cluster) {
-            ([], Some(cluster)) | ([_, _, ..], Some(cluster)) => {
+            ([] | [_, _, ..], Some(cluster)) => {
                 format!("cluster {}", cluster::name(cluster))
             }
             ([], None) => "nothing".to_owned(),

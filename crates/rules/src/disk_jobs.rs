@@ -67,11 +67,9 @@ pub(crate) fn active<'a>(cx: &Context<'a>) -> Option<Vec<DiskJob<'a>>> {
             continue;
         }
         let trims_something = trims.find(job).is_some_and(|trim| {
-            // Without mounts, which of them it reaches is unknown.
-            cx.host.mounts.is_empty()
-                || cx.volumes.iter().any(|volume| {
-                    trim_state::fstrim_works_here(volume) && trims.reaches(trim, volume)
-                })
+            cx.volumes
+                .iter()
+                .any(|volume| trim_state::fstrim_works_here(volume) && trims.reaches(trim, volume))
         });
         let work = job
             .commands

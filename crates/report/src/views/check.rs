@@ -60,6 +60,16 @@ pub fn page(report: &CheckReport<'_>, detail: Detail) -> Page {
     view.page
 }
 
+/// Formats names in one line; of many, the first.
+fn short_list(names: &[&str]) -> String {
+    let max = if names.len() > WHATS_MAX {
+        WHATS_MAX - 1
+    } else {
+        WHATS_MAX
+    };
+    units::list::list_up_to(names, max)
+}
+
 /// Returns what something is about; of several hosts, after the name of its host.
 fn on_host(host: Option<&str>, what: &str) -> String {
     host.map_or_else(|| what.to_owned(), |host| format!("{host}: {what}"))
@@ -107,7 +117,7 @@ impl<'a> View<'_, 'a> {
         findings.sort_by(|a, b| by_severity(a, b));
         let mut table = Table::new(&["<severity", "<rule", "<subject", "<finding"]);
         for finding in findings {
-            let subject = self.subject_of(finding);
+            let subject = on_host(finding.host.as_deref(), &finding.subject);
             table.row([
                 severity_word(finding.severity),
                 &finding.rule,
@@ -116,11 +126,6 @@ impl<'a> View<'_, 'a> {
             ]);
         }
         self.page.push(table);
-    }
-
-    /// Returns the subject of a finding; of several hosts, with the name of its host.
-    fn subject_of(&self, finding: &Finding) -> String {
-        on_host(finding.host.as_deref(), &finding.subject)
     }
 
     fn clusters(&mut self) {
@@ -151,6 +156,12 @@ impl<'a> View<'_, 'a> {
         let mut section = Section::new(&host.name);
         section.aside = format!("{found}; {}", host.about());
         section.blocks = self.host(host);
+        for block in &mut section.blocks {
+            if let Block::Section(inner) = block {
+                inner.title = format!("{} ({})", inner.title, inner.aside);
+                inner.aside.clear();
+            }
+        }
         self.page.push(section);
     }
 
@@ -339,35 +350,55 @@ impl<'a> View<'_, 'a> {
         self.page.push(section);
     }
 
-    /// Groups skipped checks that share reason and remedy.
+    /// Groups skipped checks that share reason and remedy, of several hosts those that the same
+    /// hosts skip: `FS001 and FS002 on db1 and db2`.
     fn by_reason(&self) -> Vec<(String, &'a Skipped)> {
-        let mut reasons: Vec<(Vec<String>, &Skipped)> = Vec::new();
+        let mut reasons: Vec<(Vec<&str>, Vec<&str>, &Skipped)> = Vec::new();
         let mut known = HashMap::new();
-        for skip in self.report.skipped {
-            let reason = (&skip.why, &skip.needs);
-            let what = on_host(skip.host.as_deref(), &skip.what);
+        for (hosts, skip) in self.by_check() {
+            let reason = (&skip.why, &skip.needs, hosts.clone());
             match known.get(&reason) {
                 Some(&index) if !self.detail.verbose => {
-                    let (whats, _): &mut (Vec<String>, _) = &mut reasons[index];
-                    whats.push(what);
+                    let (whats, ..): &mut (Vec<&str>, _, _) = &mut reasons[index];
+                    whats.push(&skip.what);
                 }
                 _ => {
                     known.insert(reason, reasons.len());
-                    reasons.push((vec![what], skip));
+                    reasons.push((vec![&skip.what], hosts, skip));
                 }
             }
         }
         reasons
             .into_iter()
-            .map(|(whats, skip)| {
-                let max = if whats.len() > WHATS_MAX {
-                    WHATS_MAX - 1
+            .map(|(whats, hosts, skip)| {
+                let whats = short_list(&whats);
+                if hosts.is_empty() {
+                    (whats, skip)
                 } else {
-                    WHATS_MAX
-                };
-                (units::list::list_up_to(&whats, max), skip)
+                    (format!("{whats} on {}", short_list(&hosts)), skip)
+                }
             })
             .collect()
+    }
+
+    /// Returns each skipped check once, after the names of the hosts that it was skipped on.
+    fn by_check(&self) -> Vec<(Vec<&'a str>, &'a Skipped)> {
+        let mut checks: Vec<(Vec<&str>, &Skipped)> = Vec::new();
+        let mut known = HashMap::new();
+        for skip in self.report.skipped {
+            let Some(host) = skip.host.as_deref() else {
+                checks.push((Vec::new(), skip));
+                continue;
+            };
+            let index = *known
+                .entry((&skip.what, &skip.why, &skip.needs))
+                .or_insert(checks.len());
+            match checks.get_mut(index) {
+                Some((hosts, _)) => hosts.push(host),
+                None => checks.push((vec![host], skip)),
+            }
+        }
+        checks
     }
 
     /// Adds the scope and repeats the verdict: at the end of a long output its beginning has

@@ -53,6 +53,7 @@ prop_compose! {
             severity,
             subject,
             mount_point,
+            host: None,
             cluster,
             device,
             title,

@@ -53,7 +53,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         return;
     };
     by_cron_and_anacron(cx, &disk_jobs, out);
-    trims_twice(cx, &trims, out);
+    trims_twice(cx, trims, out);
     for work in [DiskWork::RaidCheck, DiskWork::Scrub] {
         work_twice(cx, &disk_jobs, work, out);
     }

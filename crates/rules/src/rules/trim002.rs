@@ -65,7 +65,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         if volume.stores.is_empty() || !trim_state::decays_without_trim(cx, volume) {
             continue;
         }
-        check_volume(cx, &trims, &times, volume, out);
+        check_volume(cx, trims, &times, volume, out);
     }
 }
 

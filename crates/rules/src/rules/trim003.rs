@@ -78,7 +78,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             continue;
         }
         if let Some(fault) = fault_of(timer) {
-            check_timer(cx, &trims, &times, (timer, trim), fault, out);
+            check_timer(cx, trims, &times, (timer, trim), fault, out);
         }
     }
 }

@@ -67,10 +67,10 @@ fn every_hosts_rules_run() {
         text.starts_with("1 warning on 2 hosts (db1 and db2)"),
         "{text}"
     );
-    assert!(
-        text.contains("── db1 ─") && text.contains("── db2 ─"),
-        "{text}"
-    );
+    for heading in ["\ndb1 ───", "\n/data (xfs)\n", "\ndb2 ───"] {
+        assert!(text.contains(heading), "{heading:?}: {text}");
+    }
+    assert!(text.contains("- block devices on db1 and db2: "), "{text}");
     assert!(!text.contains("this host"), "{text}");
     let nagios = stdout(&run(
         &[&["check", "--format", "nagios"][..], &bundles].concat()
@@ -80,17 +80,23 @@ fn every_hosts_rules_run() {
 
 #[test]
 fn hosts_of_one_name_are_told_apart() {
-    let tree = Tree::new();
-    let first = renamed(&tree, CRYPT, "monday.tar.zst");
-    let second = renamed(&tree, RAID5, "tuesday.tar.zst");
+    let (first, second) = two_trees();
+    second.file("proc/sys/kernel/hostname", "db1\n");
+    second.file(
+        "proc/self/mountinfo",
+        "21 1 8:1 / /data rw,noatime - xfs /dev/sda1 rw,nobarrier\n",
+    );
+    let (first, second) = (first.path(), second.path());
     let document = report(&["--bundle", &first, "--bundle", &second]);
-    let found = found(&document);
-    assert_eq!(found.len(), 2, "{found:?}");
-    assert!(found[0].contains("(monday.tar.zst) TRIM001"), "{found:?}");
-    assert!(found[1].contains("(tuesday.tar.zst) TRIM001"), "{found:?}");
+    let mut expected = [&first, &second].map(|path| {
+        let file = path.rsplit('/').next().expect("a name");
+        format!("db1 ({file}) FS005")
+    });
+    expected.sort();
+    assert_eq!(found(&document), expected);
     let warnings = document["warnings"].to_string();
     assert!(
-        warnings.contains("2 bundles are of a host named"),
+        warnings.contains("2 bundles are of a host named db1"),
         "{warnings}"
     );
     let twice = run(&["check", "--bundle", &first, "--bundle", &first]);

@@ -9,6 +9,9 @@ use facts::{Cluster, Host, Skipped};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+/// Maximum number of sources named in one line.
+const LABELS_MAX: usize = 6;
+
 /// What a check examines.
 pub(super) struct Inputs {
     /// This host, the host at `--root`, or the hosts of the bundles.
@@ -92,7 +95,11 @@ impl Inputs {
         Ok(Self {
             hosts,
             cluster,
-            label: labels.join(", "),
+            label: if labels.len() > LABELS_MAX {
+                units::list::list_up_to(&labels, LABELS_MAX)
+            } else {
+                labels.join(", ")
+            },
             remarks,
         })
     }
