@@ -194,18 +194,16 @@ fn remedies(
 ) -> Vec<Remedy> {
     let slot = quiet.weekly();
     // What runs until the next boot has to be replaced; what does not run can stay as it is.
-    let paced = match (fault, trim, would_trim) {
-        (Fault::NotEnabledButStarted, Some(trim), [first, ..]) => {
+    let paced =
+        if let (Fault::NotEnabledButStarted, Some(trim), [first, ..]) = (fault, trim, would_trim) {
             trim_remedy::replace_by_paced(cx, trims, &[trim], first, slot)
-        }
-        _ => {
+        } else {
             let mounts: Vec<&str> = would_trim
                 .iter()
                 .map(|volume| volume.mount.mount_point.as_str())
                 .collect();
             trim_remedy::trim_mounts(cx, &mounts, slot)
-        }
-    };
+        };
     let own = match fault {
         Fault::Masked => Remedy::advice(format!(
             "Unless it was masked on purpose, run `systemctl unmask {}`, set a quiet time in an \
