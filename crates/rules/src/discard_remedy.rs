@@ -10,12 +10,11 @@ pub(crate) use drive::switch_on;
 pub(crate) use site::Site;
 
 use crate::discard_path::{Cause, Fault};
-use crate::medium::{self, Place};
 use crate::shell::operand;
 use dm::{crypt, dm_parity, is_hidden_volume, lvm_path, md_parity, thin_ignore, thin_passdown};
 use drive::{ask_the_host, drive_or_adapter, is_made_by_a_host, scsi_unmap};
 use facts::host::{BlockDevice, DeviceKind};
-use facts::{Host, Layer, Remedy, Stack};
+use facts::{Layer, Remedy, Stack};
 
 /// Returns ways to make the layer pass discards, the recommended one first.
 pub(crate) fn remedies(site: &Site<'_, '_>, fault: &Fault<'_>) -> Vec<Remedy> {
@@ -51,21 +50,16 @@ pub(crate) fn remedies(site: &Site<'_, '_>, fault: &Fault<'_>) -> Vec<Remedy> {
         )],
     };
     remedies.extend(reload_above(site, fault));
-    announce_proof(site.host, site.stack, &mut remedies);
+    announce_next(&mut remedies);
     remedies
 }
 
-/// Says of remedies that change something that TRIM012 follows, where discards then reach a virtual disk.
-pub(crate) fn announce_proof(host: &Host, stack: &Stack<'_>, remedies: &mut [Remedy]) {
-    let is_virtual =
-        |drive: &BlockDevice| medium::of_drive(&host.platform, drive).place == Place::Virtual;
-    if !stack.leaves().any(is_virtual) {
-        return;
-    }
+/// Says of remedies that change something which rules apply only afterwards, when discards arrive.
+pub(crate) fn announce_next(remedies: &mut [Remedy]) {
     for remedy in remedies.iter_mut().filter(|remedy| remedy.undo.is_some()) {
         remedy.text.push_str(
-            " Discards then reach a virtual disk, which may ignore them: TRIM012 says how to find \
-             out.",
+            " Then check again: TRIM002, TRIM005, TRIM010 and TRIM012 had nothing to look at here \
+             until now.",
         );
     }
 }

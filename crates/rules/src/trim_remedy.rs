@@ -54,7 +54,7 @@ pub(crate) fn enable_timer(unit: &str, slot: QuietSlot) -> Remedy {
     let timer = shell::quote(unit);
     Remedy::command(
         format!(
-            "Or enable it, and set its time in an override (as `systemctl edit {timer}` does). {}",
+            "Enable it, and set its time in an override (as `systemctl edit {timer}` does). {}",
             put_in_yours(&slot.start_words())
         ),
         format!(
@@ -90,7 +90,7 @@ pub(crate) fn move_to_quiet_time(job: &Job, slot: QuietSlot) -> Remedy {
             &timer.unit,
             slot,
             format!(
-                "Or move it to a quiet period by an override. {}",
+                "Move it to a quiet period by an override. {}",
                 put_in_yours(&slot.start_words())
             ),
         );
@@ -101,7 +101,7 @@ pub(crate) fn move_to_quiet_time(job: &Job, slot: QuietSlot) -> Remedy {
         let from = shell::quote(&format!("/{script}"));
         return Remedy::command(
             format!(
-                "Or move it to a quiet period: take the script out of its cron directory and give it \
+                "Move it to a quiet period: take the script out of its cron directory and give it \
                  a line of its own. {start}"
             ),
             format!(
@@ -119,7 +119,7 @@ pub(crate) fn move_to_quiet_time(job: &Job, slot: QuietSlot) -> Remedy {
         let fields = "@[a-z]+|([^[:blank:]]+[[:blank:]]+){4}[^[:blank:]]+";
         return Remedy::command(
             format!(
-                "Or move it to a quiet period, into a file whose name tells trimtab that its time is \
+                "Move it to a quiet period, into a file whose name tells trimtab that its time is \
                  quiet. {start}"
             ),
             format!(
@@ -133,7 +133,7 @@ pub(crate) fn move_to_quiet_time(job: &Job, slot: QuietSlot) -> Remedy {
         ));
     }
     Remedy::advice(format!(
-        "Or move it to a quiet period: take its line out of {} and give it a file of its own, \
+        "Move it to a quiet period: take its line out of {} and give it a file of its own, \
          /etc/cron.d/trim-at-{QUIET_NAME}, whose name tells trimtab that its time is quiet, for \
          example `{cron}` for {}, and another night on each node.",
         shell::printable(&job.defined_in),
@@ -212,7 +212,7 @@ pub(crate) fn trim_mounts(cx: &Context<'_>, mount_points: &[&str], slot: QuietSl
 /// Trims one mount by fstrim, at a time that is declared to be quiet.
 pub(crate) fn fstrim_at_quiet_time(cx: &Context<'_>, mount: &Mount, slot: QuietSlot) -> Remedy {
     let text = format!(
-        "Or trim it with fstrim, in one go. {}",
+        "Trim it with fstrim, in one go. {}",
         put_in_yours(&slot.window_words())
     );
     let mount_point = &mount.mount_point;
@@ -241,15 +241,15 @@ pub(crate) fn trim_paced(volume: &Volume<'_>, slot: QuietSlot) -> Remedy {
     .risk("What does not fit into one window is resumed in the next.")
 }
 
-/// Replaces a job that trims all free space at once by a paced trim of the same mounts.
+/// Replaces jobs that trim all free space at once by a paced trim of the same mounts.
 pub(crate) fn replace_by_paced(
     cx: &Context<'_>,
     trims: &TrimJobs<'_>,
-    trim: &TrimJob<'_>,
+    replaced: &[&TrimJob<'_>],
     volume: &Volume<'_>,
     slot: QuietSlot,
 ) -> Remedy {
-    let mut mounts = trimmed_by(cx, trims, trim);
+    let mut mounts = trimmed_by(cx, trims, replaced);
     let own = volume.mount.mount_point.as_str();
     if !mounts.contains(&own) {
         mounts.push(own);
@@ -258,20 +258,29 @@ pub(crate) fn replace_by_paced(
     let Some((mut command, mut undo)) = paced_commands(cx, &mounts, slot) else {
         return Remedy::advice(text).risk(PACED_FIRST_PASS);
     };
-    if let Some((stop, start)) = stop_commands(trim.job) {
-        command = format!("{command} && {stop}");
-        undo = format!("{start} && {undo}");
-    } else {
-        let place = shell::printable(&trim.job.defined_in);
-        let _ = write!(text, " Then remove the old job from {place}.");
+    for trim in replaced.iter().take(REPLACED_MAX) {
+        if let Some((stop, start)) = stop_commands(trim.job) {
+            command = format!("{command} && {stop}");
+            undo = format!("{start} && {undo}");
+        } else {
+            let place = shell::printable(&trim.job.defined_in);
+            let _ = write!(text, " Then remove the old job from {place}.");
+        }
     }
     Remedy::command(text, command)
         .risk(PACED_FIRST_PASS)
         .undo(undo)
 }
 
-/// Returns the mount points that a job trims and that nothing discards online.
-fn trimmed_by<'a>(cx: &Context<'a>, trims: &TrimJobs<'_>, trim: &TrimJob<'_>) -> Vec<&'a str> {
+/// Maximum number of jobs that a recommended one replaces.
+const REPLACED_MAX: usize = 4;
+
+/// Returns the mount points that one of these jobs trims and that nothing discards online.
+fn trimmed_by<'a>(
+    cx: &Context<'a>,
+    trims: &TrimJobs<'_>,
+    replaced: &[&TrimJob<'_>],
+) -> Vec<&'a str> {
     cx.volumes
         .iter()
         .filter(|volume| {
@@ -279,7 +288,7 @@ fn trimmed_by<'a>(cx: &Context<'a>, trims: &TrimJobs<'_>, trim: &TrimJob<'_>) ->
                 && !volume.mount.is_filesystem_read_only()
                 && trim_state::fstrim_works_here(volume)
                 && trim_state::online_discard(volume.mount) == OnlineDiscard::Off
-                && trims.reaches(trim, volume)
+                && replaced.iter().any(|trim| trims.reaches(trim, volume))
         })
         .map(|volume| volume.mount.mount_point.as_str())
         .collect()
@@ -322,7 +331,7 @@ pub(crate) fn add_to_trim(
         Miss::NotInFstab => {}
         Miss::NoTrim { line } => {
             return Remedy::command(
-                format!("Or remove {NOTRIM} from line {line} of fstab{at_quiet_time}"),
+                format!("Remove {NOTRIM} from line {line} of fstab{at_quiet_time}"),
                 format!(
                     "{}{quiet}",
                     fstab_edit::remove_option(host, *line, &NOTRIM.replace('.', "\\."))
@@ -345,7 +354,7 @@ pub(crate) fn add_to_trim(
         }
         Miss::TypeLeftOut | Miss::NotNamed | Miss::Refused(_) => {
             return Remedy::advice(format!(
-                "Or change the command in {}: {}.",
+                "Change the command in {}: {}.",
                 shell::printable(&job.defined_in),
                 miss.reason()
             ));
@@ -357,7 +366,7 @@ pub(crate) fn add_to_trim(
             let file = shell::quote(&format!("{dir}/{}.conf", job_name(&[&mount.mount_point])));
             Remedy::command(
                 format!(
-                    "Or add it to what the service trims, by a drop-in (an fstab line for it does \
+                    "Add it to what the service trims, by a drop-in (an fstab line for it does \
                      the same, and is read at boot as well){at_quiet_time}"
                 ),
                 format!(
@@ -371,12 +380,12 @@ pub(crate) fn add_to_trim(
             .undo(format!("rm {file} && systemctl daemon-reload{loud}"))
         }
         Some(_) => Remedy::advice(
-            "Or add a line for it to /etc/fstab, or a second `ExecStart=` to the service by a \
+            "Add a line for it to /etc/fstab, or a second `ExecStart=` to the service by a \
              drop-in.",
         )
         .risk(FIRST_PASS),
         None => Remedy::advice(format!(
-            "Or let {} call `fstrim --all`, which goes by what is mounted, or add a line for this \
+            "Let {} call `fstrim --all`, which goes by what is mounted, or add a line for this \
              mount to /etc/fstab.",
             shell::printable(&job.defined_in)
         ))

@@ -298,7 +298,11 @@ fn remedies(cx: &ClusterContext<'_>, trims: &[Trim<'_, '_>], moved: &Trim<'_, '_
             .volumes()
             .find(|volume| jobs.reaches(trim, volume))?;
         Some(trim_remedy::replace_by_paced(
-            context, jobs, trim, volume, slot,
+            context,
+            jobs,
+            &[trim],
+            volume,
+            slot,
         ))
     });
     remedies.extend(paced);

@@ -67,7 +67,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     if cx.host.platform.systemd == Some(false) {
         return;
     }
-    let times = QuietTimes::of(cx);
+    let quiet = QuietTimes::of(cx);
     for job in cx.host.jobs.iter().flatten() {
         let Some(timer) = &job.timer else {
             continue;
@@ -78,7 +78,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             continue;
         }
         if let Some(fault) = fault_of(timer) {
-            check_timer(cx, trims, &times, (timer, trim), fault, out);
+            check_timer(cx, trims, &quiet, (timer, trim), fault, out);
         }
     }
 }
@@ -99,7 +99,7 @@ fn fault_of(timer: &TimerState) -> Option<Fault> {
 fn check_timer(
     cx: &Context<'_>,
     trims: &TrimJobs<'_>,
-    times: &QuietTimes<'_, '_>,
+    quiet: &QuietTimes<'_, '_>,
     (timer, trim): (&TimerState, Option<&TrimJob<'_>>),
     fault: Fault,
     out: &mut Outcome,
@@ -175,7 +175,7 @@ fn check_timer(
             .take(wording::EVIDENCE_MAX)
             .map(|volume| wording::mount_evidence(volume)),
     );
-    finding.remedy = remedies(cx, trims, times, (timer, trim), fault, &would_trim);
+    finding.remedy = remedies(cx, trims, quiet, (timer, trim), fault, &would_trim);
     for volume in tied {
         let mut finding = finding.clone();
         finding.mount_point = volume.map(|volume| volume.mount.mount_point.clone());
@@ -186,28 +186,26 @@ fn check_timer(
 fn remedies(
     cx: &Context<'_>,
     trims: &TrimJobs<'_>,
-    times: &QuietTimes<'_, '_>,
+    quiet: &QuietTimes<'_, '_>,
     (timer, trim): (&TimerState, Option<&TrimJob<'_>>),
     fault: Fault,
     would_trim: &[&Volume<'_>],
 ) -> Vec<Remedy> {
-    let slot = times.weekly();
+    let slot = quiet.weekly();
     // What runs until the next boot has to be replaced; what does not run can stay as it is.
-    let paced = match (fault, trim, would_trim) {
-        (Fault::NotEnabledButStarted, Some(trim), [first, ..]) => {
-            trim_remedy::replace_by_paced(cx, trims, trim, first, slot)
-        }
-        _ => {
+    let paced =
+        if let (Fault::NotEnabledButStarted, Some(trim), [first, ..]) = (fault, trim, would_trim) {
+            trim_remedy::replace_by_paced(cx, trims, &[trim], first, slot)
+        } else {
             let mounts: Vec<&str> = would_trim
                 .iter()
                 .map(|volume| volume.mount.mount_point.as_str())
                 .collect();
             trim_remedy::trim_mounts(cx, &mounts, slot)
-        }
-    };
+        };
     let own = match fault {
         Fault::Masked => Remedy::advice(format!(
-            "Or, unless it was masked on purpose, run `systemctl unmask {}`, set a quiet time in an \
+            "Unless it was masked on purpose, run `systemctl unmask {}`, set a quiet time in an \
              override, and enable it.",
             shell::quote(&timer.unit)
         ))

@@ -160,9 +160,9 @@ fn report(
     } else {
         // Their wording is shared with other rules, in `trim_remedy`.
         let slot = quiet.weekly();
-        finding
-            .remedy
-            .push(trim_remedy::replace_by_paced(cx, trims, trim, volume, slot));
+        finding.remedy.push(trim_remedy::replace_by_paced(
+            cx, trims, unpaced, volume, slot,
+        ));
         finding
             .remedy
             .push(trim_remedy::move_to_quiet_time(trim.job, slot));

@@ -99,7 +99,7 @@ fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
                 .push(discard_remedy::switch_on(fault.device, max_hw_bytes));
         }
     }
-    discard_remedy::announce_proof(host, &volume.stack, &mut finding.remedy);
+    discard_remedy::announce_next(&mut finding.remedy);
     finding.evidence.extend(wording::medium_evidence(volume));
     finding.evidence.extend(group.others_as_evidence());
     finding.remedy.push(Remedy::command(

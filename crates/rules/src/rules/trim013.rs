@@ -274,7 +274,13 @@ fn remedies(
     };
     let mut remedies = Vec::new();
     if trim.is_unpaced() {
-        remedies.push(trim_remedy::replace_by_paced(cx, trims, trim, volume, slot));
+        remedies.push(trim_remedy::replace_by_paced(
+            cx,
+            trims,
+            &[trim],
+            volume,
+            slot,
+        ));
     }
     remedies.push(own);
     if days < 1.0 {

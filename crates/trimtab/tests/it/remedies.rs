@@ -12,6 +12,15 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
+/// Directories that commands write to and that a host without them has as well.
+const PLACES: &[&str] = &[
+    "etc/cron.d",
+    "etc/modprobe.d",
+    "etc/systemd/system",
+    "etc/udev/rules.d",
+    "sys/module/raid456/parameters",
+    "usr/local/sbin",
+];
 /// Programs that commands may run as they are.
 const TOOLS: &[&str] = &[
     "awk", "basename", "cat", "chmod", "cp", "dirname", "grep", "head", "ln", "mkdir", "mv",
@@ -107,16 +116,7 @@ fn apply(host: &Host, remedy: &Remedy) -> Applied {
     }
     let bundle = host.directory.path();
     let root = bundle.join("root").display().to_string();
-    for place in [
-        "etc/cron.d",
-        "etc/modprobe.d",
-        "etc/systemd/system",
-        "etc/udev/rules.d",
-        "proc/self",
-        "sys/module/raid456/parameters",
-        "usr/lib",
-        "usr/local/sbin",
-    ] {
+    for place in PLACES {
         std::fs::create_dir_all(bundle.join("root").join(place)).expect("a directory");
     }
     let tools = bundle.join("tools");
@@ -133,7 +133,7 @@ fn apply(host: &Host, remedy: &Remedy) -> Applied {
     let fstab = read(bundle, "root/etc/fstab");
     let _ = std::fs::remove_file(bundle.join("not-run"));
     let library = repository().join("crates/trimtab/tests/data/remedies/commands.sh");
-    let output = Command::new("bash")
+    let output = Command::new("/bin/bash")
         .args(["-c", ". \"$1\"; eval \"$(moved \"$2\")\"", "bash"])
         .arg(library)
         .arg(command)
@@ -142,10 +142,17 @@ fn apply(host: &Host, remedy: &Remedy) -> Applied {
         .output()
         .expect("bash");
     let _ = std::fs::remove_dir_all(&tools);
+    // Empty directories would say that the host has no jobs.
+    for place in PLACES {
+        let mut place = bundle.join("root").join(place);
+        while std::fs::remove_dir(&place).is_ok() && place.pop() {}
+    }
     if let Ok(program) = std::fs::read_to_string(bundle.join("not-run")) {
         return Applied::No(format!("runs {}", program.trim()));
     }
-    restore_paths(&bundle.join("root/etc"), &root);
+    if bundle.join("root/etc").is_dir() {
+        restore_paths(&bundle.join("root/etc"), &root);
+    }
     mount_again(bundle, &fstab, &read(bundle, "root/etc/fstab"));
     if snapshot(bundle) == before {
         return Applied::No("only asks".to_owned());

@@ -70,20 +70,20 @@ impl Host {
     fn of_cluster(name: &'static str, answers: &Value) -> Self {
         let host = Self::new(name, None);
         std::fs::write(host.directory.path().join("manifest.json"), MANIFEST).expect("a file");
-        std::fs::create_dir(host.directory.path().join("trimtab")).expect("a directory");
+        std::fs::create_dir_all(host.directory.path().join("root/trimtab")).expect("a directory");
         host.set_cluster(answers);
         host
     }
 
     /// Returns the answers of its cluster, if it is one.
     pub fn cluster(&self) -> Option<Value> {
-        let text = std::fs::read(self.directory.path().join("trimtab/cluster.json")).ok()?;
+        let text = std::fs::read(self.directory.path().join("root/trimtab/cluster.json")).ok()?;
         Some(serde_json::from_slice(&text).expect("JSON"))
     }
 
     /// Replaces the answers of its cluster.
     pub fn set_cluster(&self, answers: &Value) {
-        let path = self.directory.path().join("trimtab/cluster.json");
+        let path = self.directory.path().join("root/trimtab/cluster.json");
         std::fs::write(path, answers.to_string()).expect("a file");
     }
 
