@@ -10,13 +10,15 @@ name of the crate `shards`. Prints a line of a Markdown table for each change:
 
     | server | change | copies moved: predicted, real, both | same target: predicted, two real runs |
 
-and before it, how many copies the model says cannot stay where they are: 0 on a cluster at rest.
+With TIERS=1, n1 and n2 are hot nodes, n3 and n4 are warm, and every third index prefers warm nodes. That
+needs a distribution with the tier decider (8 or later).
 """
-import json, os, random, subprocess, sys, time, urllib.request
+import json, os, random, shutil, subprocess, sys, time, urllib.error, urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXCLUDE = "cluster.routing.allocation.exclude._name"
 REBALANCE = "cluster.routing.rebalance.enable"
+TIERS = os.environ.get("TIERS") == "1"
 PATIENCE_S = 240
 
 
@@ -29,6 +31,8 @@ class Cluster:
             name = f"n{number}"
             run = f"{self.top}/run-{name}"
             env = dict(os.environ, NAME=name, JOIN=self.runs[0] if self.runs else "none")
+            if TIERS:
+                env["ROLES"] = "[master, data_hot, data_content]" if number < 3 else "[data_warm]"
             url = subprocess.run(
                 ["bash", f"{HERE}/node.sh", "start", self.server, f"{self.top}/data-{name}", run],
                 env=env, check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1]
@@ -157,8 +161,12 @@ def main():
         cluster.start()
         chance = random.Random(1)
         for number in range(indices):
-            cluster.ask("PUT", f"/i{number}", {"settings": {
-                "number_of_shards": chance.randint(1, 4), "number_of_replicas": chance.choice([0, 1, 1, 2])}})
+            settings = {"number_of_shards": chance.randint(1, 4), "number_of_replicas": chance.choice([0, 1, 1, 2])}
+            if TIERS:
+                settings["number_of_replicas"] = min(settings["number_of_replicas"], 1)
+                if number % 3 == 0:
+                    settings["index.routing.allocation.include._tier_preference"] = "data_warm,data_hot"
+            cluster.ask("PUT", f"/i{number}", {"settings": settings})
             lines = "".join('{"index":{}}\n{"a":%d,"text":"%s"}\n' % (at, "x" * 200) for at in range(chance.randint(1, 400)))
             urllib.request.urlopen(urllib.request.Request(
                 f"{cluster.url}/i{number}/_bulk?refresh=true", lines.encode(), {"Content-Type": "application/json"}), timeout=120).read()
@@ -210,6 +218,8 @@ def main():
         print(f"| {server} | lose n3: unassigned | {unassigned(lost)}, {unassigned(after)} | primaries on the same node | {same} of {len(primaries(after))} |", flush=True)
     finally:
         cluster.stop()
+        for number in range(1, 5):
+            shutil.rmtree(f"{top}/data-n{number}", ignore_errors=True)
 
 
 main()

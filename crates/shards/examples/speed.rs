@@ -80,7 +80,7 @@ impl Shape {
             host: format!("node-{at}"),
             host_address: format!("10.0.{}.{}", at >> 8, at & 255),
             publish_address: format!("10.0.{}.{}", at >> 8, at & 255),
-            attributes: Vec::new(),
+            attributes: std::collections::BTreeMap::new(),
             roles: shards::model::Roles::default(),
             data: true,
             version: Version::release(7, 4, 0),

@@ -57,8 +57,13 @@ pub fn misread(cluster: &Cluster, now_nanos: i64) -> Result<Option<String>, Rout
 
 /// Which decider keeps a copy from its node and why, if others than full disks keep it from every node.
 fn homeless(round: &Allocation<'_>, copy: &ShardCopy) -> Option<(&'static str, String)> {
+    let node = copy.node?;
+    // Filters of the cluster are set by people, who may well name no node.
+    if round.deciders.cluster_fault(node).is_some() {
+        return None;
+    }
     let mut recorder = ReasonRecorder::new(true);
-    let verdict = round.can_remain(copy, copy.node?, &mut recorder);
+    let verdict = round.can_remain(copy, node, &mut recorder);
     let decision = recorder.decision(verdict);
     let reason = decision
         .reasons
@@ -66,8 +71,8 @@ fn homeless(round: &Allocation<'_>, copy: &ShardCopy) -> Option<(&'static str, S
         .find(|reason| reason.verdict == Verdict::No && reason.decider != Some(DISK))?;
     let others = round.cluster.data_nodes.iter();
     let nowhere = others
-        .filter(|&&node| Some(node) != copy.node)
-        .all(|&node| round.can_allocate(copy, node, &mut NoReasons) == Verdict::No);
+        .filter(|&&other| other != node)
+        .all(|&other| round.can_allocate(copy, other, &mut NoReasons) == Verdict::No);
     nowhere.then(|| {
         (
             reason.decider.unwrap_or("unknown"),
@@ -106,6 +111,10 @@ mod tests {
     #[test]
     fn a_cluster_that_can_move_is_not() {
         assert_eq!(misread(&cluster().build(), 0).unwrap(), None);
+        // A filter of the cluster that no node passes is somebody's mistake.
+        let mut builder = cluster();
+        builder.cluster.settings.require.add("box", "hot");
+        assert_eq!(misread(&builder.build(), 0).unwrap(), None);
         // One node is left: ten copies can go there.
         let mut builder = cluster();
         let settings = &mut builder.cluster.indices[0].settings;

@@ -19,6 +19,8 @@ pub use settings::{
 };
 pub use table::{IndexTable, RoutingTable, TableOrder};
 
+use std::collections::BTreeMap;
+
 use crate::copy::AllocationIndex;
 use crate::java::HppcOrder;
 
@@ -61,8 +63,8 @@ pub struct Node {
     pub host_address: String,
     /// Transport address without port, for the filters `_publish_ip` and `_ip`.
     pub publish_address: String,
-    /// Node attributes, in any order.
-    pub attributes: Vec<(String, String)>,
+    /// Node attributes.
+    pub attributes: BTreeMap<String, String>,
     /// Its roles, which decide what kinds of shards it holds.
     pub roles: Roles,
     /// Whether the node holds shards at all.
@@ -76,10 +78,7 @@ pub struct Node {
 impl Node {
     /// Value of an attribute.
     pub fn attribute(&self, name: &str) -> Option<&str> {
-        self.attributes
-            .iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value.as_str())
+        self.attributes.get(name).map(String::as_str)
     }
 
     /// Whether the node can hold shards: it is in the cluster and has the data role.

@@ -74,4 +74,6 @@ impl State {
 }
 
 #[cfg(test)]
+mod real;
+#[cfg(test)]
 mod tests;

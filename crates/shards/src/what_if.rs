@@ -83,7 +83,7 @@ pub fn add_node(cluster: &mut Cluster, new: &NewNode, version: Version) -> Resul
         // No other node has this address: it is on a host of its own.
         host_address: new.name.clone(),
         publish_address: new.name.clone(),
-        attributes: new.attributes.clone(),
+        attributes: new.attributes.iter().cloned().collect(),
         roles: new.roles.clone(),
         data: new.roles.hold_shards(),
         version,

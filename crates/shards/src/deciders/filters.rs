@@ -73,7 +73,7 @@ impl fmt::Display for Shown<'_> {
 
 /// The kind of filter group that rejects a node, in the order checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     Require,
     Include,
     Exclude,
@@ -109,7 +109,7 @@ mod tests {
             host: "db1.example.org".into(),
             host_address: "10.0.0.1".into(),
             publish_address: "192.168.7.1".into(),
-            attributes: vec![("rack".into(), "r1".into()), ("disk".into(), "ssd".into())],
+            attributes: [("rack".into(), "r1".into()), ("disk".into(), "ssd".into())].into(),
             roles: Roles::default(),
             data: true,
             version: Version::release(7, 4, 0),

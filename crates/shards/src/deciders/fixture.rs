@@ -34,7 +34,7 @@ impl Builder {
                 host: format!("host-{at}"),
                 host_address: format!("10.0.0.{at}"),
                 publish_address: format!("10.0.0.{at}"),
-                attributes: Vec::new(),
+                attributes: std::collections::BTreeMap::new(),
                 roles: Roles::default(),
                 data: true,
                 version: Version::release(7, 4, 0),

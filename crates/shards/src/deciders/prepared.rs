@@ -114,7 +114,8 @@ impl Deciders {
         }
     }
 
-    pub(super) fn cluster_fault(&self, node: NodeIndex) -> Option<Fault> {
+    /// Which of the cluster's filters rejects the node, if any.
+    pub(crate) fn cluster_fault(&self, node: NodeIndex) -> Option<Fault> {
         self.cluster_faults[node.at()]
     }
 
@@ -185,6 +186,11 @@ fn classes(cluster: &Cluster) -> (Vec<u32>, usize) {
 
 fn awareness(cluster: &Cluster, nodes: &RoutingNodes) -> Vec<Awareness> {
     let attributes = cluster.settings.awareness_attributes.iter();
+    // If two groups have the same name the later one wins, as in the server's map.
+    let groups = cluster.settings.awareness_forced.iter();
+    let groups: HashMap<&str, &[String]> = groups
+        .map(|(name, values)| (name.as_str(), values.as_slice()))
+        .collect();
     let prepare = |name: &String| {
         let mut numbers: HashMap<&str, u32> = HashMap::new();
         let mut number = |value| {
@@ -201,16 +207,7 @@ fn awareness(cluster: &Cluster, nodes: &RoutingNodes) -> Vec<Awareness> {
             .iter()
             .filter(|node| cluster.node(**node).present);
         let distinct: HashSet<Option<u32>> = routed.map(|node| values[node.at()]).collect();
-        // If two groups have the same name the later one wins, as in the server's map.
-        let forced = cluster
-            .settings
-            .awareness_forced
-            .iter()
-            .rev()
-            .find(|(group, _)| group == name);
-        let forced = forced
-            .map(|(_, forced)| forced.as_slice())
-            .unwrap_or_default();
+        let forced = groups.get(name.as_str()).copied().unwrap_or_default();
         Awareness {
             name: name.clone(),
             forced: forced.iter().map(|value| number(value)).collect(),

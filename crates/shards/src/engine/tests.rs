@@ -23,7 +23,7 @@ pub(crate) fn clusters() -> impl Strategy<Value = Builder> {
         for (at, zone) in ["a", "b", "a", "c", "b", "c"].iter().enumerate() {
             builder.cluster.nodes[at]
                 .attributes
-                .push(("zone".into(), (*zone).into()));
+                .insert("zone".into(), (*zone).into());
         }
         builder.disks(&disks);
         for (at, shards) in indices.iter().enumerate() {

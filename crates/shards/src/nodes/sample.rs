@@ -16,7 +16,7 @@ pub(crate) fn node(id: &str) -> Node {
         host: id.to_owned(),
         host_address: "10.0.0.1".to_owned(),
         publish_address: "10.0.0.1".to_owned(),
-        attributes: Vec::new(),
+        attributes: std::collections::BTreeMap::new(),
         roles: Roles::default(),
         data: true,
         version: Version::release(7, 4, 0),

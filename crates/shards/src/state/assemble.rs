@@ -76,7 +76,7 @@ fn read_node(raw: &RawNode, version: Version) -> Node {
         host: address.to_owned(),
         host_address: address.to_owned(),
         publish_address: address.to_owned(),
-        attributes: raw.attributes.clone(),
+        attributes: raw.attributes.clone().into_iter().collect(),
         data: roles.hold_shards(),
         roles,
         version: known_version(raw).unwrap_or(version),

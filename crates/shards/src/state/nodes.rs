@@ -137,7 +137,7 @@ fn take(state: &mut State, number: NodeIndex, raw: RawNode) -> Result<(), String
         state.versions_known[number.at()] = true;
     }
     if let Some(attributes) = raw.attributes {
-        node.attributes = attributes.into_iter().collect();
+        node.attributes = attributes;
     }
     if let Some(roles) = raw.roles {
         node.roles = Roles::new(roles);

@@ -18,6 +18,9 @@ const ALLOCATION: &str = "cluster.routing.allocation.";
 /// Default for incoming and outgoing recoveries if they are not set individually.
 const CONCURRENT_RECOVERIES: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 
+/// Most awareness attributes that are read; clusters have one to three.
+const AWARENESS_MAX: usize = 1_000;
+
 /// Common prefix of the disk watermark settings.
 const WATERMARK: &str = "cluster.routing.allocation.disk.watermark.";
 
@@ -94,6 +97,14 @@ impl ClusterSettings {
             }
         }
         settings.settle();
+        // Each is asked about every copy.
+        if settings.awareness_attributes.len() > AWARENESS_MAX {
+            return Err(error(
+                "cluster.routing.allocation.awareness.attributes",
+                &units::count(settings.awareness_attributes.len() as u64, "attribute"),
+                "at most 1,000 attributes",
+            ));
+        }
         // BalancedShardsAllocator.WeightFunction divides by the sum.
         if settings.balance_shard + settings.balance_index <= 0.0 {
             return Err(error(

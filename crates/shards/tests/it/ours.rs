@@ -48,7 +48,7 @@ fn node(spec: &NodeSpec) -> Node {
         host: spec.host.clone(),
         host_address: spec.address.clone(),
         publish_address: spec.address.clone(),
-        attributes: spec.attributes.clone().into_iter().collect(),
+        attributes: spec.attributes.clone(),
         roles: shards::model::Roles::default(),
         data: spec.data,
         version: Version::release(part(), part(), part()),

@@ -130,7 +130,7 @@ fn zones() -> Builder {
     for (at, zone) in [(0, "a"), (1, "a"), (2, "b")] {
         builder.cluster.nodes[at]
             .attributes
-            .push(("zone".into(), zone.into()));
+            .insert("zone".into(), zone.into());
     }
     builder
         .cluster
@@ -164,7 +164,7 @@ fn forced_values_reserve_capacity_for_missing_zones() {
     for at in 0..2 {
         builder.cluster.nodes[at]
             .attributes
-            .push(("zone".into(), "a".into()));
+            .insert("zone".into(), "a".into());
     }
     let index = builder.index("i", 1, 1);
     builder.started(index, 0, true, 0);

@@ -170,3 +170,45 @@ fn watermarks_in_config_files_do_not_block_other_settings() {
     state.read_settings(Source::Bytes(whole)).unwrap();
     assert_eq!(said(&state), 0);
 }
+
+#[test]
+fn repeated_and_many_settings_are_read_in_one_pass() {
+    // The later of two layers counts, and an empty value removes an earlier filter.
+    let set = read(
+        r#"{"defaults": {"cluster.routing.allocation.include.rack": "a", "cluster.routing.allocation.require.zone": "z"},
+            "persistent": {"cluster.routing.allocation.include.rack": "b", "cluster.routing.allocation.require.zone": ""}}"#,
+    );
+    let (settings, _) = set.settings().unwrap();
+    assert_eq!(
+        settings.include.0,
+        [("rack".to_owned(), vec!["b".to_owned()])]
+    );
+    assert!(settings.require.is_empty());
+    let names: Vec<String> = (0..1_001).map(|at| format!("a{at}")).collect();
+    let mut set = ClusterSettings::default();
+    set.set(
+        "cluster.routing.allocation.awareness.attributes",
+        &names.join(","),
+    );
+    let error = set.settings().unwrap_err();
+    assert!(
+        error.to_string().contains("at most 1,000 attributes"),
+        "{error}"
+    );
+}
+
+#[test]
+fn later_versions_set_headroom_and_recovery_rate() {
+    let set = read(
+        r#"{"defaults": {"cluster": {"routing": {"allocation": {"disk": {"watermark": {"low": "85%",
+            "low.max_headroom": "200GB", "high.max_headroom": "-1"}}}}},
+            "indices": {"recovery": {"max_bytes_per_sec": "100mb", "retry_delay_network": "5s"}}}}"#,
+    );
+    let (settings, warnings) = set.settings().unwrap();
+    assert_eq!(settings.watermark_low.max_headroom_bytes, Some(200 << 30));
+    assert_eq!(settings.watermark_high.max_headroom_bytes, None);
+    assert_eq!(settings.recovery_bytes_per_s, Some(100 << 20));
+    assert_eq!(warnings, Vec::<String>::new());
+    let unlimited = read(r#"{"persistent": {"indices.recovery.max_bytes_per_sec": "-1"}}"#);
+    assert_eq!(unlimited.settings().unwrap().0.recovery_bytes_per_s, None);
+}

@@ -82,7 +82,15 @@ fn answers_match_the_schema_and_damaged_ones_do_not() {
     let files = files(&state(), 92);
     for (args, pointer, field) in [
         (
-            vec!["cost", "--shards", "1000", "--nodes", "3"],
+            vec![
+                "cost",
+                "--shards",
+                "1000",
+                "--nodes",
+                "3",
+                "--version",
+                "7.4.0",
+            ],
             "/result/operations/0/least",
             "ms",
         ),
