@@ -200,7 +200,7 @@ fn detect(name: &str, head: &[u8]) -> Result<Format, SourceError> {
         _ => {}
     }
     if is_sar_text(&text) {
-        return Err(sysstat(name, "the text of sar"));
+        return Err(sysstat(name, SAR_TEXT));
     }
     if text.lines().any(iostat::is_head) {
         return Ok(Format::Iostat);
@@ -217,6 +217,12 @@ fn detect(name: &str, head: &[u8]) -> Result<Format, SourceError> {
 const SYSSTAT_MAGIC: u16 = 0xd596;
 const SYSSTAT_FORMATS: std::ops::RangeInclusive<u16> = 0x2160..=0x21ff;
 
+/// Name of a text that sar printed.
+const SAR_TEXT: &str =
+    "the text of sar, whose lines have no date (DD is the day; Red Hat keeps saDD in /var/log/sa)";
+/// Name of a file that sysstat's collector wrote.
+const SAR_FILE: &str = "a file of sar in its own binary format";
+
 /// Returns the name of a binary file of sysstat's collector, such as /var/log/sysstat/sa22.
 fn sysstat_file(head: &[u8]) -> Option<&'static str> {
     let number = |at: usize| Some([*head.get(at)?, *head.get(at + 1)?]);
@@ -224,7 +230,7 @@ fn sysstat_file(head: &[u8]) -> Option<&'static str> {
     [u16::from_le_bytes, u16::from_be_bytes]
         .iter()
         .any(|read| read(magic) == SYSSTAT_MAGIC && SYSSTAT_FORMATS.contains(&read(format)))
-        .then_some("a file of sar in its own binary format")
+        .then_some(SAR_FILE)
 }
 
 /// Returns whether a text was printed by sar: it begins as iostat's does, and times begin its lines.
@@ -242,10 +248,17 @@ fn is_sar_text(text: &str) -> bool {
 }
 
 /// The error for what sysstat itself has to convert.
-fn sysstat(name: &str, kind: &str) -> SourceError {
+fn sysstat(name: &str, kind: &'static str) -> SourceError {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
+    let is_word = !name.starts_with('-') && name.bytes().all(is_plain);
     SourceError::Sysstat {
         path: name.to_owned(),
-        kind: kind.to_owned(),
+        kind,
+        datafile: if is_word && kind == SAR_FILE {
+            name.to_owned()
+        } else {
+            "/var/log/sysstat/saDD".to_owned()
+        },
     }
 }
 

@@ -116,10 +116,19 @@ fn sar_files_name_the_program_that_converts_them() {
     let of_sar = "Linux 6.1.0-18-amd64 (db1) \t11/22/26 \t_x86_64_\t(8 CPU)\n\n\
                   00:00:01        CPU     %user     %nice   %system   %iowait    %steal     %idle\n\
                   00:10:01        all      1.20      0.00      0.40      0.10      0.00     98.30\n";
-    for (bytes, kind) in [
-        (&b"\x96\xd5\x75\x21\x0c\x05\x04\0"[..], "binary"),
-        (b"\xd5\x96\x21\x75\x0c\x05\x04\0", "binary"),
-        (of_sar.as_bytes(), "the text of sar"),
+    let of_day = "sadf -j /var/log/sysstat/saDD ";
+    for (bytes, kind, command) in [
+        (
+            &b"\x96\xd5\x75\x21\x0c\x05\x04\0"[..],
+            "binary",
+            "sadf -j sa22 -- -d -u > sar.json",
+        ),
+        (
+            b"\xd5\x96\x21\x75\x0c\x05\x04\0",
+            "binary",
+            "sadf -j sa22 -- -d -u > sar.json",
+        ),
+        (of_sar.as_bytes(), "the text of sar", of_day),
     ] {
         let error = read_bytes("sa22", bytes, &FileOptions::default()).unwrap_err();
         let error = error.to_string();
@@ -127,10 +136,7 @@ fn sar_files_name_the_program_that_converts_them() {
             error.starts_with("sa22: ") && error.contains(kind),
             "{error}"
         );
-        assert!(
-            error.contains("sadf -j -- -d -u /var/log/sysstat/saDD > sar.json"),
-            "{error}"
-        );
+        assert!(error.contains(command), "{error}");
     }
 }
 

@@ -32,14 +32,16 @@ pub enum SourceError {
     },
     /// What sysstat collected, in a form that only its own programs read.
     #[error(
-        "{path}: {kind}; convert what it was collected in with sysstat's sadf: sadf -j -- -d -u \
-         /var/log/sysstat/saDD > sar.json (DD is the day; on Red Hat /var/log/sa/saDD)"
+        "{path}: {kind}; sysstat's own sadf converts what it was collected in: sadf -j {datafile} -- -d -u \
+         > sar.json"
     )]
     Sysstat {
         /// The file.
         path: String,
         /// What it is.
-        kind: String,
+        kind: &'static str,
+        /// The file to convert, as it stands in a command.
+        datafile: String,
     },
     /// A log has no times, and nothing in it tells how far apart its reports are.
     #[error(

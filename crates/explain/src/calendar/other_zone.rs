@@ -19,7 +19,9 @@ impl OtherZone {
     pub fn new(zone: &TimeZone, here: &UtcOffsets, from_us: i64, until_us: i64) -> Option<Self> {
         let there = UtcOffsets::new(zone, from_us, until_us);
         let apart = |us: i64| here.wall_us(us) - there.wall_us(us);
-        let is_told = (here.changes().chain(there.changes())).any(|us| apart(us) != apart(from_us));
+        let is_told = (here.changes().chain(there.changes()))
+            .filter(|us| (from_us..=until_us).contains(us))
+            .any(|us| apart(us) != apart(from_us));
         is_told.then(|| Self {
             zone: zone.clone(),
             here: here.clone(),

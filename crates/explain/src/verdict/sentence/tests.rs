@@ -147,7 +147,7 @@ fn likely_chance_patterns_are_not_reported() {
     assert_eq!(
         text,
         format!(
-            "Not significant among this many series (q = 0.081). {WHAT} There are no jobs to compare it with."
+            "Cannot tell: not significant among this many series (q = 0.081). {WHAT} There are no jobs to compare it with."
         )
     );
 }
