@@ -11,6 +11,7 @@ use page::{
 use proptest::prelude::*;
 
 /// A page with `text` in each place that takes text, except commands, whose lines are kept.
+#[allow(clippy::too_many_lines)] // every kind of block once
 fn page_of(text: &str) -> Page {
     let own = || text.to_owned();
     let mut table = Table::new(&[text, "<b"]);

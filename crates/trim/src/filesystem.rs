@@ -299,6 +299,7 @@ mod tests {
 
     fn mount(id: u64, minor: u32, point: &str, root: &str, options: &str) -> Mount {
         Mount {
+            fstab_line: None,
             id,
             device_number: DeviceNumber { major: 253, minor },
             root: root.to_owned(),

@@ -126,6 +126,8 @@ pub fn bare(kind: Kind, sentence: &str) -> Verdict {
         cycle: None,
         weekdays: None,
         phase: None,
+        clock: None,
+        undecided: None,
         shape: None,
         p: None,
         q: None,

@@ -78,7 +78,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             .filter(|trim| trim.is_unpaced() && !trim_remedy::is_declared_quiet(trim.job))
             .collect();
         if !unpaced.is_empty() {
-            report(cx, (&trims, &quiet), &clock, volume, &unpaced, out);
+            report(cx, (trims, &quiet), &clock, volume, &unpaced, out);
         }
     }
 }

@@ -90,14 +90,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             continue;
         }
         match balance(cx, volume) {
-            Ok(balance) => judge(
-                cx,
-                (&trims, &quiet),
-                volume,
-                (trim, period_s),
-                &balance,
-                out,
-            ),
+            Ok(balance) => judge(cx, (trims, &quiet), volume, (trim, period_s), &balance, out),
             Err((why, needs)) => out.skipped.push(Skipped::new(
                 format!("{} on {}", RULE.id, wording::mount_point(volume)),
                 why,

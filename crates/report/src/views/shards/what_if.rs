@@ -176,9 +176,10 @@ fn story(answer: &Forecast) -> String {
     }
     let mut story = units::list::capitalised(&parts.join("; "));
     if answer.rounds > 0 {
+        story.push_str(", in ");
         story.push_str(&match answer.duration_s {
-            Some(seconds) => format!(", in {}", duration(seconds, answer.rounds)),
-            None => format!(", in {}", units::count(answer.rounds, "round")),
+            Some(seconds) => duration(seconds, answer.rounds),
+            None => units::count(answer.rounds, "round"),
         });
     }
     if !answer.quiet {
