@@ -7,8 +7,8 @@ use crate::input;
 use explain::JobRuns;
 use explain::disk_log::MountedWith;
 use explain::job_runs::Clock;
-use facts::Skipped;
 use facts::host::Job;
+use facts::{InputError, Skipped};
 use host::Recording;
 use host::job_logs::JobHost;
 use host::logs;
@@ -220,6 +220,7 @@ fn of_crontab(path: &Path) -> Result<Found, CommandError> {
     })?;
     Ok(Found {
         jobs: crontab_jobs::named_by_program(&name, &text).map_err(|error| {
+            let error = unquoted(error, &text);
             CommandError::new(Kind::Input, format!("--jobs {error}"))
                 .hint("a crontab has lines such as `47 6 * * 7 fstrim -av`")
         })?,
@@ -235,6 +236,20 @@ fn of_crontab(path: &Path) -> Result<Found, CommandError> {
     })
 }
 
+/// Removes the quotation from an error in the first line that is neither blank nor a comment: the file is
+/// probably something else, which only root may be allowed to read.
+fn unquoted(error: InputError, text: &str) -> InputError {
+    let has_content = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let first = text.lines().position(has_content).unwrap_or(0) + 1;
+    if error.line.is_some_and(|line| line > first as u64) {
+        return error;
+    }
+    InputError {
+        found: "another text".to_owned(),
+        ..error
+    }
+}
+
 /// Reads the `--events` files, one job for each name in them.
 ///
 /// # Errors
@@ -245,6 +260,7 @@ pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Vec<JobRuns>, Command
         let name = path.display().to_string();
         let text = input::text(path, &format!("--events {name}"), EVENTS_BYTES_MAX)?;
         let lists = schedule::parse_events(&name, &text, zone)
+            .map_err(|error| unquoted(error, &text))
             .map_err(|error| CommandError::because(Kind::Input, error).at("--events"))?;
         all.extend(lists.into_iter().map(|events| JobRuns {
             name: events.name,
@@ -260,6 +276,20 @@ mod tests {
     use super::*;
     use explain::job_runs;
     use jiff::Timestamp;
+
+    #[test]
+    fn a_file_that_is_something_else_is_not_quoted() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("shadow");
+        std::fs::write(&path, "root:$6$hunter2:19000:0:99999:7:::\n").unwrap();
+        let error = of_crontab(&path).err().expect("no crontab").to_string();
+        assert!(!error.contains("hunter2"), "{error}");
+        let error = given(std::slice::from_ref(&path), &TimeZone::UTC).unwrap_err();
+        assert!(!error.to_string().contains("hunter2"), "{error}");
+        std::fs::write(&path, "5 5 * * * fstrim\n61 * * * * x\n").unwrap();
+        let error = of_crontab(&path).err().expect("a bad minute").to_string();
+        assert!(error.contains("61"), "{error}");
+    }
 
     fn at(text: &str) -> Timestamp {
         text.parse().unwrap()
