@@ -90,7 +90,8 @@ impl Clock {
                 days,
                 zone,
             } => {
-                let turns = ((as_f64(there(zone, wall_us)) - origin_us) / period_us).round();
+                let turns =
+                    ((as_f64(there(zone.as_ref(), wall_us)) - origin_us) / period_us).round();
                 days.has(as_i64(origin_us + turns * period_us))
             }
             Self::Runs { .. } => true,
@@ -110,7 +111,7 @@ impl Clock {
                 .iter()
                 .map(|&wall| {
                     // Faster than a remainder.
-                    let turns = (as_f64(there(zone, wall)) - origin_us) / period_us;
+                    let turns = (as_f64(there(zone.as_ref(), wall)) - origin_us) / period_us;
                     let whole = turns.floor();
                     let phase = turns - whole;
                     if *days == Weekdays::ALL || days.has(as_i64(origin_us + whole * period_us)) {
@@ -152,7 +153,10 @@ impl Clock {
                 days,
                 zone,
             } => {
-                let (from_us, until_us) = (there(zone, from_us), there(zone, until_us));
+                let (from_us, until_us) = (
+                    there(zone.as_ref(), from_us),
+                    there(zone.as_ref(), until_us),
+                );
                 let first = ((as_f64(from_us) - origin_us) / period_us).ceil();
                 let count = (as_f64(until_us - from_us) / period_us)
                     .floor()
@@ -179,8 +183,8 @@ impl Clock {
 }
 
 /// Converts the analysis' local time to that of a zone.
-fn there(zone: &Option<Arc<OtherZone>>, wall_us: i64) -> i64 {
-    zone.as_ref().map_or(wall_us, |zone| zone.there_us(wall_us))
+fn there(zone: Option<&Arc<OtherZone>>, wall_us: i64) -> i64 {
+    zone.map_or(wall_us, |zone| zone.there_us(wall_us))
 }
 
 impl Pattern {

@@ -97,14 +97,12 @@ pub(super) fn parse(
         };
         let mut event = entry.event(&mut parser);
         match entry.user.text() {
-            Some(ROOT) => {}
-            Some(_) if event.is_some() => {
+            Some(user) if user != ROOT && event.is_some() => {
                 pairs.count_of_users();
                 event = None;
             }
-            Some(_) => {}
             None if event.is_some() => pairs.allow_anybody(),
-            None => {}
+            _ => {}
         }
         if !pairs.push(at, number, entry.host.text(), event) {
             break;

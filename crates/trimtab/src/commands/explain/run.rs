@@ -53,11 +53,11 @@ pub fn run(
         if found.from.is_some() {
             logs = job_logs::own_lines(logs, found.host_name.as_deref(), &mut skipped);
         }
-        if given.reads_host {
-            if let Some(host) = found.job_host() {
-                draw.show("reading when the jobs ran");
-                logs.extend(job_logs::read(&host, stretch, zone_of_host, &mut skipped));
-            }
+        if given.reads_host
+            && let Some(host) = found.job_host()
+        {
+            draw.show("reading when the jobs ran");
+            logs.extend(job_logs::read(&host, stretch, zone_of_host, &mut skipped));
         }
         let clock = found.clock(&zone.zone);
         all_jobs = job_runs::runs(&found.jobs, &clock, &logs, stretch, &mut skipped);
