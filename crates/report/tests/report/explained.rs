@@ -122,6 +122,7 @@ pub fn bare(kind: Kind, sentence: &str) -> Verdict {
             gain_nats: 0.0,
         }],
         kind,
+        undecided: None,
         period_s: None,
         cycle: None,
         weekdays: None,
