@@ -128,7 +128,6 @@ pub fn bare(kind: Kind, sentence: &str) -> Verdict {
         weekdays: None,
         phase: None,
         clock: None,
-        undecided: None,
         shape: None,
         p: None,
         q: None,
