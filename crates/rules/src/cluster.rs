@@ -9,9 +9,9 @@ pub(crate) mod refresh;
 use crate::rule::Rule;
 pub use context::{ClusterContext, NodeHost};
 
-use crate::context::Outcome;
+use crate::finding;
+use crate::outcome::Outcome;
 use crate::shell::{self, printable};
-use crate::wording;
 use facts::cluster::{
     ClusterNode, ClusterSettings, Flavour, IndexSettings, ServerVersion, SettingOrigin,
 };
@@ -117,7 +117,7 @@ impl<'a> ClusterContext<'a> {
         title: impl Into<String>,
     ) -> Finding {
         let name = self.name();
-        let mut finding = wording::about_host(rule, severity, &format!("cluster {name}"), title);
+        let mut finding = finding::about_host(rule, severity, &format!("cluster {name}"), title);
         finding.cluster = Some(name);
         finding.evidence.push(self.version_evidence());
         finding
@@ -146,7 +146,7 @@ impl<'a> ClusterContext<'a> {
         title: impl Into<String>,
     ) -> Finding {
         let subject = format!("node {}", node.name);
-        let mut finding = wording::about_host(rule, severity, &subject, title);
+        let mut finding = finding::about_host(rule, severity, &subject, title);
         finding.cluster = Some(self.name());
         finding
     }

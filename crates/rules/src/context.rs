@@ -1,8 +1,10 @@
 use crate::budget::Budget;
-use crate::discard_path::{self, DiscardPath};
-use crate::trim_jobs::TrimJobs;
+use crate::discard_path;
+use crate::outcome::Outcome;
+use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN, TrimJobs};
+use crate::volume::Volume;
 use facts::host::{Mount, Store};
-use facts::{Finding, Host, Skipped, Stack};
+use facts::{Host, Skipped};
 use jiff::Timestamp;
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
@@ -22,49 +24,14 @@ pub struct Context<'a> {
     /// are too many or the time is used up.
     pub(crate) left_out: usize,
     /// The trim jobs, found when they are first asked for; `None` if jobs are not known.
-    pub(crate) trim_jobs: OnceCell<Option<TrimJobs<'a>>>,
+    trim_jobs: OnceCell<Option<TrimJobs<'a>>>,
     /// Indices into the host's stores, by mount id.
     stores_by_mount: HashMap<u64, BTreeSet<usize>>,
-}
-
-/// A mounted filesystem on a block device.
-pub struct Volume<'a> {
-    /// The mounted filesystem.
-    pub mount: &'a Mount,
-    /// The layers below it.
-    pub stack: Stack<'a>,
-    /// Stores whose data is on this filesystem, through any of its mounts.
-    pub stores: Vec<&'a Store>,
-    /// How far discards get below it.
-    pub(crate) discards: DiscardPath<'a>,
 }
 
 /// Maximum number of layers below all volumes together. A host with 1,000 filesystems on an array
 /// of 100 drives has a tenth of it; a hostile bundle may mount a deep stack thousands of times.
 const LAYERS_MAX: usize = 1_000_000;
-
-/// The result of running rules.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Outcome {
-    /// Findings.
-    pub findings: Vec<Finding>,
-    /// Rules, or parts of rules, that could not be evaluated.
-    pub skipped: Vec<Skipped>,
-    /// Ids of the rules that ran.
-    pub rules_run: Vec<&'static str>,
-}
-
-impl Outcome {
-    /// Names the host of all findings and skipped rules.
-    pub(crate) fn set_host(&mut self, name: &str) {
-        for finding in &mut self.findings {
-            finding.host = Some(name.to_owned());
-        }
-        for skipped in &mut self.skipped {
-            skipped.host = Some(name.to_owned());
-        }
-    }
-}
 
 impl<'a> Context<'a> {
     /// Builds the shared views.
@@ -138,6 +105,23 @@ impl<'a> Context<'a> {
         self.volumes
             .iter()
             .take_while(|_| !self.budget.is_used_up())
+    }
+
+    /// Returns the trim jobs; `None` if the host's jobs are not known.
+    pub(crate) fn trim_jobs(&self) -> Option<&TrimJobs<'a>> {
+        let find = || TrimJobs::of(self.host, self.volumes.len(), &self.budget);
+        self.trim_jobs.get_or_init(find).as_ref()
+    }
+
+    /// Returns the trim jobs, or records that the rule was skipped if the jobs are not known.
+    pub(crate) fn trim_jobs_or_skip(&self, rule: &str, out: &mut Outcome) -> Option<&TrimJobs<'a>> {
+        let trims = self.trim_jobs();
+        let skipped = match trims {
+            None => Some(Skipped::new(rule, JOBS_UNKNOWN, Some(JOBS_NEED))),
+            Some(trims) => trims.left_out(rule),
+        };
+        out.skipped.extend(skipped);
+        trims
     }
 
     /// Returns the stores whose data is reached through this mount, not another mount of the same

@@ -1,7 +1,6 @@
 //! Jobs that access every disk, or much of it.
 
 use crate::context::Context;
-use crate::trim_jobs::TrimJobs;
 use crate::trim_state;
 use facts::Host;
 use facts::host::{BlockDevice, DeviceKind, Job, JobCommand, Trigger};
@@ -57,7 +56,7 @@ pub(crate) struct DiskJob<'a> {
 /// without anything to work on are left out, such as a trim where nothing takes discards, or a RAID
 /// check without a RAID.
 pub(crate) fn active<'a>(cx: &Context<'a>) -> Option<Vec<DiskJob<'a>>> {
-    let trims = TrimJobs::of(cx)?;
+    let trims = cx.trim_jobs()?;
     let mut found = Vec::new();
     for job in cx.host.jobs.as_deref()? {
         if cx.budget.is_used_up() {

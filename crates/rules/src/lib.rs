@@ -8,6 +8,7 @@ mod discard_path;
 mod discard_remedy;
 mod disk_jobs;
 mod drive_load;
+mod finding;
 mod fstab_edit;
 #[cfg(test)]
 mod hostile_clusters;
@@ -16,6 +17,7 @@ mod hostile_hosts;
 mod medium;
 #[cfg(test)]
 mod ordinary_hosts;
+mod outcome;
 #[cfg(test)]
 mod quiet_hosts;
 mod quiet_slot;
@@ -34,14 +36,16 @@ mod trim_remedy;
 mod trim_state;
 mod trim_verdict;
 mod trimming;
+mod volume;
 mod volumes;
 mod wording;
 
 pub use budget::Budget;
 pub use catalogue::{all, find};
 pub use cluster::{ClusterContext, NodeHost};
-pub use context::{Context, Outcome};
+pub use context::Context;
 pub use drive_load::{DriveLoad, LoadFact, NoMount, TrimTimes, loaded_mount};
+pub use outcome::Outcome;
 pub use rule::{Check, Needs, Rule};
 pub use trim_jobs::TRIM_OPTIONS_WITH_VALUE;
 pub use trim_verdict::{
@@ -404,7 +408,7 @@ mod tests {
             Duration::from_secs(looks.get())
         };
         // Enough to see all mounts once, and not enough for the rule.
-        let budget = Budget::new(&clock, Duration::from_secs(300));
+        let budget = Budget::new(&clock, Duration::from_mins(5));
         let outcome = run_on(subject, &selection(&["FS005"]), budget);
         assert!(
             (1..200).contains(&outcome.findings.len()),

@@ -1,7 +1,8 @@
 //! The definition of a rule.
 
 use crate::cluster::ClusterContext;
-use crate::context::{Context, Outcome};
+use crate::context::Context;
+use crate::outcome::Outcome;
 use facts::Host;
 
 /// A rule. Its documentation is the module comment of its file.

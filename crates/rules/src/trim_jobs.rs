@@ -7,7 +7,8 @@
 
 mod arguments;
 
-use crate::context::{Context, Outcome, Volume};
+use crate::budget::Budget;
+use crate::volume::Volume;
 use crate::wording;
 pub use arguments::TRIM_OPTIONS_WITH_VALUE;
 use arguments::{Targets, TrimCommand};
@@ -155,35 +156,8 @@ impl Miss {
 }
 
 impl<'a> TrimJobs<'a> {
-    /// Returns the trim jobs of a host, or records that the rule was skipped if the jobs are not
-    /// known.
-    pub fn or_skip<'c>(cx: &'c Context<'a>, rule: &str, out: &mut Outcome) -> Option<&'c Self> {
-        let trims = Self::of(cx);
-        match trims {
-            None => out
-                .skipped
-                .push(Skipped::new(rule, JOBS_UNKNOWN, Some(JOBS_NEED))),
-            Some(trims) if trims.more > 0 => out.skipped.push(Skipped::new(
-                rule,
-                format!(
-                    "only {} of {} trim jobs were examined",
-                    grouped_usize(trims.jobs.len()),
-                    grouped_usize(trims.jobs.len() + trims.more)
-                ),
-                None,
-            )),
-            Some(_) => {}
-        }
-        trims
-    }
-
-    /// Returns the trim jobs of a host; `None` if its jobs are not known.
-    pub fn of<'c>(cx: &'c Context<'a>) -> Option<&'c Self> {
-        cx.trim_jobs.get_or_init(|| Self::find_all(cx)).as_ref()
-    }
-
-    fn find_all(cx: &Context<'a>) -> Option<Self> {
-        let host = cx.host;
+    /// Finds the trim jobs of a host with this number of volumes; `None` if its jobs are not known.
+    pub fn of(host: &'a Host, volumes: usize, budget: &Budget<'_>) -> Option<Self> {
         let all = host.jobs.as_deref()?;
         let mount_index = host.mount_index();
         let devices = host.device_index();
@@ -194,7 +168,7 @@ impl<'a> TrimJobs<'a> {
                 by_service.entry(&timer.activates).or_default().push(job);
             }
         }
-        let jobs_max = (COMPARISONS_MAX / cx.volumes.len().max(1)).max(JOBS_MIN);
+        let jobs_max = (COMPARISONS_MAX / volumes.max(1)).max(JOBS_MIN);
         let mut jobs = Vec::new();
         let mut more = 0;
         for job in all {
@@ -207,7 +181,7 @@ impl<'a> TrimJobs<'a> {
             if commands.peek().is_none() {
                 continue;
             }
-            if jobs.len() >= jobs_max || cx.budget.is_used_up() {
+            if jobs.len() >= jobs_max || budget.is_used_up() {
                 more += 1;
                 continue;
             }
@@ -235,6 +209,21 @@ impl<'a> TrimJobs<'a> {
             jobs,
             more,
             filesystems: filesystems(host, &mount_index, &devices),
+        })
+    }
+
+    /// Returns what a rule reports as skipped if not all trim jobs were examined.
+    pub fn left_out(&self, rule: &str) -> Option<Skipped> {
+        (self.more > 0).then(|| {
+            Skipped::new(
+                rule,
+                format!(
+                    "only {} of {} trim jobs were examined",
+                    grouped_usize(self.jobs.len()),
+                    grouped_usize(self.jobs.len() + self.more)
+                ),
+                None,
+            )
         })
     }
 

@@ -4,10 +4,11 @@
 mod online;
 mod parts;
 
-use crate::context::{Context, Volume};
+use crate::context::Context;
 use crate::quiet_slot::QuietSlot;
 use crate::trim_jobs::{Miss, NOTRIM, TrimJob, TrimJobs};
 use crate::trim_state::{self, OnlineDiscard};
+use crate::volume::Volume;
 use crate::volumes::TRIMMABLE;
 use crate::{fstab_edit, shell};
 use facts::host::{Job, Mount};

@@ -1,6 +1,7 @@
 //! Checks on volumes and trim jobs shared by several rules.
 
-use crate::context::{Context, Volume};
+use crate::context::Context;
+use crate::volume::Volume;
 use crate::volumes::TRIMMABLE;
 use crate::{discard_path, medium};
 use facts::host::{AtaTrim, BlockDevice, DeviceKind, EnabledState, Job, Mount};

@@ -1,10 +1,12 @@
 //! Decides whether the filesystem of a mount may be trimmed. The rules of `check` and this verdict
 //! use the same discard paths ([`crate::Context::volumes`]), so they cannot disagree.
 
-use crate::context::{Context, Outcome, Volume};
+use crate::context::Context;
 use crate::discard_path::DiscardPath;
+use crate::outcome::Outcome;
 use crate::rules::{trim001, trim008, trim009, trim010};
 use crate::shell::{printable, quote};
+use crate::volume::Volume;
 use facts::host::{BlockDevice, DiscardLimits, Mount};
 use facts::{Finding, Host, Severity, Skipped, Stack};
 

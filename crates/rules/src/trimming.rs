@@ -2,7 +2,6 @@
 
 use crate::context::Context;
 use crate::times::HostClock;
-use crate::trim_jobs::TrimJobs;
 use crate::trim_state::{self, OnlineDiscard};
 use facts::Host;
 use facts::host::{Job, Mount};
@@ -45,7 +44,7 @@ pub fn trimming(host: &Host, mount: &Mount) -> Option<Trimming> {
         .iter()
         .find(|volume| volume.stack.top().name == device.name)?;
     let clock = HostClock::of(host);
-    let jobs = TrimJobs::of(&context).map(|trims| {
+    let jobs = context.trim_jobs().map(|trims| {
         let reaching = trims.reaching(volume);
         let schedule = |job: &Job| TrimSchedule {
             job: job.name.clone(),

@@ -2,7 +2,7 @@
 //! same result.
 
 use crate::Context;
-use crate::context::Volume;
+use crate::volume::Volume;
 use facts::Evidence;
 use facts::host::Mount;
 use std::collections::HashMap;

@@ -1,10 +1,9 @@
 //! Parts of sentences and evidence shared by the rules about trimming and schedules.
 
-use crate::context::Volume;
-use crate::rule::Rule;
 use crate::shell;
+use crate::volume::Volume;
+use facts::Evidence;
 use facts::host::{BlockDevice, Job};
-use facts::{Evidence, Finding, Severity};
 
 /// Maximum number of names listed; further ones are counted. This keeps reports readable, even for
 /// a hostile bundle.
@@ -12,50 +11,6 @@ const NAMES_MAX: usize = 6;
 
 /// Maximum number of pieces of evidence of one kind.
 pub(crate) const EVIDENCE_MAX: usize = 8;
-
-/// Creates a finding about a volume, without its explanation.
-pub(crate) fn about_volume(
-    rule: &Rule,
-    severity: Severity,
-    volume: &Volume<'_>,
-    title: impl Into<String>,
-) -> Finding {
-    Finding {
-        rule: rule.id.to_owned(),
-        severity,
-        subject: mount_point(volume),
-        mount_point: Some(volume.mount.mount_point.clone()),
-        host: None,
-        cluster: None,
-        device: Some(volume.stack.top().name.clone()),
-        title: title.into(),
-        why: String::new(),
-        evidence: vec![mount_evidence(volume)],
-        remedy: Vec::new(),
-    }
-}
-
-/// Creates a finding about a job or unit of the host.
-pub(crate) fn about_host(
-    rule: &Rule,
-    severity: Severity,
-    subject: &str,
-    title: impl Into<String>,
-) -> Finding {
-    Finding {
-        rule: rule.id.to_owned(),
-        severity,
-        subject: shell::printable(subject),
-        mount_point: None,
-        host: None,
-        cluster: None,
-        device: None,
-        title: title.into(),
-        why: String::new(),
-        evidence: Vec::new(),
-        remedy: Vec::new(),
-    }
-}
 
 /// Returns a job's name, escaped for use in a sentence.
 pub(crate) fn job_name(job: &Job) -> String {

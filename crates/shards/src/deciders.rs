@@ -17,6 +17,7 @@ mod recovery;
 mod same_shard;
 mod sizes;
 mod tier;
+mod tier_membership;
 mod words;
 
 pub use decision::{Decision, NoReasons, Reason, ReasonRecorder, ReasonSink, Verdict};
@@ -24,7 +25,7 @@ pub use filters::{Join, matches};
 pub(crate) use pattern::simple_match;
 pub use prepared::Deciders;
 pub(crate) use sizes::expected_size_bytes;
-pub(crate) use tier::nodes_of as nodes_of_tier;
+pub(crate) use tier_membership::nodes_of as nodes_of_tier;
 
 use crate::allocation::Allocation;
 use crate::copy::ShardCopy;

@@ -1,7 +1,8 @@
 //! The input of rules about clusters.
 
-use crate::context::{Context, Volume};
+use crate::context::Context;
 use crate::shell::printable;
+use crate::volume::Volume;
 use facts::cluster::ClusterNode;
 use facts::host::StoreEngine;
 use facts::{Cluster, Host};

@@ -47,7 +47,7 @@
 
 use crate::cluster::ClusterContext;
 use crate::cluster::cost::{self, Model, describe_accuracy, format_ms_range, scanning};
-use crate::context::Outcome;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use facts::cluster::ShardCounts;
 use facts::{Evidence, Remedy, Severity, Skipped};

@@ -33,7 +33,7 @@
 
 use crate::cluster::ClusterContext;
 use crate::cluster::cost::{self, Model, describe_accuracy, scanning};
-use crate::context::Outcome;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use facts::cluster::{Flavour, ShardCounts};
 use facts::{Evidence, Finding, Remedy, Severity};

@@ -33,7 +33,7 @@
 
 use crate::cluster::ClusterContext;
 use crate::cluster::frames::{self, BusyThread, Work};
-use crate::context::Outcome;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use facts::cluster::{PendingTask, ThreadSource};

@@ -31,7 +31,7 @@
 
 use crate::cluster::ClusterContext;
 use crate::cluster::cost::{self, Model, describe_accuracy, scanning};
-use crate::context::Outcome;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use crate::rules::es001::{INCLUDE_RELOCATIONS, is_worth_fixing};
 use facts::cluster::SettingOrigin;

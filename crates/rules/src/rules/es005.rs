@@ -40,7 +40,7 @@
 //! - Amazon OpenSearch Service Lens, AOSPERF01-BP01: 25 shards per GiB of heap, 1,000 per node
 
 use crate::cluster::ClusterContext;
-use crate::context::Outcome;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::wording;

@@ -32,7 +32,7 @@
 //! - Elasticsearch 7.4, release highlights: the block is taken back when there is room again
 
 use crate::cluster::ClusterContext;
-use crate::context::Outcome;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::wording;

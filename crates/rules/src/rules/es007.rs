@@ -36,7 +36,7 @@
 //! - OpenSearch documentation, "Creating a cluster": node roles
 
 use crate::cluster::ClusterContext;
-use crate::context::Outcome;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::wording;

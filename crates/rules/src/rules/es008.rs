@@ -41,7 +41,7 @@
 use crate::cluster::ClusterContext;
 use crate::cluster::drives::{self, Drives};
 use crate::cluster::refresh::Refresh;
-use crate::context::Outcome;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::wording;

@@ -40,7 +40,7 @@
 //! - FS001, on the filesystem's compression
 
 use crate::cluster::ClusterContext;
-use crate::context::Outcome;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::wording;

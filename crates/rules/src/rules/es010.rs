@@ -31,12 +31,11 @@
 //! `RandomizedDelaySec=` and `FixedRandomDelay=`.
 
 use crate::cluster::{ClusterContext, NodeHost};
-use crate::context::Outcome;
+use crate::outcome::Outcome;
 use crate::quiet_slot::{self, Busy, QuietSlot};
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::times::{self, HostClock};
-use crate::trim_jobs::TrimJobs;
 use crate::{trim_remedy, wording};
 use facts::host::Job;
 use facts::{Evidence, Remedy, Severity, Skipped};
@@ -144,7 +143,7 @@ fn trims<'a, 'c>(hosts: &'c [NodeHost<'a>], out: &mut Outcome) -> Vec<Trim<'a, '
                 None,
             ));
         };
-        let Some(jobs) = TrimJobs::of(&host.context) else {
+        let Some(jobs) = host.context.trim_jobs() else {
             skip("its jobs are not known");
             continue;
         };
@@ -290,7 +289,7 @@ fn remedies(cx: &ClusterContext<'_>, trims: &[Trim<'_, '_>], moved: &Trim<'_, '_
         moved.host.name()
     );
     let mut remedies = Vec::new();
-    let jobs = TrimJobs::of(context);
+    let jobs = context.trim_jobs();
     let paced = jobs.as_ref().and_then(|jobs| {
         let trim = jobs.find(moved.job).filter(|trim| trim.is_unpaced())?;
         let volume = moved

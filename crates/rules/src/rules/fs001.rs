@@ -46,10 +46,12 @@
 //! - bees, "Recommended Kernel Version", with its table of faults and fixes
 //! - linux-btrfs, August 2018: "corrupted data reads when reading a mix of compressed extents and holes"
 
-use crate::context::{Context, Outcome, Volume};
+use crate::context::Context;
+use crate::finding;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::shell::{operand, printable};
-use crate::wording;
+use crate::volume::Volume;
 use facts::host::{Mount, Store, StoreEngine};
 use facts::{Evidence, Finding, Remedy, Severity};
 
@@ -228,7 +230,7 @@ fn under_lucene(volume: &Volume<'_>, store: &Store, compression: Compression<'_>
         }
         Some(option) => format!("Btrfs with {option}: {}", saving(compression, dense)),
     };
-    let mut finding = wording::about_volume(&RULE, Severity::Info, volume, title);
+    let mut finding = finding::about_volume(&RULE, Severity::Info, volume, title);
     finding.why = format!(
         "Measured on the same documents, size relative to XFS: {}.{} The saving depends on the \
          server's version, whose column encoding leaves the filesystem more or less to compress.",
@@ -328,7 +330,7 @@ fn force_zstd(mount: &Mount, compression: Compression<'_>, dense: Option<bool>) 
 }
 
 fn under_mongodb(volume: &Volume<'_>, store: &Store, option: &str) -> Finding {
-    let mut finding = wording::about_volume(
+    let mut finding = finding::about_volume(
         &RULE,
         Severity::Info,
         volume,

@@ -32,10 +32,12 @@
 //! - btrfs(5), autodefrag and nodatacow; chattr(1), attribute C
 //! - MongoDB manual: Production Notes, Kernel and File Systems
 
-use crate::context::{Context, Outcome, Volume};
+use crate::context::Context;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::shell::{operand, quote};
-use crate::wording;
+use crate::volume::Volume;
+use crate::{finding, wording};
 use facts::host::{Mount, StoreEngine};
 use facts::{Finding, Remedy, Severity};
 
@@ -84,7 +86,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
 }
 
 fn autodefrag(volume: &Volume<'_>) -> Finding {
-    let mut finding = wording::about_volume(
+    let mut finding = finding::about_volume(
         &RULE,
         Severity::Warning,
         volume,
@@ -107,7 +109,7 @@ fn autodefrag(volume: &Volume<'_>) -> Finding {
 }
 
 fn copy_on_write(volume: &Volume<'_>, path: &str) -> Finding {
-    let mut finding = wording::about_volume(
+    let mut finding = finding::about_volume(
         &RULE,
         Severity::Warning,
         volume,
@@ -167,7 +169,7 @@ fn recreate_without_cow(mount: &Mount, path: &str) -> Remedy {
 }
 
 fn without_checksums(volume: &Volume<'_>, option: &str) -> Finding {
-    let mut finding = wording::about_volume(
+    let mut finding = finding::about_volume(
         &RULE,
         Severity::Info,
         volume,

@@ -26,8 +26,9 @@
 //! - mount(8), strictatime, relatime, noatime and lazytime
 //! - MongoDB manual: Production Notes, on noatime
 
-use crate::context::{Context, Outcome};
+use crate::context::Context;
 use crate::fstab_edit;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::shell::{operand, printable};
 use facts::host::{Mount, Store, StoreEngine};

@@ -33,10 +33,12 @@
 //! - xfs(5), sunit and swidth; mkfs.xfs(8); tune2fs(8); ext4(5), stripe
 //! - Linux kernel: Documentation/admin-guide/md.rst, Documentation/ABI/stable/sysfs-block
 
-use crate::context::{Context, Outcome, Volume};
+use crate::context::Context;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::shell::{operand, printable, quote};
-use crate::{discard_remedy, wording};
+use crate::volume::Volume;
+use crate::{discard_remedy, finding, wording};
 use facts::host::{BlockDevice, DeviceKind, FsGeometry, Mount};
 use facts::{Evidence, Finding, Remedy, Severity, Skipped};
 
@@ -339,7 +341,7 @@ fn disagreement(
         None => format!("{fs_name} does not know the stripes of {name}"),
         Some(_) => format!("{fs_name} is set to other stripes than {name} has"),
     };
-    let mut finding = wording::about_volume(&RULE, severity(volume), volume, title);
+    let mut finding = finding::about_volume(&RULE, severity(volume), volume, title);
     finding.device = Some(array.device.name.clone());
     finding.why = format!(
         "The array has chunks of {} and full stripes of {}; the filesystem {}. Large writes then \
@@ -478,7 +480,7 @@ fn misaligned_partition(
     if start_bytes.is_multiple_of(stripes.chunk_bytes) {
         return;
     }
-    let mut finding = wording::about_volume(
+    let mut finding = finding::about_volume(
         &RULE,
         severity(volume),
         volume,

@@ -28,10 +28,12 @@
 //! - ext4(5), barrier; btrfs(5), barrier; xfs(5), removed mount options
 //! - MongoDB article on iostat, whose hosts had `nobarrier`
 
-use crate::context::{Context, Outcome, Volume};
+use crate::context::Context;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::shell::{operand, printable};
-use crate::{fstab_edit, wording};
+use crate::volume::Volume;
+use crate::{finding, fstab_edit, wording};
 use facts::host::{FstabEntry, Mount};
 use facts::{Evidence, Finding, Remedy, Severity};
 
@@ -93,7 +95,7 @@ fn mounted(cx: &Context<'_>, volume: &Volume<'_>, option: &str) -> Finding {
     } else {
         Severity::Error
     };
-    let mut finding = wording::about_volume(
+    let mut finding = finding::about_volume(
         &RULE,
         severity,
         volume,
@@ -176,7 +178,7 @@ fn refused(cx: &Context<'_>, entry: &FstabEntry, option: &str) -> Finding {
         .volumes
         .iter()
         .find(|volume| volume.mount.mount_point == entry.mount_point);
-    let mut finding = wording::about_host(
+    let mut finding = finding::about_host(
         &RULE,
         Severity::Warning,
         &entry.mount_point,

@@ -31,13 +31,14 @@
 //! ## References
 //! cron(8), run-parts(8), systemd.timer(5) (`RandomizedDelaySec=`, `AccuracySec=`).
 
-use crate::context::{Context, Outcome};
+use crate::context::Context;
 use crate::disk_jobs::{self, DiskJob};
+use crate::outcome::Outcome;
 use crate::quiet_slot::{Busy, QuietSlot};
 use crate::rule::{Check, Needs, Rule};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN};
-use crate::{trim_remedy, wording};
+use crate::{finding, trim_remedy, wording};
 use facts::host::Job;
 use facts::{Evidence, Remedy, Severity, Skipped};
 use jiff::SignedDuration;
@@ -232,7 +233,7 @@ fn report_directory(
     group: &Group<'_>,
     out: &mut Outcome,
 ) {
-    let mut finding = wording::about_host(
+    let mut finding = finding::about_host(
         &RULE,
         severity(cx, true),
         group.name,
@@ -273,7 +274,7 @@ fn report_meeting(
     } else {
         "may start"
     };
-    let mut finding = wording::about_host(
+    let mut finding = finding::about_host(
         &RULE,
         severity(cx, collision.is_certain()),
         met[0].name,

@@ -31,11 +31,12 @@
 //! ## References
 //! cron(8), anacron(8), anacrontab(5), run-parts(8), systemd.timer(5).
 
-use crate::context::{Context, Outcome};
+use crate::context::Context;
 use crate::disk_jobs::{self, DiskJob, DiskWork};
+use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN, TrimJob, TrimJobs};
-use crate::{shell, times, trim_remedy, trim_state, wording};
+use crate::{finding, shell, times, trim_remedy, trim_state, wording};
 use facts::host::{Job, Trigger};
 use facts::{Evidence, Remedy, Severity, Skipped};
 
@@ -47,7 +48,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
-    let (Some(disk_jobs), Some(trims)) = (disk_jobs::active(cx), TrimJobs::of(cx)) else {
+    let (Some(disk_jobs), Some(trims)) = (disk_jobs::active(cx), cx.trim_jobs()) else {
         out.skipped
             .push(Skipped::new(RULE.id, JOBS_UNKNOWN, Some(JOBS_NEED)));
         return;
@@ -101,7 +102,7 @@ fn by_cron_and_anacron(cx: &Context<'_>, disk_jobs: &[DiskJob<'_>], out: &mut Ou
             disk.work.is_heavy() && same.iter().any(|job| std::ptr::eq(*job, disk.job))
         });
         let name = shell::printable(identifier);
-        let mut finding = wording::about_host(
+        let mut finding = finding::about_host(
             &RULE,
             severity(cx, is_heavy && !has_stamp_script),
             identifier,
@@ -226,7 +227,7 @@ fn is_same(a: &DiskJob<'_>, b: &DiskJob<'_>) -> bool {
 
 fn report_pair(severity: Severity, (first, second): (&Job, &Job), what: &str, out: &mut Outcome) {
     let names = (wording::job_name(first), wording::job_name(second));
-    let mut finding = wording::about_host(
+    let mut finding = finding::about_host(
         &RULE,
         severity,
         &first.name,

@@ -49,13 +49,15 @@
 //! - Linux kernel: `Documentation/ABI/stable/sysfs-block`, `drivers/md/raid5.c`, `drivers/scsi/sd.c`
 //! - Arch Linux wiki: Solid state drive; dm-crypt/Specialties, discard/TRIM support
 
-use crate::context::{Context, Outcome, Volume};
+use crate::context::Context;
 use crate::discard_path::{self, Cause, Fault};
 use crate::discard_remedy::{self, Site};
 use crate::medium::{self, Drive, Place};
+use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
+use crate::volume::Volume;
 use crate::volumes::{self, Group};
-use crate::{shell, wording};
+use crate::{finding, shell, wording};
 use facts::host::{BlockDevice, DeviceKind};
 use facts::{Evidence, Finding, Host, Remedy, Severity, Stack};
 
@@ -144,7 +146,7 @@ fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
         n => format!(", and {} more like it", n - 1),
     };
     let title = format!("{}{more}", discard_remedy::headline(first));
-    let mut finding = wording::about_volume(&RULE, severity, volume, title);
+    let mut finding = finding::about_volume(&RULE, severity, volume, title);
     finding.subject = shell::printable(&first.device.dev_path());
     finding.device = Some(first.device.name.clone());
     finding.why = why(host, volume, first, masked);

@@ -42,11 +42,13 @@
 //! ## References
 //! fstrim(8); Elastic, "Is your Elasticsearch trimmed?" (2016).
 
-use crate::context::{Context, Outcome, Volume};
+use crate::context::Context;
+use crate::outcome::Outcome;
 use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::{Reach, TrimJobs};
-use crate::{trim_remedy, trim_state, wording};
+use crate::volume::Volume;
+use crate::{finding, trim_remedy, trim_state, wording};
 use facts::{Evidence, Severity};
 
 pub(crate) const RULE: Rule = Rule {
@@ -57,7 +59,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
-    let Some(trims) = TrimJobs::or_skip(cx, RULE.id, out) else {
+    let Some(trims) = cx.trim_jobs_or_skip(RULE.id, out) else {
         return;
     };
     let times = QuietTimes::of(cx);
@@ -108,7 +110,7 @@ fn check_volume(
         return;
     }
     let mount_point = wording::mount_point(volume);
-    let mut finding = wording::about_volume(
+    let mut finding = finding::about_volume(
         &RULE,
         Severity::Warning,
         volume,

@@ -35,11 +35,13 @@
 //! ## References
 //! fstrim(8), systemd.timer(5), systemd.unit(5); scylladb#14249 (enabled but not started).
 
-use crate::context::{Context, Outcome, Volume};
+use crate::context::Context;
+use crate::outcome::Outcome;
 use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::{Reach, TrimJob, TrimJobs};
-use crate::{shell, trim_remedy, trim_state, wording};
+use crate::volume::Volume;
+use crate::{finding, shell, trim_remedy, trim_state, wording};
 use facts::host::{EnabledState, Platform, TimerState};
 use facts::{Evidence, Remedy, Severity};
 
@@ -61,7 +63,7 @@ enum Fault {
 }
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
-    let Some(trims) = TrimJobs::or_skip(cx, RULE.id, out) else {
+    let Some(trims) = cx.trim_jobs_or_skip(RULE.id, out) else {
         return;
     };
     if cx.host.platform.systemd == Some(false) {
@@ -135,7 +137,7 @@ fn check_timer(
         Fault::NotEnabledButStarted => "started but not enabled",
     };
     let mut finding =
-        wording::about_host(&RULE, severity, &timer.unit, format!("{unit} is {state}"));
+        finding::about_host(&RULE, severity, &timer.unit, format!("{unit} is {state}"));
     // Every filesystem with a store names the timer; where there is none, a single filesystem does.
     let tied: Vec<Option<&Volume<'_>>> = match (stores.as_slice(), would_trim.as_slice()) {
         ([], [only]) => vec![Some(only)],

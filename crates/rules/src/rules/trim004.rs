@@ -29,11 +29,13 @@
 //! ## References
 //! fstrim(8), ext4(5), xfs(5), btrfs(5); nixos-hardware#1199, scylla-machine-image#341.
 
-use crate::context::{Context, Outcome, Volume};
+use crate::context::Context;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
-use crate::trim_jobs::{TrimJob, TrimJobs};
+use crate::trim_jobs::TrimJob;
 use crate::trim_state::{OnlineDiscard, online_discard};
-use crate::{trim_remedy, trim_state, wording};
+use crate::volume::Volume;
+use crate::{finding, trim_remedy, trim_state, wording};
 use facts::Severity;
 
 pub(crate) const RULE: Rule = Rule {
@@ -44,7 +46,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
-    let Some(trims) = TrimJobs::or_skip(cx, RULE.id, out) else {
+    let Some(trims) = cx.trim_jobs_or_skip(RULE.id, out) else {
         return;
     };
     for volume in cx.volumes_in_time() {
@@ -81,7 +83,7 @@ fn report(
         .map(|trim| wording::job_name(trim.job))
         .collect();
     let names = wording::list(&names);
-    let mut finding = wording::about_volume(
+    let mut finding = finding::about_volume(
         &RULE,
         severity,
         volume,

@@ -31,12 +31,14 @@
 //! ext4(5), xfs(5), btrfs(5); Linux, drivers/ata/libata-core.c (`ATA_QUIRK_NO_NCQ_TRIM`);
 //! Documentation/ABI/testing/sysfs-ata (`trim`).
 
-use crate::context::{Context, Outcome, Volume};
+use crate::context::Context;
+use crate::outcome::Outcome;
 use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
 use crate::trim_jobs::{TrimJobs, has_option};
 use crate::trim_state::{OnlineDiscard, online_discard, unqueued_trim};
-use crate::{discard_path, fstab_edit, shell, trim_remedy, trim_state, wording};
+use crate::volume::Volume;
+use crate::{discard_path, finding, fstab_edit, shell, trim_remedy, trim_state, wording};
 use facts::host::{BlockDevice, DeviceKind};
 use facts::{Evidence, Remedy, Severity};
 
@@ -50,7 +52,7 @@ pub(crate) const RULE: Rule = Rule {
 fn check(cx: &Context<'_>, out: &mut Outcome) {
     // Unknown jobs do not prevent a finding: online discard is certain, and the text states what is
     // unknown.
-    let trims = TrimJobs::of(cx);
+    let trims = cx.trim_jobs();
     let quiet = QuietTimes::of(cx);
     for volume in cx.volumes_in_time() {
         let online = online_discard(volume.mount);
@@ -101,7 +103,7 @@ fn report(
         (true, Some(_)) => "trimmed by online discard only",
         (true, None) => "mounted with `discard`",
     };
-    let mut finding = wording::about_volume(&RULE, severity, volume, title);
+    let mut finding = finding::about_volume(&RULE, severity, volume, title);
     if let [(drive, _), ..] = unqueued {
         finding.device = Some(drive.name.clone());
     }

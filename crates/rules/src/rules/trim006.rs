@@ -36,12 +36,13 @@
 //! fstrim(8) and util-linux, sys-utils/fstrim.c (`fstrim_all`, `is_unwanted_fs`); `X-fstrim.notrim`
 //! since 2.38.
 
-use crate::context::{Context, Outcome};
+use crate::context::Context;
+use crate::outcome::Outcome;
 use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
-use crate::trim_jobs::{Miss, Reach, TrimJob, TrimJobs};
+use crate::trim_jobs::{Miss, Reach, TrimJob};
 use crate::volumes::{self, Group};
-use crate::{trim_remedy, trim_state, wording};
+use crate::{finding, trim_remedy, trim_state, wording};
 use facts::{Evidence, Severity};
 
 pub(crate) const RULE: Rule = Rule {
@@ -52,7 +53,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
-    let Some(trims) = TrimJobs::or_skip(cx, RULE.id, out) else {
+    let Some(trims) = cx.trim_jobs_or_skip(RULE.id, out) else {
         return;
     };
     let Some(for_all) = trims.active().find(|trim| trim.is_for_all()) else {
@@ -92,7 +93,7 @@ fn report(
     };
     let job = wording::job_name(trim.job);
     let mount_point = wording::mount_point(volume);
-    let mut finding = wording::about_volume(
+    let mut finding = finding::about_volume(
         &RULE,
         severity,
         volume,

@@ -43,12 +43,14 @@
 //! fstrim(8), systemd.timer(5); util-linux#1929 (weekly freezes), util-linux#2211, MongoDB
 //! SERVER-26131, scylla-operator#3013; Elastic: "in a quiet period or not at all" (2018).
 
-use crate::context::{Context, Outcome, Volume};
+use crate::context::Context;
+use crate::outcome::Outcome;
 use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{TrimJob, TrimJobs};
-use crate::{trim_remedy, trim_state, wording};
+use crate::volume::Volume;
+use crate::{finding, trim_remedy, trim_state, wording};
 use facts::{Evidence, Severity};
 use std::fmt::Write as _;
 
@@ -63,7 +65,7 @@ pub(crate) const RULE: Rule = Rule {
 const RUNS_SHOWN: usize = 3;
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
-    let Some(trims) = TrimJobs::or_skip(cx, RULE.id, out) else {
+    let Some(trims) = cx.trim_jobs_or_skip(RULE.id, out) else {
         return;
     };
     let clock = HostClock::of(cx.host);
@@ -106,7 +108,7 @@ fn report(
     } else {
         format!("{job} trims {data} in one go")
     };
-    let mut finding = wording::about_volume(&RULE, severity, volume, title);
+    let mut finding = finding::about_volume(&RULE, severity, volume, title);
     let mut why = "fstrim discards all free space in one call, as fast as the drives take it; \
                    the store's reads and writes wait behind it."
         .to_owned();

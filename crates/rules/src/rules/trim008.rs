@@ -31,13 +31,14 @@
 //! - lvmthin(7), section Discard; lvchange(8)
 //! - Linux kernel: Documentation/admin-guide/device-mapper/thin-provisioning.rst, drivers/md/dm-thin.c
 
-use crate::context::{Context, Outcome};
+use crate::context::Context;
 use crate::discard_path::{self, Cause, Fault};
 use crate::discard_remedy::{self, Site};
 use crate::medium;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::volumes::{self, Group};
-use crate::{shell, wording};
+use crate::{finding, shell, wording};
 use facts::{Finding, Host};
 
 pub(crate) const RULE: Rule = Rule {
@@ -94,7 +95,7 @@ fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
         n => format!(", and {} more like it", n - 1),
     };
     let title = format!("{}{more}", discard_remedy::headline(first));
-    let mut finding = wording::about_volume(&RULE, severity, volume, title);
+    let mut finding = finding::about_volume(&RULE, severity, volume, title);
     finding.subject = shell::printable(&first.device.dev_path());
     finding.device = Some(first.device.name.clone());
     finding.why = format!(

@@ -29,12 +29,13 @@
 //! ## References
 //! - Linux kernel: `Documentation/ABI/stable/sysfs-block`, `discard_max_bytes` and `discard_max_hw_bytes`
 
-use crate::context::{Context, Outcome};
+use crate::context::Context;
 use crate::discard_path::{self, Cause, Fault};
 use crate::medium;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::volumes::{self, Group};
-use crate::{discard_remedy, shell, wording};
+use crate::{discard_remedy, finding, shell, wording};
 use facts::{Finding, Host, Remedy};
 
 pub(crate) const RULE: Rule = Rule {
@@ -80,7 +81,7 @@ fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
         "discards are switched off by hand on {}",
         wording::list(&names)
     );
-    let mut finding = wording::about_volume(&RULE, severity, volume, title);
+    let mut finding = finding::about_volume(&RULE, severity, volume, title);
     finding.subject = shell::printable(&first.device.dev_path());
     finding.device = Some(first.device.name.clone());
     finding.why = format!(

@@ -32,13 +32,15 @@
 //! - Linux kernel: `drivers/ata/libata-core.c`, `Documentation/ABI/testing/sysfs-ata`
 //! - lvmthin(7), section "Using fstrim to increase free space in a thin pool LV"; lvmvdo(7)
 
-use crate::context::{Context, Outcome, Volume};
+use crate::context::Context;
 use crate::discard_path::{self, Cause};
 use crate::discard_remedy::name_of;
 use crate::medium::{self, Place};
+use crate::outcome::Outcome;
 use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
-use crate::{shell, trim_remedy, volumes, wording};
+use crate::volume::Volume;
+use crate::{finding, shell, trim_remedy, volumes, wording};
 use facts::host::BlockDevice;
 use facts::{Evidence, Finding, Remedy, Severity};
 
@@ -64,7 +66,7 @@ fn elastic_cloud_enterprise(cx: &Context<'_>, out: &mut Outcome) {
     if !can_be_trimmed {
         return;
     }
-    let mut finding = wording::about_host(
+    let mut finding = finding::about_host(
         &RULE,
         Severity::Warning,
         "Elastic Cloud Enterprise",
@@ -103,7 +105,7 @@ fn blocklisted(cx: &Context<'_>, out: &mut Outcome) {
             Severity::Info
         };
         let names: Vec<String> = group.item.iter().map(|drive| name_of(drive)).collect();
-        let mut finding = wording::about_volume(
+        let mut finding = finding::about_volume(
             &RULE,
             severity,
             group.volume,
@@ -165,7 +167,7 @@ fn shared_capacity(cx: &Context<'_>, out: &mut Outcome) {
     }
     for group in volumes::grouped(found) {
         let sharer = &group.item;
-        let mut finding = wording::about_volume(
+        let mut finding = finding::about_volume(
             &RULE,
             Severity::Info,
             group.volume,

@@ -31,9 +31,11 @@
 //! - lvm.conf(5) and the comment on `devices/issue_discards` in /etc/lvm/lvm.conf; lvmconfig(8)
 //! - Elastic blog: `Is your Elasticsearch TRIMmed?`
 
-use crate::context::{Context, Outcome, Volume};
+use crate::context::Context;
+use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
-use crate::{discard_path, volumes, wording};
+use crate::volume::Volume;
+use crate::{discard_path, finding, volumes};
 use facts::host::{BlockDevice, DiscardLimits};
 use facts::{Evidence, Remedy, Severity, Skipped};
 
@@ -68,7 +70,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         }
         Some(false) => {}
     }
-    let mut finding = wording::about_volume(
+    let mut finding = finding::about_volume(
         &RULE,
         Severity::Info,
         volume,

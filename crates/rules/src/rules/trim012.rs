@@ -28,12 +28,13 @@
 //! - QEMU block drivers: the `discard` option; Documentation/ABI/stable/sysfs-block, `stat`
 //! - util-linux issue "fstrim: does it reach the disk?"
 
-use crate::context::{Context, Outcome};
+use crate::context::Context;
 use crate::medium::{self, Place};
+use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::shell::{operand, quote};
 use crate::volumes::{self, Group};
-use crate::{discard_path, discard_remedy, shell, wording};
+use crate::{discard_path, discard_remedy, finding, shell, wording};
 use facts::host::{BlockDevice, DeviceKind};
 use facts::{Finding, Remedy, Severity};
 
@@ -86,7 +87,7 @@ fn finding(group: &Group<'_, '_, Vec<&BlockDevice>>) -> Finding {
         (false, 1) => "virtual disk",
         (false, _) => "virtual disks",
     };
-    let mut finding = wording::about_volume(
+    let mut finding = finding::about_volume(
         &RULE,
         Severity::Info,
         group.volume,

@@ -35,12 +35,14 @@
 //! ## References
 //! Linux, Documentation/block/stat.rst; Elastic, "Is your Elasticsearch trimmed?" (2016).
 
-use crate::context::{Context, Outcome, Volume};
+use crate::context::Context;
+use crate::outcome::Outcome;
 use crate::quiet_slot::QuietTimes;
 use crate::rule::{Check, Needs, Rule};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{TrimJob, TrimJobs};
-use crate::{shell, trim_remedy, trim_state, wording};
+use crate::volume::Volume;
+use crate::{finding, shell, trim_remedy, trim_state, wording};
 use facts::host::{BlockDevice, DeviceKind};
 use facts::{Evidence, Remedy, Severity, Skipped};
 use std::collections::HashSet;
@@ -68,7 +70,7 @@ struct Balance {
 }
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
-    let Some(trims) = TrimJobs::or_skip(cx, RULE.id, out) else {
+    let Some(trims) = cx.trim_jobs_or_skip(RULE.id, out) else {
         return;
     };
     let clock = HostClock::of(cx.host);
@@ -201,7 +203,7 @@ fn judge(
     let days = room_bytes / balance.written_bytes_per_day;
     let job = wording::job_name(trim.job);
     let interval = units::seconds(period_s);
-    let mut finding = wording::about_volume(
+    let mut finding = finding::about_volume(
         &RULE,
         Severity::Warning,
         volume,

@@ -1,4 +1,6 @@
 use super::*;
+use crate::context::Context;
+use crate::outcome::Outcome;
 use crate::test_host::{TestHost, nvme};
 use crate::test_jobs::{LISTED_IN, command, cron_job, fstab, fstrim_timer, jobs, timer};
 
@@ -16,7 +18,7 @@ fn reach(host: TestHost, line: &str, mount_point: &str) -> Reach {
         .with(jobs(vec![cron_job("/etc/cron.d/t:1", "0 0 * * *", line)]))
         .build();
     let cx = Context::new(&host);
-    let trims = TrimJobs::of(&cx).expect("jobs are known");
+    let trims = cx.trim_jobs().expect("jobs are known");
     let volume = cx
         .volumes
         .iter()
@@ -29,9 +31,9 @@ fn reach(host: TestHost, line: &str, mount_point: &str) -> Reach {
 #[test]
 fn unknown_jobs_are_not_no_jobs() {
     let host = two_mounts().with(|host| host.jobs = None).build();
-    assert!(TrimJobs::of(&Context::new(&host)).is_none());
+    assert!(Context::new(&host).trim_jobs().is_none());
     let host = two_mounts().build();
-    assert_eq!(TrimJobs::of(&Context::new(&host)).unwrap().jobs.len(), 0);
+    assert_eq!(Context::new(&host).trim_jobs().unwrap().jobs.len(), 0);
 }
 
 #[test]
@@ -230,7 +232,7 @@ fn a_hidden_mount_is_not_trimmed() {
         .with(jobs(vec![fstrim_timer()]))
         .build();
     let cx = Context::new(&host);
-    let trims = TrimJobs::of(&cx).unwrap();
+    let trims = cx.trim_jobs().unwrap();
     let reached: Vec<bool> = cx
         .volumes
         .iter()
@@ -251,7 +253,7 @@ fn dry_runs_and_other_programs_are_no_trims() {
             .with(jobs(vec![cron_job("/etc/cron.d/t:1", "0 0 * * *", line)]))
             .build();
         assert!(
-            TrimJobs::of(&Context::new(&host)).unwrap().jobs.is_empty(),
+            Context::new(&host).trim_jobs().unwrap().jobs.is_empty(),
             "{line}"
         );
     }
@@ -291,7 +293,7 @@ fn a_cron_line_that_starts_the_service_trims_what_it_trims() {
         ]))
         .build();
     let cx = Context::new(&host);
-    let trims = TrimJobs::of(&cx).unwrap();
+    let trims = cx.trim_jobs().unwrap();
     let active: Vec<&str> = trims.active().map(|trim| trim.job.name.as_str()).collect();
     assert_eq!(active, ["/etc/cron.d/t:1"]);
     assert!(cx.volumes.iter().all(|volume| trims.may_be_trimmed(volume)));
@@ -367,7 +369,9 @@ fn comparisons_are_bounded_and_the_rest_is_reported() {
         .build();
     let cx = Context::new(&host);
     let mut out = Outcome::default();
-    let trims = TrimJobs::or_skip(&cx, "TRIM002", &mut out).expect("jobs are known");
+    let trims = cx
+        .trim_jobs_or_skip("TRIM002", &mut out)
+        .expect("jobs are known");
     assert_eq!(cx.volumes.len(), 20_001);
     assert_eq!(trims.jobs.len(), COMPARISONS_MAX / 20_001);
     assert_eq!(trims.more, 30_000 - trims.jobs.len());

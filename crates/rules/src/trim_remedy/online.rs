@@ -1,10 +1,11 @@
 //! Fixes that switch online discard on or off.
 
 use super::parts::{PACED_FIRST_PASS, STOP_RISK, paced_commands, paced_text, stop_commands};
-use crate::context::{Context, Volume};
+use crate::context::Context;
 use crate::quiet_slot::QuietSlot;
 use crate::trim_jobs::{NOTRIM, TrimJob, has_option, supports_notrim};
 use crate::trim_state::{OnlineDiscard, online_discard, unqueued_trim};
+use crate::volume::Volume;
 use crate::{fstab_edit, shell};
 use facts::Remedy;
 use facts::host::Mount;

@@ -50,14 +50,14 @@ fn commands_are_shell() {
         assert_parses(&fstrim_at_quiet_time(&cx, &host.mounts[0], slot));
         assert_parses(&enable_timer("fstrim.timer", slot));
         assert_parses(&enable_timer("a b'.timer", slot));
-        let trims = TrimJobs::of(&cx).expect("jobs");
+        let trims = cx.trim_jobs().expect("jobs");
         for trim in &trims.jobs {
             assert_parses(&move_to_quiet_time(trim.job, slot));
             assert_parses(&move_apart(trim.job, slot));
             assert_parses(&stop(trim.job, "Stop it."));
             assert_parses(&replace_by_paced(
                 &cx,
-                &trims,
+                trims,
                 &[trim],
                 &cx.volumes[0],
                 slot,

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use super::filters::{Fault, fault};
-use super::tier::Tiers;
+use super::tier_membership::Tiers;
 use crate::engine::Engine;
 use crate::model::{Cluster, DiskUsage, Filters, IndexIndex, IndexSettings, NodeIndex, ShardId};
 use crate::nodes::RoutingNodes;

@@ -4,130 +4,15 @@
 //! 7.4.0 has none of them. They answer only where an index or a node has what they are about, so a cluster
 //! without tiers gets the answers of 7.4.0.
 
-use std::collections::HashMap;
-
 use super::decision::answer;
+use super::tier_membership::{available, frozen_fault, in_tier, pool_fault};
 use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
-use crate::model::{Cluster, IndexIndex, IndexSettings, Node, NodeIndex};
+use crate::model::{IndexIndex, IndexSettings, Node, NodeIndex};
 
 const DATA_TIER: &str = "data_tier";
 const FROZEN: &str = "dedicated_frozen_node";
 const POOL: &str = "target_pool";
-
-/// Which nodes the indices' tier preferences and special nodes leave to them, computed once per round.
-#[derive(Debug, Default)]
-pub(super) struct Tiers {
-    /// Class per index; 0 if it may be on every live data node. Indices created later have none.
-    classes: Vec<u32>,
-    /// Per class but 0, the nodes that the index may be on.
-    allowed: Vec<Vec<bool>>,
-}
-
-/// What of an index's settings decides.
-#[derive(PartialEq, Eq, Hash)]
-struct Class<'a> {
-    preference: &'a [String],
-    partial_snapshot: bool,
-    remote_snapshot: bool,
-}
-
-impl<'a> Class<'a> {
-    fn of(settings: &'a IndexSettings) -> Self {
-        Self {
-            preference: &settings.tier_preference,
-            partial_snapshot: settings.partial_snapshot,
-            remote_snapshot: settings.remote_snapshot,
-        }
-    }
-}
-
-impl Tiers {
-    pub(super) fn new(cluster: &Cluster) -> Self {
-        let mut known: HashMap<Class<'_>, u32> = HashMap::new();
-        let mut tiers = Self::default();
-        for index in &cluster.indices {
-            let class = *known.entry(Class::of(&index.settings)).or_insert_with(|| {
-                let allowed = allowed(cluster, &index.settings);
-                let everywhere = cluster.data_nodes.iter().all(|node| allowed[node.at()]);
-                if everywhere {
-                    return 0;
-                }
-                tiers.allowed.push(allowed);
-                u32::try_from(tiers.allowed.len()).expect("fewer than 2^32 indices")
-            });
-            tiers.classes.push(class);
-        }
-        tiers
-    }
-
-    /// Whether no index is kept from any live data node.
-    pub(super) fn limit_nothing(&self) -> bool {
-        self.allowed.is_empty()
-    }
-
-    /// Adds an index created later, if it may be on every live data node. Returns whether it was added.
-    pub(super) fn admit_index(&mut self, cluster: &Cluster, settings: &IndexSettings) -> bool {
-        let allowed = allowed(cluster, settings);
-        let everywhere = cluster.data_nodes.iter().all(|node| allowed[node.at()]);
-        if everywhere {
-            self.classes.push(0);
-        }
-        everywhere
-    }
-
-    fn allows(&self, index: IndexIndex, node: NodeIndex) -> bool {
-        match self.classes[index.at()].checked_sub(1) {
-            None => true,
-            Some(class) => self.allowed[class as usize][node.at()],
-        }
-    }
-}
-
-fn allowed(cluster: &Cluster, settings: &IndexSettings) -> Vec<bool> {
-    let tier = available(cluster, &settings.tier_preference);
-    let fits = |node: &Node| {
-        in_tier(settings, tier, node)
-            && !frozen_fault(settings, node)
-            && !pool_fault(settings, node)
-    };
-    cluster.nodes.iter().map(fits).collect()
-}
-
-/// The first of the preferred tiers that has a node (`preferredAvailableTier`).
-fn available<'a>(cluster: &Cluster, preference: &'a [String]) -> Option<&'a str> {
-    let has_node = |tier: &&str| {
-        let mut nodes = cluster.nodes.iter().filter(|node| node.is_live_data());
-        nodes.any(|node| node.roles.is_in_tier(tier))
-    };
-    preference.iter().map(String::as_str).find(has_node)
-}
-
-/// Number of live data nodes that an index may be on.
-pub(crate) fn nodes_of(cluster: &Cluster, settings: &IndexSettings) -> usize {
-    let allowed = allowed(cluster, settings);
-    let nodes = cluster.data_nodes.iter();
-    nodes.filter(|node| allowed[node.at()]).count()
-}
-
-fn in_tier(settings: &IndexSettings, tier: Option<&str>, node: &Node) -> bool {
-    // OpenSearch has no tiers; what its nodes with a cache may hold is up to the pool.
-    settings.tier_preference.is_empty()
-        || node.roles.is_cache_only()
-        || tier.is_some_and(|tier| node.roles.is_in_tier(tier))
-}
-
-fn frozen_fault(settings: &IndexSettings, node: &Node) -> bool {
-    node.roles.is_frozen_only() && !settings.partial_snapshot
-}
-
-fn pool_fault(settings: &IndexSettings, node: &Node) -> bool {
-    if settings.remote_snapshot {
-        !node.roles.may_mount()
-    } else {
-        node.roles.is_cache_only()
-    }
-}
 
 /// Whether copies of an index may be put on a node.
 pub(super) fn allocate<W: ReasonSink>(

@@ -41,7 +41,7 @@ fn the_rate_does_not_count_the_measuring() {
         _ => None,
     });
     let (measured, first) = (measured.unwrap(), first.unwrap());
-    let stepping = first.active - measured;
+    let stepping = first.active.saturating_sub(measured);
     assert!(stepping < measured, "{stepping:?} after {measured:?}");
     let visited = first.rate_bytes_per_s * stepping.as_secs_f64();
     assert!(visited > 0.9 * first.visited_bytes as f64, "{first:?}");
