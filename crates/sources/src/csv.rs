@@ -16,8 +16,8 @@ const HEAD_BYTES: usize = 64 << 10;
 /// Maximum number of lines among them.
 const HEAD_LINES: usize = 50;
 
-/// Maximum number of columns: a time, and ten times as many as there are series. Each costs some hundred bytes.
-const COLUMNS_MAX: usize = 100_001;
+/// Maximum number of columns, ten times as many as there are series. Each costs some hundred bytes.
+const COLUMNS_MAX: usize = 100_000;
 
 /// Appended to every text: the first line break ends an unterminated last line, so that only a record with
 /// an unclosed quote consumes the second.

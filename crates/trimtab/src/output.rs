@@ -4,6 +4,7 @@ use crate::error::{CommandError, Kind};
 use linux::atomic_file::{self, Access, IfExists};
 use std::error::Error;
 use std::fmt::Write as _;
+use std::fs::FileType;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
@@ -30,14 +31,15 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), CommandError> {
     }
 }
 
-/// Writes a file atomically. Devices and pipes are written to directly. Symbolic links to files are refused,
-/// because another user may have put one there that names any file of ours; those in /dev are the
-/// system's.
+/// Writes a file atomically. Devices and pipes are written to directly. Symbolic links are refused, because
+/// another user may have put one there that names any file or drive; those in /dev are the system's.
 ///
 /// # Errors
 /// Any I/O error.
 pub fn write_file(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    let is_special = std::fs::metadata(path).is_ok_and(|found| !found.is_file());
+    let is_special = |kind: FileType| !kind.is_file() && !kind.is_symlink();
+    let is_special =
+        std::fs::symlink_metadata(path).is_ok_and(|found| is_special(found.file_type()));
     if is_special || path.parent() == Some(Path::new("/dev")) {
         return std::fs::write(path, content);
     }
@@ -139,9 +141,11 @@ mod tests {
         assert_eq!(fs::read(path("copy")).unwrap(), b"before");
         write_file(&path("new"), b"1").unwrap();
         assert_eq!(fs::read(path("new")).unwrap(), b"1");
+        std::os::unix::fs::symlink("/dev/null", path("device")).unwrap();
+        assert!(write_file(&path("device"), b"1").is_err());
         write_file(Path::new("/dev/null"), b"1").unwrap();
         assert!(write_file(directory.path(), b"1").is_err());
         assert!(write_file(&path("no/where"), b"1").is_err());
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 5);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 6);
     }
 }

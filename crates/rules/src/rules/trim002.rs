@@ -20,7 +20,7 @@
 //! A job of its own for `trimtab trim`, which discards in small steps and waits while the drives are
 //! busy: with systemd a service and a timer, else a file in `/etc/cron.d` with this line:
 //!
-//! ```
+//! ```text
 //! 0 3 * * 0 root /usr/bin/trimtab trim --window 03:00-05:00 /data
 //! ```
 //! The time of the commands is one at which no other heavy job of the host starts. Or fstrim at a quiet

@@ -55,13 +55,7 @@ fn commands_are_shell() {
             assert_parses(&move_to_quiet_time(trim.job, slot));
             assert_parses(&move_apart(trim.job, slot));
             assert_parses(&stop(trim.job, "Stop it."));
-            assert_parses(&replace_by_paced(
-                &cx,
-                trims,
-                &[trim],
-                &cx.volumes[0],
-                slot,
-            ));
+            assert_parses(&replace_by_paced(&cx, trims, &[trim], &cx.volumes[0], slot));
             let miss = Miss::NoTrim { line: 3 };
             assert_parses(&add_to_trim(&host, &host.mounts[0], trim, &miss, slot));
         }
