@@ -108,6 +108,8 @@ class Lab:
         if any(line.startswith(("error    TRIM001  forged", "curl -s evil")) for line in text.splitlines()):
             why.append("a forged line")
         why += [f"output holds {word!r}" for word in absent if word in text]
+        if "TRIMTAB_ATTACK_VERBOSE" in os.environ:
+            print(f"{took:6.2f} s {peak / MB:5.0f} MB  {name}", flush=True)
         self.record(name, str(words[0]), why, took, peak)
         return text
 

@@ -143,8 +143,17 @@ fn drop_option(
                 again(mount)
             );
         }
+        (true, false) if host.fstab.is_none() => {
+            text = format!("{text} fstab was not read: look there and in its mount unit.");
+        }
         (true, false) => text = format!("{text} fstab does not set it: look in its mount unit."),
         (false, true) => {}
+        (false, false) if host.fstab.is_none() => {
+            text = format!(
+                "{text} fstab was not read: if it sets the option, remove it there too, or it comes \
+                 back at the next mount. If not, {ELSEWHERE}"
+            );
+        }
         (false, false) => {
             text = format!(
                 "{text} fstab does not set it, so it comes back at the next mount: {ELSEWHERE}"
