@@ -149,8 +149,10 @@ def series(lab, name="daily.csv", header="time,ms", days=60):
 
 # ---- local users ----
 
-#: An empty place for every file that is about jobs, and another machine's would-be jobs in it.
+#: A host with a cron and an empty place for every file that is about jobs.
 CLEAN = """
+mkdir -p fake-sbin; touch fake-sbin/cron; chmod +x fake-sbin/cron
+mount -t overlay overlay -o lowerdir=/usr/sbin:fake-sbin /usr/sbin
 for place in /etc/cron.d /etc/cron.daily /etc/cron.weekly /etc/systemd/system /var/spool /opt; do
     mkdir -p $place; mount -t tmpfs tmpfs $place
 done
@@ -187,15 +189,39 @@ def live_commands(lab, csv):
     }
 
 
+class FakeStore:
+    """A process that looks like mongod, with its data beside this script's."""
+
+    def __init__(self, lab):
+        program = lab.dir / "mongod"
+        shutil.copy("/bin/bash", program)
+        (lab.dir / "data").mkdir(exist_ok=True)
+        argv = ["mongod", "-c", "while :; do sleep 1; done", "--dbpath", str(lab.dir / "data")]
+        self.process = subprocess.Popen(argv, executable=program, start_new_session=True)
+
+    def close(self):
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
 def users(lab):
-    csv = series(lab)
+    store = FakeStore(lab)
+    try:
+        with_store(lab)
+    finally:
+        store.close()
+
+
+def with_store(lab):
+    csv = lab.file("nights.csv", "time,ms\n" + "".join(f"2026-09-{day:02}T03:00:00Z,{10 + day * 7 % 5}\n" for day in range(1, 31)))
     long_line = lab.file("long", "1," * 50_000 + "1 * * * * fstrim -a\n")
+    long_range = lab.file("range", "* * * * " + "0" * 100_000 + "1-5 fstrim -a\n")
     many = lab.file("many", "".join(f"{i % 60} {i % 24} * * * fstrim /m{i} && backup {i}\n" for i in range(20_000)))
     tenfold = lab.file("tenfold", ("* * * * * " + "; ".join(f"fstrim /m{i}" for i in range(10)) + "\n") * 20_000)
     lists = lab.file("lists", ("0-59,1-58,2-57 0-23,1-22 * * * fstrim -a\n") * 5_000)
     crontab = "/var/spool/cron/crontabs/nobody"
     for name, words in live_commands(lab, csv).items():
-        for what, path in {"long line": long_line, "many jobs": many, "ten fstrims": tenfold, "lists": lists}.items():
+        for what, path in {"long line": long_line, "long range": long_range, "many jobs": many, "ten fstrims": tenfold, "lists": lists}.items():
             lab.case(f"H1 {what}: {name}", words, seconds=20, kb=USERS_KB, prepare=f"{CLEAN}\ncp {path} {crontab}")
     hung = HungMount(lab.dir / "hung")
     dead = hung.at
@@ -438,7 +464,7 @@ def main():
             GROUPS[name](lab)
     finally:
         shutil.rmtree(lab.dir, ignore_errors=True)
-    lab.report()
+        lab.report()
     sys.exit(bool(lab.fell))
 
 

@@ -5,7 +5,7 @@ use facts::host::{Calendars, Job, Trigger};
 use facts::{Evidence, Host, InputError};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
-use schedule::{Calendar, Conditions, CronFlavor, Forecast};
+use schedule::{Calendar, Conditions, CronFlavor, Forecast, Run};
 
 /// The wall clock of a host.
 pub(crate) struct HostClock {
@@ -20,6 +20,10 @@ const EXACT: SignedDuration = SignedDuration::from_mins(2);
 
 /// How far ahead to search for the next runs: enough for a yearly job.
 const AHEAD: SignedDuration = SignedDuration::from_hours(400 * 24);
+
+/// More triggers than a job has that may start it at the same time: a list that is cut between such runs
+/// loses all of them.
+const TRIGGERS_AT_ONCE: usize = 100;
 
 impl HostClock {
     /// Creates the clock of a host; UTC if its zone is unknown, in which case the label says so.
@@ -62,12 +66,31 @@ impl HostClock {
         schedule::runs(job, from, until, &conditions)
     }
 
+    /// Returns the next runs, `count` at most; none if they cannot be computed. Unlike the first of
+    /// [`Self::runs`] they cost nothing more for a job of every minute.
+    pub fn first_runs(
+        &self,
+        job: &Job,
+        (from, until): (Timestamp, Timestamp),
+        count: usize,
+    ) -> Vec<Run> {
+        let conditions = Conditions {
+            cron: self.cron,
+            runs_max: count + TRIGGERS_AT_ONCE,
+            ..Conditions::in_zone(&self.zone)
+        };
+        let mut runs = schedule::runs(job, from, until, &conditions)
+            .unwrap_or_default()
+            .runs;
+        runs.truncate(count);
+        runs
+    }
+
     /// Describes the next runs; empty if they cannot be computed.
     pub fn next_runs(&self, job: &Job, now: Timestamp, count: usize) -> Vec<String> {
         let until = now.checked_add(AHEAD).unwrap_or(now);
-        let runs = self.runs(job, now, until).unwrap_or_default().runs;
-        runs.iter()
-            .take(count)
+        self.first_runs(job, (now, until), count)
+            .iter()
             .map(|run| self.show_window(run.earliest, run.latest))
             .collect()
     }
@@ -281,6 +304,25 @@ mod tests {
         // AccuracySec=1h applies on top of the time that systemd has drawn.
         assert_eq!(runs[0], "Mon 2026-11-23 00:04 to 01:04");
         assert!(runs[1].starts_with("Mon 2026-11-30 00:00"), "{runs:?}");
+    }
+
+    #[test]
+    fn first_runs_are_the_first_of_all_runs() {
+        let clock = clock(Some("Europe/Berlin"));
+        let range = (at("2026-10-20T00:00:00Z"), at("2026-10-30T00:00:00Z"));
+        let mut twice = cron_job("/etc/crontab:1", "0 3 * * *", "fstrim -a");
+        twice.triggers.extend(twice.triggers.clone());
+        for job in [
+            twice,
+            cron_job("/etc/crontab:1", "* * * * *", "fstrim -a"),
+            fstrim_timer(),
+        ] {
+            let all = clock.runs(&job, range.0, range.1).expect("a schedule").runs;
+            for count in [0, 1, 5] {
+                let first = clock.first_runs(&job, range, count);
+                assert_eq!(first, all[..count.min(all.len())], "{}", job.name);
+            }
+        }
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub fn trimming(host: &Host, mount: &Mount) -> Option<Trimming> {
 
 fn next(clock: &HostClock, job: &Job, now: Timestamp) -> Option<(u32, u32)> {
     let until = now.checked_add(AHEAD).ok()?;
-    let runs = clock.runs(job, now, until).ok()?.runs;
+    let runs = clock.first_runs(job, (now, until), 1);
     let start = clock.local(runs.first()?.earliest);
     let day = u32::try_from(start.weekday().to_monday_zero_offset()).ok()?;
     Some((day, u32::try_from(start.hour()).ok()?))

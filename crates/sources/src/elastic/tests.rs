@@ -10,7 +10,7 @@ use std::time::Duration;
 
 fn client() -> Client {
     Client::new(Options {
-        deadline: Duration::from_millis(800),
+        deadline: Duration::from_secs(4),
         body_bytes_max: 4_000_000,
         ..Options::default()
     })

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 fn client() -> Client {
     Client::new(Options {
-        deadline: Duration::from_millis(500),
+        deadline: Duration::from_secs(3),
         body_bytes_max: 200_000,
         ..Options::default()
     })
