@@ -146,7 +146,12 @@ impl Target {
         }
         let device = device_of(&directory).map_err(|error| self.unreadable(error))?;
         if device != self.identity.device {
-            return Err(self.changed(format!("another filesystem, on {device}, is there now")));
+            let found = if self.is_renumbered(&directory, device) {
+                mounted_anew(mount.id)
+            } else {
+                format!("another filesystem, on {device}, is there now")
+            };
+            return Err(self.changed(found));
         }
         let uuid = uuid_of(&directory, &self.identity.fs_type, &self.device_path)
             .map_err(|error| self.unreadable(error))?;
@@ -158,12 +163,19 @@ impl Target {
             return Err(self.changed(found));
         }
         if mount.id != self.mount_id {
-            return Err(self.changed(format!(
-                "the filesystem was mounted anew (mount {})",
-                mount.id
-            )));
+            return Err(self.changed(mounted_anew(mount.id)));
         }
         Ok(directory)
+    }
+
+    /// Whether it is the same filesystem under another device number. Btrfs takes any free number of
+    /// major 0 at each mount (`get_anon_bdev` in fs/super.c).
+    fn is_renumbered(&self, directory: &OwnedFd, device: DeviceNumber) -> bool {
+        let expected = &self.identity;
+        expected.uuid.is_some()
+            && (expected.device.major, device.major) == (0, 0)
+            && uuid_of(directory, &expected.fs_type, &self.device_path)
+                .is_ok_and(|uuid| uuid == expected.uuid)
     }
 
     fn changed(&self, found: String) -> TargetError {
@@ -180,6 +192,10 @@ impl Target {
             source,
         }
     }
+}
+
+fn mounted_anew(mount_id: u64) -> String {
+    format!("the filesystem was mounted anew (mount {mount_id})")
 }
 
 fn open_directory(path: &Path) -> io::Result<OwnedFd> {

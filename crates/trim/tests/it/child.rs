@@ -197,6 +197,23 @@ fn error_names_what_is_mounted_instead() {
 }
 
 #[test]
+fn a_btrfs_that_got_another_number_was_mounted_anew() {
+    let Some(rig) = Rig::new("btrfs") else { return };
+    let mount_point = &rig.target.mount_point;
+    rig.mounted.unmount();
+    // Takes the number that became free, unless another test was faster.
+    let other = rig.directory.path().join("other");
+    let _other = Mounted::tmpfs(&other);
+    let _mounted = Mounted::mount(&rig.device.device, mount_point);
+    let error = rig.target.open().unwrap_err().to_string();
+    assert!(error.contains("mounted anew"), "{error}");
+    // A tmpfs has such a number, too.
+    let _covering = Mounted::tmpfs(mount_point);
+    let error = rig.target.open().unwrap_err().to_string();
+    assert!(error.contains("another filesystem"), "{error}");
+}
+
+#[test]
 fn a_lazily_unmounted_filesystem_is_gone() {
     let Some(rig) = Rig::new("ext4") else { return };
     let mount_point = &rig.mounted.mount_point;

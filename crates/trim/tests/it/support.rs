@@ -164,6 +164,15 @@ impl Mounted {
         }
     }
 
+    pub fn tmpfs(mount_point: &Path) -> Self {
+        std::fs::create_dir_all(mount_point).expect("a mount point");
+        let path = mount_point.to_str().expect("a plain path");
+        run("mount", &["-t", "tmpfs", "tmpfs", path]);
+        Self {
+            mount_point: mount_point.to_owned(),
+        }
+    }
+
     /// Unmounts it; fails the test if it is busy.
     pub fn unmount(self) {
         run("umount", &[self.mount_point.to_str().unwrap()]);
