@@ -29,13 +29,35 @@ echo "== enabled, not started"
 systemctl enable fstrim.timer
 check idle
 
-echo "== the remedy for a disabled timer, as printed"
+# The commands of the Nth fix, or (KIND undo) what takes them back.
+printed() { # KIND N
+    awk -v kind="$1" -v wanted="$2" '
+        /^\*\*(Fix|Or):/ { what = "fix"; number++ }
+        /^Undo:/ { what = "undo" }
+        /^```sh/ { inside = what == kind && number == wanted; next }
+        /^```/ { inside = 0 }
+        inside' $out/markdown
+}
+apply() { # KIND N
+    printed "$1" "$2" >$out/remedy.sh
+    cat $out/remedy.sh
+    [ -s $out/remedy.sh ] && bash -e $out/remedy.sh
+}
+echo "== the remedies for a disabled timer, as printed: a paced trim"
 systemctl disable --now fstrim.timer
+cp $trimtab /usr/bin/trimtab
 $trimtab check --exit-zero --select TRIM003 --data-path /mnt/data --format markdown >$out/markdown
-awk '/^```sh/ { inside = 1; next } /^```/ { if (inside) exit } inside' $out/markdown >$out/remedy.sh
-cat $out/remedy.sh
-bash -e $out/remedy.sh || exit 30
-systemctl is-enabled fstrim.timer && systemctl is-active fstrim.timer || exit 31
+apply fix 1 || exit 30
+systemctl is-enabled trim-mnt-data.timer && systemctl is-active trim-mnt-data.timer || exit 31
+systemctl show trim-mnt-data.timer -p TimersCalendar -p NextElapseUSecRealtime
+check paced
+apply undo 1 || exit 32
+systemctl is-active trim-mnt-data.timer && exit 33
+check undone
+
+echo "== and fstrim at a quiet time"
+apply fix 2 || exit 34
+systemctl is-enabled fstrim.timer && systemctl is-active fstrim.timer || exit 35
 systemctl show fstrim.timer -p TimersCalendar -p NextElapseUSecRealtime
 check mended
 

@@ -14,8 +14,11 @@ expect "systemd's own answer is in the bundle" \
     bash -c "zstd -dcq '$out/host.tar.zst' | tar -xO cmd/systemctl_show | grep -q '^UnitFileState=enabled'"
 expect "a disabled timer is found" has disabled '^TRIM003 .* warning fstrim.timer'
 expect "a timer that is enabled but not started is found" has idle '^TRIM003 .* warning fstrim.timer'
-expect "the printed remedy fixes it" lacks mended 'TRIM003'
+expect "the printed paced trim fixes it" lacks paced 'TRIM003 .* warning'
+expect "and brings nothing else" lacks paced 'TRIM00[2-7] .* warning'
+expect "its undo takes that back" has undone '^TRIM003 .* warning fstrim.timer'
+expect "fstrim at a quiet time fixes it as well" lacks mended 'TRIM003'
 expect "with an explicitly chosen time" lacks mended '^TRIM007 .* warning'
-expect "systemd uses that time" grep -q 'OnCalendar=Sun \*-\*-\* 03:00:00' "$out/log"
+expect "systemd uses those times" test "$(grep -c '^TimersCalendar={ OnCalendar=Sun \*-\*-\* 03:00:00' "$out/log")" = 2
 expect "a masked timer is reported as a deliberate decision" has masked '^TRIM003 .* info fstrim.timer'
 finish
