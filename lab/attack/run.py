@@ -46,6 +46,10 @@ def own_mounts():
     new_namespace, recursive_private = 0x20000, 0x44000
     if libc.unshare(new_namespace) or libc.mount(b"none", b"/", None, recursive_private, None):
         sys.exit(f"no mount namespace of its own: {os.strerror(ctypes.get_errno())}")
+    # Others' temporary mounts, which would keep their loop devices busy for as long as this runs.
+    points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    for point in reversed([point for point in points if point.startswith(("/tmp/", "/var/tmp/"))]):
+        subprocess.run(["umount", "--lazy", point], stderr=subprocess.DEVNULL, check=False)
 
 
 def limit_memory():
