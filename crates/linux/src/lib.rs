@@ -3,6 +3,8 @@
 
 pub mod atomic_file;
 pub mod child;
+pub mod counters;
+pub mod cpu;
 pub mod device_number;
 pub mod helper;
 pub mod lock;

@@ -139,7 +139,7 @@ pub fn swallowed(layers: &Layers, discarded: &Discarded) -> Option<Swallowed> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::DeviceCounters;
+    use linux::counters::DeviceCounters;
 
     fn layers(described: &[(&str, usize, bool)]) -> Layers {
         let layers = described.iter().map(|&(device, depth, is_leaf)| LayerName {

@@ -7,6 +7,7 @@ use crate::summary::PassSummary;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 const SCHEMA: &str = "trimtab.audit/1";
@@ -51,7 +52,29 @@ pub fn entry(summary: &PassSummary, request: &Request, tool_version: &str) -> Va
         "measuring_s": summary.session_measuring().as_secs_f64(),
         "longest_step_s": outcome.longest_step.as_secs_f64(),
         "warnings": summary.warnings,
+        "boot_id": boot_id(),
+        "written_bytes": written_bytes(&summary.layers),
     })
+}
+
+/// Identifies the boot since which the kernel's counters count.
+pub fn boot_id() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// Bytes that each drive was written since boot: what is written later is known to be written since this pass.
+fn written_bytes(layers: &[LayerCount]) -> BTreeMap<String, u64> {
+    let drives: Vec<String> = layers
+        .iter()
+        .filter(|layer| layer.is_leaf)
+        .map(|layer| layer.device.clone())
+        .collect();
+    let text = std::fs::read_to_string("/proc/diskstats").unwrap_or_default();
+    let counters = linux::counters::parse_diskstats(&text, &drives).unwrap_or_default();
+    let each = counters.into_iter();
+    each.map(|(drive, counters)| (drive, counters.written_bytes))
+        .collect()
 }
 
 /// Returns discarded bytes by device; null for devices that do not count discards.
@@ -70,6 +93,10 @@ pub struct Earlier {
     /// Average bytes visited per second, including pauses; `None` if the pass was too short to
     /// tell.
     pub visited_bytes_per_s: Option<f64>,
+    /// The boot in which it completed.
+    pub boot_id: Option<String>,
+    /// Bytes that each drive had been written since that boot when it completed.
+    pub written_bytes: BTreeMap<String, u64>,
 }
 
 #[derive(Deserialize)]
@@ -83,6 +110,10 @@ struct Line {
     active_s: f64,
     #[serde(default)]
     measuring_s: f64,
+    #[serde(default)]
+    boot_id: Option<String>,
+    #[serde(default)]
+    written_bytes: BTreeMap<String, u64>,
 }
 
 /// Returns the last complete pass of a filesystem. A missing or unreadable log yields `None`.
@@ -114,6 +145,8 @@ fn last_complete_in(log: &str, key: &str) -> Option<Earlier> {
     Some(Earlier {
         ended_at: line.ended_at,
         visited_bytes_per_s: long_enough.then(|| line.visited_bytes as f64 / worked_s),
+        boot_id: line.boot_id,
+        written_bytes: line.written_bytes,
     })
 }
 

@@ -324,7 +324,10 @@ fn limit_changes(stacks: &[Stack<'_>], max_bytes: u64) -> Vec<LimitChange> {
     changes
 }
 
-fn last_trim(host: &Host, earlier: Option<&audit::Earlier>) -> Option<(Timestamp, String)> {
+pub(crate) fn last_trim(
+    host: &Host,
+    earlier: Option<&audit::Earlier>,
+) -> Option<(Timestamp, String)> {
     let jobs = host.jobs.iter().flatten().filter(|job| {
         job.commands
             .iter()

@@ -19,6 +19,7 @@ pub mod audit;
 pub mod child;
 pub mod clock;
 pub mod counters;
+pub mod debt;
 pub mod events;
 pub mod filesystem;
 pub mod forecast;

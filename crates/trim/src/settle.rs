@@ -27,8 +27,9 @@
 
 use crate::account::Discarded;
 use crate::clock::Clock;
-use crate::counters::{CounterError, CounterSource, DeviceCounters, Sample};
+use crate::counters::{CounterSource, Sample};
 use crate::stop::Stop;
+use linux::counters::{CounterError, DeviceCounters};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -8,8 +8,9 @@
 )]
 
 use super::{Action, Controller, QuietLevel, Settings, StepOutcome};
-use crate::counters::{DeviceCounters, Sample};
+use crate::counters::Sample;
 use crate::probe::Reading;
+use linux::counters::DeviceCounters;
 use std::time::Duration;
 
 /// Model of a drive.

@@ -2,7 +2,7 @@ use super::simulation::{
     Disk, FIFO, IDEAL, IMPOSSIBLE, PARALLEL, PER_COMMAND, PLAN, Plan, Run, World, run, untrimmed,
 };
 use super::*;
-use crate::counters::DeviceCounters;
+use linux::counters::DeviceCounters;
 use proptest::prelude::*;
 
 const SEEDS: std::ops::Range<u64> = 1..5;

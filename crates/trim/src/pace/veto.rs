@@ -2,7 +2,8 @@
 //! I/O (pressure). Both are coarse and do not tell who waits, so they cannot steer; but they cover
 //! every reader, and may veto steps.
 
-use crate::counters::{DeviceCounters, Sample, ms_between};
+use crate::counters::Sample;
+use linux::counters::{DeviceCounters, ms_between};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

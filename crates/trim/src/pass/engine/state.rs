@@ -3,7 +3,7 @@
 
 use super::trusted_counters::TrustedCounters;
 use crate::account::Discarded;
-use crate::counters::{CounterError, Sample};
+use crate::counters::Sample;
 use crate::geometry::{GeometryError, Survey};
 use crate::pace::{Controller, QuietLevel};
 use crate::pass::model::{
@@ -12,6 +12,7 @@ use crate::pass::model::{
 use crate::settle::Settler;
 use crate::step::Cursor;
 use jiff::Timestamp;
+use linux::counters::CounterError;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 

@@ -4,8 +4,9 @@
 //! that NVMe multipath shows before Linux 6.2 ("nvme-multipath: support io stats on the mpath
 //! device"). Their discards read as zero bytes, which means unknown rather than nothing freed.
 
-use crate::counters::{CounterError, CounterSource, Sample};
+use crate::counters::{CounterSource, Sample};
 use crate::probe::Reading;
+use linux::counters::CounterError;
 use std::collections::BTreeSet;
 
 /// Reads of one drive that must have been answered before its counters are considered dead.

@@ -3,7 +3,7 @@
 use crate::account::{LayerName, Layers};
 use crate::child::{TrimError, Trimmed, Trimmer};
 use crate::clock::Clock;
-use crate::counters::{CounterError, CounterSource, DeviceCounters, Sample};
+use crate::counters::{CounterSource, Sample};
 use crate::geometry::{GeometryError, Survey, Walk};
 use crate::pace::Settings;
 use crate::pass::*;
@@ -14,6 +14,7 @@ use crate::stop::{Stop, StopRequest};
 use crate::target::{Identity, Target};
 use facts::host::DeviceNumber;
 use jiff::Timestamp;
+use linux::counters::{CounterError, DeviceCounters};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -123,7 +124,7 @@ impl CounterSource for WorldCounters {
             let names: Vec<String> = devices.keys().cloned().collect();
             let discarded = |name: &str| devices[name].discarded_bytes.unwrap_or(0);
             let text = diskstats_of_3_10(discarded("nvme0n1"), discarded("dm-0"));
-            devices = crate::counters::parse_diskstats(&text, &names)?;
+            devices = linux::counters::parse_diskstats(&text, &names)?;
         }
         Ok(Sample {
             at: self.0.now.get(),
