@@ -49,6 +49,17 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Returns the TLS configuration of these options, with the authorities that a [`Client`] trusts, for another
+    /// client than that. Connecting is up to the caller; [`TlsFault::of`] says what failed in it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Setup`] if the CA file cannot be used.
+    pub fn tls_config(&self) -> Result<rustls::ClientConfig, HttpError> {
+        trust::client_config(self.ca_file.as_deref(), self.accept_invalid_certificates)
+    }
+}
+
 /// An HTTP client with its connection pool, which clones share.
 #[derive(Clone)]
 pub struct Client {
@@ -129,9 +140,7 @@ impl Client {
     /// # Errors
     /// [`ErrorKind::Setup`] if the CA file cannot be used or the credentials cannot be sent.
     pub fn new(options: Options) -> Result<Self, HttpError> {
-        if let Err(reason) = options.credentials.header() {
-            return Err(HttpError::new("credentials", ErrorKind::Setup(reason)));
-        }
+        options.credentials.authorization()?;
         let tls = trust::tls_config(
             options.ca_file.as_deref(),
             options.accept_invalid_certificates,
@@ -356,7 +365,7 @@ impl Client {
             ureq::Error::LargeResponseHeader(_, limit) => ErrorKind::TooLarge {
                 limit_bytes: limit as u64,
             },
-            ureq::Error::Rustls(error) => ErrorKind::Tls(tls_fault(&error)),
+            ureq::Error::Rustls(error) => ErrorKind::Tls(TlsFault::from(&error)),
             ureq::Error::Tls(reason) => ErrorKind::Tls(TlsFault::Other(reason.to_owned())),
             ureq::Error::Protocol(error) => ErrorKind::NotHttp(shown(error.to_string().as_bytes())),
             ureq::Error::Io(error) => self.io_kind(&error, stage, start),
@@ -365,11 +374,8 @@ impl Client {
     }
 
     fn io_kind(&self, error: &io::Error, stage: Stage, start: Instant) -> ErrorKind {
-        if let Some(fault) = error
-            .get_ref()
-            .and_then(|inner| inner.downcast_ref::<rustls::Error>())
-        {
-            return ErrorKind::Tls(tls_fault(fault));
+        if let Some(fault) = TlsFault::of(error) {
+            return ErrorKind::Tls(fault);
         }
         match error.kind() {
             io::ErrorKind::ConnectionRefused => ErrorKind::Refused,
@@ -395,26 +401,4 @@ fn is_closed(error: &io::Error) -> bool {
             | io::ErrorKind::ConnectionAborted
             | io::ErrorKind::BrokenPipe
     )
-}
-
-fn tls_fault(error: &rustls::Error) -> TlsFault {
-    use rustls::{CertificateError, Error};
-    match error {
-        Error::InvalidCertificate(reason) => match reason {
-            CertificateError::UnknownIssuer => TlsFault::UnknownIssuer,
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                TlsFault::WrongName
-            }
-            CertificateError::Expired
-            | CertificateError::ExpiredContext { .. }
-            | CertificateError::NotValidYet
-            | CertificateError::NotValidYetContext { .. } => TlsFault::Expired,
-            // The verifier's own error, which has no variant here.
-            other if format!("{other:?}").contains("CaUsedAsEndEntity") => TlsFault::Authority,
-            other => TlsFault::Certificate(shown(other.to_string().as_bytes())),
-        },
-        // Not a TLS record: an error message from an unencrypted server.
-        Error::InvalidMessage(_) => TlsFault::NotTls,
-        other => TlsFault::Other(shown(other.to_string().as_bytes())),
-    }
 }

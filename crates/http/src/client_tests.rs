@@ -5,7 +5,8 @@ use crate::{
     Client, Credentials, Endpoint, ErrorKind, HttpError, Options, Secret, Stage, TlsFault,
 };
 use std::io::Write;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 fn client() -> Client {
@@ -394,6 +395,42 @@ fn tls_requires_a_trusted_authority() {
     assert!(matches!(found, ErrorKind::Tls(_)), "{found}");
     assert!(server.requests().is_empty());
     assert_eq!(trusting(&authority).get(&endpoint, "").unwrap().body, b"{}");
+}
+
+#[test]
+fn the_tls_configuration_for_other_clients_trusts_whom_the_client_trusts() {
+    let authority = Authority::new();
+    let server = Server::start_tls(&authority, &["localhost"], |_| Answer::ok("{}"));
+    let endpoint = Endpoint::parse(&server.url_by_name()).unwrap();
+    let handshake = |options: &Options| {
+        let config = Arc::new(options.tls_config().unwrap());
+        let name = endpoint.host().to_owned().try_into().unwrap();
+        let mut connection = rustls::ClientConnection::new(config, name).unwrap();
+        let mut stream = TcpStream::connect(("localhost", endpoint.port())).unwrap();
+        let outcome = connection.complete_io(&mut stream);
+        outcome.map(|_| ()).map_err(|error| TlsFault::of(&error))
+    };
+    let file = pem(authority.pem());
+    let trusting = Options {
+        ca_file: Some(file.path().to_owned()),
+        ..Options::default()
+    };
+    let trustful = Options {
+        accept_invalid_certificates: true,
+        ..Options::default()
+    };
+    assert_eq!(handshake(&trusting), Ok(()));
+    assert_eq!(handshake(&trustful), Ok(()));
+    let refused = handshake(&Options::default());
+    assert_eq!(refused, Err(Some(TlsFault::UnknownIssuer)));
+    let missing = Options {
+        ca_file: Some("/nonexistent".into()),
+        ..Options::default()
+    };
+    assert!(matches!(
+        missing.tls_config().unwrap_err().kind,
+        ErrorKind::Setup(_)
+    ));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Credentials. Secrets never appear in arguments, messages or debug output.
 
+use crate::error::{ErrorKind, HttpError};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use rustix::fs::OFlags;
 use std::ffi::OsString;
@@ -32,10 +33,27 @@ impl Secret {
         Self(Zeroizing::new(text))
     }
 
-    fn text(&self) -> &str {
+    /// Returns `text`, as a server sent it, without this secret: servers repeat headers in their errors. Of
+    /// `Basic ...` both the whole and what follows the scheme are left out.
+    pub fn redacted(&self, text: &str) -> String {
+        let words = self.0.split_ascii_whitespace().chain([self.text()]);
+        let mut words: Vec<&str> = words
+            .filter(|word| word.len() >= SECRET_BYTES_MIN)
+            .collect();
+        words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+        words
+            .iter()
+            .fold(text.to_owned(), |text, word| text.replace(word, "(secret)"))
+    }
+
+    /// Returns the text: to be sent, and not to be shown.
+    pub fn text(&self) -> &str {
         &self.0
     }
 }
+
+/// A part of a secret that is no longer than this is a word such as `Basic`.
+const SECRET_BYTES_MIN: usize = 8;
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -276,7 +294,19 @@ impl Credentials {
         matches!(self, Self::None)
     }
 
-    /// Returns the value of the `Authorization` header. The error says what cannot be sent.
+    /// Returns the value of the `Authorization` header, for another client than this crate's; `None` if there are no
+    /// credentials.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Setup`] if a header cannot hold them.
+    pub fn authorization(&self) -> Result<Option<Secret>, HttpError> {
+        let header = self
+            .header()
+            .map_err(|reason| HttpError::new("credentials", ErrorKind::Setup(reason)))?;
+        Ok(header.map(Secret))
+    }
+
+    /// As [`Self::authorization`]. The error says what cannot be sent.
     pub(crate) fn header(&self) -> Result<Option<Zeroizing<String>>, String> {
         let encoded = |text: &str| Zeroizing::new(BASE64_STANDARD.encode(text));
         let visible = |what: &str, secret: &Secret| {
@@ -468,5 +498,15 @@ mod tests {
             assert!(error.contains(place), "{error}");
             assert!(!error.contains("hunter2"), "{error}");
         }
+    }
+
+    #[test]
+    fn what_a_server_repeats_is_redacted() {
+        let secret = Secret::new("Basic dXNlcjpwYXNzd29yZA==".to_owned());
+        let text = "bad header 'Basic dXNlcjpwYXNzd29yZA==' or dXNlcjpwYXNzd29yZA==, Basic";
+        assert_eq!(
+            secret.redacted(text),
+            "bad header '(secret)' or (secret), Basic"
+        );
     }
 }

@@ -95,7 +95,7 @@ impl Endpoint {
     }
 
     /// Whether it uses TLS.
-    pub(crate) fn is_tls(&self) -> bool {
+    pub fn is_tls(&self) -> bool {
         self.tls
     }
 
@@ -107,6 +107,13 @@ impl Endpoint {
     /// Returns the TCP port; 80 or 443 if the URL has none.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Returns the path that others are appended to, without a `/` at its end; `None` if a query follows it.
+    pub fn base_path(&self) -> Option<&str> {
+        self.query
+            .is_none()
+            .then(|| self.path.trim_end_matches('/'))
     }
 
     /// Whether the host is the local machine: `localhost` or a loopback address.
@@ -278,6 +285,8 @@ mod tests {
             Some("http://es1:9200/_search?q=x")
         );
         assert_eq!(uri(&page, "/more"), None);
+        assert_eq!(base.base_path(), Some("/proxy"));
+        assert_eq!(page.base_path(), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Errors of requests.
 
 use std::fmt;
+use std::io;
 use std::time::Duration;
 
 /// Maximum length of server text quoted in an error, in characters.
@@ -119,7 +120,7 @@ impl HttpError {
             }
             ErrorKind::Tls(fault) => match fault {
                 TlsFault::UnknownIssuer => {
-                    "name the certificate of the authority that signed the server's \
+                    "name the certificate of the authority that signed the server's with --ca-file \
                      (Elasticsearch: config/certs/http_ca.crt)"
                 }
                 TlsFault::WrongName => "use a name that stands in the server's certificate",
@@ -215,6 +216,37 @@ impl fmt::Display for TlsFault {
             Self::Certificate(reason) => write!(f, "TLS: the certificate is rejected: {reason}"),
             Self::NotTls => f.write_str("TLS: the server does not speak it"),
             Self::Other(reason) => write!(f, "TLS: {reason}"),
+        }
+    }
+}
+
+impl TlsFault {
+    /// Finds what TLS refused in an error of reading or writing; `None` if it is another error.
+    pub fn of(error: &io::Error) -> Option<Self> {
+        let inner = error.get_ref()?.downcast_ref::<rustls::Error>()?;
+        Some(Self::from(inner))
+    }
+}
+
+impl From<&rustls::Error> for TlsFault {
+    fn from(error: &rustls::Error) -> Self {
+        use rustls::{CertificateError, Error};
+        match error {
+            Error::InvalidCertificate(reason) => match reason {
+                CertificateError::UnknownIssuer => TlsFault::UnknownIssuer,
+                CertificateError::NotValidForName
+                | CertificateError::NotValidForNameContext { .. } => TlsFault::WrongName,
+                CertificateError::Expired
+                | CertificateError::ExpiredContext { .. }
+                | CertificateError::NotValidYet
+                | CertificateError::NotValidYetContext { .. } => TlsFault::Expired,
+                // The verifier's own error, which has no variant here.
+                other if format!("{other:?}").contains("CaUsedAsEndEntity") => TlsFault::Authority,
+                other => TlsFault::Certificate(shown(other.to_string().as_bytes())),
+            },
+            // Not a TLS record: an error message from an unencrypted server.
+            Error::InvalidMessage(_) => TlsFault::NotTls,
+            other => TlsFault::Other(shown(other.to_string().as_bytes())),
         }
     }
 }
