@@ -114,6 +114,8 @@ pub struct Cell {
     pub text: String,
     /// The id of the section that the cell links to.
     pub section: Option<String>,
+    /// The file that the cell links to, below the folder of the page.
+    pub file: Option<String>,
 }
 
 /// A tree, such as a stack of devices.
@@ -223,6 +225,8 @@ pub struct Section {
     pub title: String,
     /// A short remark, right-aligned in the heading on a terminal.
     pub aside: String,
+    /// Whether a browser shows only the heading until it is opened.
+    pub is_folded: bool,
     /// The content of the section.
     pub blocks: Vec<Block>,
 }
@@ -306,7 +310,7 @@ impl From<String> for Cell {
     fn from(text: String) -> Self {
         Self {
             text,
-            section: None,
+            ..Self::default()
         }
     }
 }

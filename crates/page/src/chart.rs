@@ -22,6 +22,10 @@ pub struct LineChart {
     pub marks: Vec<Marks>,
     /// Job runs, one row per job below the curves.
     pub runs: Vec<Runs>,
+    /// Single events, each with a text of its own: numbered from 1, by x.
+    pub annotations: Vec<Annotation>,
+    /// Whether its table has a row for each value, rather than for a selection of them.
+    pub lists_all: bool,
 }
 
 /// An x axis.
@@ -103,6 +107,9 @@ pub enum CurveStyle {
     Line,
     /// Separate points, for measured values.
     Dots,
+    /// Separate points that do not count: the y axis is not made for them, and those beyond it are drawn at
+    /// its end.
+    Crosses,
 }
 
 /// A point of a curve.
@@ -114,6 +121,15 @@ pub struct Point {
     pub y: f64,
     /// The lowest and highest value aggregated in the point, or the ends of an interval.
     pub range: Option<(f64, f64)>,
+}
+
+/// A single event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Annotation {
+    /// Position on the x axis.
+    pub at: f64,
+    /// What happened: `2026-05-20: kernel 6.1.0-41`.
+    pub text: String,
 }
 
 /// Events of one kind.
@@ -264,6 +280,14 @@ impl Curve {
         }
     }
 
+    /// Creates a curve of points of ascending x that do not count.
+    pub fn crosses(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        Self {
+            style: CurveStyle::Crosses,
+            ..Self::dots(name, points)
+        }
+    }
+
     /// Returns all points that can be drawn.
     pub(crate) fn points(&self) -> impl Iterator<Item = &Point> {
         let all = self.stretches.iter().flatten();
@@ -271,7 +295,24 @@ impl Curve {
     }
 }
 
+impl CurveStyle {
+    /// Returns whether its points are separate.
+    pub(crate) fn is_of_points(self) -> bool {
+        match self {
+            Self::Line => false,
+            Self::Dots | Self::Crosses => true,
+        }
+    }
+}
+
 impl LineChart {
+    /// Returns the annotations within a range of x, with their numbers.
+    pub(crate) fn numbered(&self, (from, to): (f64, f64)) -> Vec<(usize, &Annotation)> {
+        let all = (1..).zip(&self.annotations);
+        all.filter(|(_, one)| (from..=to).contains(&one.at))
+            .collect()
+    }
+
     /// Returns the data ranges of the x and y axes, without padding; `None` if there is nothing to draw.
     pub(crate) fn ends(&self) -> Option<[(f64, f64); 2]> {
         let asked = self
@@ -280,9 +321,17 @@ impl LineChart {
             .filter(|(low, high)| low.is_finite() && high.is_finite() && low < high);
         let is_within =
             |point: &&Point| asked.is_none_or(|(low, high)| (low..=high).contains(&point.x));
+        let counts = |curve: &&Curve| curve.style != CurveStyle::Crosses;
+        let has_others = self.curves.iter().any(|curve| {
+            let is_drawn = curve.points().any(|point| is_within(&point));
+            counts(&curve) && is_drawn
+        });
         let points = || {
-            let all = self.curves.iter().flat_map(Curve::points);
-            all.filter(is_within)
+            let all = self
+                .curves
+                .iter()
+                .filter(|curve| !has_others || counts(curve));
+            all.flat_map(Curve::points).filter(is_within)
         };
         points().next()?;
         let none = (f64::INFINITY, f64::NEG_INFINITY);
@@ -366,6 +415,20 @@ mod tests {
         chart.x.range = Some((20.0, 30.0));
         assert_eq!(chart.ends(), None);
         assert_eq!(LineChart::default().ends(), None);
+    }
+
+    #[test]
+    fn the_y_axis_is_not_made_for_points_that_do_not_count() {
+        let mut chart = LineChart {
+            curves: vec![
+                Curve::line("a", [(0.0, 2.0), (9.0, 3.0)]),
+                Curve::crosses("b", [(4.0, 900.0)]),
+            ],
+            ..LineChart::default()
+        };
+        assert_eq!(chart.ends(), Some([(0.0, 9.0), (2.0, 3.0)]));
+        chart.curves.remove(0);
+        assert_eq!(chart.ends(), Some([(4.0, 4.0), (900.0, 900.0)]));
     }
 
     #[test]

@@ -26,7 +26,11 @@ impl LineChart {
             .collect();
         xs.sort_by(f64::total_cmp);
         xs.dedup();
-        let chosen = selected_rows(&xs, &self.curves);
+        let chosen = if self.lists_all {
+            (0..xs.len()).collect()
+        } else {
+            selected_rows(&xs, &self.curves)
+        };
         let mut table = Table::default();
         if chosen.len() < xs.len() {
             table.title = format!(
@@ -67,30 +71,42 @@ impl LineChart {
         table
     }
 
-    /// Returns a table with a row for each mark and each job run within the chart; `None` if there are
-    /// none.
+    /// Returns a table with a row for each mark, each annotation and each job run within the chart; `None`
+    /// if there are none.
     pub fn events(&self) -> Option<Table> {
         let [x, _] = self.ends()?;
         let marks = self.marks.iter().map(|marks| (&marks.name, &marks.spans));
         let runs = self.runs.iter().map(|runs| (&runs.name, &runs.spans));
+        let own = self
+            .annotations
+            .iter()
+            .map(|one| (&one.text, (one.at, one.at)));
         let all: Vec<(&String, (f64, f64))> = marks
             .chain(runs)
             .flat_map(|(name, spans)| spans.iter().map(move |span| (name, *span)))
+            .chain(own)
             .filter(|(_, (from, to))| from <= to && *from <= x.1 && *to >= x.0)
             .collect();
         if all.is_empty() {
             return None;
         }
         let mut table = Table::new(&["<what", "<from", "<to"]);
-        if all.len() > ROWS_MAX {
+        let hidden = all.len().saturating_sub(ROWS_MAX);
+        // Where every value is listed, the end is what is read.
+        let (which, first) = if self.lists_all {
+            ("last", hidden)
+        } else {
+            ("first", 0)
+        };
+        if hidden > 0 {
             table.title = format!(
-                "The first {ROWS_MAX} of {} events",
+                "The {which} {ROWS_MAX} of {} events",
                 grouped_usize(all.len())
             );
         }
         let mut by_time = all;
         by_time.sort_by(|a, b| a.1.0.total_cmp(&b.1.0));
-        for (name, (from, to)) in by_time.into_iter().take(ROWS_MAX) {
+        for (name, (from, to)) in by_time.into_iter().skip(first).take(ROWS_MAX) {
             let end = if from < to {
                 scale::moment(&self.x.scale, to)
             } else {

@@ -2,7 +2,8 @@
 //! markup.
 
 use page::chart::{
-    Axis, Bar, BarChart, BarPanel, Curve, HeatCell, HeatGrid, HeatPanel, LineChart, Marks, Runs,
+    Annotation, Axis, Bar, BarChart, BarPanel, Curve, HeatCell, HeatGrid, HeatPanel, LineChart,
+    Marks, Runs,
 };
 use page::{
     Block, Cell, Commands, Evidence, Finding, Fix, Level, List, Node, Page, Section, Table,
@@ -18,6 +19,8 @@ fn page_of(text: &str) -> Page {
     table.title = own();
     table.row([text, text]);
     table.rows[0][1].section = Some("id".to_owned());
+    table.row([text, text]);
+    table.rows[1][0].file = Some(own());
     let node = Node {
         text: own(),
         note: own(),
@@ -47,6 +50,10 @@ fn page_of(text: &str) -> Page {
         runs: vec![Runs {
             name: own(),
             spans: vec![(2.0, 4.0)],
+        }],
+        annotations: vec![Annotation {
+            at: 4.0,
+            text: own(),
         }],
         ..LineChart::default()
     };
@@ -136,6 +143,7 @@ fn page_of(text: &str) -> Page {
                 id: "id".to_owned(),
                 title: own(),
                 aside: own(),
+                is_folded: true,
                 blocks,
             }
             .into(),

@@ -35,6 +35,8 @@ pub(super) const NARROW: Size = Size {
 
 /// Padding above the plot and to its right.
 const TOP: f64 = 10.0;
+/// Height of the flags of annotations above the plot.
+const FLAG: f64 = 16.0;
 const RIGHT: f64 = 10.0;
 /// Height of a row of job runs.
 const ROW: f64 = 16.0;
@@ -59,6 +61,8 @@ pub(super) struct Drawing<'a> {
     x: (f64, f64),
     axis: &'a YAxis,
     size: Size,
+    /// Upper edge of the plot.
+    top: f64,
     /// Left edge of the plot, and its width.
     left: f64,
     plot: f64,
@@ -75,6 +79,11 @@ impl<'a> Drawing<'a> {
             x,
             axis,
             size,
+            top: if chart.numbered(x).is_empty() {
+                TOP
+            } else {
+                TOP + FLAG
+            },
             left,
             plot: size.width - left - RIGHT,
         }
@@ -84,7 +93,7 @@ impl<'a> Drawing<'a> {
     pub fn svg(&self, sentence: &str) -> String {
         #[allow(clippy::cast_precision_loss)] // a handful
         let runs = self.chart.runs.len() as f64 * ROW;
-        let bottom = TOP + self.size.height + BELOW + runs;
+        let bottom = self.top + self.size.height + BELOW + runs;
         let caption = caption(&self.chart.x, self.x);
         let lines = if caption.is_empty() { 1.0 } else { 2.0 };
         let height = bottom + lines * (self.size.letters + 5.0);
@@ -95,6 +104,7 @@ impl<'a> Drawing<'a> {
         self.y_axis(&mut out);
         self.x_ticks(&mut out, bottom);
         self.marks(&mut out);
+        self.annotations(&mut out);
         self.curves(&mut out);
         self.runs(&mut out);
         if !caption.is_empty() {
@@ -116,7 +126,7 @@ impl<'a> Drawing<'a> {
     }
 
     fn at_y(&self, value: f64) -> f64 {
-        TOP + (1.0 - share(value, self.axis.range)) * self.size.height
+        self.top + (1.0 - share(value, self.axis.range)) * self.size.height
     }
 
     /// Returns whether a point lies within the range of the x axis.
@@ -142,11 +152,11 @@ impl<'a> Drawing<'a> {
     fn x_ticks(&self, out: &mut String, bottom: f64) {
         let letters = self.plot / self.size.letters / LETTER_SHARE;
         let ticks = x_ticks(&self.chart.x.scale, self.x, letters);
-        let mut path = String::new();
+        let (mut path, top) = (String::new(), self.top);
         for share in ticks.iter().filter_map(|tick| tick.share) {
             let _ = write!(
                 path,
-                "M{:.1} {TOP}V{bottom:.1}",
+                "M{:.1} {top}V{bottom:.1}",
                 self.left + share * self.plot
             );
         }
@@ -172,7 +182,7 @@ impl<'a> Drawing<'a> {
     fn marks(&self, out: &mut String) {
         for (index, marks) in self.chart.marks.iter().enumerate() {
             let path = if index == 0 {
-                self.spans(&marks.spans, TOP, self.size.height)
+                self.spans(&marks.spans, self.top, self.size.height)
             } else {
                 self.lines_and_frames(&marks.spans)
             };
@@ -187,24 +197,83 @@ impl<'a> Drawing<'a> {
     fn lines_and_frames(&self, spans: &[(f64, f64)]) -> String {
         let mut path = String::new();
         let (mut line, mut frame) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
-        let height = self.size.height;
+        let (top, height) = (self.top, self.size.height);
         for &(from, to) in spans.iter().filter(|span| self.is_seen(**span)) {
             let (from, to) = (self.at_x(from), self.at_x(to));
             let wide = to - from;
             if wide > FRAME_MIN {
                 if from - frame >= 1.0 {
-                    let _ = write!(path, "M{from:.1} {TOP}v{height}h{wide:.1}v-{height}z");
+                    let _ = write!(path, "M{from:.1} {top}v{height}h{wide:.1}v-{height}z");
                     frame = from;
                 }
                 continue;
             }
             let at = f64::midpoint(from, to);
             if at - line >= 1.0 {
-                let _ = write!(path, "M{at:.1} {TOP}v{height}");
+                let _ = write!(path, "M{at:.1} {top}v{height}");
                 line = at;
             }
         }
         path
+    }
+
+    /// Draws a line for each annotation, and above it a flag with its number; those too close to each other share
+    /// one.
+    fn annotations(&self, out: &mut String) {
+        let mut lines = String::new();
+        let mut flags: Vec<(usize, usize, f64, f64)> = Vec::new();
+        for (number, one) in self.chart.numbered(self.x) {
+            let at = self.at_x(one.at);
+            let _ = write!(
+                lines,
+                "M{at:.1} {}V{:.1}",
+                TOP + 8.0,
+                self.top + self.size.height
+            );
+            match flags.last_mut() {
+                Some((first, last, _, to)) if at - *to < self.flag_width(*first, number) => {
+                    (*last, *to) = (number, at);
+                }
+                _ => flags.push((number, number, at, at)),
+            }
+        }
+        if lines.is_empty() {
+            return;
+        }
+        let _ = writeln!(out, "<path class=\"note\" d=\"{lines}\"/>");
+        for (first, last, from, to) in flags {
+            let width = self.flag_width(first, last);
+            let half = width / 2.0;
+            let at = f64::midpoint(from, to);
+            let at = at.clamp(
+                self.left + half,
+                (self.size.width - half).max(self.left + half),
+            );
+            let name = if first == last {
+                first.to_string()
+            } else {
+                format!("{first}-{last}")
+            };
+            let _ = writeln!(
+                out,
+                "<path class=\"flag\" d=\"M{:.1} 2h{width:.1}v{FLAG}h-{width:.1}z\"/><text class=\"flag\" \
+                 x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{name}</text>",
+                at - half,
+                2.0 + FLAG - 4.0,
+            );
+        }
+    }
+
+    /// Returns the width of the flag of annotations from one number to another.
+    #[allow(clippy::cast_precision_loss)] // some digits
+    fn flag_width(&self, first: usize, last: usize) -> f64 {
+        let digits = |number: usize| number.to_string().len();
+        let letters = if first == last {
+            digits(last)
+        } else {
+            digits(first) + 1 + digits(last)
+        };
+        (letters as f64 * self.size.letters * LETTER_SHARE + 8.0).max(FLAG)
     }
 
     fn is_seen(&self, (from, to): (f64, f64)) -> bool {
@@ -230,7 +299,7 @@ impl<'a> Drawing<'a> {
     }
 
     fn runs(&self, out: &mut String) {
-        let mut top = TOP + self.size.height + BELOW;
+        let mut top = self.top + self.size.height + BELOW;
         for (index, (runs, letter)) in self.chart.runs.iter().zip('a'..='z').enumerate() {
             let path = self.spans(&runs.spans, top, ROW - 5.0);
             if !path.is_empty() {
@@ -249,10 +318,11 @@ impl<'a> Drawing<'a> {
     /// Draws the curves: the first on top of the others, lines on top of points.
     fn curves(&self, out: &mut String) {
         let numbered = || self.chart.curves.iter().enumerate().rev();
-        for style in [CurveStyle::Dots, CurveStyle::Line] {
+        for style in [CurveStyle::Dots, CurveStyle::Line, CurveStyle::Crosses] {
             for (index, curve) in numbered().filter(|(_, curve)| curve.style == style) {
                 let drawn = match style {
-                    CurveStyle::Dots => self.dots(curve),
+                    CurveStyle::Dots => self.points(curve, "dots", "h0"),
+                    CurveStyle::Crosses => self.points(curve, "crosses", "m-3-3l6 6m-6 0l6-6"),
                     CurveStyle::Line => self.line(curve),
                 };
                 let _ = writeln!(out, "<g class=\"c{}\">{drawn}</g>", index % 5);
@@ -260,7 +330,8 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    fn dots(&self, curve: &Curve) -> String {
+    /// Draws separate points, each as `shape`.
+    fn points(&self, curve: &Curve, class: &str, shape: &str) -> String {
         let points: Vec<Point> = curve
             .points()
             .filter(|point| self.is_within(point))
@@ -273,10 +344,16 @@ impl<'a> Drawing<'a> {
         };
         let spots: BTreeSet<String> = points
             .iter()
-            .map(|point| format!("M{:.1} {:.1}h0", self.at_x(point.x), self.at_y(point.y)))
+            .map(|point| {
+                format!(
+                    "M{:.1} {:.1}{shape}",
+                    self.at_x(point.x),
+                    self.at_y(point.y)
+                )
+            })
             .collect();
         let path: String = spots.into_iter().collect();
-        format!("<path class=\"dots\" d=\"{path}\"/>")
+        format!("<path class=\"{class}\" d=\"{path}\"/>")
     }
 
     /// Draws a curve: its ranges, its line, and its points where they are far enough apart.

@@ -2,7 +2,7 @@
 //! one whose letters are readable), and a table of the values.
 
 use super::drawing::{Drawing, NARROW, WIDE};
-use super::table::table;
+use super::table::{bare, table};
 use super::text::escaped;
 use crate::chart::{Curve, CurveStyle, LineChart, Point};
 use crate::scale::{caption, moment, widened, y_axis};
@@ -10,6 +10,8 @@ use std::fmt::Write as _;
 
 /// Maximum number of jobs drawn.
 const RUNS_MAX: usize = 8;
+/// Maximum number of annotations whose text is below the chart.
+const ANNOTATIONS_MAX: usize = 8;
 
 /// Renders a line chart; empty if there is nothing to draw. `id` is unique within the page.
 pub(crate) fn lines(chart: &LineChart, id: &str) -> String {
@@ -33,6 +35,9 @@ pub(crate) fn lines(chart: &LineChart, id: &str) -> String {
         out += &Drawing::new(&shown, x, &axis, size).svg(&sentence);
     }
     out += &legend(&shown, hidden_runs);
+    out += &annotations(chart, x);
+    // A row for each value would be most of the page.
+    let table = if chart.lists_all { bare } else { table };
     let _ = write!(
         out,
         "<details><summary>Values</summary>\n<div class=\"scroll\">\n{}",
@@ -101,6 +106,7 @@ fn legend(chart: &LineChart, hidden_runs: usize) -> String {
             let d = match curve.style {
                 CurveStyle::Line => "<path class=\"line\" d=\"M1 6H33\"/>",
                 CurveStyle::Dots => "<path class=\"dots\" d=\"M5 9h0M17 4h0M29 7h0\"/>",
+                CurveStyle::Crosses => "<path class=\"crosses\" d=\"M14 3l6 6m-6 0l6-6\"/>",
             };
             add(&format!("<g class=\"c{class}\">{d}</g>"), name);
         }
@@ -139,6 +145,26 @@ fn legend(chart: &LineChart, hidden_runs: usize) -> String {
     format!("<ul class=\"legend\">\n{}\n</ul>\n", entries.join("\n"))
 }
 
+/// Renders the texts of the annotations, the last of them if there are many.
+fn annotations(chart: &LineChart, x: (f64, f64)) -> String {
+    let all = chart.numbered(x);
+    if all.is_empty() {
+        return String::new();
+    }
+    let hidden = all.len().saturating_sub(ANNOTATIONS_MAX);
+    let mut out = String::from("<ol class=\"legend notes\">\n");
+    if hidden > 0 {
+        let _ = writeln!(
+            out,
+            "<li class=\"more\">{hidden} earlier ones, in the table below</li>"
+        );
+    }
+    for (number, one) in &all[hidden..] {
+        let _ = writeln!(out, "<li><b>{number}</b> {}</li>", escaped(&one.text));
+    }
+    out + "</ol>\n"
+}
+
 fn has_ranges(curve: &Curve) -> bool {
     curve.style == CurveStyle::Line
         && curve.points().any(|point| {
@@ -150,7 +176,7 @@ fn has_ranges(curve: &Curve) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::{Axis, Format, Marks, Runs, Scale};
+    use crate::chart::{Annotation, Axis, Format, Marks, Runs, Scale};
     use proptest::prelude::*;
 
     fn chart(words: &str) -> LineChart {
@@ -214,6 +240,60 @@ mod tests {
     }
 
     #[test]
+    fn annotations_are_numbered_and_close_ones_share_a_flag() {
+        let mut chart = chart("a");
+        let annotation = |at: f64, text: &str| Annotation {
+            at,
+            text: text.to_owned(),
+        };
+        chart.annotations = vec![
+            annotation(0.5, "<one>"),
+            annotation(2.0, "two"),
+            annotation(2.01, "three"),
+            annotation(99.0, "not within"),
+        ];
+        let text = lines(&chart, "c");
+        for (part, count) in [
+            ("<text class=\"flag\"", 4),
+            (">2-3</text>", 2),
+            ("<li><b>1</b> &lt;one&gt;</li>", 1),
+            ("<li><b>3</b> three</li>", 1),
+            ("not within", 0),
+        ] {
+            assert_eq!(text.matches(part).count(), count, "{part}: {text}");
+        }
+        chart.annotations = (0..30)
+            .map(|at| annotation(f64::from(at) / 10.0, "x"))
+            .collect();
+        let text = lines(&chart, "c");
+        assert!(
+            text.contains("22 earlier ones") && text.contains("<b>30</b>"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_table_of_all_values_is_small() {
+        let points: Vec<(f64, f64)> = (0..400).map(|x| (f64::from(x), f64::from(x % 7))).collect();
+        let chart = LineChart {
+            curves: vec![
+                Curve::line("a", points.clone()),
+                Curve::crosses("b", [(3.5, 99.0)]),
+            ],
+            lists_all: true,
+            ..LineChart::default()
+        };
+        let text = lines(&chart, "c");
+        assert_eq!(
+            text.matches("<tr>").count(),
+            402,
+            "400 values, a cross, a head"
+        );
+        assert!(text.len() < 30_000, "{}", text.len());
+        assert_eq!(text.matches("class=\"crosses\"").count(), 3);
+    }
+
+    #[test]
     fn a_long_series_is_thinned_and_keeps_its_spike() {
         let points: Vec<(f64, f64)> = (0..200_000)
             .map(|at| {
@@ -260,7 +340,7 @@ mod tests {
             points in prop::collection::vec((any::<f64>(), any::<f64>(), any::<f64>(), any::<f64>()), 0..40),
             spans in prop::collection::vec((any::<f64>(), any::<f64>()), 0..9),
             scale in 0_usize..5,
-            dots: bool,
+            style in 0_usize..3,
         ) {
             let points = points.into_iter().map(|(x, y, low, high)| Point { x, y, range: Some((low, high)) });
             let scales = [Scale::Number, Scale::Time(jiff::tz::TimeZone::UTC), Scale::Elapsed, Scale::Week, Scale::Day];
@@ -269,11 +349,12 @@ mod tests {
                 x: Axis { scale: scales[scale].clone(), ..Axis::default() },
                 y_format: formats[scale],
                 curves: vec![Curve {
-                    style: if dots { CurveStyle::Dots } else { CurveStyle::Line },
+                    style: [CurveStyle::Line, CurveStyle::Dots, CurveStyle::Crosses][style],
                     stretches: vec![points.collect()],
                     ..Curve::default()
                 }],
                 marks: vec![Marks { name: String::new(), spans: spans.clone() }; 2],
+                annotations: spans.iter().map(|(at, _)| Annotation { at: *at, text: String::new() }).collect(),
                 runs: vec![Runs { name: String::new(), spans }],
                 ..LineChart::default()
             };

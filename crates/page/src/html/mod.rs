@@ -268,9 +268,14 @@ impl Writer {
             format!(" id=\"{}\"", escaped(&section.id))
         };
         let heading = level.min(6);
+        let (open, shown, close) = if section.is_folded {
+            ("<details><summary>", "</summary>", "</details>\n")
+        } else {
+            ("", "", "")
+        };
         let _ = write!(
             self.out,
-            "<section{id}>\n<h{heading}>{}",
+            "<section{id}>\n{open}<h{heading}>{}",
             words(&section.title)
         );
         if !section.aside.is_empty() {
@@ -280,9 +285,9 @@ impl Writer {
                 words(&section.aside)
             );
         }
-        let _ = writeln!(self.out, "</h{heading}>");
+        let _ = writeln!(self.out, "</h{heading}>{shown}");
         self.blocks(&section.blocks, level + 1);
-        self.out += "</section>\n";
+        let _ = writeln!(self.out, "{close}</section>");
     }
 }
 

@@ -46,9 +46,68 @@ pub(super) fn table(table: &Table) -> String {
     out + "</tbody>\n</table>\n"
 }
 
+/// Renders a table that no screen stacks, in as few bytes as HTML allows.
+pub(super) fn bare(table: &Table) -> String {
+    let mut out = String::from("<table class=\"bare\">");
+    if !table.title.is_empty() {
+        let _ = write!(out, "<caption>{}</caption>", words(&table.title));
+    }
+    out += "\n<tr>";
+    for column in &table.columns {
+        let _ = write!(out, "<th scope=\"col\">{}", words(&column.name));
+    }
+    for row in &table.rows {
+        out += "\n<tr>";
+        for (index, cell) in row.iter().enumerate() {
+            let tag = if index == 0 { "th" } else { "td" };
+            let _ = write!(out, "<{tag}>{}", cell_words(cell));
+        }
+    }
+    out + "\n</table>\n"
+}
+
 fn cell_words(cell: &Cell) -> String {
-    match &cell.section {
-        Some(id) => format!("<a href=\"#{}\">{}</a>", escaped(id), words(&cell.text)),
-        None => words(&cell.text),
+    let words = words(&cell.text);
+    match (&cell.section, &cell.file) {
+        (Some(id), _) => format!("<a href=\"#{}\">{words}</a>", escaped(id)),
+        (None, Some(path)) => format!("<a href=\"{}\">{words}</a>", relative(path)),
+        (None, None) => words,
+    }
+}
+
+/// Returns the URL of a file below the folder of the page: whatever its name is, no other scheme or host.
+fn relative(path: &str) -> String {
+    let mut out = String::from("./");
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_below_the_page_whatever_its_name() {
+        assert_eq!(relative("a/trial.json"), "./a/trial.json");
+        assert_eq!(
+            relative("javascript:alert(1)"),
+            "./javascript%3Aalert%281%29"
+        );
+        assert_eq!(relative("//host/x"), ".///host/x");
+        assert_eq!(relative("a b\"é?#"), "./a%20b%22%C3%A9%3F%23");
+        let mut table = Table::new(&["<a"]);
+        table.rows.push(vec![Cell {
+            text: "<x>".to_owned(),
+            file: Some("x".to_owned()),
+            ..Cell::default()
+        }]);
+        let shown = super::table(&table);
+        assert!(shown.contains("<a href=\"./x\">&lt;x&gt;</a>"), "{shown}");
     }
 }

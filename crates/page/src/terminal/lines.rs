@@ -216,7 +216,7 @@ impl Plot {
         let places = (cells.len() - 1) * self.chars.places() + 1;
         let mut points = vec![vec![false; self.columns]; cells.len() * self.chars.places()];
         let mut has_ranges = false;
-        if curve.style == CurveStyle::Dots {
+        if curve.style.is_of_points() {
             for point in curve.points() {
                 if let Some(column) = self.column(point.x) {
                     points[self.row(point.y, places)][column] = true;
@@ -283,7 +283,7 @@ impl Plot {
         let rows = cells.len();
         let mark = |index: usize| CURVES[index % CURVES.len()];
         let numbered = || curves.iter().enumerate().rev();
-        for (index, curve) in numbered().filter(|(_, curve)| curve.style == CurveStyle::Dots) {
+        for (index, curve) in numbered().filter(|(_, curve)| curve.style.is_of_points()) {
             for point in curve.points() {
                 if let Some(column) = self.column(point.x) {
                     cells[self.row(point.y, rows)][column] = mark(index);
@@ -327,6 +327,7 @@ impl Plot {
                 legend.push(format!("{mark} {}", cut(&name, NAME_COLUMNS_MAX)));
             }
         }
+        self.annotations_below(chart, out, legend);
         for (runs, letter) in chart.runs.iter().take(RUNS_MAX).zip('a'..) {
             if let Some(cells) = self.spans_below(&runs.spans, letter) {
                 out.push(format!("{}  {cells}", self.right("runs")));
@@ -336,6 +337,36 @@ impl Plot {
         }
         if chart.runs.len() > RUNS_MAX {
             legend.push(format!("and {} more jobs", chart.runs.len() - RUNS_MAX));
+        }
+    }
+
+    /// Draws a row with the numbers of the annotations; those after the ninth share a character.
+    fn annotations_below(
+        &self,
+        chart: &LineChart,
+        out: &mut Vec<String>,
+        legend: &mut Vec<String>,
+    ) {
+        let mut cells = vec![' '; self.columns];
+        let all = chart.numbered(self.x);
+        for (number, one) in &all {
+            let digit = u32::try_from(*number)
+                .ok()
+                .and_then(|number| char::from_digit(number, 10));
+            if let Some(column) = self.column(one.at) {
+                cells[column] = digit.unwrap_or('+');
+            }
+            if let Some(digit) = digit {
+                let text = escape(&one.text);
+                legend.push(format!("{digit} {}", cut(&text, NAME_COLUMNS_MAX)));
+            }
+        }
+        if !all.is_empty() {
+            let cells: String = cells.into_iter().collect();
+            out.push(format!("{}  {cells}", self.right("")));
+        }
+        if all.last().is_some_and(|(number, _)| *number > 9) {
+            legend.push("+ later ones".to_owned());
         }
     }
 

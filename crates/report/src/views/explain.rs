@@ -130,6 +130,7 @@ impl View<'_, '_> {
             let cell = Cell {
                 text: name(title),
                 section: (index < max).then(|| id(index)),
+                ..Cell::default()
             };
             table.rows.push(vec![
                 cell,

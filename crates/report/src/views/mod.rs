@@ -1,6 +1,7 @@
 //! Views: each turns a result into a [`page::Page`]. Views decide what is shown; the `page` crate
 //! decides how it is drawn.
 
+pub mod bench;
 pub(crate) mod check;
 pub(crate) mod cluster;
 pub(crate) mod explain;

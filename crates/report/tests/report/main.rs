@@ -5,6 +5,7 @@ mod explained;
 mod golden;
 mod hosts;
 mod layout;
+mod nightly;
 mod properties;
 mod schemas;
 mod shards;

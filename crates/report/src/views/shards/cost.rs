@@ -237,6 +237,6 @@ fn chart(answer: &CostEstimate) -> LineChart {
             .filter(|curve| !curve.stretches.is_empty())
             .collect(),
         marks,
-        runs: Vec::new(),
+        ..LineChart::default()
     }
 }

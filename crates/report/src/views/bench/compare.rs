@@ -1,0 +1,389 @@
+//! Page of `trimtab bench compare`: what differs, what does not, and what cannot be told.
+
+use bench::compare::{
+    Comparison, Design, EnvironmentDifference, Place, Rank, Regression, Report, SetValues, Shows,
+    Verdict,
+};
+use facts::series::Better;
+use page::{Block, List, Page, Section, Table, Tone};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Secondary metrics shown.
+const DETAILS_MAX: usize = 200;
+/// Nobody runs more trials than that for one answer.
+const MORE_MAX: u32 = 1_000;
+
+/// A comparison, and what it was asked.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Compared {
+    /// The comparison.
+    #[serde(flatten)]
+    pub report: Report,
+    /// Smallest regression of a primary metric that is a failure, as a share; `null` if none is.
+    pub fail_on_regression: Option<f64>,
+    /// Whether one of them is shown to be that much worse.
+    pub has_regressed: bool,
+}
+
+impl Compared {
+    /// Judges a comparison.
+    pub fn new(report: Report, fail_on_regression: Option<f64>) -> Self {
+        let has_regressed = fail_on_regression.is_some_and(|share| {
+            report.regressions(share).next().is_some() || report.appeared().next().is_some()
+        });
+        Self {
+            report,
+            fail_on_regression,
+            has_regressed,
+        }
+    }
+}
+
+pub(super) fn page(compared: &Compared, is_brief: bool) -> Page {
+    let report = &compared.report;
+    let mut page = Page {
+        title: "trimtab bench compare".to_owned(),
+        lead: lead(compared),
+        tone: Tone::Strong,
+        cautions: report.notes.clone(),
+        ..Page::default()
+    };
+    let of_rank = |rank: Rank| -> Vec<&Comparison> {
+        let all = report.comparisons.iter();
+        all.filter(|comparison| comparison.rank == rank).collect()
+    };
+    let (primary, details) = (of_rank(Rank::Primary), of_rank(Rank::Secondary));
+    if !primary.is_empty() {
+        page.push(table(&primary, report));
+    }
+    let told = |one: &&Comparison| !is_brief || matches!(one.verdict, Verdict::Differs { .. });
+    let shown: Vec<&Comparison> = details
+        .iter()
+        .copied()
+        .filter(told)
+        .take(DETAILS_MAX)
+        .collect();
+    if !details.is_empty() {
+        let mut section = Section::new("Details");
+        if !shown.is_empty() {
+            section.push(table(&shown, report));
+        }
+        if shown.len() < details.len() {
+            section.push(Block::aside(format!(
+                "{} that do not differ, or not provably: --format html shows all.",
+                units::count(details.len() - shown.len(), "other metric")
+            )));
+        }
+        page.push(section);
+    }
+    if let Some(environment) = environment(&report.environment) {
+        page.push(environment);
+    }
+    if !report.skipped.is_empty() {
+        let items = report.skipped.iter().map(|skipped| {
+            format!(
+                "{} {}, {}: {}",
+                skipped.operation, skipped.metric, skipped.contender, skipped.reason
+            )
+        });
+        page.push(Block::List(List {
+            title: "Not compared".to_owned(),
+            items: items.collect(),
+        }));
+    }
+    page.push(Block::aside(method(report)));
+    page
+}
+
+/// The most important result: a regression, then any difference, then how sure the rest is.
+fn lead(compared: &Compared) -> String {
+    let report = &compared.report;
+    let primary = || {
+        report
+            .comparisons
+            .iter()
+            .filter(|one| one.rank == Rank::Primary)
+    };
+    if let Some(share) = compared.fail_on_regression {
+        let regressions: Vec<&Comparison> = report.regressions(share).collect();
+        if let Some(first) = regressions.first() {
+            return format!(
+                "Regression of {} or more: {}{}.",
+                units::percent(share),
+                sentence(first),
+                others(regressions.len() - 1)
+            );
+        }
+    }
+    if let Some(first) = report.appeared().next() {
+        let what = format!("{} {}", first.operation, first.metric);
+        return format!(
+            "{} is above 0 in all trials of {}, and was 0 in all before{}.",
+            units::list::capitalised(&what),
+            first.contender,
+            others(report.appeared().count() - 1)
+        );
+    }
+    let differing: Vec<&Comparison> = primary().filter(|one| one.is_better().is_some()).collect();
+    let unknown: Vec<&Comparison> = primary()
+        .filter(|one| matches!(one.verdict, Verdict::CannotTell { .. }))
+        .collect();
+    let first = match differing.first() {
+        Some(first) => format!(
+            "{}{}.",
+            units::list::capitalised(&sentence(first)),
+            others(differing.len() - 1)
+        ),
+        None => match same(primary()) {
+            Some((count, margin)) => format!(
+                "No difference larger than {} in {}.",
+                units::percent(margin),
+                units::count(count, "metric")
+            ),
+            None => String::new(),
+        },
+    };
+    let mut sentences = vec![first];
+    if let Some(more) = unknown.iter().filter_map(|one| more(one)).max() {
+        let what = units::count(unknown.len(), "metric");
+        sentences.push(if more < MORE_MAX {
+            format!(
+                "Cannot tell for {what}: {} of each would.",
+                units::count(more, "more trial")
+            )
+        } else {
+            format!("Cannot tell for {what}: trials differ too much among themselves.")
+        });
+    }
+    if let Some(share) = compared.fail_on_regression {
+        let open = primary().filter(|one| {
+            matches!(
+                one.regression(share),
+                Regression::Possible | Regression::WorseMaybeByLess
+            )
+        });
+        let open = open.count();
+        let left_out = report.skipped.iter().find(|one| one.shows != Shows::Same);
+        sentences.push(if let Some(one) = left_out {
+            format!(
+                "A regression of {} is not ruled out: {} {} was not compared.",
+                units::percent(share),
+                one.operation,
+                one.metric
+            )
+        } else if primary().next().is_none() {
+            format!(
+                "A regression of {} is not ruled out: no primary metric was compared.",
+                units::percent(share)
+            )
+        } else if open == 0 {
+            format!("A regression of {} is ruled out.", units::percent(share))
+        } else {
+            format!(
+                "A regression of {} is neither shown nor ruled out in {}.",
+                units::percent(share),
+                units::count(open, "metric")
+            )
+        });
+    }
+    sentences.retain(|sentence| !sentence.is_empty());
+    sentences.join(" ")
+}
+
+fn same<'c>(all: impl Iterator<Item = &'c Comparison>) -> Option<(usize, f64)> {
+    let margins: Vec<f64> = all
+        .filter_map(|one| match one.verdict {
+            Verdict::NoDifferenceLargerThan { margin } => Some(margin),
+            _ => None,
+        })
+        .collect();
+    margins.first().map(|margin| (margins.len(), *margin))
+}
+
+fn more(comparison: &Comparison) -> Option<u32> {
+    match comparison.verdict {
+        Verdict::CannotTell {
+            more_pairs_needed, ..
+        } => Some(more_pairs_needed),
+        _ => None,
+    }
+}
+
+fn others(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => ", and one more metric".to_owned(),
+        count => format!(", and {count} more metrics"),
+    }
+}
+
+/// `bulk throughput mean of new is 6 % lower (5 to 7 %), which is worse`.
+fn sentence(comparison: &Comparison) -> String {
+    let judged = match comparison.is_better() {
+        Some(true) => ", which is better",
+        Some(false) => ", which is worse",
+        None => "",
+    };
+    format!(
+        "{} {} of {} is {}{judged}",
+        comparison.operation,
+        comparison.metric,
+        comparison.contender,
+        change(comparison)
+    )
+}
+
+/// `0.94 times that of old (0.93 to 0.95)` as a change: `6 % lower (5 to 7 %)`.
+fn change(comparison: &Comparison) -> String {
+    let (ratio, interval) = (comparison.ratio, comparison.interval);
+    let is_lower = ratio < 1.0;
+    let share = |ratio: f64| if is_lower { 1.0 - ratio } else { ratio - 1.0 };
+    let (near, far) = if is_lower {
+        (share(interval.high), share(interval.low))
+    } else {
+        (share(interval.low), share(interval.high))
+    };
+    format!(
+        "{} {} ({} to {})",
+        units::percent(share(ratio)),
+        if is_lower { "lower" } else { "higher" },
+        units::percent(near),
+        units::percent(far)
+    )
+}
+
+fn table(comparisons: &[&Comparison], report: &Report) -> Table {
+    let has_many = comparisons
+        .iter()
+        .any(|comparison| comparison.contender != comparisons[0].contender);
+    let mut columns = vec!["<metric"];
+    if has_many {
+        columns.push("<of");
+    }
+    columns.extend([">before", ">after", ">ratio", "<verdict"]);
+    let mut table = Table::new(&columns);
+    table.title = if has_many {
+        format!("Compared with {}", report.baseline)
+    } else {
+        format!(
+            "{} compared with {}",
+            comparisons[0].contender, report.baseline
+        )
+    };
+    for comparison in comparisons {
+        let unit = comparison
+            .unit
+            .as_deref()
+            .map_or(String::new(), |unit| format!(" ({unit})"));
+        let mut row = vec![format!(
+            "{} {}{unit}",
+            comparison.operation, comparison.metric
+        )];
+        if has_many {
+            row.push(comparison.contender.clone());
+        }
+        row.extend([
+            units::number(comparison.baseline_value),
+            units::number(comparison.contender_value),
+            format!(
+                "{:.3} ({:.3} to {:.3})",
+                comparison.ratio, comparison.interval.low, comparison.interval.high
+            ),
+            verdict(comparison),
+        ]);
+        table.row(row);
+    }
+    table
+}
+
+fn verdict(comparison: &Comparison) -> String {
+    match comparison.verdict {
+        Verdict::Differs { within_margin } => {
+            let word = match (comparison.is_better(), comparison.better) {
+                (Some(true), _) => "better",
+                (_, Better::Higher | Better::Lower) => "worse",
+            };
+            let small = if within_margin {
+                ", if only a little"
+            } else {
+                ""
+            };
+            format!("{word}{small}")
+        }
+        Verdict::NoDifferenceLargerThan { margin } => {
+            format!("no difference larger than {}", units::percent(margin))
+        }
+        Verdict::CannotTell {
+            more_pairs_needed,
+            more_pairs_at_most,
+        } if more_pairs_at_most > more_pairs_needed => {
+            format!("cannot tell: {more_pairs_needed} to {more_pairs_at_most} more trials of each")
+        }
+        Verdict::CannotTell {
+            more_pairs_needed, ..
+        } => {
+            format!(
+                "cannot tell: {}",
+                units::count(more_pairs_needed, "more trial")
+            )
+        }
+    }
+}
+
+fn environment(differences: &[EnvironmentDifference]) -> Option<Section> {
+    if differences.is_empty() {
+        return None;
+    }
+    let mut section = Section::new("Environments differ");
+    let sentences = differences.iter().map(|difference| {
+        let values: Vec<String> = difference.values.iter().map(of_set).collect();
+        let place = match difference.place {
+            Place::Between => "",
+            Place::Within => " (within a set: its trials do not repeat the same)",
+        };
+        format!("{}: {}{place}", difference.key, values.join("; "))
+    });
+    section.push(Block::List(List {
+        title: String::new(),
+        items: sentences.collect(),
+    }));
+    Some(section)
+}
+
+fn of_set(set: &SetValues) -> String {
+    let values: Vec<String> = set
+        .values
+        .iter()
+        .map(|(value, trials)| {
+            let value = value.as_deref().unwrap_or("not stated");
+            if set.values.len() == 1 {
+                value.to_owned()
+            } else {
+                format!("{value} in {}", units::count(*trials as u64, "trial"))
+            }
+        })
+        .collect();
+    format!("{} has {}", set.set, values.join(", "))
+}
+
+fn method(report: &Report) -> String {
+    let Some(first) = report.comparisons.first() else {
+        return String::new();
+    };
+    let how = match first.design {
+        Design::Pairs => "in pairs, as they ran alternately",
+        Design::Sets => "as two independent sets",
+        Design::CommonSpread => "with the spread of the larger set taken for both",
+    };
+    format!(
+        "Intervals hold the true ratio with {} confidence. Trials were compared {how}: {} against {}.",
+        units::percent(first.interval.confidence),
+        first.trials.0,
+        first.trials.1
+    )
+}
+
+#[cfg(test)]
+#[path = "compare_tests.rs"]
+mod tests;

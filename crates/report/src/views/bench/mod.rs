@@ -1,0 +1,50 @@
+//! Results and pages of `trimtab bench`.
+
+mod compare;
+mod nightly;
+mod run;
+
+use crate::envelope::{Answer, Envelope};
+use page::Page;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub use compare::Compared;
+pub use nightly::{Nightly, NightlyJob};
+pub use run::{Ran, RanTrial};
+
+/// A result of a benchmark; `kind` is its type.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum BenchAnswer {
+    /// Trials that were run.
+    Run(Box<Ran>),
+    /// Sets of trials, compared.
+    Compare(Box<Compared>),
+    /// A history of trials, explained.
+    Nightly(Box<Nightly>),
+}
+
+impl Answer for BenchAnswer {
+    const SCHEMA: &'static str = "trimtab.bench/1";
+    const TITLE: &'static str = "trimtab bench";
+}
+
+/// Builds the page of a result. `is_brief` leaves out what a terminal has no room for.
+pub fn page(answer: &Envelope<BenchAnswer>, is_brief: bool) -> Page {
+    let mut page = match &answer.result {
+        BenchAnswer::Run(ran) => run::page(ran, is_brief),
+        BenchAnswer::Compare(compared) => compare::page(compared, is_brief),
+        BenchAnswer::Nightly(nightly) => nightly::page(nightly, is_brief),
+    };
+    page.cautions.extend(answer.warnings.iter().cloned());
+    page.about.push(format!(
+        "Source: {}; trimtab {}",
+        answer.source, answer.tool_version
+    ));
+    for skipped in &answer.skipped {
+        page.cautions
+            .push(format!("{}: {}", skipped.what, skipped.why));
+    }
+    page
+}
