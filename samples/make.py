@@ -4,7 +4,9 @@
 Needs cargo. The examples it runs live in crates/explain/examples and crates/shards/examples.
 """
 import json
+import math
 import pathlib
+import random
 import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -86,6 +88,38 @@ def cluster():
     return head | {page: {"answer": answer} for page, answer in answers.items()}
 
 
+def race(side, night, factor, noise):
+    """A race of Rally: bulk ingest, and searches at a fixed rate. `factor` slows the ingest down."""
+    docs = 41_200 / factor * math.exp(noise.gauss(0, 0.012))
+    p50 = 9.4 * math.exp(noise.gauss(0, 0.006))
+    p99 = 4.1 * p50 * math.exp(noise.gauss(0, 0.008))
+    rate = {"min": round(0.9 * docs), "mean": round(docs, 1), "median": round(docs, 1), "max": round(1.05 * docs),
+            "unit": "docs/s"}
+    bulk = 500 * 8 / docs * 1e3
+    times = {"50_0": round(bulk, 2), "99_0": round(3 * bulk, 2), "mean": round(1.1 * bulk, 2), "unit": "ms"}
+    latency = {"50_0": round(p50, 3), "99_0": round(p99, 3), "mean": round(1.2 * p50, 3), "unit": "ms"}
+    tasks = [
+        {"task": "index", "operation": "bulk", "throughput": rate, "latency": times, "service_time": times,
+         "error_rate": 0.0, "duration": 300_000},
+        {"task": "hour", "operation": "search", "latency": latency, "service_time": latency, "error_rate": 0.0,
+         "throughput": {"min": 20, "mean": 20.0, "median": 20.0, "max": 20, "unit": "ops/s"}, "duration": 300_000},
+    ]
+    return {"rally-version": "2.13.0", "environment": "nightly", "race-id": f"{side}-{night}",
+            "race-timestamp": f"202611{night:02}T020000Z", "pipeline": "benchmark-only", "user-tags": {},
+            "track": "logs", "car": ["external"],
+            "cluster": {"distribution-version": "8.15.0" if side == "before" else "8.16.1"},
+            "results": {"op_metrics": tasks, "merge_time": round(20_500 * factor)}}
+
+
+def races():
+    """Five nights before an upgrade and five after it: ingest becomes 6 % slower, searches stay as they are."""
+    noise = random.Random(5)
+    for side, first, factor in (("before", 1, 1.0), ("after", 6, 1.06)):
+        for night in range(first, first + 5):
+            write(f"races/{side}/{night:02}/race.json", json.dumps(race(side, night, factor, noise), indent=1) + "\n")
+
+
+races()
 write("sawtooth.csv", example("explain", "sawtooth_2016", "curve"))
 write("trims.csv", example("explain", "sawtooth_2016", "trims"))
 state = example("shards", "write_state", "4", "10", "3", "1", "5")

@@ -48,7 +48,9 @@ pub fn read_path(path: &Path, options: &FileOptions) -> Result<Reading, SourceEr
         };
         return ftdc::read(path, &ftdc_options, &options.times, &options.limits);
     }
-    let mut reading = if path.is_dir() {
+    let mut reading = if is_trial(path) {
+        read_trial(path, options)?
+    } else if path.is_dir() {
         rally::read_directory(path, options)?
     } else {
         let file = File::open(path).map_err(|error| file_error(&name, error))?;
@@ -56,6 +58,50 @@ pub fn read_path(path: &Path, options: &FileOptions) -> Result<Reading, SourceEr
     };
     reading.select(&options.select);
     Ok(reading)
+}
+
+/// The tables that `trimtab bench run` writes into a trial's folder, beside this document.
+const TRIAL_DOCUMENT: &str = "trial.json";
+const TRIAL_TABLES: [&str; 3] = ["client.csv", "server.csv", "host.csv"];
+
+/// Returns whether a path is the folder of a trial of `trimtab bench run`.
+fn is_trial(path: &Path) -> bool {
+    path.join(TRIAL_DOCUMENT).is_file()
+}
+
+/// Reads the series of a trial: the driver's, the servers' and the host's.
+fn read_trial(folder: &Path, options: &FileOptions) -> Result<Reading, SourceError> {
+    let mut all = Reading::default();
+    for table in TRIAL_TABLES {
+        let path = folder.join(table);
+        let name = path.display().to_string();
+        // Opening a pipe would wait for whoever writes to it.
+        let file = path.is_file().then(|| File::open(&path));
+        let Some(Ok(file)) = file else {
+            let why = "the trial has no such table, or it cannot be read";
+            all.skipped.push(facts::Skipped::new(name, why, None));
+            continue;
+        };
+        // A trial that was cut short may have a table without rows.
+        match read_bytes(&name, file, options) {
+            Ok(reading) => {
+                all.series.extend(reading.series);
+                all.skipped.extend(reading.skipped);
+                all.warnings.extend(reading.warnings);
+            }
+            Err(error) => {
+                let why = error.to_string();
+                all.skipped.push(facts::Skipped::new(name, why, None));
+            }
+        }
+    }
+    if all.series.is_empty() {
+        let path = folder.join(TRIAL_TABLES[0]);
+        let name = path.display().to_string();
+        let file = File::open(&path).map_err(|error| file_error(&name, error))?;
+        return read_bytes(&name, file, options);
+    }
+    Ok(all)
 }
 
 /// Returns the first bytes of a file; empty if it cannot be read, which its reader reports.
@@ -272,21 +318,36 @@ fn json_format(text: &str) -> Format {
     if head.starts_with("{\"sysstat\":") {
         return Format::Sadf;
     }
-    // A race is pretty-printed over many lines, or a single one.
-    let first_object = serde_json::Deserializer::from_str(text)
-        .into_iter::<serde_json::Value>()
-        .next();
-    let is_race = match first_object {
+    // A race is pretty-printed over many lines, or a single one. An Elasticsearch metrics store holds races and
+    // their results as rows, which also have a race-timestamp: many objects, or one without op_metrics.
+    let mut objects = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
+    let is_race = match objects.next() {
         Some(Ok(object)) => {
-            object.get("race-timestamp").is_some() && object.get("@timestamp").is_none()
+            object.get("race-timestamp").is_some()
+                && (object.get("@timestamp").is_none()
+                    || (has_results(&object) && !matches!(objects.next(), Some(Ok(_)))))
         }
-        _ => text.contains("\"race-timestamp\"") && !text.contains("\"@timestamp\""),
+        _ => {
+            text.contains("\"race-timestamp\"")
+                && (!text.contains("\"@timestamp\"") || text.trim_start().starts_with("{\n"))
+        }
     };
     if is_race {
         Format::RallyRace
     } else {
         Format::JsonLines
     }
+}
+
+/// Whether a race has results, of one cluster or several. Rally writes `@timestamp` into races since 2.13.
+fn has_results(race: &serde_json::Value) -> bool {
+    let of_one = |results: &serde_json::Value| results.get("op_metrics").is_some();
+    race.get("results").is_some_and(|results| {
+        of_one(results)
+            || results
+                .as_array()
+                .is_some_and(|clusters| clusters.iter().any(of_one))
+    })
 }
 
 /// Reads a text; for the tests of all formats.

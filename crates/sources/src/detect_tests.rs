@@ -149,3 +149,47 @@ fn input_beyond_the_limit_is_an_error_not_an_end() {
     let mut out = Vec::new();
     assert!(limited.read_to_end(&mut out).is_err());
 }
+
+#[test]
+fn a_trials_folder_has_the_series_of_its_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("trial.json", "{}");
+    write(
+        "client.csv",
+        "time,index_latency_p99_ms\n2026-11-01T00:00:00Z,5\n2026-11-01T00:00:01Z,6\n",
+    );
+    write(
+        "host.csv",
+        "time,cpu_steal,frequency\n2026-11-01T00:00:00Z,0.5,\n2026-11-01T00:00:01Z,0.25,\n",
+    );
+    let reading = read_path(folder.path(), &FileOptions::default()).unwrap();
+    let names: Vec<&str> = reading.series.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["index_latency_p99_ms", "cpu_steal"]);
+    assert!(reading.skipped[0].what.ends_with("server.csv"));
+}
+
+#[test]
+fn a_race_with_a_timestamp_of_its_own_is_a_race_and_rows_are_not() {
+    let race = |more: &str| {
+        format!(
+            "{{\"@timestamp\":1,\"race-id\":\"a\",\"race-timestamp\":\"20260101T000000Z\",\"track\":\"t\"{more}}}"
+        )
+    };
+    let results = ",\"results\":{\"op_metrics\":[{\"task\":\"root\",\"throughput\":{\"mean\":1.5,\"unit\":\"ops/s\"}}]}";
+    let of_one = race(results);
+    assert_eq!(detect("f", of_one.as_bytes()).unwrap(), Format::RallyRace);
+    let of_several = race(
+        &results
+            .replace(":{\"op", ":[{\"op")
+            .replace("}}]}", "}}]}]"),
+    );
+    assert_eq!(
+        detect("f", of_several.as_bytes()).unwrap(),
+        Format::RallyRace
+    );
+    let two_rows = format!("{of_one}\n{of_one}\n");
+    assert_eq!(detect("f", two_rows.as_bytes()).unwrap(), Format::JsonLines);
+    let row = race(",\"name\":\"throughput\",\"value\":1.5");
+    assert_eq!(detect("f", row.as_bytes()).unwrap(), Format::JsonLines);
+}

@@ -56,10 +56,15 @@ pub(crate) enum Coincidence {
         /// Interval of its runs after, in seconds.
         after_s: f64,
     },
-    /// A job ran that rarely does: a deployment, an upgrade.
+    /// A job ran that rarely does: an upgrade.
     Ran {
         /// Its name.
         job: String,
+    },
+    /// A user or another part of the program named an event: a deployment, another kernel.
+    Noted {
+        /// Its name.
+        event: String,
     },
 }
 
@@ -174,11 +179,16 @@ fn job_events(jobs: &[JobRuns], times_us: &[i64]) -> Vec<(i64, Coincidence)> {
             }
         }
         if job.runs.len() < RUNS_MIN {
-            let ran = || Coincidence::Ran {
-                job: job.name.clone(),
+            let ran = |run: &Run| match run.seen {
+                Seen::Given => Coincidence::Noted {
+                    event: job.name.clone(),
+                },
+                Seen::Journal | Seen::Syslog | Seen::Stamp | Seen::Computed => Coincidence::Ran {
+                    job: job.name.clone(),
+                },
             };
-            let starts = job.runs.iter().map(|run| run.earliest.as_microsecond());
-            found.extend(starts.map(|at| (at, ran())));
+            let starts = job.runs.iter();
+            found.extend(starts.map(|run| (run.earliest.as_microsecond(), ran(run))));
         }
     }
     found

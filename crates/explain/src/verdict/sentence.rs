@@ -115,6 +115,7 @@ pub(crate) fn coincidence(coincidence: &Coincidence) -> String {
             every(None, *before_s)
         ),
         Coincidence::Ran { job } => format!("{job} ran"),
+        Coincidence::Noted { event } => format!("\"{event}\" is noted"),
     }
 }
 

@@ -175,3 +175,14 @@ fn no_pattern_sentence() {
         "Cannot tell: 5 samples; at least 16 are needed."
     );
 }
+
+#[test]
+fn a_noted_event_is_not_said_to_run() {
+    let event = "kernel 6.2 (before: 6.1)".to_owned();
+    assert_eq!(
+        coincidence(&Coincidence::Noted { event }),
+        "\"kernel 6.2 (before: 6.1)\" is noted"
+    );
+    let job = "apt-daily".to_owned();
+    assert_eq!(coincidence(&Coincidence::Ran { job }), "apt-daily ran");
+}
