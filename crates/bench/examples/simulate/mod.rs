@@ -1,0 +1,100 @@
+//! Simulated trials: run-to-run effects, noise within runs that has memory, and drift of the machine.
+#![allow(dead_code, clippy::cast_precision_loss)] // each example uses its part; counts are small
+
+use rand_core::{Rng as _, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// A stream of random numbers that depends on its seed only.
+pub struct Random(Xoshiro256PlusPlus);
+
+impl Random {
+    pub fn new(seed: u64, number: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(
+            seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        ))
+    }
+
+    /// Uniform in (0, 1).
+    pub fn unit(&mut self) -> f64 {
+        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // below the bound
+        let index = (self.unit() * bound as f64) as usize;
+        index.min(bound - 1)
+    }
+
+    /// Standard normal (Box, Muller 1958).
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.unit().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.unit()).cos()
+    }
+}
+
+/// How trials of the same system differ from each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Effect {
+    /// Normal.
+    Normal,
+    /// Student's t with three degrees of freedom, scaled to the same standard deviation.
+    Heavy,
+    /// One trial in ten is slower by five standard deviations.
+    Outliers,
+}
+
+/// A system under test.
+#[derive(Debug, Clone, Copy)]
+pub struct System {
+    /// Standard deviation between runs, relative.
+    pub between: f64,
+    /// Standard deviation of a second's value, relative.
+    pub within: f64,
+    /// Autocorrelation of neighbouring seconds.
+    pub phi: f64,
+    pub seconds: usize,
+    pub effect: Effect,
+}
+
+impl Default for System {
+    fn default() -> Self {
+        Self {
+            between: 0.01,
+            within: 0.05,
+            phi: 0.5,
+            seconds: 300,
+            effect: Effect::Normal,
+        }
+    }
+}
+
+impl System {
+    /// Returns the logarithm of the factor by which one trial differs from the mean.
+    fn run_effect(&self, random: &mut Random) -> f64 {
+        match self.effect {
+            Effect::Normal => self.between * random.normal(),
+            Effect::Heavy => {
+                let squares: f64 = (0..3).map(|_| random.normal().powi(2)).sum();
+                self.between * random.normal() / squares.sqrt()
+            }
+            Effect::Outliers => {
+                let slow = if random.unit() < 0.1 { 5.0 } else { 0.0 };
+                self.between * (random.normal() - slow)
+            }
+        }
+    }
+
+    /// Returns one trial's throughput, second by second.
+    pub fn trial(&self, mean: f64, random: &mut Random) -> Vec<f64> {
+        let level = mean * self.run_effect(random).exp();
+        let innovation = (1.0 - self.phi * self.phi).sqrt();
+        let mut now = random.normal();
+        (0..self.seconds)
+            .map(|_| {
+                let value = level * (1.0 + self.within * now);
+                now = self.phi * now + innovation * random.normal();
+                value.max(level * 0.01)
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,465 @@
+//! Compares sets of trials, metric by metric.
+
+use super::arrangement::{Arrangement, arrangement};
+use super::batch_means::mean;
+use super::comparison::{Comparison, Interval, NotCompared, Report, Shows, Verdict};
+use super::environment::environment_differences;
+use super::error::CompareError;
+use super::family::levels;
+use super::options::Options;
+use super::power::{Demand, pairs_needed};
+use super::random::Random;
+use super::shift::{LogValue, Shift};
+use super::single::{RUN_TO_RUN_SDS, TYPICAL_WITHIN_ERROR, single_run_false_share};
+use super::trial::{Metric, MetricKey, Rank, Trial, TrialSet};
+use super::within::{TrialValue, trial_value};
+use facts::series::Better;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use units::escape;
+
+/// Logarithms of ratios beyond this are shown as this, e^±700, which f64 holds.
+const LOG_MAX: f64 = 700.0;
+
+/// Compares each set after the first, the baseline, with it.
+///
+/// # Errors
+/// When there are fewer than two sets, a set has no trials, both sets of a comparison have a single one, a trial
+/// was given twice, an option makes no sense, or no metric can be compared.
+pub fn compare(sets: &[TrialSet], options: &Options) -> Result<Report, CompareError> {
+    options.check()?;
+    let [baseline, contenders @ ..] = sets else {
+        return Err(CompareError::TooFewSets { found: 0 });
+    };
+    if contenders.is_empty() {
+        return Err(CompareError::TooFewSets { found: 1 });
+    }
+    if let Some(empty) = sets.iter().find(|set| set.trials.is_empty()) {
+        return Err(CompareError::NoTrials {
+            set: empty.name.clone(),
+        });
+    }
+    same_trials(sets)?;
+    if baseline.trials.len() == 1
+        && let Some(contender) = contenders.iter().find(|set| set.trials.len() == 1)
+    {
+        return Err(one_against_one(baseline, contender, options));
+    }
+
+    let (mut found, mut skipped) = (Vec::new(), Vec::new());
+    let mut notes = Vec::new();
+    for (index, contender) in contenders.iter().enumerate() {
+        let order = arrangement(&baseline.trials, &contender.trials);
+        notes.extend(order_note(&order, baseline, contender));
+        let pair = Pair {
+            baseline,
+            contender,
+            order,
+            seed: options.seed ^ (index as u64) << 48,
+        };
+        let keys = pair.keys();
+        let outcomes: Vec<Result<Shifted, Unfit>> = keys
+            .par_iter()
+            .enumerate()
+            .map(|(number, (_, key))| pair.shift(key, number as u64, options.alpha))
+            .collect();
+        for ((rank, key), outcome) in keys.into_iter().zip(outcomes) {
+            match outcome {
+                Ok(shifted) => found.push((contender, key, shifted)),
+                Err(Unfit { shows, reason }) => skipped.push(NotCompared {
+                    contender: contender.name.clone(),
+                    operation: key.operation.clone(),
+                    metric: key.metric.clone(),
+                    rank,
+                    shows,
+                    reason,
+                }),
+            }
+        }
+    }
+    if found.is_empty() {
+        let reason = skipped.first().map_or_else(
+            || "the sets have none in common".to_owned(),
+            |first: &NotCompared| {
+                format!(
+                    "{} of {}: {} ({} in all)",
+                    escape(&first.metric),
+                    escape(&first.operation),
+                    first.reason,
+                    units::count(skipped.len(), "metric")
+                )
+            },
+        );
+        return Err(CompareError::NothingInCommon { reason });
+    }
+    notes.extend(trial_notes(sets));
+    Ok(Report {
+        baseline: baseline.name.clone(),
+        comparisons: judge(found, options),
+        skipped,
+        environment: environment_differences(sets),
+        notes,
+    })
+}
+
+/// Judges the metrics of each rank as one family.
+fn judge(found: Vec<(&TrialSet, &MetricKey, Shifted)>, options: &Options) -> Vec<Comparison> {
+    let mut level_of = vec![options.alpha; found.len()];
+    for rank in [Rank::Primary, Rank::Secondary] {
+        let (places, ps): (Vec<usize>, Vec<f64>) = found
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, _, shifted))| shifted.metric.rank == rank)
+            .map(|(place, (_, _, shifted))| (place, shifted.shift.p()))
+            .unzip();
+        for (place, level) in places.into_iter().zip(levels(&ps, options.alpha)) {
+            level_of[place] = level;
+        }
+    }
+    found
+        .into_par_iter()
+        .zip(level_of)
+        .map(|((contender, key, shifted), level)| {
+            shifted.comparison(&contender.name, key, level, options)
+        })
+        .collect()
+}
+
+/// A baseline, a contender, and how their trials ran.
+struct Pair<'t> {
+    baseline: &'t TrialSet,
+    contender: &'t TrialSet,
+    order: Arrangement,
+    seed: u64,
+}
+
+/// The shift of one metric, and what is needed to show it.
+struct Shifted<'t> {
+    metric: &'t Metric,
+    shift: Shift,
+    baseline_log: f64,
+    contender_log: f64,
+    within_run_error: Option<f64>,
+}
+
+/// Why a metric has no ratio.
+struct Unfit {
+    shows: Shows,
+    reason: String,
+}
+
+impl From<String> for Unfit {
+    fn from(reason: String) -> Self {
+        Self {
+            shows: Shows::Nothing,
+            reason,
+        }
+    }
+}
+
+impl<'t> Pair<'t> {
+    /// Returns the keys of all metrics, primary ones first.
+    fn keys(&self) -> Vec<(Rank, &'t MetricKey)> {
+        let mut ranks: BTreeMap<&MetricKey, Rank> = BTreeMap::new();
+        for trial in self.baseline.trials.iter().chain(&self.contender.trials) {
+            for (key, metric) in &trial.metrics {
+                let rank = ranks.entry(key).or_insert(metric.rank);
+                *rank = (*rank).min(metric.rank);
+            }
+        }
+        let keys: BTreeSet<(Rank, &MetricKey)> =
+            ranks.into_iter().map(|(key, rank)| (rank, key)).collect();
+        keys.into_iter().collect()
+    }
+
+    /// Returns the shift of a metric, or why there is none.
+    fn shift(&self, key: &MetricKey, number: u64, alpha: f64) -> Result<Shifted<'t>, Unfit> {
+        let metrics = |set: &'t TrialSet| -> Vec<(usize, &'t Metric)> {
+            let of_trial = |(index, trial): (usize, &'t Trial)| {
+                trial.metrics.get(key).map(|metric| (index, metric))
+            };
+            set.trials.iter().enumerate().filter_map(of_trial).collect()
+        };
+        let (of_a, of_b) = (metrics(self.baseline), metrics(self.contender));
+        let (Some((_, first)), Some(_)) = (of_a.first(), of_b.first()) else {
+            let (has, lacks) = if of_a.is_empty() {
+                (self.contender, self.baseline)
+            } else {
+                (self.baseline, self.contender)
+            };
+            let (has, lacks) = (escape(&has.name), escape(&lacks.name));
+            return Err(format!("only {has} has it, {lacks} does not").into());
+        };
+        if let Some((_, other)) = of_a
+            .iter()
+            .chain(&of_b)
+            .find(|(_, metric)| metric.unit != first.unit || metric.better != first.better)
+        {
+            let unit = |metric: &Metric| {
+                metric
+                    .unit
+                    .as_deref()
+                    .map_or_else(|| "no unit".to_owned(), |unit| escape(unit).into_owned())
+            };
+            return Err(format!(
+                "trials disagree on its unit or on what is better: {} and {}",
+                unit(first),
+                unit(other)
+            )
+            .into());
+        }
+        let a = self.values(&of_a, self.baseline, number << 24)?;
+        let b = self.values(&of_b, self.contender, (number << 24) | (1 << 23))?;
+        let fit = || Ok((positive(&a, &b)?, positive(&b, &a)?));
+        let (logs_a, logs_b) = fit().map_err(|reason| Unfit {
+            shows: shows(&a, &b, first.better, alpha),
+            reason,
+        })?;
+        let shift = self.paired(&logs_a, &logs_b).or_else(|| {
+            let logs = |set: &BTreeMap<usize, LogValue>| set.values().copied().collect::<Vec<_>>();
+            Shift::of_sets(&logs(&logs_a), &logs(&logs_b))
+        });
+        let log = |set: &BTreeMap<usize, LogValue>| {
+            let logs: Vec<f64> = set.values().map(|value| value.log).collect();
+            mean(&logs).unwrap_or(0.0)
+        };
+        let squares: Vec<f64> = a
+            .values()
+            .chain(b.values())
+            .filter_map(|value| value.within_error.filter(|error| error.is_finite()))
+            .map(|error| error * error)
+            .collect();
+        Ok(Shifted {
+            metric: first,
+            shift: shift
+                .ok_or_else(|| "one trial of each set has it, which shows nothing".to_owned())?,
+            baseline_log: log(&logs_a),
+            contender_log: log(&logs_b),
+            within_run_error: mean(&squares).map(f64::sqrt),
+        })
+    }
+
+    fn values(
+        &self,
+        metrics: &[(usize, &Metric)],
+        set: &TrialSet,
+        number: u64,
+    ) -> Result<BTreeMap<usize, TrialValue>, String> {
+        metrics
+            .iter()
+            .map(|(index, metric)| {
+                let mut random = Random::new(self.seed, number + *index as u64 + 1);
+                trial_value(&metric.observations, &mut random)
+                    .map(|value| (*index, value))
+                    .map_err(|why| format!("{}: {why}", escape(&set.trials[*index].name)))
+            })
+            .collect()
+    }
+
+    /// Compares in pairs, if the trials ran so and no trial lacks the metric.
+    fn paired(
+        &self,
+        baseline: &BTreeMap<usize, LogValue>,
+        contender: &BTreeMap<usize, LogValue>,
+    ) -> Option<Shift> {
+        let Arrangement::Pairs(pairs) = &self.order else {
+            return None;
+        };
+        let values: Option<Vec<(LogValue, LogValue)>> = pairs
+            .iter()
+            .map(|(a, b)| Some((*baseline.get(a)?, *contender.get(b)?)))
+            .collect();
+        Shift::of_pairs(&values?)
+    }
+}
+
+/// Returns the logarithms of a set's values, or that there are none, with the means of both sets.
+fn positive(
+    set: &BTreeMap<usize, TrialValue>,
+    other: &BTreeMap<usize, TrialValue>,
+) -> Result<BTreeMap<usize, LogValue>, String> {
+    let logs: Option<BTreeMap<usize, LogValue>> = set
+        .iter()
+        .map(|(index, value)| LogValue::new(value).map(|log| (*index, log)))
+        .collect();
+    logs.ok_or_else(|| {
+        let all = |set: &BTreeMap<usize, TrialValue>| set.values().all(|one| one.value == 0.0);
+        if all(set) && all(other) {
+            return "it is 0 in all trials".to_owned();
+        }
+        let range = |set: &BTreeMap<usize, TrialValue>| {
+            let ends = set.values().fold((f64::MAX, f64::MIN), |(low, high), one| {
+                (low.min(one.value), high.max(one.value))
+            });
+            format!("{} to {}", units::number(ends.0), units::number(ends.1))
+        };
+        format!(
+            "a ratio takes values above 0; the trials of one set have {}, of the other {}",
+            range(set),
+            range(other)
+        )
+    })
+}
+
+/// What values show of which some are 0 or below.
+#[allow(clippy::cast_precision_loss)] // numbers of trials
+fn shows(
+    baseline: &BTreeMap<usize, TrialValue>,
+    contender: &BTreeMap<usize, TrialValue>,
+    better: Better,
+    alpha: f64,
+) -> Shows {
+    let is_zero = |set: &BTreeMap<usize, TrialValue>| set.values().all(|one| one.value == 0.0);
+    if is_zero(baseline) && is_zero(contender) {
+        return Shows::Same;
+    }
+    let appeared = better == Better::Lower
+        && is_zero(baseline)
+        && contender.values().all(|one| one.value > 0.0);
+    // Of all ways to deal out these values to two sets of these sizes, two separate them (Wilcoxon's rank sum).
+    let ways = (1..=contender.len()).fold(1.0, |ways, one| {
+        ways * (baseline.len() + one) as f64 / one as f64
+    });
+    if appeared && 2.0 / ways <= alpha {
+        Shows::Appeared
+    } else {
+        Shows::Nothing
+    }
+}
+
+impl Shifted<'_> {
+    fn comparison(
+        &self,
+        contender: &str,
+        key: &MetricKey,
+        level: f64,
+        options: &Options,
+    ) -> Comparison {
+        let ratio_of = |log: f64| log.clamp(-LOG_MAX, LOG_MAX).exp();
+        let shift = &self.shift;
+        let p = shift.p();
+        let differs = p <= level;
+        let (mut low, mut high) = shift.interval(level);
+        if shift.error == 0.0 && !differs {
+            // The spread is unknown, so that no difference is not excluded.
+            (low, high) = (low.min(0.0), high.max(0.0));
+        }
+        let log_margin = options.margin.ln_1p();
+        let within_margin = shift.equivalence_p(log_margin) <= options.equivalence_alpha;
+        let verdict = if differs {
+            Verdict::Differs { within_margin }
+        } else if within_margin {
+            Verdict::NoDifferenceLargerThan {
+                margin: options.margin,
+            }
+        } else {
+            let demand = Demand {
+                log_margin,
+                alpha: level,
+                equivalence_alpha: options.equivalence_alpha,
+                power: options.power,
+            };
+            let (needed, at_most) = pairs_needed(shift, &demand);
+            let have = u32::try_from(shift.trials.0.min(shift.trials.1)).unwrap_or(u32::MAX);
+            let more = |all: u32| all.saturating_sub(have).max(1);
+            Verdict::CannotTell {
+                more_pairs_needed: more(needed),
+                more_pairs_at_most: more(at_most),
+            }
+        };
+        Comparison {
+            contender: contender.to_owned(),
+            operation: key.operation.clone(),
+            metric: key.metric.clone(),
+            unit: self.metric.unit.clone(),
+            better: self.metric.better,
+            rank: self.metric.rank,
+            design: shift.design,
+            trials: shift.trials,
+            baseline_value: self.baseline_log.exp(),
+            contender_value: self.contender_log.exp(),
+            ratio: ratio_of(shift.log_ratio),
+            interval: Interval {
+                low: ratio_of(low),
+                high: ratio_of(high),
+                confidence: 1.0 - level,
+            },
+            p,
+            run_to_run_sd: f64::midpoint(shift.variances.0, shift.variances.1).sqrt(),
+            within_run_error: self.within_run_error,
+            verdict,
+        }
+    }
+}
+
+/// Refuses trials that were given twice.
+fn same_trials(sets: &[TrialSet]) -> Result<(), CompareError> {
+    let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+    for trial in sets.iter().flat_map(|set| &set.trials) {
+        if let Some(id) = &trial.id
+            && let Some(earlier) = seen.insert(id, &trial.name)
+        {
+            return Err(CompareError::SameTrial {
+                id: id.clone(),
+                one: earlier.to_owned(),
+                other: trial.name.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The refusal of one run against one run, with the noise within these runs if they show it.
+fn one_against_one(baseline: &TrialSet, contender: &TrialSet, options: &Options) -> CompareError {
+    let mut errors: Vec<f64> = [baseline, contender]
+        .iter()
+        .flat_map(|set| &set.trials)
+        .flat_map(|trial| trial.metrics.values())
+        .filter(|metric| metric.rank == Rank::Primary)
+        .filter_map(|metric| {
+            let mut random = Random::new(options.seed, 1);
+            trial_value(&metric.observations, &mut random)
+                .ok()?
+                .within_error
+        })
+        .filter(|error| error.is_finite() && *error > 0.0)
+        .collect();
+    errors.sort_by(f64::total_cmp);
+    let measured = errors.get(errors.len() / 2).copied();
+    let within_error = measured.unwrap_or(TYPICAL_WITHIN_ERROR);
+    CompareError::OneAgainstOne {
+        baseline: baseline.name.clone(),
+        contender: contender.name.clone(),
+        within_error,
+        is_measured: measured.is_some(),
+        false_shares: RUN_TO_RUN_SDS
+            .iter()
+            .map(|sd| (*sd, single_run_false_share(*sd, within_error)))
+            .collect(),
+    }
+}
+
+fn order_note(order: &Arrangement, baseline: &TrialSet, contender: &TrialSet) -> Option<String> {
+    let one_is_single = baseline.trials.len().min(contender.trials.len()) == 1;
+    (*order == Arrangement::Sequential && !one_is_single).then(|| {
+        format!(
+            "the trials of {} and {} ran one set after the other: a drift of the machine looks like a \
+             difference between them; run them alternately (A B B A)",
+            escape(&baseline.name),
+            escape(&contender.name)
+        )
+    })
+}
+
+fn trial_notes(sets: &[TrialSet]) -> impl Iterator<Item = String> {
+    sets.iter().flat_map(|set| &set.trials).flat_map(|trial| {
+        trial
+            .notes
+            .iter()
+            .map(|note| format!("{}: {note}", escape(&trial.name)))
+    })
+}
+
+#[cfg(test)]
+#[path = "sets_tests.rs"]
+mod tests;

@@ -1,0 +1,224 @@
+//! Results of hyperfine (`--export-json`): `src/benchmark/benchmark_result.rs` of version 1.20, which older ones
+//! differ from only in what is missing. All times are in seconds.
+
+use super::error::ResultsError;
+use super::json::{Place, plain};
+use super::options::HyperfineRuns;
+use crate::compare::{Metric, MetricKey, Observations, Rank, Statistic, Trial};
+use facts::InputError;
+use facts::series::Better;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Most commands of a file, and most runs of a command.
+const COMMANDS_MAX: usize = 10_000;
+const RUNS_MAX: usize = 1_000_000;
+/// The most trials of one file: each takes a kilobyte.
+const TRIALS_MAX: usize = 10_000;
+
+/// One command's results.
+struct Command {
+    line: String,
+    parameters: BTreeMap<String, String>,
+    /// Mean over all runs, in seconds, of what has no values of single runs.
+    means: Vec<(&'static str, f64)>,
+    times_s: Vec<f64>,
+    memory_bytes: Vec<f64>,
+    /// Exit codes other than 0, as hyperfine writes them.
+    failures: Vec<String>,
+}
+
+/// Returns whether a document is an export of hyperfine.
+pub(crate) fn is_export(document: &Value) -> bool {
+    document
+        .get("results")
+        .and_then(|results| results.get(0))
+        .is_some_and(|first| first.get("command").is_some() && first.get("mean").is_some())
+}
+
+/// Reads an export: one trial, or one for each run if the caller says that runs are repetitions.
+pub(crate) fn read(
+    source_name: &str,
+    document: &Value,
+    runs: HyperfineRuns,
+) -> Result<Vec<Trial>, ResultsError> {
+    let root = Place::root(source_name, document);
+    let commands: Vec<Command> = root
+        .require("results")?
+        .elements(COMMANDS_MAX)?
+        .iter()
+        .map(read_command)
+        .collect::<Result<_, _>>()?;
+    let mut whole = Trial {
+        name: source_name.to_owned(),
+        ..Trial::default()
+    };
+    // The command is part of the environment if it is the only one, as A's and B's may be called differently.
+    let operation_of = |command: &Command| {
+        if commands.len() == 1 {
+            "command".to_owned()
+        } else {
+            command.line.clone()
+        }
+    };
+    if let [only] = commands.as_slice() {
+        whole
+            .environment
+            .insert("command".to_owned(), only.line.clone());
+        for (name, value) in &only.parameters {
+            whole
+                .environment
+                .insert(format!("parameters.{name}"), value.clone());
+        }
+    }
+    for command in &commands {
+        if !command.failures.is_empty() {
+            whole.notes.push(format!(
+                "{} of {} ended with an exit code other than 0 ({})",
+                units::count(command.failures.len(), "run"),
+                units::escape(&command.line),
+                units::escape(&command.failures[0])
+            ));
+        }
+    }
+    if runs == HyperfineRuns::Trials {
+        return single_runs(source_name, &whole, &commands, operation_of);
+    }
+    for command in &commands {
+        let operation = operation_of(command);
+        for (name, mean_s) in &command.means {
+            let key = MetricKey::new(&operation, *name);
+            let observations = if *name == "time mean" && !command.times_s.is_empty() {
+                samples(&command.times_s)
+            } else {
+                Observations::Scalar(*mean_s)
+            };
+            whole.metrics.insert(key, metric(name, observations));
+        }
+        if !command.memory_bytes.is_empty() {
+            let key = MetricKey::new(&operation, "memory mean");
+            let metric = metric("memory mean", samples(&command.memory_bytes));
+            whole.metrics.insert(key, metric);
+        }
+    }
+    Ok(vec![whole])
+}
+
+/// Makes a trial of each run.
+fn single_runs(
+    source_name: &str,
+    whole: &Trial,
+    commands: &[Command],
+    operation_of: impl Fn(&Command) -> String,
+) -> Result<Vec<Trial>, ResultsError> {
+    let count = commands.iter().map(|command| command.times_s.len()).max();
+    let count = count.unwrap_or(0);
+    if count > TRIALS_MAX {
+        return Err(ResultsError::empty(
+            source_name,
+            format!(
+                "expected at most {} runs, found {}: compare them as samples of one trial, without --runs-are-trials",
+                units::grouped(TRIALS_MAX as u64),
+                units::grouped(count as u64)
+            ),
+        ));
+    }
+    if count == 0 {
+        return Err(ResultsError::empty(
+            source_name,
+            "it holds no times of single runs, so that runs cannot be trials",
+        ));
+    }
+    let trials = (0..count).map(|run| {
+        let mut trial = Trial {
+            name: format!("{source_name} run {}", run + 1),
+            // What concerns the whole file is noted once.
+            notes: if run == 0 {
+                whole.notes.clone()
+            } else {
+                Vec::new()
+            },
+            ..whole.clone()
+        };
+        for command in commands {
+            for (name, values) in [
+                ("time mean", &command.times_s),
+                ("memory mean", &command.memory_bytes),
+            ] {
+                if let Some(value) = values.get(run) {
+                    let key = MetricKey::new(operation_of(command), name);
+                    let metric = metric(name, Observations::Scalar(*value));
+                    trial.metrics.insert(key, metric);
+                }
+            }
+        }
+        trial
+    });
+    Ok(trials.collect())
+}
+
+fn samples(values: &[f64]) -> Observations {
+    Observations::Samples {
+        values: values.to_vec(),
+        statistic: Statistic::Mean,
+    }
+}
+
+fn metric(name: &str, observations: Observations) -> Metric {
+    let (unit, rank) = match name {
+        "time mean" => ("s", Rank::Primary),
+        "memory mean" => ("bytes", Rank::Secondary),
+        _ => ("s", Rank::Secondary),
+    };
+    Metric {
+        unit: Some(unit.to_owned()),
+        better: Better::Lower,
+        rank,
+        observations,
+    }
+}
+
+fn read_command(place: &Place<'_>) -> Result<Command, InputError> {
+    let numbers = |key: &str| -> Result<Vec<f64>, InputError> {
+        match place.get(key) {
+            Some(values) => {
+                let values = values.elements(RUNS_MAX)?;
+                values.iter().map(Place::number).collect()
+            }
+            None => Ok(Vec::new()),
+        }
+    };
+    let mut means = vec![("time mean", place.require("mean")?.number()?)];
+    for (key, name) in [
+        ("median", "time median"),
+        ("user", "user time mean"),
+        ("system", "system time mean"),
+    ] {
+        means.extend(place.number_of(key)?.map(|value| (name, value)));
+    }
+    let failures = match place.get("exit_codes") {
+        Some(codes) => codes
+            .elements(RUNS_MAX)?
+            .iter()
+            .map(Place::value)
+            .filter(|code| code.as_i64() != Some(0))
+            // A process that a signal ended has no exit code.
+            .map(|code| {
+                if code.is_null() {
+                    "a signal".to_owned()
+                } else {
+                    plain(code)
+                }
+            })
+            .collect(),
+        None => Vec::new(),
+    };
+    Ok(Command {
+        line: place.require("command")?.text()?.to_owned(),
+        parameters: place.texts_of("parameters")?,
+        means,
+        times_s: numbers("times")?,
+        memory_bytes: numbers("memory_usage_byte")?,
+        failures,
+    })
+}

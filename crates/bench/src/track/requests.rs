@@ -1,0 +1,432 @@
+//! The requests of an operation, prepared before the clock starts.
+//!
+//! Bulk bodies are built beforehand and kept in memory, as a ring: request n sends body n modulo the number of
+//! bodies. Building them during the trial would take the CPU that is being measured, and reading them from a
+//! file would read from a drive that may be under test and displace its page cache. So a long trial writes the
+//! same documents again, and [`Prepared`] says how many there are. Bodies of searches are short, and made from
+//! their template just before they are sent, because a repeated search may be answered from a cache.
+
+use super::documents::Generator;
+use super::parameter::Drawer;
+use super::random::Random;
+use super::template::Template;
+use super::types::{Bulk, MongodbWrite, Operation, Parameter, Search, Track, WriteAction};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::io::Write as _;
+
+/// Why requests could not be prepared.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PrepareError {
+    /// One bulk body is longer than the memory for all of them.
+    #[error(
+        "operation {}: a bulk request of {documents} documents is longer than {}, the memory for prepared \
+         requests: ask for fewer documents, or allow more memory",
+        units::escape(operation),
+        units::bytes(*bytes_max)
+    )]
+    TooLong {
+        /// The operation.
+        operation: String,
+        /// Documents in a request.
+        documents: u64,
+        /// The memory allowed.
+        bytes_max: u64,
+    },
+    /// This build has no MongoDB driver.
+    #[error(
+        "operation {}: this build cannot send commands to MongoDB: build it with `--features mongodb`",
+        units::escape(operation)
+    )]
+    NoMongodb {
+        /// The operation.
+        operation: String,
+    },
+    /// What an operation sends is not a command.
+    #[error(
+        "operation {}: expected a command as extended JSON: {problem}",
+        units::escape(operation)
+    )]
+    Command {
+        /// The operation.
+        operation: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The track was not validated.
+    #[error(
+        "operation {} is not valid: parse the track again",
+        units::escape(operation)
+    )]
+    Invalid {
+        /// The operation.
+        operation: String,
+    },
+}
+
+/// What was prepared for an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Prepared {
+    /// Number of different bulk bodies; `None` if each request is made anew, or has no body.
+    pub bodies: Option<u64>,
+    /// Documents in all of them.
+    pub documents: u64,
+    /// Their total length.
+    pub len_bytes: u64,
+}
+
+/// What a server understands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Http,
+    /// Bodies are commands: prepared ones in BSON, templates in extended JSON.
+    Mongodb,
+}
+
+/// What an operation sends.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub(crate) protocol: Protocol,
+    /// Method `POST` instead of `GET`.
+    pub(crate) post: bool,
+    /// Path and query.
+    pub(crate) path: Template,
+    /// The body.
+    pub(crate) body: Body,
+    /// Documents in each request; 0 if it writes none.
+    pub(crate) documents: u64,
+    /// The seed of its parameters.
+    pub(crate) seed: u64,
+    /// Draws the parameters of path and body.
+    pub(crate) drawer: Drawer,
+}
+
+/// Where bodies come from.
+#[derive(Debug, Clone)]
+pub(crate) enum Body {
+    /// No body.
+    None,
+    /// Prepared ones: newline-delimited, or commands.
+    Ring(Vec<Bytes>),
+    /// A template, JSON.
+    Template(Template),
+}
+
+impl Source {
+    /// Returns what was prepared.
+    pub(crate) fn prepared(&self) -> Prepared {
+        match &self.body {
+            Body::Ring(bodies) => Prepared {
+                bodies: Some(bodies.len() as u64),
+                documents: bodies.len() as u64 * self.documents,
+                len_bytes: bodies.iter().map(|body| body.len() as u64).sum(),
+            },
+            Body::None | Body::Template(_) => Prepared {
+                bodies: None,
+                documents: 0,
+                len_bytes: 0,
+            },
+        }
+    }
+
+    /// Prepares an operation of a valid track. Bulk bodies get at most `bytes_max` together, and are no more
+    /// than `requests_max`, if the number of requests is known.
+    ///
+    /// # Errors
+    /// If a single bulk body is longer than that.
+    pub(crate) fn prepare(
+        track: &Track,
+        name: &str,
+        requests_max: Option<u64>,
+        bytes_max: u64,
+    ) -> Result<Self, PrepareError> {
+        let invalid = || PrepareError::Invalid {
+            operation: name.to_owned(),
+        };
+        let seed = Random::seed_of(track.seed, name);
+        let nothing = BTreeMap::new();
+        let template = |text: &str, parameters: &BTreeMap<String, Parameter>| {
+            Template::parse(text, |name| {
+                parameters.keys().position(|known| known == name)
+            })
+            .map_err(|_| invalid())
+        };
+        match track.operation.get(name).ok_or_else(invalid)? {
+            Operation::Bulk(bulk) => Ok(Self {
+                protocol: Protocol::Http,
+                post: true,
+                path: template(&bulk.path, &nothing)?,
+                body: Body::Ring(bodies(
+                    track,
+                    (name, &bulk.generator, bulk.documents.0),
+                    (requests_max, bytes_max),
+                    |generator, room, out| append(bulk, generator, room, out),
+                )?),
+                documents: bulk.documents.0,
+                seed,
+                drawer: Drawer::new(&nothing),
+            }),
+            Operation::Search(search) => Ok(Self {
+                protocol: Protocol::Http,
+                post: true,
+                path: template(&search_path(search), &search.parameters)?,
+                body: Body::Template(template(&search.body, &search.parameters)?),
+                documents: 0,
+                seed,
+                drawer: Drawer::new(&search.parameters),
+            }),
+            Operation::Get(get) => Ok(Self {
+                protocol: Protocol::Http,
+                post: false,
+                path: template(&get.path, &get.parameters)?,
+                body: Body::None,
+                documents: 0,
+                seed,
+                drawer: Drawer::new(&get.parameters),
+            }),
+            Operation::MongodbWrite(write) => Ok(Self {
+                protocol: Protocol::Mongodb,
+                post: false,
+                path: template("", &nothing)?,
+                body: Body::Ring(commands(track, name, write, requests_max, bytes_max)?),
+                documents: write.documents.0,
+                seed,
+                drawer: Drawer::new(&nothing),
+            }),
+            Operation::MongodbCommand(command) => {
+                let body = template(&command.body, &command.parameters)?;
+                let drawer = Drawer::new(&command.parameters);
+                check_command(name, &body, &drawer, seed)?;
+                Ok(Self {
+                    protocol: Protocol::Mongodb,
+                    post: false,
+                    path: template("", &nothing)?,
+                    body: Body::Template(body),
+                    documents: 0,
+                    seed,
+                    drawer,
+                })
+            }
+        }
+    }
+}
+
+#[cfg(feature = "mongodb")]
+fn commands(
+    track: &Track,
+    name: &str,
+    write: &MongodbWrite,
+    requests_max: Option<u64>,
+    bytes_max: u64,
+) -> Result<Vec<Bytes>, PrepareError> {
+    let make = |generator: &mut Generator, room, out: &mut Vec<u8>| {
+        super::commands::append(write, generator, room, out);
+    };
+    let operation = (name, &*write.generator, write.documents.0);
+    bodies(track, operation, (requests_max, bytes_max), make)
+}
+
+#[cfg(not(feature = "mongodb"))]
+fn commands(
+    _: &Track,
+    name: &str,
+    _: &MongodbWrite,
+    _: Option<u64>,
+    _: u64,
+) -> Result<Vec<Bytes>, PrepareError> {
+    Err(PrepareError::NoMongodb {
+        operation: name.to_owned(),
+    })
+}
+
+/// Finds out before the trial whether the first command is one.
+#[cfg(feature = "mongodb")]
+fn check_command(
+    name: &str,
+    body: &Template,
+    drawer: &Drawer,
+    seed: u64,
+) -> Result<(), PrepareError> {
+    let (mut values, mut text) = (Vec::new(), Vec::new());
+    drawer.draw(seed, 0, &mut values);
+    body.render(&values, &mut text);
+    match super::commands::encode(&text) {
+        Ok(_) => Ok(()),
+        Err(problem) => Err(PrepareError::Command {
+            operation: name.to_owned(),
+            problem,
+        }),
+    }
+}
+
+#[cfg(not(feature = "mongodb"))]
+fn check_command(name: &str, _: &Template, _: &Drawer, _: u64) -> Result<(), PrepareError> {
+    Err(PrepareError::NoMongodb {
+        operation: name.to_owned(),
+    })
+}
+
+/// Returns path and query of a search.
+pub(super) fn search_path(search: &Search) -> String {
+    search.path.clone().unwrap_or_else(|| {
+        format!(
+            "/{}/_search?request_cache={}",
+            search.index, search.request_cache
+        )
+    })
+}
+
+/// Bodies of an operation with this name, generator and number of documents: as many as are wanted and find room.
+/// `make` appends one; it may stop in the middle once that is longer than the room.
+fn bodies(
+    track: &Track,
+    (name, generator, documents): (&str, &str, u64),
+    (requests_max, bytes_max): (Option<u64>, u64),
+    make: impl Fn(&mut Generator, u64, &mut Vec<u8>),
+) -> Result<Vec<Bytes>, PrepareError> {
+    let spec = track
+        .generator
+        .get(generator)
+        .ok_or_else(|| PrepareError::Invalid {
+            operation: name.to_owned(),
+        })?;
+    // The seed is the operation's, so that two operations with one generator do not write the same keys.
+    let mut generator = Generator::new(spec, Random::seed_of(track.seed, name));
+    let mut bodies = Vec::new();
+    let mut room = bytes_max;
+    let mut out = Vec::new();
+    while requests_max.is_none_or(|max| (bodies.len() as u64) < max) {
+        out.clear();
+        make(&mut generator, room, &mut out);
+        match room.checked_sub(out.len() as u64) {
+            Some(left) => room = left,
+            None => break,
+        }
+        bodies.push(Bytes::copy_from_slice(&out));
+    }
+    if bodies.is_empty() && requests_max != Some(0) {
+        return Err(PrepareError::TooLong {
+            operation: name.to_owned(),
+            documents,
+            bytes_max,
+        });
+    }
+    Ok(bodies)
+}
+
+/// Appends a bulk body.
+fn append(bulk: &Bulk, generator: &mut Generator, room: u64, out: &mut Vec<u8>) {
+    let (mut key, mut document) = (Vec::new(), Vec::new());
+    for _ in 0..bulk.documents.0 {
+        key.clear();
+        document.clear();
+        generator.write(&mut document, &mut key);
+        append_lines(bulk, &key, &document, out);
+        if out.len() as u64 > room {
+            break;
+        }
+    }
+}
+
+/// Appends the two lines of a document.
+fn append_lines(bulk: &Bulk, key: &[u8], document: &[u8], out: &mut Vec<u8>) {
+    let action = match bulk.action {
+        WriteAction::Index => "index",
+        WriteAction::Update => "update",
+    };
+    // Validation allows no character in a name that would need escaping.
+    let _ = write!(out, r#"{{"{action}":{{"_index":"{}""#, bulk.index);
+    if let Some(mapping_type) = &bulk.mapping_type {
+        let _ = write!(out, r#","_type":"{mapping_type}""#);
+    }
+    if !key.is_empty() {
+        out.extend_from_slice(br#","_id":""#);
+        out.extend_from_slice(key);
+        out.push(b'"');
+    }
+    out.extend_from_slice(b"}}\n");
+    if bulk.action == WriteAction::Update {
+        out.extend_from_slice(br#"{"doc":"#);
+        out.extend_from_slice(document);
+        out.extend_from_slice(br#","doc_as_upsert":true}"#);
+    } else {
+        out.extend_from_slice(document);
+    }
+    out.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn track(bulk: &str) -> Track {
+        format!(
+            r#"
+            name = "t"
+            [generator.g]
+            kind = "updates"
+            keys = 100
+            [operation.o]
+            kind = "bulk"
+            generator = "g"
+            index = "i"
+            {bulk}
+            [[phase]]
+            name = "p"
+            load = [{{ operation = "o", clients = 1, count = 10 }}]
+            "#
+        )
+        .parse()
+        .unwrap()
+    }
+
+    fn ring(track: &Track, requests_max: Option<u64>, bytes_max: u64) -> Vec<Bytes> {
+        match Source::prepare(track, "o", requests_max, bytes_max)
+            .unwrap()
+            .body
+        {
+            Body::Ring(bodies) => bodies,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn bodies_are_pairs_of_lines() {
+        let track = track("documents = 3\naction = \"update\"\nmapping_type = \"doc\"");
+        let bodies = ring(&track, Some(4), 1 << 20);
+        assert_eq!(bodies.len(), 4);
+        for body in &bodies {
+            assert!(body.ends_with(b"\n"));
+            let lines: Vec<serde_json::Value> = body
+                .split(|byte| *byte == b'\n')
+                .filter(|line| !line.is_empty())
+                .map(|line| serde_json::from_slice(line).unwrap())
+                .collect();
+            assert_eq!(lines.len(), 6);
+            for pair in lines.chunks(2) {
+                let action = &pair[0]["update"];
+                assert_eq!(
+                    (&action["_index"], &action["_type"]),
+                    (&"i".into(), &"doc".into())
+                );
+                let number = pair[1]["doc"]["number"].as_u64().unwrap();
+                assert_eq!(action["_id"], format!("user{number:012}"));
+                assert_eq!(pair[1]["doc_as_upsert"], true);
+            }
+        }
+    }
+
+    #[test]
+    fn memory_bounds_the_ring_and_the_same_seed_gives_the_same_bodies() {
+        let track = track("documents = 3");
+        let bodies = ring(&track, None, 10_000);
+        let len: usize = bodies.iter().map(Bytes::len).sum();
+        assert!((5_000..=10_000).contains(&len), "{len}");
+        assert_eq!(ring(&track, Some(2), 10_000), bodies[..2]);
+        let error = Source::prepare(&track, "o", None, 100).unwrap_err();
+        assert!(
+            matches!(error, PrepareError::TooLong { documents: 3, .. }),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,386 @@
+//! What each check finds.
+
+use super::check::Check;
+use super::observed::{
+    ClassObserved, CpuObserved, End, FrequencyObserved, JobWithin, Limits, Merges, Observed, Start,
+    TrimDebt,
+};
+use super::samples::samples_needed;
+use std::time::Duration;
+use units::{bytes, percent, seconds};
+
+/// What was found, and its remedy.
+type Found = (String, String);
+
+/// What one check finds, with remedies; `None` if it could not be made.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a count for display
+pub(super) fn look(check: Check, observed: &Observed, limits: &Limits) -> Option<Vec<Found>> {
+    let one = |found: Option<Found>| Some(found.into_iter().collect());
+    match check {
+        Check::ScheduledJob => Some(observed.jobs.as_ref()?.iter().map(job).collect()),
+        Check::TrimDebt => one(trim_debt(observed.trim_debt?, limits)),
+        Check::LateDriver => late(&observed.classes, limits),
+        Check::ForeignCpu => one(share_above(observed.cpu?.foreign, limits.foreign_cpu).map(|share| {
+            (
+                format!("other processes used {share} of the CPU time"),
+                "Stop them, or move the trial to a time or host where they do not run.".to_owned(),
+            )
+        })),
+        Check::BusyDriver => one(busy_driver(observed.cpu?, limits)),
+        Check::Steal => one(share_above(observed.cpu?.steal, limits.steal).map(|share| {
+            (
+                format!("the hypervisor took {share} of the CPU time (steal)"),
+                "Use a machine with CPUs of its own; on burstable instances, wait until credits are back."
+                    .to_owned(),
+            )
+        })),
+        Check::Throttled => one(throttled(observed.throttled?, observed.measured, limits)),
+        Check::ColdWithoutReads => cold(observed),
+        Check::WarmWithReads => warm(observed, limits),
+        Check::RequestCache => one((observed.unwanted_cache_hits? > 0).then(|| {
+            (
+                format!(
+                    "the request cache answered {} searches, and the track wants none from it",
+                    units::grouped(observed.unwanted_cache_hits.unwrap_or(0))
+                ),
+                "Add `request_cache=false` to the searches, or vary their parameters.".to_owned(),
+            )
+        })),
+        Check::ClockStep => one(clock_step(observed.clock_step_s?, limits)),
+        Check::Frequency => one(frequency(observed.frequency.as_ref()?, limits)),
+        Check::FewSamples => by_class(observed, |class| Some(few_samples(class).into_iter().collect())),
+        Check::Drift => by_class(observed, |class| drift(&class.block_means_us, &class.name, limits)),
+        Check::Errors => by_class(observed, |class| Some(errors(class, limits).into_iter().collect())),
+        Check::OtherStore => Some(
+            observed
+                .other_stores
+                .as_ref()?
+                .iter()
+                .map(|store| {
+                    (
+                        format!("{} has its data on the same drive", units::escape(store)),
+                        "Stop it, or put one of the two on a drive of its own.".to_owned(),
+                    )
+                })
+                .collect(),
+        ),
+        Check::Relocations => one((observed.relocating_shards? > 0.0).then(|| {
+            (
+                format!(
+                    "up to {} moved between nodes",
+                    units::count(observed.relocating_shards.unwrap_or(0.0) as u64, "shard")
+                ),
+                "Wait until GET _cluster/health shows no relocating shards.".to_owned(),
+            )
+        })),
+        Check::Merges => one(merges(observed.merges?, limits)),
+        Check::Incomplete => one(incomplete(observed.end.as_ref()?)),
+    }
+}
+
+fn merges(merges: Merges, limits: &Limits) -> Option<Found> {
+    let (here, usual) = (merges.share, merges.usual_share);
+    let differs = (here - usual).abs() > limits.merge_share
+        && (here > limits.merge_ratio * usual || usual > limits.merge_ratio * here);
+    differs.then(|| {
+        (
+            format!(
+                "the servers merged for {} of the time, in earlier trials for {}",
+                percent(here),
+                percent(usual)
+            ),
+            "Begin each trial with the same data: delete and create the index in setup, and let merges end \
+             (POST INDEX/_forcemerge) before the measured phase."
+                .to_owned(),
+        )
+    })
+}
+
+fn incomplete(end: &End) -> Option<Found> {
+    match end {
+        End::Complete => None,
+        End::Stopped => Some((
+            "the trial was stopped before its end".to_owned(),
+            "Let it run to its end.".to_owned(),
+        )),
+        End::Overloaded => Some((
+            "the server did not answer everything that was planned in time".to_owned(),
+            "Lower the rate: a queue that only grows has no latency.".to_owned(),
+        )),
+        End::Failed(why) => Some((
+            units::escape(why).into_owned(),
+            "Remove the cause, and run the trial again.".to_owned(),
+        )),
+    }
+}
+
+/// Finds of each class; `None` if the check can be made for none of them.
+fn by_class(
+    observed: &Observed,
+    look: impl Fn(&ClassObserved) -> Option<Vec<Found>>,
+) -> Option<Vec<Found>> {
+    let looked: Vec<Vec<Found>> = observed.classes.iter().filter_map(look).collect();
+    (!looked.is_empty()).then(|| looked.into_iter().flatten().collect())
+}
+
+fn share_above(share: f64, limit: f64) -> Option<String> {
+    (share > limit).then(|| percent(share))
+}
+
+fn job(job: &JobWithin) -> Found {
+    let name = units::escape(&job.name);
+    let how = if job.is_proven { "ran" } else { "was due" };
+    let when = match job.free_in {
+        Some(wait) => format!("wait {}, or ", units::duration(wait)),
+        None => String::new(),
+    };
+    (
+        if job.start.is_empty() {
+            format!("{name} {how} within the measured time")
+        } else {
+            format!("{name} {how} within the measured time, at {}", job.start)
+        },
+        units::list::capitalised(&format!("{when}move {name} out of the time of trials.")),
+    )
+}
+
+#[allow(clippy::cast_precision_loss)] // shares
+fn trim_debt(debt: TrimDebt, limits: &Limits) -> Option<Found> {
+    let exceeds = debt.written_bytes as f64 > limits.trim_debt * debt.free_bytes as f64;
+    exceeds.then(|| {
+        let at_least = if debt.is_at_least { "at least " } else { "" };
+        (
+            format!(
+                "{at_least}{} were written to the drive since its last complete trim, and {} are free: how \
+                 fast it writes depends on what it still takes for data",
+                bytes(debt.written_bytes),
+                bytes(debt.free_bytes)
+            ),
+            "Trim before each trial: `trimtab trim MOUNT`.".to_owned(),
+        )
+    })
+}
+
+/// The operation that the driver's lateness changes most; `None` if lateness was measured for none.
+#[allow(clippy::cast_precision_loss)] // shares
+fn late(classes: &[ClassObserved], limits: &Limits) -> Option<Vec<Found>> {
+    let share = |(class, late_us): &(&ClassObserved, u64)| {
+        *late_us as f64 / class.p99_latency_us.max(1) as f64
+    };
+    let known = classes
+        .iter()
+        .filter_map(|class| Some((class, class.p99_lateness_us?)));
+    let worst = known.max_by(|one, other| share(one).total_cmp(&share(other)))?;
+    let (class, late_us) = worst;
+    let late = Duration::from_micros(late_us);
+    // A starved driver also makes the latency longer that its lateness is compared with.
+    let found = (share(&worst) > limits.lateness || late > limits.lateness_max).then(|| {
+        (
+            format!(
+                "the driver sent {} late: by {} at the 99th percentile, of a latency of {}",
+                units::escape(&class.name),
+                seconds(late.as_secs_f64()),
+                seconds(class.p99_latency_us as f64 / 1e6)
+            ),
+            "Give the driver CPUs of its own, or a host of its own, or lower the rate.".to_owned(),
+        )
+    });
+    Some(found.into_iter().collect())
+}
+
+fn busy_driver(cpu: CpuObserved, limits: &Limits) -> Option<Found> {
+    let takes = cpu.idle < limits.idle && cpu.driver > limits.foreign_cpu;
+    takes.then(|| {
+        (
+            format!(
+                "the driver used {} of the CPU time, and {} was idle: it took from the server",
+                percent(cpu.driver),
+                percent(cpu.idle)
+            ),
+            "Run the driver on another host, or lower the rate.".to_owned(),
+        )
+    })
+}
+
+fn throttled(held: Duration, measured: Duration, limits: &Limits) -> Option<Found> {
+    let share = held.as_secs_f64() / measured.as_secs_f64().max(1e-9);
+    share_above(share, limits.throttled).map(|_| {
+        (
+            format!(
+                "the server's control group was held back by its CPU limit for {}",
+                units::duration(held)
+            ),
+            "Raise cpu.max (CPUQuota= of its unit), unless the limit is what you measure."
+                .to_owned(),
+        )
+    })
+}
+
+fn cold(observed: &Observed) -> Option<Vec<Found>> {
+    if observed.start != Start::Cold {
+        return Some(Vec::new());
+    }
+    let found = (observed.read_bytes? == 0).then(|| {
+        (
+            "the trial was to start cold, and not one byte was read from the drive".to_owned(),
+            "Unmount and mount the filesystem, or drop the page cache, before the server starts."
+                .to_owned(),
+        )
+    });
+    Some(found.into_iter().collect())
+}
+
+#[allow(clippy::cast_precision_loss)] // a rate
+fn warm(observed: &Observed, limits: &Limits) -> Option<Vec<Found>> {
+    if observed.start != Start::Warm {
+        return Some(Vec::new());
+    }
+    let read = observed.read_bytes?;
+    let rate = read as f64 / observed.measured.as_secs_f64().max(1e-9);
+    let found = (rate > limits.warm_reads_per_s).then(|| {
+        (
+            format!(
+                "the trial was to start warm, and {} were read from the drive",
+                bytes(read)
+            ),
+            "Lengthen the warm-up, or use less data than there is page cache.".to_owned(),
+        )
+    });
+    Some(found.into_iter().collect())
+}
+
+fn clock_step(step_s: f64, limits: &Limits) -> Option<Found> {
+    (step_s.abs() > limits.clock_step_s).then(|| {
+        let direction = if step_s > 0.0 { "forward" } else { "back" };
+        (
+            format!("the clock was set {direction} by {}", seconds(step_s.abs())),
+            "Let the clock settle first (`chronyc waitsync`); logs of the trial cannot be dated."
+                .to_owned(),
+        )
+    })
+}
+
+fn frequency(observed: &FrequencyObserved, limits: &Limits) -> Option<Found> {
+    let remedy =
+        "Set one governor for all trials (`cpupower frequency-set --governor performance`).";
+    let (before, after) = (&observed.governor_before, &observed.governor_after);
+    if let (Some(before), Some(after)) = (before, after)
+        && before != after
+    {
+        let found = format!(
+            "the CPU governor changed from {} to {}",
+            units::escape(before),
+            units::escape(after)
+        );
+        return Some((found, remedy.to_owned()));
+    }
+    if let Some(count) = observed.thermal_throttles.filter(|&count| count > 0) {
+        return Some((
+            format!(
+                "the CPUs were slowed by heat {} times",
+                units::grouped(count)
+            ),
+            "Mend the cooling, or lower the load until it lasts.".to_owned(),
+        ));
+    }
+    let lowest = observed
+        .lowest_share
+        .filter(|&share| share < limits.frequency)?;
+    Some((
+        format!(
+            "the CPUs ran at {} of their frequency for a part of the trial",
+            percent(lowest)
+        ),
+        remedy.to_owned(),
+    ))
+}
+
+fn few_samples(class: &ClassObserved) -> Option<Found> {
+    let needed = samples_needed(class.highest_percentile);
+    (class.samples < needed).then(|| {
+        (
+            format!(
+                "{} samples of {} are too few for its p{}: {} are needed",
+                units::grouped(class.samples),
+                units::escape(&class.name),
+                class.highest_percentile,
+                units::grouped(needed)
+            ),
+            "Measure longer, or report a lower percentile.".to_owned(),
+        )
+    })
+}
+
+#[allow(clippy::cast_precision_loss)] // shares
+fn errors(class: &ClassObserved, limits: &Limits) -> Option<Found> {
+    let all = class.samples.saturating_add(class.errors);
+    (class.errors as f64 > limits.errors * all as f64).then(|| {
+        (
+            format!(
+                "{} of {} operations of {} failed",
+                units::grouped(class.errors),
+                units::grouped(all),
+                units::escape(&class.name)
+            ),
+            "Read the error classes; lower the rate if the server rejects requests (429)."
+                .to_owned(),
+        )
+    })
+}
+
+/// Smallest number of blocks in a third.
+const BLOCKS_MIN: usize = 5;
+
+/// Whether the first and last third differ by more than the limit, and by more than their own scatter explains
+/// (three standard errors of the difference of means). `None` for too few blocks.
+pub(super) fn drift(blocks: &[f64], name: &str, limits: &Limits) -> Option<Vec<Found>> {
+    let third = blocks.len() / 3;
+    if third < BLOCKS_MIN {
+        return None;
+    }
+    let (first, last) = (
+        moments(&blocks[..third]),
+        moments(&blocks[blocks.len() - third..]),
+    );
+    let difference = last.0 - first.0;
+    let share = difference / f64::midpoint(first.0, last.0).max(f64::MIN_POSITIVE);
+    let error = (first.1 + last.1).sqrt();
+    let drifts = share.abs() > limits.drift && difference.abs() > 3.0 * error;
+    let found = drifts.then(|| {
+        let direction = if difference > 0.0 { "slower" } else { "faster" };
+        (
+            format!(
+                "{} was {} {direction} in the last third than in the first",
+                units::escape(name),
+                percent(share.abs())
+            ),
+            "Lengthen the warm-up until the latency is level; look at merges, caches and the drive's trim debt."
+                .to_owned(),
+        )
+    });
+    Some(found.into_iter().collect())
+}
+
+/// Mean, and squared standard error of the mean. Neighbouring blocks resemble each other: the effective number of
+/// samples is reduced by their lag-1 autocorrelation, n (1 - r) / (1 + r) (Zwiers and von Storch 1995).
+#[allow(clippy::cast_precision_loss)] // counts of blocks
+fn moments(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values
+        .iter()
+        .map(|value| (value - mean).powi(2))
+        .sum::<f64>()
+        / (n - 1.0);
+    let lagged: f64 = values
+        .windows(2)
+        .map(|pair| (pair[0] - mean) * (pair[1] - mean))
+        .sum();
+    let r = if variance > 0.0 {
+        (lagged / (variance * (n - 1.0))).clamp(0.0, 0.9)
+    } else {
+        0.0
+    };
+    let effective = (n * (1.0 - r) / (1.0 + r)).max(2.0);
+    (mean, variance / effective)
+}

@@ -1,0 +1,231 @@
+use super::look::drift;
+use super::*;
+use std::time::Duration;
+
+/// A trial against which nothing speaks, with everything measured.
+fn clean() -> Observed {
+    Observed {
+        measured: Duration::from_mins(10),
+        classes: vec![ClassObserved {
+            name: "search".to_owned(),
+            samples: 60_000,
+            errors: 0,
+            highest_percentile: 99.9,
+            p99_latency_us: 20_000,
+            p99_lateness_us: Some(300),
+            block_means_us: (0..60)
+                .map(|block| 5_000.0 + f64::from(block % 7) * 100.0)
+                .collect(),
+        }],
+        jobs: Some(Vec::new()),
+        trim_debt: Some(TrimDebt {
+            written_bytes: 1 << 30,
+            is_at_least: false,
+            free_bytes: 100 << 30,
+        }),
+        cpu: Some(CpuObserved {
+            foreign: 0.01,
+            steal: 0.0,
+            driver: 0.2,
+            idle: 0.4,
+        }),
+        throttled: Some(Duration::ZERO),
+        read_bytes: Some(5 << 30),
+        start: Start::Cold,
+        unwanted_cache_hits: Some(0),
+        clock_step_s: Some(0.001),
+        frequency: Some(FrequencyObserved {
+            governor_before: Some("performance".to_owned()),
+            governor_after: Some("performance".to_owned()),
+            thermal_throttles: Some(0),
+            lowest_share: Some(1.0),
+        }),
+        other_stores: Some(Vec::new()),
+        relocating_shards: Some(0.0),
+        merges: Some(Merges {
+            share: 0.3,
+            usual_share: 0.35,
+        }),
+        end: Some(End::Complete),
+    }
+}
+
+fn found(change: impl FnOnce(&mut Observed)) -> Judgement {
+    let mut observed = clean();
+    change(&mut observed);
+    judge(&observed, &Limits::default())
+}
+
+#[test]
+fn a_clean_trial_is_valid_and_wholly_checked() {
+    assert_eq!(found(|_| ()), Judgement::default());
+    let warm = found(|observed| {
+        observed.start = Start::Warm;
+        observed.read_bytes = Some(1 << 20);
+    });
+    assert!(warm.is_valid(), "{warm:?}");
+}
+
+#[test]
+fn each_defect_is_found_alone_and_has_a_remedy() {
+    type Change = fn(&mut Observed);
+    let defects: [(Check, Change); 23] = [
+        (Check::ScheduledJob, |o| {
+            o.jobs = Some(vec![JobWithin {
+                name: "fstrim.timer".to_owned(),
+                start: "2026-11-23 00:41".to_owned(),
+                is_proven: false,
+                free_in: Some(Duration::from_mins(40)),
+            }]);
+        }),
+        (Check::TrimDebt, |o| {
+            o.trim_debt = Some(TrimDebt {
+                written_bytes: 30 << 30,
+                is_at_least: false,
+                free_bytes: 100 << 30,
+            });
+        }),
+        (Check::TrimDebt, |o| {
+            o.trim_debt = Some(TrimDebt {
+                written_bytes: 30 << 30,
+                is_at_least: true,
+                free_bytes: 100 << 30,
+            });
+        }),
+        (Check::LateDriver, |o| {
+            o.classes[0].p99_lateness_us = Some(5_000);
+        }),
+        (Check::LateDriver, |o| {
+            o.classes[0].p99_latency_us = 2_000_000;
+            o.classes[0].p99_lateness_us = Some(96_000);
+        }),
+        (Check::ForeignCpu, |o| o.cpu.as_mut().unwrap().foreign = 0.3),
+        (Check::BusyDriver, |o| o.cpu.as_mut().unwrap().idle = 0.01),
+        (Check::Steal, |o| o.cpu.as_mut().unwrap().steal = 0.1),
+        (Check::Throttled, |o| {
+            o.throttled = Some(Duration::from_mins(1));
+        }),
+        (Check::ColdWithoutReads, |o| o.read_bytes = Some(0)),
+        (Check::WarmWithReads, |o| o.start = Start::Warm),
+        (Check::RequestCache, |o| o.unwanted_cache_hits = Some(1)),
+        (Check::ClockStep, |o| o.clock_step_s = Some(-3.0)),
+        (Check::Frequency, |o| {
+            o.frequency.as_mut().unwrap().governor_after = Some("powersave".to_owned());
+        }),
+        (Check::FewSamples, |o| o.classes[0].samples = 4_602),
+        (Check::Drift, |o| {
+            for (at, block) in o.classes[0].block_means_us.iter_mut().enumerate() {
+                *block += 50.0 * f64::from(u32::try_from(at).unwrap());
+            }
+        }),
+        (Check::Errors, |o| o.classes[0].errors = 100),
+        (Check::OtherStore, |o| {
+            o.other_stores = Some(vec!["MongoDB".to_owned()]);
+        }),
+        (Check::Relocations, |o| o.relocating_shards = Some(2.0)),
+        (Check::Merges, |o| o.merges.as_mut().unwrap().share = 0.9),
+        (Check::Merges, |o| o.merges.as_mut().unwrap().share = 0.1),
+        (Check::Incomplete, |o| o.end = Some(End::Overloaded)),
+        (Check::Incomplete, |o| {
+            o.end = Some(End::Failed("no space left".to_owned()));
+        }),
+    ];
+    for (check, change) in defects {
+        let judgement = found(change);
+        let checks: Vec<Check> = judgement
+            .reasons
+            .iter()
+            .map(|reason| reason.check)
+            .collect();
+        assert_eq!(checks, [check], "{judgement:?}");
+        assert!(judgement.reasons[0].remedy.ends_with('.'), "{judgement:?}");
+    }
+}
+
+#[test]
+fn what_was_not_measured_is_unchecked() {
+    let judgement = judge(&Observed::default(), &Limits::default());
+    assert!(judgement.is_valid());
+    // A start of any kind needs no reads to be known.
+    let known = [Check::ColdWithoutReads, Check::WarmWithReads];
+    let unchecked: Vec<Check> = Check::ALL
+        .into_iter()
+        .filter(|check| !known.contains(check))
+        .collect();
+    assert_eq!(judgement.unchecked, unchecked);
+    let cold = judge(
+        &Observed {
+            start: Start::Cold,
+            ..Observed::default()
+        },
+        &Limits::default(),
+    );
+    assert!(cold.unchecked.contains(&Check::ColdWithoutReads));
+}
+
+#[test]
+fn percentiles_need_the_published_numbers_of_samples() {
+    // MLPerf's LoadGen and the table of Meeker, Hahn and Escobar: 459 for p99 at 99 % confidence.
+    assert_eq!(samples_needed(99.0), 459);
+    assert_eq!(samples_needed(99.9), 4_603);
+    assert_eq!(samples_needed(90.0), 44);
+    assert_eq!(samples_needed(0.0), 1);
+    assert!(samples_needed(100.0) > 1_000_000);
+}
+
+#[test]
+fn foreign_names_are_escaped() {
+    let judgement = found(|o| {
+        o.other_stores = Some(vec!["x\u{1b}[31m\nforged".to_owned()]);
+        o.classes[0].name = "s\u{7}".to_owned();
+        o.classes[0].errors = 900;
+    });
+    let text = format!(
+        "{:?}",
+        judgement
+            .reasons
+            .iter()
+            .map(|r| &r.found)
+            .collect::<Vec<_>>()
+    );
+    assert!(
+        !text.contains("\\u{1b}[31m\\nforged") || !judgement.reasons[1].found.contains('\u{1b}')
+    );
+    assert!(
+        judgement
+            .reasons
+            .iter()
+            .all(|reason| !reason.found.contains(char::is_control))
+    );
+}
+
+/// Level noise is not told as drift: white noise, and an AR(1) of 0.5 as merges and garbage collections make.
+#[test]
+fn level_noise_is_no_drift() {
+    let mut state = 19_u64;
+    let mut uniform = move || {
+        // SplitMix64.
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        #[allow(clippy::cast_precision_loss)]
+        let value = (z >> 11) as f64 / (1_u64 << 53) as f64;
+        value
+    };
+    let mut normal = move || (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+    let trials = 1_000;
+    let mut drifting = 0;
+    for _ in 0..trials {
+        let mut noise = 0.0;
+        let blocks: Vec<f64> = (0..60)
+            .map(|_| {
+                noise = 0.5 * noise + normal();
+                5_000.0 * (1.0 + 0.15 * noise)
+            })
+            .collect();
+        drifting += drift(&blocks, "x", &Limits::default()).unwrap().len();
+    }
+    // Each trial may be flagged with a probability of 1 %; 25 of 1,000 would be 4.8 standard deviations more.
+    assert!(drifting < 25, "{drifting} of {trials}");
+}
