@@ -30,7 +30,7 @@ pub struct ClusterArgs {
 }
 
 /// Options for connecting to a server.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct AccessArgs {
     /// Timeout for each response from the server [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]

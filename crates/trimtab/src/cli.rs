@@ -1,5 +1,6 @@
 //! The command line: one definition drives parsing, help, man pages and shell completions.
 
+use crate::commands::bench::args::Bench;
 use crate::commands::check::args::Check;
 use crate::commands::collect::args::Collect;
 use crate::commands::explain::args::Explain;
@@ -7,7 +8,7 @@ use crate::commands::rule::args::Rule;
 use crate::commands::shards::args::Shards;
 use crate::commands::ssd::args::Ssd;
 use crate::commands::trim::args::Trim;
-use crate::commands::{explain, shards, ssd, trim};
+use crate::commands::{bench, explain, shards, ssd, trim};
 use crate::help::GLOBAL;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
@@ -93,6 +94,9 @@ pub enum Command {
     /// Predict the master's shard allocation decisions and what they cost
     #[command(long_about = shards::args::LONG_ABOUT)]
     Shards(Box<Shards>),
+    /// Prove a gain: compare benchmark trials honestly
+    #[command(long_about = bench::args::LONG_ABOUT)]
+    Bench(Bench),
     /// Print a completion script for a shell
     Completions {
         /// Shell to generate completions for

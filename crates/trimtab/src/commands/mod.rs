@@ -1,6 +1,7 @@
 //! Commands: each turns arguments into library calls and results into output.
 
 pub mod access;
+pub mod bench;
 pub mod check;
 pub mod cluster;
 pub mod collect;

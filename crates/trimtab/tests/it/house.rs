@@ -1,7 +1,7 @@
 //! Checks of the workspace: dependencies between crates and files, where rendering happens, and
 //! licences of linked crates.
 
-use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
+use cargo_metadata::{CargoOpt, DependencyKind, Metadata, MetadataCommand};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     (
         "report",
         &[
-            "page", "units", "facts", "explain", "flash", "shards", "trim", "rules",
+            "page", "units", "facts", "bench", "explain", "flash", "shards", "trim", "rules",
         ],
     ),
     ("linux", &["facts"]),
@@ -23,6 +23,10 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("rules", &["facts", "schedule", "shards", "units"]),
     ("http", &["facts", "units"]),
     ("trim", &["facts", "linux", "units"]),
+    (
+        "bench",
+        &["explain", "facts", "http", "linux", "schedule", "units"],
+    ),
     ("flash", &["units"]),
     ("cluster", &["facts", "http", "units"]),
     ("shards", &["units"]),
@@ -32,14 +36,14 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         "trimtab",
         &[
             "facts", "host", "schedule", "rules", "report", "http", "cluster", "trim", "flash",
-            "shards", "explain", "sources", "linux", "page", "units",
+            "shards", "explain", "sources", "bench", "linux", "page", "units",
         ],
     ),
     (
         "fuzz-targets",
         &[
-            "facts", "flash", "host", "schedule", "http", "trim", "shards", "sources", "explain",
-            "page", "units",
+            "bench", "facts", "flash", "host", "schedule", "http", "linux", "trim", "shards",
+            "sources", "explain", "page", "units",
         ],
     ),
     ("house", &[]),
@@ -53,6 +57,8 @@ const LICENCES: &[&str] = &[
     "BSD-3-Clause",
     "BSL-1.0",
     "CC0-1.0",
+    // Data: the certificate authorities of webpki-roots, with feature mongodb.
+    "CDLA-Permissive-2.0",
     "ISC",
     "MIT",
     "MIT-0",
@@ -67,6 +73,7 @@ const LICENCES: &[&str] = &[
 fn metadata() -> Metadata {
     MetadataCommand::new()
         .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
+        .features(CargoOpt::AllFeatures)
         // Dependencies of other platforms are in the lock file but were never downloaded.
         .other_options(
             [

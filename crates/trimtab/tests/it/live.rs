@@ -216,7 +216,7 @@ ln -s "$1/x.timer" /etc/systemd/system/x.timer
 printf '[Timer]\nOnCalendar=weekly\n' >/etc/systemd/system/y.timer
 printf '[Unit]\nConditionPathExists=%s/x\n[Service]\nExecStart=%s/x\n' "$1" "$1" >/etc/systemd/system/y.service
 shift
-exec timeout --kill-after=1 30 "$@"
+exec timeout --kill-after=1 120 "$@"
 "#;
 
 #[test]

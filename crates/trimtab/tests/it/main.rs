@@ -1,6 +1,7 @@
 //! End-to-end tests of the binary, and checks of the workspace itself.
 
 mod articles;
+mod bench;
 mod blind;
 mod cluster;
 mod command_line;

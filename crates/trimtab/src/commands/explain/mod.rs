@@ -2,14 +2,15 @@
 
 pub mod args;
 mod disks;
-mod jobs;
+pub(super) mod jobs;
+pub(super) mod known_runs;
 mod load;
-mod logs;
+pub(super) mod logs;
 mod options;
 mod other_host;
-mod overwrite;
+pub(super) mod overwrite;
 mod readers;
 mod run;
-mod times;
+pub(super) mod times;
 
 pub use run::run;

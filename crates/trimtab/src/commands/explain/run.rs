@@ -1,4 +1,5 @@
 use super::args::Explain;
+use super::known_runs::{KnownRuns, known_runs};
 use super::options::Options;
 use super::times::{self, Zone};
 use super::{disks, jobs, load, logs, other_host, overwrite};
@@ -9,7 +10,6 @@ use crate::output;
 use crate::progress::Draw;
 use explain::job_runs;
 use facts::series::Series;
-use host::job_logs;
 use report::{ExplainDetail, ExplainReport, ExplainResult};
 use std::process::ExitCode;
 
@@ -45,25 +45,18 @@ pub fn run(
     loaded.note_gaps(&zone.zone);
     let mut skipped = std::mem::take(&mut loaded.skipped);
     skipped.extend(found.skipped.iter().cloned());
-    let mut jobs_from = found.from.clone();
-    let mut all_jobs = Vec::new();
-    let mut logs = given.logs;
-    if let Some(stretch) = job_runs::time_range(&loaded.series) {
-        // With `--jobs none`, all log lines count, whatever host they name.
-        if found.from.is_some() {
-            logs = job_logs::own_lines(logs, found.host_name.as_deref(), &mut skipped);
-        }
-        if given.reads_host
-            && let Some(host) = found.job_host()
-        {
-            draw.show("reading when the jobs ran");
-            logs.extend(job_logs::read(&host, stretch, zone_of_host, &mut skipped));
-        }
-        let clock = found.clock(&zone.zone);
-        all_jobs = job_runs::runs(&found.jobs, &clock, &logs, stretch, &mut skipped);
-        jobs_from =
-            jobs_from.map(|from| job_runs::origin(&from, &logs, &all_jobs, stretch, &zone.zone));
-    }
+    let KnownRuns {
+        jobs: mut all_jobs,
+        logs,
+        from: jobs_from,
+    } = known_runs(
+        &found,
+        given,
+        &zone.zone,
+        &loaded.series,
+        &mut draw,
+        &mut skipped,
+    );
     let by_hand = jobs::given(&arguments.events, &zone.zone)?;
     let events = by_hand.len();
     all_jobs.extend(by_hand);

@@ -10,13 +10,15 @@ use jiff::tz::TimeZone;
 use sources::Times;
 
 /// The time zone of the report.
-pub(super) struct Zone {
+pub struct Zone {
+    /// The zone.
     pub zone: TimeZone,
     /// Where the zone comes from, shown to the user.
     pub from: String,
 }
 
 impl Zone {
+    /// The zone asked for, else that of the jobs' host, else UTC.
     pub fn of(asked: Option<(TimeZone, &str)>, found: &jobs::Found) -> Self {
         let (zone, from) = match (asked, &found.zone, &found.from) {
             (Some((zone, from)), ..) => (zone, from.to_owned()),
@@ -31,7 +33,11 @@ impl Zone {
     }
 }
 
-pub(super) fn zone_named(name: &str, from: &str) -> Result<TimeZone, CommandError> {
+/// Parses a time zone that `from` names.
+///
+/// # Errors
+/// When there is none of that name.
+pub fn zone_named(name: &str, from: &str) -> Result<TimeZone, CommandError> {
     values::zone(name).map_err(|error| CommandError::new(Kind::Usage, format!("{from}: {error}")))
 }
 

@@ -1,0 +1,44 @@
+//! `trimtab bench`: proves a gain.
+
+pub mod args;
+mod compare;
+mod host;
+mod nightly;
+mod run;
+mod tracks;
+
+use crate::commands;
+use crate::error::CommandError;
+use crate::output;
+use args::{Bench, BenchCommand};
+use report::views::bench::BenchAnswer;
+use std::process::ExitCode;
+
+/// Runs `trimtab bench`.
+///
+/// # Errors
+/// When the command cannot run.
+pub fn run(arguments: &Bench, quiet: bool) -> Result<ExitCode, CommandError> {
+    let command = arguments.command.as_ref();
+    match commands::named(
+        "bench",
+        command,
+        arguments.schema,
+        "run, compare, nightly, tracks",
+    )? {
+        Some(BenchCommand::Tracks(arguments)) => tracks::run(arguments),
+        Some(BenchCommand::Run(arguments)) if !arguments.answer.output.schema => {
+            run::run(arguments, quiet)
+        }
+        Some(BenchCommand::Compare(arguments)) if !arguments.answer.output.schema => {
+            compare::run(arguments)
+        }
+        Some(BenchCommand::Nightly(arguments)) if !arguments.answer.output.schema => {
+            nightly::run(arguments, quiet)
+        }
+        _ => {
+            output::print(&report::schema_of::<BenchAnswer>())?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}

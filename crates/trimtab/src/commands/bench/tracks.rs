@@ -1,0 +1,43 @@
+//! Runs `trimtab bench tracks`.
+
+use super::args::Tracks;
+use crate::error::{CommandError, Kind};
+use crate::output;
+use bench::track::{BUILT_IN, BuiltIn, schema};
+use std::process::ExitCode;
+
+pub(super) fn run(arguments: &Tracks) -> Result<ExitCode, CommandError> {
+    let text = match &arguments.name {
+        _ if arguments.schema => format!("{:#}\n", schema()),
+        Some(name) => BuiltIn::named(name)
+            .ok_or_else(|| unknown(name))?
+            .text
+            .to_owned(),
+        None => list(),
+    };
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list() -> String {
+    let page = page::Page {
+        blocks: vec![page::Block::Facts(
+            BUILT_IN
+                .into_iter()
+                .map(|track| (track.name.to_owned(), track.about().to_owned()))
+                .collect(),
+        )],
+        ..page::Page::default()
+    };
+    page::terminal(&page, &crate::answer::OutputArgs::default().terminal())
+}
+
+/// The error for a name that no built-in track has.
+pub(super) fn unknown(name: &str) -> CommandError {
+    let names: Vec<&str> = BUILT_IN.iter().map(|track| track.name).collect();
+    CommandError::new(
+        Kind::Usage,
+        format!("track {name}: expected {}", units::list::list(&names)),
+    )
+    .hint("list them with `trimtab bench tracks`")
+}
