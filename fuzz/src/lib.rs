@@ -2,6 +2,7 @@
 //! checks a property that holds for any input: filtering twice changes nothing more, and what is
 //! written reads back the same.
 
+mod bench;
 mod cluster;
 mod history;
 mod host_logs;
@@ -36,6 +37,35 @@ const DRIVE_LOGS: &[&str] = &[
 
 /// All fuzz targets.
 pub const TARGETS: &[Target] = &[
+    Target {
+        name: "bench-results",
+        run: bench::results,
+        seeds: bench::RESULTS,
+    },
+    Target {
+        name: "bench-track",
+        run: bench::track,
+        seeds: bench::TRACKS,
+    },
+    Target {
+        name: "trial-records",
+        run: bench::records,
+        seeds: bench::RECORDS,
+    },
+    Target {
+        name: "trial-document",
+        run: bench::document,
+        seeds: bench::DOCUMENTS,
+    },
+    Target {
+        name: "cpu",
+        run: bench::cpu,
+        seeds: &[
+            "cpu  100 0 50 800 40 1 2 10 0 0\ncpu0 1 0 0 0 0 0 0 0 0 0\n",
+            "77 (a ) b) S 1 77 77 0 -1 0 0 0 0 0 60 20 0 0 20 0 9 0 500 0 0\n",
+            "nr_periods 9\nnr_throttled 1\nthrottled_usec 99\n",
+        ],
+    },
     Target {
         name: "mountinfo",
         run: mountinfo,
@@ -526,11 +556,11 @@ fn limits_journal(bytes: &[u8]) {
 /// Only requested devices are returned; the length of an error does not depend on that of the file.
 fn diskstats(bytes: &[u8]) {
     let devices = ["nvme2n1", "sda1", "cciss!c0d0"].map(str::to_owned);
-    match trim::counters::parse_diskstats(&text(bytes), &devices) {
+    match linux::counters::parse_diskstats(&text(bytes), &devices) {
         Ok(found) => assert!(found.keys().all(|name| devices.contains(name))),
         Err(error) => assert!(error.to_string().len() < 400),
     }
-    let _ = trim::counters::parse_pressure(&text(bytes));
+    let _ = linux::counters::parse_pressure(&text(bytes));
 }
 
 /// The groups of any valid superblock tile the filesystem, and no descriptor can make a group's
@@ -618,9 +648,9 @@ mod tests {
             }),
             ("diskstats", |seed| {
                 let devices = ["nvme2n1", "sda1", "cciss!c0d0"].map(str::to_owned);
-                let found = trim::counters::parse_diskstats(&text(seed), &devices);
+                let found = linux::counters::parse_diskstats(&text(seed), &devices);
                 found.is_ok_and(|found| !found.is_empty())
-                    || trim::counters::parse_pressure(&text(seed)).is_ok()
+                    || linux::counters::parse_pressure(&text(seed)).is_ok()
             }),
             ("ext4-superblock", |seed| {
                 let mut whole = vec![0; ext4::format::SUPERBLOCK_BYTES];
@@ -645,6 +675,9 @@ mod tests {
                 })
             }),
             ("events", runs::reaches_events),
+            ("bench-results", bench::reaches_results),
+            ("bench-track", bench::reaches_track),
+            ("trial-document", bench::reaches_document),
             ("syslog", runs::reaches_log),
             ("journal", runs::reaches_log),
             ("host-logs", host_logs::reaches),
