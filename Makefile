@@ -2,10 +2,10 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules bench-explain compare compare-speed compare-moves house
+.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules bench-explain compare compare-speed compare-moves house nightly
 
 demo: release
-	@./lab/demo.sh
+	@./lab/demo/demo.sh
 
 # A static binary: no libraries wanted on the host that it looks at.
 release:
@@ -32,13 +32,14 @@ attack: release
 
 lint:
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --features trimtab/mongodb --locked -- -D warnings
 
 # Examples are not linked: clippy has looked at them. Many tests wait for devices, so more of them run at a time
 # than there are cores.
 unit:
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --workspace --locked --lib --bins --tests
 	cargo test --workspace --locked --doc
+	cargo test --package bench --features mongodb --locked --lib -- mongodb commands
 	@$(MAKE) --no-print-directory cases
 
 # Random and mutated inputs through every parser: a million, but no more than six seconds for each.
@@ -116,6 +117,11 @@ servers:
 cases: build
 	@./lab/explain-cases/run.sh
 
+# A made-up history of 400 nights, explained, and its page in Debian's Chromium: what it names, that it asks
+# nobody for anything, and that it can be used on a phone and by keyboard. KEEP=folder keeps the screenshots.
+nightly: build
+	@./lab/nightly/check.sh $${CARGO_TARGET_DIR:-target}/debug/trimtab $(KEEP)
+
 # The shard scheduler beside the real allocation service of Elasticsearch 7.4.0, on random clusters: 2,000, or
 # COUNT, from SEED on. The first 60 are part of `make unit`. The jars come through Maven.
 test-shards:
@@ -154,6 +160,16 @@ bench-ssd:
 # SIZES="1000 10000" LIMIT_S=20 is quick.
 bench-explain:
 	@./benches/explain/compare.sh
+
+# The load driver beside wrk and others; prints tables.
+bench-driver:
+	@./benches/bench.sh
+
+# Defects planted in trials on a real Elasticsearch, and CLEAN trials without: needs root, cron, and a machine on
+# which nothing else runs, for half an hour.
+CLEAN ?= 50
+bench-defects: release
+	@./lab/bench/defects.py $${CARGO_TARGET_DIR:-target}/static/trimtab --clean $(CLEAN)
 
 # Measures the crates: lines, files, cycles between files, files that render. BEFORE=path of another
 # checkout prints both.
