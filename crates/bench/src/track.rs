@@ -43,7 +43,7 @@
 //! parameters and the same planned starts, however many threads send them.
 
 mod built_in;
-#[cfg(feature = "mongodb")]
+#[cfg_attr(not(feature = "mongodb"), path = "track/commands_absent.rs")]
 pub(crate) mod commands;
 mod documents;
 mod metricbeat;

@@ -210,11 +210,9 @@ impl<'t> Pair<'t> {
         }
         let a = self.values(&of_a, self.baseline, number << 24)?;
         let b = self.values(&of_b, self.contender, (number << 24) | (1 << 23))?;
-        let fit = || Ok((positive(&a, &b)?, positive(&b, &a)?));
-        let (logs_a, logs_b) = fit().map_err(|reason| Unfit {
-            shows: shows(&a, &b, first.better, alpha),
-            reason,
-        })?;
+        let (logs_a, logs_b) = positive(&a)
+            .zip(positive(&b))
+            .ok_or_else(|| without_ratio(&a, &b, first.better, alpha))?;
         let shift = self.paired(&logs_a, &logs_b).or_else(|| {
             let logs = |set: &BTreeMap<usize, LogValue>| set.values().copied().collect::<Vec<_>>();
             Shift::of_sets(&logs(&logs_a), &logs(&logs_b))
@@ -273,45 +271,27 @@ impl<'t> Pair<'t> {
     }
 }
 
-/// Returns the logarithms of a set's values, or that there are none, with the means of both sets.
-fn positive(
-    set: &BTreeMap<usize, TrialValue>,
-    other: &BTreeMap<usize, TrialValue>,
-) -> Result<BTreeMap<usize, LogValue>, String> {
-    let logs: Option<BTreeMap<usize, LogValue>> = set
-        .iter()
+/// Returns the logarithms of a set's values, if all have one.
+fn positive(set: &BTreeMap<usize, TrialValue>) -> Option<BTreeMap<usize, LogValue>> {
+    set.iter()
         .map(|(index, value)| LogValue::new(value).map(|log| (*index, log)))
-        .collect();
-    logs.ok_or_else(|| {
-        let all = |set: &BTreeMap<usize, TrialValue>| set.values().all(|one| one.value == 0.0);
-        if all(set) && all(other) {
-            return "it is 0 in all trials".to_owned();
-        }
-        let range = |set: &BTreeMap<usize, TrialValue>| {
-            let ends = set.values().fold((f64::MAX, f64::MIN), |(low, high), one| {
-                (low.min(one.value), high.max(one.value))
-            });
-            format!("{} to {}", units::number(ends.0), units::number(ends.1))
-        };
-        format!(
-            "a ratio takes values above 0; the trials of one set have {}, of the other {}",
-            range(set),
-            range(other)
-        )
-    })
+        .collect()
 }
 
-/// What values show of which some are 0 or below.
+/// Returns what values show of which some are 0 or below, and why they have no ratio.
 #[allow(clippy::cast_precision_loss)] // numbers of trials
-fn shows(
+fn without_ratio(
     baseline: &BTreeMap<usize, TrialValue>,
     contender: &BTreeMap<usize, TrialValue>,
     better: Better,
     alpha: f64,
-) -> Shows {
+) -> Unfit {
     let is_zero = |set: &BTreeMap<usize, TrialValue>| set.values().all(|one| one.value == 0.0);
     if is_zero(baseline) && is_zero(contender) {
-        return Shows::Same;
+        return Unfit {
+            shows: Shows::Same,
+            reason: "it is 0 in all trials".to_owned(),
+        };
     }
     let appeared = better == Better::Lower
         && is_zero(baseline)
@@ -320,10 +300,23 @@ fn shows(
     let ways = (1..=contender.len()).fold(1.0, |ways, one| {
         ways * (baseline.len() + one) as f64 / one as f64
     });
-    if appeared && 2.0 / ways <= alpha {
-        Shows::Appeared
-    } else {
-        Shows::Nothing
+    let range = |set: &BTreeMap<usize, TrialValue>| {
+        let ends = set.values().fold((f64::MAX, f64::MIN), |(low, high), one| {
+            (low.min(one.value), high.max(one.value))
+        });
+        format!("{} to {}", units::number(ends.0), units::number(ends.1))
+    };
+    Unfit {
+        shows: if appeared && 2.0 / ways <= alpha {
+            Shows::Appeared
+        } else {
+            Shows::Nothing
+        },
+        reason: format!(
+            "a ratio takes values above 0: {} before, {} after",
+            range(baseline),
+            range(contender)
+        ),
     }
 }
 

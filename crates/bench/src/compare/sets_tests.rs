@@ -240,7 +240,7 @@ fn what_cannot_be_compared_is_told() {
         [
             (
                 "errors",
-                "a ratio takes values above 0; the trials of one set have 0 to 0, of the other 0 to 0.5"
+                "a ratio takes values above 0: 0 to 0 before, 0 to 0.5 after"
             ),
             (
                 "latency",

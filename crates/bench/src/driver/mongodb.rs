@@ -254,7 +254,8 @@ impl Link for Session {
                 return Ok(());
             }
         };
-        let is_drop = matches!(bytes.get(5..10), Some(b"drop\0"));
+        let first = command.iter().next().and_then(Result::ok);
+        let is_drop = first.is_some_and(|(name, _)| name == "drop");
         match self.database.run_raw_command(command).await {
             Ok(reply) => answer.take(Ok(refused(&reply))),
             Err(error) => match &*error.kind {

@@ -179,7 +179,7 @@ fn a_refused_setup_ends_the_trial_and_is_told() {
     let error = drive(&write_of("metrics"), r#"{"find":"c"}"#).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "setup: mongodb_setup 1: no {}\\u{1b} (code 13)"
+        "setup: mongodb_setup: {\"find\":\"c\"}: no {}\\u{1b} (code 13)"
     );
 }
 
@@ -226,6 +226,6 @@ fn a_track_goes_with_its_kind_of_server() {
     let error = mixed.parse::<Track>().unwrap_err().to_string();
     assert_eq!(
         error,
-        "setup: does not go with this track's operations: use mongodb_setup"
+        "setup: this track sends commands to MongoDB: use mongodb_setup"
     );
 }

@@ -3,7 +3,6 @@
 use super::head::{self, Frame};
 use super::message::{Message, SecretBytes};
 use super::target::Target;
-#[cfg(feature = "mongodb")]
 use crate::track::commands;
 use crate::track::{Body, Protocol, Source};
 use std::sync::Arc;
@@ -125,7 +124,6 @@ impl Requests {
     }
 
     /// Makes a command for MongoDB.
-    #[cfg(feature = "mongodb")]
     fn prepare_command(&mut self, sequence: u64) {
         let source = &self.shared.source;
         self.front.truncate(0);
@@ -143,10 +141,6 @@ impl Requests {
             }
         }
     }
-
-    #[cfg(not(feature = "mongodb"))]
-    #[allow(clippy::unused_self)]
-    fn prepare_command(&mut self, _: u64) {}
 
     /// The prepared request.
     pub(super) fn message(&self) -> Message<'_> {

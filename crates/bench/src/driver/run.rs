@@ -179,17 +179,11 @@ pub fn run<W: Write>(
         .map_err(RunError::Write)?;
     let stopped = || control.stop.load(Ordering::Relaxed);
     // Whoever stops a trial in its setup does not want the rest of it, which may delete an index.
-    for request in track.setup.iter().take_while(|_| !stopped()) {
-        progress.stage(Stage::Setup(&request.path));
+    let steps = setup::steps(&track.setup, "mongodb_setup", &track.mongodb_setup);
+    for step in steps.take_while(|_| !stopped()) {
+        progress.stage(Stage::Setup(step.shown()));
         runtime
-            .block_on(setup::send(&connect, target, request, options.timeout))
-            .map_err(RunError::Setup)?;
-    }
-    for (number, command) in (1..).zip(&track.mongodb_setup).take_while(|_| !stopped()) {
-        let name = format!("mongodb_setup {number}");
-        progress.stage(Stage::Setup(&name));
-        runtime
-            .block_on(setup::command(&connect, &name, command, options.timeout))
+            .block_on(step.take(&connect, target, options.timeout))
             .map_err(RunError::Setup)?;
     }
     let mut trial = Trial {
@@ -210,21 +204,10 @@ pub fn run<W: Write>(
         }
     }
     let mut teardown_failures = Vec::new();
-    for request in &track.teardown {
-        progress.stage(Stage::Teardown(&request.path));
-        let sent = runtime.block_on(setup::send(
-            &trial.connect,
-            target,
-            request,
-            options.timeout,
-        ));
-        teardown_failures.extend(sent.err());
-    }
-    for (number, command) in (1..).zip(&track.mongodb_teardown) {
-        let name = format!("mongodb_teardown {number}");
-        progress.stage(Stage::Teardown(&name));
-        let sent = setup::command(&trial.connect, &name, command, options.timeout);
-        teardown_failures.extend(runtime.block_on(sent).err());
+    for step in setup::steps(&track.teardown, "mongodb_teardown", &track.mongodb_teardown) {
+        progress.stage(Stage::Teardown(step.shown()));
+        let taken = runtime.block_on(step.take(&trial.connect, target, options.timeout));
+        teardown_failures.extend(taken.err());
     }
     Ok(trial.end(TrialEnd {
         ended,

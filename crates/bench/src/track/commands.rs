@@ -2,19 +2,23 @@
 
 use super::documents::Generator;
 use super::types::MongodbWrite;
-use mongodb::bson::{Bson, DateTime, Document, doc};
+use mongodb::bson::{DateTime, Document, RawArrayBuf, RawDocumentBuf, doc, rawdoc};
 
 /// Reads a command in extended JSON (v2) and writes it in BSON. The error says what is wrong.
 pub(crate) fn encode(text: &[u8]) -> Result<Vec<u8>, String> {
-    let command: Document = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    let command: Document = serde_json::from_slice(text)
+        .map_err(|error| format!("expected a command in extended JSON: {error}"))?;
     if command.is_empty() {
-        return Err("found an empty document, which names no command".to_owned());
+        return Err(
+            "expected a command in extended JSON, found an empty document, which names none"
+                .to_owned(),
+        );
     }
     command.to_vec().map_err(|error| error.to_string())
 }
 
-/// Appends a command that writes the generator's next documents. One that has become longer than `room` may lack
-/// some of them.
+/// Appends a command that writes the generator's next documents. One that has become longer than `room` lacks some of
+/// them. The error says what is wrong.
 ///
 /// `insert` and `update` are unordered, so that one refused document does not keep others from being written
 /// (<https://www.mongodb.com/docs/manual/reference/command/update/>).
@@ -23,44 +27,40 @@ pub(super) fn append(
     generator: &mut Generator,
     room: u64,
     out: &mut Vec<u8>,
-) {
+) -> Result<(), String> {
     let (mut key, mut text) = (Vec::new(), Vec::new());
-    let mut entries: Vec<Bson> = Vec::new();
+    let mut entries = RawArrayBuf::new();
     let mut len_bytes = 0;
-    let mut has_keys = false;
     for _ in 0..write.documents.0 {
         key.clear();
         text.clear();
         generator.write(&mut text, &mut key);
-        len_bytes += text.len() as u64;
-        // JSON is at most twice as long as the same in BSON.
-        if len_bytes / 2 > room {
+        let mut entry = read(&text)?;
+        if !key.is_empty() {
+            let id = str::from_utf8(&key).map_err(|error| error.to_string())?;
+            entry.insert("_id", id);
+            entry = doc! { "q": { "_id": id }, "u": entry, "upsert": true };
+        }
+        let entry = RawDocumentBuf::try_from(entry).map_err(|error| error.to_string())?;
+        len_bytes += entry.as_bytes().len() as u64;
+        entries.push(entry);
+        if len_bytes > room {
             break;
         }
-        let mut document = read(&text);
-        has_keys = !key.is_empty();
-        if has_keys {
-            let id = String::from_utf8_lossy(&key).into_owned();
-            document.insert("_id", id.clone());
-            entries.push(doc! { "q": { "_id": id }, "u": document, "upsert": true }.into());
-        } else {
-            entries.push(document.into());
-        }
     }
-    let collection = &write.collection;
-    let command = if has_keys {
-        doc! { "update": collection, "updates": entries, "ordered": false }
+    let collection = write.collection.as_str();
+    let command = if key.is_empty() {
+        rawdoc! { "insert": collection, "documents": entries, "ordered": false }
     } else {
-        doc! { "insert": collection, "documents": entries, "ordered": false }
+        rawdoc! { "update": collection, "updates": entries, "ordered": false }
     };
-    if let Ok(bytes) = command.to_vec() {
-        out.extend_from_slice(&bytes);
-    }
+    out.extend_from_slice(command.as_bytes());
+    Ok(())
 }
 
 /// A generated document; its time becomes a date.
-fn read(text: &[u8]) -> Document {
-    let mut document: Document = serde_json::from_slice(text).unwrap_or_default();
+fn read(text: &[u8]) -> Result<Document, String> {
+    let mut document: Document = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     if let Some(time) = document.get_mut("@timestamp")
         && let Some(date) = time
             .as_str()
@@ -68,7 +68,7 @@ fn read(text: &[u8]) -> Document {
     {
         *time = date.into();
     }
-    document
+    Ok(document)
 }
 
 #[cfg(test)]
@@ -116,7 +116,8 @@ mod tests {
             for document in documents {
                 let document = document.as_document().unwrap();
                 document.get_datetime("@timestamp").unwrap();
-                document.get_str("metricset.name").unwrap_or_default();
+                let metricset = document.get_document("metricset").unwrap();
+                assert!(!metricset.get_str("name").unwrap().is_empty());
             }
         }
         assert_ne!(commands[0], commands[1]);

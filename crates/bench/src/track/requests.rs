@@ -6,11 +6,12 @@
 //! same documents again, and [`Prepared`] says how many there are. Bodies of searches are short, and made from
 //! their template just before they are sent, because a repeated search may be answered from a cache.
 
+use super::commands;
 use super::documents::Generator;
 use super::parameter::Drawer;
 use super::random::Random;
 use super::template::Template;
-use super::types::{Bulk, MongodbWrite, Operation, Parameter, Search, Track, WriteAction};
+use super::types::{Bulk, Operation, Parameter, Search, Track, WriteAction};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -33,20 +34,8 @@ pub enum PrepareError {
         /// The memory allowed.
         bytes_max: u64,
     },
-    /// This build has no MongoDB driver.
-    #[error(
-        "operation {}: this build cannot send commands to MongoDB: build it with `--features mongodb`",
-        units::escape(operation)
-    )]
-    NoMongodb {
-        /// The operation.
-        operation: String,
-    },
-    /// What an operation sends is not a command.
-    #[error(
-        "operation {}: expected a command as extended JSON: {problem}",
-        units::escape(operation)
-    )]
+    /// It cannot be made a command for MongoDB.
+    #[error("operation {}: {}", units::escape(operation), units::escape(problem))]
     Command {
         /// The operation.
         operation: String,
@@ -133,7 +122,7 @@ impl Source {
     /// than `requests_max`, if the number of requests is known.
     ///
     /// # Errors
-    /// If a single bulk body is longer than that.
+    /// If a single bulk body is longer than that, or it sends what is no command for MongoDB.
     pub(crate) fn prepare(
         track: &Track,
         name: &str,
@@ -160,7 +149,10 @@ impl Source {
                     track,
                     (name, &bulk.generator, bulk.documents.0),
                     (requests_max, bytes_max),
-                    |generator, room, out| append(bulk, generator, room, out),
+                    |generator, room, out| {
+                        append(bulk, generator, room, out);
+                        Ok(())
+                    },
                 )?),
                 documents: bulk.documents.0,
                 seed,
@@ -188,7 +180,12 @@ impl Source {
                 protocol: Protocol::Mongodb,
                 post: false,
                 path: template("", &nothing)?,
-                body: Body::Ring(commands(track, name, write, requests_max, bytes_max)?),
+                body: Body::Ring(bodies(
+                    track,
+                    (name, &write.generator, write.documents.0),
+                    (requests_max, bytes_max),
+                    |generator, room, out| commands::append(write, generator, room, out),
+                )?),
                 documents: write.documents.0,
                 seed,
                 drawer: Drawer::new(&nothing),
@@ -211,36 +208,7 @@ impl Source {
     }
 }
 
-#[cfg(feature = "mongodb")]
-fn commands(
-    track: &Track,
-    name: &str,
-    write: &MongodbWrite,
-    requests_max: Option<u64>,
-    bytes_max: u64,
-) -> Result<Vec<Bytes>, PrepareError> {
-    let make = |generator: &mut Generator, room, out: &mut Vec<u8>| {
-        super::commands::append(write, generator, room, out);
-    };
-    let operation = (name, &*write.generator, write.documents.0);
-    bodies(track, operation, (requests_max, bytes_max), make)
-}
-
-#[cfg(not(feature = "mongodb"))]
-fn commands(
-    _: &Track,
-    name: &str,
-    _: &MongodbWrite,
-    _: Option<u64>,
-    _: u64,
-) -> Result<Vec<Bytes>, PrepareError> {
-    Err(PrepareError::NoMongodb {
-        operation: name.to_owned(),
-    })
-}
-
 /// Finds out before the trial whether the first command is one.
-#[cfg(feature = "mongodb")]
 fn check_command(
     name: &str,
     body: &Template,
@@ -250,20 +218,13 @@ fn check_command(
     let (mut values, mut text) = (Vec::new(), Vec::new());
     drawer.draw(seed, 0, &mut values);
     body.render(&values, &mut text);
-    match super::commands::encode(&text) {
+    match commands::encode(&text) {
         Ok(_) => Ok(()),
         Err(problem) => Err(PrepareError::Command {
             operation: name.to_owned(),
             problem,
         }),
     }
-}
-
-#[cfg(not(feature = "mongodb"))]
-fn check_command(name: &str, _: &Template, _: &Drawer, _: u64) -> Result<(), PrepareError> {
-    Err(PrepareError::NoMongodb {
-        operation: name.to_owned(),
-    })
 }
 
 /// Returns path and query of a search.
@@ -282,7 +243,7 @@ fn bodies(
     track: &Track,
     (name, generator, documents): (&str, &str, u64),
     (requests_max, bytes_max): (Option<u64>, u64),
-    make: impl Fn(&mut Generator, u64, &mut Vec<u8>),
+    make: impl Fn(&mut Generator, u64, &mut Vec<u8>) -> Result<(), String>,
 ) -> Result<Vec<Bytes>, PrepareError> {
     let spec = track
         .generator
@@ -297,7 +258,10 @@ fn bodies(
     let mut out = Vec::new();
     while requests_max.is_none_or(|max| (bodies.len() as u64) < max) {
         out.clear();
-        make(&mut generator, room, &mut out);
+        make(&mut generator, room, &mut out).map_err(|problem| PrepareError::Command {
+            operation: name.to_owned(),
+            problem,
+        })?;
         match room.checked_sub(out.len() as u64) {
             Some(left) => room = left,
             None => break,

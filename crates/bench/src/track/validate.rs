@@ -170,24 +170,25 @@ impl Track {
                 "sends HTTP requests, and others of this track send commands to MongoDB: make two tracks",
             ));
         }
-        let (surplus, wanted) = if is_for_mongodb {
-            (["setup", "teardown"], "mongodb_")
+        let (problem, surplus) = if is_for_mongodb {
+            let surplus = [
+                ("setup", self.setup.is_empty(), "mongodb_setup"),
+                ("teardown", self.teardown.is_empty(), "mongodb_teardown"),
+            ];
+            ("this track sends commands to MongoDB", surplus)
         } else {
-            (["mongodb_setup", "mongodb_teardown"], "")
+            let surplus = [
+                ("mongodb_setup", self.mongodb_setup.is_empty(), "setup"),
+                (
+                    "mongodb_teardown",
+                    self.mongodb_teardown.is_empty(),
+                    "teardown",
+                ),
+            ];
+            ("this track sends HTTP requests", surplus)
         };
-        let lens = if is_for_mongodb {
-            [self.setup.len(), self.teardown.len()]
-        } else {
-            [self.mongodb_setup.len(), self.mongodb_teardown.len()]
-        };
-        match surplus.iter().zip(lens).find(|(_, len)| *len > 0) {
-            Some((name, _)) => {
-                let instead = name.trim_start_matches("mongodb_");
-                Err(wrong(
-                    *name,
-                    format!("does not go with this track's operations: use {wanted}{instead}"),
-                ))
-            }
+        match surplus.iter().find(|(_, is_empty, _)| !is_empty) {
+            Some((name, _, instead)) => Err(wrong(*name, format!("{problem}: use {instead}"))),
             None => Ok(()),
         }
     }

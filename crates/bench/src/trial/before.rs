@@ -75,7 +75,7 @@ pub fn discards_online(mount: &Mount) -> bool {
 
 /// The stores with the process ids of the cluster's nodes, or the only one of its kind that runs here.
 fn stores_of<'h>(host: &'h Host, identity: &Identity) -> Vec<&'h Store> {
-    let is_mongodb = identity.is_mongodb();
+    let is_mongodb = identity.is_mongodb;
     let running = || {
         host.stores.iter().filter(|store| {
             store.state == StoreState::Running

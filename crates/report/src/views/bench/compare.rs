@@ -116,15 +116,6 @@ fn lead(compared: &Compared) -> String {
             );
         }
     }
-    if let Some(first) = report.appeared().next() {
-        let what = format!("{} {}", first.operation, first.metric);
-        return format!(
-            "{} is above 0 in all trials of {}, and was 0 in all before{}.",
-            units::list::capitalised(&what),
-            first.contender,
-            others(report.appeared().count() - 1)
-        );
-    }
     let differing: Vec<&Comparison> = primary().filter(|one| one.is_better().is_some()).collect();
     let unknown: Vec<&Comparison> = primary()
         .filter(|one| matches!(one.verdict, Verdict::CannotTell { .. }))
@@ -144,7 +135,7 @@ fn lead(compared: &Compared) -> String {
             None => String::new(),
         },
     };
-    let mut sentences = vec![first];
+    let mut sentences = vec![appeared(report), first];
     if let Some(more) = unknown.iter().filter_map(|one| more(one)).max() {
         let what = units::count(unknown.len(), "metric");
         sentences.push(if more < MORE_MAX {
@@ -189,6 +180,19 @@ fn lead(compared: &Compared) -> String {
     }
     sentences.retain(|sentence| !sentence.is_empty());
     sentences.join(" ")
+}
+
+/// What was 0 and is not any more.
+fn appeared(report: &Report) -> String {
+    report.appeared().next().map_or_else(String::new, |first| {
+        let what = format!("{} {}", first.operation, first.metric);
+        format!(
+            "{} of {} is above 0 in all trials, and was 0 in all before, which is worse{}.",
+            units::list::capitalised(&what),
+            first.contender,
+            others(report.appeared().count() - 1)
+        )
+    })
 }
 
 fn same<'c>(all: impl Iterator<Item = &'c Comparison>) -> Option<(usize, f64)> {

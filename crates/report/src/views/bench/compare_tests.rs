@@ -84,6 +84,27 @@ fn the_difference_comes_first_and_what_cannot_be_told_after_it() {
 }
 
 #[test]
+fn errors_that_appear_come_first_and_hide_no_other_difference() {
+    let mut sets = slower();
+    for (set, share) in sets.iter_mut().zip([0.0, 0.02]) {
+        for trial in &mut set.trials {
+            let errors = Metric::scalar(share, None, Better::Lower, Rank::Primary);
+            let key = MetricKey::new("bulk", "share of errors");
+            trial.metrics.insert(key, errors);
+        }
+    }
+    let text = text(&sets, None);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.starts_with(
+            "Bulk share of errors of newer is above 0 in all trials, and was 0 in all before, which is worse. \
+             Bulk throughput mean of newer is 10 % lower"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_regression_is_named_with_its_size() {
     let shown = text(&slower(), Some(0.05));
     assert!(

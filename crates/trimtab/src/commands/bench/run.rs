@@ -239,7 +239,7 @@ fn track_text(name: &str) -> Result<String, CommandError> {
 
 /// Asks the server who it is, and finds it on this host.
 fn server(url: &str, arguments: &Run) -> Result<Server, CommandError> {
-    if url.starts_with("mongodb") {
+    if let Some(("mongodb" | "mongodb+srv", _)) = url.split_once("://") {
         return mongodb(url, arguments);
     }
     let endpoint = parse_endpoint(url, "--target")?;
