@@ -114,13 +114,11 @@ async fn command<C: Connect>(connect: &C, text: &str) -> Result<(), String> {
         .exchange(message, &mut answer)
         .await
         .map_err(|Broken| "the connection ended before the answer")?;
-    match answer.judge() {
-        (None, _) => Ok(()),
-        (Some(_), _) => {
-            let front = String::from_utf8_lossy(answer.front());
-            Err(units::escape(units::cut(&front, 300).as_ref()).into_owned())
-        }
+    if answer.judge().0.is_none() {
+        return Ok(());
     }
+    let front = String::from_utf8_lossy(answer.front());
+    Err(units::escape(units::cut(&front, 300).as_ref()).into_owned())
 }
 
 /// The name of a method.
