@@ -122,7 +122,8 @@ pub(crate) fn autocorrelation(index: &[i64], residuals: &[f64], corrected: bool)
     if pairs < 8 || before <= 0.0 || after <= 0.0 {
         return 0.0;
     }
-    let phi = products / (before * after).sqrt();
+    // Two roots: the product of tiny or huge squares is 0 or infinite, and the quotient no number.
+    let phi = products / (before.sqrt() * after.sqrt());
     #[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
     let bias = if corrected {
         (1.0 + 3.0 * phi) / pairs as f64
@@ -329,6 +330,23 @@ mod tests {
             assert!((fit.phi - phi).abs() < 0.05, "{phi} {fit:?}");
             assert!((fit.coefficients[0] - 3.0).abs() < 0.6, "{fit:?}");
             assert!((fit.variance - 1.0).abs() < 0.1, "{fit:?}");
+        }
+    }
+
+    #[test]
+    fn the_unit_of_the_values_does_not_matter() {
+        let (index, values) = noise(60, 0.5, 11);
+        let plain = Null::fit(&index, &values, &mut Vec::new()).expect("enough");
+        for decade in -305..150 {
+            let scale = 10.0_f64.powi(decade);
+            let scaled: Vec<f64> = values.iter().map(|value| value * scale).collect();
+            let found = Null::fit(&index, &scaled, &mut Vec::new());
+            // The squares of smaller values are subnormal, so that they have few digits or none.
+            if decade > -145 {
+                let found = found.expect("enough");
+                assert!((found.phi - plain.phi).abs() < 1e-9, "{decade}: {found:?}");
+                assert!((found.sigma / scale / plain.sigma - 1.0).abs() < 1e-9);
+            }
         }
     }
 
