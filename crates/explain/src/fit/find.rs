@@ -344,6 +344,8 @@ impl<'a> Search<'a> {
                 let mut pattern = found.pattern.clone();
                 pattern.active_us = (i64::MIN, i64::MAX);
                 let grids = grids(&wall_us, &values, samples.gap_us);
+                // A part may be too short for the wider ones.
+                pattern.grid = pattern.grid.min(grids.len() - 1);
                 Some(with_best_form_in_zone(&part(), &values, &grids, pattern))
             }
             Some(class) => {

@@ -116,7 +116,7 @@ fn usual_gap(times_us: &[i64]) -> i64 {
     USUAL_GAPS_S
         .iter()
         .map(|gap_s| gap_s * 1_000_000)
-        .find(|usual| (gap - usual).abs() * 20 <= *usual)
+        .find(|usual| (gap - usual).abs() <= *usual / 20)
         .unwrap_or(gap)
 }
 

@@ -43,6 +43,9 @@ const EXACT_BINS_MAX: usize = 2_048;
 const SLIP: f64 = 8.0;
 /// Maximum number of bins of a calendar period's fold.
 const FOLD_BINS_MAX: usize = 20_160;
+/// Maximum number of bins of any fold, 200 MB for each thread: a month of seconds is shorter. Bursts of samples
+/// microseconds apart would ask for a bin for each microsecond between them.
+const BINS_MAX: f64 = 4e6;
 /// Caps on innovations in standard deviations, for slow and for sharp values.
 const INNOVATION_SIGMAS: [f64; 2] = [4.0, 12.0];
 
@@ -280,7 +283,7 @@ impl Task {
             .max_by(|a, b| a.statistic.total_cmp(&b.statistic))
     }
 
-    /// Returns the best candidate of each kind of form.
+    /// Returns the best candidate of each kind of form; none of a period of too many bins to fold by.
     pub fn each_form(
         &self,
         index: &[i64],
@@ -293,6 +296,9 @@ impl Task {
         let Some(last) = index.last() else {
             return Vec::new();
         };
+        if longest > BINS_MAX {
+            return Vec::new();
+        }
         let span = as_f64(last - index[0] + 1);
         scratch.whiten(self.variant, index, values, null);
         let mut period = longest;

@@ -4,6 +4,7 @@ mod analysis;
 mod clocks;
 mod disk_log;
 mod forms;
+mod odd_series;
 mod runs;
 #[path = "../simulate/mod.rs"]
 mod simulate;
