@@ -1,5 +1,6 @@
 use super::look::drift;
 use super::*;
+use crate::driver::ErrorClass;
 use std::time::Duration;
 
 /// A trial against which nothing speaks, with everything measured.
@@ -10,6 +11,7 @@ fn clean() -> Observed {
             name: "search".to_owned(),
             samples: 60_000,
             errors: 0,
+            errors_by_class: Vec::new(),
             highest_percentile: 99.9,
             p99_latency_us: 20_000,
             p99_lateness_us: Some(300),
@@ -180,17 +182,7 @@ fn foreign_names_are_escaped() {
         o.classes[0].name = "s\u{7}".to_owned();
         o.classes[0].errors = 900;
     });
-    let text = format!(
-        "{:?}",
-        judgement
-            .reasons
-            .iter()
-            .map(|r| &r.found)
-            .collect::<Vec<_>>()
-    );
-    assert!(
-        !text.contains("\\u{1b}[31m\\nforged") || !judgement.reasons[1].found.contains('\u{1b}')
-    );
+    assert_eq!(judgement.reasons.len(), 2);
     assert!(
         judgement
             .reasons
@@ -228,4 +220,36 @@ fn level_noise_is_no_drift() {
     }
     // Each trial may be flagged with a probability of 1 %; 25 of 1,000 would be 4.8 standard deviations more.
     assert!(drifting < 25, "{drifting} of {trials}");
+}
+
+#[test]
+fn what_went_wrong_comes_first_and_says_how() {
+    let judgement = found(|o| {
+        o.cpu.as_mut().unwrap().foreign = 0.9;
+        o.classes[0].samples = 0;
+        o.classes[0].errors = 150;
+        o.classes[0].errors_by_class =
+            vec![(ErrorClass::Connect, 40), (ErrorClass::Status4xx, 110)];
+    });
+    let checks: Vec<Check> = judgement
+        .reasons
+        .iter()
+        .map(|reason| reason.check)
+        .collect();
+    // More time would bring more errors, not samples.
+    assert_eq!(checks, [Check::Errors, Check::ForeignCpu]);
+    assert_eq!(
+        judgement.reasons[0].found,
+        "150 of 150 operations of search failed (no connection 40, status 4xx 110)"
+    );
+    assert!(judgement.reasons[0].remedy.contains("with curl"));
+}
+
+#[test]
+fn too_few_samples_say_how_long_to_measure() {
+    let judgement = found(|o| {
+        o.classes[0].highest_percentile = 99.0;
+        o.classes[0].samples = 100;
+    });
+    assert_eq!(judgement.reasons[0].remedy, "Measure 5 times as long.");
 }

@@ -111,14 +111,15 @@ impl OutputArgs {
         let Some(path) = self.file() else {
             return output::print(text);
         };
-        output::write_file(path, text.as_bytes()).map_err(|error| {
-            CommandError::new(
-                Kind::Environment,
-                format!("--output {}: {error}", path.display()),
-            )
-            .hint("name a file in a directory that exists and that you may write to")
-        })
+        output::write_file(path, text.as_bytes())
+            .map_err(|error| unwritable(path, &error.to_string()))
     }
+}
+
+fn unwritable(path: &Path, problem: &str) -> CommandError {
+    let message = format!("--output {}: {problem}", path.display());
+    CommandError::new(Kind::Environment, message)
+        .hint("name a file in a directory that exists and that you may write to")
 }
 
 /// Chooses the format from the flag, the file name or the configuration, in this order. `of_name` maps a
@@ -187,10 +188,19 @@ impl<'a> Delivery<'a> {
     /// Uses the flags, falling back to the configuration.
     ///
     /// # Errors
-    /// When the format and the file name disagree.
+    /// When the format and the file name disagree, or the file's folder does not exist.
     pub fn of(arguments: &'a AnswerArgs, configured: Option<Format>) -> Result<Self, CommandError> {
         let file = arguments.output.file();
         let format = resolve_format(arguments.format, file, configured, format_of)?;
+        // Before anything that takes an hour.
+        let folder = file
+            .and_then(Path::parent)
+            .filter(|folder| !folder.as_os_str().is_empty());
+        if let (Some(file), Some(folder)) = (file, folder)
+            && !folder.is_dir()
+        {
+            return Err(unwritable(file, "its folder does not exist"));
+        }
         Ok(Self {
             arguments,
             format: format.unwrap_or_default(),

@@ -69,6 +69,9 @@ pub enum CompareError {
     },
 }
 
+/// Below this share of false verdicts, the noise within a run is what makes one against one useless.
+const LOUD_FALSE_SHARE: f64 = 0.1;
+
 fn one_against_one(
     baseline: &str,
     contender: &str,
@@ -88,14 +91,26 @@ fn one_against_one(
         })
         .collect();
     let noise = if is_measured { "measured" } else { "assumed" };
+    let why = if false_shares
+        .iter()
+        .any(|(_, share)| *share > LOUD_FALSE_SHARE)
+    {
+        format!(
+            "a test at 5 % calls {} different (computed, with {noise} noise within a run of {}), and longer runs make \
+             it worse",
+            units::list(&shares),
+            percent(within_error),
+        )
+    } else {
+        format!(
+            "the noise within a run, {}, hides all but large differences",
+            percent(within_error)
+        )
+    };
     format!(
-        "one trial of {} against one of {} shows nothing: a test at 5 % on one run each calls {} different \
-         (computed, with {} noise within a run of {}), and longer runs make it worse. Run at least three of \
-         each, better five, in the order A B B A",
+        "one trial of {} against one of {} cannot tell a change from the difference between two trials of the same \
+         system: {why}. Run at least three of each, better five, in the order A B B A",
         escape(baseline),
         escape(contender),
-        units::list(&shares),
-        noise,
-        percent(within_error),
     )
 }

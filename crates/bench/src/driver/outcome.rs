@@ -63,6 +63,23 @@ impl ErrorClass {
         }
     }
 
+    /// What it is, for people.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Connect => "no connection",
+            Self::Closed => "connection closed",
+            Self::Timeout => "timeout",
+            Self::TooManyRequests => "status 429",
+            Self::Status4xx => "status 4xx",
+            Self::Status5xx => "status 5xx",
+            Self::StatusOther => "another status",
+            Self::BulkItems => "documents refused",
+            Self::PartialResult => "partial result",
+            Self::Answer => "no bulk answer",
+            Self::Command => "command refused",
+        }
+    }
+
     /// Its place in [`ErrorClass::ALL`].
     pub fn index(self) -> usize {
         self as usize

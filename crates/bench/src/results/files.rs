@@ -96,7 +96,8 @@ pub fn read_path(path: &Path, options: ReadOptions) -> Result<Reading, ResultsEr
 
 /// Whether a folder is that of a trial of this program.
 fn is_trial(path: &Path) -> bool {
-    path.is_dir() && path.join(crate::driver::FILE_NAME).is_file()
+    let holds = |name| path.join(name).is_file();
+    path.is_dir() && (holds(crate::driver::FILE_NAME) || holds(crate::trial::DOCUMENT_FILE))
 }
 
 impl Reading {

@@ -48,11 +48,8 @@ pub enum TrackError {
         problem: String,
     },
     /// Too long.
-    #[error("expected a track of at most {}, found {}", units::bytes(TRACK_BYTES_MAX as u64), units::bytes(*len_bytes as u64))]
-    TooLong {
-        /// Its length.
-        len_bytes: usize,
-    },
+    #[error("expected a track of at most {}, found a longer one", units::bytes(TRACK_BYTES_MAX as u64))]
+    TooLong,
 }
 
 impl FromStr for Track {
@@ -60,9 +57,7 @@ impl FromStr for Track {
 
     fn from_str(text: &str) -> Result<Self, TrackError> {
         if text.len() > TRACK_BYTES_MAX {
-            return Err(TrackError::TooLong {
-                len_bytes: text.len(),
-            });
+            return Err(TrackError::TooLong);
         }
         let track: Track = toml::from_str(text).map_err(|error| TrackError::Toml {
             message: toml_message(&error, text),
@@ -137,6 +132,12 @@ impl Track {
             self.check_operation(&format!("operation.{name}"), operation)?;
         }
         let measured = |phase: &&Phase| phase.kind == PhaseKind::Measured;
+        if !self.phase.iter().any(|phase| measured(&phase)) {
+            return Err(wrong(
+                "phase",
+                "every phase is a warm-up, so nothing would be measured: remove kind = \"warm-up\" from the last",
+            ));
+        }
         if let Some(late) = self
             .phase
             .iter()
@@ -328,9 +329,14 @@ fn check_load(at: &str, load: &Load) -> Result<(), TrackError> {
         }
         Some(Pace::Open { connections, .. }) => connections,
         None => {
+            let found = if load.clients.is_some() {
+                "both"
+            } else {
+                "neither"
+            };
             return Err(wrong(
                 at,
-                "expected either clients (closed loop) or rate (open loop)",
+                format!("expected either clients (closed loop) or rate (open loop), found {found}"),
             ));
         }
     };
@@ -583,7 +589,7 @@ load = [{ operation = "index", clients = 2 }, { operation = "read", rate = "20/s
             (
                 "rate = \"20/s\"",
                 "rate = \"20/s\", clients = 2",
-                "expected either clients",
+                "expected either clients (closed loop) or rate (open loop), found both",
             ),
             (
                 "rate = \"20/s\"",

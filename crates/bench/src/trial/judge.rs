@@ -120,7 +120,13 @@ fn observed_class(phase: &PhaseSummary, class: &ClassSummary, blocks: &Blocks) -
     ClassObserved {
         name: class.operation.clone(),
         samples: class.succeeded(),
-        errors: class.failed() + class.unfinished.sent + class.unfinished.not_sent,
+        // What was on its way when a trial ended early did not fail.
+        errors: class.failed(),
+        errors_by_class: ErrorClass::ALL
+            .into_iter()
+            .map(|error| (error, class.errors_of(error)))
+            .filter(|(_, count)| *count > 0)
+            .collect(),
         highest_percentile: 99.0,
         p99_latency_us: us(&class.latency, 0.99),
         // Without an answer there is no latency to compare with.

@@ -50,6 +50,9 @@ pub enum Check {
 impl Check {
     /// All of them.
     pub const ALL: [Self; 19] = [
+        // What went wrong comes before what may have disturbed it.
+        Self::Incomplete,
+        Self::Errors,
         Self::ScheduledJob,
         Self::TrimDebt,
         Self::LateDriver,
@@ -64,11 +67,9 @@ impl Check {
         Self::Frequency,
         Self::FewSamples,
         Self::Drift,
-        Self::Errors,
         Self::OtherStore,
         Self::Relocations,
         Self::Merges,
-        Self::Incomplete,
     ];
 
     /// What it looks for, for people.
@@ -109,8 +110,10 @@ impl Check {
             Self::ForeignCpu | Self::BusyDriver | Self::Steal => {
                 "/proc/stat and the driver's own times"
             }
-            Self::Throttled => "a server on this host in a control group with a CPU controller",
-            Self::RequestCache | Self::Relocations => "GET _nodes/stats and _cluster/health",
+            Self::Throttled => "a server on this host whose control group has a CPU controller",
+            Self::RequestCache | Self::Relocations => {
+                "the figures of Elasticsearch or OpenSearch (GET _nodes/stats and _cluster/health)"
+            }
             Self::ClockStep => "a clock",
             Self::Frequency => "cpufreq in /sys, which virtual machines rarely have",
             Self::FewSamples | Self::Errors => "operations in a measured phase",

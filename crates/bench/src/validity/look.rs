@@ -6,6 +6,7 @@ use super::observed::{
     TrimDebt,
 };
 use super::samples::samples_needed;
+use crate::driver::ErrorClass;
 use std::time::Duration;
 use units::{bytes, percent, seconds};
 
@@ -48,7 +49,7 @@ pub(super) fn look(check: Check, observed: &Observed, limits: &Limits) -> Option
         })),
         Check::ClockStep => one(clock_step(observed.clock_step_s?, limits)),
         Check::Frequency => one(frequency(observed.frequency.as_ref()?, limits)),
-        Check::FewSamples => by_class(observed, |class| Some(few_samples(class).into_iter().collect())),
+        Check::FewSamples => by_class(observed, |class| Some(few_samples(class, limits).into_iter().collect())),
         Check::Drift => by_class(observed, |class| drift(&class.block_means_us, &class.name, limits)),
         Check::Errors => by_class(observed, |class| Some(errors(class, limits).into_iter().collect())),
         Check::OtherStore => Some(
@@ -101,7 +102,7 @@ fn incomplete(end: &End) -> Option<Found> {
         End::Complete => None,
         End::Stopped => Some((
             "the trial was stopped before its end".to_owned(),
-            "Let it run to its end.".to_owned(),
+            "Run it again without stopping it.".to_owned(),
         )),
         End::Overloaded => Some((
             "the server did not answer everything that was planned in time".to_owned(),
@@ -295,9 +296,12 @@ fn frequency(observed: &FrequencyObserved, limits: &Limits) -> Option<Found> {
     ))
 }
 
-fn few_samples(class: &ClassObserved) -> Option<Found> {
+fn few_samples(class: &ClassObserved, limits: &Limits) -> Option<Found> {
     let needed = samples_needed(class.highest_percentile);
-    (class.samples < needed).then(|| {
+    // Measuring longer does not help if requests fail.
+    let are_too_few =
+        class.samples < needed && (class.samples > 0 || errors(class, limits).is_none());
+    are_too_few.then(|| {
         (
             format!(
                 "{} samples of {} are too few for its p{}: {} are needed",
@@ -306,7 +310,10 @@ fn few_samples(class: &ClassObserved) -> Option<Found> {
                 class.highest_percentile,
                 units::grouped(needed)
             ),
-            "Measure longer, or report a lower percentile.".to_owned(),
+            match needed.checked_div(class.samples) {
+                Some(times) => format!("Measure {} times as long.", times + 1),
+                None => "Measure longer.".to_owned(),
+            },
         )
     })
 }
@@ -317,15 +324,56 @@ fn errors(class: &ClassObserved, limits: &Limits) -> Option<Found> {
     (class.errors as f64 > limits.errors * all as f64).then(|| {
         (
             format!(
-                "{} of {} operations of {} failed",
+                "{} of {} operations of {} failed{}",
                 units::grouped(class.errors),
                 units::grouped(all),
-                units::escape(&class.name)
+                units::escape(&class.name),
+                by_error(class)
             ),
-            "Read the error classes; lower the rate if the server rejects requests (429)."
-                .to_owned(),
+            error_remedy(class).to_owned(),
         )
     })
+}
+
+/// ` (no connection 1,800, timeout 83)`.
+fn by_error(class: &ClassObserved) -> String {
+    let shown: Vec<String> = class
+        .errors_by_class
+        .iter()
+        .map(|(error, count)| format!("{} {}", error.label(), units::grouped(*count)))
+        .collect();
+    if shown.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", shown.join(", "))
+    }
+}
+
+/// What to do about the most frequent error.
+fn error_remedy(class: &ClassObserved) -> &'static str {
+    let most = class.errors_by_class.iter().max_by_key(|(_, count)| *count);
+    match most.map(|(error, _)| *error) {
+        None => "Read the server's log.",
+        Some(ErrorClass::Connect | ErrorClass::Closed | ErrorClass::Timeout) => {
+            "Look whether the server still runs, and read its log."
+        }
+        Some(ErrorClass::TooManyRequests) => {
+            "Lower the rate or the number of clients: the server's queue was full."
+        }
+        Some(ErrorClass::Status4xx) => {
+            "Send one such request with curl and read the answer: index, path or credentials may be wrong."
+        }
+        Some(ErrorClass::Status5xx | ErrorClass::PartialResult) => {
+            "Read the server's log: it could not do what it was asked for."
+        }
+        Some(ErrorClass::StatusOther | ErrorClass::Answer) => {
+            "Look with curl at what answers at this URL; redirects are not followed."
+        }
+        Some(ErrorClass::BulkItems) => {
+            "Send one such bulk request with curl and read its errors: a mapping may refuse the documents."
+        }
+        Some(ErrorClass::Command) => "Send one such command with mongosh and read the error.",
+    }
 }
 
 /// Smallest number of blocks in a third.

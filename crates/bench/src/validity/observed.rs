@@ -1,5 +1,6 @@
 //! What the checks look at, and from where on something is a defect.
 
+use crate::driver::ErrorClass;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -83,6 +84,8 @@ pub struct ClassObserved {
     pub samples: u64,
     /// Failed operations.
     pub errors: u64,
+    /// How many of them failed in which way.
+    pub errors_by_class: Vec<(ErrorClass, u64)>,
     /// The highest percentile that is reported, between 0 and 100.
     pub highest_percentile: f64,
     /// 99th percentile of latency in microseconds.

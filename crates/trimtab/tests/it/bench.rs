@@ -230,7 +230,9 @@ fn a_signal_ends_a_trial_and_keeps_it() {
     let trial = document(&folder);
     assert_eq!(trial["state"], "stopped");
     let reasons = trial["judgement"]["reasons"].as_array().unwrap();
-    assert!(reasons.iter().any(|reason| reason["check"] == "incomplete"));
+    assert_eq!(reasons[0]["check"], "incomplete");
+    // Requests that were on their way did not fail.
+    assert!(reasons.iter().all(|reason| reason["check"] != "errors"));
     assert!(trial["operations"][0]["succeeded"].as_u64() > Some(0));
 }
 
@@ -320,6 +322,11 @@ fn wrong_calls_say_what_to_do() {
         fs::write(&path, text).unwrap();
         path.display().to_string()
     };
+    let warm = file(
+        "warm.toml",
+        "name = \"x\"\n[operation.a]\nkind = \"get\"\npath = \"/\"\n[[phase]]\nname = \"p\"\nkind = \"warm-up\"\n\
+         load = [{ operation = \"a\", clients = 1, count = 1 }]\n",
+    );
     let bad = file(
         "bad.toml",
         "name = \"x\"\n[operation.a]\nkind = \"scroll\"\n",
@@ -329,6 +336,12 @@ fn wrong_calls_say_what_to_do() {
     for (arguments, expected) in [
         (vec!["geonames", "--target", url], "trimtab bench tracks"),
         (vec!["missing.toml", "--target", url], "missing.toml"),
+        (vec![".", "--target", url], "found a folder"),
+        (vec![&warm, "--target", url], "nothing would be measured"),
+        (
+            vec!["ingest", "--target", url, "-o", "missing/x.html"],
+            "--output missing/x.html: its folder does not exist",
+        ),
         (vec![&bad, "--target", url], "bad.toml"),
         (vec!["ingest", "--target", "localhost:9200"], "--target"),
         (vec!["ingest", "--target", url], "127.0.0.1:9"),
@@ -352,6 +365,20 @@ fn wrong_calls_say_what_to_do() {
         assert!(told.contains(expected), "{arguments:?}: {told}");
     }
     assert!(!folder.path().join("trials").exists());
+}
+
+#[test]
+fn a_first_night_that_fails_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = trimtab()
+        .current_dir(folder.path())
+        .args(["bench", "nightly", "history", "--run", "ingest"])
+        .args(["--target", "http://127.0.0.1:9"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let told = stderr(&output);
+    assert!(told.contains("127.0.0.1:9"), "{told}");
 }
 
 #[test]

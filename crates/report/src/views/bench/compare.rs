@@ -71,8 +71,8 @@ pub(super) fn page(compared: &Compared, is_brief: bool) -> Page {
         }
         if shown.len() < details.len() {
             section.push(Block::aside(format!(
-                "{} that do not differ, or not provably: --format html shows all.",
-                units::count(details.len() - shown.len(), "other metric")
+                "Not shown: {} without a proven difference (--format html shows all).",
+                units::count(details.len() - shown.len(), "metric")
             )));
         }
         page.push(section);
@@ -112,7 +112,7 @@ fn lead(compared: &Compared) -> String {
                 "Regression of {} or more: {}{}.",
                 units::percent(share),
                 sentence(first),
-                others(regressions.len() - 1)
+                others(regressions.len() - 1, "regressed")
             );
         }
     }
@@ -124,7 +124,7 @@ fn lead(compared: &Compared) -> String {
         Some(first) => format!(
             "{}{}.",
             units::list::capitalised(&sentence(first)),
-            others(differing.len() - 1)
+            others(differing.len() - 1, "differ")
         ),
         None => match same(primary()) {
             Some((count, margin)) => format!(
@@ -190,7 +190,7 @@ fn appeared(report: &Report) -> String {
             "{} of {} is above 0 in all trials, and was 0 in all before, which is worse{}.",
             units::list::capitalised(&what),
             first.contender,
-            others(report.appeared().count() - 1)
+            others(report.appeared().count() - 1, "appeared")
         )
     })
 }
@@ -214,11 +214,12 @@ fn more(comparison: &Comparison) -> Option<u32> {
     }
 }
 
-fn others(count: usize) -> String {
-    match count {
-        0 => String::new(),
-        1 => ", and one more metric".to_owned(),
-        count => format!(", and {count} more metrics"),
+/// `; 2 more metrics differ`.
+fn others(count: usize, did: &str) -> String {
+    match (count, did) {
+        (0, _) => String::new(),
+        (1, "differ") => "; 1 more metric differs".to_owned(),
+        _ => format!("; {} {did}", units::count(count, "more metric")),
     }
 }
 
@@ -309,7 +310,7 @@ fn verdict(comparison: &Comparison) -> String {
                 (_, Better::Higher | Better::Lower) => "worse",
             };
             let small = if within_margin {
-                ", if only a little"
+                ", within the margin"
             } else {
                 ""
             };
@@ -317,6 +318,16 @@ fn verdict(comparison: &Comparison) -> String {
         }
         Verdict::NoDifferenceLargerThan { margin } => {
             format!("no difference larger than {}", units::percent(margin))
+        }
+        Verdict::CannotTell {
+            more_pairs_needed,
+            more_pairs_at_most,
+        } if more_pairs_at_most >= MORE_MAX => {
+            if more_pairs_needed >= MORE_MAX {
+                "cannot tell: trials differ too much".to_owned()
+            } else {
+                format!("cannot tell: {more_pairs_needed} more trials of each, or far more")
+            }
         }
         Verdict::CannotTell {
             more_pairs_needed,

@@ -107,6 +107,9 @@ fn lead(nightly: &Nightly, recurring: &[Recurring<'_>], timeline: &Timeline) -> 
         sentences.push(format!("{count}{of} a lasting change, the last on {day}."));
     }
     if sentences.is_empty() {
+        if nightly.count(Outcome::Valid) == 0 {
+            return "Cannot tell: there is no valid trial yet.".to_owned();
+        }
         let verdicts = || nightly.verdicts.iter().map(|one| &one.verdict);
         let is_undecided = verdicts().all(|verdict| verdict.kind == Kind::Undecided);
         sentences.push(match verdicts().next().filter(|_| is_undecided) {

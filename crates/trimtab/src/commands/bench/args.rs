@@ -54,7 +54,8 @@ pub enum BenchCommand {
     disable_version_flag = true,
     after_help = "Examples:\n  \
     trimtab bench run ingest --target http://localhost:9200\n  \
-    trimtab bench run mine.toml --target https://es1:9200 --ca-file ca.crt --trials 5\n  \
+    trimtab bench run mine.toml --target https://es1:9200 --trials 5 \\\n    \
+    --ca-file ca.crt\n  \
     trimtab bench run mine.toml --interleave --trials 5 \\\n    \
     --target http://old:9200 --target http://new:9200\n\n\
     Each trial gets a folder: trial.json, the latencies (trial.bin), and client.csv,\n\
@@ -84,7 +85,7 @@ pub struct Run {
     #[arg(long)]
     pub interleave: bool,
 
-    /// Threads that send requests [default: 1; one drives tens of thousands of requests a second]
+    /// Threads that send requests; one sends tens of thousands a second
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: u32,
 
@@ -124,13 +125,14 @@ pub struct Tracks {
 #[derive(Debug, Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "Each SET is a folder of trials of `bench run`, or a file or folder of files with one\n\
-    trial each: race.json of Rally, test-run.json or test_execution.json of OpenSearch Benchmark, JSON of hyperfine\n\
-    (--export-json) or of oha (--output-format json). The first set is the baseline.\n\n\
-    Examples:\n  \
+    after_help = "Examples:\n  \
     trimtab bench compare races/before races/after\n  \
     trimtab bench compare before/ after/ --fail-on-regression 5%\n  \
     trimtab bench compare xfs/ ext4/ btrfs/ --margin 2% -o compare.html\n\n\
+    Each SET is a folder of trials of `bench run`, or a file or folder of files with\n\
+    one trial each: race.json of Rally, test_run.json or test_execution.json of\n\
+    OpenSearch Benchmark, JSON of hyperfine (--export-json) or of oha\n\
+    (--output-format json). The first set is the baseline.\n\n\
     Exit codes: 0 compared; 1 a regression is shown (--fail-on-regression);\n\
     2 could not compare."
 )]
@@ -140,11 +142,11 @@ pub struct Compare {
     pub sets: Vec<PathBuf>,
 
     /// Differences up to this do not matter
-    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = values::share)]
+    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = small_share)]
     pub margin: f64,
 
     /// End with 1 if a primary metric is shown to be worse by SHARE or more
-    #[arg(long, value_name = "SHARE", value_parser = values::share)]
+    #[arg(long, value_name = "SHARE", value_parser = small_share)]
     pub fail_on_regression: Option<f64>,
 
     /// Take each run in hyperfine's files as a trial of its own: for commands that set up
@@ -165,17 +167,17 @@ pub struct Compare {
 #[derive(Debug, Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "HISTORY holds a folder for each trial, as bench run --into HISTORY writes it. The\n\
+    after_help = "Examples:\n  \
+    trimtab bench nightly /var/lib/trimtab-bench/logs\n  \
+    trimtab bench nightly history/ --run logs --target http://localhost:9200\n  \
+    trimtab bench nightly history/ --jobs es1.tar.zst --tz Europe/Berlin\n\n\
+    HISTORY holds a folder for each trial, as bench run --into HISTORY writes it. The\n\
     page is HISTORY/index.html: a chart for each metric, what changed between\n\
     trials, what recurs and the scheduled job behind it, and links to every trial.\n\
     It loads nothing and can be opened as a file. Trials that are not valid are\n\
     drawn as crosses, and left out of the verdicts.\n\n\
     Notes of your own go into HISTORY/notes.csv, with a date each:\n  \
     2026-11-01,moved to new racks\n\n\
-    Examples:\n  \
-    trimtab bench nightly /var/lib/trimtab-bench/logs\n  \
-    trimtab bench nightly history/ --run logs --target http://localhost:9200\n  \
-    trimtab bench nightly history/ --jobs es1.tar.zst --tz Europe/Berlin\n\n\
     Exit codes: 0 the page was written; 1 the trial of --run is INVALID, or could not\n\
     run; 2 the page could not be written."
 )]
@@ -217,4 +219,15 @@ pub struct Nightly {
     /// Output options.
     #[command(flatten)]
     pub answer: AnswerArgs,
+}
+
+/// A difference below 100 %: a bare 3 is most likely 3 %.
+fn small_share(text: &str) -> Result<f64, units::ValueError> {
+    match values::share(text)? {
+        share if share < 1.0 => Ok(share),
+        _ => Err(units::ValueError::new(
+            "a share below 100 % such as 3% or 0.03",
+            text,
+        )),
+    }
 }

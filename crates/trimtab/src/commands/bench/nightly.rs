@@ -34,6 +34,7 @@ pub(super) fn run(arguments: &Nightly, quiet: bool) -> Result<ExitCode, CommandE
     };
     let delivery = Delivery::of(&arguments.answer, None)?;
     let (mut left, mut is_good) = (Vec::new(), true);
+    let mut failed = None;
     if let (Some(track), Some(target)) = (&arguments.run, &arguments.target) {
         let trial = args::Run {
             tracks: vec![track.clone()],
@@ -54,11 +55,14 @@ pub(super) fn run(arguments: &Nightly, quiet: bool) -> Result<ExitCode, CommandE
             }
             Err(error) => {
                 is_good = false;
-                left.push(format!("there is no new trial: {error}"));
+                left.push(format!("no trial was added: {}", error.message));
+                failed = Some(error);
             }
         }
     }
-    let mut envelope = update(history, arguments, quiet)?;
+    // Without any trial there is no page, and why there is none matters.
+    let mut envelope =
+        update(history, arguments, quiet).map_err(|error| failed.unwrap_or(error))?;
     envelope.warnings.extend(left);
     delivery.give(
         |medium| page(&envelope, medium == Medium::Terminal),

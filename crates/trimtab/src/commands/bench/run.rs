@@ -127,6 +127,12 @@ pub(super) fn measure(arguments: &Run, quiet: bool) -> Result<Measured, CommandE
         });
     }
     draw.clear();
+    if sides.len() == 2 && arguments.trials == 1 {
+        warnings.push(
+            "not compared: one trial of each shows no difference; use --trials 5 --interleave"
+                .to_owned(),
+        );
+    }
     let comparison = match &sides[..] {
         [one, other] if arguments.trials > 1 && !failed && !stop.load(Ordering::Relaxed) => {
             let sets: Vec<(String, Vec<PathBuf>)> = [one, other]
@@ -150,7 +156,13 @@ pub(super) fn measure(arguments: &Run, quiet: bool) -> Result<Measured, CommandE
     };
     let source: Vec<String> = sides
         .iter()
-        .map(|side| format!("{} on {}", side.track.name, side.server.target))
+        .map(|side| {
+            let name = side
+                .name
+                .as_ref()
+                .map_or(String::new(), |name| format!("{name}: "));
+            format!("{name}{} on {}", side.track.name, side.server.target)
+        })
         .collect();
     Ok(Measured {
         ran: Ran { trials, comparison },
@@ -200,7 +212,9 @@ fn sides(arguments: &Run) -> Result<Vec<Side>, CommandError> {
         let track = text.parse().map_err(|error| {
             CommandError::because(Kind::Input, error)
                 .at(name)
-                .hint("print the schema with `trimtab bench tracks --schema`")
+                .hint(
+                    "see a track with `trimtab bench tracks ingest`, the schema with `trimtab bench tracks --schema`",
+                )
         })?;
         tracks.push((track, text));
     }
@@ -227,6 +241,13 @@ fn track_text(name: &str) -> Result<String, CommandError> {
     if is_name && !path.exists() {
         let built_in = BuiltIn::named(name).ok_or_else(|| tracks::unknown(name))?;
         return Ok(built_in.text.to_owned());
+    }
+    if path.is_dir() {
+        return Err(
+            CommandError::new(Kind::Input, "expected a track, found a folder")
+                .at(name)
+                .hint("name a TOML file in it; `trimtab bench tracks ingest` prints one"),
+        );
     }
     let mut text = String::new();
     let file = fs::File::open(path).map_err(|error| CommandError::unreadable(name, error))?;
@@ -419,6 +440,11 @@ fn one(
     };
     trial::run(&request, &mut Shown { draw }).map_err(|error| {
         let kind = match &error {
+            TrialError::Folder(_) => {
+                return CommandError::because(Kind::Environment, error)
+                    .at("--into")
+                    .hint("name a folder that you may write to");
+            }
             TrialError::Driver(_) => Kind::Environment,
             _ => Kind::Input,
         };

@@ -37,7 +37,10 @@ pub(super) fn unknown(name: &str) -> CommandError {
     let names: Vec<&str> = BUILT_IN.iter().map(|track| track.name).collect();
     CommandError::new(
         Kind::Usage,
-        format!("track {name}: expected {}", units::list::list(&names)),
+        format!(
+            "no track is named {name}: expected a file, or one of {}",
+            units::list::list(&names)
+        ),
     )
-    .hint("list them with `trimtab bench tracks`")
+    .hint("list them with `trimtab bench tracks`; name a file with its path, such as ./mine.toml")
 }
