@@ -1,9 +1,10 @@
 //! What the host does beside a trial, once a second: CPU, drives, pressure, page cache, frequency.
 //!
-//! [`reading`] reads the kernel's counters, [`rates`] makes rates of two readings, and [`summary`] adds up what the
-//! checks of a trial need. What a kernel does not have is `None` (discards before 4.18, pressure before 4.20), never
+//! [`reading`] reads the kernel's counters, [`rates`] makes rates of two readings, [`summary`] adds up what the
+//! checks of a trial need, and [`others`] names the processes that use the CPU beside server and driver. What a kernel does not have is `None` (discards before 4.18, pressure before 4.20), never
 //! zero.
 
+pub mod others;
 pub mod rates;
 pub mod reading;
 pub mod summary;

@@ -31,6 +31,7 @@ fn clean() -> Observed {
             driver: 0.2,
             idle: 0.4,
         }),
+        other_processes: Vec::new(),
         throttled: Some(Duration::ZERO),
         read_bytes: Some(5 << 30),
         start: Start::Cold,
@@ -226,6 +227,14 @@ fn level_noise_is_no_drift() {
 fn what_went_wrong_comes_first_and_says_how() {
     let judgement = found(|o| {
         o.cpu.as_mut().unwrap().foreign = 0.9;
+        o.other_processes = [
+            ("rustc", 0.5),
+            ("cc\u{1b}", 0.3),
+            ("ld", 0.06),
+            ("sh", 0.04),
+        ]
+        .map(|(name, share)| (name.to_owned(), share))
+        .to_vec();
         o.classes[0].samples = 0;
         o.classes[0].errors = 150;
         o.classes[0].errors_by_class =
@@ -243,6 +252,10 @@ fn what_went_wrong_comes_first_and_says_how() {
         "150 of 150 operations of search failed (no connection 40, status 4xx 110)"
     );
     assert!(judgement.reasons[0].remedy.contains("with curl"));
+    assert_eq!(
+        judgement.reasons[1].found,
+        "other processes used 90 % of the CPU time (rustc 50 %, cc\\u{1b} 30 %, ld 6 %)"
+    );
 }
 
 #[test]

@@ -56,6 +56,7 @@ impl Outcome<'_> {
                 .host
                 .cpu()
                 .filter(|_| self.place.is_elsewhere || !self.place.watched.server.is_empty()),
+            other_processes: seen.others.clone(),
             throttled: seen.host.throttled(),
             read_bytes: seen.host.read_bytes(),
             start: self.track.start,

@@ -4,6 +4,7 @@
 use super::series::{HOST_FILE, SERVER_FILE, Table};
 use super::server::{self, ServerReader, ServerReading};
 use crate::driver::Clock;
+use crate::host::others::Others;
 use crate::host::rates::Columns;
 use crate::host::reading::{Reader, Reading};
 use crate::host::summary::Summary;
@@ -40,6 +41,8 @@ pub(super) struct Watch {
 pub(super) struct Seen {
     /// The host's counters.
     pub host: Summary,
+    /// CPU shares of processes other than server and driver, by name.
+    pub others: Vec<(String, f64)>,
     /// What the servers counted.
     pub server: BTreeMap<String, f64>,
     /// The most shards that moved at the same time.
@@ -63,6 +66,7 @@ impl Monitor {
         let eye = HostEye {
             table: Table::create(&folder.join(HOST_FILE), &columns.names())?,
             columns,
+            others: watch.host.others(),
             reader: watch.host,
             clock: watch.clock.clone(),
             last: None,
@@ -117,6 +121,7 @@ impl Monitor {
         match self.host.finish() {
             Some(eye) => {
                 seen.host = eye.sum;
+                seen.others = eye.others.shares();
                 seen.clock_step_s = eye.step_s;
                 seen.problems.extend(cut_off(HOST_FILE, &eye.table));
             }
@@ -210,6 +215,7 @@ struct HostEye {
     /// Wall and monotonic time at the start of what counts.
     begun: Option<(Timestamp, u64)>,
     sum: Summary,
+    others: Others,
     step_s: f64,
 }
 
@@ -226,6 +232,9 @@ impl Eye for HostEye {
             let step_s = wall.duration_since(began).as_secs_f64() - passed.as_secs_f64();
             if step_s.abs() > self.step_s.abs() {
                 self.step_s = step_s;
+            }
+            if let Some(cpu) = reading.cpu {
+                self.others.look(reading.at, cpu);
             }
             self.sum.add(reading.clone());
         }

@@ -23,7 +23,10 @@ pub(super) fn look(check: Check, observed: &Observed, limits: &Limits) -> Option
         Check::LateDriver => late(&observed.classes, limits),
         Check::ForeignCpu => one(share_above(observed.cpu?.foreign, limits.foreign_cpu).map(|share| {
             (
-                format!("other processes used {share} of the CPU time"),
+                format!(
+                    "other processes used {share} of the CPU time{}",
+                    by_process(&observed.other_processes)
+                ),
                 "Stop them, or move the trial to a time or host where they do not run.".to_owned(),
             )
         })),
@@ -335,6 +338,17 @@ fn errors(class: &ClassObserved, limits: &Limits) -> Option<Found> {
     })
 }
 
+/// ` (rustc 50 %, cc 30 %)`: at most three, of 1 % or more.
+fn by_process(others: &[(String, f64)]) -> String {
+    let shown: Vec<String> = others
+        .iter()
+        .take_while(|(_, share)| *share >= 0.01)
+        .take(3)
+        .map(|(name, share)| format!("{} {}", units::escape(name), percent(*share)))
+        .collect();
+    in_parentheses(&shown)
+}
+
 /// ` (no connection 1,800, timeout 83)`.
 fn by_error(class: &ClassObserved) -> String {
     let shown: Vec<String> = class
@@ -342,10 +356,14 @@ fn by_error(class: &ClassObserved) -> String {
         .iter()
         .map(|(error, count)| format!("{} {}", error.label(), units::grouped(*count)))
         .collect();
-    if shown.is_empty() {
+    in_parentheses(&shown)
+}
+
+fn in_parentheses(items: &[String]) -> String {
+    if items.is_empty() {
         String::new()
     } else {
-        format!(" ({})", shown.join(", "))
+        format!(" ({})", items.join(", "))
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Observed {
     pub trim_debt: Option<TrimDebt>,
     /// CPU time of the host within the measured part.
     pub cpu: Option<CpuObserved>,
+    /// Processes other than server and driver, with their shares of the CPU time, the largest first.
+    pub other_processes: Vec<(String, f64)>,
     /// Time that the server's control group was held back by its CPU limit.
     pub throttled: Option<Duration>,
     /// Bytes read from the server's drives.
