@@ -274,8 +274,9 @@ mod tests {
 
     fn resolved(format: Option<Format>, file: &str, configured: Option<Format>) -> Option<Format> {
         let arguments = asked(format, file);
-        let delivery = Delivery::of(&arguments, configured);
-        delivery.ok().map(|delivery| delivery.format)
+        let file = arguments.output.file();
+        let found = resolve_format(arguments.format, file, configured, format_of);
+        found.ok().map(Option::unwrap_or_default)
     }
 
     #[test]
@@ -297,6 +298,16 @@ mod tests {
             let found = resolved(format, file, configured);
             assert_eq!(found, Some(expected), "{format:?} {file} {configured:?}");
         }
+    }
+
+    #[test]
+    fn a_file_in_no_folder_is_refused_before_the_work() {
+        let arguments = asked(None, "a.b/why.md");
+        let error = Delivery::of(&arguments, None).unwrap_err();
+        assert_eq!(
+            error.message,
+            "--output a.b/why.md: its folder does not exist"
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Which other processes use the CPU within a trial, so that they can be stopped.
 
 use super::rates::used;
+use super::reading::Watched;
 use linux::cpu::{CpuTicks, ProcessTicks, parse_process_stat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -30,11 +31,12 @@ struct Look {
 }
 
 impl Others {
-    /// Looks at the processes in `proc` of `root` that are not `ours`.
-    pub fn new(root: PathBuf, ours: BTreeSet<u32>) -> Self {
+    /// Looks at the processes in `proc` of `root` that are neither server nor driver.
+    pub fn new(root: PathBuf, watched: &Watched) -> Self {
+        let server = watched.server.iter().copied();
         Self {
             root,
-            ours,
+            ours: server.chain(watched.driver).collect(),
             before: None,
             passed: 0,
             used: BTreeMap::new(),
@@ -132,7 +134,11 @@ mod tests {
         process(1, "init", 5_000, 1);
         process(7, "java", 900, 2);
         process(8, "rustc) x", 100, 3);
-        let mut others = Others::new(root.path().to_owned(), BTreeSet::from([7]));
+        let watched = Watched {
+            server: vec![7],
+            ..Watched::default()
+        };
+        let mut others = Others::new(root.path().to_owned(), &watched);
         others.look(Duration::from_secs(1), cpu(1_000));
         assert_eq!(others.shares(), []);
         process(7, "java", 990, 2);
@@ -158,7 +164,7 @@ mod tests {
             let text = format!("{pid} (x) R 1 1 1 0 -1 1 1 2 3 4 0 0 8 9 20 0 1 0 1 99 1\n");
             std::fs::write(folder.join("stat"), text).unwrap();
         }
-        let mut others = Others::new(root.path().to_owned(), BTreeSet::new());
+        let mut others = Others::new(root.path().to_owned(), &Watched::default());
         for second in 0..7 {
             others.look(Duration::from_secs(second), cpu(100 * second));
         }

@@ -1,6 +1,5 @@
 //! One reading of the kernel's counters.
 
-use super::others::Others;
 use linux::counters::{DeviceCounters, parse_diskstats, parse_pressure};
 use linux::cpu::{CpuTicks, ProcessTicks, parse_process_stat, parse_stat, parse_throttled_us};
 use std::collections::BTreeMap;
@@ -75,12 +74,6 @@ impl Reader {
     /// Reads `proc` and `sys` of `root`.
     pub fn new(root: PathBuf, watched: Watched) -> Self {
         Self { root, watched }
-    }
-
-    /// What other processes use.
-    pub fn others(&self) -> Others {
-        let ours = self.watched.server.iter().copied();
-        Others::new(self.root.clone(), ours.chain(self.watched.driver).collect())
     }
 
     /// Reads all counters; what cannot be read is `None` or absent.

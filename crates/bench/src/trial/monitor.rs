@@ -28,6 +28,8 @@ const FAILURES_MAX: u32 = 10;
 pub(super) struct Watch {
     /// The host's counters.
     pub host: Reader,
+    /// Processes beside server and driver.
+    pub others: Others,
     /// Kernel names of the drives that are watched.
     pub drives: Vec<String>,
     /// The servers, if they can be asked.
@@ -66,7 +68,7 @@ impl Monitor {
         let eye = HostEye {
             table: Table::create(&folder.join(HOST_FILE), &columns.names())?,
             columns,
-            others: watch.host.others(),
+            others: watch.others,
             reader: watch.host,
             clock: watch.clock.clone(),
             last: None,

@@ -11,6 +11,7 @@ use super::race::{RACE_FILE, race};
 use super::series::{CLIENT_FILE, Table};
 use super::server::{Identity, ServerReader};
 use crate::driver::{self, Control, Ended, Progress, Second, Stage, Target, TrialSummary, create};
+use crate::host::others::Others;
 use crate::host::reading::Reader;
 use crate::track::{PhaseKind, Track};
 use crate::validity::{Limits, TrimDebt, judge};
@@ -140,6 +141,7 @@ fn run_in(
     };
     let watch = Watch {
         host: Reader::new(request.root.clone(), request.place.watched.clone()),
+        others: Others::new(request.root.clone(), &request.place.watched),
         drives: request.place.watched.drives.clone(),
         server: request.server.clone(),
         clock: request.control.clock.clone(),
