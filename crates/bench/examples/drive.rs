@@ -73,16 +73,13 @@ fn read(directory: &Path) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Why a trial with this phase is invalid, if the driver was late.
-///
-/// The lateness is the worse of what requests with a free connection and the threads' timers saw, as in a trial.
 fn late(phase: &PhaseSummary) -> Option<String> {
     let class = &phase.classes[0];
-    let us = |times: &Times| times.quantile_ns(0.99).unwrap_or(0) / 1_000;
     let observed = Observed {
         classes: vec![ClassObserved {
             name: class.operation.clone(),
-            p99_latency_us: us(&class.latency),
-            p99_lateness_us: Some(us(&phase.heartbeat).max(us(&class.own_lateness))),
+            p99_latency_us: class.latency.quantile_ns(0.99).unwrap_or(0) / 1_000,
+            lateness: phase.own_lateness(class),
             ..ClassObserved::default()
         }],
         ..Observed::default()

@@ -27,6 +27,7 @@ mod head;
 mod histogram;
 mod interval;
 mod journal;
+mod lateness;
 mod message;
 #[cfg(feature = "mongodb")]
 mod mongodb;
@@ -66,6 +67,7 @@ pub use journal::{
     Ended, Ending, FILE_NAME, JournalError, MAGIC, PhaseEnd, PhaseStart, Reader, Record, TrialEnd,
     TrialStart, Unfinished, create,
 };
+pub use lateness::OwnLateness;
 #[cfg(feature = "mongodb")]
 pub use mongodb::{MongodbError, MongodbServer};
 pub use outcome::ErrorClass;

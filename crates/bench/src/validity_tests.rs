@@ -1,7 +1,14 @@
 use super::look::drift;
 use super::*;
-use crate::driver::ErrorClass;
+use crate::driver::{ErrorClass, OwnLateness};
 use std::time::Duration;
+
+fn late(us: u64) -> OwnLateness {
+    OwnLateness {
+        p99_ns: us * 1_000,
+        lost: 0.0,
+    }
+}
 
 /// A trial against which nothing speaks, with everything measured.
 fn clean() -> Observed {
@@ -14,7 +21,7 @@ fn clean() -> Observed {
             errors_by_class: Vec::new(),
             highest_percentile: 99.9,
             p99_latency_us: 20_000,
-            p99_lateness_us: Some(300),
+            lateness: Some(late(300)),
             block_means_us: (0..60)
                 .map(|block| 5_000.0 + f64::from(block % 7) * 100.0)
                 .collect(),
@@ -72,7 +79,7 @@ fn a_clean_trial_is_valid_and_wholly_checked() {
 #[test]
 fn each_defect_is_found_alone_and_has_a_remedy() {
     type Change = fn(&mut Observed);
-    let defects: [(Check, Change); 23] = [
+    let defects: [(Check, Change); 24] = [
         (Check::ScheduledJob, |o| {
             o.jobs = Some(vec![JobWithin {
                 name: "fstrim.timer".to_owned(),
@@ -96,11 +103,17 @@ fn each_defect_is_found_alone_and_has_a_remedy() {
             });
         }),
         (Check::LateDriver, |o| {
-            o.classes[0].p99_lateness_us = Some(5_000);
+            o.classes[0].lateness = Some(late(5_000));
         }),
         (Check::LateDriver, |o| {
             o.classes[0].p99_latency_us = 2_000_000;
-            o.classes[0].p99_lateness_us = Some(96_000);
+            o.classes[0].lateness = Some(late(96_000));
+        }),
+        (Check::LateDriver, |o| {
+            o.classes[0].lateness = Some(OwnLateness {
+                lost: 0.06,
+                ..late(0)
+            });
         }),
         (Check::ForeignCpu, |o| o.cpu.as_mut().unwrap().foreign = 0.3),
         (Check::BusyDriver, |o| o.cpu.as_mut().unwrap().idle = 0.01),

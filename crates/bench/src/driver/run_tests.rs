@@ -53,6 +53,19 @@ fn options(threads: u32) -> Options {
     }
 }
 
+/// Runs the track on one thread.
+fn drive(track: &Track, responder: &Responder) -> TrialSummary {
+    run(
+        track,
+        &target(responder),
+        &options(1),
+        &Control::default(),
+        &mut Silent,
+        io::sink(),
+    )
+    .unwrap()
+}
+
 #[test]
 fn every_request_is_sent_once_and_counted_in_its_class() {
     let responder = Responder::start(Behaviour {
@@ -170,15 +183,7 @@ fn a_connection_that_ends_is_an_error_and_is_replaced() {
         load = [{ operation = "read", clients = 1, count = 100 }]
         "#,
     );
-    let summary = run(
-        &track,
-        &target(&responder),
-        &options(1),
-        &Control::default(),
-        &mut Silent,
-        io::sink(),
-    )
-    .unwrap();
+    let summary = drive(&track, &responder);
     let class = &summary.phases[0].classes[0];
     assert_eq!(
         (class.succeeded(), class.errors_of(ErrorClass::Closed)),
@@ -206,15 +211,7 @@ fn stalls_are_in_the_latencies_over_a_real_socket() {
         load = [{ operation = "read", rate = "500/s" }]
         "#,
     );
-    let summary = run(
-        &track,
-        &target(&responder),
-        &options(1),
-        &Control::default(),
-        &mut Silent,
-        io::sink(),
-    )
-    .unwrap();
+    let summary = drive(&track, &responder);
     let class = &summary.phases[0].classes[0];
     assert_eq!(class.succeeded(), 1500);
     // Whatever else delays requests, these are the least. Two milliseconds lie between two requests.

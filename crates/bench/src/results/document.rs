@@ -18,10 +18,15 @@ pub(crate) fn parse(source_name: &str, bytes: &[u8]) -> Result<Value, ResultsErr
     }
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let document: Value = serde_json::from_slice(text).map_err(|error| {
-        // The parser's words end with the position, which has a place of its own.
-        let words = error.to_string();
-        let words = words.split(" at line ").next().unwrap_or_default();
-        let mut failed = input_error(source_name, "JSON", words);
+        // The parser's own words say what it expected.
+        let found = if error.is_eof() {
+            "the end of the file"
+        } else if error.to_string().starts_with("recursion limit") {
+            "more than 128 levels"
+        } else {
+            "text that is not JSON"
+        };
+        let mut failed = input_error(source_name, "JSON", found);
         if error.line() > 0 {
             failed = failed.at_line(error.line()).at_column(error.column());
         }

@@ -4,7 +4,7 @@
 //! [driver's journal](crate::driver) beside it holds every second's histograms; the document holds what a person,
 //! a night's history or another tool asks for.
 
-use crate::validity::Judgement;
+use crate::validity::{Check, Judgement};
 use facts::series::Better;
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -149,6 +149,15 @@ impl TrialDocument {
     /// Whether it ended and nothing speaks against it.
     pub fn is_valid(&self) -> bool {
         self.judgement.as_ref().is_some_and(Judgement::is_valid)
+    }
+
+    /// Whether it tells how much the servers usually merge: what else disturbs a trial changes that little.
+    pub(super) fn has_usual_merges(&self) -> bool {
+        self.state == State::Complete
+            && self.judgement.as_ref().is_some_and(|judgement| {
+                let mut checks = judgement.reasons.iter().map(|reason| reason.check);
+                !checks.any(|check| matches!(check, Check::Merges | Check::Errors))
+            })
     }
 
     /// Length of the measured phases together, in seconds.

@@ -115,9 +115,6 @@ fn unwanted_cache_hits(track: &Track, seen: &Seen) -> Option<u64> {
 
 fn observed_class(phase: &PhaseSummary, class: &ClassSummary, blocks: &Blocks) -> ClassObserved {
     let us = |times: &Times, quantile: f64| times.quantile_ns(quantile).unwrap_or(0) / 1_000;
-    // After a driver has stood still, requests wait for a connection; its threads' timers count the whole time.
-    let heartbeat_us = us(&phase.heartbeat, 0.99);
-    let late_us = heartbeat_us.max(us(&class.own_lateness, 0.99));
     ClassObserved {
         name: class.operation.clone(),
         samples: class.succeeded(),
@@ -130,8 +127,7 @@ fn observed_class(phase: &PhaseSummary, class: &ClassSummary, blocks: &Blocks) -
             .collect(),
         highest_percentile: 99.0,
         p99_latency_us: us(&class.latency, 0.99),
-        // Without an answer there is no latency to compare with.
-        p99_lateness_us: (class.succeeded() > 0).then_some(late_us),
+        lateness: phase.own_lateness(class),
         block_means_us: blocks
             .get(&(phase.start.phase, class.operation.clone()))
             .cloned()

@@ -311,7 +311,7 @@ fn usual_merge_share(into: &Path, document: &TrialDocument) -> Option<f64> {
             other.id != document.id
                 && other.track_crc32 == document.track_crc32
                 && other.target == document.target
-                && other.is_valid()
+                && other.has_usual_merges()
         })
         .filter_map(|other| {
             let measured_s: f64 = other.measured_s();

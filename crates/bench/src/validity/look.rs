@@ -6,7 +6,7 @@ use super::observed::{
     TrimDebt,
 };
 use super::samples::samples_needed;
-use crate::driver::ErrorClass;
+use crate::driver::{ErrorClass, OwnLateness};
 use std::time::Duration;
 use units::{bytes, percent, seconds};
 
@@ -168,28 +168,41 @@ fn trim_debt(debt: TrimDebt, limits: &Limits) -> Option<Found> {
 /// The operation that the driver's lateness changes most; `None` if lateness was measured for none.
 #[allow(clippy::cast_precision_loss)] // shares
 fn late(classes: &[ClassObserved], limits: &Limits) -> Option<Vec<Found>> {
-    let share = |(class, late_us): &(&ClassObserved, u64)| {
-        *late_us as f64 / class.p99_latency_us.max(1) as f64
-    };
-    let known = classes
+    let known: Vec<(&ClassObserved, OwnLateness)> = classes
         .iter()
-        .filter_map(|class| Some((class, class.p99_lateness_us?)));
-    let worst = known.max_by(|one, other| share(one).total_cmp(&share(other)))?;
-    let (class, late_us) = worst;
-    let late = Duration::from_micros(late_us);
+        .filter_map(|class| Some((class, class.lateness?)))
+        .collect();
+    let share = |(class, late): &(&ClassObserved, OwnLateness)| {
+        late.p99_ns as f64 / 1e3 / class.p99_latency_us.max(1) as f64
+    };
+    let worst = known
+        .iter()
+        .max_by(|one, other| share(one).total_cmp(&share(other)))?;
+    let (class, late) = worst;
+    let by = Duration::from_nanos(late.p99_ns);
     // A starved driver also makes the latency longer that its lateness is compared with.
-    let found = (share(&worst) > limits.lateness || late > limits.lateness_max).then(|| {
-        (
-            format!(
-                "the driver sent {} late: by {} at the 99th percentile, of a latency of {}",
-                units::escape(&class.name),
-                seconds(late.as_secs_f64()),
-                seconds(class.p99_latency_us as f64 / 1e6)
-            ),
-            "Give the driver CPUs of its own, or a host of its own, or lower the rate.".to_owned(),
+    let found = if share(worst) > limits.lateness || by > limits.lateness_max {
+        format!(
+            "the driver was late for {}: by {} at the 99th percentile, of a latency of {}",
+            units::escape(&class.name),
+            seconds(by.as_secs_f64()),
+            seconds(class.p99_latency_us as f64 / 1e6)
         )
-    });
-    Some(found.into_iter().collect())
+    } else {
+        let losing = known
+            .iter()
+            .max_by(|one, other| one.1.lost.total_cmp(&other.1.lost));
+        let Some((class, late)) = losing.filter(|(_, late)| late.lost > limits.lost) else {
+            return Some(Vec::new());
+        };
+        format!(
+            "the driver stood still while clients waited: {} of the requests of {} were not sent",
+            percent(late.lost),
+            units::escape(&class.name)
+        )
+    };
+    let remedy = "Give the driver CPUs of its own, or a host of its own, or lower the load.";
+    Some(vec![(found, remedy.to_owned())])
 }
 
 fn busy_driver(cpu: CpuObserved, limits: &Limits) -> Option<Found> {

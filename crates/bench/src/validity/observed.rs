@@ -1,6 +1,6 @@
 //! What the checks look at, and from where on something is a defect.
 
-use crate::driver::ErrorClass;
+use crate::driver::{ErrorClass, OwnLateness};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -92,9 +92,8 @@ pub struct ClassObserved {
     pub highest_percentile: f64,
     /// 99th percentile of latency in microseconds.
     pub p99_latency_us: u64,
-    /// 99th percentile of lateness (sent minus planned) in microseconds that the driver itself caused: a free
-    /// connection was there; `None` for a closed loop.
-    pub p99_lateness_us: Option<u64>,
+    /// What the driver's own lateness did to it; `None` if it was not measured.
+    pub lateness: Option<OwnLateness>,
     /// Means of the latency of consecutive blocks, in microseconds.
     pub block_means_us: Vec<f64>,
 }
@@ -159,6 +158,8 @@ pub struct Limits {
     pub lateness: f64,
     /// Lateness of the driver's 99th percentile, whatever the latency. 50 ms
     pub lateness_max: Duration,
+    /// Requests that a closed loop could not send because the driver stood still, as a share of all. 0.05
+    pub lost: f64,
     /// CPU time of other processes, as a share of the host's. 0.05
     pub foreign_cpu: f64,
     /// Steal, as a share of the host's CPU time. 0.02
@@ -190,6 +191,7 @@ impl Default for Limits {
         Self {
             lateness: 0.2,
             lateness_max: Duration::from_millis(50),
+            lost: 0.05,
             foreign_cpu: 0.05,
             steal: 0.02,
             throttled: 0.01,

@@ -65,6 +65,20 @@ fn slower() -> [TrialSet; 2] {
     ]
 }
 
+/// As fast as the first of [`slower`].
+fn again() -> TrialSet {
+    set(
+        "again",
+        &[
+            (1001.0, 20.1),
+            (996.0, 19.9),
+            (1004.0, 20.2),
+            (999.0, 19.8),
+            (1000.0, 20.0),
+        ],
+    )
+}
+
 #[test]
 fn the_difference_comes_first_and_what_cannot_be_told_after_it() {
     let text = text(&slower(), None);
@@ -112,34 +126,14 @@ fn a_regression_is_named_with_its_size() {
         "{shown}"
     );
     let [old, _] = slower();
-    let same = set(
-        "again",
-        &[
-            (1001.0, 20.1),
-            (996.0, 19.9),
-            (1004.0, 20.2),
-            (999.0, 19.8),
-            (1000.0, 20.0),
-        ],
-    );
-    let text = text(&[old, same], Some(0.1));
+    let text = text(&[old, again()], Some(0.1));
     assert!(text.contains("A regression of 10 % is ruled out"), "{text}");
 }
 
 #[test]
 fn equal_sets_are_said_to_be_equal_within_the_margin() {
     let [old, _] = slower();
-    let same = set(
-        "again",
-        &[
-            (1001.0, 20.1),
-            (996.0, 19.9),
-            (1004.0, 20.2),
-            (999.0, 19.8),
-            (1000.0, 20.0),
-        ],
-    );
-    let text = text(&[old, same], None);
+    let text = text(&[old, again()], None);
     assert!(
         text.starts_with("No difference larger than 3 % in"),
         "{text}"
