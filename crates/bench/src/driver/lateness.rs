@@ -1,7 +1,6 @@
 //! How late the driver itself was for the requests of an operation.
 
 use super::histogram::Times;
-use super::summary::{ClassSummary, PhaseSummary};
 
 /// Beats that are later show a driver that stood still: timers of a virtual machine that has its CPUs are rarely late
 /// by as much.
@@ -17,38 +16,36 @@ pub struct OwnLateness {
     pub lost: f64,
 }
 
-impl PhaseSummary {
-    /// The driver's own lateness for an operation of this phase; `None` if no request was answered.
+impl OwnLateness {
+    /// Of an open loop: the starts of its requests sample time, as the threads' heartbeat does.
     ///
-    /// The heartbeat samples time. So do the starts of an open loop: its requests are as late as beats are. A client
-    /// of a closed loop sends nothing while the driver stands still. Its answer comes at any time within m, the mean
-    /// latency: a stall of length d delays one request by more than x with probability min(1, (d - x) / m). Summed
-    /// over stalls, this is the share of beats that are late by more than x, less the share late by more than x + m.
-    /// Integrated over x, the mean delay is that of min(lateness, m) over the beats, and is lost throughput.
-    pub fn own_lateness(&self, class: &ClassSummary) -> Option<OwnLateness> {
-        let mean_ns = class.latency.mean_ns()?;
-        if class.open {
-            // After a driver has stood still, requests wait for a connection; beats count the whole time.
-            let late = [&self.heartbeat, &class.own_lateness];
-            let p99_ns = late
-                .iter()
-                .filter_map(|times| times.quantile_ns(0.99))
-                .max();
-            return Some(OwnLateness {
-                p99_ns: p99_ns.unwrap_or(0),
-                lost: 0.0,
-            });
+    /// After a driver has stood still, requests wait for a connection, and what they saw of it themselves is short;
+    /// beats count the whole time.
+    pub(super) fn of_open_loop(beats: &Times, seen: &Times) -> Self {
+        let p99s = [beats, seen].map(|times| times.quantile_ns(0.99).unwrap_or(0));
+        Self {
+            p99_ns: p99s[0].max(p99s[1]),
+            lost: 0.0,
         }
-        Some(OwnLateness {
-            p99_ns: of_closed_loop(&self.heartbeat, mean_ns),
-            lost: lost(&self.heartbeat, mean_ns),
-        })
+    }
+
+    /// Of a closed loop with the mean latency m. A client sends nothing while the driver stands still.
+    ///
+    /// Its answer comes at any time within m: a stall of length d delays one request by more than x with probability
+    /// min(1, (d - x) / m). Summed over stalls, this is the share of beats that are late by more than x, less the
+    /// share late by more than x + m. Integrated over x, the mean delay is that of min(lateness, m) over the beats,
+    /// and is lost throughput.
+    pub(super) fn of_closed_loop(beats: &Times, mean_ns: f64) -> Self {
+        Self {
+            p99_ns: p99(beats, mean_ns),
+            lost: lost(beats, mean_ns),
+        }
     }
 }
 
 /// The lateness that one request in a hundred exceeds.
 #[allow(clippy::cast_precision_loss)] // counts and times
-fn of_closed_loop(beats: &Times, mean_ns: f64) -> u64 {
+fn p99(beats: &Times, mean_ns: f64) -> u64 {
     let counts: Vec<(u64, u64)> = beats.counts().collect();
     let (mut longest, mut within) = (counts.len(), 0);
     // From the latest beat on: those late by `counts[at]` or more, and by less than the mean latency more.
@@ -101,14 +98,14 @@ mod tests {
     fn a_stall_costs_each_client_of_a_closed_loop_one_request() {
         // Requests of 0.1 ms: one in 9,800 sees the stall. Of 5 ms: one in 196.
         for mean_ns in [0.1e6, 5e6] {
-            let seen = of_closed_loop(&beats(20), mean_ns);
+            let seen = p99(&beats(20), mean_ns);
             assert!(seen.abs_diff(ORDINARY_NS) < 1_000, "{seen}");
         }
         // Of 15 ms: one in 66 ends in the first 15 ms of the stall, and one in 100 in the first 10.
-        let seen = of_closed_loop(&beats(20), 15e6);
+        let seen = p99(&beats(20), 15e6);
         assert!(seen.abs_diff(10 * MS) < MS / 5, "{seen}");
         // Of 100 ms: as many as there are beats.
-        let seen = of_closed_loop(&beats(20), 100e6);
+        let seen = p99(&beats(20), 100e6);
         assert!(seen.abs_diff(beats(20).quantile_ns(0.99).unwrap()) < MS / 5);
     }
 

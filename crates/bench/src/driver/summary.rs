@@ -6,6 +6,7 @@ use super::journal::{
     Ended, Ending, JournalError, PhaseEnd, PhaseStart, Reader, Record, TrialEnd, TrialStart,
     Unfinished,
 };
+use super::lateness::OwnLateness;
 use super::outcome::ErrorClass;
 use crate::track::PhaseKind;
 use std::io::{self, Read};
@@ -139,6 +140,16 @@ impl PhaseSummary {
         self.classes
             .iter()
             .find(|class| class.operation == operation)
+    }
+
+    /// The driver's own lateness for an operation of this phase; `None` if no request succeeded.
+    pub fn own_lateness(&self, class: &ClassSummary) -> Option<OwnLateness> {
+        let mean_ns = class.latency.mean_ns()?;
+        Some(if class.open {
+            OwnLateness::of_open_loop(&self.heartbeat, &class.own_lateness)
+        } else {
+            OwnLateness::of_closed_loop(&self.heartbeat, mean_ns)
+        })
     }
 
     /// Successful requests per second of an operation.
