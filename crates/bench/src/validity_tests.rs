@@ -56,7 +56,10 @@ fn clean() -> Observed {
             share: 0.3,
             usual_share: 0.35,
         }),
-        end: Some(End::Complete),
+        end: Some(End::Behind {
+            planned: Duration::from_mins(10),
+            took: Duration::from_secs(602),
+        }),
     }
 }
 
@@ -79,7 +82,7 @@ fn a_clean_trial_is_valid_and_wholly_checked() {
 #[test]
 fn each_defect_is_found_alone_and_has_a_remedy() {
     type Change = fn(&mut Observed);
-    let defects: [(Check, Change); 24] = [
+    let defects: [(Check, Change); 26] = [
         (Check::ScheduledJob, |o| {
             o.jobs = Some(vec![JobWithin {
                 name: "fstrim.timer".to_owned(),
@@ -122,6 +125,7 @@ fn each_defect_is_found_alone_and_has_a_remedy() {
             o.throttled = Some(Duration::from_mins(1));
         }),
         (Check::ColdWithoutReads, |o| o.read_bytes = Some(0)),
+        (Check::ColdWithoutReads, |o| o.read_bytes = Some(20 << 10)),
         (Check::WarmWithReads, |o| o.start = Start::Warm),
         (Check::RequestCache, |o| o.unwanted_cache_hits = Some(1)),
         (Check::ClockStep, |o| o.clock_step_s = Some(-3.0)),
@@ -142,6 +146,12 @@ fn each_defect_is_found_alone_and_has_a_remedy() {
         (Check::Merges, |o| o.merges.as_mut().unwrap().share = 0.9),
         (Check::Merges, |o| o.merges.as_mut().unwrap().share = 0.1),
         (Check::Incomplete, |o| o.end = Some(End::Overloaded)),
+        (Check::Incomplete, |o| {
+            o.end = Some(End::Behind {
+                planned: Duration::from_secs(10),
+                took: Duration::from_secs(27),
+            });
+        }),
         (Check::Incomplete, |o| {
             o.end = Some(End::Failed("no space left".to_owned()));
         }),

@@ -17,6 +17,10 @@ pub struct Options {
     pub equivalence_alpha: f64,
     /// Probability with which the trials that *cannot tell* asks for give an answer: 0.9.
     pub power: f64,
+    /// Whether all sets are taken to spread alike, so that the spread is estimated from all of them: for many variants of
+    /// one experiment with few trials each, on the same machine. Three trials of each of seven variants have 14 degrees
+    /// of freedom then, and not 2.
+    pub pools_spread: bool,
 }
 
 impl Default for Options {
@@ -27,6 +31,7 @@ impl Default for Options {
             margin: 0.03,
             equivalence_alpha: 0.025,
             power: 0.9,
+            pools_spread: false,
         }
     }
 }

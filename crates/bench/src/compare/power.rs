@@ -44,6 +44,8 @@ fn fewest(shift: &Shift, demand: &Demand, inflation: f64) -> u32 {
         let freedom = match shift.design {
             Design::Pairs => n - 1.0,
             Design::Sets | Design::CommonSpread => welch_freedom((of_a, n), (of_b, n)),
+            // More trials of the other sets would add to it.
+            Design::PooledSpread => welch_freedom((of_a, n), (of_b, n)).max(shift.freedom),
         };
         let missed = 1.0 - demand.power;
         let t = |tail: f64| student_quantile(tail, freedom);

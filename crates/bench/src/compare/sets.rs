@@ -11,7 +11,7 @@ use super::power::{Demand, pairs_needed};
 use super::random::Random;
 use super::shift::{LogValue, Shift};
 use super::single::{RUN_TO_RUN_SDS, TYPICAL_WITHIN_ERROR, single_run_false_share};
-use super::trial::{Metric, MetricKey, Rank, Trial, TrialSet};
+use super::trial::{Metric, MetricKey, Rank, TrialSet};
 use super::within::{TrialValue, trial_value};
 use facts::series::Better;
 use rayon::prelude::*;
@@ -55,6 +55,7 @@ pub fn compare(sets: &[TrialSet], options: &Options) -> Result<Report, CompareEr
             baseline,
             contender,
             order,
+            all: options.pools_spread.then_some(sets),
             seed: options.seed ^ (index as u64) << 48,
         };
         let keys = pair.keys();
@@ -130,6 +131,8 @@ struct Pair<'t> {
     baseline: &'t TrialSet,
     contender: &'t TrialSet,
     order: Arrangement,
+    /// All sets, if they are taken to spread alike.
+    all: Option<&'t [TrialSet]>,
     seed: u64,
 }
 
@@ -174,13 +177,7 @@ impl<'t> Pair<'t> {
 
     /// Returns the shift of a metric, or why there is none.
     fn shift(&self, key: &MetricKey, number: u64, alpha: f64) -> Result<Shifted<'t>, Unfit> {
-        let metrics = |set: &'t TrialSet| -> Vec<(usize, &'t Metric)> {
-            let of_trial = |(index, trial): (usize, &'t Trial)| {
-                trial.metrics.get(key).map(|metric| (index, metric))
-            };
-            set.trials.iter().enumerate().filter_map(of_trial).collect()
-        };
-        let (of_a, of_b) = (metrics(self.baseline), metrics(self.contender));
+        let (of_a, of_b) = (metrics(self.baseline, key), metrics(self.contender, key));
         let (Some((_, first)), Some(_)) = (of_a.first(), of_b.first()) else {
             let (has, lacks) = if of_a.is_empty() {
                 (self.contender, self.baseline)
@@ -213,10 +210,16 @@ impl<'t> Pair<'t> {
         let (logs_a, logs_b) = positive(&a)
             .zip(positive(&b))
             .ok_or_else(|| without_ratio(&a, &b, first.better, alpha))?;
-        let shift = self.paired(&logs_a, &logs_b).or_else(|| {
-            let logs = |set: &BTreeMap<usize, LogValue>| set.values().copied().collect::<Vec<_>>();
-            Shift::of_sets(&logs(&logs_a), &logs(&logs_b))
-        });
+        let logs = |set: &BTreeMap<usize, LogValue>| set.values().copied().collect::<Vec<_>>();
+        let shift = match self.all {
+            Some(sets) => {
+                let all = self.logs_of_all(sets, key, number);
+                Shift::of_pooled(&logs(&logs_a), &logs(&logs_b), &all)
+            }
+            None => self
+                .paired(&logs_a, &logs_b)
+                .or_else(|| Shift::of_sets(&logs(&logs_a), &logs(&logs_b))),
+        };
         let log = |set: &BTreeMap<usize, LogValue>| {
             let logs: Vec<f64> = set.values().map(|value| value.log).collect();
             mean(&logs).unwrap_or(0.0)
@@ -235,6 +238,15 @@ impl<'t> Pair<'t> {
             contender_log: log(&logs_b),
             within_run_error: mean(&squares).map(f64::sqrt),
         })
+    }
+
+    /// The logarithms of a metric's values in every set that has it.
+    fn logs_of_all(&self, sets: &[TrialSet], key: &MetricKey, number: u64) -> Vec<Vec<LogValue>> {
+        let of_set = |set: &TrialSet| {
+            let values = self.values(&metrics(set, key), set, number << 24).ok()?;
+            Some(positive(&values)?.into_values().collect())
+        };
+        sets.iter().filter_map(of_set).collect()
     }
 
     fn values(
@@ -269,6 +281,14 @@ impl<'t> Pair<'t> {
             .collect();
         Shift::of_pairs(&values?)
     }
+}
+
+/// The trials of a set that have a metric.
+fn metrics<'t>(set: &'t TrialSet, key: &MetricKey) -> Vec<(usize, &'t Metric)> {
+    let trials = set.trials.iter().enumerate();
+    trials
+        .filter_map(|(index, trial)| Some((index, trial.metrics.get(key)?)))
+        .collect()
 }
 
 /// Returns the logarithms of a set's values, if all have one.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::compare::comparison::Regression;
 use crate::compare::shift::Design;
-use crate::compare::trial::{Observations, Statistic};
+use crate::compare::trial::{Observations, Statistic, Trial};
 use facts::series::Better;
 
 fn throughput(values: &[f64]) -> Vec<Trial> {
@@ -144,6 +144,33 @@ fn tonight_against_many_nights() {
         compared(&nights, &[99.0]).verdict,
         Verdict::Differs { .. }
     ));
+}
+
+#[test]
+fn a_spread_of_many_sets_shows_what_few_trials_of_two_do_not() {
+    let values = [[100.0, 101.0, 99.0], [95.0, 96.0, 94.0]];
+    let mut sets: Vec<TrialSet> = (0..6_u32)
+        .map(|variant| {
+            let values = values[usize::from(variant == 1)];
+            set(&variant.to_string(), throughput(&values))
+        })
+        .collect();
+    let found = |sets: &[TrialSet], pools_spread: bool| {
+        let options = Options {
+            pools_spread,
+            ..Options::default()
+        };
+        compare(sets, &options).unwrap().comparisons
+    };
+    let differs = |one: &Comparison| matches!(one.verdict, Verdict::Differs { .. });
+    assert!(!found(&sets, false).iter().any(differs));
+    let pooled = found(&sets, true);
+    assert!(pooled.iter().all(|one| one.design == Design::PooledSpread));
+    let which: Vec<bool> = pooled.iter().map(differs).collect();
+    assert_eq!(which, [true, false, false, false, false]);
+    // A variant whose trials differ much makes all of them uncertain.
+    sets.push(set("wild", throughput(&[70.0, 100.0, 130.0])));
+    assert!(!found(&sets, true).iter().any(differs));
 }
 
 #[test]

@@ -34,6 +34,9 @@ pub enum Design {
     Sets,
     /// One set has a single trial, so that the spread of the other is taken for both: Student's t.
     CommonSpread,
+    /// All sets are taken to spread alike: Student's t with the variance within all sets (one-way analysis of variance,
+    /// Fisher 1925).
+    PooledSpread,
 }
 
 /// The shift between two sets.
@@ -144,6 +147,40 @@ impl Shift {
         })
     }
 
+    /// Compares two of several sets that are taken to spread alike. `None` if the spread is unknown: no set has two
+    /// trials.
+    pub(crate) fn of_pooled(
+        baseline: &[LogValue],
+        contender: &[LogValue],
+        all: &[Vec<LogValue>],
+    ) -> Option<Self> {
+        let logs = |set: &[LogValue]| set.iter().map(|one| one.log).collect::<Vec<_>>();
+        let (mut squares, mut freedom) = (0.0, 0.0);
+        let mut floors = Vec::new();
+        for set in all {
+            floors.extend(set.iter().map(|one| one.within_error.powi(2)));
+            if let Some(of_set) = variance(&logs(set)) {
+                let own = as_f64(set.len()) - 1.0;
+                squares += own * of_set;
+                freedom += own;
+            }
+        }
+        if freedom < 1.0 {
+            return None;
+        }
+        let pooled = (squares / freedom).max(mean(&floors).unwrap_or(0.0));
+        let (count_a, count_b) = (as_f64(baseline.len()), as_f64(contender.len()));
+        Some(Self {
+            design: Design::PooledSpread,
+            log_ratio: mean(&logs(contender))? - mean(&logs(baseline))?,
+            trials: (baseline.len(), contender.len()),
+            variances: (pooled, pooled),
+            error: (pooled * (1.0 / count_a + 1.0 / count_b)).sqrt(),
+            freedom,
+            common: None,
+        })
+    }
+
     /// The standard errors that the shift is judged by, each with its degrees of freedom.
     fn errors(&self) -> impl Iterator<Item = (f64, f64)> {
         std::iter::once((self.error, self.freedom)).chain(self.common)
@@ -165,7 +202,7 @@ impl Shift {
         }
         let arrangements = match self.design {
             Design::Pairs => 2.0_f64.powf(as_f64(self.trials.0)),
-            Design::Sets | Design::CommonSpread => binomial(self.trials),
+            Design::Sets | Design::CommonSpread | Design::PooledSpread => binomial(self.trials),
         };
         (2.0 / arrangements).min(1.0)
     }
@@ -259,6 +296,23 @@ mod tests {
         near(shift.log_ratio / shift.error, 2.148);
         near(shift.freedom, 14.0);
         near(shift.p(), 0.0497);
+    }
+
+    /// Sums of squares about the means: 2, 2 and 8, with 2 degrees of freedom each.
+    #[test]
+    fn the_spread_of_all_sets_is_pooled() {
+        let all = [
+            values(&[1.0, 2.0, 3.0]),
+            values(&[2.0, 3.0, 4.0]),
+            values(&[0.0, 2.0, 4.0]),
+            values(&[7.0]),
+        ];
+        let shift = Shift::of_pooled(&all[0], &all[1], &all).unwrap();
+        near(shift.freedom, 6.0);
+        near(shift.error, (2.0_f64 * 2.0 / 3.0).sqrt());
+        // The table's t for 6 degrees of freedom and 1 %, both sides: 3.707.
+        near(shift.interval(0.01).1, 1.0 + 3.7074 * shift.error);
+        assert!(Shift::of_pooled(&all[3], &all[3], &all[3..]).is_none());
     }
 
     #[test]

@@ -47,13 +47,13 @@ pub struct ClassInterval {
     pub lateness: Times<u32>,
     /// Open loop: the part of the lateness during which a connection was free: the driver's own fault.
     pub own_lateness: Times<u32>,
-    /// The longest latencies among those above the 99th percentile so far.
+    /// The first 10,000 requests of the phase, then the longest latencies among those above the 99th percentile so far.
     pub tail: Vec<TailSample>,
     /// Latencies above it that are not in `tail`, because it was full.
     pub tail_left_out: u64,
 }
 
-/// One request of the tail.
+/// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TailSample {
     /// The number of the request within its operation and phase, from 0.

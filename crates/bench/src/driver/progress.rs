@@ -3,6 +3,7 @@
 use super::histogram::Times;
 use super::interval::Interval;
 use crate::track::PhaseKind;
+use std::time::Duration;
 
 /// Is told how a trial goes. It is called on the thread that called [`run`](super::run()), which also writes the
 /// trial's file: a call that takes long delays the next one, but never a request.
@@ -31,6 +32,8 @@ pub enum Stage<'a> {
     Preparing,
     /// This setup request is sent.
     Setup(&'a str),
+    /// Nothing is sent for so long.
+    Pause(Duration),
     /// This phase begins.
     Phase {
         /// Its name.

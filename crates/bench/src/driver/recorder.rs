@@ -6,7 +6,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::mpsc::{Receiver, Sender};
 
-/// Tail samples of an operation in an interval of a thread: the longest ones.
+/// The first samples of an operation and thread in a phase are kept whatever they took: a short trial is known request
+/// by request.
+const FIRST_MAX: u64 = 10_000;
+/// Tail samples after them in an interval: the longest ones.
 const TAIL_MAX: usize = 256;
 /// The tail begins here.
 const TAIL_QUANTILE: f64 = 0.99;
@@ -35,12 +38,20 @@ struct Tail {
     /// All latencies so far, whose quantile is the threshold.
     all: Times,
     threshold_ns: u64,
+    first: Vec<TailSample>,
+    /// How many there were, also in earlier intervals.
+    first_count: u64,
     longest: BinaryHeap<Reverse<(u64, u64, u64, u64)>>,
     left_out: u64,
 }
 
 impl Tail {
     fn push(&mut self, sample: &TailSample) {
+        if self.first_count < FIRST_MAX {
+            self.first_count += 1;
+            self.first.push(*sample);
+            return;
+        }
         let latency_ns = sample.latency_ns();
         if latency_ns < self.threshold_ns {
             return;
@@ -63,6 +74,7 @@ impl Tail {
 
     /// Moves the samples of an interval, and learns from its latencies.
     fn finish(&mut self, class: &mut ClassInterval) {
+        class.tail.append(&mut self.first);
         class.tail.extend(self.longest.drain().map(
             |Reverse((latency_ns, sequence, sent_ns, end_ns))| TailSample {
                 sequence,
@@ -181,15 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_latencies_above_the_threshold_are_kept() {
+    fn the_first_requests_are_all_kept_and_then_the_longest() {
         let (full, received) = mpsc::channel();
         let (give, spare) = mpsc::channel();
         let mut recorder = Recorder::new(vec![true], Recorder::interval(0, 0, 1), spare, full);
-        for sequence in 0..1000 {
-            recorder.success(
-                0,
-                &success(sequence, sequence * 100, 1000 + sequence * 10_000),
-            );
+        let before = FIRST_MAX;
+        for sequence in 0..before + 1000 {
+            let after = sequence.saturating_sub(before);
+            recorder.success(0, &success(sequence, sequence * 100, 1000 + after * 10_000));
         }
         // No interval is there to go on with: nothing is lost.
         recorder.flush(1);
@@ -198,21 +209,22 @@ mod tests {
         recorder.flush(2);
         let first = received.try_recv().unwrap();
         let class = &first.classes[0];
-        assert_eq!(class.latency.count(), 1000);
+        assert_eq!(class.latency.count(), before + 1000);
+        let (first, longest) = class.tail.split_at(usize::try_from(before).unwrap());
+        assert!((0..before).eq(first.iter().map(|sample| sample.sequence)));
         assert_eq!(
-            (class.tail.len(), class.tail_left_out),
+            (longest.len(), class.tail_left_out),
             (TAIL_MAX, 1000 - TAIL_MAX as u64)
         );
         assert!(
-            class
-                .tail
+            longest
                 .iter()
-                .all(|sample| sample.sequence >= 1000 - TAIL_MAX as u64)
+                .all(|sample| sample.sequence >= before + 1000 - TAIL_MAX as u64)
         );
         assert_eq!(class.lateness.max_ns(), 10);
         assert_eq!(class.own_lateness.max_ns(), 6);
-        // From now on, only what is above the 99th percentile, 9.9 ms.
-        for (sequence, latency_ns) in [(1000, 9_000_000), (1001, 9_950_000), (1002, 20_000_000)] {
+        // From now on, only what is above the 99th percentile: the 110th longest of 11,000, about 8.9 ms.
+        for (sequence, latency_ns) in [(1000, 8_800_000), (1001, 9_000_000), (1002, 20_000_000)] {
             recorder.success(0, &success(sequence, 0, latency_ns));
         }
         recorder.finish(3);

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
@@ -34,6 +34,8 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 const SPARE_INTERVALS: usize = 2;
 /// Time between the last connection and the phase's start, so that all threads begin together.
 const START_DELAY_NS: u64 = 20_000_000;
+/// How soon a pause notices a stop.
+const PAUSE_STEP: Duration = Duration::from_millis(50);
 const NOT_IN_TIME: &str = "no connection in time";
 /// The most threads.
 const THREADS_MAX: u32 = 1024;
@@ -198,6 +200,13 @@ pub fn run<W: Write>(
     };
     let mut ended = Ended::Complete;
     for (number, phase) in (0_u32..).zip(&track.phase) {
+        if let Some(pause) = phase.pause {
+            progress.stage(Stage::Pause(pause.duration()));
+            let until = Instant::now() + pause.duration();
+            while Instant::now() < until && !stopped() {
+                thread::sleep(PAUSE_STEP.min(until.saturating_duration_since(Instant::now())));
+            }
+        }
         if let Err(other) = trial.phase(number, phase, progress) {
             ended = other;
             break;

@@ -220,6 +220,32 @@ fn stalls_are_in_the_latencies_over_a_real_socket() {
     assert!(class.latency.max_ns() >= least_ns(stall.len));
 }
 
+#[test]
+fn nothing_is_sent_in_a_pause() {
+    let responder = Responder::start(Behaviour::default());
+    let track = track(
+        r#"
+        [[phase]]
+        name = "before"
+        load = [{ operation = "read", clients = 1, count = 10 }]
+        [[phase]]
+        name = "after"
+        pause = "300ms"
+        load = [{ operation = "read", clients = 1, count = 10 }]
+        "#,
+    );
+    let summary = drive(&track, &responder);
+    let [before, after] = &summary.phases[..] else {
+        panic!("{summary:?}");
+    };
+    let passed = after
+        .start
+        .started_at
+        .duration_since(before.start.started_at);
+    assert!(passed.as_millis() >= 300, "{passed:?}");
+    assert_eq!(after.classes[0].succeeded(), 10);
+}
+
 /// Stops the trial in its first second.
 struct StopSoon(Arc<AtomicBool>);
 

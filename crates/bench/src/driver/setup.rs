@@ -96,8 +96,14 @@ async fn send<C: Connect>(connect: &C, target: &Target, request: &Request) -> Re
         Some(secret) => secret.redacted(&front),
         None => front.into_owned(),
     };
+    // Deleted already, or created already.
+    let hint = if matches!(status, 400 | 404 | 409) {
+        format!(" (`accept = [{status}]` in the track lets it pass)")
+    } else {
+        String::new()
+    };
     Err(format!(
-        "status {status}: {}",
+        "status {status}{hint}: {}",
         units::escape(units::cut(&front, 300).as_ref())
     ))
 }

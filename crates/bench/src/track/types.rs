@@ -345,6 +345,9 @@ pub struct Phase {
     /// Whether its figures count.
     #[serde(default)]
     pub kind: PhaseKind,
+    /// Time without requests before it begins, in which the server ends what it has begun.
+    #[serde(default)]
+    pub pause: Option<Span>,
     /// For how long requests are planned. Without it, each load needs a count.
     #[serde(default)]
     pub duration: Option<Span>,

@@ -68,7 +68,7 @@ impl Outcome<'_> {
                 .zip(self.usual_merge_share)
                 .map(|(share, usual_share)| Merges { share, usual_share }),
             end: summary.end.as_ref().map(|end| match &end.ended {
-                Ended::Complete => End::Complete,
+                Ended::Complete => complete(self.track, summary),
                 Ended::Stopped => End::Stopped,
                 Ended::Overloaded => End::Overloaded,
                 Ended::WriteFailed(why) => {
@@ -81,6 +81,24 @@ impl Outcome<'_> {
     }
 }
 
+/// How far the answers of an open loop were behind its plan, where they were furthest.
+fn complete(track: &Track, summary: &TrialSummary) -> End {
+    let behind = summary.measured().filter_map(|phase| {
+        let planned = track.phase.get(phase.start.phase as usize)?.duration?;
+        let took = Duration::from_nanos(phase.len_ns);
+        let is_open = phase.start.open.contains(&true);
+        is_open.then(|| (planned.duration(), took))
+    });
+    let share = |(planned, took): &(Duration, Duration)| {
+        took.as_secs_f64() / planned.as_secs_f64().max(1e-9)
+    };
+    let furthest = behind.max_by(|one, other| share(one).total_cmp(&share(other)));
+    furthest.map_or(End::Complete, |(planned, took)| End::Behind {
+        planned,
+        took,
+    })
+}
+
 /// Time spent on merges, as a share of the measured time.
 pub(super) fn merge_share(server: &BTreeMap<String, f64>, measured: Duration) -> Option<f64> {
     let merged_s = server.get("merge_time_s")?;
@@ -91,7 +109,7 @@ pub(super) fn merge_share(server: &BTreeMap<String, f64>, measured: Duration) ->
 fn unplanned_trim(seen: &Seen, place: &Place) -> Option<JobWithin> {
     let discarded = seen.host.drives(|drive| drive.discarded_bytes)?;
     (discarded >= TRIM_BYTES_MIN && !place.discards_online).then(|| JobWithin {
-        name: format!("a trim ({} were discarded)", units::bytes(discarded)),
+        name: format!("a trim of {}", units::bytes(discarded)),
         start: String::new(),
         is_proven: true,
         free_in: None,

@@ -10,6 +10,7 @@ mod judge;
 mod monitor;
 mod race;
 mod run;
+mod samples;
 mod series;
 mod server;
 
@@ -20,5 +21,6 @@ pub use folder::{DOCUMENT_FILE, FolderError, read_document};
 pub use jobs::{Jobs, Within};
 pub use race::RACE_FILE;
 pub use run::{Request, TRACK_FILE, TrialError, due, planned, run};
-pub use series::{CLIENT_FILE, HOST_FILE, SERVER_FILE};
+pub use samples::{Samples, samples};
+pub use series::{CLIENT_FILE, HOST_FILE, SERVER_FILE, Series};
 pub use server::{Identity, ServerReader};

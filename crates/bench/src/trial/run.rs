@@ -13,7 +13,7 @@ use super::server::{Identity, ServerReader};
 use crate::driver::{self, Control, Ended, Progress, Second, Stage, Target, TrialSummary, create};
 use crate::host::others::Others;
 use crate::host::reading::Reader;
-use crate::track::{PhaseKind, Track};
+use crate::track::{PhaseKind, Span, Track};
 use crate::validity::{Limits, TrimDebt, judge};
 use facts::host::Host;
 use jiff::{SignedDuration, Timestamp};
@@ -86,9 +86,15 @@ pub enum TrialError {
 pub fn planned(track: &Track, from: Timestamp) -> Option<(Timestamp, Timestamp)> {
     let (mut begin, mut at) = (None, from);
     let mut end = from;
+    let later = |at: Timestamp, by: Span| {
+        let nanos = i64::try_from(by.nanos()).ok()?;
+        at.checked_add(SignedDuration::from_nanos(nanos)).ok()
+    };
     for phase in &track.phase {
-        let nanos = i64::try_from(phase.duration?.nanos()).ok()?;
-        let until = at.checked_add(SignedDuration::from_nanos(nanos)).ok()?;
+        if let Some(pause) = phase.pause {
+            at = later(at, pause)?;
+        }
+        let until = later(at, phase.duration?)?;
         if phase.kind == PhaseKind::Measured {
             begin.get_or_insert(at);
             end = until;

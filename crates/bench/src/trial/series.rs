@@ -1,8 +1,9 @@
 //! Series of a trial: CSV files in its folder, a row a second, which `trimtab explain` reads.
 
+use crate::regular_file;
 use jiff::Timestamp;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// The driver's figures.
@@ -61,6 +62,66 @@ impl Table {
     }
 }
 
+/// Largest table that is read: a day of seconds has 25 MB.
+const BYTES_MAX: u64 = 256 << 20;
+
+/// A table that was read again.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Series {
+    /// Names of the columns after the time.
+    pub names: Vec<String>,
+    /// Time of each row, in seconds since 1970.
+    pub at_s: Vec<f64>,
+    /// The rows: a value for each name, `None` where it was not measured.
+    pub rows: Vec<Vec<Option<f64>>>,
+}
+
+impl Series {
+    /// Reads a table of a trial's folder. A row that was cut off ends it.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be read.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        let file = regular_file::open(path)?.take(BYTES_MAX);
+        let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(file);
+        let names = reader
+            .headers()?
+            .iter()
+            .skip(1)
+            .map(str::to_owned)
+            .collect();
+        let mut series = Self {
+            names,
+            ..Self::default()
+        };
+        let mut record = csv::StringRecord::new();
+        while reader.read_record(&mut record)? {
+            let time = record
+                .get(0)
+                .and_then(|time| time.parse::<Timestamp>().ok());
+            let Some(time) = time.filter(|_| record.len() == series.names.len() + 1) else {
+                break;
+            };
+            #[allow(clippy::cast_precision_loss)] // milliseconds
+            series.at_s.push(time.as_millisecond() as f64 / 1e3);
+            let values = record.iter().skip(1).map(|value| value.parse().ok());
+            series.rows.push(values.collect());
+        }
+        Ok(series)
+    }
+
+    /// The values of a column by the time since the first row, without those that were not measured.
+    pub fn column(&self, name: &str) -> Option<Vec<(f64, f64)>> {
+        let column = self.names.iter().position(|known| known == name)?;
+        let first_s = self.at_s.first().copied().unwrap_or_default();
+        let rows = self.at_s.iter().zip(&self.rows);
+        Some(
+            rows.filter_map(|(at_s, row)| Some((at_s - first_s, row[column]?)))
+                .collect(),
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,5 +147,14 @@ mod tests {
             "time,cpu,\"with, comma\"\n2023-11-14T22:13:20.250Z,0.5,\n2023-11-14T22:13:21.000Z,,1000000000000\n"
         );
         assert!(Table::create(&path, &columns).is_err());
+        let read = Series::read(&path).unwrap();
+        assert_eq!(read.names, columns);
+        assert_eq!(read.rows, [[Some(0.5), None], [None, Some(1e12)]]);
+        assert_eq!(read.column("cpu").unwrap(), [(0.0, 0.5)]);
+        assert_eq!(read.column("with, comma").unwrap(), [(0.75, 1e12)]);
+        assert!(read.column("memory").is_none());
+        // As after a kill.
+        std::fs::write(&path, &text[..text.len() - 20]).unwrap();
+        assert_eq!(Series::read(&path).unwrap().rows.len(), 1);
     }
 }

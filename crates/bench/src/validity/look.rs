@@ -39,7 +39,7 @@ pub(super) fn look(check: Check, observed: &Observed, limits: &Limits) -> Option
             )
         })),
         Check::Throttled => one(throttled(observed.throttled?, observed.measured, limits)),
-        Check::ColdWithoutReads => cold(observed),
+        Check::ColdWithoutReads => cold(observed, limits),
         Check::WarmWithReads => warm(observed, limits),
         Check::RequestCache => one((observed.unwanted_cache_hits? > 0).then(|| {
             (
@@ -78,7 +78,7 @@ pub(super) fn look(check: Check, observed: &Observed, limits: &Limits) -> Option
             )
         })),
         Check::Merges => one(merges(observed.merges?, limits)),
-        Check::Incomplete => one(incomplete(observed.end.as_ref()?)),
+        Check::Incomplete => one(incomplete(observed.end.as_ref()?, limits)),
     }
 }
 
@@ -100,7 +100,8 @@ fn merges(merges: Merges, limits: &Limits) -> Option<Found> {
     })
 }
 
-fn incomplete(end: &End) -> Option<Found> {
+fn incomplete(end: &End, limits: &Limits) -> Option<Found> {
+    const LOWER: &str = "Lower the rate: a queue that only grows has no latency.";
     match end {
         End::Complete => None,
         End::Stopped => Some((
@@ -109,8 +110,20 @@ fn incomplete(end: &End) -> Option<Found> {
         )),
         End::Overloaded => Some((
             "the server did not answer everything that was planned in time".to_owned(),
-            "Lower the rate: a queue that only grows has no latency.".to_owned(),
+            LOWER.to_owned(),
         )),
+        End::Behind { planned, took } => {
+            (took.as_secs_f64() > (1.0 + limits.behind) * planned.as_secs_f64()).then(|| {
+                (
+                    format!(
+                        "the server took {} to answer what was planned for {}",
+                        seconds(took.as_secs_f64()),
+                        seconds(planned.as_secs_f64())
+                    ),
+                    LOWER.to_owned(),
+                )
+            })
+        }
         End::Failed(why) => Some((
             units::escape(why).into_owned(),
             "Remove the cause, and run the trial again.".to_owned(),
@@ -233,13 +246,18 @@ fn throttled(held: Duration, measured: Duration, limits: &Limits) -> Option<Foun
     })
 }
 
-fn cold(observed: &Observed) -> Option<Vec<Found>> {
+fn cold(observed: &Observed, limits: &Limits) -> Option<Vec<Found>> {
     if observed.start != Start::Cold {
         return Some(Vec::new());
     }
-    let found = (observed.read_bytes? == 0).then(|| {
+    let read = observed.read_bytes?;
+    let found = (read < limits.cold_read_bytes).then(|| {
+        let read = match read {
+            0 => "nothing was".to_owned(),
+            read => format!("only {} were", bytes(read)),
+        };
         (
-            "the trial was to start cold, and not one byte was read from the drive".to_owned(),
+            format!("the trial was to start cold, and {read} read from the drive"),
             "Unmount and mount the filesystem, or drop the page cache, before the server starts."
                 .to_owned(),
         )

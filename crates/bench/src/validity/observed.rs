@@ -49,8 +49,15 @@ pub enum End {
     Complete,
     /// Somebody stopped it.
     Stopped,
-    /// The server did not keep up.
+    /// The server did not keep up, and requests were left.
     Overloaded,
+    /// Everything was answered, but much later than planned: the queue grew, and was worked off at the end.
+    Behind {
+        /// For how long requests were planned.
+        planned: Duration,
+        /// When the last one was answered.
+        took: Duration,
+    },
     /// A part of it failed.
     Failed(String),
 }
@@ -170,6 +177,8 @@ pub struct Limits {
     pub idle: f64,
     /// Bytes written since the last trim, as a share of the free space. 0.25
     pub trim_debt: f64,
+    /// Bytes read in a trial that starts cold: metadata alone is less. 1 MiB
+    pub cold_read_bytes: u64,
     /// Bytes read in a trial that starts warm, for each second. 1 MiB
     pub warm_reads_per_s: f64,
     /// Step of the clock, in seconds. 0.5
@@ -178,6 +187,8 @@ pub struct Limits {
     pub drift: f64,
     /// Failed operations, as a share of all. 0.001
     pub errors: f64,
+    /// Time for the last answers of an open loop beyond its planned time, as a share of that. 0.2
+    pub behind: f64,
     /// Lowest frequency, as a share of the highest. 0.8
     pub frequency: f64,
     /// Difference of the share of time with merges. 0.1
@@ -197,10 +208,12 @@ impl Default for Limits {
             throttled: 0.01,
             idle: 0.05,
             trim_debt: 0.25,
+            cold_read_bytes: 1 << 20,
             warm_reads_per_s: 1_048_576.0,
             clock_step_s: 0.5,
             drift: 0.1,
             errors: 0.001,
+            behind: 0.2,
             frequency: 0.8,
             merge_share: 0.1,
             merge_ratio: 2.0,

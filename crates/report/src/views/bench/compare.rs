@@ -317,7 +317,7 @@ fn verdict(comparison: &Comparison) -> String {
             format!("{word}{small}")
         }
         Verdict::NoDifferenceLargerThan { margin } => {
-            format!("no difference larger than {}", units::percent(margin))
+            format!("same within {}", units::percent(margin))
         }
         Verdict::CannotTell {
             more_pairs_needed,
@@ -390,6 +390,7 @@ fn method(report: &Report) -> String {
         Design::Pairs => "in pairs, as they ran alternately",
         Design::Sets => "as two independent sets",
         Design::CommonSpread => "with the spread of the larger set taken for both",
+        Design::PooledSpread => "with one spread taken for all sets",
     };
     format!(
         "Intervals hold the true ratio with {} confidence. Trials were compared {how}: {} against {}.",

@@ -463,6 +463,10 @@ impl Progress for Shown<'_> {
             Stage::Preparing => self.draw.show("preparing requests"),
             Stage::Setup(path) => self.draw.show(&format!("setup: {path}")),
             Stage::Teardown(path) => self.draw.show(&format!("teardown: {path}")),
+            Stage::Pause(pause) => {
+                self.draw
+                    .show(&format!("a pause of {}", units::duration(pause)));
+            }
             Stage::Phase { name, .. } => self.draw.show(name),
         }
     }
