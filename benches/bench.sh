@@ -80,11 +80,11 @@ if [[ ${KILLS:-0} -gt 0 ]]; then
 fi
 if [[ ${FULL:-0} -gt 0 ]]; then
     echo
-    echo "A file system of 64 KiB for the trial"
+    echo "A file system of 1 MiB for the trial"
     "$target/respond" "$address" >/dev/null & responder=$!
     sleep 1
     trial=$(mktemp -d)
-    mount -t tmpfs -o size=64k tmpfs "$trial"
+    mount -t tmpfs -o size=1m tmpfs "$trial"
     trap 'umount "$trial"; kill $responder 2>/dev/null || true' EXIT
     "$target/drive" "$address" closed "$clients" 600 1 "$trial"
     "$target/drive" read "$trial"

@@ -4,7 +4,7 @@ use crate::text;
 use ::bench::driver::{MAGIC, Reader, TrialSummary};
 use ::bench::results::{ReadOptions, read_bytes};
 use ::bench::track::Track;
-use ::bench::trial::TrialDocument;
+use ::bench::trial::{Series, TrialDocument};
 
 /// Rally, OpenSearch Benchmark, hyperfine and oha.
 pub const RESULTS: &[&str] = &[
@@ -40,6 +40,11 @@ pub const DOCUMENTS: &[&str] = &[concat!(
     "\"host\":{},\"jobs\":[{\"name\":\"fstrim\",\"started_at\":\"2026-11-23T02:00:01Z\",\"is_logged\":true,",
     "\"is_within\":true}],\"judgement\":{\"reasons\":[],\"unchecked\":[\"merges\"]},\"notes\":[]}"
 )];
+
+/// What the host did within a trial, second by second.
+pub const SERIES: &[&str] = &[
+    "time,cpu_user,loop0_read_bytes_per_s\n2026-11-24T11:16:55.228Z,0.02,4096\n2026-11-24T11:16:56.228Z,,0\n",
+];
 
 /// What is read has metrics, and an error does not repeat the file.
 pub fn results(bytes: &[u8]) {
@@ -95,6 +100,26 @@ pub fn document(bytes: &[u8]) {
             document.is_valid(),
         );
     }
+}
+
+/// Every row has a value for each column, and every value can be drawn.
+pub fn series(bytes: &[u8]) {
+    if let Ok(series) = Series::parse(bytes) {
+        assert_eq!(series.at_s.len(), series.rows.len());
+        for name in &series.names {
+            let column = series.column(name).expect("a column of its own");
+            assert!(
+                column
+                    .iter()
+                    .all(|(at_s, value)| at_s.is_finite() && value.is_finite())
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+pub fn reaches_series(seed: &[u8]) -> bool {
+    Series::parse(seed).is_ok_and(|series| series.rows.len() == 2)
 }
 
 #[cfg(test)]

@@ -58,6 +58,11 @@ pub const TARGETS: &[Target] = &[
         seeds: bench::DOCUMENTS,
     },
     Target {
+        name: "trial-series",
+        run: bench::series,
+        seeds: bench::SERIES,
+    },
+    Target {
         name: "cpu",
         run: bench::cpu,
         seeds: &[
@@ -678,6 +683,7 @@ mod tests {
             ("bench-results", bench::reaches_results),
             ("bench-track", bench::reaches_track),
             ("trial-document", bench::reaches_document),
+            ("trial-series", bench::reaches_series),
             ("syslog", runs::reaches_log),
             ("journal", runs::reaches_log),
             ("host-logs", host_logs::reaches),

@@ -20,6 +20,7 @@ use super::timer::Timer;
 use super::worker::{self, Left, Load, Phase};
 use crate::track::{self, Operation, Pace, PrepareError, Random, Source, Track, TrackError};
 use http::{ErrorKind, HttpError, TlsFault};
+use rustix::process::setpriority_process;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -53,6 +54,9 @@ pub struct Options {
     /// How long after a phase's time requests that are still planned or unanswered may take. What is left then
     /// is counted, and the trial has [`Ended::Overloaded`].
     pub drain_max: Duration,
+    /// Niceness of the threads that send, from -20, so that a server on the same host does not keep them from the CPU;
+    /// below 0 it takes `CAP_SYS_NICE`. `None`: as the process has it.
+    pub niceness: Option<i32>,
 }
 
 impl Default for Options {
@@ -63,6 +67,7 @@ impl Default for Options {
             timeout: Duration::from_mins(1),
             prepared_bytes_max: 256 << 20,
             drain_max: Duration::from_mins(1),
+            niceness: None,
         }
     }
 }
@@ -348,7 +353,12 @@ impl<W: Write> Trial<'_, W> {
                 let open = phase.loads.iter().map(|load| load.open).collect();
                 let recorder = Recorder::new(open, interval(), spare, full.clone());
                 let (phase, connect, ready) = (phase.clone(), self.connect.clone(), &ready);
+                let niceness = self.options.niceness;
                 threads.push(scope.spawn(move || {
+                    if let Some(niceness) = niceness {
+                        // Of this thread alone (setpriority(2)).
+                        setpriority_process(None, niceness)?;
+                    }
                     work(&phase, connect, number_of, recorder, || {
                         ready.fetch_add(1, Ordering::Release);
                     })

@@ -21,7 +21,23 @@ pub struct Others {
     /// The host's ticks between the first look and the last.
     passed: u64,
     used: BTreeMap<String, u64>,
+    /// Of the kernel's threads that do the server's I/O.
+    kernel_io: u64,
 }
+
+/// Beginnings of the names of the kernel's threads that write back, compress and decompress what servers write and read.
+/// One that resyncs a RAID is not among them.
+const KERNEL_IO: [&str; 7] = [
+    "kworker",
+    "btrfs",
+    "xfs",
+    "jbd2",
+    "loop",
+    "kswapd",
+    "ksoftirqd",
+];
+/// The parent of the kernel's threads.
+const KTHREADD: &str = "2";
 
 #[derive(Debug)]
 struct Look {
@@ -40,6 +56,7 @@ impl Others {
             before: None,
             passed: 0,
             used: BTreeMap::new(),
+            kernel_io: 0,
         }
     }
 
@@ -54,10 +71,14 @@ impl Others {
             }
         }
         let mut processes = BTreeMap::new();
-        for (pid, name, now) in self.processes() {
+        for (pid, name, is_kernel_io, now) in self.processes() {
             if let Some(before) = &self.before {
                 let ticks = used(before.processes.get(&pid), &now);
-                if ticks > 0 && (self.used.len() < NAMES_MAX || self.used.contains_key(&name)) {
+                if is_kernel_io {
+                    self.kernel_io += ticks;
+                } else if ticks > 0
+                    && (self.used.len() < NAMES_MAX || self.used.contains_key(&name))
+                {
                     *self.used.entry(name).or_insert(0) += ticks;
                 }
             }
@@ -74,6 +95,12 @@ impl Others {
         });
     }
 
+    /// What the kernel's threads used for the server's I/O, as a share of the host's CPU time.
+    #[allow(clippy::cast_precision_loss)] // a share
+    pub fn kernel_io(&self) -> f64 {
+        self.kernel_io as f64 / self.passed.max(1) as f64
+    }
+
     /// Names and shares of the host's CPU time, the largest first. What began and ended between two looks is missing.
     #[allow(clippy::cast_precision_loss)] // shares
     pub fn shares(&self) -> Vec<(String, f64)> {
@@ -87,7 +114,8 @@ impl Others {
         found
     }
 
-    fn processes(&self) -> Vec<(u32, String, ProcessTicks)> {
+    /// Id, name, whether it is one of the kernel's threads that do I/O, and its ticks.
+    fn processes(&self) -> Vec<(u32, String, bool, ProcessTicks)> {
         let Ok(entries) = self.root.join("proc").read_dir() else {
             return Vec::new();
         };
@@ -101,8 +129,10 @@ impl Others {
                 let text = String::from_utf8_lossy(&std::fs::read(path).ok()?).into_owned();
                 let ticks = parse_process_stat(&text).ok()?;
                 let (_, name) = text.split_once('(')?;
-                let (name, _) = name.rsplit_once(')')?;
-                Some((pid, name.to_owned(), ticks))
+                let (name, rest) = name.rsplit_once(')')?;
+                let is_kernel_io = rest.split_ascii_whitespace().nth(1) == Some(KTHREADD)
+                    && KERNEL_IO.iter().any(|known| name.starts_with(known));
+                Some((pid, name.to_owned(), is_kernel_io, ticks))
             })
             .collect()
     }
@@ -123,10 +153,11 @@ mod tests {
     fn other_processes_are_named_with_their_shares() {
         let root = tempfile::tempdir().unwrap();
         let process = |pid: u32, name: &str, ticks: u64, started: u64| {
+            let parent = if name.starts_with("kworker") { 2 } else { 1 };
             let folder = root.path().join(format!("proc/{pid}"));
             std::fs::create_dir_all(&folder).unwrap();
             let text = format!(
-                "{pid} ({name}) R 1 {pid} {pid} 0 -1 4194304 1 2 3 4 {ticks} 0 8 9 20 0 1 0 {started} 99 1\n"
+                "{pid} ({name}) R {parent} {pid} {pid} 0 -1 4194304 1 2 3 4 {ticks} 0 8 9 20 0 1 0 {started} 99 1\n"
             );
             std::fs::write(folder.join("stat"), text).unwrap();
         };
@@ -134,6 +165,7 @@ mod tests {
         process(1, "init", 5_000, 1);
         process(7, "java", 900, 2);
         process(8, "rustc) x", 100, 3);
+        process(6, "kworker/u4:1-btrfs-delalloc", 10, 1);
         let watched = Watched {
             server: vec![7],
             ..Watched::default()
@@ -144,6 +176,7 @@ mod tests {
         process(7, "java", 990, 2);
         process(8, "rustc) x", 150, 3);
         process(9, "cc", 30, 4);
+        process(6, "kworker/u4:1-btrfs-delalloc", 50, 1);
         others.look(Duration::from_secs(2), cpu(1_200));
         // Another process with the id of one that has ended.
         process(9, "cc", 10, 5);
@@ -153,6 +186,7 @@ mod tests {
             found,
             [("rustc) x".to_owned(), 0.125), ("cc".to_owned(), 0.1)]
         );
+        assert!((others.kernel_io() - 0.1).abs() < 1e-9);
     }
 
     #[test]

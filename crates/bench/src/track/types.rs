@@ -388,6 +388,9 @@ pub struct Load {
     /// The number of requests after which it ends, even within the phase's duration.
     #[serde(default)]
     pub count: Option<Count>,
+    /// Whether it only accompanies the others: the trial is not judged by its latencies and their number.
+    #[serde(default)]
+    pub background: bool,
 }
 
 /// When the requests of an open loop are planned.

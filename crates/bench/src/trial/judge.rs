@@ -7,7 +7,9 @@ use super::monitor::Seen;
 use super::server::REQUEST_CACHE_HITS;
 use crate::driver::{ClassSummary, Ended, ErrorClass, PhaseSummary, Times, TrialSummary};
 use crate::track::{Operation, Track};
-use crate::validity::{ClassObserved, End, JobWithin, Merges, Observed, TrimDebt, samples_needed};
+use crate::validity::{
+    ClassObserved, CpuObserved, End, JobWithin, Merges, Observed, TrimDebt, samples_needed,
+};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -40,7 +42,15 @@ impl Outcome<'_> {
         let classes = summary
             .measured()
             .flat_map(|phase| phase.classes.iter().map(move |class| (phase, class)))
-            .map(|(phase, class)| observed_class(phase, class, self.blocks))
+            .map(|(phase, class)| {
+                let mut observed = observed_class(phase, class, self.blocks);
+                if is_background(self.track, phase, class) {
+                    observed.highest_percentile = 0.0;
+                    observed.block_means_us.clear();
+                    observed.lateness = None;
+                }
+                observed
+            })
             .collect();
         let mut jobs = self.within.map(|within| within.jobs.clone());
         if let Some(trim) = unplanned_trim(seen, self.place) {
@@ -55,7 +65,16 @@ impl Outcome<'_> {
             cpu: seen
                 .host
                 .cpu()
-                .filter(|_| self.place.is_elsewhere || !self.place.watched.server.is_empty()),
+                .filter(|_| self.place.is_elsewhere || !self.place.watched.server.is_empty())
+                .map(|cpu| CpuObserved {
+                    // Btrfs compresses in the kernel's threads: that is the server's work, if it is here.
+                    foreign: if self.place.is_elsewhere {
+                        cpu.foreign
+                    } else {
+                        (cpu.foreign - seen.kernel_io).max(0.0)
+                    },
+                    ..cpu
+                }),
             other_processes: seen.others.clone(),
             throttled: seen.host.throttled(),
             read_bytes: seen.host.read_bytes(),
@@ -129,6 +148,13 @@ fn unwanted_cache_hits(track: &Track, seen: &Seen) -> Option<u64> {
     let wanted = searches.any(|cached| cached);
     let hits = seen.server.get(REQUEST_CACHE_HITS)?;
     Some(if wanted { 0 } else { *hits as u64 })
+}
+
+/// Whether an operation only accompanies the others of its phase.
+fn is_background(track: &Track, phase: &PhaseSummary, class: &ClassSummary) -> bool {
+    let of = track.phase.get(phase.start.phase as usize);
+    let mut loads = of.iter().flat_map(|phase| &phase.load);
+    loads.any(|load| load.operation == class.operation && load.background)
 }
 
 fn observed_class(phase: &PhaseSummary, class: &ClassSummary, blocks: &Blocks) -> ClassObserved {
@@ -225,7 +251,8 @@ pub(super) fn host_totals(seen: &Seen) -> BTreeMap<String, f64> {
         bytes(seen.host.drives(|drive| drive.discarded_bytes)),
     );
     if let Some(cpu) = seen.host.cpu() {
-        put("cpu_foreign", Some(cpu.foreign));
+        put("cpu_foreign", Some((cpu.foreign - seen.kernel_io).max(0.0)));
+        put("cpu_kernel_io", Some(seen.kernel_io));
         put("cpu_steal", Some(cpu.steal));
         put("cpu_driver", Some(cpu.driver));
         put("cpu_idle", Some(cpu.idle));

@@ -45,6 +45,8 @@ pub(super) struct Seen {
     pub host: Summary,
     /// CPU shares of processes other than server and driver, by name.
     pub others: Vec<(String, f64)>,
+    /// What the kernel's threads used for I/O, as a share of the host's CPU time.
+    pub kernel_io: f64,
     /// What the servers counted.
     pub server: BTreeMap<String, f64>,
     /// The most shards that moved at the same time.
@@ -124,6 +126,7 @@ impl Monitor {
             Some(eye) => {
                 seen.host = eye.sum;
                 seen.others = eye.others.shares();
+                seen.kernel_io = eye.others.kernel_io();
                 seen.clock_step_s = eye.step_s;
                 seen.problems.extend(cut_off(HOST_FILE, &eye.table));
             }

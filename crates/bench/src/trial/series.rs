@@ -82,8 +82,16 @@ impl Series {
     /// # Errors
     /// If there is none, or it cannot be read.
     pub fn read(path: &Path) -> io::Result<Self> {
-        let file = regular_file::open(path)?.take(BYTES_MAX);
-        let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(file);
+        Self::parse(regular_file::open(path)?)
+    }
+
+    /// Reads a table.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is not text.
+    pub fn parse(table: impl Read) -> io::Result<Self> {
+        let table = table.take(BYTES_MAX);
+        let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(table);
         let names = reader
             .headers()?
             .iter()
@@ -104,7 +112,9 @@ impl Series {
             };
             #[allow(clippy::cast_precision_loss)] // milliseconds
             series.at_s.push(time.as_millisecond() as f64 / 1e3);
-            let values = record.iter().skip(1).map(|value| value.parse().ok());
+            let values = record.iter().skip(1);
+            let values =
+                values.map(|value| value.parse().ok().filter(|value: &f64| value.is_finite()));
             series.rows.push(values.collect());
         }
         Ok(series)

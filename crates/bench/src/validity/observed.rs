@@ -95,7 +95,7 @@ pub struct ClassObserved {
     pub errors: u64,
     /// How many of them failed in which way.
     pub errors_by_class: Vec<(ErrorClass, u64)>,
-    /// The highest percentile that is reported, between 0 and 100.
+    /// The highest percentile that is reported, between 0 and 100; 0 if none matters.
     pub highest_percentile: f64,
     /// 99th percentile of latency in microseconds.
     pub p99_latency_us: u64,
