@@ -1,0 +1,217 @@
+//! One run after the other: a filesystem is made, a server started on it, documents written, sizes taken, and queries
+//! sent to a server that starts cold.
+
+use super::plan::Plan;
+use super::run::{Queried, RunTrial, VariantRun};
+use super::runs::{RunError, Runs, Step, whole};
+use super::settle::{Settled, settle};
+use super::stage::Stage;
+use super::track::{INGEST_PER_S, Queries, documents_written};
+use crate::control_group::GroupLimits;
+use crate::copy;
+use crate::disk::Filesystem;
+use crate::path_error::at;
+use crate::server::{Distribution, Node};
+use crate::variant::Variant;
+use crate::workspace::Workspace;
+
+/// Runs all of the plan in the workspace, and hands each run that is complete to `done`.
+///
+/// # Errors
+/// Of the run that could not be ended. What it had made is in the workspace.
+pub fn run(
+    plan: &Plan,
+    server: &Distribution,
+    workspace: &Workspace,
+    runs: &mut dyn Runs,
+    done: &mut dyn FnMut(VariantRun),
+) -> Result<(), RunError> {
+    let mut all = Stage::new(plan, server, workspace);
+    for (number, variant) in plan.order().into_iter().enumerate() {
+        let mut one = One {
+            all: &mut all,
+            number,
+            variant,
+        };
+        done(one.run(runs)?);
+    }
+    Ok(())
+}
+
+/// One run of one variant.
+pub(super) struct One<'e, 'a> {
+    pub(super) all: &'e mut Stage<'a>,
+    pub(super) number: usize,
+    pub(super) variant: Variant,
+}
+
+impl One<'_, '_> {
+    fn run(&mut self, runs: &mut dyn Runs) -> Result<VariantRun, RunError> {
+        self.step(runs, Step::Make)?;
+        let plan = self.all.plan;
+        let disk = plan.place.disk(self.all.workspace)?;
+        let mut filesystem = Filesystem::make(self.all.workspace, disk, self.variant)?;
+        let mut trials = Vec::new();
+        let settled = self.fill(&filesystem, &mut trials, runs)?;
+        if plan.same_segments && !trials.is_empty() {
+            // The first variant gets a copy as well: what a server writes lies differently.
+            filesystem = filesystem.remade(self.all.workspace)?;
+            self.fill(&filesystem, &mut trials, runs)?;
+        }
+        // Space that XFS has allocated ahead, and files whose removal waits, are given back at the latest now.
+        filesystem.unmount()?;
+        filesystem.mount()?;
+        let filesystem_bytes = filesystem.written_bytes()?;
+        let compsize_bytes = filesystem.compsize_bytes();
+        if plan.larger_than_memory {
+            // The same for all variants, whatever their compression leaves.
+            let memory_bytes = self.all.memory_for(settled.store_bytes);
+            self.all.memory_bytes.get_or_insert(memory_bytes);
+        }
+        let mut queries = Queries {
+            name: "",
+            request_cache: false,
+            warm_up: plan.warm_up_queries,
+            measured: plan.queries,
+            pause: plan.pause,
+            rate_per_s: None,
+            reads_everything: plan.larger_than_memory,
+            ingest_requests: None,
+            documents: settled.documents,
+        };
+        for what in Queried::QUERIES {
+            queries.name = what.label();
+            queries.request_cache = what == Queried::QueryCached;
+            if what == Queried::QueryWhileIngesting {
+                // Documents come half as long again as the first run's queries took without, the same for all variants.
+                let seconds = self.all.alone_s.unwrap_or(1.0).clamp(1.0, 86_400.0);
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                // clamped above
+                let seconds = (1.5 * seconds).ceil() as u64;
+                queries.ingest_requests = Some(seconds * INGEST_PER_S);
+            }
+            let trial = self.query(&filesystem, what, &queries, runs)?;
+            self.all.alone_s.get_or_insert(trial.trial.measured_s());
+            trials.push(trial);
+        }
+        runs.step(self.number, self.variant, Step::Remove);
+        filesystem.release()?;
+        Ok(VariantRun {
+            variant: self.variant.to_string(),
+            filesystem_bytes,
+            compsize_bytes,
+            store_bytes: settled.store_bytes,
+            documents: settled.documents,
+            segments: settled.segments,
+            memory_bytes: self.all.memory_bytes,
+            trials,
+        })
+    }
+
+    /// Puts documents on the filesystem: written by a server, or copied.
+    pub(super) fn fill(
+        &mut self,
+        filesystem: &Filesystem,
+        trials: &mut Vec<RunTrial>,
+        runs: &mut dyn Runs,
+    ) -> Result<Settled, RunError> {
+        let data = filesystem.path().join("data");
+        let codec = self.variant.best_compression;
+        if let Some((segments, settled)) = self.all.segments.get(&codec).cloned() {
+            self.step(runs, Step::Copy)?;
+            copy::folder(&segments, &data).map_err(at(&data))?;
+            return Ok(settled);
+        }
+        let node = self.start(filesystem, None, runs)?;
+        self.step(runs, Step::Ingest)?;
+        let plan = self.all.plan;
+        let track = self.all.dialect.ingest(plan.documents, codec);
+        trials.push(self.trial(&track, &node, Queried::Ingest, 0, runs)?);
+        self.step(runs, Step::Settle)?;
+        let settled = settle(node.endpoint(), || runs.is_stopped())?;
+        node.stop()?;
+        let written = documents_written(plan.documents);
+        // A document that the server refuses changes no size; a filesystem that is full refuses most.
+        if settled.documents < written - written / 1_000 {
+            return Err(RunError::Documents {
+                found: settled.documents,
+                written,
+            });
+        }
+        if plan.same_segments {
+            self.step(runs, Step::Copy)?;
+            let segments = self
+                .all
+                .workspace
+                .path()
+                .join(format!("segments-{}", self.number));
+            copy::folder(&data, &segments).map_err(at(&segments))?;
+            self.all.segments.insert(codec, (segments, settled.clone()));
+        }
+        Ok(settled)
+    }
+
+    /// Queries a server that starts cold.
+    fn query(
+        &self,
+        filesystem: &Filesystem,
+        what: Queried,
+        queries: &Queries,
+        runs: &mut dyn Runs,
+    ) -> Result<RunTrial, RunError> {
+        // The page cache of a filesystem ends with its mount; dropping caches under a server that has its segments
+        // mapped does not.
+        filesystem.unmount()?;
+        filesystem.mount()?;
+        let before = filesystem.disk().counters()?.read_bytes;
+        let limits = self.all.memory_bytes.map(|bytes| GroupLimits {
+            memory_bytes: Some(bytes),
+            cpus: None,
+        });
+        let node = self.start(filesystem, limits, runs)?;
+        self.step(runs, Step::Query)?;
+        let read_bytes = filesystem.disk().counters()?.read_bytes;
+        let read_bytes = read_bytes.saturating_sub(before);
+        let track = self.all.dialect.query(queries);
+        let trial = self.trial(&track, &node, what, read_bytes, runs)?;
+        node.stop()?;
+        Ok(trial)
+    }
+
+    pub(super) fn step(&self, runs: &mut dyn Runs, step: Step) -> Result<(), RunError> {
+        if runs.is_stopped() {
+            return Err(RunError::Stopped);
+        }
+        runs.step(self.number, self.variant, step);
+        Ok(())
+    }
+
+    pub(super) fn start(
+        &self,
+        filesystem: &Filesystem,
+        limits: Option<GroupLimits>,
+        runs: &mut dyn Runs,
+    ) -> Result<Node, RunError> {
+        self.step(runs, Step::Start)?;
+        self.all.start(filesystem, limits)
+    }
+
+    fn trial(
+        &self,
+        track: &str,
+        node: &Node,
+        what: Queried,
+        start_read_bytes: u64,
+        runs: &mut dyn Runs,
+    ) -> Result<RunTrial, RunError> {
+        let into = &self.all.plan.into;
+        let into = into.join(self.variant.to_string()).join(what.id());
+        let (folder, trial) = whole(runs, track, node, &into)?;
+        Ok(RunTrial {
+            what,
+            folder: folder.display().to_string(),
+            start_read_bytes,
+            trial,
+        })
+    }
+}

@@ -1,0 +1,24 @@
+//! The articles' experiments: makes filesystems, starts a server on each, loads it, and measures.
+//!
+//! What an experiment makes on this machine is below one [`Workspace`], and whatever ends it, the next one removes
+//! it: processes, mounts, loop devices and files.
+
+mod control_group;
+mod copy;
+mod disk;
+pub mod filesystems;
+mod path_error;
+mod place;
+mod program;
+pub mod server;
+pub mod trims;
+mod variant;
+mod workspace;
+
+pub use control_group::GroupLimits;
+pub use disk::{Disk, DiskError, Filesystem};
+pub use path_error::PathError;
+pub use place::{Claim, Place};
+pub use program::ProgramError;
+pub use variant::{Compression, FilesystemKind, Variant};
+pub use workspace::{Removed, Workspace, WorkspaceError};

@@ -1,0 +1,21 @@
+//! Files and folders that fail.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// What went wrong with a file or folder.
+#[derive(Debug, Error)]
+#[error("{}: {source}", units::escape(&path.to_string_lossy()))]
+pub struct PathError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// Makes the error of `path`.
+pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> PathError + '_ {
+    move |source| PathError {
+        path: path.to_owned(),
+        source,
+    }
+}

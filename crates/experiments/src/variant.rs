@@ -1,0 +1,207 @@
+//! What is compared: a filesystem, its compression, and the index's codec.
+
+use facts::InputError;
+use std::fmt;
+use std::str::FromStr;
+
+/// A filesystem that experiments can make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FilesystemKind {
+    /// XFS.
+    Xfs,
+    /// ext4.
+    Ext4,
+    /// Btrfs.
+    Btrfs,
+}
+
+impl FilesystemKind {
+    const ALL: [Self; 3] = [Self::Xfs, Self::Ext4, Self::Btrfs];
+
+    /// Its name, as mount(8) takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Xfs => "xfs",
+            Self::Ext4 => "ext4",
+            Self::Btrfs => "btrfs",
+        }
+    }
+
+    /// The program that makes it, and its options. None of them discards: on a loop device that would make the image
+    /// sparse again, on a drive it would take from what is measured.
+    pub(crate) fn mkfs(self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            Self::Xfs => ("mkfs.xfs", &["-q", "-f", "-K"]),
+            Self::Ext4 => (
+                "mkfs.ext4",
+                // Without lazy initialisation: the kernel would write in the background of the first trial.
+                &[
+                    "-q",
+                    "-F",
+                    "-E",
+                    "nodiscard,lazy_itable_init=0,lazy_journal_init=0",
+                ],
+            ),
+            Self::Btrfs => ("mkfs.btrfs", &["-q", "-f", "-K"]),
+        }
+    }
+
+    /// Debian's package with that program.
+    pub(crate) fn package(self) -> &'static str {
+        match self {
+            Self::Xfs => "xfsprogs",
+            Self::Ext4 => "e2fsprogs",
+            Self::Btrfs => "btrfs-progs",
+        }
+    }
+}
+
+/// Btrfs' compression of every file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Compression {
+    /// LZO.
+    Lzo,
+    /// DEFLATE.
+    Zlib,
+    /// Zstandard.
+    Zstd,
+}
+
+impl Compression {
+    const ALL: [Self; 3] = [Self::Lzo, Self::Zlib, Self::Zstd];
+
+    /// Its name, as Btrfs takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lzo => "lzo",
+            Self::Zlib => "zlib",
+            Self::Zstd => "zstd",
+        }
+    }
+}
+
+/// One of the things compared: `xfs`, `btrfs:zstd`, `xfs+best_compression`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Variant {
+    /// The filesystem.
+    pub filesystem: FilesystemKind,
+    /// Its compression; Btrfs alone has one.
+    pub compression: Option<Compression>,
+    /// Whether the index has the codec `best_compression`.
+    pub best_compression: bool,
+}
+
+const BEST_COMPRESSION: &str = "+best_compression";
+
+impl Variant {
+    /// The options that mount(8) is given: those of the article that compared XFS and Btrfs, as kernels since 4.5 take
+    /// them. It mounted with the defaults where nothing was compressed.
+    pub fn mount_options(self) -> String {
+        match (self.filesystem, self.compression) {
+            // Btrfs discards by itself since Linux 6.2, which none did then, and no other filesystem does.
+            (FilesystemKind::Btrfs, None) => "nodiscard".to_owned(),
+            (_, None) => "defaults".to_owned(),
+            (_, Some(compression)) => format!(
+                "nodiscard,noatime,autodefrag,compress-force={},space_cache=v2",
+                compression.name()
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.filesystem.name())?;
+        if let Some(compression) = self.compression {
+            write!(f, ":{}", compression.name())?;
+        }
+        f.write_str(if self.best_compression {
+            BEST_COMPRESSION
+        } else {
+            ""
+        })
+    }
+}
+
+impl FromStr for Variant {
+    type Err = InputError;
+
+    fn from_str(text: &str) -> Result<Self, InputError> {
+        let error = || {
+            InputError::new(
+                "--variants",
+                "a filesystem (xfs, ext4, btrfs, btrfs:lzo, btrfs:zlib, btrfs:zstd), with or without \
+                 +best_compression",
+                text,
+            )
+        };
+        let (rest, best_compression) = match text.strip_suffix(BEST_COMPRESSION) {
+            Some(rest) => (rest, true),
+            None => (text, false),
+        };
+        let (filesystem, compression) = match rest.split_once(':') {
+            Some((filesystem, compression)) => (filesystem, Some(compression)),
+            None => (rest, None),
+        };
+        let filesystem = FilesystemKind::ALL
+            .into_iter()
+            .find(|known| known.name() == filesystem)
+            .ok_or_else(error)?;
+        let compression = match compression {
+            None => None,
+            Some(_) if filesystem != FilesystemKind::Btrfs => return Err(error()),
+            Some(name) => Some(
+                Compression::ALL
+                    .into_iter()
+                    .find(|known| known.name() == name)
+                    .ok_or_else(error)?,
+            ),
+        };
+        Ok(Self {
+            filesystem,
+            compression,
+            best_compression,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for name in [
+            "xfs",
+            "ext4",
+            "btrfs",
+            "btrfs:lzo",
+            "btrfs:zstd+best_compression",
+            "xfs+best_compression",
+        ] {
+            assert_eq!(name.parse::<Variant>().unwrap().to_string(), name);
+        }
+        for name in [
+            "",
+            "zfs",
+            "xfs:zstd",
+            "btrfs:lz4",
+            "btrfs:",
+            "xfs+",
+            "XFS",
+            " xfs",
+        ] {
+            assert!(name.parse::<Variant>().is_err(), "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_handled_without_panic(text: String) {
+            if let Ok(variant) = text.parse::<Variant>() {
+                prop_assert_eq!(variant.to_string(), text);
+            }
+        }
+    }
+}
