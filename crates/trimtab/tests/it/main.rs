@@ -9,6 +9,7 @@ mod disk;
 mod docs;
 mod drive_writes;
 mod environment;
+mod experiments;
 mod explain;
 mod explain_files;
 mod explain_runs;

@@ -633,7 +633,8 @@ fn limits_are_lowered_only_during_the_pass() {
     running.signal(Signal::INT);
     let output = running.output();
     assert_eq!(output.status.code(), Some(130));
-    assert_eq!(limit(), before, "{}", stderr(&output));
+    // The kernel rounds what is written; a loop device that was another one before may begin with more.
+    assert_eq!(limit() / granule, before / granule, "{}", stderr(&output));
     let restored = disk.run(&["--restore-limits"]);
     assert_eq!(restored.status.code(), Some(0), "{}", stderr(&restored));
     assert!(

@@ -1,8 +1,11 @@
 //! Results and pages of `trimtab bench`.
 
+mod candidates;
 mod compare;
+mod filesystems;
 mod nightly;
 mod run;
+mod trims;
 
 use crate::envelope::{Answer, Envelope};
 use page::Page;
@@ -23,6 +26,12 @@ pub enum BenchAnswer {
     Compare(Box<Compared>),
     /// A history of trials, explained.
     Nightly(Box<Nightly>),
+    /// Filesystems below a server, compared.
+    Filesystems(Box<experiments::filesystems::Outcome>),
+    /// What makes the same query slow, ranked.
+    Candidates(Box<experiments::filesystems::CandidatesOutcome>),
+    /// A benchmark with and without trims.
+    Trim(Box<experiments::trims::Outcome>),
 }
 
 impl Answer for BenchAnswer {
@@ -36,6 +45,9 @@ pub fn page(answer: &Envelope<BenchAnswer>, is_brief: bool) -> Page {
         BenchAnswer::Run(ran) => run::page(ran, is_brief),
         BenchAnswer::Compare(compared) => compare::page(compared, is_brief),
         BenchAnswer::Nightly(nightly) => nightly::page(nightly, is_brief),
+        BenchAnswer::Filesystems(outcome) => filesystems::page(outcome, is_brief),
+        BenchAnswer::Candidates(outcome) => candidates::page(outcome),
+        BenchAnswer::Trim(outcome) => trims::page(outcome, is_brief),
     };
     page.cautions.extend(answer.warnings.iter().cloned());
     page.about.push(format!(

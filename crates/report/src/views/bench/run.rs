@@ -142,7 +142,7 @@ fn summary(operation: &OperationResult) -> String {
 
 /// A rate to three digits, or to whole numbers from a thousand on.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked
-fn per_second(rate: f64) -> String {
+pub(super) fn per_second(rate: f64) -> String {
     if (1e3..1e15).contains(&rate) {
         units::grouped(rate.round() as u64)
     } else {

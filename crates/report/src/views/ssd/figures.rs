@@ -3,7 +3,7 @@
 use units::bytes_per_s;
 
 /// Label of every scenario that is not backed by a measurement.
-pub(super) const SCENARIO_LABEL: &str = "scenario, not prediction";
+pub(crate) const SCENARIO_LABEL: &str = "scenario, not prediction";
 /// Content of a cell whose value is unknown.
 pub(super) const UNKNOWN: &str = "-";
 

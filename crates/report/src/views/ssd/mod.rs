@@ -19,6 +19,7 @@ mod words;
 pub use calibrate::{CalibrationAnswer, Fitted, calibration};
 pub use counters::DriveCounters;
 pub use drive::DriveAnswer;
+pub(crate) use figures::SCENARIO_LABEL;
 pub use five_pages::FivePages;
 pub use replay::{ReplayAnswer, ReplayRun, replay, replay_warnings};
 pub use scenario::{ScenarioResult, load_words};

@@ -4,8 +4,10 @@
 use crate::answer::AnswerArgs;
 use crate::arguments::AccessArgs;
 use crate::values;
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use experiments::Variant;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Text above the usage line of `trimtab bench --help`.
 pub const LONG_ABOUT: &str = "Prove a gain: load a server, and compare trials honestly\n\n\
@@ -23,6 +25,8 @@ pub const LONG_ABOUT: &str = "Prove a gain: load a server, and compare trials ho
     --target http://localhost:9200\n  \
     trimtab bench compare races/before races/after --fail-on-regression 5%\n  \
     trimtab bench nightly /var/lib/trimtab-bench/logs\n  \
+    sudo trimtab bench filesystems\n  \
+    trimtab bench trim --model\n  \
     trimtab bench tracks ingest > mine.toml"
 )]
 pub struct Bench {
@@ -46,6 +50,10 @@ pub enum BenchCommand {
     Compare(Compare),
     /// Draw a history of trials: what changed and when, and what recurs
     Nightly(Nightly),
+    /// Compare filesystems and compressions below a server
+    Filesystems(Filesystems),
+    /// Write and delete again and again, with one trim and with a trim before each run
+    Trim(Trim),
 }
 
 /// `trimtab bench run`.
@@ -219,6 +227,174 @@ pub struct Nightly {
     /// Output options.
     #[command(flatten)]
     pub answer: AnswerArgs,
+}
+
+/// `trimtab bench filesystems`.
+#[derive(Debug, Args)]
+#[command(
+    disable_version_flag = true,
+    after_help = "Examples:\n  \
+    sudo trimtab bench filesystems\n  \
+    sudo trimtab bench filesystems --variants xfs,btrfs:zstd --documents 2m \\\n    \
+    --larger-than-memory -o filesystems.html\n  \
+    sudo trimtab bench filesystems --server opensearch-3.0.0.tar.gz \\\n    \
+    --device /dev/nvme1n1 --overwrite\n\n\
+    Each run makes the filesystem, starts the server on it as a user of its own, writes\n\
+    metrics of two hosts, takes the sizes, and then queries a server that starts\n\
+    cold: 500 queries, a pause, and 1,000 measured ones; with the request cache off\n\
+    and on, and while documents are written. Runs of the variants alternate. A run\n\
+    takes about five minutes.\n\n\
+    Everything is made below one folder in --loop-dir, and removed at the end. What a\n\
+    crash leaves is removed when the next experiment begins. The trials stay in\n\
+    --into.\n\n\
+    Exit codes: 0 compared; 1 not all trials are VALID; 2 could not run."
+)]
+#[allow(clippy::struct_excessive_bools)] // command-line flags
+pub struct Filesystems {
+    /// What to compare, the first with each of the others: xfs, ext4, btrfs, btrfs:lzo,
+    /// btrfs:zlib, btrfs:zstd; +best_compression sets the codec of the index [default: all of
+    /// them, and xfs+best_compression]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        hide_default_value = true,
+        default_value = "xfs,ext4,btrfs,btrfs:lzo,btrfs:zlib,btrfs:zstd,xfs+best_compression"
+    )]
+    pub variants: Vec<Variant>,
+
+    /// The server: elasticsearch-VERSION or opensearch-VERSION, which Maven fetches, or the
+    /// path of an archive or of an unpacked server
+    #[arg(long, value_name = "SERVER", default_value = "elasticsearch-6.8.23")]
+    pub server: String,
+
+    /// Folder on the drive to measure, for an image of --size
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "/var/tmp",
+        conflicts_with = "device"
+    )]
+    pub loop_dir: PathBuf,
+
+    /// Size of the image
+    #[arg(long, value_name = "SIZE", default_value = "6GiB", value_parser = values::size, conflicts_with = "device")]
+    pub size: u64,
+
+    /// Use this block device instead: everything on it is lost
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<PathBuf>,
+
+    /// Confirm that what --device holds may be lost
+    #[arg(long, requires = "device")]
+    pub overwrite: bool,
+
+    /// Documents to write in each run
+    #[arg(long, value_name = "N", default_value = "500k", value_parser = values::count)]
+    pub documents: u64,
+
+    /// Runs of each variant
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeats: u32,
+
+    /// Pause between the queries that warm up and those that are measured
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::duration)]
+    pub pause: Duration,
+
+    /// Heap of the server
+    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = values::size)]
+    pub heap: u64,
+
+    /// Copy one index to all variants instead of writing each its own
+    #[arg(long)]
+    pub same_segments: bool,
+
+    /// Give the server less memory than its index takes, and send queries that read all of
+    /// it: otherwise nothing is read from the drive, and filesystems cannot differ
+    #[arg(long)]
+    pub larger_than_memory: bool,
+
+    /// Rank what could make the same query slow on the first variant: the request cache, CPU
+    /// credits, memory, the client, other processes
+    #[arg(long, conflicts_with_all = ["same_segments", "larger_than_memory"])]
+    pub candidates: bool,
+
+    /// Count times of INVALID trials as well, which are left out otherwise
+    #[arg(long)]
+    pub include_invalid: bool,
+
+    /// Folder in which the trials' folders are created
+    #[arg(long, value_name = "DIR", default_value = "trials/filesystems")]
+    pub into: PathBuf,
+
+    /// Output options.
+    #[command(flatten)]
+    pub answer: AnswerArgs,
+}
+
+/// `trimtab bench trim`.
+#[derive(Debug, Args)]
+#[command(
+    disable_version_flag = true,
+    override_usage = "trimtab bench trim [OPTIONS] <--device DEVICE|--loop-dir DIR|--model>",
+    group = ArgGroup::new("drive").required(true).args(["device", "loop_dir", "model", "schema"]),
+    after_help = "Examples:\n  \
+    trimtab bench trim --model\n  \
+    sudo trimtab bench trim --device /dev/nvme1n1 --overwrite\n  \
+    sudo trimtab bench trim --device /dev/nvme1n1 --overwrite \\\n    \
+    --trimmer trimtab -o trim.html\n\n\
+    A run fills 30 % of the filesystem with files, overwrites as much at random, and\n\
+    deletes the files; other data fills half of the drive all the time. A drive\n\
+    that is not told of what was deleted has less and less room to collect garbage.\n\n\
+    A loop device (--loop-dir) tries the experiment without a drive of its own, but\n\
+    is no SSD. --model needs neither a drive nor root.\n\n\
+    Exit codes: 0 measured; 2 could not run."
+)]
+pub struct Trim {
+    /// Block device to use: everything on it is lost
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<PathBuf>,
+
+    /// Confirm that what --device holds may be lost
+    #[arg(long, requires = "device")]
+    pub overwrite: bool,
+
+    /// Folder for an image of --size, on which a loop device is made
+    #[arg(long, value_name = "DIR")]
+    pub loop_dir: Option<PathBuf>,
+
+    /// Size of the image
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = values::size, requires = "loop_dir")]
+    pub size: u64,
+
+    /// Use the simulated drive of trimtab ssd
+    #[arg(long)]
+    pub model: bool,
+
+    /// Runs per arm
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(3..=100))]
+    pub runs: u32,
+
+    /// What trims
+    #[arg(long, value_enum, default_value_t = Trimmer::Fstrim)]
+    pub trimmer: Trimmer,
+
+    /// Threads that write
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: u32,
+
+    /// Output options.
+    #[command(flatten)]
+    pub answer: AnswerArgs,
+}
+
+/// What trims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Trimmer {
+    /// fstrim
+    Fstrim,
+    /// trimtab trim
+    Trimtab,
 }
 
 /// A difference below 100 %: a bare 3 is most likely 3 %.

@@ -7,7 +7,7 @@ use bench::trial::{Jobs, Place, discards_online};
 use bench::validity::{Limits, TrimDebt};
 use explain::JobRuns;
 use explain::job_runs::{self, Clock};
-use facts::host::{DiscardLimits, Host, Job};
+use facts::host::{DiscardLimits, DriveWrites, Host, Job};
 use host::job_logs::{self, JobHost};
 use host::parse::crontab_jobs::name_by_program;
 use host::source::static_host_name;
@@ -111,6 +111,18 @@ pub(super) fn is_here(host: &str, port: u16) -> bool {
             })
             .is_ok_and(|local| local.ip() == address.ip())
     })
+}
+
+/// What the drive of a device itself counts; `None` if it does not tell.
+pub(super) fn drive_writes(device: &Path) -> Option<DriveWrites> {
+    let name = device.file_name()?.to_str()?;
+    let arguments = SourceArgs {
+        root: None,
+        data_path: Vec::new(),
+    };
+    let (host, _) = source::read_with_drive_writes(&source::live(), &arguments, &[]).ok()?;
+    let mut drives = host.drive_writes.into_iter();
+    drives.find(|drive| drive.drive == name)
 }
 
 /// What was written to the server's drives since their last complete trim, of the filesystem with the most in

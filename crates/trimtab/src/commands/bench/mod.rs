@@ -2,10 +2,14 @@
 
 pub mod args;
 mod compare;
+mod filesystems;
 mod host;
+mod load;
 mod nightly;
 mod run;
 mod tracks;
+mod trim;
+mod workspace;
 
 use crate::commands;
 use crate::error::CommandError;
@@ -24,7 +28,7 @@ pub fn run(arguments: &Bench, quiet: bool) -> Result<ExitCode, CommandError> {
         "bench",
         command,
         arguments.schema,
-        "run, compare, nightly, tracks",
+        "run, compare, nightly, filesystems, trim, tracks",
     )? {
         Some(BenchCommand::Tracks(arguments)) => tracks::run(arguments),
         Some(BenchCommand::Run(arguments)) if !arguments.answer.output.schema => {
@@ -35,6 +39,12 @@ pub fn run(arguments: &Bench, quiet: bool) -> Result<ExitCode, CommandError> {
         }
         Some(BenchCommand::Nightly(arguments)) if !arguments.answer.output.schema => {
             nightly::run(arguments, quiet)
+        }
+        Some(BenchCommand::Filesystems(arguments)) if !arguments.answer.output.schema => {
+            filesystems::run(arguments, quiet)
+        }
+        Some(BenchCommand::Trim(arguments)) if !arguments.answer.output.schema => {
+            trim::run(arguments, quiet)
         }
         _ => {
             output::print(&report::schema_of::<BenchAnswer>())?;

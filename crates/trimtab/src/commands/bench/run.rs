@@ -2,39 +2,26 @@
 
 use super::args::Run;
 use super::compare;
-use super::host::{ThisHost, is_here, trim_debt};
+use super::host::ThisHost;
+use super::load::{Load, Server, stop_on_signals};
 use super::tracks;
 use crate::answer::{self, Delivery, Medium};
-use crate::commands::access::{self, parse_endpoint};
 use crate::error::{CommandError, Kind};
 use crate::progress::Draw;
-use bench::driver::{Control, Options, Progress, Second, Stage, Target};
-use bench::host::cgroups_of;
-use bench::track::{BuiltIn, PhaseKind, Track};
-use bench::trial::{self, Identity, Place, Request, ServerReader, TrialError};
-use facts::host::Host;
-use http::ErrorKind;
+use bench::track::{BuiltIn, Track};
+use bench::trial;
 use jiff::Timestamp;
 use report::views::bench::{BenchAnswer, Ran, RanTrial, page};
-use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Largest track that is read.
 const TRACK_BYTES_MAX: u64 = 1 << 20;
-/// As --timeout says.
-const TIMEOUT: Duration = Duration::from_secs(30);
-/// The servers' figures are asked for once a second.
-const FIGURES_TIMEOUT: Duration = Duration::from_secs(5);
-/// The audit log of `trimtab trim` is here.
-const STATE_DIR: &str = "/var/lib/trimtab";
-
 /// One of the things compared: a track on a server.
 struct Side {
     /// Name of its folder below `--into`; `None` with one side.
@@ -42,16 +29,6 @@ struct Side {
     track: Track,
     text: String,
     server: Server,
-}
-
-/// A server, as it was found before the first trial.
-#[derive(Clone)]
-struct Server {
-    target: Target,
-    reader: Option<ServerReader>,
-    identity: Identity,
-    is_here: bool,
-    warning: Option<String>,
 }
 
 pub(super) fn run(arguments: &Run, quiet: bool) -> Result<ExitCode, CommandError> {
@@ -106,7 +83,17 @@ pub(super) fn measure(arguments: &Run, quiet: bool) -> Result<Measured, CommandE
         }
         let side = &sides[number];
         wait_for_jobs(arguments, side, &here, &stop, &mut draw);
-        let (folder, trial) = match one(arguments, side, &stop, &mut draw) {
+        let into = into(arguments, side);
+        let load = Load {
+            track: &side.track,
+            text: &side.text,
+            server: &side.server,
+            into: &into,
+            threads: arguments.threads,
+            timeout: arguments.access.timeout,
+            is_of_experiment: false,
+        };
+        let (folder, trial) = match load.run(&stop, &mut draw) {
             Ok(done) => done,
             // Trials that ran are reported.
             Err(error) if !trials.is_empty() => {
@@ -172,17 +159,6 @@ pub(super) fn measure(arguments: &Run, quiet: bool) -> Result<Measured, CommandE
     })
 }
 
-/// The first signal ends the trial, and what was measured is kept; the second ends the process.
-fn stop_on_signals() -> Result<Arc<AtomicBool>, CommandError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_default(signal, stop.clone())
-            .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
-            .map_err(|error| CommandError::because(Kind::Environment, error))?;
-    }
-    Ok(stop)
-}
-
 /// Tracks and targets, of which either is one or both are as many.
 fn sides(arguments: &Run) -> Result<Vec<Side>, CommandError> {
     let count = match (arguments.tracks.len(), arguments.target.len()) {
@@ -220,7 +196,7 @@ fn sides(arguments: &Run) -> Result<Vec<Side>, CommandError> {
     }
     let mut servers: Vec<Server> = Vec::new();
     for url in &arguments.target {
-        servers.push(server(url, arguments)?);
+        servers.push(Server::find(url, &arguments.access)?);
     }
     let sides = (0..count).map(|number| {
         let (track, text) = tracks.get(number).unwrap_or(&tracks[0]).clone();
@@ -256,89 +232,6 @@ fn track_text(name: &str) -> Result<String, CommandError> {
         .read_to_string(&mut text)
         .map_err(|error| CommandError::unreadable(name, error))?;
     Ok(text)
-}
-
-/// Asks the server who it is, and finds it on this host.
-fn server(url: &str, arguments: &Run) -> Result<Server, CommandError> {
-    if let Some(("mongodb" | "mongodb+srv", _)) = url.split_once("://") {
-        return mongodb(url, arguments);
-    }
-    let endpoint = parse_endpoint(url, "--target")?;
-    let flags = &arguments.access;
-    let mut options =
-        access::http_options(flags.credentials_file.as_deref(), flags.ca_file.as_deref())?;
-    let target = Target::at(&endpoint, &options)?;
-    options.deadline = flags.timeout.unwrap_or(TIMEOUT).min(FIGURES_TIMEOUT);
-    let client = access::client(options, &endpoint)?;
-    let reader = ServerReader::new(client, endpoint.clone());
-    let is_here = is_here(endpoint.host(), endpoint.port());
-    let (reader, identity, warning) = match reader.identify() {
-        Ok(identity) => (Some(reader), identity, None),
-        // It answers, if not as Elasticsearch does.
-        Err(error)
-            if matches!(
-                error.kind,
-                ErrorKind::Json(_) | ErrorKind::TooLarge { .. } | ErrorKind::Status { .. }
-            ) =>
-        {
-            let warning = format!(
-                "the server's own figures are missing: {}",
-                reader.describe(&error)
-            );
-            (None, Identity::default(), Some(warning))
-        }
-        Err(error) => return Err(error.into()),
-    };
-    Ok(Server {
-        target,
-        reader,
-        identity,
-        is_here,
-        warning,
-    })
-}
-
-/// MongoDB, whose own figures are not read.
-#[cfg(feature = "mongodb")]
-fn mongodb(url: &str, arguments: &Run) -> Result<Server, CommandError> {
-    let flags = &arguments.access;
-    let options =
-        access::http_options(flags.credentials_file.as_deref(), flags.ca_file.as_deref())?;
-    let timeout = flags.timeout.unwrap_or(TIMEOUT);
-    let target = Target::mongodb(url, &options, timeout).map_err(|error| {
-        CommandError::because(Kind::Usage, error)
-            .at("--target")
-            .hint("for example mongodb://localhost:27017/benchmark, with --credentials-file")
-    })?;
-    let server = target
-        .ask_mongodb(timeout)
-        .map_err(|error| CommandError::because(Kind::Environment, error))?;
-    let (host, port) = target.address();
-    Ok(Server {
-        is_here: is_here(host, port),
-        identity: server.map_or_else(Identity::default, |server| {
-            Identity::mongodb(server.version, server.pid)
-        }),
-        reader: None,
-        target,
-        warning: Some("MongoDB's own figures are not read".to_owned()),
-    })
-}
-
-#[cfg(not(feature = "mongodb"))]
-fn mongodb(_: &str, _: &Run) -> Result<Server, CommandError> {
-    let error = CommandError::new(Kind::Usage, "this build cannot load MongoDB");
-    Err(error
-        .at("--target")
-        .hint("build it with `cargo build --release --features mongodb`"))
-}
-
-/// Finds the server on this host.
-fn place_of(host: &Host, identity: &Identity, is_here: bool) -> Place {
-    let mut place = trial::place(host, identity, is_here);
-    let pid = place.watched.server.first();
-    place.watched.cgroups = pid.map_or_else(Vec::new, |pid| cgroups_of(Path::new("/"), *pid));
-    place
 }
 
 /// Which side each trial is of: A B B A A B, so that a drift that is steady affects both alike.
@@ -403,111 +296,6 @@ fn wait_for_jobs(
     }
 }
 
-/// Runs one trial.
-fn one(
-    arguments: &Run,
-    side: &Side,
-    stop: &Arc<AtomicBool>,
-    draw: &mut Draw,
-) -> Result<(PathBuf, trial::TrialDocument), CommandError> {
-    let server = &side.server;
-    let into = into(arguments, side);
-    // Free space, trims and governors are those of now, not of the first trial.
-    let here = &ThisHost::read()?;
-    let place = place_of(&here.host, &server.identity, server.is_here);
-    let request = Request {
-        track: &side.track,
-        track_text: &side.text,
-        target: server.target.clone(),
-        server: server.reader.clone(),
-        identity: server.identity.clone(),
-        host: &here.host,
-        place: place.clone(),
-        jobs: here.jobs().filter(|_| server.is_here),
-        trim_debt: trim_debt(&here.host, &place, Path::new(STATE_DIR)),
-        options: Options {
-            threads: arguments.threads,
-            timeout: arguments.access.timeout.unwrap_or(TIMEOUT),
-            ..Options::default()
-        },
-        control: Control {
-            stop: stop.clone(),
-            ..Control::default()
-        },
-        into: &into,
-        root: PathBuf::from("/"),
-        tool_version: env!("CARGO_PKG_VERSION"),
-    };
-    trial::run(&request, &mut Shown { draw }).map_err(|error| {
-        let kind = match &error {
-            TrialError::Folder(_) => {
-                return CommandError::because(Kind::Environment, error)
-                    .at("--into")
-                    .hint("name a folder that you may write to");
-            }
-            TrialError::Driver(_) => Kind::Environment,
-            _ => Kind::Input,
-        };
-        CommandError::because(kind, error)
-    })
-}
-
-/// Draws progress.
-struct Shown<'a> {
-    draw: &'a mut Draw,
-}
-
-impl Progress for Shown<'_> {
-    fn stage(&mut self, stage: Stage<'_>) {
-        match stage {
-            Stage::Preparing => self.draw.show("preparing requests"),
-            Stage::Setup(path) => self.draw.show(&format!("setup: {path}")),
-            Stage::Teardown(path) => self.draw.show(&format!("teardown: {path}")),
-            Stage::Pause(pause) => {
-                self.draw
-                    .show(&format!("a pause of {}", units::duration(pause)));
-            }
-            Stage::Phase { name, .. } => self.draw.show(name),
-        }
-    }
-
-    fn second(&mut self, second: &Second<'_>) {
-        let elapsed = Duration::from_nanos(second.elapsed_ns);
-        let of = second.len_ns.map_or(String::new(), |len_ns| {
-            format!(" of {}", units::duration(Duration::from_nanos(len_ns)))
-        });
-        let counts = match second.kind {
-            PhaseKind::WarmUp => " (does not count)",
-            PhaseKind::Measured => "",
-        };
-        let classes: Vec<String> = second
-            .classes
-            .iter()
-            .map(|class| {
-                let p99 = class.latency.quantile_ns(0.99);
-                let p99 = p99.map_or(String::new(), |ns| {
-                    format!(" p99 {}", units::duration(Duration::from_nanos(ns)))
-                });
-                let failed = match class.failed {
-                    0 => String::new(),
-                    failed => format!(" {} failed", units::grouped(failed)),
-                };
-                format!(
-                    "{} {}/s{p99}{failed}",
-                    class.operation,
-                    units::grouped(class.latency.count())
-                )
-            })
-            .collect();
-        self.draw.show(&format!(
-            "{}{counts} {}{of}: {}",
-            second.phase,
-            units::duration(Duration::from_secs(elapsed.as_secs())),
-            classes.join(", ")
-        ));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -517,13 +305,5 @@ mod tests {
         assert_eq!(order(2, 3, true), [0, 1, 1, 0, 0, 1]);
         assert_eq!(order(2, 2, false), [0, 0, 1, 1]);
         assert_eq!(order(1, 3, false), [0, 0, 0]);
-    }
-
-    #[test]
-    fn this_host_is_here() {
-        assert!(is_here("127.0.0.1", 9));
-        assert!(is_here("[::1]", 9));
-        // Reserved for documentation (RFC 5737).
-        assert!(!is_here("192.0.2.1", 9));
     }
 }

@@ -1,0 +1,358 @@
+//! Page of `trimtab bench filesystems`: the table, what differs and what does not, every query, and what the host did.
+
+use super::run::per_second;
+use bench::compare::{Comparison, Rank, Verdict};
+use experiments::filesystems::{Course, Figure, Outcome, Queried, Scatter, VariantMeans};
+use page::chart::{Axis, Curve, Format, LineChart, Scale};
+use page::{Block, List, Page, Section, Table, Tone};
+use std::collections::BTreeMap;
+
+pub(super) fn page(outcome: &Outcome, is_brief: bool) -> Page {
+    let mut page = Page {
+        title: "trimtab bench filesystems".to_owned(),
+        lead: lead(outcome),
+        tone: Tone::Strong,
+        cautions: cautions(outcome),
+        ..Page::default()
+    };
+    page.push(table(&outcome.variants));
+    page.blocks
+        .extend(sentences(outcome).into_iter().map(Block::from));
+    page.push(Block::Facts(facts(outcome)));
+    if !is_brief {
+        page.push(sizes(&outcome.variants));
+        let mut section = Section::new("Queries");
+        section.push(scatter(&outcome.scatters));
+        for course in &outcome.courses {
+            section.push(lines(course));
+        }
+        page.push(section);
+    }
+    page.push(Block::aside(
+        "Ratios are those of this server's version: others write other files.",
+    ));
+    page
+}
+
+fn baseline(outcome: &Outcome) -> &str {
+    outcome
+        .variants
+        .first()
+        .map_or("", |baseline| baseline.variant.as_str())
+}
+
+fn primary(outcome: &Outcome) -> impl Iterator<Item = &Comparison> {
+    let all = outcome
+        .comparison
+        .iter()
+        .flat_map(|report| &report.comparisons);
+    all.filter(|comparison| comparison.rank == Rank::Primary)
+}
+
+/// `On Elasticsearch 6.8.23, btrfs:zstd takes 0.66 times the space of xfs. No difference between queries is larger
+/// than 3 %.`
+fn lead(outcome: &Outcome) -> String {
+    let server = &outcome.server;
+    let base = baseline(outcome);
+    if outcome.variants.len() < 2 {
+        return format!("{server} on {base}: nothing to compare it with.");
+    }
+    let smallest = outcome
+        .variants
+        .iter()
+        .min_by(|one, other| one.of_baseline.total_cmp(&other.of_baseline));
+    let sizes = match smallest.filter(|smallest| smallest.of_baseline < 0.99) {
+        Some(smallest) => format!(
+            "{} takes {:.2} times the space of {base}",
+            smallest.variant, smallest.of_baseline
+        ),
+        None => format!("no variant takes less space than {base}"),
+    };
+    let of_queries = || {
+        let label = Queried::Query.label();
+        primary(outcome).filter(move |one| one.operation == label)
+    };
+    let differs = |one: &&Comparison| matches!(one.verdict, Verdict::Differs { .. });
+    let furthest = of_queries()
+        .filter(differs)
+        .max_by(|one, other| one.ratio.ln().abs().total_cmp(&other.ratio.ln().abs()));
+    let queries = match furthest {
+        Some(one) => format!(
+            "Queries take {} times as long on {} as on {base}",
+            interval(one),
+            one.contender
+        ),
+        None if of_queries().next().is_none() => "Queries were not compared".to_owned(),
+        None => {
+            let unknown = of_queries()
+                .filter(|one| matches!(one.verdict, Verdict::CannotTell { .. }))
+                .count();
+            if unknown == 0 {
+                "No difference between their queries is larger than 3 %".to_owned()
+            } else {
+                "No difference between their queries is shown".to_owned()
+            }
+        }
+    };
+    format!("On {server}, {sizes}. {queries}.")
+}
+
+/// What weakens the result.
+fn cautions(outcome: &Outcome) -> Vec<String> {
+    let mut cautions = outcome.notes.clone();
+    let trials = || outcome.runs.iter().flat_map(|run| &run.trials);
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut invalid = 0;
+    for trial in trials().filter(|trial| !trial.trial.is_valid()) {
+        invalid += 1;
+        let judgement = trial.trial.judgement.iter();
+        for reason in judgement.flat_map(|judgement| &judgement.reasons) {
+            *reasons.entry(reason.check.label()).or_default() += 1;
+        }
+    }
+    if invalid > 0 {
+        let reasons: Vec<String> = reasons
+            .into_iter()
+            .map(|(reason, count)| format!("{reason} in {count}"))
+            .collect();
+        cautions.push(format!(
+            "{invalid} of {} are INVALID ({}); without --include-invalid, their times do not count",
+            units::count(trials().count(), "trial"),
+            reasons.join(", ")
+        ));
+    }
+    let warm = outcome
+        .variants
+        .iter()
+        .filter(|variant| variant.start_read_bytes_min == Some(0));
+    let warm: Vec<&str> = warm.map(|variant| variant.variant.as_str()).collect();
+    if !warm.is_empty() {
+        cautions.push(format!(
+            "a server on {} started without reading from the drive: it was not cold",
+            units::list(&warm)
+        ));
+    }
+    let without = outcome
+        .variants
+        .iter()
+        .filter(|variant| outcome.larger_than_memory && variant.read_bytes == Some(0.0));
+    let without: Vec<&str> = without.map(|variant| variant.variant.as_str()).collect();
+    if !without.is_empty() {
+        cautions.push(format!(
+            "queries on {} read nothing from the drive: filesystems cannot differ there; use more --documents",
+            units::list(&without)
+        ));
+    }
+    cautions
+}
+
+fn table(variants: &[VariantMeans]) -> Table {
+    let base = variants.first().map_or("first", |first| &first.variant);
+    let of_base = format!(">of {base}");
+    let mut table = Table::new(&[
+        "<variant",
+        ">size",
+        &of_base,
+        ">docs/s",
+        ">queries",
+        ">request cache on",
+        ">while ingesting",
+        ">read",
+    ]);
+    "Size, and total time of the measured queries".clone_into(&mut table.title);
+    for variant in variants {
+        let seconds = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), units::seconds);
+        table.row([
+            variant.variant.clone(),
+            units::size::bytes_estimate(variant.filesystem_bytes),
+            format!("{:.2}", variant.of_baseline),
+            variant
+                .documents_per_s
+                .map_or_else(|| "-".to_owned(), per_second),
+            seconds(variant.query_s),
+            seconds(variant.query_cached_s),
+            seconds(variant.query_while_ingesting_s),
+            variant
+                .read_bytes
+                .map_or_else(|| "-".to_owned(), units::size::bytes_estimate),
+        ]);
+    }
+    table
+}
+
+/// The sizes in all ways in which they are measured.
+fn sizes(variants: &[VariantMeans]) -> Table {
+    let mut table = Table::new(&[
+        "<variant",
+        ">on the drive",
+        ">by compsize",
+        ">by the server",
+    ]);
+    "Size by method (du does not see the compression of Btrfs)".clone_into(&mut table.title);
+    for variant in variants {
+        table.row([
+            variant.variant.clone(),
+            units::size::bytes_estimate(variant.filesystem_bytes),
+            variant
+                .compsize_bytes
+                .map_or_else(|| "-".to_owned(), units::size::bytes_estimate),
+            units::size::bytes_estimate(variant.store_bytes),
+        ]);
+    }
+    table
+}
+
+/// What differs, what does not, and what cannot be told, each with its interval.
+fn sentences(outcome: &Outcome) -> Vec<List> {
+    let base = baseline(outcome);
+    let (mut differ, mut same, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+    for one in primary(outcome) {
+        let what = what(one, base);
+        match one.verdict {
+            Verdict::Differs { .. } => differ.push(what),
+            Verdict::NoDifferenceLargerThan { margin } => {
+                same.push(format!("{what}: within {}", units::percent(margin)));
+            }
+            Verdict::CannotTell {
+                more_pairs_needed, ..
+            } => unknown.push(format!(
+                "{what}: {} of each would tell",
+                units::count(more_pairs_needed, "more run")
+            )),
+        }
+    }
+    [
+        ("What differs", differ),
+        ("What does not differ", same),
+        ("What these runs cannot tell", unknown),
+    ]
+    .into_iter()
+    .filter(|(_, items)| !items.is_empty())
+    .map(|(title, items)| List {
+        title: title.to_owned(),
+        items,
+    })
+    .collect()
+}
+
+/// `btrfs:zstd takes 0.66 times the space of xfs (0.65 to 0.67)`.
+fn what(one: &Comparison, base: &str) -> String {
+    let (contender, ratio) = (&one.contender, interval(one));
+    match one.operation.as_str() {
+        "size" => format!("{contender} takes {ratio} times the space of {base}"),
+        operation if operation == Queried::Ingest.label() => {
+            format!("{contender} takes {ratio} times as many documents a second as {base}")
+        }
+        operation => format!("{operation}: {contender} takes {ratio} times as long as {base}"),
+    }
+}
+
+fn interval(one: &Comparison) -> String {
+    format!(
+        "{:.2} ({:.2} to {:.2})",
+        one.ratio, one.interval.low, one.interval.high
+    )
+}
+
+fn facts(outcome: &Outcome) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    let mut put = |label: &str, value: String| facts.push((label.to_owned(), value));
+    put("server", outcome.server.clone());
+    put("drive", outcome.disk.clone());
+    if let Some(kernel) = &outcome.kernel {
+        put("kernel", kernel.clone());
+    }
+    if let Some(run) = outcome.runs.first() {
+        let segments = if outcome.same_segments {
+            ", the same segments in all variants"
+        } else {
+            ""
+        };
+        put(
+            "documents",
+            format!("{}{segments}", units::grouped(run.documents)),
+        );
+        if let Some(bytes) = outcome.runs.iter().find_map(|run| run.memory_bytes) {
+            put(
+                "memory",
+                format!(
+                    "{} for the server, with its page cache; its index takes {}",
+                    units::bytes(bytes),
+                    units::bytes(run.store_bytes)
+                ),
+            );
+        }
+    }
+    let cold = outcome
+        .variants
+        .iter()
+        .filter_map(|variant| variant.start_read_bytes_min)
+        .min();
+    if let Some(cold) = cold.filter(|cold| *cold > 0) {
+        put(
+            "cold start",
+            format!(
+                "each server read {} or more from the drive before the first query",
+                units::bytes(cold)
+            ),
+        );
+    }
+    facts
+}
+
+#[allow(clippy::cast_precision_loss)] // numbers of queries
+fn scatter(scatters: &[Scatter]) -> LineChart {
+    LineChart {
+        title: "Time of each query, first run of each variant".to_owned(),
+        x: Axis {
+            label: "number of the query".to_owned(),
+            scale: Scale::Count,
+            range: None,
+        },
+        y_label: "time".to_owned(),
+        y_format: Format::Seconds,
+        y_from: Some(0.0),
+        curves: scatters
+            .iter()
+            .map(|scatter| {
+                let points = (1..).zip(&scatter.latencies_s);
+                Curve::dots(
+                    &scatter.variant,
+                    points.map(|(number, latency_s)| (f64::from(number), *latency_s)),
+                )
+            })
+            .collect(),
+        ..LineChart::default()
+    }
+}
+
+fn lines(course: &Course) -> LineChart {
+    let (title, y_format) = match course.figure {
+        Figure::CpuUser => ("CPU time in user space", Format::Percent),
+        Figure::CpuSystem => ("CPU time in the kernel", Format::Percent),
+        Figure::IoWait => ("CPU time that waited for a drive", Format::Percent),
+        Figure::Reads => ("Reads from the drive", Format::BytesPerSecond),
+        Figure::Writes => ("Writes to the drive", Format::BytesPerSecond),
+    };
+    LineChart {
+        title: format!("{title}, from the first warm-up query on"),
+        x: Axis {
+            label: String::new(),
+            scale: Scale::Elapsed,
+            range: None,
+        },
+        y_label: title.to_owned(),
+        y_format,
+        y_from: Some(0.0),
+        curves: course
+            .curves
+            .iter()
+            .map(|(variant, values)| Curve::line(variant, values.iter().copied()))
+            .collect(),
+        ..LineChart::default()
+    }
+}
+
+#[cfg(test)]
+#[path = "filesystems_tests.rs"]
+mod tests;

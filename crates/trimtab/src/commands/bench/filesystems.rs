@@ -1,0 +1,272 @@
+//! Runs `trimtab bench filesystems`.
+
+use super::args::Filesystems;
+use super::load::{Load, Server, stop_on_signals};
+use super::workspace;
+use crate::answer::{self, Delivery, Medium};
+use crate::arguments::AccessArgs;
+use crate::error::{CommandError, Kind};
+use crate::progress::Draw;
+use bench::track::Track;
+use bench::trial::TrialDocument;
+use experiments::filesystems::{self, Plan, Runs, Step, VariantRun};
+use experiments::server::{Distribution, Named};
+use experiments::{Place, Variant, Workspace};
+use http::Endpoint;
+use report::views::bench::{BenchAnswer, page};
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Archives that were fetched.
+const CACHE_DIR: &str = "/var/cache/trimtab/servers";
+
+pub(super) fn run(arguments: &Filesystems, quiet: bool) -> Result<ExitCode, CommandError> {
+    let delivery = Delivery::of(&arguments.answer, None)?;
+    let mut seen = BTreeSet::new();
+    let twice = arguments.variants.iter().map(Variant::to_string);
+    if let Some(twice) = twice.into_iter().find(|name| !seen.insert(name.clone())) {
+        let message = format!("expected each of --variants once, found {twice} twice");
+        return Err(CommandError::new(Kind::Usage, message));
+    }
+    if arguments.variants.len() < 2 && !arguments.candidates {
+        return Err(CommandError::new(
+            Kind::Usage,
+            format!(
+                "expected two or more --variants, found {}",
+                names(&arguments.variants)
+            ),
+        ));
+    }
+    let mut draw = Draw::new(quiet);
+    let stop = stop_on_signals()?;
+    let place = workspace::place(
+        arguments.device.as_deref(),
+        arguments.overwrite,
+        arguments.size,
+        &mut draw,
+    )?;
+    // Where trials go is looked at before the work.
+    fs::create_dir_all(&arguments.into)
+        .map_err(|error| CommandError::because(Kind::Environment, error).at("--into"))?;
+    let plan = plan(arguments, place);
+    let experiment = Experiment {
+        arguments,
+        plan: &plan,
+        stop: &stop,
+    };
+    let found = if arguments.candidates {
+        experiment.rank(&mut draw)?
+    } else {
+        experiment.compare(&mut draw)?
+    };
+    let mut envelope = answer::envelope(found.source, found.answer)?;
+    envelope.warnings = found.warnings;
+    delivery.give(
+        |medium| page(&envelope, medium == Medium::Terminal),
+        || envelope.json(),
+    )?;
+    Ok(ExitCode::from(found.code))
+}
+
+fn names(variants: &[Variant]) -> String {
+    let names: Vec<String> = variants.iter().map(Variant::to_string).collect();
+    units::list(&names)
+}
+
+fn plan(arguments: &Filesystems, place: Place) -> Plan {
+    Plan {
+        variants: arguments.variants.clone(),
+        repeats: arguments.repeats,
+        documents: arguments.documents,
+        warm_up_queries: filesystems::WARM_UP_QUERIES,
+        queries: filesystems::QUERIES,
+        pause: arguments.pause,
+        same_segments: arguments.same_segments,
+        larger_than_memory: arguments.larger_than_memory,
+        place,
+        heap_bytes: arguments.heap,
+        into: arguments.into.clone(),
+    }
+}
+
+/// What an experiment found.
+struct Found {
+    source: String,
+    answer: BenchAnswer,
+    warnings: Vec<String>,
+    code: u8,
+}
+
+/// An experiment that was asked for.
+struct Experiment<'a> {
+    arguments: &'a Filesystems,
+    plan: &'a Plan,
+    stop: &'a Arc<AtomicBool>,
+}
+
+impl Experiment<'_> {
+    /// Ranks what could make queries slow.
+    fn rank(&self, draw: &mut Draw) -> Result<Found, CommandError> {
+        let within = &self.arguments.loop_dir;
+        let (outcome, warnings) = workspace::with(within, draw, |workspace, draw| {
+            let server = self.server(workspace, draw)?;
+            let mut trials = Trials {
+                draw,
+                stop: self.stop,
+                all: 1,
+            };
+            filesystems::candidates(self.plan, &server, workspace, &mut trials)
+                .map_err(|error| CommandError::because(Kind::Environment, error))
+        })?;
+        Ok(Found {
+            source: format!("{} on {}", outcome.server, outcome.filesystem),
+            code: if outcome.comparison.is_some() { 0 } else { 2 },
+            answer: BenchAnswer::Candidates(Box::new(outcome)),
+            warnings,
+        })
+    }
+
+    /// Compares the variants. Runs that are complete count, whatever ends the others.
+    fn compare(&self, draw: &mut Draw) -> Result<Found, CommandError> {
+        let within = &self.arguments.loop_dir;
+        let all = self.plan.order().len();
+        let mut runs: Vec<VariantRun> = Vec::new();
+        let ((server, why), mut warnings) = workspace::with(within, draw, |workspace, draw| {
+            let server = self.server(workspace, draw)?;
+            let mut trials = Trials {
+                draw,
+                stop: self.stop,
+                all,
+            };
+            let ended = filesystems::run(self.plan, &server, workspace, &mut trials, &mut |run| {
+                runs.push(run);
+            });
+            let why = match ended {
+                Ok(()) => None,
+                Err(error) if runs.is_empty() => {
+                    return Err(CommandError::because(Kind::Environment, error));
+                }
+                Err(error) => Some(error.to_string()),
+            };
+            Ok((server, why))
+        })?;
+        let is_whole = why.is_none();
+        warnings.extend(why.map(|why| {
+            format!(
+                "ended after {} of {all}: {why}",
+                units::count(runs.len() as u64, "run")
+            )
+        }));
+        let disk = match &self.arguments.device {
+            Some(device) => device.display().to_string(),
+            None => format!(
+                "a loop device of {} in {}",
+                units::bytes(self.arguments.size),
+                within.display()
+            ),
+        };
+        let mut trials = runs.iter().flat_map(|run| &run.trials);
+        let all_valid = trials.all(|trial| trial.trial.is_valid());
+        Ok(Found {
+            source: format!("{server} on {}", names(&self.arguments.variants)),
+            answer: BenchAnswer::Filesystems(Box::new(filesystems::outcome(
+                server.to_string(),
+                disk,
+                (
+                    self.arguments.same_segments,
+                    self.arguments.larger_than_memory,
+                ),
+                runs,
+                self.arguments.include_invalid,
+            ))),
+            warnings,
+            code: match (is_whole, all_valid) {
+                (false, _) => 2,
+                (true, all_valid) => u8::from(!all_valid),
+            },
+        })
+    }
+
+    /// The server, unpacked; fetched if it is a name.
+    fn server(&self, workspace: &Workspace, draw: &mut Draw) -> Result<Distribution, CommandError> {
+        let asked = &self.arguments.server;
+        let path = PathBuf::from(asked);
+        let archive = if path.exists() {
+            // The server is started in a folder of its own.
+            fs::canonicalize(&path).map_err(|error| CommandError::unreadable(asked, error))?
+        } else {
+            let named: Named = asked.parse().map_err(|error| {
+                CommandError::because(Kind::Input, error).hint(
+                    "for example elasticsearch-6.8.23, elasticsearch-5.6.16 or opensearch-2.19.1",
+                )
+            })?;
+            draw.show(&format!("fetching {named}"));
+            named
+                .fetch(Path::new(CACHE_DIR))
+                .map_err(|error| CommandError::because(Kind::Environment, error))?
+        };
+        draw.show("unpacking the server");
+        Distribution::open(&archive, &workspace.path().join("server"))
+            .map_err(|error| CommandError::because(Kind::Input, error).at("--server"))
+    }
+}
+
+/// Runs trials, and draws progress.
+struct Trials<'a> {
+    draw: &'a mut Draw,
+    stop: &'a Arc<AtomicBool>,
+    all: usize,
+}
+
+impl Runs for Trials<'_> {
+    fn step(&mut self, number: usize, variant: Variant, step: Step) {
+        let step = match step {
+            Step::Make => "making the filesystem",
+            Step::Start => "starting the server",
+            Step::Ingest => "writing documents",
+            Step::Settle => "waiting for merges",
+            Step::Copy => "copying segments",
+            Step::Query => "querying",
+            Step::Remove => "removing",
+        };
+        let line = format!("run {} of {}, {variant}: {step}", number + 1, self.all);
+        self.draw.show(&line);
+    }
+
+    fn trial(
+        &mut self,
+        track: &str,
+        server: &Endpoint,
+        into: &Path,
+    ) -> Result<(PathBuf, TrialDocument), Box<dyn Error + Send + Sync>> {
+        let parsed: Track = track.parse()?;
+        let access = AccessArgs {
+            timeout: None,
+            credentials_file: None,
+            ca_file: None,
+        };
+        let server = Server::find(&server.to_string(), &access)?;
+        let load = Load {
+            track: &parsed,
+            text: track,
+            server: &server,
+            into,
+            threads: 1,
+            timeout: None,
+            is_of_experiment: true,
+        };
+        let (folder, trial) = load.run(self.stop, self.draw)?;
+        let verdict = if trial.is_valid() { "VALID" } else { "INVALID" };
+        self.draw.say(&format!("{}: {verdict}", folder.display()));
+        Ok((folder, trial))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

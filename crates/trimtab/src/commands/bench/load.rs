@@ -1,0 +1,271 @@
+//! One trial on one server: finds the server, hands this host in, and draws progress.
+
+use super::host::{ThisHost, is_here, trim_debt};
+use crate::arguments::AccessArgs;
+use crate::commands::access::{self, parse_endpoint};
+use crate::error::{CommandError, Kind};
+use crate::progress::Draw;
+use bench::driver::{Control, Options, Progress, Second, Stage, Target};
+use bench::host::cgroups_of;
+use bench::track::{PhaseKind, Track};
+use bench::trial::{self, Identity, Place, Request, ServerReader, TrialError};
+use facts::host::Host;
+use http::ErrorKind;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// As --timeout says.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Of the driver's threads beside an experiment's own server: what they wait for the CPU would be taken for latency.
+const DRIVER_NICENESS: i32 = -10;
+/// The servers' figures are asked for once a second.
+const FIGURES_TIMEOUT: Duration = Duration::from_secs(5);
+/// The audit log of `trimtab trim` is here.
+pub(super) const STATE_DIR: &str = "/var/lib/trimtab";
+
+/// A server, as it was found before the first trial.
+#[derive(Clone)]
+pub(super) struct Server {
+    pub target: Target,
+    pub reader: Option<ServerReader>,
+    pub identity: Identity,
+    pub is_here: bool,
+    pub warning: Option<String>,
+}
+
+/// The first signal ends the trial, and what was measured is kept; the second ends the process.
+pub(super) fn stop_on_signals() -> Result<Arc<AtomicBool>, CommandError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_conditional_default(signal, stop.clone())
+            .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
+            .map_err(|error| CommandError::because(Kind::Environment, error))?;
+    }
+    Ok(stop)
+}
+
+impl Server {
+    /// Asks the server who it is, and finds it on this host.
+    pub(super) fn find(url: &str, flags: &AccessArgs) -> Result<Self, CommandError> {
+        if let Some(("mongodb" | "mongodb+srv", _)) = url.split_once("://") {
+            return mongodb(url, flags);
+        }
+        let endpoint = parse_endpoint(url, "--target")?;
+        let mut options =
+            access::http_options(flags.credentials_file.as_deref(), flags.ca_file.as_deref())?;
+        let target = Target::at(&endpoint, &options)?;
+        options.deadline = flags.timeout.unwrap_or(TIMEOUT).min(FIGURES_TIMEOUT);
+        let client = access::client(options, &endpoint)?;
+        let reader = ServerReader::new(client, endpoint.clone());
+        let is_here = is_here(endpoint.host(), endpoint.port());
+        let (reader, identity, warning) = match reader.identify() {
+            Ok(identity) => (Some(reader), identity, None),
+            // It answers, if not as Elasticsearch does.
+            Err(error)
+                if matches!(
+                    error.kind,
+                    ErrorKind::Json(_) | ErrorKind::TooLarge { .. } | ErrorKind::Status { .. }
+                ) =>
+            {
+                let warning = format!(
+                    "the server's own figures are missing: {}",
+                    reader.describe(&error)
+                );
+                (None, Identity::default(), Some(warning))
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Server {
+            target,
+            reader,
+            identity,
+            is_here,
+            warning,
+        })
+    }
+}
+
+/// MongoDB, whose own figures are not read.
+#[cfg(feature = "mongodb")]
+fn mongodb(url: &str, flags: &AccessArgs) -> Result<Server, CommandError> {
+    let options =
+        access::http_options(flags.credentials_file.as_deref(), flags.ca_file.as_deref())?;
+    let timeout = flags.timeout.unwrap_or(TIMEOUT);
+    let target = Target::mongodb(url, &options, timeout).map_err(|error| {
+        CommandError::because(Kind::Usage, error)
+            .at("--target")
+            .hint("for example mongodb://localhost:27017/benchmark, with --credentials-file")
+    })?;
+    let server = target
+        .ask_mongodb(timeout)
+        .map_err(|error| CommandError::because(Kind::Environment, error))?;
+    let (host, port) = target.address();
+    Ok(Server {
+        is_here: is_here(host, port),
+        identity: server.map_or_else(Identity::default, |server| {
+            Identity::mongodb(server.version, server.pid)
+        }),
+        reader: None,
+        target,
+        warning: Some("MongoDB's own figures are not read".to_owned()),
+    })
+}
+
+#[cfg(not(feature = "mongodb"))]
+fn mongodb(_: &str, _: &AccessArgs) -> Result<Server, CommandError> {
+    let error = CommandError::new(Kind::Usage, "this build cannot load MongoDB");
+    Err(error
+        .at("--target")
+        .hint("build it with `cargo build --release --features mongodb`"))
+}
+
+/// Finds the server on this host.
+fn place_of(host: &Host, identity: &Identity, is_here: bool) -> Place {
+    let mut place = trial::place(host, identity, is_here);
+    let pid = place.watched.server.first();
+    place.watched.cgroups = pid.map_or_else(Vec::new, |pid| cgroups_of(Path::new("/"), *pid));
+    place
+}
+
+/// A trial to run.
+pub(super) struct Load<'a> {
+    pub track: &'a Track,
+    /// Its text.
+    pub text: &'a str,
+    pub server: &'a Server,
+    /// The folder in which its folder is created.
+    pub into: &'a Path,
+    /// Threads that send.
+    pub threads: u32,
+    /// Timeout of a request, if not the usual one.
+    pub timeout: Option<Duration>,
+    /// Whether server and drive are an experiment's own: each trial gets a drive that was discarded, and the driver goes
+    /// before the server.
+    pub is_of_experiment: bool,
+}
+
+impl Load<'_> {
+    /// Runs it.
+    pub(super) fn run(
+        &self,
+        stop: &Arc<AtomicBool>,
+        draw: &mut Draw,
+    ) -> Result<(PathBuf, trial::TrialDocument), CommandError> {
+        let server = self.server;
+        // Free space, trims and governors are those of now, not of the first trial.
+        let here = &ThisHost::read()?;
+        let place = place_of(&here.host, &server.identity, server.is_here);
+        let request = Request {
+            track: self.track,
+            track_text: self.text,
+            target: server.target.clone(),
+            server: server.reader.clone(),
+            identity: server.identity.clone(),
+            host: &here.host,
+            place: place.clone(),
+            jobs: here.jobs().filter(|_| server.is_here),
+            trim_debt: if self.is_of_experiment {
+                None
+            } else {
+                trim_debt(&here.host, &place, Path::new(STATE_DIR))
+            },
+            options: Options {
+                threads: self.threads,
+                timeout: self.timeout.unwrap_or(TIMEOUT),
+                niceness: self.is_of_experiment.then_some(DRIVER_NICENESS),
+                ..Options::default()
+            },
+            control: Control {
+                stop: stop.clone(),
+                ..Control::default()
+            },
+            into: self.into,
+            root: PathBuf::from("/"),
+            tool_version: env!("CARGO_PKG_VERSION"),
+        };
+        trial::run(&request, &mut Shown { draw }).map_err(|error| {
+            let kind = match &error {
+                TrialError::Folder(_) => {
+                    return CommandError::because(Kind::Environment, error)
+                        .at("--into")
+                        .hint("name a folder that you may write to");
+                }
+                TrialError::Driver(_) => Kind::Environment,
+                _ => Kind::Input,
+            };
+            CommandError::because(kind, error)
+        })
+    }
+}
+
+/// Draws progress.
+struct Shown<'a> {
+    draw: &'a mut Draw,
+}
+
+impl Progress for Shown<'_> {
+    fn stage(&mut self, stage: Stage<'_>) {
+        match stage {
+            Stage::Preparing => self.draw.show("preparing requests"),
+            Stage::Setup(path) => self.draw.show(&format!("setup: {path}")),
+            Stage::Teardown(path) => self.draw.show(&format!("teardown: {path}")),
+            Stage::Pause(pause) => {
+                self.draw
+                    .show(&format!("a pause of {}", units::duration(pause)));
+            }
+            Stage::Phase { name, .. } => self.draw.show(name),
+        }
+    }
+
+    fn second(&mut self, second: &Second<'_>) {
+        let elapsed = Duration::from_nanos(second.elapsed_ns);
+        let of = second.len_ns.map_or(String::new(), |len_ns| {
+            format!(" of {}", units::duration(Duration::from_nanos(len_ns)))
+        });
+        let counts = match second.kind {
+            PhaseKind::WarmUp => " (does not count)",
+            PhaseKind::Measured => "",
+        };
+        let classes: Vec<String> = second
+            .classes
+            .iter()
+            .map(|class| {
+                let p99 = class.latency.quantile_ns(0.99);
+                let p99 = p99.map_or(String::new(), |ns| {
+                    format!(" p99 {}", units::duration(Duration::from_nanos(ns)))
+                });
+                let failed = match class.failed {
+                    0 => String::new(),
+                    failed => format!(" {} failed", units::grouped(failed)),
+                };
+                format!(
+                    "{} {}/s{p99}{failed}",
+                    class.operation,
+                    units::grouped(class.latency.count())
+                )
+            })
+            .collect();
+        self.draw.show(&format!(
+            "{}{counts} {}{of}: {}",
+            second.phase,
+            units::duration(Duration::from_secs(elapsed.as_secs())),
+            classes.join(", ")
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_host_is_here() {
+        assert!(is_here("127.0.0.1", 9));
+        assert!(is_here("[::1]", 9));
+        // Reserved for documentation (RFC 5737).
+        assert!(!is_here("192.0.2.1", 9));
+    }
+}
