@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules bench-explain compare compare-speed compare-moves house nightly
+.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules bench-explain compare compare-speed compare-moves house nightly bench-filesystems
 
 demo: release
 	@./lab/demo/demo.sh
@@ -106,12 +106,14 @@ test-servers:
 	@./lab/servers/test-trim.sh
 	@./lab/servers/test-cluster.sh
 	@./lab/servers/test-explain.sh
+	@./lab/servers/test-filesystems.sh elasticsearch-6.8.23 opensearch-2.19.1
 
 # The part of it that `make test` has time for.
 servers:
 	@./lab/servers/test-trim.sh opensearch-2.19.1
 	@./lab/servers/test-cluster.sh opensearch-2.19.1
 	@./lab/servers/test-explain.sh prometheus opensearch-2.19.1
+	@./lab/servers/test-filesystems.sh elasticsearch-6.8.23
 
 # What the articles' curve and log of disks must yield: lab/explain-cases/README.md.
 cases: build
@@ -164,6 +166,14 @@ bench-explain:
 # The load driver beside wrk and others; prints tables.
 bench-driver:
 	@./benches/bench.sh
+
+# Filesystems below a real Elasticsearch, on loop devices in DIR: needs root, 3 GB of memory, and two to three hours.
+# Another server: SERVER=opensearch-2.19.1. Other options: OPTIONS="--same-segments --repeats 1".
+DIR ?= /var/tmp
+SERVER ?= elasticsearch-6.8.23
+bench-filesystems: release
+	@$${CARGO_TARGET_DIR:-target}/static/trimtab bench filesystems --server $(SERVER) --loop-dir $(DIR) \
+	    --into target/filesystems/$(SERVER) -o target/filesystems-$(SERVER).html $(OPTIONS)
 
 # Defects planted in trials on a real Elasticsearch, and CLEAN trials without: needs root, cron, and a machine on
 # which nothing else runs, for half an hour.

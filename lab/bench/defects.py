@@ -127,10 +127,10 @@ class Witness:
             if line[:1].isdigit():
                 us, *counts = map(int, line.split())
                 late[us] += sum(counts)
-        later, p99_us = 0, 0
+        later, p99_us, few = 0, 0, 0.01 * sum(late.values())
         for us in sorted(late, reverse=True):
             later += late[us]
-            if later >= 0.01 * sum(late.values()):
+            if later >= few:
                 p99_us = us
                 break
         quiet = steal < self.STEAL and p99_us < self.LATE_US
@@ -241,7 +241,7 @@ def planted(trials, server, work):
         step = 100_000
         CGROUP.mkdir(exist_ok=True)
         while not stop.wait(1):
-            step = max(10_000, int(step * 0.8))
+            step = max(3_000, int(step * 0.8))
             (CGROUP / "cpu.cfs_quota_us").write_text(str(step))
         (CGROUP / "cpu.cfs_quota_us").write_text("-1")
 
