@@ -87,7 +87,7 @@ fn remove_abandoned(draw: &mut Draw) -> Result<(), CommandError> {
             Ok(removed) => draw.say(&format!(
                 "removed {}, left by an earlier experiment: {}, {}, {}",
                 removed.workspace.display(),
-                units::count(removed.processes as u64, "process"),
+                units::count::counted(removed.processes as u64, "process", "processes"),
                 units::count(removed.mounts.len() as u64, "mount"),
                 units::count(removed.loop_devices.len() as u64, "loop device"),
             )),
