@@ -113,7 +113,6 @@ servers:
 	@./lab/servers/test-trim.sh opensearch-2.19.1
 	@./lab/servers/test-cluster.sh opensearch-2.19.1
 	@./lab/servers/test-explain.sh prometheus opensearch-2.19.1
-	@./lab/servers/test-filesystems.sh elasticsearch-6.8.23
 
 # What the articles' curve and log of disks must yield: lab/explain-cases/README.md.
 cases: build
