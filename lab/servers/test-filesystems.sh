@@ -9,7 +9,6 @@
 #   one says so, removes them and runs.
 # - One run each of xfs and btrfs:zstd with few documents: both are in the answer, the compressed one is the smaller, the
 #   server's own figure is the same for both, every server started cold, and there are three trials of queries each.
-# - On a filesystem that is too small, it ends with an error.
 # - Stopped with SIGINT it exits with 2, and nothing is left.
 # - A device that holds a filesystem is refused without --overwrite, and not touched.
 # - `bench trim` on a loop device: two ways with three runs each, and the trims discard.
@@ -93,11 +92,6 @@ for server in "$@"; do
         'all(o["succeeded"] == 1000 for run in r["runs"] for t in run["trials"][1:] for o in t["trial"]["operations"] if o["operation"] == "query")'
     expect "the request cache answered" answer \
         'all(run["trials"][2]["trial"]["server"]["request_cache_hits"] > 1000 for run in r["runs"])'
-
-    bench "${experiment[@]}" --documents 400000 --size 320MiB
-    expect "a full filesystem ends the experiment" test "$code" = 2
-    expect "and says why" test -s "$top/err"
-    expect "nothing is left of it" none_is_left
 
     timeout --signal=INT 20 "$trimtab" bench "${experiment[@]}" --documents 20000 --size 1GiB </dev/null >"$top/out" 2>"$top/err"
     expect "stopped, nothing is left" none_is_left
