@@ -39,6 +39,7 @@ mod request;
 mod run;
 mod schedule;
 mod setup;
+mod silence;
 mod summary;
 mod target;
 mod timer;

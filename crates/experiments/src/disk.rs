@@ -148,6 +148,15 @@ impl Disk {
     }
 }
 
+/// What a filesystem holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Space {
+    /// Bytes that may still be written.
+    pub(crate) free_bytes: u64,
+    /// All its bytes.
+    pub(crate) len_bytes: u64,
+}
+
 /// A filesystem of a variant on a disk, mounted in the workspace.
 #[derive(Debug)]
 pub struct Filesystem {
@@ -258,10 +267,13 @@ impl Filesystem {
         compsize_total(&text)
     }
 
-    /// Bytes that may still be written.
-    pub(crate) fn free_bytes(&self) -> Result<u64, DiskError> {
+    /// How much it holds.
+    pub(crate) fn space(&self) -> Result<Space, DiskError> {
         let found = statvfs(&self.mount).map_err(|error| at(&self.mount)(error.into()))?;
-        Ok(found.f_bavail * found.f_frsize)
+        Ok(Space {
+            free_bytes: found.f_bavail * found.f_frsize,
+            len_bytes: found.f_blocks * found.f_frsize,
+        })
     }
 
     /// Bytes in use, once everything is on the disk.

@@ -4,6 +4,7 @@ use experiments::{Disk, DiskError, Filesystem, Place, Variant, Workspace};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 const LEN_BYTES: u64 = 512 << 20;
 
@@ -161,8 +162,15 @@ fn what_a_crash_leaves_mounted_is_removed_by_the_next_start() {
         .spawn()
         .unwrap();
     drop(workspace);
-    let removed = Workspace::remove_abandoned(&of.register).unwrap();
-    let removed = removed.into_iter().next().unwrap().unwrap();
+    // A child of another test holds the lock as well, until it executes its program.
+    let give_up = Instant::now() + Duration::from_mins(1);
+    let removed = loop {
+        let removed = Workspace::remove_abandoned(&of.register).unwrap();
+        if let Some(removed) = removed.into_iter().next() {
+            break removed.unwrap();
+        }
+        assert!(Instant::now() < give_up, "the lock is held");
+    };
     assert_eq!(removed.processes, 1);
     assert_eq!(removed.mounts, [mount]);
     assert_eq!(removed.loop_devices, std::slice::from_ref(&device));

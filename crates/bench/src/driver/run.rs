@@ -14,6 +14,7 @@ use super::recorder::Recorder;
 use super::request::Requests;
 use super::schedule::Starts;
 use super::setup;
+use super::silence::Silence;
 use super::summary::TrialSummary;
 use super::target::Target;
 use super::timer::Timer;
@@ -54,19 +55,23 @@ pub struct Options {
     /// How long after a phase's time requests that are still planned or unanswered may take. What is left then
     /// is counted, and the trial has [`Ended::Overloaded`].
     pub drain_max: Duration,
+    /// Time without one request that succeeds after which a server counts as dead if others have failed, which ends the
+    /// trial; at least twice [`Options::timeout`].
+    pub silence_max: Duration,
     /// Niceness of the threads that send, from -20, so that a server on the same host does not keep them from the CPU;
     /// below 0 it takes `CAP_SYS_NICE`. `None`: as the process has it.
     pub niceness: Option<i32>,
 }
 
 impl Default for Options {
-    /// One thread, 60 s of timeout, 256 MiB of bulk bodies, 60 s to answer what is left.
+    /// One thread, 60 s of timeout, 256 MiB of bulk bodies, 60 s to answer what is left, two minutes of silence.
     fn default() -> Self {
         Self {
             threads: 1,
             timeout: Duration::from_mins(1),
             prepared_bytes_max: 256 << 20,
             drain_max: Duration::from_mins(1),
+            silence_max: Duration::from_mins(2),
             niceness: None,
         }
     }
@@ -474,6 +479,7 @@ impl<W: Write> Trial<'_, W> {
                 ..ClassSecond::default()
             })
             .collect();
+        let mut silence = Silence::new(self.options.silence_max.max(2 * self.options.timeout));
         let mut next_ns = 1_000_000_000;
         loop {
             let elapsed_ns = phase.clock.monotonic_ns().saturating_sub(start_ns);
@@ -495,6 +501,9 @@ impl<W: Write> Trial<'_, W> {
                 Ok(interval) => {
                     self.add(&interval)?;
                     progress::add(&mut classes, &interval);
+                    if let Some(found) = silence.add(&interval) {
+                        return Err(Ended::Failed(found));
+                    }
                     if let Some(give) = spares.get(interval.thread as usize) {
                         // A thread that has ended needs no more.
                         let _ = give.send(interval);

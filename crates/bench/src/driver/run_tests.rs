@@ -301,6 +301,48 @@ fn a_stopped_trial_keeps_what_was_measured() {
     assert_eq!(read, summary);
 }
 
+#[test]
+fn a_server_that_only_fails_ends_the_trial() {
+    let responder = Responder::start(Behaviour {
+        errors: vec![(1, 503)],
+        ..Behaviour::default()
+    });
+    let track = track(
+        r#"
+        [[phase]]
+        name = "p"
+        duration = "1h"
+        load = [{ operation = "read", rate = "100/s" }]
+        "#,
+    );
+    let options = Options {
+        silence_max: Duration::from_secs(1),
+        timeout: Duration::from_millis(500),
+        ..options(1)
+    };
+    let mut out = Vec::new();
+    let summary = run(
+        &track,
+        &target(&responder),
+        &options,
+        &Control::default(),
+        &mut Silent,
+        &mut out,
+    )
+    .unwrap();
+    let ended = &summary.end.as_ref().unwrap().ended;
+    assert!(
+        matches!(ended, Ended::Failed(why) if why.contains("no request succeeded") && why.contains("status 5xx")),
+        "{ended:?}"
+    );
+    // Its errors are kept.
+    let read = TrialSummary::of(&mut Reader::new(&out[..]).unwrap(), |_| ())
+        .unwrap()
+        .unwrap();
+    assert!(read.phases[0].classes[0].errors_of(ErrorClass::Status5xx) > 0);
+    assert_eq!(read, summary);
+}
+
 /// A disk with room for a few seconds.
 struct SmallDisk<'a> {
     bytes: &'a mut Vec<u8>,

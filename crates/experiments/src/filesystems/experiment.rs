@@ -15,6 +15,9 @@ use crate::server::{Distribution, Node};
 use crate::variant::Variant;
 use crate::workspace::Workspace;
 
+/// A server fails with this share of a filesystem left: it makes files of many megabytes, and removes them again.
+const FULL_SHARE: u64 = 20;
+
 /// Runs all of the plan in the workspace, and hands each run that is complete to `done`.
 ///
 /// # Errors
@@ -126,17 +129,22 @@ impl One<'_, '_> {
         self.step(runs, Step::Ingest)?;
         let plan = self.all.plan;
         let track = self.all.dialect.ingest(plan.documents, codec);
-        trials.push(self.trial(&track, &node, Queried::Ingest, 0, runs)?);
+        let ingested = self.trial(&track, &node, Queried::Ingest, 0, runs);
+        trials.push(ingested.map_err(|error| unless_full(filesystem, error))?);
         self.step(runs, Step::Settle)?;
-        let settled = settle(node.endpoint(), || runs.is_stopped())?;
+        let settled = settle(node.endpoint(), || runs.is_stopped());
+        let settled = settled.map_err(|error| unless_full(filesystem, error.into()))?;
+        let server_bytes = self.all.workspace.memory_bytes()?;
+        self.all.server_bytes = self.all.server_bytes.max(server_bytes);
         node.stop()?;
         let written = documents_written(plan.documents);
         // A document that the server refuses changes no size; a filesystem that is full refuses most.
         if settled.documents < written - written / 1_000 {
-            return Err(RunError::Documents {
+            let missing = RunError::Documents {
                 found: settled.documents,
                 written,
-            });
+            };
+            return Err(unless_full(filesystem, missing));
         }
         if plan.same_segments {
             self.step(runs, Step::Copy)?;
@@ -193,7 +201,7 @@ impl One<'_, '_> {
         runs: &mut dyn Runs,
     ) -> Result<Node, RunError> {
         self.step(runs, Step::Start)?;
-        self.all.start(filesystem, limits)
+        self.all.start(filesystem, limits, &|| runs.is_stopped())
     }
 
     fn trial(
@@ -213,5 +221,21 @@ impl One<'_, '_> {
             start_read_bytes,
             trial,
         })
+    }
+}
+
+/// The error, unless what is behind it is a full filesystem, which servers answer in many ways.
+fn unless_full(filesystem: &Filesystem, error: RunError) -> RunError {
+    match filesystem.space() {
+        Ok(space)
+            if space.free_bytes < space.len_bytes / FULL_SHARE
+                && !matches!(error, RunError::Stopped) =>
+        {
+            RunError::Full {
+                free_bytes: space.free_bytes,
+                len_bytes: space.len_bytes,
+            }
+        }
+        _ => error,
     }
 }

@@ -58,7 +58,7 @@ pub enum RunError {
     Disk(#[from] DiskError),
     /// The server.
     #[error(transparent)]
-    Node(#[from] NodeError),
+    Node(NodeError),
     /// The index does not come to rest.
     #[error(transparent)]
     Settle(SettleError),
@@ -73,8 +73,22 @@ pub enum RunError {
         /// How it ended.
         state: String,
     },
+    /// The documents need more space than there is.
+    #[error(
+        "the filesystem is full, {} of {} are free: make it larger (--size), or write fewer --documents",
+        units::bytes(*free_bytes),
+        units::bytes(*len_bytes)
+    )]
+    Full {
+        /// Bytes that can still be written.
+        free_bytes: u64,
+        /// Its size.
+        len_bytes: u64,
+    },
     /// Not all documents were taken.
-    #[error("the index holds {found} of {written} documents: the filesystem may be full (--size)")]
+    #[error(
+        "the index holds {found} of {written} documents: the server's log, which is gone, said why"
+    )]
     Documents {
         /// How many are there.
         found: u64,
@@ -87,6 +101,15 @@ pub enum RunError {
     /// The user ended it.
     #[error("stopped")]
     Stopped,
+}
+
+impl From<NodeError> for RunError {
+    fn from(error: NodeError) -> Self {
+        match error {
+            NodeError::Stopped => Self::Stopped,
+            other => Self::Node(other),
+        }
+    }
 }
 
 impl From<SettleError> for RunError {

@@ -10,6 +10,8 @@ use thiserror::Error;
 /// Merges that take longer than this after the last document hang.
 const MERGE_PATIENCE: Duration = Duration::from_mins(20);
 const POLL: Duration = Duration::from_millis(500);
+/// Longer than the server keeps the size of its files.
+const SIZE_KEPT: Duration = Duration::from_millis(1_500);
 
 /// Why an index does not come to rest.
 #[derive(Debug, Error)]
@@ -104,6 +106,7 @@ pub(super) fn settle(
     }
     // What the merges replaced is removed by a flush.
     flush()?;
+    thread::sleep(SIZE_KEPT);
     let stats = stats()?;
     Ok(Settled {
         store_bytes: stats.store.size_in_bytes,

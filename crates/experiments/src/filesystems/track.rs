@@ -99,6 +99,8 @@ impl Dialect {
             "index.number_of_shards": SHARDS,
             "index.number_of_replicas": 0,
             "index.refresh_interval": "5s",
+            // The server keeps the size of its files for ten seconds otherwise, in which it is not the one that is asked for.
+            "index.store.stats_refresh_interval": "1s",
             "index.codec": if best_compression { "best_compression" } else { "default" },
         });
         if self.keeps_translog {
@@ -116,9 +118,6 @@ impl Dialect {
 
     /// The track that writes `documents` documents.
     pub(crate) fn ingest(self, documents: u64, best_compression: bool) -> String {
-        let mapping_type = self
-            .mapping_type
-            .map_or(String::new(), |name| format!("mapping_type = \"{name}\"\n"));
         let requests = documents.div_ceil(DOCUMENTS_PER_REQUEST);
         format!(
             r#"name = "ingest"
@@ -132,19 +131,9 @@ body = '{index}'
 [generator.metrics]
 kind = "metricbeat"
 
-[operation.index]
-kind = "bulk"
-generator = "metrics"
-index = "{INDEX}"
-documents = {DOCUMENTS_PER_REQUEST}
-{mapping_type}
+{index_operation}
 # One document after the other, until all fields are mapped: shards that map the same field at once may refuse documents.
-[operation.map]
-kind = "bulk"
-generator = "metrics"
-index = "{INDEX}"
-documents = 1
-{mapping_type}
+{map_operation}
 [[phase]]
 name = "mapping"
 kind = "warm-up"
@@ -155,6 +144,23 @@ name = "ingest"
 load = [{{ operation = "index", clients = 2, count = {requests}, background = true }}]
 "#,
             index = self.index(best_compression),
+            index_operation = self.bulk("index", DOCUMENTS_PER_REQUEST),
+            map_operation = self.bulk("map", 1),
+        )
+    }
+
+    /// An operation that writes `documents` documents in each request.
+    fn bulk(self, name: &str, documents: u64) -> String {
+        let mapping_type = self
+            .mapping_type
+            .map_or(String::new(), |name| format!("mapping_type = \"{name}\"\n"));
+        format!(
+            r#"[operation.{name}]
+kind = "bulk"
+generator = "metrics"
+index = "{INDEX}"
+documents = {documents}
+{mapping_type}"#
         )
     }
 
@@ -162,29 +168,15 @@ load = [{{ operation = "index", clients = 2, count = {requests}, background = tr
     pub(crate) fn query(self, of: &Queries) -> String {
         let (operations, background) = match of.ingest_requests {
             None => (String::new(), String::new()),
-            Some(count) => {
-                let mapping_type = self
-                    .mapping_type
-                    .map_or(String::new(), |name| format!("mapping_type = \"{name}\"\n"));
-                (
-                    format!(
-                        r#"
-[generator.metrics]
-kind = "metricbeat"
-
-[operation.index]
-kind = "bulk"
-generator = "metrics"
-index = "{INDEX}"
-documents = {each}
-{mapping_type}"#,
-                        each = DOCUMENTS_PER_SECOND / INGEST_PER_S
-                    ),
-                    format!(
-                        ", {{ operation = \"index\", rate = \"{INGEST_PER_S}/s\", count = {count}, background = true }}"
-                    ),
-                )
-            }
+            Some(count) => (
+                format!(
+                    "\n[generator.metrics]\nkind = \"metricbeat\"\n\n{}",
+                    self.bulk("index", DOCUMENTS_PER_SECOND / INGEST_PER_S)
+                ),
+                format!(
+                    ", {{ operation = \"index\", rate = \"{INGEST_PER_S}/s\", count = {count}, background = true }}"
+                ),
+            ),
         };
         let parameters = if of.reads_everything {
             let fields = FIELDS.map(|field| format!("\"{field}\"")).join(", ");

@@ -209,7 +209,7 @@ pub fn run(
             best_compression: false,
         };
         let filesystem = Filesystem::make(workspace, disk, variant)?;
-        let free_bytes = filesystem.free_bytes()?;
+        let free_bytes = filesystem.space()?.free_bytes;
         write_others(
             filesystem.path(),
             free_bytes * OTHERS_SHARE / 100,
