@@ -9,6 +9,7 @@
 #   one says so, removes them and runs.
 # - One run each of xfs and btrfs:zstd with few documents: both are in the answer, the compressed one is the smaller, the
 #   server's own figure is the same for both, every server started cold, and there are three trials of queries each.
+# - A filesystem that fills up while documents are written ends it with 2 and the reason, and nothing is left.
 # - Stopped with SIGINT it exits with 2, and nothing is left.
 # - A device that holds a filesystem is refused without --overwrite, and not touched.
 # - `bench trim` on a loop device: two ways with three runs each, and the trims discard.
@@ -93,7 +94,14 @@ for server in "$@"; do
     expect "the request cache answered" answer \
         'all(run["trials"][2]["trial"]["server"]["request_cache_hits"] > 1000 for run in r["runs"])'
 
+    bench "${experiment[@]}" --documents 2000000 --size 384MiB
+    expect "a filesystem that fills up ends it" test "$code" = 2
+    expect "and is named" grep -q "the filesystem is full" <<<"$(tr -s '\n ' ' ' <"$top/err")"
+    expect "full, nothing is left" none_is_left
+
     timeout --signal=INT 20 "$trimtab" bench "${experiment[@]}" --documents 20000 --size 1GiB </dev/null >"$top/out" 2>"$top/err"
+    code=$?
+    expect "stopped" test "$code" = 124
     expect "stopped, nothing is left" none_is_left
 done
 

@@ -25,6 +25,7 @@ use thiserror::Error;
 const PREFIX: &str = "trimtab-experiment-";
 /// The variable by which the processes of an experiment are found, whatever their working directory.
 pub(crate) const MARK: &str = "TRIMTAB_EXPERIMENT";
+const PROC: &str = "/proc";
 /// The register is locked while an entry is made or removed.
 const LOCK: &str = ".lock";
 /// A killed process that has not ended then hangs in the kernel.
@@ -45,6 +46,9 @@ pub enum WorkspaceError {
     /// Another experiment has the same name.
     #[error("{}: another experiment has this name", units::escape(&.0.to_string_lossy()))]
     Taken(PathBuf),
+    /// Another experiment runs.
+    #[error("another experiment runs, in {}: two at once measure each other", units::escape(&.0.to_string_lossy()))]
+    Running(PathBuf),
     /// Its path has a blank.
     #[error("{}: expected a folder whose path has no blank", units::escape(&.0.to_string_lossy()))]
     Blank(PathBuf),
@@ -101,7 +105,7 @@ impl Workspace {
     /// Makes the workspace `name` in the folder `within`, and enters it in the register.
     ///
     /// # Errors
-    /// If either cannot be written, or the name is taken.
+    /// If either cannot be written, the name is taken, or another experiment runs.
     pub fn create(register: &Path, within: &Path, name: &str) -> Result<Self, WorkspaceError> {
         let mut folders = DirBuilder::new();
         folders.recursive(true).mode(0o700);
@@ -112,6 +116,9 @@ impl Workspace {
             return Err(WorkspaceError::Blank(within));
         }
         let _locked = lock(register)?;
+        if let Some(other) = running(register)? {
+            return Err(WorkspaceError::Running(other));
+        }
         let path = within.join(format!("{PREFIX}{name}"));
         let entry = register.join(name);
         let taken = |error: io::Error| match error.kind() {
@@ -153,6 +160,24 @@ impl Workspace {
         &self.path
     }
 
+    /// Anonymous memory of its processes: what no file is behind, so that it cannot be reclaimed without swap space.
+    ///
+    /// # Errors
+    /// If `/proc` cannot be read.
+    pub(crate) fn memory_bytes(&self) -> Result<u64, PathError> {
+        let of = |process: PathBuf| {
+            // One that ends meanwhile has none.
+            let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+            let line = status
+                .lines()
+                .find_map(|line| line.strip_prefix("RssAnon:"));
+            let kib = line.and_then(|line| line.trim().strip_suffix("kB"));
+            kib.and_then(|kib| kib.trim().parse::<u64>().ok())
+                .map_or(0, |kib| kib << 10)
+        };
+        Ok(processes(&self.path)?.map(of).sum())
+    }
+
     /// Removes everything, and the entry.
     ///
     /// # Errors
@@ -187,6 +212,35 @@ impl Workspace {
     }
 }
 
+/// The workspace of an experiment that holds its lock.
+fn running(register: &Path) -> Result<Option<PathBuf>, WorkspaceError> {
+    for entry in fs::read_dir(register).map_err(at(register))? {
+        let entry = entry.map_err(at(register))?.path();
+        if entry.ends_with(LOCK) {
+            continue;
+        }
+        let file = match File::open(&entry) {
+            // It has just ended.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            file => file.map_err(at(&entry))?,
+        };
+        if !try_exclusive(&file).map_err(at(&entry))? {
+            return Ok(Some(named(file, &entry)?));
+        }
+    }
+    Ok(None)
+}
+
+/// The workspace that an entry names.
+fn named(entry: File, path: &Path) -> Result<PathBuf, WorkspaceError> {
+    let mut named = Vec::new();
+    entry
+        .take(PATH_BYTES_MAX)
+        .read_to_end(&mut named)
+        .map_err(at(path))?;
+    Ok(std::ffi::OsString::from_vec(named).into())
+}
+
 fn remove_if_abandoned(entry: &Path) -> Result<Option<Removed>, WorkspaceError> {
     let file = match File::open(entry) {
         // Its experiment has just ended.
@@ -196,16 +250,12 @@ fn remove_if_abandoned(entry: &Path) -> Result<Option<Removed>, WorkspaceError> 
     if !try_exclusive(&file).map_err(at(entry))? {
         return Ok(None);
     }
-    let mut path = Vec::new();
-    file.take(PATH_BYTES_MAX)
-        .read_to_end(&mut path)
-        .map_err(at(entry))?;
-    if path.is_empty() {
+    let path = named(file, entry)?;
+    if path.as_os_str().is_empty() {
         // Ended before anything was made.
         fs::remove_file(entry).map_err(at(entry))?;
         return Ok(None);
     }
-    let path = PathBuf::from(std::ffi::OsString::from_vec(path));
     let name = path.file_name().map(OsStrExt::as_bytes);
     if !path.is_absolute() || !name.is_some_and(|name| name.starts_with(PREFIX.as_bytes())) {
         return Err(WorkspaceError::Entry {
@@ -253,26 +303,17 @@ fn lock(register: &Path) -> Result<File, WorkspaceError> {
 /// Kills the processes that an experiment has started, by the mark in their environment, and returns their number.
 /// Others that work in the folder, such as a shell, are not touched.
 fn kill_processes(workspace: &Path) -> Result<usize, WorkspaceError> {
-    let proc = Path::new("/proc");
+    let proc = Path::new(PROC);
     let mut killed: Vec<(Pid, OwnedFd)> = Vec::new();
-    for process in fs::read_dir(proc).map_err(at(proc))?.flatten() {
-        let name = process.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else {
-            continue;
-        };
-        let is_ours = || {
-            fs::read(process.path().join("environ"))
-                .is_ok_and(|environment| is_marked(&environment, workspace))
-        };
-        if !is_ours() {
-            continue;
-        }
-        let Some(pid) = Pid::from_raw(pid) else {
+    for process in processes(workspace)? {
+        let name = process.file_name().and_then(std::ffi::OsStr::to_str);
+        let pid = name.and_then(|name| name.parse::<i32>().ok());
+        let Some(pid) = pid.and_then(Pid::from_raw) else {
             continue;
         };
         // Looked at again through a descriptor: the number may already be another process's.
         if let Ok(fd) = pidfd_open(pid, PidfdFlags::empty())
-            && is_ours()
+            && is_of(&process, workspace)
         {
             // Fails only if it has ended.
             let _ = pidfd_send_signal(&fd, Signal::KILL);
@@ -290,6 +331,20 @@ fn kill_processes(workspace: &Path) -> Result<usize, WorkspaceError> {
         }
     }
     Ok(killed.len())
+}
+
+/// Processes that an experiment has started, as folders in `/proc`.
+fn processes(workspace: &Path) -> Result<impl Iterator<Item = PathBuf>, PathError> {
+    let proc = Path::new(PROC);
+    Ok(fs::read_dir(proc)
+        .map_err(at(proc))?
+        .flatten()
+        .map(|process| process.path())
+        .filter(move |process| is_of(process, workspace)))
+}
+
+fn is_of(process: &Path, workspace: &Path) -> bool {
+    fs::read(process.join("environ")).is_ok_and(|environment| is_marked(&environment, workspace))
 }
 
 /// Mount points in the workspace, those below others last.
@@ -448,9 +503,12 @@ mod tests {
                 .is_empty()
         );
         assert!(workspace.path().exists());
-        let again = Workspace::create(&of.register, &of.within, "a");
-        assert!(matches!(again, Err(WorkspaceError::Taken(_))), "{again:?}");
         let path = workspace.path().to_owned();
+        let second = Workspace::create(&of.register, &of.within, "b");
+        assert!(
+            matches!(&second, Err(WorkspaceError::Running(other)) if *other == path),
+            "{second:?}"
+        );
         workspace.remove().unwrap();
         assert!(!path.exists());
     }

@@ -35,8 +35,8 @@ fn a_node_starts_answers_and_stops() {
             heap_bytes: 512 << 20,
             limits,
         };
-        let node =
-            Node::start(&workspace, &server, &options).unwrap_or_else(|error| panic!("{error}"));
+        let node = Node::start(&workspace, &server, &options, &|| false)
+            .unwrap_or_else(|error| panic!("{error}"));
         let client = Client::new(http::Options::default()).unwrap();
         let health = client.get(node.endpoint(), "/_cluster/health").unwrap();
         let pid = node.pid();

@@ -13,19 +13,37 @@ use std::time::{Duration, Instant};
 /// wait.
 const REPEAT_AFTER_MIN: Duration = Duration::from_secs(1);
 
-/// Makes signals request a stop. A signal that the caller ignores (SIGHUP under nohup, SIGINT in a
+/// Makes signals request a stop.
+///
+/// # Errors
+/// As [`on_end`].
+pub fn listen(stop: &Stop) -> io::Result<()> {
+    let (requested, stop) = (stop.clone(), stop.clone());
+    on_end(
+        move || requested.requested().is_some(),
+        move |number| stop.request(StopRequest::Signal(number)),
+    )
+}
+
+/// Calls `stop` with the number of each signal that asks for an end. One that comes a second or more after the first
+/// ends the process at once; one that comes sooner is the same wish, sent to the process and again to its group, as
+/// timeout(1) does. `is_stopping` tells whether the first was heeded, or belongs to work that is over.
+///
+/// A signal that the caller ignores (SIGHUP under nohup, SIGINT in a
 /// shell's background) stays ignored, except SIGTERM, which `--cancel` uses to wake a pass.
 ///
 /// # Errors
 /// If handlers cannot be set.
-pub fn listen(stop: &Stop) -> io::Result<()> {
+pub fn on_end(
+    is_stopping: impl Fn() -> bool + Send + 'static,
+    stop: impl Fn(i32) + Send + 'static,
+) -> io::Result<()> {
     let ignored = ignored_signals();
     let wanted: Vec<i32> = [SIGINT, SIGTERM, SIGHUP]
         .into_iter()
         .filter(|&number| number == SIGTERM || ignored & (1 << (number - 1)) == 0)
         .collect();
     let mut signals = Signals::new(wanted)?;
-    let stop = stop.clone();
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
@@ -34,11 +52,11 @@ pub fn listen(stop: &Stop) -> io::Result<()> {
             let _ = crate::child::unblock_signals();
             let mut first: Option<Instant> = None;
             for number in signals.forever() {
-                if stop.requested().is_none() {
+                if !is_stopping() {
                     // An earlier signal was meant for a pass that has ended.
                     first = None;
                 }
-                stop.request(StopRequest::Signal(number));
+                stop(number);
                 let since = *first.get_or_insert_with(Instant::now);
                 if since.elapsed() >= REPEAT_AFTER_MIN {
                     // The checkpoint is saved, and the guardian restores limits.

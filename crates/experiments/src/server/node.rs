@@ -59,6 +59,9 @@ pub enum NodeError {
         /// Name and version.
         server: String,
     },
+    /// Somebody wants an end before it has started.
+    #[error("stopped")]
+    Stopped,
     /// Every user id is in use.
     #[error("no user id from {} to {} is free", UIDS.start, UIDS.end - 1)]
     NoUser,
@@ -89,15 +92,16 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts a node, and waits until it answers. It runs under a user id that nobody else has, and listens on loopback
-    /// only.
+    /// Starts a node, and waits until it answers, or until it `is_stopped`. It runs under a user id that nobody else has,
+    /// and listens on loopback only.
     ///
     /// # Errors
-    /// If it cannot be started, or does not answer.
+    /// If it cannot be started, or does not answer. Nothing of it then runs.
     pub fn start(
         workspace: &Workspace,
         of: &Distribution,
         options: &NodeOptions,
+        is_stopped: &dyn Fn() -> bool,
     ) -> Result<Self, NodeError> {
         let java = java::find(of)?;
         let uid = free_uid()?;
@@ -135,14 +139,14 @@ impl Node {
             .stdout(out)
             .stderr(also);
         let process = Child::spawn(&mut command).map_err(at(&of.home))?;
-        Self::answering(of, process, &logs, &output)
+        Self::answering(of, process, (&logs, &output), is_stopped)
     }
 
     fn answering(
         of: &Distribution,
         mut process: Child,
-        logs: &Path,
-        output: &Path,
+        (logs, output): (&Path, &Path),
+        is_stopped: &dyn Fn() -> bool,
     ) -> Result<Self, NodeError> {
         let client = Client::new(http::Options::default())?;
         let until = Instant::now() + PATIENCE;
@@ -164,6 +168,10 @@ impl Node {
                         endpoint,
                     });
                 }
+            }
+            if is_stopped() {
+                process.kill_or_abandon();
+                return Err(NodeError::Stopped);
             }
             if Instant::now() >= until {
                 process.kill_or_abandon();

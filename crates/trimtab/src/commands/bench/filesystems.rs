@@ -42,6 +42,7 @@ pub(super) fn run(arguments: &Filesystems, quiet: bool) -> Result<ExitCode, Comm
             ),
         ));
     }
+    let server = ServerSource::find(&arguments.server)?;
     let mut draw = Draw::new(quiet);
     let stop = stop_on_signals()?;
     let place = workspace::place(
@@ -56,6 +57,7 @@ pub(super) fn run(arguments: &Filesystems, quiet: bool) -> Result<ExitCode, Comm
     let plan = plan(arguments, place);
     let experiment = Experiment {
         arguments,
+        server: &server,
         plan: &plan,
         stop: &stop,
     };
@@ -94,6 +96,29 @@ fn plan(arguments: &Filesystems, place: Place) -> Plan {
     }
 }
 
+/// Where a server comes from.
+enum ServerSource {
+    /// An archive or a folder, as an absolute path: the server is started in a folder of its own.
+    Path(PathBuf),
+    /// Maven.
+    Named(Named),
+}
+
+impl ServerSource {
+    fn find(asked: &str) -> Result<Self, CommandError> {
+        if Path::new(asked).exists() {
+            let path = fs::canonicalize(asked);
+            return Ok(Self::Path(
+                path.map_err(|error| CommandError::unreadable(asked, error))?,
+            ));
+        }
+        asked.parse().map(Self::Named).map_err(|error| {
+            CommandError::because(Kind::Input, error)
+                .hint("for example elasticsearch-6.8.23, elasticsearch-5.6.16 or opensearch-2.19.1")
+        })
+    }
+}
+
 /// What an experiment found.
 struct Found {
     source: String,
@@ -105,6 +130,7 @@ struct Found {
 /// An experiment that was asked for.
 struct Experiment<'a> {
     arguments: &'a Filesystems,
+    server: &'a ServerSource,
     plan: &'a Plan,
     stop: &'a Arc<AtomicBool>,
 }
@@ -194,21 +220,14 @@ impl Experiment<'_> {
 
     /// The server, unpacked; fetched if it is a name.
     fn server(&self, workspace: &Workspace, draw: &mut Draw) -> Result<Distribution, CommandError> {
-        let asked = &self.arguments.server;
-        let path = PathBuf::from(asked);
-        let archive = if path.exists() {
-            // The server is started in a folder of its own.
-            fs::canonicalize(&path).map_err(|error| CommandError::unreadable(asked, error))?
-        } else {
-            let named: Named = asked.parse().map_err(|error| {
-                CommandError::because(Kind::Input, error).hint(
-                    "for example elasticsearch-6.8.23, elasticsearch-5.6.16 or opensearch-2.19.1",
-                )
-            })?;
-            draw.show(&format!("fetching {named}"));
-            named
-                .fetch(Path::new(CACHE_DIR))
-                .map_err(|error| CommandError::because(Kind::Environment, error))?
+        let archive = match self.server {
+            ServerSource::Path(path) => path.clone(),
+            ServerSource::Named(named) => {
+                draw.show(&format!("fetching {named}"));
+                named
+                    .fetch(Path::new(CACHE_DIR))
+                    .map_err(|error| CommandError::because(Kind::Environment, error))?
+            }
         };
         draw.show("unpacking the server");
         Distribution::open(&archive, &workspace.path().join("server"))

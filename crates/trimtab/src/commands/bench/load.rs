@@ -11,11 +11,11 @@ use bench::track::{PhaseKind, Track};
 use bench::trial::{self, Identity, Place, Request, ServerReader, TrialError};
 use facts::host::Host;
 use http::ErrorKind;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use trim::signals;
 
 /// As --timeout says.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -36,14 +36,15 @@ pub(super) struct Server {
     pub warning: Option<String>,
 }
 
-/// The first signal ends the trial, and what was measured is kept; the second ends the process.
+/// The first signal ends the trial, and what was measured is kept; another one, a second later, ends the process.
 pub(super) fn stop_on_signals() -> Result<Arc<AtomicBool>, CommandError> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_conditional_default(signal, stop.clone())
-            .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
-            .map_err(|error| CommandError::because(Kind::Environment, error))?;
-    }
+    let (is_set, set) = (stop.clone(), stop.clone());
+    signals::on_end(
+        move || is_set.load(Ordering::Relaxed),
+        move |_| set.store(true, Ordering::Relaxed),
+    )
+    .map_err(|error| CommandError::because(Kind::Environment, error))?;
     Ok(stop)
 }
 
