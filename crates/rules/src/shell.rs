@@ -43,6 +43,11 @@ pub(crate) fn operand(text: &str) -> String {
     }
 }
 
+/// A server as `trimtab bench filesystems --server` takes it: `elasticsearch-6.8.23`.
+pub(crate) fn server_operand(product: &str, version: &str) -> String {
+    operand(&format!("{}-{version}", product.to_lowercase()))
+}
+
 /// Escapes a text for use in a sentence: control and invisible characters are escaped, long text is
 /// truncated.
 pub(crate) fn printable(text: &str) -> String {

@@ -19,6 +19,9 @@
 //! | XFS and `index.codec: best_compression` | 0.67 | not measured |
 //! | `best_compression` and compress-force=zstd | 0.52 | not measured |
 //!
+//! `trimtab bench filesystems` does the same on your drive and with your server's version, the queries
+//! included.
+//!
 //! Without `-force` Btrfs gives up on a file whose beginning does not compress, and nothing is
 //! saved. The index's own `best_compression` saves as much as the best filesystem option, on any
 //! filesystem, so it is ranked first.
@@ -50,7 +53,7 @@ use crate::context::Context;
 use crate::finding;
 use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
-use crate::shell::{operand, printable};
+use crate::shell::{operand, printable, server_operand};
 use crate::volume::Volume;
 use facts::host::{Mount, Store, StoreEngine};
 use facts::{Evidence, Finding, Remedy, Severity};
@@ -269,6 +272,17 @@ fn under_lucene(volume: &Volume<'_>, store: &Store, compression: Compression<'_>
             .remedy
             .push(force_zstd(volume.mount, compression, dense));
     }
+    finding.remedy.push(Remedy::command(
+        "Measure first what they bring to this version, on a machine without production data: \
+         the space of metric documents, and the time of queries.",
+        format!(
+            "trimtab bench filesystems --server {}",
+            server_operand(
+                store.engine.label(),
+                store.version.as_deref().unwrap_or("VERSION")
+            )
+        ),
+    ));
     finding
 }
 

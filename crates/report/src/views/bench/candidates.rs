@@ -1,5 +1,6 @@
 //! Page of `trimtab bench filesystems --candidates`: what makes the same query slow, ranked by the factor that it makes.
 
+use super::range::range;
 use bench::compare::{Comparison, Verdict};
 use experiments::filesystems::CandidatesOutcome;
 use page::{Block, Page, Table, Tone};
@@ -73,8 +74,14 @@ fn lead(outcome: &CandidatesOutcome, ranked: &[&Comparison]) -> String {
         .map(|one| format!("{} ({})", one.contender, factor(one)))
         .collect();
     if enough.is_empty() {
+        let is_unknown = |one: &&Comparison| matches!(one.verdict, Verdict::CannotTell { .. });
+        let shown = if ranked.iter().any(is_unknown) {
+            "is shown to change"
+        } else {
+            "changes"
+        };
         format!(
-            "On {}, no single candidate changes the time of a query by a factor of {ARTICLE}.",
+            "On {}, no single candidate {shown} the time of a query by a factor of {ARTICLE}.",
             outcome.server
         )
     } else {
@@ -116,7 +123,7 @@ fn table(ranked: &[&Comparison]) -> Table {
             one.contender.clone(),
             units::seconds(one.contender_value),
             format!("{:.2}", one.ratio),
-            format!("{:.2} to {:.2}", one.interval.low, one.interval.high),
+            range(one.interval, 2),
             enough.to_owned(),
         ]);
     }

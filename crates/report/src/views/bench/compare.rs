@@ -1,5 +1,6 @@
 //! Page of `trimtab bench compare`: what differs, what does not, and what cannot be told.
 
+use super::range::range;
 use bench::compare::{
     Comparison, Design, EnvironmentDifference, Place, Rank, Regression, Report, SetValues, Shows,
     Verdict,
@@ -292,8 +293,9 @@ fn table(comparisons: &[&Comparison], report: &Report) -> Table {
             units::number(comparison.baseline_value),
             units::number(comparison.contender_value),
             format!(
-                "{:.3} ({:.3} to {:.3})",
-                comparison.ratio, comparison.interval.low, comparison.interval.high
+                "{:.3} ({})",
+                comparison.ratio,
+                range(comparison.interval, 3)
             ),
             verdict(comparison),
         ]);

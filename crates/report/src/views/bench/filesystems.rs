@@ -1,5 +1,6 @@
 //! Page of `trimtab bench filesystems`: the table, what differs and what does not, every query, and what the host did.
 
+use super::range::range;
 use super::run::per_second;
 use bench::compare::{Comparison, Rank, Verdict};
 use experiments::filesystems::{Course, Figure, Outcome, Queried, Scatter, VariantMeans};
@@ -84,13 +85,18 @@ fn lead(outcome: &Outcome) -> String {
         ),
         None if of_queries().next().is_none() => "Queries were not compared".to_owned(),
         None => {
-            let unknown = of_queries()
-                .filter(|one| matches!(one.verdict, Verdict::CannotTell { .. }))
-                .count();
-            if unknown == 0 {
-                "No difference between their queries is larger than 3 %".to_owned()
-            } else {
-                "No difference between their queries is shown".to_owned()
+            let margins: Option<Vec<f64>> = of_queries()
+                .map(|one| match one.verdict {
+                    Verdict::NoDifferenceLargerThan { margin } => Some(margin),
+                    _ => None,
+                })
+                .collect();
+            match margins.and_then(|margins| margins.into_iter().reduce(f64::max)) {
+                Some(margin) => format!(
+                    "No difference between their queries is larger than {}",
+                    units::percent(margin)
+                ),
+                None => "No difference between their queries is shown".to_owned(),
             }
         }
     };
@@ -248,10 +254,7 @@ fn what(one: &Comparison, base: &str) -> String {
 }
 
 fn interval(one: &Comparison) -> String {
-    format!(
-        "{:.2} ({:.2} to {:.2})",
-        one.ratio, one.interval.low, one.interval.high
-    )
+    format!("{:.2} ({})", one.ratio, range(one.interval, 2))
 }
 
 fn facts(outcome: &Outcome) -> Vec<(String, String)> {

@@ -4,6 +4,7 @@ mod candidates;
 mod compare;
 mod filesystems;
 mod nightly;
+mod range;
 mod run;
 mod trims;
 
