@@ -171,6 +171,7 @@ bench-driver:
 DIR ?= /var/tmp
 SERVER ?= elasticsearch-6.8.23
 bench-filesystems: release
+	@mkdir -p target/filesystems
 	@$${CARGO_TARGET_DIR:-target}/static/trimtab bench filesystems --server $(SERVER) --loop-dir $(DIR) \
 	    --into target/filesystems/$(SERVER) -o target/filesystems-$(SERVER).html $(OPTIONS)
 
