@@ -12,6 +12,7 @@ pub mod mount_points;
 pub mod mountinfo;
 pub mod octal;
 mod poll;
+pub mod realtime;
 pub mod run;
 pub mod xfs;
 

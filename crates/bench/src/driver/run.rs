@@ -21,6 +21,7 @@ use super::timer::Timer;
 use super::worker::{self, Left, Load, Phase};
 use crate::track::{self, Operation, Pace, PrepareError, Random, Source, Track, TrackError};
 use http::{ErrorKind, HttpError, TlsFault};
+use linux::realtime;
 use rustix::process::setpriority_process;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -38,6 +39,8 @@ const SPARE_INTERVALS: usize = 2;
 const START_DELAY_NS: u64 = 20_000_000;
 /// How soon a pause notices a stop.
 const PAUSE_STEP: Duration = Duration::from_millis(50);
+/// Of threads that are preferred where no real-time priority is allowed.
+const NICENESS: i32 = -10;
 const NOT_IN_TIME: &str = "no connection in time";
 /// The most threads.
 const THREADS_MAX: u32 = 1024;
@@ -58,9 +61,9 @@ pub struct Options {
     /// Time without one request that succeeds after which a server counts as dead if others have failed, which ends the
     /// trial; at least twice [`Options::timeout`].
     pub silence_max: Duration,
-    /// Niceness of the threads that send, from -20, so that a server on the same host does not keep them from the CPU;
-    /// below 0 it takes `CAP_SYS_NICE`. `None`: as the process has it.
-    pub niceness: Option<i32>,
+    /// Whether the threads that send get the CPU as soon as they can run, if the system allows it: a server on the same
+    /// host keeps them from it otherwise, for milliseconds that are taken for its latency.
+    pub is_preferred: bool,
 }
 
 impl Default for Options {
@@ -72,7 +75,7 @@ impl Default for Options {
             prepared_bytes_max: 256 << 20,
             drain_max: Duration::from_mins(1),
             silence_max: Duration::from_mins(2),
-            niceness: None,
+            is_preferred: false,
         }
     }
 }
@@ -358,11 +361,11 @@ impl<W: Write> Trial<'_, W> {
                 let open = phase.loads.iter().map(|load| load.open).collect();
                 let recorder = Recorder::new(open, interval(), spare, full.clone());
                 let (phase, connect, ready) = (phase.clone(), self.connect.clone(), &ready);
-                let niceness = self.options.niceness;
+                let is_preferred = self.options.is_preferred;
                 threads.push(scope.spawn(move || {
-                    if let Some(niceness) = niceness {
-                        // Of this thread alone (setpriority(2)).
-                        setpriority_process(None, niceness)?;
+                    if is_preferred && realtime::prefer_this_thread().is_err() {
+                        // Of this thread alone (setpriority(2)). Without either, what it waits makes the trial INVALID.
+                        let _ = setpriority_process(None, NICENESS);
                     }
                     work(&phase, connect, number_of, recorder, || {
                         ready.fetch_add(1, Ordering::Release);

@@ -142,6 +142,7 @@ pub fn candidates(
     let disk = plan.place.disk(workspace)?;
     let filesystem = Filesystem::make(workspace, disk, variant)?;
     let settled = one.fill(&filesystem, &mut Vec::new(), runs)?;
+    one.measure_memory(&filesystem, runs)?;
     let mut planted = Planted {
         memory_bytes: one.all.memory_for(settled.store_bytes),
         one,

@@ -66,10 +66,11 @@ impl One<'_, '_> {
         filesystem.mount()?;
         let filesystem_bytes = filesystem.written_bytes()?;
         let compsize_bytes = filesystem.compsize_bytes();
-        if plan.larger_than_memory {
+        let read_ahead_bytes = filesystem.read_ahead_bytes();
+        if plan.larger_than_memory && self.all.memory_bytes.is_none() {
             // The same for all variants, whatever their compression leaves.
-            let memory_bytes = self.all.memory_for(settled.store_bytes);
-            self.all.memory_bytes.get_or_insert(memory_bytes);
+            self.measure_memory(&filesystem, runs)?;
+            self.all.memory_bytes = Some(self.all.memory_for(settled.store_bytes));
         }
         let mut queries = Queries {
             name: "",
@@ -106,6 +107,7 @@ impl One<'_, '_> {
             store_bytes: settled.store_bytes,
             documents: settled.documents,
             segments: settled.segments,
+            read_ahead_bytes,
             memory_bytes: self.all.memory_bytes,
             trials,
         })
@@ -134,8 +136,6 @@ impl One<'_, '_> {
         self.step(runs, Step::Settle)?;
         let settled = settle(node.endpoint(), || runs.is_stopped());
         let settled = settled.map_err(|error| unless_full(filesystem, error.into()))?;
-        let server_bytes = self.all.workspace.memory_bytes()?;
-        self.all.server_bytes = self.all.server_bytes.max(server_bytes);
         node.stop()?;
         let written = documents_written(plan.documents);
         // A document that the server refuses changes no size; a filesystem that is full refuses most.
@@ -157,6 +157,17 @@ impl One<'_, '_> {
             self.all.segments.insert(codec, (segments, settled.clone()));
         }
         Ok(settled)
+    }
+
+    /// Finds out what the server itself takes of memory.
+    pub(super) fn measure_memory(
+        &mut self,
+        filesystem: &Filesystem,
+        runs: &mut dyn Runs,
+    ) -> Result<(), RunError> {
+        let node = self.start(filesystem, None, runs)?;
+        self.all.server_bytes = self.all.workspace.memory_bytes()?;
+        Ok(node.stop()?)
     }
 
     /// Queries a server that starts cold.

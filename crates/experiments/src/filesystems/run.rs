@@ -59,6 +59,8 @@ pub struct VariantRun {
     pub documents: u64,
     /// Segments of the index.
     pub segments: u64,
+    /// How far the kernel reads ahead on the filesystem, at most; `null` if it is not known.
+    pub read_ahead_bytes: Option<u64>,
     /// Memory that the server was given, with the page cache; `null` if it was not limited.
     pub memory_bytes: Option<u64>,
     /// Its trials, in order.

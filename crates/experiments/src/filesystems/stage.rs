@@ -16,8 +16,8 @@ use std::path::PathBuf;
 
 /// What a JVM takes beside its heap at the least: code, threads, direct buffers. Elasticsearch 6.8 took 230 MiB.
 const BESIDE_HEAP_BYTES: u64 = 192 << 20;
-/// What it may take more than after the ingest, so that it is not killed for lack of memory.
-const GROWTH_BYTES: u64 = 32 << 20;
+/// What it takes more while it works: compiled code, threads, and the files of its program, which it needs all the time.
+const AT_WORK_BYTES: u64 = 80 << 20;
 /// Page cache for the index of an experiment that is larger than memory, as a share of the index.
 const CACHED_SHARE: u64 = 4;
 
@@ -29,7 +29,7 @@ pub(super) struct Stage<'a> {
     pub(super) dialect: Dialect,
     /// Segments that are copied, by whether their codec is `best_compression`.
     pub(super) segments: BTreeMap<bool, (PathBuf, Settled)>,
-    /// What the server itself took at the end of its ingest.
+    /// What the server itself took after its start.
     pub(super) server_bytes: u64,
     /// The server's memory; known once there is an index.
     pub(super) memory_bytes: Option<u64>,
@@ -64,7 +64,7 @@ impl<'a> Stage<'a> {
         let server_bytes = self
             .server_bytes
             .max(self.plan.heap_bytes + BESIDE_HEAP_BYTES);
-        server_bytes + GROWTH_BYTES + index_bytes / CACHED_SHARE
+        server_bytes + AT_WORK_BYTES + index_bytes / CACHED_SHARE
     }
 
     pub(super) fn start(

@@ -5,6 +5,7 @@ use super::distribution::{Distribution, Product};
 use super::java::{self, JavaError};
 use crate::control_group::{ControlGroup, GroupLimits};
 use crate::path_error::{PathError, at};
+use crate::program::run_program;
 use crate::workspace::{MARK, Workspace};
 use http::{Client, Endpoint, HttpError};
 use linux::child::Child;
@@ -292,12 +293,9 @@ fn last_lines(output: &str) -> String {
 
 /// A user id without an account and without processes.
 fn free_uid() -> Result<u32, NodeError> {
-    let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let has_account = |uid: u32| {
-        accounts
-            .lines()
-            .any(|line| line.split(':').nth(2) == Some(&uid.to_string()))
-    };
+    // Accounts may come from a directory service, which only the system's libc asks.
+    let has_account =
+        |uid: u32| run_program("getent", "libc-bin", ["passwd", uid.to_string().as_str()]).is_ok();
     let proc = Path::new("/proc");
     let processes = fs::read_dir(proc).map_err(at(proc))?;
     let in_use: Vec<u32> = processes
@@ -308,7 +306,7 @@ fn free_uid() -> Result<u32, NodeError> {
         })
         .collect();
     UIDS.clone()
-        .find(|uid| !has_account(*uid) && !in_use.contains(uid))
+        .find(|uid| !in_use.contains(uid) && !has_account(*uid))
         .ok_or(NodeError::NoUser)
 }
 

@@ -286,6 +286,9 @@ fn facts(outcome: &Outcome) -> Vec<(String, String)> {
             );
         }
     }
+    if let Some(read_ahead) = read_ahead(outcome) {
+        put("read-ahead", read_ahead);
+    }
     let cold = outcome
         .variants
         .iter()
@@ -301,6 +304,28 @@ fn facts(outcome: &Outcome) -> Vec<(String, String)> {
         );
     }
     facts
+}
+
+/// `128 KiB on xfs and ext4; 4 MiB on btrfs`: with little memory, what is read ahead pushes out what is needed.
+fn read_ahead(outcome: &Outcome) -> Option<String> {
+    let mut by_len: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+    for variant in &outcome.variants {
+        let run = outcome
+            .runs
+            .iter()
+            .find(|run| run.variant == variant.variant);
+        if let Some(bytes) = run.and_then(|run| run.read_ahead_bytes) {
+            by_len.entry(bytes).or_default().push(&variant.variant);
+        }
+    }
+    if by_len.is_empty() {
+        return None;
+    }
+    let parts: Vec<String> = by_len
+        .iter()
+        .map(|(bytes, variants)| format!("{} on {}", units::bytes(*bytes), units::list(variants)))
+        .collect();
+    Some(parts.join("; "))
 }
 
 #[allow(clippy::cast_precision_loss)] // numbers of queries

@@ -243,7 +243,8 @@ pub struct Nightly {
     metrics of two hosts, takes the sizes, and then queries a server that starts\n\
     cold: 500 queries, a pause, and 1,000 measured ones; with the request cache off\n\
     and on, and while documents are written. Runs of the variants alternate. A run\n\
-    takes about five minutes.\n\n\
+    takes about four minutes, three of them pauses; the default of 21 runs, an hour and\n\
+    a half.\n\n\
     Everything is made below one folder in --loop-dir, and removed at the end. What a\n\
     crash leaves is removed when the next experiment begins. The trials stay in\n\
     --into.\n\n\

@@ -19,8 +19,6 @@ use trim::signals;
 
 /// As --timeout says.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Of the driver's threads beside an experiment's own server: what they wait for the CPU would be taken for latency.
-const DRIVER_NICENESS: i32 = -10;
 /// The servers' figures are asked for once a second.
 const FIGURES_TIMEOUT: Duration = Duration::from_secs(5);
 /// The audit log of `trimtab trim` is here.
@@ -176,7 +174,7 @@ impl Load<'_> {
             options: Options {
                 threads: self.threads,
                 timeout: self.timeout.unwrap_or(TIMEOUT),
-                niceness: self.is_of_experiment.then_some(DRIVER_NICENESS),
+                is_preferred: self.is_of_experiment,
                 ..Options::default()
             },
             control: Control {
