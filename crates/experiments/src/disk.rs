@@ -11,6 +11,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
+/// Read-ahead of a drive (`VM_READAHEAD_PAGES`).
+const READ_AHEAD_KIB: &str = "128";
+/// The same in units of 512 bytes.
+const READ_AHEAD_SECTORS: &str = "256";
+
 /// Why a device cannot be used.
 #[derive(Debug, Error)]
 pub enum DiskError {
@@ -43,6 +48,9 @@ pub enum DiskError {
     /// The kernel does not count it.
     #[error("{} is not in /proc/diskstats", units::escape(.0))]
     NotCounted(String),
+    /// The kernel does not say how far it reads ahead.
+    #[error("{}: the read-ahead of its Btrfs is not in /sys/fs/btrfs", units::escape(&.0.to_string_lossy()))]
+    NoReadAhead(PathBuf),
 }
 
 /// A block device whose contents belong to the experiment.
@@ -78,8 +86,16 @@ impl Disk {
             "mount",
             arguments.into_iter().chain([image.as_os_str()]),
         )?;
+        let device = PathBuf::from(device.trim_end());
+        // The default of drives; that of loop devices follows their largest request, and is 2.5 MiB.
+        let arguments = ["--setra", READ_AHEAD_SECTORS].map(std::ffi::OsStr::new);
+        run_program(
+            "blockdev",
+            "util-linux",
+            arguments.into_iter().chain([device.as_os_str()]),
+        )?;
         Ok(Self {
-            device: PathBuf::from(device.trim_end()),
+            device,
             image: Some(image),
         })
     }
@@ -227,6 +243,11 @@ impl Filesystem {
                 self.mount.as_os_str(),
             ],
         )?;
+        if self.variant.read_ahead_128k {
+            let file = self.read_ahead_file();
+            let file = file.ok_or_else(|| DiskError::NoReadAhead(self.disk.device.clone()))?;
+            fs::write(&file, READ_AHEAD_KIB).map_err(at(&file))?;
+        }
         Ok(())
     }
 
@@ -270,25 +291,25 @@ impl Filesystem {
     /// How far the kernel reads ahead at most: what the device says, but 4 MiB or more on Btrfs (`open_ctree` in
     /// fs/btrfs/disk-io.c). `None` if it cannot be read.
     pub(crate) fn read_ahead_bytes(&self) -> Option<u64> {
+        let kib = fs::read_to_string(self.read_ahead_file()?).ok()?;
+        kib.trim().parse::<u64>().ok().map(|kib| kib << 10)
+    }
+
+    /// The file with the read-ahead in KiB. That of Btrfs is there as long as it is mounted.
+    fn read_ahead_file(&self) -> Option<PathBuf> {
         let name = self.disk.device.file_name()?;
-        let queue = Path::new("/sys/block")
-            .join(name)
-            .join("queue/read_ahead_kb");
-        let path = match self.variant.filesystem {
-            FilesystemKind::Btrfs => fs::read_dir("/sys/fs/btrfs")
-                .ok()?
-                .flatten()
-                .map(|filesystem| filesystem.path())
-                .find(|filesystem| filesystem.join("devices").join(name).exists())?
-                .join("bdi/read_ahead_kb"),
-            // A partition has no queue of its own.
-            _ if !queue.exists() => Path::new("/sys/class/block")
-                .join(name)
-                .join("../queue/read_ahead_kb"),
-            _ => queue,
-        };
-        let kib: u64 = fs::read_to_string(path).ok()?.trim().parse().ok()?;
-        Some(kib << 10)
+        if self.variant.filesystem == FilesystemKind::Btrfs {
+            let all = fs::read_dir("/sys/fs/btrfs").ok()?.flatten();
+            let mut all = all.map(|filesystem| filesystem.path());
+            let ours = all.find(|filesystem| filesystem.join("devices").join(name).exists())?;
+            return Some(ours.join("bdi/read_ahead_kb"));
+        }
+        let device = Path::new("/sys/class/block").join(name);
+        // A partition has no queue of its own.
+        ["queue", "../queue"]
+            .map(|queue| device.join(queue).join("read_ahead_kb"))
+            .into_iter()
+            .find(|file| file.exists())
     }
 
     /// How much it holds.

@@ -47,7 +47,7 @@ pub enum WorkspaceError {
     #[error("{}: another experiment has this name", units::escape(&.0.to_string_lossy()))]
     Taken(PathBuf),
     /// Another experiment runs.
-    #[error("another experiment runs, in {}: two at once measure each other", units::escape(&.0.to_string_lossy()))]
+    #[error("another experiment runs, in {}: two at once would distort each other's measurements", units::escape(&.0.to_string_lossy()))]
     Running(PathBuf),
     /// Its path has a blank.
     #[error("{}: expected a folder whose path has no blank", units::escape(&.0.to_string_lossy()))]

@@ -11,7 +11,7 @@ const PRIORITY: i32 = 1;
 /// the next tick of the scheduler. Children do not inherit it. Only for threads that mostly wait.
 ///
 /// # Errors
-/// As sched_setscheduler(2): without `CAP_SYS_NICE`, or in a control group of version 1 without real-time budget.
+/// As `sched_setscheduler(2)`: without `CAP_SYS_NICE`, or in a control group of version 1 without real-time budget.
 pub fn prefer_this_thread() -> io::Result<()> {
     let mut parameter = MaybeUninit::<libc::sched_param>::zeroed();
     // SAFETY: all bytes zero are a valid `sched_param`, which consists of integers.

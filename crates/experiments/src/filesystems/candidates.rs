@@ -4,7 +4,7 @@
 //! virtual machines with CPU credits and 4 GB of memory, documents were written all the time, and each query was a new
 //! curl and jq.
 
-use super::experiment::One;
+use super::experiment::{One, little_cache};
 use super::plan::Plan;
 use super::runs::{RunError, Runs, Step, whole};
 use super::settle::Settled;
@@ -113,8 +113,8 @@ pub struct CandidatesOutcome {
     pub documents: u64,
     /// CPUs of a server without credits.
     pub cpus_without_credits: f64,
-    /// Memory of a server with a small page cache.
-    pub memory_bytes: u64,
+    /// What a small page cache holds.
+    pub cache_bytes: u64,
     /// Time of a query with each, compared with nothing; `null` with one repetition.
     pub comparison: Option<Report>,
     /// What weakens the result.
@@ -142,9 +142,8 @@ pub fn candidates(
     let disk = plan.place.disk(workspace)?;
     let filesystem = Filesystem::make(workspace, disk, variant)?;
     let settled = one.fill(&filesystem, &mut Vec::new(), runs)?;
-    one.measure_memory(&filesystem, runs)?;
     let mut planted = Planted {
-        memory_bytes: one.all.memory_for(settled.store_bytes),
+        cache_bytes: little_cache(settled.store_bytes),
         one,
         filesystem: &filesystem,
         settled,
@@ -167,7 +166,7 @@ pub fn candidates(
         }
     }
     let Planted {
-        memory_bytes,
+        cache_bytes,
         settled,
         mut sets,
         mut notes,
@@ -188,7 +187,7 @@ pub fn candidates(
         filesystem: variant.to_string(),
         documents: settled.documents,
         cpus_without_credits: CPUS_WITHOUT_CREDITS,
-        memory_bytes,
+        cache_bytes,
         comparison,
         notes,
     })
@@ -199,7 +198,7 @@ struct Planted<'f, 'e, 'a> {
     one: One<'e, 'a>,
     filesystem: &'f Filesystem,
     settled: Settled,
-    memory_bytes: u64,
+    cache_bytes: u64,
     /// Mean time of a query with nothing planted, once it is known.
     alone_s: f64,
     sets: Vec<TrialSet>,
@@ -213,17 +212,18 @@ impl Planted<'_, '_, '_> {
                 cpus: Some(CPUS_WITHOUT_CREDITS),
                 memory_bytes: None,
             }),
-            Candidate::Memory => Some(GroupLimits {
-                cpus: None,
-                memory_bytes: Some(self.memory_bytes),
-            }),
             // A group that was limited for the candidate before is not entered.
             _ => None,
         };
         // What the candidate before has left in the page cache would be this one's.
         self.filesystem.unmount()?;
         self.filesystem.mount()?;
-        let node = self.one.start(self.filesystem, limits, runs)?;
+        let node = if candidate == Candidate::Memory {
+            self.one
+                .start_with_cache(self.filesystem, self.cache_bytes, runs)?
+        } else {
+            self.one.start(self.filesystem, limits, runs)?
+        };
         self.one.step(runs, Step::Query)?;
         let spinning = match candidate {
             Candidate::Interference => spin(self.one.all.workspace)?,

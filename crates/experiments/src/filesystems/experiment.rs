@@ -7,7 +7,7 @@ use super::runs::{RunError, Runs, Step, whole};
 use super::settle::{Settled, settle};
 use super::stage::Stage;
 use super::track::{INGEST_PER_S, Queries, documents_written};
-use crate::control_group::GroupLimits;
+use crate::control_group::{ControlGroup, GroupLimits};
 use crate::copy;
 use crate::disk::Filesystem;
 use crate::path_error::at;
@@ -15,6 +15,14 @@ use crate::server::{Distribution, Node};
 use crate::variant::Variant;
 use crate::workspace::Workspace;
 
+/// What a JVM takes beside its heap at the least: code, threads, direct buffers. Elasticsearch 6.8 took 200 MiB.
+const BESIDE_HEAP_BYTES: u64 = 128 << 20;
+/// What it takes in addition while it works: compiled code, threads, and the files of its program, which it needs all the time.
+const AT_WORK_BYTES: u64 = 80 << 20;
+/// What it may take while it starts.
+const START_BYTES: u64 = 2 << 30;
+/// The share of an index that stays in a page cache that is too small for it.
+const CACHED_SHARE: u64 = 8;
 /// A server fails with this share of a filesystem left: it makes files of many megabytes, and removes them again.
 const FULL_SHARE: u64 = 20;
 
@@ -67,10 +75,10 @@ impl One<'_, '_> {
         let filesystem_bytes = filesystem.written_bytes()?;
         let compsize_bytes = filesystem.compsize_bytes();
         let read_ahead_bytes = filesystem.read_ahead_bytes();
-        if plan.larger_than_memory && self.all.memory_bytes.is_none() {
-            // The same for all variants, whatever their compression leaves.
-            self.measure_memory(&filesystem, runs)?;
-            self.all.memory_bytes = Some(self.all.memory_for(settled.store_bytes));
+        if plan.larger_than_memory {
+            self.all
+                .cache_bytes
+                .get_or_insert(little_cache(settled.store_bytes));
         }
         let mut queries = Queries {
             name: "",
@@ -108,7 +116,7 @@ impl One<'_, '_> {
             documents: settled.documents,
             segments: settled.segments,
             read_ahead_bytes,
-            memory_bytes: self.all.memory_bytes,
+            cache_bytes: self.all.cache_bytes,
             trials,
         })
     }
@@ -159,15 +167,26 @@ impl One<'_, '_> {
         Ok(settled)
     }
 
-    /// Finds out what the server itself takes of memory.
-    pub(super) fn measure_memory(
-        &mut self,
+    /// Starts a server that has `cache_bytes` of page cache beside what it takes itself. That differs from start to start,
+    /// so that the limit is set when it is known.
+    pub(super) fn start_with_cache(
+        &self,
         filesystem: &Filesystem,
+        cache_bytes: u64,
         runs: &mut dyn Runs,
-    ) -> Result<(), RunError> {
-        let node = self.start(filesystem, None, runs)?;
-        self.all.server_bytes = self.all.workspace.memory_bytes()?;
-        Ok(node.stop()?)
+    ) -> Result<Node, RunError> {
+        let heap_bytes = self.all.plan.heap_bytes;
+        let limits = |bytes| GroupLimits {
+            memory_bytes: Some(bytes),
+            cpus: None,
+        };
+        let node = self.start(filesystem, Some(limits(heap_bytes + START_BYTES)), runs)?;
+        // Pages of the heap that were never touched are not in the server's figure.
+        let server_bytes = self.all.workspace.memory_bytes()?;
+        let server_bytes = server_bytes.max(heap_bytes + BESIDE_HEAP_BYTES);
+        let limits = limits(server_bytes + AT_WORK_BYTES + cache_bytes);
+        ControlGroup::create(self.all.workspace.path(), &limits)?;
+        Ok(node)
     }
 
     /// Queries a server that starts cold.
@@ -183,16 +202,16 @@ impl One<'_, '_> {
         filesystem.unmount()?;
         filesystem.mount()?;
         let before = filesystem.disk().counters()?.read_bytes;
-        let limits = self.all.memory_bytes.map(|bytes| GroupLimits {
-            memory_bytes: Some(bytes),
-            cpus: None,
-        });
-        let node = self.start(filesystem, limits, runs)?;
+        let node = match self.all.cache_bytes {
+            Some(cache_bytes) => self.start_with_cache(filesystem, cache_bytes, runs)?,
+            None => self.start(filesystem, None, runs)?,
+        };
         self.step(runs, Step::Query)?;
         let read_bytes = filesystem.disk().counters()?.read_bytes;
         let read_bytes = read_bytes.saturating_sub(before);
         let track = self.all.dialect.query(queries);
-        let trial = self.trial(&track, &node, what, read_bytes, runs)?;
+        let trial = self.trial(&track, &node, what, read_bytes, runs);
+        let trial = trial.map_err(|error| unless_full(filesystem, error))?;
         node.stop()?;
         Ok(trial)
     }
@@ -233,6 +252,11 @@ impl One<'_, '_> {
             trial,
         })
     }
+}
+
+/// Page cache that is too small for what queries of all fields use of an index.
+pub(super) fn little_cache(index_bytes: u64) -> u64 {
+    index_bytes / CACHED_SHARE
 }
 
 /// The error, unless what is behind it is a full filesystem, which servers answer in many ways.

@@ -61,8 +61,8 @@ pub struct VariantRun {
     pub segments: u64,
     /// How far the kernel reads ahead on the filesystem, at most; `null` if it is not known.
     pub read_ahead_bytes: Option<u64>,
-    /// Memory that the server was given, with the page cache; `null` if it was not limited.
-    pub memory_bytes: Option<u64>,
+    /// Page cache that the server was given beside what it takes itself; `null` if it was not limited.
+    pub cache_bytes: Option<u64>,
     /// Its trials, in order.
     pub trials: Vec<RunTrial>,
 }

@@ -75,7 +75,7 @@ pub enum RunError {
     },
     /// The documents need more space than there is.
     #[error(
-        "the filesystem is full, {} of {} are free: make it larger (--size), or write fewer --documents",
+        "the filesystem is full, {} of {} are free: take a larger one (--size, --device), or write fewer --documents",
         units::bytes(*free_bytes),
         units::bytes(*len_bytes)
     )]
@@ -86,9 +86,7 @@ pub enum RunError {
         len_bytes: u64,
     },
     /// Not all documents were taken.
-    #[error(
-        "the index holds {found} of {written} documents: the server's log, which is gone, said why"
-    )]
+    #[error("the index holds {found} of {written} documents: the server refused the others")]
     Documents {
         /// How many are there.
         found: u64,

@@ -14,13 +14,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-/// What a JVM takes beside its heap at the least: code, threads, direct buffers. Elasticsearch 6.8 took 230 MiB.
-const BESIDE_HEAP_BYTES: u64 = 192 << 20;
-/// What it takes more while it works: compiled code, threads, and the files of its program, which it needs all the time.
-const AT_WORK_BYTES: u64 = 80 << 20;
-/// Page cache for the index of an experiment that is larger than memory, as a share of the index.
-const CACHED_SHARE: u64 = 4;
-
 /// What all runs share.
 pub(super) struct Stage<'a> {
     pub(super) plan: &'a Plan,
@@ -29,10 +22,9 @@ pub(super) struct Stage<'a> {
     pub(super) dialect: Dialect,
     /// Segments that are copied, by whether their codec is `best_compression`.
     pub(super) segments: BTreeMap<bool, (PathBuf, Settled)>,
-    /// What the server itself took after its start.
-    pub(super) server_bytes: u64,
-    /// The server's memory; known once there is an index.
-    pub(super) memory_bytes: Option<u64>,
+    /// Page cache of a server with little memory; known once there is an index. The same for all variants, whatever
+    /// their compression leaves.
+    pub(super) cache_bytes: Option<u64>,
     /// How long the measured queries of the first run took; known after it.
     pub(super) alone_s: Option<f64>,
     /// How many servers were started, for the names of their folders.
@@ -51,20 +43,10 @@ impl<'a> Stage<'a> {
                 server.home.join("modules/mapper-extras").is_dir(),
             ),
             segments: BTreeMap::new(),
-            server_bytes: 0,
-            memory_bytes: None,
+            cache_bytes: None,
             alone_s: None,
             starts: Cell::new(0),
         }
-    }
-
-    /// Memory with which a quarter of an index stays in the page cache.
-    pub(super) fn memory_for(&self, index_bytes: u64) -> u64 {
-        // Pages of the heap that were never touched are not in the server's figure.
-        let server_bytes = self
-            .server_bytes
-            .max(self.plan.heap_bytes + BESIDE_HEAP_BYTES);
-        server_bytes + AT_WORK_BYTES + index_bytes / CACHED_SHARE
     }
 
     pub(super) fn start(

@@ -99,7 +99,7 @@ impl Dialect {
             "index.number_of_shards": SHARDS,
             "index.number_of_replicas": 0,
             "index.refresh_interval": "5s",
-            // The server keeps the size of its files for ten seconds otherwise, in which it is not the one that is asked for.
+            // The size of its files may be ten seconds old otherwise.
             "index.store.stats_refresh_interval": "1s",
             "index.codec": if best_compression { "best_compression" } else { "default" },
         });

@@ -294,8 +294,14 @@ fn last_lines(output: &str) -> String {
 /// A user id without an account and without processes.
 fn free_uid() -> Result<u32, NodeError> {
     // Accounts may come from a directory service, which only the system's libc asks.
-    let has_account =
-        |uid: u32| run_program("getent", "libc-bin", ["passwd", uid.to_string().as_str()]).is_ok();
+    let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let has_account = |uid: u32| {
+        let uid = uid.to_string();
+        accounts
+            .lines()
+            .any(|line| line.split(':').nth(2) == Some(&uid))
+            || run_program("getent", "libc-bin", ["passwd", uid.as_str()]).is_ok()
+    };
     let proc = Path::new("/proc");
     let processes = fs::read_dir(proc).map_err(at(proc))?;
     let in_use: Vec<u32> = processes

@@ -207,6 +207,7 @@ pub fn run(
             filesystem: FilesystemKind::Ext4,
             compression: None,
             best_compression: false,
+            read_ahead_128k: false,
         };
         let filesystem = Filesystem::make(workspace, disk, variant)?;
         let free_bytes = filesystem.space()?.free_bytes;

@@ -242,10 +242,12 @@ fn remedies(cx: &ClusterContext<'_>, denser: Denser) -> Vec<Remedy> {
              the index cannot be searched while it is closed.",
         ),
     );
-    // Of OpenSearch's own codecs the experiment has none.
-    if !matches!(denser, Denser::Zstd) {
+    // Of OpenSearch's own codecs the experiment has none, and it runs no server before 5.
+    if !matches!(denser, Denser::Zstd)
+        && (cx.elasticsearch().is_none() || cx.is_elasticsearch_from(5, 0))
+    {
         all.push(Remedy::command(
-            "Measure first what it brings to this version, on a machine without production \
+            "To measure what it gains on this version, on a machine without production \
                  data: the space of metric documents, and the time of queries.",
             format!(
                 "trimtab bench filesystems --variants xfs,xfs+best_compression \\\n  --server {}",

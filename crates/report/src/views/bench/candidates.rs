@@ -33,10 +33,7 @@ pub(super) fn page(outcome: &CandidatesOutcome) -> Page {
     ));
     facts.push((
         "small page cache".to_owned(),
-        format!(
-            "{} for the server in all",
-            units::bytes(outcome.memory_bytes)
-        ),
+        units::bytes(outcome.cache_bytes),
     ));
     page.push(Block::Facts(facts));
     page.push(Block::aside(
@@ -64,6 +61,11 @@ fn is_enough(one: &Comparison) -> bool {
         && (one.interval.low >= ARTICLE || one.interval.high <= 1.0 / ARTICLE)
 }
 
+/// Whether a factor as large as the article's is ruled out.
+fn is_too_little(one: &Comparison) -> bool {
+    one.interval.low > 1.0 / ARTICLE && one.interval.high < ARTICLE
+}
+
 fn lead(outcome: &CandidatesOutcome, ranked: &[&Comparison]) -> String {
     if ranked.is_empty() {
         return "The candidates were not compared.".to_owned();
@@ -74,11 +76,10 @@ fn lead(outcome: &CandidatesOutcome, ranked: &[&Comparison]) -> String {
         .map(|one| format!("{} ({})", one.contender, factor(one)))
         .collect();
     if enough.is_empty() {
-        let is_unknown = |one: &&Comparison| matches!(one.verdict, Verdict::CannotTell { .. });
-        let shown = if ranked.iter().any(is_unknown) {
-            "is shown to change"
-        } else {
+        let shown = if ranked.iter().all(|one| is_too_little(one)) {
             "changes"
+        } else {
+            "is shown to change"
         };
         format!(
             "On {}, no single candidate {shown} the time of a query by a factor of {ARTICLE}.",
@@ -105,8 +106,8 @@ fn factor(one: &Comparison) -> String {
 fn table(ranked: &[&Comparison]) -> Table {
     let mut table = Table::new(&[
         "<candidate",
-        ">a query takes",
-        ">of the baseline",
+        "a query takes",
+        "of the baseline",
         "<interval",
         "<explains 2.5x",
     ]);
@@ -114,10 +115,10 @@ fn table(ranked: &[&Comparison]) -> Table {
     for one in ranked {
         let enough = if is_enough(one) {
             "yes"
-        } else if matches!(one.verdict, Verdict::CannotTell { .. }) {
-            "cannot tell"
-        } else {
+        } else if is_too_little(one) {
             "no"
+        } else {
+            "cannot tell"
         };
         table.row([
             one.contender.clone(),
@@ -163,7 +164,7 @@ mod tests {
             filesystem: "xfs".to_owned(),
             documents: 500_000,
             cpus_without_credits: 0.4,
-            memory_bytes: 1 << 30,
+            cache_bytes: 64 << 20,
             comparison: Some(compare(&sets, &options).unwrap()),
             notes: Vec::new(),
         }

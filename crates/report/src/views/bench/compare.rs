@@ -267,7 +267,7 @@ fn table(comparisons: &[&Comparison], report: &Report) -> Table {
     if has_many {
         columns.push("<of");
     }
-    columns.extend([">before", ">after", ">ratio", "<verdict"]);
+    columns.extend(["before", "after", "ratio", "<verdict"]);
     let mut table = Table::new(&columns);
     table.title = if has_many {
         format!("Compared with {}", report.baseline)

@@ -141,29 +141,37 @@ fn cautions(outcome: &Outcome) -> Vec<String> {
     let without = outcome
         .variants
         .iter()
-        .filter(|variant| outcome.larger_than_memory && variant.read_bytes == Some(0.0));
+        .filter(|variant| outcome.larger_than_memory && is_little(variant));
     let without: Vec<&str> = without.map(|variant| variant.variant.as_str()).collect();
     if !without.is_empty() {
         cautions.push(format!(
-            "queries on {} read nothing from the drive: filesystems cannot differ there; use more --documents",
+            "queries on {} read less than a tenth of the index from the drive: what they use of it stays in memory, and \
+             the drive hardly matters there; use more --documents",
             units::list(&without)
         ));
     }
     cautions
 }
 
+/// Whether the queries of a variant read little of its index.
+fn is_little(variant: &VariantMeans) -> bool {
+    variant
+        .read_bytes
+        .is_some_and(|bytes| bytes < variant.filesystem_bytes / 10.0)
+}
+
 fn table(variants: &[VariantMeans]) -> Table {
     let base = variants.first().map_or("first", |first| &first.variant);
-    let of_base = format!(">of {base}");
+    let of_base = format!("of {base}");
     let mut table = Table::new(&[
         "<variant",
-        ">size",
+        "size",
         &of_base,
-        ">docs/s",
-        ">queries",
-        ">request cache on",
-        ">while ingesting",
-        ">read",
+        "docs/s",
+        "queries",
+        "request cache on",
+        "while ingesting",
+        "read",
     ]);
     "Size, and total time of the measured queries".clone_into(&mut table.title);
     for variant in variants {
@@ -188,12 +196,7 @@ fn table(variants: &[VariantMeans]) -> Table {
 
 /// The sizes in all ways in which they are measured.
 fn sizes(variants: &[VariantMeans]) -> Table {
-    let mut table = Table::new(&[
-        "<variant",
-        ">on the drive",
-        ">by compsize",
-        ">by the server",
-    ]);
+    let mut table = Table::new(&["<variant", "on the drive", "by compsize", "by the server"]);
     "Size by method (du does not see the compression of Btrfs)".clone_into(&mut table.title);
     for variant in variants {
         table.row([
@@ -211,46 +214,73 @@ fn sizes(variants: &[VariantMeans]) -> Table {
 /// What differs, what does not, and what cannot be told, each with its interval.
 fn sentences(outcome: &Outcome) -> Vec<List> {
     let base = baseline(outcome);
-    let (mut differ, mut same, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
-    for one in primary(outcome) {
-        let what = what(one, base);
-        match one.verdict {
-            Verdict::Differs { .. } => differ.push(what),
-            Verdict::NoDifferenceLargerThan { margin } => {
-                same.push(format!("{what}: within {}", units::percent(margin)));
-            }
-            Verdict::CannotTell {
-                more_pairs_needed, ..
-            } => unknown.push(format!(
-                "{what}: {} of each would tell",
-                units::count(more_pairs_needed, "more run")
-            )),
-        }
-    }
+    let of = |title: &str, is_of: fn(&Verdict) -> bool| List {
+        title: title.to_owned(),
+        items: items(primary(outcome).filter(|one| is_of(&one.verdict)), base),
+    };
     [
-        ("What differs", differ),
-        ("What does not differ", same),
-        ("What these runs cannot tell", unknown),
+        of("What differs", |verdict| {
+            matches!(verdict, Verdict::Differs { .. })
+        }),
+        of("What does not differ", |verdict| {
+            matches!(verdict, Verdict::NoDifferenceLargerThan { .. })
+        }),
+        of("What these runs cannot tell", |verdict| {
+            matches!(verdict, Verdict::CannotTell { .. })
+        }),
     ]
     .into_iter()
-    .filter(|(_, items)| !items.is_empty())
-    .map(|(title, items)| List {
-        title: title.to_owned(),
-        items,
-    })
+    .filter(|list| !list.items.is_empty())
     .collect()
 }
 
-/// `btrfs:zstd takes 0.66 times the space of xfs (0.65 to 0.67)`.
-fn what(one: &Comparison, base: &str) -> String {
-    let (contender, ratio) = (&one.contender, interval(one));
-    match one.operation.as_str() {
-        "size" => format!("{contender} takes {ratio} times the space of {base}"),
-        operation if operation == Queried::Ingest.label() => {
-            format!("{contender} takes {ratio} times as many documents a second as {base}")
+/// One line for each operation: `space: btrfs:lzo 0.99 (0.98 to 1.00) and btrfs:zstd 0.71 (0.71 to 0.72) times that of xfs`.
+fn items<'c>(all: impl Iterator<Item = &'c Comparison>, base: &str) -> Vec<String> {
+    let mut by_operation: Vec<(&str, Vec<&Comparison>)> = Vec::new();
+    for one in all {
+        match by_operation
+            .iter_mut()
+            .find(|(operation, _)| *operation == one.operation)
+        {
+            Some((_, of_operation)) => of_operation.push(one),
+            None => by_operation.push((&one.operation, vec![one])),
         }
-        operation => format!("{operation}: {contender} takes {ratio} times as long as {base}"),
     }
+    by_operation
+        .into_iter()
+        .map(|(operation, of_operation)| {
+            let what = match operation {
+                "size" => "space".to_owned(),
+                operation if operation == Queried::Ingest.label() => "indexing rate".to_owned(),
+                operation => operation.replacen("query", "query time", 1),
+            };
+            let ratios: Vec<String> = of_operation
+                .iter()
+                .map(|one| format!("{} {}", one.contender, interval(one)))
+                .collect();
+            let margin = of_operation.iter().filter_map(|one| match one.verdict {
+                Verdict::NoDifferenceLargerThan { margin } => Some(margin),
+                _ => None,
+            });
+            let more = of_operation.iter().filter_map(|one| match one.verdict {
+                Verdict::CannotTell {
+                    more_pairs_needed, ..
+                } => Some(more_pairs_needed),
+                _ => None,
+            });
+            let tail = match (margin.reduce(f64::max), more.max()) {
+                (Some(margin), _) => format!(", within {}", units::percent(margin)),
+                (None, Some(more)) => {
+                    format!("; {} of each would tell", units::count(more, "more run"))
+                }
+                (None, None) => String::new(),
+            };
+            format!(
+                "{what}: {} times that of {base}{tail}",
+                units::list(&ratios)
+            )
+        })
+        .collect()
 }
 
 fn interval(one: &Comparison) -> String {
@@ -275,11 +305,11 @@ fn facts(outcome: &Outcome) -> Vec<(String, String)> {
             "documents",
             format!("{}{segments}", units::grouped(run.documents)),
         );
-        if let Some(bytes) = outcome.runs.iter().find_map(|run| run.memory_bytes) {
+        if let Some(bytes) = outcome.runs.iter().find_map(|run| run.cache_bytes) {
             put(
-                "memory",
+                "page cache",
                 format!(
-                    "{} for the server, with its page cache; its index takes {}",
+                    "{}, for an index of {}",
                     units::bytes(bytes),
                     units::bytes(run.store_bytes)
                 ),

@@ -11,7 +11,7 @@ pub(super) fn range(interval: Interval, decimals: usize) -> String {
     if high / low <= SPAN_MAX {
         format!("{low:.decimals$} to {high:.decimals$}")
     } else {
-        "any".to_owned()
+        "unknown".to_owned()
     }
 }
 
@@ -27,7 +27,7 @@ mod tests {
             confidence: 0.99,
         };
         assert_eq!(range(of(0.934, 0.956), 2), "0.93 to 0.96");
-        assert_eq!(range(of(1e-9, 1e84), 2), "any");
-        assert_eq!(range(of(0.0, f64::INFINITY), 2), "any");
+        assert_eq!(range(of(1e-9, 1e84), 2), "unknown");
+        assert_eq!(range(of(0.0, f64::INFINITY), 2), "unknown");
     }
 }

@@ -202,13 +202,13 @@ fn tables(operations: &[OperationResult]) -> Vec<Table> {
         .map(|(phase, operations)| {
             let mut table = Table::new(&[
                 "<operation",
-                ">per second",
-                ">p50",
-                ">p90",
-                ">p99",
-                ">p99.9",
-                ">max",
-                ">failed",
+                "per second",
+                "p50",
+                "p90",
+                "p99",
+                "p99.9",
+                "max",
+                "failed",
             ]);
             let len_s = operations.first().map_or(0.0, |first| first.duration_s);
             table.title = format!(
@@ -292,7 +292,7 @@ fn counted(trial: &TrialDocument) -> Vec<(String, String)> {
 
 /// A row for each trial.
 fn overview(trials: &[RanTrial]) -> Table {
-    let mut table = Table::new(&["<trial", "<verdict", ">per second", ">p50", ">p99"]);
+    let mut table = Table::new(&["<trial", "<verdict", "per second", "p50", "p99"]);
     "Trials, first operation of each".clone_into(&mut table.title);
     for ran in trials {
         let verdict = if ran.trial.is_valid() {

@@ -92,16 +92,16 @@ fn table(arms: &[Arm]) -> Table {
         .iter()
         .flat_map(|arm| &arm.runs)
         .any(|run| run.write_amplification.is_some());
-    let mut columns = vec![">run".to_owned()];
+    let mut columns = vec!["run".to_owned()];
     for arm in arms {
         let name = match arm.trims {
             Trims::Once => "trimmed once",
             Trims::BeforeEach => "trimmed each time",
         };
-        columns.push(format!(">MB/s, {name}"));
-        columns.push(format!(">p99, {name}"));
+        columns.push(format!("MB/s, {name}"));
+        columns.push(format!("p99, {name}"));
         if has_amplification {
-            columns.push(format!(">write amplification, {name}"));
+            columns.push(format!("write amplification, {name}"));
         }
     }
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();

@@ -253,8 +253,8 @@ pub struct Nightly {
 #[allow(clippy::struct_excessive_bools)] // command-line flags
 pub struct Filesystems {
     /// What to compare, the first with each of the others: xfs, ext4, btrfs, btrfs:lzo,
-    /// btrfs:zlib, btrfs:zstd; +best_compression sets the codec of the index [default: all of
-    /// them, and xfs+best_compression]
+    /// btrfs:zlib, btrfs:zstd; +best_compression sets the codec of the index, +read_ahead_128k
+    /// (Btrfs only) sets read-ahead to 128 KiB instead of 4 MiB
     #[arg(
         long,
         value_name = "LIST",
@@ -310,8 +310,8 @@ pub struct Filesystems {
     #[arg(long)]
     pub same_segments: bool,
 
-    /// Give the server less memory than its index takes, and send queries that read all of
-    /// it: otherwise nothing is read from the drive, and filesystems cannot differ
+    /// Give the server a page cache of an eighth of its index, and send queries of all fields and
+    /// times: otherwise nothing is read from the drive, and filesystems cannot differ
     #[arg(long)]
     pub larger_than_memory: bool,
 
