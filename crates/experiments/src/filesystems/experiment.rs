@@ -23,6 +23,8 @@ const AT_WORK_BYTES: u64 = 80 << 20;
 const START_BYTES: u64 = 2 << 30;
 /// The share of an index that stays in a page cache that is too small for it.
 const CACHED_SHARE: u64 = 8;
+/// With 3 MiB, for an index of 24 MiB, the server answered nothing: it read its own program again and again.
+const CACHE_BYTES_MIN: u64 = 16 << 20;
 /// A server fails with this share of a filesystem left: it makes files of many megabytes, and removes them again.
 const FULL_SHARE: u64 = 20;
 
@@ -256,7 +258,7 @@ impl One<'_, '_> {
 
 /// Page cache that is too small for what queries of all fields use of an index.
 pub(super) fn little_cache(index_bytes: u64) -> u64 {
-    index_bytes / CACHED_SHARE
+    (index_bytes / CACHED_SHARE).max(CACHE_BYTES_MIN)
 }
 
 /// The error, unless what is behind it is a full filesystem, which servers answer in many ways.

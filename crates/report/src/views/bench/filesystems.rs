@@ -6,7 +6,7 @@ use bench::compare::{Comparison, Rank, Verdict};
 use experiments::filesystems::{Course, Figure, Outcome, Queried, Scatter, VariantMeans};
 use page::chart::{Axis, Curve, Format, LineChart, Scale};
 use page::{Block, List, Page, Section, Table, Tone};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn page(outcome: &Outcome, is_brief: bool) -> Page {
     let mut page = Page {
@@ -112,8 +112,11 @@ fn cautions(outcome: &Outcome) -> Vec<String> {
     for trial in trials().filter(|trial| !trial.trial.is_valid()) {
         invalid += 1;
         let judgement = trial.trial.judgement.iter();
-        for reason in judgement.flat_map(|judgement| &judgement.reasons) {
-            *reasons.entry(reason.check.label()).or_default() += 1;
+        let all = judgement.flat_map(|judgement| &judgement.reasons);
+        // Each operation of a trial may have the same reason.
+        let labels: BTreeSet<&str> = all.map(|reason| reason.check.label()).collect();
+        for label in labels {
+            *reasons.entry(label).or_default() += 1;
         }
     }
     if invalid > 0 {
@@ -122,8 +125,9 @@ fn cautions(outcome: &Outcome) -> Vec<String> {
             .map(|(reason, count)| format!("{reason} in {count}"))
             .collect();
         cautions.push(format!(
-            "{invalid} of {} are INVALID ({}); without --include-invalid, their times do not count",
+            "{invalid} of {} {} INVALID ({}); without --include-invalid, their times do not count",
             units::count(trials().count(), "trial"),
+            if invalid == 1 { "is" } else { "are" },
             reasons.join(", ")
         ));
     }

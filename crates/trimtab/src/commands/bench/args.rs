@@ -6,6 +6,7 @@ use crate::arguments::AccessArgs;
 use crate::values;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use experiments::Variant;
+use facts::InputError;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -260,6 +261,7 @@ pub struct Filesystems {
         value_name = "LIST",
         value_delimiter = ',',
         hide_default_value = true,
+        value_parser = variant,
         default_value = "xfs,ext4,btrfs,btrfs:lzo,btrfs:zlib,btrfs:zstd,xfs+best_compression"
     )]
     pub variants: Vec<Variant>,
@@ -396,6 +398,13 @@ pub enum Trimmer {
     Fstrim,
     /// trimtab trim
     Trimtab,
+}
+
+/// clap names the option itself.
+fn variant(text: &str) -> Result<Variant, String> {
+    text.parse().map_err(|error: InputError| {
+        format!("expected {}, found {:?}", error.expected, error.found)
+    })
 }
 
 /// A difference below 100 %: a bare 3 is most likely 3 %.
