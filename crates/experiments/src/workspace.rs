@@ -445,6 +445,11 @@ mod tests {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
+        // spawn() returns within execve(2), when the new program's environment cannot be read yet.
+        let process = Path::new(PROC).join(sleeper.id().to_string());
+        while !is_of(&process, workspace.path()) {
+            std::thread::yield_now();
+        }
         let path = abandon(workspace);
         // Another test's child holds the lock as well, until it executes its program.
         let removed = loop {

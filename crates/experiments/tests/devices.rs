@@ -161,6 +161,11 @@ fn what_a_crash_leaves_mounted_is_removed_by_the_next_start() {
         .current_dir(&mount)
         .spawn()
         .unwrap();
+    // spawn() returns within execve(2), when the new program's environment cannot be read yet.
+    let environ = format!("/proc/{}/environ", server.id());
+    while fs::read(&environ).unwrap().is_empty() {
+        std::thread::yield_now();
+    }
     drop(workspace);
     // A child of another test holds the lock as well, until it executes its program.
     let give_up = Instant::now() + Duration::from_mins(1);
