@@ -360,6 +360,7 @@ impl TestHost {
                 available_bytes: 1 << 38,
             }),
             geometry: None,
+            read_ahead_bytes: None,
             fstab_line: None,
         });
         self

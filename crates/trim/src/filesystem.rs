@@ -309,6 +309,7 @@ mod tests {
             options: options.split(',').map(str::to_owned).collect(),
             usage: Some(FsUsage::default()),
             geometry: None,
+            read_ahead_bytes: None,
         }
     }
 

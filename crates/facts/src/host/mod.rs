@@ -283,6 +283,7 @@ mod tests {
                     options: Vec::new(),
                     usage: None,
                     geometry: None,
+                    read_ahead_bytes: None,
                     fstab_line: None,
                 };
                 let name = |device: &BlockDevice| device.name.clone();
@@ -307,6 +308,7 @@ mod tests {
             options: Vec::new(),
             usage: None,
             geometry: None,
+            read_ahead_bytes: None,
             fstab_line: None,
         };
         let mut host = Host {

@@ -23,6 +23,9 @@ pub struct Mount {
     pub usage: Option<FsUsage>,
     /// Geometry, if the filesystem reports it.
     pub geometry: Option<FsGeometry>,
+    /// How far the kernel reads ahead on a Btrfs filesystem, at most; `None` for others, and if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ahead_bytes: Option<u64>,
     /// 1-based line of `/etc/fstab` that stands in for the mount; `None` if mountinfo shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fstab_line: Option<u64>,

@@ -51,6 +51,7 @@ const ATTRIBUTES: &[&str] = &[
     RAID456_PATH,
     "sys/class/ata_device/*/trim",
     "sys/class/scsi_host/*/proc_name",
+    "sys/fs/btrfs/*/bdi/read_ahead_kb",
 ];
 
 /// The kernel writes at most one page.

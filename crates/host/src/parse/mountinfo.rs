@@ -113,6 +113,7 @@ fn parse_line(line: &str) -> Option<Mount> {
         options,
         usage: None,
         geometry: None,
+        read_ahead_bytes: None,
         fstab_line: None,
     })
 }
@@ -212,6 +213,7 @@ mod tests {
                 options: options.into_iter().collect(),
                 usage: None,
                 geometry: None,
+                read_ahead_bytes: None,
                 fstab_line: None,
             }
         }

@@ -188,6 +188,7 @@ pub fn mount(id: u64, number: (u32, u32), mount_point: &str, fs_type: &str, sour
             available_bytes: 760 * GIB,
         }),
         geometry: None,
+        read_ahead_bytes: None,
         fstab_line: None,
     }
 }

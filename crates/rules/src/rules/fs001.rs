@@ -38,7 +38,8 @@
 //! filesystem, so it is ranked first.
 //!
 //! ## Evidence
-//! The mount options, the store's version, the kernel's version. Other versions of the servers were
+//! The mount options, the store's version, the kernel's version, and the read-ahead in
+//! `/sys/fs/btrfs/UUID/bdi/read_ahead_kb` (Linux 5.9 and later). Other versions of the servers were
 //! not measured; OpenSearch uses the newer encoding as well.
 //!
 //! ## Remedy
@@ -284,7 +285,13 @@ fn under_lucene(volume: &Volume<'_>, store: &Store, compression: Compression<'_>
             .remedy
             .push(force_zstd(volume.mount, compression, dense));
     }
-    finding.remedy.push(smaller_read_ahead(volume.mount));
+    if let Some(bytes) = volume.mount.read_ahead_bytes {
+        finding.evidence.push(Evidence::new(
+            "sys/fs/btrfs/UUID/bdi/read_ahead_kb",
+            (bytes >> 10).to_string(),
+        ));
+    }
+    finding.remedy.extend(smaller_read_ahead(volume.mount));
     finding.remedy.push(Remedy::command(
         "To measure what they gain on this version, on a machine without production data: \
          the space of metric documents, and the time of queries.",
@@ -299,24 +306,40 @@ fn under_lucene(volume: &Volume<'_>, store: &Store, compression: Compression<'_>
     finding
 }
 
-/// Btrfs reads ahead 4 MiB or more, whatever the drive says (`open_ctree` in fs/btrfs/disk-io.c).
-fn smaller_read_ahead(mount: &Mount) -> Remedy {
+/// What Btrfs reads ahead at least, whatever the drive says (`open_ctree` in fs/btrfs/disk-io.c).
+const BTRFS_READ_AHEAD_BYTES: u64 = 4 << 20;
+/// A drive's own default, `VM_READAHEAD_PAGES` in the kernel.
+const DRIVE_READ_AHEAD_BYTES: u64 = 128 << 10;
+
+/// `None` where it is small already; where it cannot be seen, it is what Btrfs sets.
+fn smaller_read_ahead(mount: &Mount) -> Option<Remedy> {
+    let bytes = mount.read_ahead_bytes.unwrap_or(BTRFS_READ_AHEAD_BYTES);
+    if bytes <= DRIVE_READ_AHEAD_BYTES {
+        return None;
+    }
     let point = operand(&mount.mount_point);
-    let set = |kib: u32| {
+    let set = |bytes: u64| {
         format!(
-            "uuid=$(findmnt -fno UUID {point}) &&\n  echo {kib} >\"/sys/fs/btrfs/$uuid/bdi/read_ahead_kb\""
+            "uuid=$(findmnt -fno UUID {point}) &&\n  echo {} >\"/sys/fs/btrfs/$uuid/bdi/read_ahead_kb\"",
+            bytes >> 10
         )
     };
-    Remedy::command(
-        "If the data is larger than the page cache: read ahead as far as drives do, 128 KiB instead \
-         of 4 MiB. With a page cache of an eighth of the index, 1,000 queries then took 3.6 s \
-         instead of 57 s (Elasticsearch 6.8.23). The setting ends with the mount: put \
-         `w /sys/fs/btrfs/UUID/bdi/read_ahead_kb - - - - 128` into a file in /etc/tmpfiles.d as well.",
-
-        set(128),
-    )
-    .risk("Reading large files from one end to the other (copies of shards, backups) may take longer.")
-    .undo(set(4096))
+    let text = format!(
+        "If the data is larger than the page cache: read ahead as far as drives do, 128 KiB instead of {}.{} The \
+         setting ends with the mount: put `w /sys/fs/btrfs/UUID/bdi/read_ahead_kb - - - - 128` into a file in \
+         /etc/tmpfiles.d as well.",
+        units::bytes(bytes),
+        if bytes == BTRFS_READ_AHEAD_BYTES {
+            " With a page cache of an eighth of the index, 1,000 queries then took 3.6 s instead of 57 s \
+             (Elasticsearch 6.8.23)."
+        } else {
+            ""
+        },
+    );
+    let remedy = Remedy::command(text, set(DRIVE_READ_AHEAD_BYTES))
+        .risk("Reading large files from one end to the other (copies of shards, backups) may take longer.")
+        .undo(set(bytes));
+    Some(remedy)
 }
 
 /// Describes the savings of the option in effect.
@@ -449,6 +472,29 @@ mod tests {
             finding.remedy[1].command.as_deref(),
             Some("mount -o remount,compress-force=zstd /data")
         );
+    }
+
+    #[test]
+    fn a_large_read_ahead_has_a_remedy() {
+        let commands = |read_ahead_kib: Option<u64>| {
+            let outcome = TestHost::new()
+                .device(nvme("nvme0n1"))
+                .mount("/data", "nvme0n1", "btrfs", "rw")
+                .store(StoreEngine::Elasticsearch, "7.17.28", "/data/db")
+                .with(|host| host.mounts[0].read_ahead_bytes = read_ahead_kib.map(|kib| kib << 10))
+                .check(&RULE);
+            let remedies = &only(&outcome).remedy;
+            let sets = remedies.iter().find(|remedy| {
+                let command = remedy.command.as_deref();
+                command.is_some_and(|command| command.contains("echo 128 >"))
+            });
+            sets.map(|remedy| remedy.undo.clone().expect("an undo"))
+        };
+        assert!(commands(Some(4096)).is_some_and(|undo| undo.contains("echo 4096 >")));
+        // What others set is put back as it was.
+        assert!(commands(Some(1024)).is_some_and(|undo| undo.contains("echo 1024 >")));
+        assert!(commands(None).is_some());
+        assert_eq!(commands(Some(128)), None);
     }
 
     #[test]

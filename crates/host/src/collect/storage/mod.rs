@@ -2,6 +2,7 @@
 
 mod block;
 pub(crate) mod drive_log;
+mod read_ahead;
 mod scsi;
 mod stand_in;
 mod usage;
@@ -41,6 +42,7 @@ pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
     }
     add_mdstat(reader, host);
     add_dm_tables(reader, host);
+    read_ahead::read(reader, host);
     host.lvm_issue_discards = lvm_issue_discards(reader, host);
     host.raid456_discards_safe = block::flag(reader, RAID456_PATH);
 }

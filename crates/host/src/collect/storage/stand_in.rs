@@ -40,6 +40,7 @@ pub(super) fn mounts_of_fstab(entries: &[FstabEntry]) -> Vec<Mount> {
             options: kernel_options(&entry.options),
             usage: None,
             geometry: None,
+            read_ahead_bytes: None,
             fstab_line: Some(entry.line),
         });
     }

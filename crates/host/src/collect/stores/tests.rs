@@ -15,6 +15,7 @@ fn host() -> Host {
         options: Vec::new(),
         usage: None,
         geometry: None,
+        read_ahead_bytes: None,
         fstab_line: None,
     };
     Host {
