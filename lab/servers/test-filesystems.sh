@@ -3,7 +3,7 @@
 #
 #   lab/servers/test-filesystems.sh [SERVER...]      default: elasticsearch-6.8.23
 #
-#   QUICK            1: without the filesystem that fills up, which takes minutes
+#   QUICK            1: without the filesystem that fills up and the server that dies, which take minutes
 #   REQUIRE_SERVERS  1: a server that cannot be run is a failure, not SKIPPED
 #
 # - Killed with SIGKILL while documents are written, an experiment leaves a server, a mount and a loop device; the next
@@ -11,6 +11,7 @@
 # - One run each of xfs and btrfs:zstd with few documents: both are in the answer, the compressed one is the smaller, the
 #   server's own figure is the same for both, every server started cold, and there are three trials of queries each.
 # - A filesystem that fills up while documents are written ends it with 2 and the reason, and nothing is left.
+# - A server that is killed while documents are written ends it with 2, and the error says so.
 # - Stopped with SIGINT it exits with 2, and nothing is left.
 # - A device that holds a filesystem is refused without --overwrite, and not touched.
 # - `bench trim` on a loop device: two ways with three runs each, and the trims discard.
@@ -100,6 +101,20 @@ for server in "$@"; do
         expect "a filesystem that fills up ends it" test "$code" = 2
         expect "and is named" grep -q "the filesystem is full" <<<"$(tr -s '\n ' ' ' <"$top/err")"
         expect "full, nothing is left" none_is_left
+
+        rm -r "$top/trials"
+        "$trimtab" bench "${experiment[@]}" --documents 5000000 --size 4GiB </dev/null >"$top/out" 2>"$top/err" &
+        running=$!
+        give_up=$((SECONDS + 120))
+        until [ -e "$top/trials/xfs/ingest" ] || [ "$SECONDS" -ge "$give_up" ]; do sleep 0.2; done
+        sleep 5
+        # By the folder of its configuration.
+        pkill -KILL -f -- "path.conf=$top/trimtab-experiment-"
+        wait "$running"
+        code=$?
+        expect "a server that dies ends it" test "$code" = 2
+        expect "and the error says how" grep -q "ended while it was measured (signal: 9" <<<"$(tr -s '\n ' ' ' <"$top/err")"
+        expect "dead, nothing is left" none_is_left
     fi
 
     timeout --preserve-status --signal=INT 20 "$trimtab" bench "${experiment[@]}" --documents 20000 --size 1GiB </dev/null >"$top/out" 2>"$top/err"

@@ -27,6 +27,8 @@ pub struct CommandError {
     pub kind: Kind,
     /// What was expected and what was found.
     pub message: String,
+    /// Lines of another program's output, below the message.
+    pub output: Vec<String>,
     /// Hints how to fix it, one sentence each.
     pub hints: Vec<String>,
     /// The underlying error.
@@ -39,6 +41,7 @@ impl CommandError {
         Self {
             kind,
             message: message.into(),
+            output: Vec::new(),
             hints: Vec::new(),
             source: None,
         }
@@ -89,9 +92,17 @@ impl CommandError {
         Self {
             kind: Kind::Usage,
             message: message.trim_end().to_owned(),
+            output: Vec::new(),
             hints: tips.map(str::to_owned).chain([help]).collect(),
             source: None,
         }
+    }
+
+    /// Adds lines of another program's output.
+    #[must_use]
+    pub fn output(mut self, lines: &[String]) -> Self {
+        self.output.extend_from_slice(lines);
+        self
     }
 
     /// Adds a hint.
@@ -112,6 +123,9 @@ impl fmt::Display for CommandError {
         };
         // The one place that escapes: messages and hints quote names from files, hosts and servers.
         write!(f, "error ({kind}): {}", escape(&self.message))?;
+        for line in &self.output {
+            write!(f, "\n  | {}", escape(line))?;
+        }
         for hint in &self.hints {
             write!(f, "\n  hint: {}", escape(hint))?;
         }

@@ -218,7 +218,7 @@ impl Planted<'_, '_, '_> {
         // What the candidate before has left in the page cache would be this one's.
         self.filesystem.unmount()?;
         self.filesystem.mount()?;
-        let node = if candidate == Candidate::Memory {
+        let mut node = if candidate == Candidate::Memory {
             self.one
                 .start_with_cache(self.filesystem, self.cache_bytes, runs)?
         } else {
@@ -232,10 +232,10 @@ impl Planted<'_, '_, '_> {
         let started_us = Timestamp::now().as_microsecond();
         let values = if candidate == Candidate::Client {
             // The server is as warm as with the other candidates.
-            self.with_driver(Candidate::Nothing, &node, runs)?;
+            self.with_driver(Candidate::Nothing, &mut node, runs)?;
             self.with_curl(&node)?
         } else {
-            Some(self.with_driver(candidate, &node, runs)?)
+            Some(self.with_driver(candidate, &mut node, runs)?)
         };
         for mut process in spinning {
             process.kill_or_abandon();
@@ -263,7 +263,7 @@ impl Planted<'_, '_, '_> {
     fn with_driver(
         &mut self,
         candidate: Candidate,
-        node: &Node,
+        node: &mut Node,
         runs: &mut dyn Runs,
     ) -> Result<Observations, RunError> {
         let plan = self.one.all.plan;

@@ -138,11 +138,11 @@ impl One<'_, '_> {
             copy::folder(&segments, &data).map_err(at(&data))?;
             return Ok(settled);
         }
-        let node = self.start(filesystem, None, runs)?;
+        let mut node = self.start(filesystem, None, runs)?;
         self.step(runs, Step::Ingest)?;
         let plan = self.all.plan;
         let track = self.all.dialect.ingest(plan.documents, codec);
-        let ingested = self.trial(&track, &node, Queried::Ingest, 0, runs);
+        let ingested = self.trial(&track, &mut node, Queried::Ingest, 0, runs);
         trials.push(ingested.map_err(|error| unless_full(filesystem, error))?);
         self.step(runs, Step::Settle)?;
         let settled = settle(node.endpoint(), || runs.is_stopped());
@@ -205,7 +205,7 @@ impl One<'_, '_> {
         filesystem.unmount()?;
         filesystem.mount()?;
         let before = filesystem.disk().counters()?.read_bytes;
-        let node = match self.all.cache_bytes {
+        let mut node = match self.all.cache_bytes {
             Some(cache_bytes) => {
                 let ingest_bytes = queries.ingest_requests.map_or(0, |_| INGEST_BYTES);
                 self.start_with_cache(filesystem, cache_bytes + ingest_bytes, runs)?
@@ -216,7 +216,7 @@ impl One<'_, '_> {
         let read_bytes = filesystem.disk().counters()?.read_bytes;
         let read_bytes = read_bytes.saturating_sub(before);
         let track = self.all.dialect.query(queries);
-        let trial = self.trial(&track, &node, what, read_bytes, runs);
+        let trial = self.trial(&track, &mut node, what, read_bytes, runs);
         let trial = trial.map_err(|error| unless_full(filesystem, error))?;
         node.stop()?;
         Ok(trial)
@@ -243,7 +243,7 @@ impl One<'_, '_> {
     fn trial(
         &self,
         track: &str,
-        node: &Node,
+        node: &mut Node,
         what: Queried,
         start_read_bytes: u64,
         runs: &mut dyn Runs,

@@ -101,6 +101,16 @@ pub enum RunError {
     Stopped,
 }
 
+impl RunError {
+    /// The last lines of the server's output, if it is the cause.
+    pub fn server_output(&self) -> &[String] {
+        match self {
+            Self::Node(error) => error.output(),
+            _ => &[],
+        }
+    }
+}
+
 impl From<NodeError> for RunError {
     fn from(error: NodeError) -> Self {
         match error {
@@ -119,16 +129,27 @@ impl From<SettleError> for RunError {
     }
 }
 
-/// Runs a trial that must come to its end.
+/// Runs a trial that must come to its end. If the server died, that is the error.
 pub(super) fn whole(
     runs: &mut dyn Runs,
     track: &str,
-    node: &Node,
+    node: &mut Node,
     into: &Path,
 ) -> Result<(PathBuf, TrialDocument), RunError> {
-    let (folder, trial) = runs
-        .trial(track, node.endpoint(), into)
-        .map_err(RunError::Trial)?;
+    match to_the_end(runs, track, node.endpoint(), into) {
+        Err(RunError::Stopped) => Err(RunError::Stopped),
+        Err(error) => Err(node.death().map_or(error, RunError::Node)),
+        whole => whole,
+    }
+}
+
+fn to_the_end(
+    runs: &mut dyn Runs,
+    track: &str,
+    server: &Endpoint,
+    into: &Path,
+) -> Result<(PathBuf, TrialDocument), RunError> {
+    let (folder, trial) = runs.trial(track, server, into).map_err(RunError::Trial)?;
     match trial.state {
         State::Complete => Ok((folder, trial)),
         State::Stopped => Err(RunError::Stopped),

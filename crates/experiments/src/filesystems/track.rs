@@ -225,7 +225,7 @@ name = "queries"
         )
     }
 
-    /// A query. `reads_everything`: ten minutes anywhere, the mean of any field, and 50 documents.
+    /// A query. `reads_everything`: ten minutes anywhere, the mean of any field, and the last 50 documents.
     pub(crate) fn body(self, reads_everything: bool) -> String {
         let (size, from, until, field) = if reads_everything {
             (50, json!("{{from}}"), json!("{{until}}"), "{{field}}")
@@ -234,7 +234,7 @@ name = "queries"
             (0, from, until, "system.process.cpu.total.pct")
         };
         let range = json!({ "gte": from, "lte": until, "format": "epoch_millis" });
-        let body = json!({
+        let mut body = json!({
             "size": size,
             "query": { "bool": { "must": [
                 { "query_string": { "query": "*", "analyze_wildcard": true } },
@@ -250,6 +250,10 @@ name = "queries"
                 "aggs": { "mean": { "avg": { "field": field } } }
             } }
         });
+        if reads_everything {
+            // Equals are taken from the first shard, so that without an order all documents would be of that one.
+            body["sort"] = json!([{ "@timestamp": { "order": "desc" } }]);
+        }
         body.to_string()
     }
 }

@@ -14,7 +14,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::lchown;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -39,20 +39,30 @@ pub enum NodeError {
     #[error(transparent)]
     Java(#[from] JavaError),
     /// It ended while it started.
-    #[error("{server} ended while it started:\n{output}")]
+    #[error("{server} ended while it started")]
     Ended {
         /// Name and version.
         server: String,
-        /// The end of its output.
-        output: String,
+        /// The last lines of its output.
+        output: Vec<String>,
+    },
+    /// It ended while it was used.
+    #[error("{server} ended while it was measured ({status})")]
+    Died {
+        /// Name and version.
+        server: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// The last lines of its output.
+        output: Vec<String>,
     },
     /// It does not answer.
-    #[error("{server} did not answer within {} s:\n{output}", PATIENCE.as_secs())]
+    #[error("{server} did not answer within {} s", PATIENCE.as_secs())]
     Silent {
         /// Name and version.
         server: String,
-        /// The end of its output.
-        output: String,
+        /// The last lines of its output.
+        output: Vec<String>,
     },
     /// It does not end.
     #[error("{server} did not end within {} s after SIGTERM", PATIENCE.as_secs())]
@@ -69,6 +79,18 @@ pub enum NodeError {
     /// It answers what cannot be understood.
     #[error(transparent)]
     Http(#[from] HttpError),
+}
+
+impl NodeError {
+    /// The last lines of the node's output.
+    pub fn output(&self) -> &[String] {
+        match self {
+            Self::Ended { output, .. }
+            | Self::Died { output, .. }
+            | Self::Silent { output, .. } => output,
+            _ => &[],
+        }
+    }
 }
 
 /// Where a node keeps what it writes, and how large its heap is.
@@ -90,6 +112,8 @@ pub struct Node {
     server: String,
     process: Child,
     endpoint: Endpoint,
+    /// The file with what it writes to its standard output and error.
+    output: PathBuf,
 }
 
 impl Node {
@@ -151,7 +175,7 @@ impl Node {
     ) -> Result<Self, NodeError> {
         let client = Client::new(http::Options::default())?;
         let until = Instant::now() + PATIENCE;
-        let tail = || last_lines(&fs::read_to_string(output).unwrap_or_default());
+        let tail = || last_lines(output);
         loop {
             if process.try_wait().map_err(at(output))?.is_some() {
                 return Err(NodeError::Ended {
@@ -167,6 +191,7 @@ impl Node {
                         server: of.to_string(),
                         process,
                         endpoint,
+                        output: output.to_owned(),
                     });
                 }
             }
@@ -193,6 +218,16 @@ impl Node {
     /// Its process.
     pub fn pid(&self) -> u32 {
         self.process.pid()
+    }
+
+    /// How it ended, if it did by itself.
+    pub(crate) fn death(&mut self) -> Option<NodeError> {
+        let status = self.process.try_wait().ok()??;
+        Some(NodeError::Died {
+            server: self.server.clone(),
+            status,
+            output: last_lines(&self.output),
+        })
     }
 
     /// Ends it as a service would, so that everything is on the disk.
@@ -277,18 +312,16 @@ fn address(logs: &Path) -> Option<Endpoint> {
     Endpoint::parse(&format!("http://{line}")).ok()
 }
 
-fn last_lines(output: &str) -> String {
+fn last_lines(output: &Path) -> Vec<String> {
+    let output = fs::read(output).unwrap_or_default();
+    let output = String::from_utf8_lossy(&output);
     // Stack traces push out what matters.
-    let lines: Vec<&str> = output
+    let lines = output
         .lines()
         .filter(|line| !line.trim_start().starts_with("at "))
-        .collect();
-    let from = lines.len().saturating_sub(LINES_SHOWN);
-    let shown: Vec<_> = lines[from..]
-        .iter()
-        .map(|line| format!("  {}", units::escape(line)))
-        .collect();
-    shown.join("\n")
+        .map(str::to_owned);
+    let mut lines: Vec<String> = lines.collect();
+    lines.split_off(lines.len().saturating_sub(LINES_SHOWN))
 }
 
 /// A user id without an account and without processes.

@@ -9,7 +9,7 @@ use crate::error::{CommandError, Kind};
 use crate::progress::Draw;
 use bench::track::Track;
 use bench::trial::TrialDocument;
-use experiments::filesystems::{self, Plan, Runs, Step, VariantRun};
+use experiments::filesystems::{self, Plan, RunError, Runs, Step, VariantRun};
 use experiments::server::{Distribution, Named};
 use experiments::{Place, Variant, Workspace};
 use http::Endpoint;
@@ -73,6 +73,11 @@ pub(super) fn run(arguments: &Filesystems, quiet: bool) -> Result<ExitCode, Comm
         || envelope.json(),
     )?;
     Ok(ExitCode::from(found.code))
+}
+
+fn run_error(error: RunError) -> CommandError {
+    let output = error.server_output().to_vec();
+    CommandError::because(Kind::Environment, error).output(&output)
 }
 
 fn names(variants: &[Variant]) -> String {
@@ -146,8 +151,7 @@ impl Experiment<'_> {
                 stop: self.stop,
                 all: 1,
             };
-            filesystems::candidates(self.plan, &server, workspace, &mut trials)
-                .map_err(|error| CommandError::because(Kind::Environment, error))
+            filesystems::candidates(self.plan, &server, workspace, &mut trials).map_err(run_error)
         })?;
         Ok(Found {
             source: format!("{} on {}", outcome.server, outcome.filesystem),
@@ -172,22 +176,18 @@ impl Experiment<'_> {
             let ended = filesystems::run(self.plan, &server, workspace, &mut trials, &mut |run| {
                 runs.push(run);
             });
-            let why = match ended {
-                Ok(()) => None,
-                Err(error) if runs.is_empty() => {
-                    return Err(CommandError::because(Kind::Environment, error));
-                }
-                Err(error) => Some(error.to_string()),
-            };
-            Ok((server, why))
+            match ended {
+                Err(error) if runs.is_empty() => Err(run_error(error)),
+                ended => Ok((server, ended.err())),
+            }
         })?;
         let is_whole = why.is_none();
-        warnings.extend(why.map(|why| {
-            format!(
-                "ended after {} of {all}: {why}",
-                units::count(runs.len() as u64, "run")
-            )
-        }));
+        if let Some(why) = why {
+            let complete = units::count(runs.len() as u64, "run");
+            warnings.push(format!("ended after {complete} of {all}: {why}"));
+            let output = why.server_output().iter();
+            warnings.extend(output.map(|line| format!("the server's output: {line}")));
+        }
         let disk = match &self.arguments.device {
             Some(device) => device.display().to_string(),
             None => format!(
