@@ -55,7 +55,8 @@ wrk_() { # PATH CLIENTS SECONDS
     awk '/requests in/ { n = $1 } /Requests\/sec/ { print $2, n }' "$out/wrk"
 }
 rally() { # PATH CLIENTS SECONDS
-    RALLY_HOME=$out group_run "$ESRALLY" race --offline --quiet --pipeline=benchmark-only --on-error=abort \
+    # A race's processes end seconds after it, and Rally refuses to run beside them.
+    RALLY_HOME=$out group_run "$ESRALLY" race --offline --quiet --kill-running-processes --pipeline=benchmark-only --on-error=abort \
         --track-path="$out" --target-hosts="$address" --race-id=race --user-tags=bench:sides \
         --track-params="path:'$1',clients:$2,seconds:$3" >"$out/rally" 2>&1 || { tail "$out/rally" >&2; return 1; }
     python3 -c 'import json, sys
