@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules bench-explain compare compare-speed compare-moves house nightly bench-filesystems
+.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules bench-explain compare compare-speed compare-moves house nightly bench-filesystems livefix test-livefix bench-livefix
 
 demo: release
 	@./lab/demo/demo.sh
@@ -19,11 +19,11 @@ test: deps
 	@$(STAGE) unit 480
 	@$(STAGE) fuzz-smoke 150
 	@$(STAGE) --beside guest-trims:300 -- guest-checks:300
-	@$(STAGE) --beside crash:240 -- completeness:90 servers:300
+	@$(STAGE) --beside crash:240 -- completeness:90 servers:300 livefix:180
 	@$(STAGE) --summary
 
 # What `make test` has no time for, or only for a part of: measurements, and many more of the same. Hours.
-test-full: test fuzz-full lab test-ssd test-schedules test-shards test-crash test-servers
+test-full: test fuzz-full lab test-ssd test-schedules test-shards test-crash test-servers test-livefix
 
 # Hostile users' files, bundles, histories, cluster states and servers against the static binary, with counts and
 # peak memory by command: needs root and python3, minutes. Another build: TRIMTAB=/somewhere/trimtab.
@@ -114,6 +114,18 @@ servers:
 	@./lab/servers/test-cluster.sh opensearch-2.19.1
 	@./lab/servers/test-explain.sh prometheus opensearch-2.19.1
 	@QUICK=1 ./lab/servers/test-filesystems.sh opensearch-2.19.1
+
+# The agent in the code of the servers that it is for, and of those that it leaves alone: Java and Maven, minutes.
+test-livefix:
+	@./lab/livefix/test.sh
+
+# The part of it that `make test` has time for.
+livefix:
+	@STEPS=2000 STRESS_S=3 UNNEEDED="7.6.0 opensearch-2.19.1" ./lab/livefix/test.sh 6.8.23 7.4.0
+
+# What it brings, beside 7.6.0 in the same run: half an hour on a quiet machine.
+bench-livefix:
+	@./benches/shards/livefix.sh
 
 # What the articles' curve and log of disks must yield: lab/explain-cases/README.md.
 cases: build

@@ -14,4 +14,9 @@ mkdir -p "$static"
 # Renamed into place: a binary that is running cannot be written to.
 cp "$binary" "$static/trimtab.new"
 mv "$static/trimtab.new" "$static/trimtab"
+# The live fix, which `trimtab livefix install` looks for beside the program. It needs Java and Maven to be built.
+if jar=$("$PWD/lab/livefix/build.sh" 2>/dev/null); then
+    cp "$jar" "$static/trimtab-livefix.jar.new"
+    mv "$static/trimtab-livefix.jar.new" "$static/trimtab-livefix.jar"
+fi
 du -h --apparent-size "$static/trimtab" | awk '{ print $2, $1 }'

@@ -14,8 +14,10 @@
 #
 #   HEAP    heap size of the JVM: 512m
 #   JOIN    none: other nodes may join this one; the RUN of such a node: join it as another data node
-#           (same version, 7 or later). By default the node stays alone.
+#           (same version). By default the node stays alone.
 #   NAME    the name of a node that joins: n2
+#   OPTIONS more options of the JVM: -javaagent:/somewhere.jar
+#   DISKS   1: the disk decider stays switched on, with watermarks that no disk reaches
 #   ROLES   roles of the node instead of the server's defaults (7.9 or later): "[master, data_hot]"
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
@@ -32,6 +34,8 @@ elasticsearch-8.11.0 org.elasticsearch.distribution.integ-test-zip:elasticsearch
 elasticsearch-9.2.0 org.elasticsearch.distribution.integ-test-zip:elasticsearch:9.2.0:zip bf44938a0490ba2a303d39c9cb64b38963dd08c812ce93e10816e878585bcb6b
 opensearch-3.0.0 org.opensearch.distribution.integ-test-zip:opensearch:3.0.0:zip 6c118171bb941ecc195851fcc7f28c310913a2249d197ee77091a10b6ac6b885
 elasticsearch-7.4.2 org.elasticsearch.distribution.integ-test-zip:elasticsearch:7.4.2:zip 3dc850939eaee5e85488a90cecd954455ab93b34530d8313237c29c653ca0e4b
+elasticsearch-7.2.0 org.elasticsearch.distribution.integ-test-zip:elasticsearch:7.2.0:zip -
+elasticsearch-7.5.2 org.elasticsearch.distribution.integ-test-zip:elasticsearch:7.5.2:zip -
 "
 # Time after which a start or stop counts as hung; not a performance limit.
 PATIENCE_S=300
@@ -127,15 +131,19 @@ configure() { # SERVER HOME DATA RUN
     {
         echo "cluster.name: lab-$1"
         echo "network.host: 127.0.0.1"
+        local seeds=discovery.seed_hosts
+        [[ $1 != elasticsearch-6.* ]] || seeds=discovery.zen.ping.unicast.hosts
         case ${JOIN:-} in
         "") printf '%s\n' "node.name: n1" "discovery.type: single-node" ;;
-        none) printf '%s\n' "node.name: n1" "discovery.seed_hosts: []" "cluster.initial_master_nodes: [n1]" ;;
-        *) printf '%s\n' "node.name: ${NAME:-n2}" \
-            "discovery.seed_hosts: ['$(head -n 1 "$JOIN/logs/transport.ports")']" ;;
+        none)
+            printf '%s\n' "node.name: n1" "$seeds: []"
+            [[ $1 == elasticsearch-6.* ]] || echo "cluster.initial_master_nodes: [n1]"
+            ;;
+        *) printf '%s\n' "node.name: ${NAME:-n2}" "$seeds: ['$(head -n 1 "$JOIN/logs/transport.ports")']" ;;
         esac
         if [ -n "${ROLES:-}" ]; then
             echo "node.roles: $ROLES"
-        elif [[ ${JOIN:-none} != none && $1 =~ ^(elasticsearch-7|opensearch-2)\. ]]; then
+        elif [[ ${JOIN:-none} != none && $1 =~ ^(elasticsearch-[67]|opensearch-2)\. ]]; then
             echo "node.master: false"
         fi
         case $1 in
@@ -148,7 +156,11 @@ configure() { # SERVER HOME DATA RUN
         echo "path.data: $3"
         echo "path.logs: $4/logs"
         # A small filesystem fills up quickly, which does not matter here.
-        echo "cluster.routing.allocation.disk.threshold_enabled: false"
+        if [ "${DISKS:-}" = 1 ]; then
+            for mark in low high flood_stage; do echo "cluster.routing.allocation.disk.watermark.$mark: 1b"; done
+        else
+            echo "cluster.routing.allocation.disk.threshold_enabled: false"
+        fi
         case $1 in
         elasticsearch-6.*)
             for part in ml security monitoring watcher; do echo "xpack.$part.enabled: false"; done
@@ -156,7 +168,7 @@ configure() { # SERVER HOME DATA RUN
         esac
     } >"$2/config/$product.yml"
     case $1 in
-    elasticsearch-6.* | elasticsearch-7.4.*)
+    elasticsearch-6.* | elasticsearch-7.[0-5].*)
         # The default options name a collector that was removed in Java 14.
         cat >"$options" <<'OPTIONS'
 -XX:+UseG1GC
@@ -211,9 +223,9 @@ start() { # SERVER DATA RUN
     # keep the caller's pipe open.
     setsid "${as[@]}" env -i PATH="$PATH" HOME="$run" JAVA_HOME="$java" \
         ES_JAVA_HOME="$java" ES_PATH_CONF="$home/config" ES_TMPDIR="$run/tmp" \
-        ES_JAVA_OPTS="-Xms$heap -Xmx$heap" \
+        ES_JAVA_OPTS="-Xms$heap -Xmx$heap ${OPTIONS:-}" \
         OPENSEARCH_JAVA_HOME="$java" OPENSEARCH_PATH_CONF="$home/config" OPENSEARCH_TMPDIR="$run/tmp" \
-        OPENSEARCH_JAVA_OPTS="-Xms$heap -Xmx$heap" \
+        OPENSEARCH_JAVA_OPTS="-Xms$heap -Xmx$heap ${OPTIONS:-}" \
         "$home/bin/$product" </dev/null >"$run/out" 2>&1 &
     local pid=$!
     echo "$pid" >"$run/pid"
