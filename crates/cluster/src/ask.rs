@@ -30,7 +30,7 @@ const NODE_TIMEOUT: &str = "15s";
 
 const NODE_FIELDS: &str = "_nodes,cluster_name,nodes.*.name,nodes.*.host,nodes.*.ip,\
     nodes.*.version,nodes.*.roles,nodes.*.attributes,nodes.*.jvm.version,\
-    nodes.*.jvm.mem.heap_max_in_bytes,nodes.*.settings.cluster*,nodes.*.settings.indices*,\
+    nodes.*.jvm.input_arguments,nodes.*.jvm.mem.heap_max_in_bytes,nodes.*.settings.cluster*,nodes.*.settings.indices*,\
     nodes.*.settings.discovery*";
 const NODE_STATS_FIELDS: &str = "_nodes,nodes.*.fs.total,nodes.*.fs.data,\
     nodes.*.jvm.mem.heap_used_in_bytes,nodes.*.indices.store.size_in_bytes";

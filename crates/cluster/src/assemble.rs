@@ -230,6 +230,7 @@ fn cluster_node(
         heap_max_bytes: node.jvm.mem.heap_max_in_bytes,
         heap_used_bytes: stats.and_then(|stats| stats.jvm.mem.heap_used_in_bytes),
         jvm_version: node.jvm.version.clone(),
+        java_agents: node.jvm.agent_names().map(str::to_owned).collect(),
         shards,
         disk_total_bytes: size(total.total_in_bytes),
         disk_available_bytes: size(total.available_in_bytes),

@@ -136,6 +136,9 @@ pub struct ClusterNode {
     pub heap_used_bytes: Option<u64>,
     /// JVM version.
     pub jvm_version: Option<String>,
+    /// File names of the agents that its JVM was started with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub java_agents: Vec<String>,
     /// Shard copies that the routing table places on this node: started, initializing, and
     /// relocating ones (which are still here). `None` if the routing table was not reported.
     pub shards: Option<u64>,
@@ -147,6 +150,21 @@ pub struct ClusterNode {
     pub data_paths: Vec<NodeDataPath>,
     /// Total size of the shard files on this node, in bytes.
     pub store_bytes: Option<u64>,
+}
+
+/// File name of the agent that ends the scan of all shards in each reroute (`trimtab livefix`).
+pub const LIVE_FIX_JAR: &str = "trimtab-livefix.jar";
+
+impl ClusterNode {
+    /// Whether its JVM was started with the live fix.
+    pub fn has_live_fix(&self) -> bool {
+        self.java_agents.iter().any(|agent| agent == LIVE_FIX_JAR)
+    }
+
+    /// Whether it is the elected master.
+    pub fn is_master_of(&self, cluster: &Cluster) -> bool {
+        cluster.master.as_deref() == Some(self.id.as_str())
+    }
 }
 
 /// One data path of a node, from `_nodes/stats/fs`.

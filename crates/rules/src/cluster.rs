@@ -8,6 +8,7 @@ pub(crate) mod refresh;
 
 use crate::rule::Rule;
 pub use context::{ClusterContext, NodeHost};
+pub use cost::{RerouteCost, scan_cost};
 
 use crate::finding;
 use crate::outcome::Outcome;

@@ -42,7 +42,7 @@ mod wording;
 
 pub use budget::Budget;
 pub use catalogue::{all, find};
-pub use cluster::{ClusterContext, NodeHost};
+pub use cluster::{ClusterContext, NodeHost, RerouteCost, scan_cost};
 pub use context::Context;
 pub use drive_load::{DriveLoad, LoadFact, NoMount, TrimTimes, loaded_mount};
 pub use outcome::Outcome;

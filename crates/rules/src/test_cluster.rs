@@ -26,6 +26,7 @@ pub fn node(name: &str, roles: &[&str]) -> ClusterNode {
         heap_max_bytes: Some(16 << 30),
         heap_used_bytes: Some(8 << 30),
         jvm_version: None,
+        java_agents: Vec::new(),
         shards: Some(if data { 100 } else { 0 }),
         disk_total_bytes: Some(1 << 40),
         disk_available_bytes: Some(1 << 39),

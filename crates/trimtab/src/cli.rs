@@ -4,11 +4,12 @@ use crate::commands::bench::args::Bench;
 use crate::commands::check::args::Check;
 use crate::commands::collect::args::Collect;
 use crate::commands::explain::args::Explain;
+use crate::commands::livefix::args::Livefix;
 use crate::commands::rule::args::Rule;
 use crate::commands::shards::args::Shards;
 use crate::commands::ssd::args::Ssd;
 use crate::commands::trim::args::Trim;
-use crate::commands::{bench, explain, shards, ssd, trim};
+use crate::commands::{bench, explain, livefix, shards, ssd, trim};
 use crate::help::GLOBAL;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
@@ -19,7 +20,7 @@ const LONG_ABOUT: &str = "Find and fix storage-level causes of slow databases\n\
     Examples of such causes: a weekly fstrim that stalls every node at once, an\n\
     encrypted volume that drops discards, a filesystem that wastes half the disk.\n\
     trimtab needs no server and no agent. Diagnosis needs no root; only\n\
-    `trimtab trim` changes anything.";
+    `trimtab trim` and `trimtab livefix` change anything.";
 
 /// Find and fix storage-level causes of slow databases
 #[derive(Debug, Parser)]
@@ -94,6 +95,9 @@ pub enum Command {
     /// Predict the master's shard allocation decisions and what they cost
     #[command(long_about = shards::args::LONG_ABOUT)]
     Shards(Box<Shards>),
+    /// Give Elasticsearch 6.8 to 7.5 the fast reroutes of 7.6, without an upgrade
+    #[command(long_about = livefix::args::LONG_ABOUT)]
+    Livefix(Box<Livefix>),
     /// Prove a gain: compare benchmark trials honestly
     #[command(long_about = bench::args::LONG_ABOUT)]
     Bench(Bench),

@@ -95,6 +95,7 @@ fn run(cli: Cli) -> Result<ExitCode, CommandError> {
             commands::ssd::run(&arguments, &config, cli.quiet)
         }
         Command::Shards(arguments) => commands::shards::run(&arguments, cli.quiet),
+        Command::Livefix(arguments) => commands::livefix::run(&arguments),
         Command::Bench(arguments) => commands::bench::run(&arguments, cli.quiet),
         Command::Completions { shell } => commands::manual::completions(shell),
         Command::Man { directory } => commands::manual::pages(&directory),

@@ -20,6 +20,9 @@ const OWN_ATTRIBUTES: &[&str] = &[
     "remote_store.",
 ];
 
+/// Option of a JVM that loads an agent.
+const AGENT: &str = "-javaagent:";
+
 /// The `_nodes` header: how many nodes responded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Responses {
@@ -82,6 +85,24 @@ pub struct Jvm {
     /// Memory usage.
     #[serde(default)]
     pub mem: JvmMemory,
+    /// Options that load agents, without the agents' folders and arguments. Nothing else of the command line, which may
+    /// hold passwords.
+    #[serde(
+        default,
+        rename = "input_arguments",
+        deserialize_with = "agents",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub agents: Vec<String>,
+}
+
+impl Jvm {
+    /// Returns the file names of the agents.
+    pub fn agent_names(&self) -> impl Iterator<Item = &str> {
+        self.agents
+            .iter()
+            .filter_map(|agent| agent.strip_prefix(AGENT))
+    }
 }
 
 /// Heap sizes of a JVM.
@@ -228,6 +249,21 @@ fn attributes<'de, D: Deserializer<'de>>(
     Ok(attributes)
 }
 
+fn agents<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    // Whatever else it is, it must not cost the rest of the answer.
+    let arguments = serde_json::Value::deserialize(deserializer)?;
+    let agents = arguments
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|argument| {
+            let path = argument.as_str()?.strip_prefix(AGENT)?.split('=').next()?;
+            let name = path.rsplit(['/', '\\']).next()?;
+            Some(format!("{AGENT}{name}"))
+        });
+    Ok(agents.collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,6 +286,31 @@ mod tests {
         .unwrap();
         let keys: Vec<&String> = nodes.nodes["a"].attributes.keys().collect();
         assert_eq!(keys, ["rack"]);
+    }
+
+    #[test]
+    fn of_a_command_line_only_agents_are_kept() {
+        let body = br#"{"nodes":{"a":{"name":"n1","jvm":{"input_arguments":["-Xms1g",
+            "-javaagent:/opt/apm.jar=token=s3cret","-Djavax.net.ssl.keyStorePassword=s3cret",
+            "-javaagent:/etc/elasticsearch/trimtab-livefix.jar"]}}}}"#;
+        let nodes = Nodes::parse(body).unwrap();
+        let saved = serde_json::to_string(&nodes).unwrap();
+        assert!(!saved.contains("s3cret"), "{saved}");
+        for other in ["null", "7", "[null, 7]"] {
+            let body = format!(
+                r#"{{"nodes":{{"a":{{"name":"n1","jvm":{{"input_arguments":{other}}}}}}}}}"#
+            );
+            assert!(
+                Nodes::parse(body.as_bytes()).unwrap().nodes["a"]
+                    .jvm
+                    .agents
+                    .is_empty()
+            );
+        }
+        for nodes in [nodes, Nodes::parse(saved.as_bytes()).unwrap()] {
+            let names: Vec<&str> = nodes.nodes["a"].jvm.agent_names().collect();
+            assert_eq!(names, ["apm.jar", "trimtab-livefix.jar"]);
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(crate) mod cluster;
 pub(crate) mod explain;
 pub(crate) mod finding;
 pub(crate) mod groups;
+pub mod livefix;
 pub mod rule;
 pub mod shards;
 pub mod ssd;

@@ -2,11 +2,12 @@
 //! was fitted to measurements of the servers' own code.
 
 use super::ClusterContext;
+use facts::Cluster;
 use facts::cluster::{ServerVersion, ShardCounts};
 use shards::cost::{
     EVEN, IndexShape, Operation, OperationCost, Prediction, Shape, Step, operation, predict,
 };
-use shards::profile::{Profile, V6_8, V7_0, V7_2, V7_4};
+use shards::profile::{Profile, V6_8, V7_0, V7_2, V7_4, V7_6};
 
 /// Copies per index in the measured clusters, used if this cluster does not report its indices.
 const COPIES_BY_INDEX: u64 = 5;
@@ -99,6 +100,11 @@ impl Model {
         )
     }
 
+    /// Predicts creating this version's default index on a server that keeps lists as 7.6 does.
+    pub fn creation_with_fix(&self) -> OperationCost {
+        operation(&V7_6, &self.shape, self.new_index(), Operation::Create)
+    }
+
     /// Returns the default index of this version.
     pub fn new_index(&self) -> IndexShape {
         IndexShape {
@@ -111,6 +117,36 @@ impl Model {
     pub fn measured_version(&self) -> &'static str {
         self.profile.measured
     }
+}
+
+/// Predicted times of the master's thread, in milliseconds on the machine that measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RerouteCost {
+    /// A reroute that finds nothing to do.
+    pub reroute_ms: f64,
+    /// Creating an index with the version's defaults: with the fewest reroutes, and with the most.
+    pub create_ms: (f64, f64),
+}
+
+/// Predicts what reroutes cost a cluster that scans all shards, and what they would cost with lists as 7.6 keeps them.
+/// `None` if it does not scan, or if the cluster did not tell enough.
+pub fn scan_cost(cluster: &Cluster) -> Option<(RerouteCost, RerouteCost)> {
+    let cx = ClusterContext::new(cluster, &[]);
+    let profile = scanning(cx.elasticsearch()?)?;
+    let settings = cluster.settings.as_ref()?;
+    let data_nodes = cluster.data_nodes().count() as u64;
+    if data_nodes < 2 || !settings.disk_threshold_enabled() || !settings.include_relocations() {
+        return None;
+    }
+    let model = Model::new(&cx, profile, cluster.shards.as_ref()?, data_nodes);
+    let cost = |reroute: Prediction, creation: OperationCost| RerouteCost {
+        reroute_ms: reroute.ms,
+        create_ms: (creation.least.ms, creation.most.ms),
+    };
+    Some((
+        cost(model.reroute(), model.creation()),
+        cost(model.on(&V7_6).reroute(), model.creation_with_fix()),
+    ))
 }
 
 /// Formats a predicted time in milliseconds with two digits, which is as precise as a prediction
@@ -146,7 +182,7 @@ pub(crate) fn describe_accuracy(prediction: &Prediction) -> String {
 mod tests {
     use super::*;
     use crate::test_cluster::TestCluster;
-    use shards::profile::{V7_6, V7_17};
+    use shards::profile::V7_17;
 
     fn model(version: &str, copies: u64, nodes: u64) -> Model {
         let cluster = TestCluster::new().version(version).shards(copies).build();
@@ -216,6 +252,22 @@ mod tests {
         // started.
         let creation = model("7.4.0", 1_000, 3).creation();
         assert_eq!((creation.least.reroutes, creation.most.reroutes), (3, 3));
+    }
+
+    #[test]
+    fn a_cluster_that_scans_has_a_cost_with_and_without() {
+        let of =
+            |version: &str| scan_cost(&TestCluster::new().version(version).shards(25_000).build());
+        let (with_scan, with_lists) = of("6.8.23").expect("it scans");
+        assert!(with_lists.reroute_ms < with_scan.reroute_ms / 30.0);
+        assert!(with_lists.create_ms.1 < with_scan.create_ms.1 / 10.0);
+        assert_eq!(of("7.6.0"), None);
+        let off = TestCluster::new().version("7.4.0").shards(25_000).setting(
+            facts::cluster::SettingOrigin::Persistent,
+            "cluster.routing.allocation.disk.include_relocations",
+            "false",
+        );
+        assert_eq!(scan_cost(&off.build()), None);
     }
 
     #[test]

@@ -27,8 +27,10 @@
 //! and `cluster.routing.allocation.disk.include_relocations`.
 //!
 //! ## Remedy
-//! At once: `include_relocations: false`, which ends the scan and is one setting. Then upgrade to 7.6.0
-//! or later, which keeps lists instead of scanning, and reset it. Or fewer shards.
+//! At once: `include_relocations: false`, which ends the scan and is one setting. If its risk is too
+//! high: `trimtab livefix`, an agent that gives the running version the lists of 7.6; each
+//! master-eligible node is restarted once. Then upgrade to 7.6.0 or later, and reset or remove it. Or
+//! fewer shards.
 //!
 //! ## Risk
 //! Without `include_relocations` the master does not count what is on its way to a node: it may send
@@ -36,7 +38,8 @@
 //!
 //! ## When it is silent
 //! For 7.6 and later and for OpenSearch, which was forked from 7.10; with one data node, or where the
-//! disk decider or `include_relocations` is switched off (ES004): nothing is scanned then. Versions
+//! disk decider or `include_relocations` is switched off (ES004): nothing is scanned then. Also where the
+//! elected master runs with the live fix; an information tells which node, elected, would scan. Versions
 //! before 6.8 were not measured and are reported as skipped. It is an error from 5 seconds on, a
 //! warning from 0.2 seconds on, an information from 20 milliseconds on, and silent below: nobody notices
 //! such a scan, and the setting is not worth its price (ES004).
@@ -49,6 +52,7 @@ use crate::cluster::ClusterContext;
 use crate::cluster::cost::{self, Model, describe_accuracy, format_ms_range, scanning};
 use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
+use crate::shell::printable;
 use facts::cluster::ShardCounts;
 use facts::{Evidence, Remedy, Severity, Skipped};
 use shards::cost::{IndexShape, OperationCost};
@@ -116,21 +120,65 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     ) else {
         return;
     };
-    report(cx, profile, shards, data_nodes, out);
+    let model = Model::new(cx, profile, shards, data_nodes);
+    if !is_worth_fixing(&model) {
+        return;
+    }
+    let mut eligible = cx.cluster.master_eligible_nodes();
+    if eligible.any(|node| node.is_master_of(cx.cluster) && node.has_live_fix()) {
+        report_others(cx, out);
+    } else {
+        report(cx, profile, shards, &model, data_nodes, out);
+    }
+}
+
+/// The master has the live fix: those that may be elected after it should have it as well.
+fn report_others(cx: &ClusterContext<'_>, out: &mut Outcome) {
+    let others: Vec<String> = cx
+        .cluster
+        .master_eligible_nodes()
+        .filter(|node| !node.voting_only && !node.has_live_fix())
+        // An upgrade may be under way.
+        .filter(|node| {
+            node.version
+                .as_ref()
+                .is_none_or(|version| scanning(version).is_some())
+        })
+        .map(|node| printable(&node.name))
+        .collect();
+    if others.is_empty() {
+        return;
+    }
+    let mut finding = cx.about_cluster(
+        &RULE,
+        Severity::Info,
+        format!(
+            "the live fix is missing on {}",
+            units::count(others.len() as u64, "master-eligible node")
+        ),
+    );
+    finding.why = format!(
+        "The elected master runs with the live fix, so that its reroutes do not scan all shards. As soon as a node \
+         without it is elected, they do: {}.",
+        units::list(&others)
+    );
+    finding.evidence.push(Evidence::new(
+        "GET /_nodes: jvm.input_arguments without the live fix",
+        units::list(&others),
+    ));
+    finding.remedy.push(live_fix(None));
+    out.findings.push(finding);
 }
 
 fn report(
     cx: &ClusterContext<'_>,
     profile: &'static Profile,
     shards: &ShardCounts,
+    model: &Model,
     data_nodes: u64,
     out: &mut Outcome,
 ) {
     let assigned = cost::assigned(shards);
-    let model = Model::new(cx, profile, shards, data_nodes);
-    if !is_worth_fixing(&model) {
-        return;
-    }
     let reroute = model.reroute();
     let severity = match reroute.ms {
         ERROR_MS.. => Severity::Error,
@@ -178,7 +226,7 @@ fn report(
     finding
         .evidence
         .push(cx.setting_evidence(INCLUDE_RELOCATIONS, "true"));
-    finding.remedy = remedies(cx, profile, shards, model);
+    finding.remedy = remedies(cx, profile, shards, *model);
     out.findings.push(finding);
 }
 
@@ -233,6 +281,7 @@ fn remedies(
     });
     vec![
         without_relocations(cx, model),
+        live_fix(Some(model)),
         upgrade,
         fewer_shards(shards, model),
     ]
@@ -252,6 +301,30 @@ fn without_relocations(cx: &ClusterContext<'_>, model: Model) -> Remedy {
          upgrade ES004 reminds you to reset it.",
     )
     .undo(cx.put_setting(INCLUDE_RELOCATIONS, "null"))
+}
+
+/// The remedy for who cannot take the setting's risk, nor upgrade yet.
+fn live_fix(model: Option<Model>) -> Remedy {
+    let gain = model.map_or(String::new(), |model| {
+        let creation = model.creation_with_fix();
+        format!(
+            " Predicted: {} a reroute, {} to create that index.",
+            cost::format_ms(model.on(&V7_6).reroute().ms),
+            format_ms_range(creation.least.ms, creation.most.ms)
+        )
+    });
+    Remedy::command(
+        format!(
+            "If you cannot upgrade yet: install the live fix, an agent with which this version keeps lists as 7.6 does, \
+             on each master-eligible node, then restart them one after the other, the elected master last.{gain}"
+        ),
+        "sudo trimtab livefix install --config /etc/elasticsearch --yes",
+    )
+    .risk(
+        "It changes a class of the running server. It leaves versions that it does not know unchanged, and decides \
+         nothing itself; docs/livefix.md says what was tried.",
+    )
+    .undo("sudo trimtab livefix uninstall --config /etc/elasticsearch --yes")
 }
 
 fn fewer_shards(shards: &ShardCounts, model: Model) -> Remedy {
@@ -331,18 +404,19 @@ mod tests {
             .iter()
             .map(|remedy| remedy.text.split(' ').next().unwrap_or_default())
             .collect();
-        assert_eq!(begins, ["At", "Upgrade", "Reduce"]);
+        assert_eq!(begins, ["At", "If", "Upgrade", "Reduce"]);
         for (at, what) in [
             (0, "Predicted: "),
-            (1, "Predicted on 7.6: "),
-            (1, "; on 7.17: "),
-            (2, "Predicted with half of them: "),
+            (1, "Predicted: "),
+            (2, "Predicted on 7.6: "),
+            (2, "; on 7.17: "),
+            (3, "Predicted with half of them: "),
         ] {
             let text = &remedy[at].text;
             let told = text.split(what).nth(1).expect(what);
             assert!(told.starts_with(|c: char| c.is_ascii_digit()), "{text}");
         }
-        assert_eq!(remedy[1].text.matches("to create that index").count(), 2);
+        assert_eq!(remedy[2].text.matches("to create that index").count(), 2);
         let risk = remedy[0].risk.as_deref().expect("a risk");
         assert!(risk.contains("relocations repeat"), "{risk}");
         let command = remedy[0].command.as_deref().expect("a command");
@@ -350,6 +424,32 @@ mod tests {
             command.contains("include_relocations\": false"),
             "{command}"
         );
+    }
+
+    #[test]
+    fn with_the_live_fix_on_the_master_only_the_others_are_named() {
+        let with_fix = |names: &'static [&'static str]| {
+            let fixed = move |cluster: &mut facts::Cluster| {
+                let nodes = cluster.nodes.iter_mut().flatten();
+                for node in nodes.filter(|node| names.contains(&node.name.as_str())) {
+                    node.java_agents = vec![facts::cluster::LIVE_FIX_JAR.to_owned()];
+                }
+            };
+            let cluster = TestCluster::new().version("7.4.0").shards(25_000);
+            cluster.with(fixed).check(&RULE)
+        };
+        assert_eq!(with_fix(&["es-1", "es-2", "es-3"]), Outcome::default());
+        let outcome = with_fix(&["es-1"]);
+        assert_well_formed(&outcome);
+        let finding = only(&outcome);
+        assert_eq!(finding.severity, Severity::Info);
+        assert!(
+            finding.why.ends_with("they do: es-2 and es-3."),
+            "{}",
+            finding.why
+        );
+        // The master scans, whatever the others have.
+        assert_eq!(only(&with_fix(&["es-2", "es-3"])).severity, Severity::Error);
     }
 
     #[test]

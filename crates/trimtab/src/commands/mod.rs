@@ -6,6 +6,7 @@ pub mod check;
 pub mod cluster;
 pub mod collect;
 pub mod explain;
+pub mod livefix;
 pub mod manual;
 pub mod rule;
 pub mod shards;

@@ -1,0 +1,162 @@
+//! A folder that is held open, so that its files are read, written and removed where they were looked for: whoever owns
+//! the folders above may put others in their place meanwhile.
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// The contents of a file, with its mode, owner and group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Contents {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) mode: u32,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+}
+
+impl Contents {
+    /// Contents that everybody may read, with the owner of another file.
+    pub(crate) fn readable(bytes: Vec<u8>, like: &Self) -> Self {
+        Self {
+            bytes,
+            mode: 0o644,
+            ..like.clone()
+        }
+    }
+}
+
+/// A folder.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    folder: OwnedFd,
+}
+
+impl Folder {
+    /// Opens a folder; `path` is absolute and has no links.
+    pub(crate) fn open(path: PathBuf) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = rustix::fs::openat(CWD, &path, flags, Mode::empty())?;
+        Ok(Self { path, folder })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads a regular file of at most `most_bytes`; `None` if there is none of that name.
+    pub(crate) fn read(&self, name: &str, most_bytes: u64) -> io::Result<Option<Contents>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.folder, name, flags, Mode::empty()) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP) => {
+                return Err(io::Error::other("expected a file of its own, found a link"));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let stat: Stat = rustix::fs::fstat(&file)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || stat.st_nlink != 1 {
+            return Err(io::Error::other(
+                "expected a regular file with no other name, found something else",
+            ));
+        }
+        let mut bytes = Vec::new();
+        File::from(file)
+            .take(most_bytes + 1)
+            .read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > most_bytes {
+            let limit = units::bytes(most_bytes);
+            return Err(io::Error::other(format!(
+                "expected at most {limit}, found more"
+            )));
+        }
+        Ok(Some(Contents {
+            bytes,
+            mode: stat.st_mode & 0o777,
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+        }))
+    }
+
+    /// Writes a file as a whole or not at all, with its mode; its owner as well, if this process may give files away.
+    pub(crate) fn write(&self, name: &str, contents: &Contents) -> io::Result<()> {
+        let temporary = format!(".{name}.{}.tmp", std::process::id());
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let owner_only = Mode::from_raw_mode(0o600);
+        let file = rustix::fs::openat(&self.folder, &temporary, flags, owner_only)?;
+        let written = fill(File::from(file), contents).and_then(|()| {
+            Ok(rustix::fs::renameat(
+                &self.folder,
+                &temporary,
+                &self.folder,
+                name,
+            )?)
+        });
+        if written.is_err() {
+            // Nothing more can be done about a failure here.
+            let _ = rustix::fs::unlinkat(&self.folder, &temporary, AtFlags::empty());
+        }
+        written?;
+        // Some filesystems do not support it.
+        let _ = rustix::fs::fsync(&self.folder);
+        Ok(())
+    }
+
+    /// Removes a file; it is no error if it is gone.
+    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
+        match rustix::fs::unlinkat(&self.folder, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn fill(mut file: File, contents: &Contents) -> io::Result<()> {
+    file.write_all(&contents.bytes)?;
+    let (uid, gid) = (Uid::from_raw(contents.uid), Gid::from_raw(contents.gid));
+    let stat = rustix::fs::fstat(&file)?;
+    if (stat.st_uid, stat.st_gid) != (contents.uid, contents.gid) {
+        rustix::fs::fchown(&file, Some(uid), Some(gid))?;
+    }
+    rustix::fs::fchmod(&file, Mode::from_raw_mode(contents.mode))?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn only_files_of_their_own_are_read() {
+        let temporary = tempfile::tempdir().unwrap();
+        let path = fs::canonicalize(temporary.path()).unwrap();
+        let folder = Folder::open(path.clone()).unwrap();
+        fs::write(path.join("one"), "text").unwrap();
+        let contents = folder.read("one", 10).unwrap().unwrap();
+        assert_eq!(contents.bytes, b"text");
+        assert!(folder.read("none", 10).unwrap().is_none());
+        symlink("one", path.join("link")).unwrap();
+        fs::hard_link(path.join("one"), path.join("other")).unwrap();
+        let fifo = path.join("fifo");
+        rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        for name in ["link", "other", "fifo"] {
+            assert!(folder.read(name, 10).is_err(), "{name}");
+        }
+        fs::remove_file(path.join("other")).unwrap();
+        assert!(folder.read("one", 3).is_err());
+        let mut changed = contents;
+        changed.bytes = b"more".to_vec();
+        changed.mode = 0o640;
+        folder.write("one", &changed).unwrap();
+        assert_eq!(folder.read("one", 10).unwrap(), Some(changed));
+        folder.remove("one").unwrap();
+        folder.remove("one").unwrap();
+    }
+}
