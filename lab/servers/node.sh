@@ -34,8 +34,8 @@ elasticsearch-8.11.0 org.elasticsearch.distribution.integ-test-zip:elasticsearch
 elasticsearch-9.2.0 org.elasticsearch.distribution.integ-test-zip:elasticsearch:9.2.0:zip bf44938a0490ba2a303d39c9cb64b38963dd08c812ce93e10816e878585bcb6b
 opensearch-3.0.0 org.opensearch.distribution.integ-test-zip:opensearch:3.0.0:zip 6c118171bb941ecc195851fcc7f28c310913a2249d197ee77091a10b6ac6b885
 elasticsearch-7.4.2 org.elasticsearch.distribution.integ-test-zip:elasticsearch:7.4.2:zip 3dc850939eaee5e85488a90cecd954455ab93b34530d8313237c29c653ca0e4b
-elasticsearch-7.2.0 org.elasticsearch.distribution.integ-test-zip:elasticsearch:7.2.0:zip -
-elasticsearch-7.5.2 org.elasticsearch.distribution.integ-test-zip:elasticsearch:7.5.2:zip -
+elasticsearch-7.2.0 org.elasticsearch.distribution.integ-test-zip:elasticsearch:7.2.0:zip e407e21edf873e2867847946db4999bc60592574a7655c10095a68c8bb06815c
+elasticsearch-7.5.2 org.elasticsearch.distribution.integ-test-zip:elasticsearch:7.5.2:zip 1b7ece67555965c58de9ff5e67b6838d25d2f63a558933e125409a856765a656
 "
 # Time after which a start or stop counts as hung; not a performance limit.
 PATIENCE_S=300

@@ -145,6 +145,33 @@ fn every_format_covers_clusters() {
     }
 }
 
+#[test]
+fn the_live_fix_is_told_to_be_missing_where_it_is_needed() {
+    for (name, code, lead) in [
+        (
+            "elasticsearch-7.4.2",
+            1,
+            "The live fix is missing on 1 of 1 master-eligible node.",
+        ),
+        (
+            "elasticsearch-7.17.28",
+            0,
+            "Elasticsearch 7.17.28 does not need the live fix.",
+        ),
+        (
+            "opensearch-2.19.1",
+            0,
+            "OpenSearch 2.19.1 does not need the live fix.",
+        ),
+    ] {
+        let server = replay(recorded(name));
+        let answer = run(&["livefix", "status", &server.url("")]);
+        assert_eq!(answer.status.code(), Some(code), "{}", stderr(&answer));
+        let page = stdout(&answer).replace('\n', " ");
+        assert!(page.contains(lead), "{page}");
+    }
+}
+
 /// Returns the files of a small host, for bundles.
 fn host() -> Tree {
     let tree = Tree::new();

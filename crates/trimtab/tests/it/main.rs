@@ -18,6 +18,7 @@ mod fleet;
 mod hostile;
 mod house;
 mod live;
+mod livefix;
 mod recorded;
 mod remedies;
 mod shards;
