@@ -24,13 +24,13 @@
 //!
 //! Btrfs reads ahead up to 4 MiB, where a drive's default is 128 KiB. As long as the index fits into
 //! the page cache this does not matter. With a page cache of an eighth of the index, 1,000 queries on
-//! Elasticsearch 6.8.23 took 57 s on Btrfs, and read 58 GiB; 3.9 s on XFS and ext4; and 3.6 s on Btrfs
-//! with a read-ahead of 128 KiB (one run of each on a loop device, 1,000,180 documents, the same
-//! segments):
+//! Elasticsearch 6.8.23 took 62 s on Btrfs, and read 60 GiB: 10.9 (8.1 to 14.6) times as long as on XFS,
+//! which took 5.8 s; 5.7 s on Btrfs with a read-ahead of 128 KiB (three runs of each on a loop device,
+//! 1,000,180 documents, the same segments):
 //!
 //! ```text
 //! trimtab bench filesystems --larger-than-memory --same-segments \
-//!   --variants xfs,ext4,btrfs,btrfs+read_ahead_128k --documents 1m --repeats 1
+//!   --variants xfs,ext4,btrfs,btrfs+read_ahead_128k --documents 1m --pause 1s
 //! ```
 //!
 //! Without `-force` Btrfs gives up on a file whose beginning does not compress, and nothing is
@@ -330,7 +330,7 @@ fn smaller_read_ahead(mount: &Mount) -> Option<Remedy> {
          /etc/tmpfiles.d as well.",
         units::bytes(bytes),
         if bytes == BTRFS_READ_AHEAD_BYTES {
-            " With a page cache of an eighth of the index, 1,000 queries then took 3.6 s instead of 57 s \
+            " With a page cache of an eighth of the index, 1,000 queries then took 5.7 s instead of 62 s \
              (Elasticsearch 6.8.23)."
         } else {
             ""
