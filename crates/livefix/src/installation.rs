@@ -18,7 +18,7 @@ const BACKUP_NAME: &str = "jvm.options.before-trimtab-livefix";
 const PACKAGE_HOME: &str = "/usr/share/elasticsearch";
 /// No options are as long.
 const OPTIONS_BYTES_MAX: u64 = 1 << 20;
-/// The agent has 150 KB.
+/// The agent has 190 KB.
 const JAR_BYTES_MAX: u64 = 16 << 20;
 
 /// Why the fix is not installed or removed.
@@ -34,8 +34,8 @@ pub enum InstallError {
     },
     /// No jar of the server was found.
     #[error(
-        "the server's version is not known: {} has no lib/elasticsearch-VERSION.jar",
-        homes.iter().map(|home| home.display().to_string()).collect::<Vec<_>>().join(", nor has ")
+        "the server's version is not known: no lib/elasticsearch-VERSION.jar in {}",
+        homes.iter().map(|home| home.display().to_string()).collect::<Vec<_>>().join(" or ")
     )]
     NoVersion {
         /// Where it was looked for.
