@@ -1,9 +1,11 @@
 //! A folder that is held open, so that its files are read, written and removed where they were looked for: whoever owns
 //! the folders above may put others in their place meanwhile.
 
-use rustix::fd::OwnedFd;
+use linux::atomic_file::{Access, IfExists, Temporary};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -82,26 +84,19 @@ impl Folder {
         }))
     }
 
-    /// Writes a file as a whole or not at all, with its mode; its owner as well, if this process may give files away.
+    /// Writes a file as a whole or not at all, with its mode, owner and group.
     pub(crate) fn write(&self, name: &str, contents: &Contents) -> io::Result<()> {
         let temporary = format!(".{name}.{}.tmp", std::process::id());
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let owner_only = Mode::from_raw_mode(0o600);
-        let file = rustix::fs::openat(&self.folder, &temporary, flags, owner_only)?;
-        let written = fill(File::from(file), contents).and_then(|()| {
-            Ok(rustix::fs::renameat(
-                &self.folder,
-                &temporary,
-                &self.folder,
-                name,
-            )?)
-        });
-        if written.is_err() {
-            // Nothing more can be done about a failure here.
-            let _ = rustix::fs::unlinkat(&self.folder, &temporary, AtFlags::empty());
+        let mut new = Temporary::create(self.folder.as_fd(), temporary, Access::Owner)?;
+        let file = new.file();
+        file.write_all(&contents.bytes)?;
+        let stat = rustix::fs::fstat(&*file)?;
+        if (stat.st_uid, stat.st_gid) != (contents.uid, contents.gid) {
+            let (uid, gid) = (Uid::from_raw(contents.uid), Gid::from_raw(contents.gid));
+            rustix::fs::fchown(&*file, Some(uid), Some(gid))?;
         }
-        written?;
+        rustix::fs::fchmod(&*file, Mode::from_raw_mode(contents.mode))?;
+        new.persist(OsStr::new(name), IfExists::Replace)?;
         // Some filesystems do not support it.
         let _ = rustix::fs::fsync(&self.folder);
         Ok(())
@@ -114,17 +109,6 @@ impl Folder {
             Err(error) => Err(error.into()),
         }
     }
-}
-
-fn fill(mut file: File, contents: &Contents) -> io::Result<()> {
-    file.write_all(&contents.bytes)?;
-    let (uid, gid) = (Uid::from_raw(contents.uid), Gid::from_raw(contents.gid));
-    let stat = rustix::fs::fstat(&file)?;
-    if (stat.st_uid, stat.st_gid) != (contents.uid, contents.gid) {
-        rustix::fs::fchown(&file, Some(uid), Some(gid))?;
-    }
-    rustix::fs::fchmod(&file, Mode::from_raw_mode(contents.mode))?;
-    file.sync_all()
 }
 
 #[cfg(test)]

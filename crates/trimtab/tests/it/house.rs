@@ -42,7 +42,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         &["bench", "facts", "flash", "http", "linux", "units"],
     ),
     ("flash", &["units"]),
-    ("livefix", &["facts", "units"]),
+    ("livefix", &["facts", "linux", "units"]),
     ("cluster", &["facts", "http", "units"]),
     ("shards", &["units"]),
     ("explain", &["facts", "schedule", "units"]),
