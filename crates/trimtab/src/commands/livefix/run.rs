@@ -82,7 +82,8 @@ fn status(arguments: &Status) -> Result<ExitCode, CommandError> {
             code,
         );
     }
-    let endpoint = parse_endpoint(of, "URL")?;
+    let endpoint = parse_endpoint(of, "status")
+        .map_err(|error| error.hint("or give the ID of a process on this host"))?;
     let options = access::options(
         &arguments.access,
         (&CheckConfig::default()).into(),
