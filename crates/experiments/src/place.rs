@@ -4,7 +4,7 @@ use crate::disk::{Disk, DiskError};
 use crate::path_error::at;
 use crate::program::run_program;
 use crate::workspace::Workspace;
-use linux::lock::try_exclusive;
+use linux::lock::Exclusive;
 use rustix::fs::{Mode, OFlags};
 use std::fs::{self, File};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -28,7 +28,7 @@ pub struct Claim {
     path: PathBuf,
     number: u64,
     /// Locked, as udev and others ask of those who write to devices.
-    _held: File,
+    _held: Exclusive,
 }
 
 impl Place {
@@ -44,10 +44,10 @@ impl Place {
             return Err(DiskError::NoDevice(path.to_owned()));
         }
         check_unused(&device)?;
-        let held = File::open(&device).map_err(at(path))?;
-        if !try_exclusive(&held).map_err(at(path))? {
-            return Err(DiskError::InUse(path.to_owned()));
-        }
+        let opened = File::open(&device).map_err(at(path))?;
+        let held = Exclusive::attempt(opened)
+            .map_err(at(path))?
+            .ok_or_else(|| DiskError::InUse(path.to_owned()))?;
         if !may_overwrite {
             return Err(DiskError::Unconfirmed {
                 path: path.to_owned(),

@@ -7,7 +7,7 @@
 use crate::control_group;
 use crate::path_error::{PathError, at};
 use crate::program::{ProgramError, run_program, unmount};
-use linux::lock::{exclusive_within, try_exclusive};
+use linux::lock::Exclusive;
 use linux::mount_points::MountPoints;
 use linux::wait_ready;
 use rustix::event::{PollFd, PollFlags};
@@ -98,7 +98,7 @@ pub struct Workspace {
     path: PathBuf,
     entry: PathBuf,
     /// Held as long as the experiment runs. Servers must not inherit it.
-    _lock: File,
+    _lock: Exclusive,
 }
 
 impl Workspace {
@@ -125,18 +125,19 @@ impl Workspace {
             io::ErrorKind::AlreadyExists => WorkspaceError::Taken(path.clone()),
             _ => at(&entry)(error).into(),
         };
-        let mut lock = OpenOptions::new()
+        let opened = OpenOptions::new()
             .read(true)
             .write(true)
             .create_new(true)
             .mode(0o600)
             .open(&entry)
             .map_err(taken)?;
-        if !try_exclusive(&lock).map_err(at(&entry))? {
+        let Some(lock) = Exclusive::attempt(opened).map_err(at(&entry))? else {
             return Err(WorkspaceError::Taken(path));
-        }
+        };
         // Entered before it is made: what a crash leaves behind is found.
-        lock.write_all(path.as_os_str().as_bytes())
+        (&*lock)
+            .write_all(path.as_os_str().as_bytes())
             .and_then(|()| lock.sync_all())
             .map_err(at(&entry))?;
         // Servers run as another user and must get through.
@@ -224,15 +225,16 @@ fn running(register: &Path) -> Result<Option<PathBuf>, WorkspaceError> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             file => file.map_err(at(&entry))?,
         };
-        if !try_exclusive(&file).map_err(at(&entry))? {
-            return Ok(Some(named(file, &entry)?));
+        let workspace = named(&file, &entry)?;
+        if Exclusive::attempt(file).map_err(at(&entry))?.is_none() {
+            return Ok(Some(workspace));
         }
     }
     Ok(None)
 }
 
 /// The workspace that an entry names.
-fn named(entry: File, path: &Path) -> Result<PathBuf, WorkspaceError> {
+fn named(entry: &File, path: &Path) -> Result<PathBuf, WorkspaceError> {
     let mut named = Vec::new();
     entry
         .take(PATH_BYTES_MAX)
@@ -247,10 +249,10 @@ fn remove_if_abandoned(entry: &Path) -> Result<Option<Removed>, WorkspaceError> 
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file.map_err(at(entry))?,
     };
-    if !try_exclusive(&file).map_err(at(entry))? {
+    let Some(abandoned) = Exclusive::attempt(file).map_err(at(entry))? else {
         return Ok(None);
-    }
-    let path = named(file, entry)?;
+    };
+    let path = named(&abandoned, entry)?;
     if path.as_os_str().is_empty() {
         // Ended before anything was made.
         fs::remove_file(entry).map_err(at(entry))?;
@@ -287,17 +289,15 @@ fn clean_up(workspace: &Path, entry: &Path) -> Result<Removed, WorkspaceError> {
     Ok(removed)
 }
 
-/// Locks the register, until the file is dropped.
-fn lock(register: &Path) -> Result<File, WorkspaceError> {
+/// Locks the register.
+fn lock(register: &Path) -> Result<Exclusive, WorkspaceError> {
     let path = register.join(LOCK);
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
     let file = options.open(&path).map_err(at(&path))?;
-    if exclusive_within(&file, LOCK_PATIENCE).map_err(at(&path))? {
-        Ok(file)
-    } else {
-        Err(WorkspaceError::Locked(path))
-    }
+    Exclusive::within(file, LOCK_PATIENCE)
+        .map_err(at(&path))?
+        .ok_or(WorkspaceError::Locked(path))
 }
 
 /// Kills the processes that an experiment has started, by the mark in their environment, and returns their number.
@@ -451,13 +451,8 @@ mod tests {
             std::thread::yield_now();
         }
         let path = abandon(workspace);
-        // Another test's child holds the lock as well, until it executes its program.
-        let removed = loop {
-            let removed = Workspace::remove_abandoned(&of.register).unwrap();
-            if let Some(removed) = removed.into_iter().next() {
-                break removed.unwrap();
-            }
-        };
+        let mut removed = Workspace::remove_abandoned(&of.register).unwrap();
+        let removed = removed.remove(0).unwrap();
         assert_eq!((&removed.workspace, removed.processes), (&path, 1));
         assert!(!sleeper.wait().unwrap().success());
         assert!(!path.exists());

@@ -5,6 +5,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
+use std::ops::Deref;
 use std::time::{Duration, Instant};
 
 /// Pause between attempts.
@@ -43,6 +44,44 @@ pub fn exclusive_within(file: &File, patience: Duration) -> io::Result<bool> {
     }
 }
 
+/// A file with an exclusive lock, which ends when this is dropped: also while a child that another thread forked, and
+/// that has not executed its program yet, shares the description. Of a process that is killed it ends with that child's copy.
+#[derive(Debug)]
+pub struct Exclusive(File);
+
+impl Exclusive {
+    /// [`try_exclusive`]; `None` if another holder has a lock.
+    ///
+    /// # Errors
+    /// Those of flock(2).
+    pub fn attempt(file: File) -> io::Result<Option<Self>> {
+        Ok(try_exclusive(&file)?.then_some(Self(file)))
+    }
+
+    /// [`exclusive_within`]; `None` if another holder has a lock until then.
+    ///
+    /// # Errors
+    /// Those of flock(2).
+    pub fn within(file: File, patience: Duration) -> io::Result<Option<Self>> {
+        Ok(exclusive_within(&file, patience)?.then_some(Self(file)))
+    }
+}
+
+impl Deref for Exclusive {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for Exclusive {
+    fn drop(&mut self) {
+        // It fails for no lock that was taken; closing the file would end it then.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
 fn attempt(file: &File, operation: FlockOperation) -> io::Result<bool> {
     match flock(file, operation) {
         Ok(()) => Ok(true),
@@ -75,5 +114,17 @@ mod tests {
         });
         assert!(exclusive_within(&third, Duration::from_secs(20)).unwrap());
         holder.join().unwrap();
+    }
+    #[test]
+    fn an_exclusive_lock_ends_when_it_is_dropped_whoever_else_has_the_descriptor() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let open = || File::open(file.path()).unwrap();
+        let held = Exclusive::attempt(open()).unwrap().unwrap();
+        // As a child has it between fork(2) and execve(2).
+        let _inherited = held.try_clone().unwrap();
+        assert!(Exclusive::attempt(open()).unwrap().is_none());
+        drop(held);
+        let again = Exclusive::within(open(), Duration::ZERO).unwrap();
+        assert!(again.is_some());
     }
 }

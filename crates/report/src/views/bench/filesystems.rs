@@ -2,7 +2,7 @@
 
 use super::range::range;
 use super::run::per_second;
-use bench::compare::{Comparison, Rank, Verdict};
+use bench::compare::{Comparison, Interval, Rank, Verdict};
 use experiments::filesystems::{Course, Figure, Outcome, Queried, Scatter, VariantMeans};
 use page::chart::{Axis, Curve, Format, LineChart, Scale};
 use page::{Block, List, Page, Section, Table, Tone};
@@ -287,8 +287,20 @@ fn items<'c>(all: impl Iterator<Item = &'c Comparison>, base: &str) -> Vec<Strin
         .collect()
 }
 
+/// With two decimals, or as many more as show an interval that excludes 1 to exclude it.
 fn interval(one: &Comparison) -> String {
-    format!("{:.2} ({})", one.ratio, range(one.interval, 2))
+    let Interval { low, high, .. } = one.interval;
+    let excludes_one = low > 1.0 || high < 1.0;
+    let is_one =
+        |end: f64, decimals: usize| format!("{end:.decimals$}") == format!("{:.decimals$}", 1.0);
+    let decimals = (2..4)
+        .find(|decimals| !excludes_one || !(is_one(low, *decimals) || is_one(high, *decimals)))
+        .unwrap_or(4);
+    format!(
+        "{:.decimals$} ({})",
+        one.ratio,
+        range(one.interval, decimals)
+    )
 }
 
 fn facts(outcome: &Outcome) -> Vec<(String, String)> {

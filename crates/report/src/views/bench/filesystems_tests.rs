@@ -114,6 +114,26 @@ fn the_table_comes_with_what_differs_and_what_does_not() {
 }
 
 #[test]
+fn a_small_difference_gets_the_decimals_that_show_it() {
+    let text = text(outcome(&[
+        ("xfs", [GB, 1.0001 * GB, 0.9999 * GB], [3.0, 3.01, 2.99]),
+        (
+            "btrfs",
+            [1.003 * GB, 1.0031 * GB, 1.0029 * GB],
+            [3.0, 3.02, 2.99],
+        ),
+        (
+            "ext4",
+            [1.05 * GB, 1.051 * GB, 1.049 * GB],
+            [3.0, 3.02, 2.99],
+        ),
+    ]));
+    assert!(text.contains("btrfs 1.003 (1.00"), "{text}");
+    assert!(!text.contains("1.00 (1.00 to 1.00)"), "{text}");
+    assert!(text.contains("ext4 1.05 (1.0"), "{text}");
+}
+
+#[test]
 fn runs_that_scatter_tell_nothing() {
     let outcome = outcome(&[
         ("xfs", [GB, GB, GB], [3.0, 4.0, 5.0]),
