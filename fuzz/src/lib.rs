@@ -102,6 +102,14 @@ pub const TARGETS: &[Target] = &[
         ],
     },
     Target {
+        name: "jvm-options",
+        run: jvm_options,
+        seeds: &[
+            "# heap\n-Xms1g\n-Xmx1g\n8:-XX:+UseConcMarkSweepGC\n8-13:-javaagent:/x/trimtab-livefix.jar=y\r\n",
+            "-javaagent:/usr/share/elasticsearch/lib/tools/apm.jar\n14-:-XX:+UseG1GC",
+        ],
+    },
+    Target {
         name: "dm-table",
         run: dm_table,
         seeds: &[
@@ -416,6 +424,28 @@ fn findmnt(bytes: &[u8]) {
 fn crypttab(bytes: &[u8]) {
     let _ = parse::fstab::parse_crypttab(&text(bytes));
     keep("etc/crypttab", bytes);
+}
+
+/// What is installed is found, and removing it leaves the lines that were there.
+fn jvm_options(bytes: &[u8]) {
+    const JAR: &str = "/etc/elasticsearch/trimtab-livefix.jar";
+    let without = match livefix::without_agent(bytes) {
+        Ok(without) => without.unwrap_or_else(|| bytes.to_vec()),
+        Err(error) => {
+            assert!(std::str::from_utf8(bytes).is_err(), "{error}");
+            return;
+        }
+    };
+    assert_eq!(livefix::without_agent(&without), Ok(None));
+    let with = livefix::with_agent(&without, JAR).expect("removed before");
+    assert_eq!(livefix::agent_jar(&text(&with)), Some(JAR));
+    assert!(livefix::with_agent(&with, JAR).is_err());
+    let again = livefix::without_agent(&with)
+        .expect("text")
+        .expect("added before");
+    // A last line without its end gets one.
+    let end = again.strip_prefix(without.as_slice());
+    assert!(end.is_some_and(|end| end.is_empty() || end == b"\n"));
 }
 
 fn dm_table(bytes: &[u8]) {

@@ -3,11 +3,11 @@
 use crate::installation::version_in;
 use crate::need::{Need, need};
 use crate::options::agent_jar;
-use facts::cluster::Flavour;
+use facts::cluster::{Flavour, LIVE_FIX_JAR};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub struct Process {
     pub version: Option<String>,
     /// Whether it needs the fix; `null` if its version is not known.
     pub need: Option<Need>,
-    /// The jar that it was started with; `null` if it lacks the fix.
+    /// The jar that it was started with, or has open since it was loaded; `null` if it lacks the fix.
     pub jar: Option<String>,
 }
 
@@ -68,10 +68,11 @@ impl Process {
         let home = Path::new(OsStr::from_bytes(home));
         let inside = home.strip_prefix("/").unwrap_or(home);
         let version = version_in(&folder.join("root").join(inside)).or_else(|| version_in(home));
-        let jar = arguments().find_map(|argument| {
+        let started_with = arguments().find_map(|argument| {
             let argument = std::str::from_utf8(argument).ok()?;
             agent_jar(argument).map(str::to_owned)
         });
+        let jar = started_with.or_else(|| open_jar(&folder));
         Ok(Self {
             pid,
             need: version
@@ -83,10 +84,22 @@ impl Process {
     }
 }
 
+/// The agent's jar among the files that a process has open: Java keeps what it loads classes from open. Only the process's
+/// own user and root can tell.
+fn open_jar(process: &Path) -> Option<String> {
+    fs::read_dir(process.join("fd"))
+        .ok()?
+        .flatten()
+        .filter_map(|entry| fs::read_link(entry.path()).ok())
+        .map(|file| file.to_string_lossy().into_owned())
+        // As the kernel names a file that was removed, or replaced, since.
+        .map(|file| file.trim_end_matches(" (deleted)").to_owned())
+        .find(|file| file.rsplit('/').next() == Some(LIVE_FIX_JAR))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     #[test]
     fn a_process_tells_its_version_and_agent() {
@@ -112,6 +125,16 @@ mod tests {
             jar.as_deref(),
             Some("/etc/elasticsearch/trimtab-livefix.jar")
         );
+        // Loaded while it runs: no option, but the file is open.
+        fs::create_dir(process.join("fd")).unwrap();
+        for (at, file) in ["/dev/null", "/opt/trimtab-livefix.jar (deleted)"]
+            .iter()
+            .enumerate()
+        {
+            std::os::unix::fs::symlink(file, process.join("fd").join(at.to_string())).unwrap();
+        }
+        let jar = read(plain).unwrap().jar;
+        assert_eq!(jar.as_deref(), Some("/opt/trimtab-livefix.jar"));
         assert!(matches!(
             read("bash\0"),
             Err(ProcessError::OtherProgram { pid: 12 })

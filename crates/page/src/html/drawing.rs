@@ -33,6 +33,8 @@ pub(super) const NARROW: Size = Size {
     letters: 12.5,
 };
 
+/// Styles of curves in the style sheet: a color and a dash each.
+pub(super) const STYLES: usize = 8;
 /// Padding above the plot and to its right.
 const TOP: f64 = 10.0;
 /// Height of the flags of annotations above the plot.
@@ -325,7 +327,7 @@ impl<'a> Drawing<'a> {
                     CurveStyle::Crosses => self.points(curve, "crosses", "m-3-3l6 6m-6 0l6-6"),
                     CurveStyle::Line => self.line(curve),
                 };
-                let _ = writeln!(out, "<g class=\"c{}\">{drawn}</g>", index % 5);
+                let _ = writeln!(out, "<g class=\"c{}\">{drawn}</g>", index % STYLES);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Line charts as SVG: one drawing for wide containers and one for narrow ones (the style sheet shows the
 //! one whose letters are readable), and a table of the values.
 
-use super::drawing::{Drawing, NARROW, WIDE};
+use super::drawing::{Drawing, NARROW, STYLES, WIDE};
 use super::table::{bare, table};
 use super::text::escaped;
 use crate::chart::{Curve, CurveStyle, LineChart, Point};
@@ -93,7 +93,7 @@ fn legend(chart: &LineChart, hidden_runs: usize) -> String {
     };
     let is_alone = chart.curves.len() == 1;
     for (index, curve) in chart.curves.iter().enumerate() {
-        let class = index % 5;
+        let class = index % STYLES;
         let has_ranges = has_ranges(curve);
         let is_told =
             curve.name.is_empty() || curve.name == chart.y_label || curve.name == chart.title;

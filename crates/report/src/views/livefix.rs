@@ -209,8 +209,8 @@ fn of_process(process: &Process) -> Page {
     };
     let lead = match (process.need, &process.jar) {
         (_, Some(jar)) => format!(
-            "Process {}, {server}, was started with the live fix in {jar}. Its first lines of output tell whether it is \
-             active.",
+            "Process {}, {server}, has loaded the live fix from {jar}. Its log says whether it is active \
+             (search for trimtab.livefix).",
             process.pid
         ),
         (Some(Need::Needed), None) => {

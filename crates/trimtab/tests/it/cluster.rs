@@ -169,6 +169,21 @@ fn the_live_fix_is_told_to_be_missing_where_it_is_needed() {
         assert_eq!(answer.status.code(), Some(code), "{}", stderr(&answer));
         let page = stdout(&answer).replace('\n', " ");
         assert!(page.contains(lead), "{page}");
+        // What it prints are commands that the program has. An empty directory is no node's.
+        let empty = Tree::new();
+        for line in stdout(&answer).lines() {
+            let Some(command) = line.trim().strip_prefix("sudo trimtab ") else {
+                continue;
+            };
+            let command = command.replace("/etc/elasticsearch", &empty.path());
+            let message = stderr(&run(&command.split_whitespace().collect::<Vec<_>>()));
+            assert!(message.contains("jvm.options"), "{command}: {message}");
+        }
+        assert_eq!(
+            page.contains("sudo trimtab livefix install"),
+            code == 1,
+            "{page}"
+        );
     }
 }
 

@@ -74,7 +74,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         "fuzz-targets",
         &[
             "bench", "facts", "flash", "host", "schedule", "http", "linux", "trim", "shards",
-            "sources", "explain", "page", "units",
+            "sources", "explain", "page", "units", "livefix",
         ],
     ),
     ("house", &[]),

@@ -1,7 +1,9 @@
 package trimtab.livefix;
 
 import java.lang.instrument.Instrumentation;
+import java.util.LinkedHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 
 /**
  * Entry of the agent, at the start of a server ({@code -javaagent}) or in one that runs (attach). Whatever goes wrong
@@ -13,22 +15,22 @@ public final class Agent {
     private Agent() {}
 
     public static void premain(String arguments, Instrumentation instrumentation) {
-        install(instrumentation);
+        install(instrumentation, Log::early);
     }
 
     public static void agentmain(String arguments, Instrumentation instrumentation) {
-        install(instrumentation);
+        install(instrumentation, Log::warn);
     }
 
-    private static void install(Instrumentation instrumentation) {
+    private static void install(Instrumentation instrumentation, Consumer<String> log) {
         if (!IS_INSTALLED.compareAndSet(false, true)) {
-            Log.say("loaded before, nothing to do");
+            log.accept("loaded before, nothing to do");
             return;
         }
         Patch patch = new Patch();
         try {
-            // Initialised now: later, a security manager watches what that does.
-            ShardMap.prepare();
+            // Initialised now: what fails here changes nothing.
+            new ShardMap(new LinkedHashMap<>());
             instrumentation.addTransformer(patch, true);
             // In a server that runs, the class is there already. Nodes that exist keep the scan; each new cluster state
             // makes new ones.
@@ -39,7 +41,7 @@ public final class Agent {
             }
         } catch (Throwable thrown) {
             instrumentation.removeTransformer(patch);
-            Log.say("not active, the server runs unchanged: " + thrown);
+            log.accept("not active, the server runs unchanged: " + thrown);
         }
     }
 }

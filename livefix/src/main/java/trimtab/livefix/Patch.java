@@ -49,9 +49,9 @@ final class Patch implements ClassFileTransformer {
         } catch (Shape.NotNeeded reason) {
             Log.say("not needed, the server runs unchanged: " + reason.getMessage());
         } catch (Shape.Unknown reason) {
-            Log.say("not active, the server runs unchanged: " + reason.getMessage());
+            Log.warn("not active, the server runs unchanged: " + reason.getMessage());
         } catch (Throwable thrown) {
-            Log.say("not active, the server runs unchanged: " + thrown);
+            Log.warn("not active, the server runs unchanged: " + thrown);
         }
         return null;
     }

@@ -10,8 +10,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 
@@ -28,11 +28,12 @@ public final class ShardMap extends LinkedHashMap<Object, Object> {
     /** UNASSIGNED, INITIALIZING, STARTED, RELOCATING. */
     private static final int STATES = 4;
     /** Compares each list with a scan. */
-    private static final boolean IS_CHECKED = Boolean.getBoolean("trimtab.livefix.check");
+    private static final boolean IS_CHECKED = isChecked();
 
-    private static final LongAdder COMPARED = new LongAdder();
-    private static final LongAdder DIFFERED = new LongAdder();
-    private static final long REPORT_MS = 600_000;
+    private static final AtomicLong COMPARED = new AtomicLong();
+    private static final AtomicLong DIFFERED = new AtomicLong();
+    /** So many compared lists make a line in the log; twice as many make the next. */
+    private static final long FIRST_REPORT = 1024;
 
     /** {@code ShardRouting.state()}, found with the first shard. */
     private static volatile MethodHandle stateOf;
@@ -51,17 +52,16 @@ public final class ShardMap extends LinkedHashMap<Object, Object> {
         }
     }
 
-    private ShardMap(Map<?, ?> shards) {
+    ShardMap(Map<?, ?> shards) {
         super(Math.max(16, shards.size() * 4 / 3 + 1));
         super.putAll(shards);
     }
 
-    static void prepare() {
-        if (IS_CHECKED) {
-            Thread report = new Thread(ShardMap::report, "trimtab-livefix-check");
-            report.setDaemon(true);
-            report.start();
-            Runtime.getRuntime().addShutdownHook(new Thread(ShardMap::say, "trimtab-livefix-last"));
+    private static boolean isChecked() {
+        try {
+            return Boolean.getBoolean("trimtab.livefix.check");
+        } catch (SecurityException hidden) {
+            return false;
         }
     }
 
@@ -130,11 +130,18 @@ public final class ShardMap extends LinkedHashMap<Object, Object> {
             lists.set(set, listed);
         } else if (IS_CHECKED) {
             Object[] scanned = scan(set);
-            COMPARED.increment();
             // A change under way is no mistake.
-            if (!same(scanned, listed.shards) && current % 2 == 0 && version.get() == current) {
-                DIFFERED.increment();
-                Log.say("a list was stale, and is scanned again");
+            boolean differs = !same(scanned, listed.shards) && version.get() == current;
+            if (differs) {
+                if (DIFFERED.incrementAndGet() == 1) {
+                    Log.warn("a list was stale, and is scanned again");
+                }
+            }
+            long compared = COMPARED.incrementAndGet();
+            if (compared >= FIRST_REPORT && Long.bitCount(compared) == 1) {
+                Log.say(compared + " lists compared with a scan, " + DIFFERED.get() + " differed");
+            }
+            if (differs) {
                 return scanned;
             }
         }
@@ -175,21 +182,6 @@ public final class ShardMap extends LinkedHashMap<Object, Object> {
             }
         }
         return true;
-    }
-
-    private static void report() {
-        try {
-            while (true) {
-                Thread.sleep(REPORT_MS);
-                say();
-            }
-        } catch (InterruptedException interrupted) {
-            // The server ends.
-        }
-    }
-
-    private static void say() {
-        Log.say(COMPARED.sum() + " lists compared with a scan, " + DIFFERED.sum() + " differed");
     }
 
     /** Odd while a change is under way. */

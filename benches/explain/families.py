@@ -1,0 +1,434 @@
+#!/usr/bin/env python3
+"""Families of histories with a known cause, among ten jobs of a Debian host that are innocent.
+
+Where histories.py collects what earlier versions got wrong, each family here is one thing that real hosts do:
+summer time, late collectors, timers with a random delay, jobs that grow, load with edges at which idle jobs run.
+Every seed draws its own time, length, samples and size; an event is at least twice the noise of a sample, so that
+the samples can tell. A verdict is
+
+    right    it names the job that does it, or none where none does
+    among    it names several that cannot be told apart, the right one among them
+    fits     it names none, but says that the right one fits
+    unnamed  it says neither
+    wrong    it names another job
+
+    benches/explain/families.py TRIMTAB [--seeds N] [--only NAME]... [--each]
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import dataclasses
+import datetime
+import json
+import math
+import os
+import pathlib
+import random
+import subprocess
+import tempfile
+import zoneinfo
+
+MINUTE, HOUR, DAY, WEEK = 60, 3600, 86400, 7 * 86400
+UTC = datetime.timezone.utc
+MONDAY = datetime.datetime(2026, 6, 1, tzinfo=UTC).timestamp()
+BIN = "/usr/local/bin/"
+# What runs on a Debian host with a few packages, as lines of /etc/crontab without the user.
+DECOYS = """17 * * * * hourly
+25 6 * * * daily
+47 6 * * 7 weekly
+52 6 1 * * monthly
+0 0 * * * logrotate
+5-55/10 * * * * sysstat
+59 23 * * * sysstat-night
+9,39 * * * * php-sessions
+30 3 * * 0 e2scrub
+57 0 * * 0 checkarray
+"""
+FAMILIES = {}
+
+
+@dataclasses.dataclass
+class Host:
+    """What the tool is told of jobs, by path."""
+
+    crontab: str = ""
+    zone: str = "UTC"
+    files: dict = dataclasses.field(default_factory=dict)
+    links: dict = dataclasses.field(default_factory=dict)
+    log: str | None = None
+
+
+@dataclasses.dataclass
+class Family:
+    """One history: samples, the host, and who did it."""
+
+    samples: list
+    host: Host
+    # The job's name; None if no job does anything.
+    job: str | None
+
+
+def family(make):
+    FAMILIES[make.__name__] = make
+    return make
+
+
+def local(zone, days, hour, minute, start=MONDAY):
+    """Moments at a local time on each day from the one before `start` on; an hour that is skipped counts an hour later."""
+    tz = zoneinfo.ZoneInfo(zone)
+    first = datetime.datetime.fromtimestamp(start, tz).date()
+    dates = (first + datetime.timedelta(days=day) for day in range(-1, days + 2))
+    at = datetime.time(hour, minute)
+    return [datetime.datetime.combine(date, at, tz).timestamp() for date in dates]
+
+
+def grid(rng, step_s, days, start=MONDAY, aligned=False, jitter_s=0.0, lost=0.0):
+    """Times of samples; each stands for the time since the one before."""
+    phase = 0 if aligned else rng.uniform(0, step_s)
+    times = (start + phase + step_s * n + rng.gauss(0, 1) * jitter_s for n in range(1, int(days * DAY // step_s)))
+    return sorted(at for at in times if rng.random() >= lost)
+
+
+def shares(times, events, step_s):
+    """The part of each sample's time that events fill."""
+    events = sorted(events)
+    out, first = [], 0
+    for number, at in enumerate(times):
+        since = times[number - 1] if number and at - times[number - 1] < 1.5 * step_s else at - step_s
+        while first < len(events) and events[first][0] + events[first][1] < since - WEEK:
+            first += 1
+        share = 0.0
+        for start, length in events[first:]:
+            if start >= at:
+                break
+            share += max(0.0, min(at, start + length) - max(since, start))
+        out.append(min(1.0, share / (at - since)))
+    return out
+
+
+def curve(rng, times, share, size, noise=0.1, kept=0.0, factor=lambda at: 1.0, shape=None):
+    """Values: a level with noise that remembers, and events that add `size` times the level."""
+    values, left = [], 0.0
+    for at, part in zip(times, share):
+        left = kept * left + rng.gauss(0, noise * math.sqrt(1 - kept * kept))
+        value = 100 * factor(at) * (1 + size * part) * (1 + left)
+        values.append(shape(value) if shape else value)
+    return list(zip(times, values))
+
+
+def visible(rng, share, noise):
+    """A size at which an event is two to six times the noise of its sample."""
+    largest = max(share, default=0.0)
+    return rng.uniform(2, 6) * noise / max(largest, 1e-9)
+
+
+def daily(rng, step_s, zone="UTC", at=None, start=MONDAY, weeks=None, aligned=False, length_s=None, **more):
+    """A daily job of one length, and its samples."""
+    weeks = weeks or rng.randint(4, 12)
+    hour, minute = at or (rng.randrange(24), rng.randrange(60))
+    times = grid(rng, step_s, weeks * 7, start, aligned, more.pop("jitter_s", 0.0), more.pop("lost", 0.0))
+    length_s = length_s or rng.uniform(5, 60) * MINUTE
+    events = [(run, length_s) for run in local(zone, weeks * 7, hour, minute, start)]
+    share = shares(times, events, step_s)
+    noise = more.pop("noise", 0.1)
+    samples = curve(rng, times, share, visible(rng, share, noise), noise, **more)
+    return Family(samples, Host(DECOYS + f"{minute} {hour} * * * job\n", zone), "job")
+
+
+def any_step(rng):
+    return rng.choice([5, 10, 15, 30, 60]) * MINUTE
+
+
+@family
+def daily_job(rng):
+    return daily(rng, any_step(rng))
+
+
+@family
+def daily_job_in_whole_hours(rng):
+    return daily(rng, HOUR, aligned=True)
+
+
+@family
+def across_summer_time(rng):
+    spring = datetime.datetime(2026, 3, 29, tzinfo=UTC).timestamp()
+    weeks = rng.randint(6, 12)
+    return daily(rng, any_step(rng), "Europe/Berlin", None, spring - rng.randint(2, weeks - 2) * WEEK, weeks)
+
+
+@family
+def across_summer_time_at_half_past_two(rng):
+    autumn = datetime.datetime(2026, 10, 25, tzinfo=UTC).timestamp()
+    weeks = rng.randint(6, 12)
+    return daily(rng, any_step(rng), "Europe/Berlin", (2, 30), autumn - rng.randint(2, weeks - 2) * WEEK, weeks)
+
+
+@family
+def late_collectors_and_gaps(rng):
+    step_s = rng.choice([5, 10, 15, 30]) * MINUTE
+    return daily(rng, step_s, jitter_s=step_s * 0.15, lost=0.2)
+
+
+@family
+def random_delay(rng):
+    """A systemd timer with RandomizedDelaySec, anew each day."""
+    step_s, weeks, delay_s = any_step(rng), rng.randint(4, 12), 100 * MINUTE
+    hour, minute = rng.randrange(24), rng.randrange(60)
+    times = grid(rng, step_s, weeks * 7)
+    length_s = rng.uniform(10, 60) * MINUTE
+    events = [(at + rng.uniform(0, delay_s), length_s) for at in local("UTC", weeks * 7, hour, minute)]
+    share = shares(times, events, step_s)
+    samples = curve(rng, times, share, visible(rng, share, 0.1))
+    unit = "etc/systemd/system/job"
+    host = Host(DECOYS)
+    host.files[unit + ".timer"] = (
+        f"[Timer]\nOnCalendar=*-*-* {hour:02}:{minute:02}:00\nRandomizedDelaySec=100min\n\n"
+        "[Install]\nWantedBy=timers.target\n"
+    )
+    host.files[unit + ".service"] = f"[Service]\nType=oneshot\nExecStart={BIN}job\n"
+    host.links["etc/systemd/system/timers.target.wants/job.timer"] = "/etc/systemd/system/job.timer"
+    return Family(samples, host, "job")
+
+
+@family
+def a_job_that_grows(rng):
+    step_s, weeks = any_step(rng), rng.randint(6, 12)
+    hour, minute = rng.randrange(24), rng.randrange(60)
+    times = grid(rng, step_s, weeks * 7)
+    runs = local("UTC", weeks * 7, hour, minute)
+    first_s, last_s = rng.uniform(5, 15) * MINUTE, rng.uniform(60, 180) * MINUTE
+    events = [(at, first_s + (last_s - first_s) * number / len(runs)) for number, at in enumerate(runs)]
+    share = shares(times, events, step_s)
+    samples = curve(rng, times, share, visible(rng, share, 0.1))
+    return Family(samples, Host(DECOYS + f"{minute} {hour} * * * job\n"), "job")
+
+
+@family
+def drift_and_steps(rng):
+    """A job every four hours, while the level drifts and steps."""
+    step_s, weeks = rng.choice([5, 10, 15, 30]) * MINUTE, rng.randint(4, 8)
+    first, minute = rng.randrange(4), rng.randrange(60)
+    times = grid(rng, step_s, weeks * 7)
+    events = [(MONDAY + first * HOUR + minute * MINUTE + 4 * HOUR * n, rng.uniform(10, 30) * MINUTE) for n in range(-6, weeks * 42 + 6)]
+    share = shares(times, events, step_s)
+    steps = sorted(rng.uniform(0, weeks * WEEK) for _ in range(3))
+    levels = [rng.uniform(0.7, 1.4) for _ in range(4)]
+    drift = rng.uniform(-0.3, 0.5)
+    factor = lambda at: levels[sum(at - MONDAY > step for step in steps)] * (1 + drift * (at - MONDAY) / (weeks * WEEK))
+    samples = curve(rng, times, share, visible(rng, share, 0.1), factor=factor)
+    return Family(samples, Host(DECOYS + f"{minute} {first}-23/4 * * * job\n"), "job")
+
+
+@family
+def at_midnight(rng):
+    made = daily(rng, any_step(rng), at=(0, rng.choice([0, 0, 1, 5])))
+    return made
+
+
+@family
+def lognormal_noise(rng):
+    shape = lambda value: 100 * math.exp(value / 100 - 1)
+    return daily(rng, any_step(rng), noise=0.4, shape=shape)
+
+
+@family
+def an_integer_gauge(rng):
+    return daily(rng, any_step(rng), shape=lambda value: round(value / 12))
+
+
+def humps(rng, step_s, edges, busy_days=range(7)):
+    """Load between hours of the day with steep edges, and idle jobs near these."""
+    weeks = rng.randint(4, 12)
+    times = grid(rng, step_s, weeks * 7, aligned=rng.random() < 0.5)
+    sizes = [rng.uniform(0.4, 1.5) for _ in edges]
+
+    def factor(at):
+        if int((at - MONDAY) // DAY) % 7 not in busy_days:
+            return 1.0
+        hour = (at - step_s / 2) % DAY / HOUR
+        return 1 + sum(size for size, (since, until) in zip(sizes, edges) if since <= hour < until)
+
+    samples = curve(rng, times, [0.0] * len(times), 0.0, rng.choice([0.05, 0.1]), rng.choice([0, 0.5]), factor)
+    jobs = ""
+    for number, (since, until) in enumerate(edges):
+        for name, at in (("rise", since), ("fall", until)):
+            minute = (round(at * 60) + rng.randint(-20, 20)) % 1440
+            jobs += f"{minute % 60} {minute // 60} * * * {name}-{number}\n"
+    return Family(samples, Host(DECOYS + jobs), None)
+
+
+def edges_of(rng):
+    first = rng.uniform(5, 10)
+    second = first + rng.uniform(5, 8)
+    return [(first, first + rng.uniform(2, 4.5)), (second, min(23.5, second + rng.uniform(2, 4.5)))]
+
+
+@family
+def nobody_humps_by_the_hour(rng):
+    return humps(rng, HOUR, edges_of(rng))
+
+
+@family
+def nobody_humps_by_half_an_hour(rng):
+    return humps(rng, 30 * MINUTE, edges_of(rng))
+
+
+@family
+def nobody_working_hours(rng):
+    begin = rng.uniform(7, 9.5)
+    return humps(rng, rng.choice([5, 15, 60]) * MINUTE, [(begin, begin + rng.uniform(8, 10))], range(5))
+
+
+@family
+def nobody_a_morning_job_at_the_edge(rng):
+    """Working hours that begin gently, and a job in the middle of that which does nothing."""
+    step_s, weeks, begin = rng.choice([5, 60]) * MINUTE, rng.randint(4, 12), rng.uniform(7, 9)
+    times = grid(rng, step_s, weeks * 7)
+
+    def factor(at):
+        hour = at % DAY / HOUR
+        if int((at - MONDAY) // DAY) % 7 > 4:
+            return 1.0
+        return 1 + 0.4 * (math.tanh((hour - begin) * 3) - math.tanh((hour - begin - 9) * 3))
+
+    samples = curve(rng, times, [0.0] * len(times), 0.0, 0.1, 0.5, factor)
+    minute = round(begin * 60)
+    return Family(samples, Host(DECOYS + f"{minute % 60} {minute // 60} * * * job\n"), None)
+
+
+@family
+def nobody_a_weekly_cause_that_no_list_has(rng):
+    """Nightly samples; each week one is bad, and no job runs on that day alone."""
+    weeks, day, hour = rng.randint(12, 40), rng.randrange(7), rng.randrange(24)
+    times = [MONDAY + n * DAY + hour * HOUR + rng.uniform(0, 20 * MINUTE) for n in range(weeks * 7)]
+    share = [1.0 if n % 7 == day else 0.0 for n in range(len(times))]
+    samples = curve(rng, times, share, rng.uniform(0.25, 0.6))
+    # The decoys' own weekly jobs run on Sundays.
+    recurring = "".join(f"{rng.randrange(60)} {rng.randrange(24)} * * * {name}\n" for name in ("backup", "report"))
+    daily_only = "".join(line + "\n" for line in DECOYS.splitlines() if not line.split()[4] in "07")
+    return Family(samples, Host(daily_only + recurring), None)
+
+
+def syslog(rng, runs):
+    """Lines of cron for (moment, job)."""
+    lines = []
+    for at, job in sorted(runs):
+        when = datetime.datetime.fromtimestamp(at + rng.uniform(0, 2), UTC).isoformat(timespec="microseconds")
+        lines.append(f"{when} db1 CRON[{rng.randrange(1000, 30000)}]: (root) CMD ({BIN}{job})\n")
+    return "".join(lines)
+
+
+@family
+def a_job_that_only_a_log_knows(rng):
+    made = daily(rng, any_step(rng))
+    *decoys, own = made.host.crontab.splitlines()
+    minute, hour = own.split()[:2]
+    made.host.crontab = "\n".join(decoys) + "\n"
+    days = int((made.samples[-1][0] - MONDAY) // DAY)
+    runs = [(at, "job") for at in local("UTC", days, int(hour), int(minute))]
+    runs += [(at, "daily") for at in local("UTC", days, 6, 25)]
+    made.host.log = syslog(rng, runs)
+    return made
+
+
+@family
+def a_job_that_stopped(rng):
+    """It ran until the middle, as its log shows; the crontab has it no more."""
+    step_s, weeks = any_step(rng), rng.randint(6, 12)
+    hour, minute = rng.randrange(24), rng.randrange(60)
+    times = grid(rng, step_s, weeks * 7)
+    ended = MONDAY + weeks * WEEK * rng.uniform(0.4, 0.6)
+    length_s = rng.uniform(5, 60) * MINUTE
+    runs = [at for at in local("UTC", weeks * 7, hour, minute) if at < ended]
+    share = shares(times, [(at, length_s) for at in runs], step_s)
+    samples = curve(rng, times, share, visible(rng, share, 0.1))
+    logged = [(at, "job") for at in runs] + [(at, "daily") for at in local("UTC", weeks * 7, 6, 25)]
+    return Family(samples, Host(DECOYS, log=syslog(rng, logged)), "job")
+
+
+@family
+def ten_minutes_apart(rng):
+    """Another job runs ten minutes before or after; samples of five minutes can tell."""
+    made = daily(rng, 5 * MINUTE, at=(rng.randrange(1, 23), rng.randrange(60)), length_s=rng.uniform(5, 30) * MINUTE)
+    minute, hour = map(int, made.host.crontab.splitlines()[-1].split()[:2])
+    other = hour * 60 + minute + rng.choice([-10, 10])
+    made.host.crontab += f"{other % 60} {other // 60} * * * other\n"
+    return made
+
+
+def write(host, directory):
+    """The host's files, and the arguments that name them."""
+    root = directory / "host"
+    (root / "etc").mkdir(parents=True)
+    lines = [line.split(maxsplit=5) for line in host.crontab.splitlines()]
+    (root / "etc/crontab").write_text("".join(f"{' '.join(line[:5])} root {BIN}{line[5]}\n" for line in lines))
+    (root / "etc/timezone").write_text(host.zone + "\n")
+    (root / "etc/localtime").symlink_to(f"/usr/share/zoneinfo/{host.zone}")
+    for path, text in host.files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    for path, target in host.links.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).symlink_to(target)
+    if host.log is not None:
+        (root / "var/log").mkdir(parents=True)
+        (root / "var/log/syslog").write_text(host.log)
+    return ["--jobs", str(root), "--tz", host.zone]
+
+
+def judge(made, verdict):
+    def short(jobs):
+        return {job.rsplit("/", 1)[-1].rsplit(" ", 1)[-1].removesuffix(".timer").removesuffix(".service") for job in jobs}
+
+    names = short(verdict["classes"][0]["jobs"]) if verdict["kind"] == "periodic" and verdict["classes"] else set()
+    if made.job is None:
+        return "wrong" if names else "right"
+    if not names:
+        return "fits" if any(made.job in short(listed["jobs"]) for listed in verdict["classes"]) else "unnamed"
+    return "right" if names == {made.job} else "among" if made.job in names else "wrong"
+
+
+def run(trimtab, name, seed):
+    rng = random.Random(f"{name} {seed}")
+    made = FAMILIES[name](rng)
+    with tempfile.TemporaryDirectory() as directory:
+        directory = pathlib.Path(directory)
+        lines = (f"{datetime.datetime.fromtimestamp(at, UTC).isoformat()},{value:.6g}\n" for at, value in made.samples)
+        (directory / "curve.csv").write_text("time,value\n" + "".join(lines))
+        command = [str(trimtab), "explain", str(directory / "curve.csv"), "--better", "lower", "--format", "json"]
+        done = subprocess.run(command + write(made.host, directory), capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"{name} {seed}: exit {done.returncode}\n{done.stderr}")
+    verdict = json.loads(done.stdout)["result"]["series"][0]["verdict"]
+    return judge(made, verdict), verdict["sentence"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("trimtab", type=pathlib.Path)
+    parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--only", action="append", choices=sorted(FAMILIES))
+    parser.add_argument("--each", action="store_true", help="prints each sentence")
+    args = parser.parse_args()
+    trimtab = args.trimtab.resolve()
+    if not trimtab.is_file():
+        parser.error(f"there is no program {trimtab}: make release")
+    total, columns = collections.Counter(), ("right", "among", "fits", "unnamed", "wrong")
+    print(f"| family | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name in args.only or FAMILIES:
+            seeds = range(args.first, args.first + args.seeds)
+            count = collections.Counter()
+            for seed, (judged, sentence) in zip(seeds, pool.map(lambda seed: run(trimtab, name, seed), seeds)):
+                count[judged] += 1
+                if args.each:
+                    print(f"<!-- {name} {seed} {judged}: {sentence} -->")
+            print(f"| {name.replace('_', ' ')} | {' | '.join(str(count[column]) for column in columns)} |", flush=True)
+            total += count
+    print(f"| all | {' | '.join(str(total[column]) for column in columns)} |")
+
+
+if __name__ == "__main__":
+    main()
