@@ -50,9 +50,11 @@ fuzz-smoke: build
 fuzz-full: build
 	@$${CARGO_TARGET_DIR:-target}/debug/fuzz-targets --inputs 1000000 --seed $(or $(SEED),1)
 
-# What the tests need beside Rust, installed or named.
+# What the tests need beside Rust, installed or named. The house's tests list the crates of all features, also of
+# those that nothing here builds.
 deps:
 	@./lab/deps.sh
+	@cargo fetch --locked --quiet --target x86_64-unknown-linux-gnu
 
 # What the lab's tests run.
 build:
