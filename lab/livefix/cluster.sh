@@ -89,12 +89,14 @@ check_cluster() { # checked|attached
     if [ "$1" = attached ]; then
         expect "$1: it was not there before" eval '! says_active'
         expect "$1: the agent is loaded while the master runs" attach
+        # By which `trimtab livefix status PID` sees it.
+        expect "$1: the JVM keeps the jar open" eval 'ls -l "/proc/$(cat "$top/n1/pid")/fd" | grep -q "trimtab-livefix.jar$"'
     fi
     for number in $(seq "${CREATES:-20}"); do
         ask PUT "new-$number" '{"settings":{"number_of_shards":2,"number_of_replicas":1}}' || { expect "$1: new-$number is created" false; return; }
     done
     expect "$1: the agent is active" says_active
-    expect "$1: the server's log has it" eval 'grep -q "trimtab.livefix.*active: shards of a node" "$top"/n1/logs/*.log'
+    expect "$1: the server's log has it" eval 'grep -q "livefix.*active: shards of a node" "$top"/n1/logs/*.log'
     expect "$1: documents are written" ask POST "new-1/_doc/1?refresh=true" '{"number":1}'
     expect "$1: and found" eval 'ask GET "new-1/_search?q=number:1" && jq -e ".hits.hits | length == 1" "$top/out" >/dev/null'
     expect "$1: closed" ask POST "new-2/_close"

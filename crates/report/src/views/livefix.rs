@@ -210,7 +210,7 @@ fn of_process(process: &Process) -> Page {
     let lead = match (process.need, &process.jar) {
         (_, Some(jar)) => format!(
             "Process {}, {server}, has loaded the live fix from {jar}. Its log says whether it is active \
-             (search for trimtab.livefix).",
+             (search for livefix).",
             process.pid
         ),
         (Some(Need::Needed), None) => {
