@@ -11,8 +11,8 @@
 # checked   the agent is loaded at the start, and compares each list with a scan. The cluster creates, writes, searches,
 #           closes, opens, relocates, loses a node and recovers: no list differs, it ends green, and no log has an error.
 # attached  the same, but the agent is loaded into the master while it runs.
-# without, with  (nodes of 2 GiB) the time of index creations beside many shards, printed and not tested. From 7.2 on these shards are of
-#           closed indices; before, closed indices have none that are allocated.
+# without, with  the time of index creations beside many shards (nodes of 2 GiB), printed and not tested. From 7.2 on these
+#           shards are of closed indices; before, closed indices have none that are allocated.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
 # shellcheck source=lab/needs.sh
