@@ -34,7 +34,13 @@ pub struct Process {
 /// Why a process tells nothing.
 #[derive(Debug, Error)]
 pub enum ProcessError {
-    /// There is none, or it may not be read.
+    /// There is none.
+    #[error("there is no process {pid} on this host")]
+    Missing {
+        /// Its id.
+        pid: u32,
+    },
+    /// It may not be read.
     #[error("process {pid}: {error}")]
     Unreadable {
         /// Its id.
@@ -60,7 +66,10 @@ impl Process {
         let mut line = Vec::new();
         File::open(folder.join("cmdline"))
             .and_then(|file| file.take(CMDLINE_BYTES_MAX).read_to_end(&mut line))
-            .map_err(|error| ProcessError::Unreadable { pid, error })?;
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => ProcessError::Missing { pid },
+                _ => ProcessError::Unreadable { pid, error },
+            })?;
         let arguments = || line.split(|&byte| byte == 0);
         let home = arguments().find_map(|argument| argument.strip_prefix(HOME));
         let home = home.ok_or(ProcessError::OtherProgram { pid })?;
@@ -141,7 +150,7 @@ mod tests {
         ));
         assert!(matches!(
             Process::read(proc.path(), 13),
-            Err(ProcessError::Unreadable { pid: 13, .. })
+            Err(ProcessError::Missing { pid: 13 })
         ));
     }
 }

@@ -19,8 +19,8 @@ use std::path::PathBuf;
 const LONG_ABOUT: &str = "Find and fix storage-level causes of slow databases\n\n\
     Examples of such causes: a weekly fstrim that stalls every node at once, an\n\
     encrypted volume that drops discards, a filesystem that wastes half the disk.\n\
-    trimtab needs no server and no agent. Diagnosis needs no root; only\n\
-    `trimtab trim` and `trimtab livefix` change anything.";
+    trimtab needs no server and no daemon. Diagnosis needs no root. `trim`,\n\
+    `livefix` and `bench` change something, and say what before they do.";
 
 /// Find and fix storage-level causes of slow databases
 #[derive(Debug, Parser)]
