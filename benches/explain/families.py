@@ -10,7 +10,9 @@ the samples can tell. A verdict is
     among    it names several that cannot be told apart, the right one among them
     fits     it names none, but says that the right one fits
     unnamed  it says neither
-    wrong    it names another job
+    wrong    it names another job, or says of one that it fits by 95 % or more
+
+Then a table says how often a share that was said of the first class was right.
 
     benches/explain/families.py TRIMTAB [--seeds N] [--only NAME]... [--each]
 """
@@ -381,12 +383,24 @@ def judge(made, verdict):
     def short(jobs):
         return {job.rsplit("/", 1)[-1].rsplit(" ", 1)[-1].removesuffix(".timer").removesuffix(".service") for job in jobs}
 
-    names = short(verdict["classes"][0]["jobs"]) if verdict["kind"] == "periodic" and verdict["classes"] else set()
-    if made.job is None:
-        return "wrong" if names else "right"
+    classes = [(short(listed["jobs"]), listed["score"]) for listed in verdict["classes"]]
+    names = classes[0][0] if verdict["kind"] == "periodic" and classes else set()
+    # A share is said, unless load looks the same; it counts as wrong where naming would.
+    is_said = bool(classes) and "load comes as often" not in verdict["sentence"]
+    said = classes[0][1] if is_said else None
+    is_right = made.job in classes[0][0] if classes else False
     if not names:
-        return "fits" if any(made.job in short(listed["jobs"]) for listed in verdict["classes"]) else "unnamed"
-    return "right" if names == {made.job} else "among" if made.job in names else "wrong"
+        if is_said and said >= 0.95 and not is_right:
+            judged = "wrong"
+        elif made.job is None:
+            judged = "right"
+        else:
+            judged = "fits" if any(made.job in jobs for jobs, _ in classes) else "unnamed"
+    elif made.job is None:
+        judged = "wrong"
+    else:
+        judged = "right" if names == {made.job} else "among" if made.job in names else "wrong"
+    return judged, said, is_right
 
 
 def run(trimtab, name, seed):
@@ -401,7 +415,22 @@ def run(trimtab, name, seed):
     if done.returncode not in (0, 1):
         raise SystemExit(f"{name} {seed}: exit {done.returncode}\n{done.stderr}")
     verdict = json.loads(done.stdout)["result"]["series"][0]["verdict"]
-    return judge(made, verdict), verdict["sentence"]
+    return *judge(made, verdict), verdict["sentence"]
+
+
+def reliability(told):
+    """A table of shares that were said of the first class, and how often that was right."""
+    edges = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
+    print("\n| said | verdicts | mean said | right |\n|---|---|---|---|")
+    error = 0.0
+    for low, high in zip(edges, edges[1:]):
+        within = [(said, right) for said, right in told if low <= said < high or said == high == 1.0]
+        if within:
+            mean = sum(said for said, _ in within) / len(within)
+            found = sum(right for _, right in within) / len(within)
+            error += abs(mean - found) * len(within) / len(told)
+            print(f"| {low:.0%} to {high:.0%} | {len(within)} | {mean:.1%} | {found:.1%} |")
+    print(f"\nExpected calibration error over {len(told)} verdicts: {error:.3f}")
 
 
 def main():
@@ -415,19 +444,23 @@ def main():
     trimtab = args.trimtab.resolve()
     if not trimtab.is_file():
         parser.error(f"there is no program {trimtab}: make release")
+    told = []
     total, columns = collections.Counter(), ("right", "among", "fits", "unnamed", "wrong")
     print(f"| family | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for name in args.only or FAMILIES:
             seeds = range(args.first, args.first + args.seeds)
             count = collections.Counter()
-            for seed, (judged, sentence) in zip(seeds, pool.map(lambda seed: run(trimtab, name, seed), seeds)):
+            for seed, (judged, said, is_right, sentence) in zip(seeds, pool.map(lambda seed: run(trimtab, name, seed), seeds)):
                 count[judged] += 1
+                if said is not None:
+                    told.append((said, is_right))
                 if args.each:
                     print(f"<!-- {name} {seed} {judged}: {sentence} -->")
             print(f"| {name.replace('_', ' ')} | {' | '.join(str(count[column]) for column in columns)} |", flush=True)
             total += count
     print(f"| all | {' | '.join(str(total[column]) for column in columns)} |")
+    reliability(told)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,9 @@ const RUNS_MAX: usize = 120_000;
 /// Maximum number of runs of all jobs together: each takes some 400 bytes until it is compared, and every
 /// user of the host may write as many jobs as they like.
 const RUNS_OF_JOBS_MAX: usize = 500_000;
+/// Runs of what only logs know: fewer cannot be compared, and of many the rest are not.
+const UNLISTED_RUNS_MIN: usize = 3;
+const UNLISTED_MAX: usize = 30;
 /// Time before and after the series in which runs are still considered.
 const MARGIN: SignedDuration = SignedDuration::from_hours(8 * 24);
 
@@ -46,7 +49,7 @@ pub fn time_range(series: &[Series]) -> Option<(Timestamp, Timestamp)> {
 }
 
 /// Returns the runs of all jobs in a time range, logged if logs cover them and computed otherwise; adds
-/// what is unknown to `skipped`. If there are no jobs, those found in the logs are used.
+/// what is unknown to `skipped`.
 pub fn runs(
     jobs: &[Job],
     clock: &Clock,
@@ -59,15 +62,7 @@ pub fn runs(
         runs_max: RUNS_MAX.min(RUNS_OF_JOBS_MAX / jobs.len().max(1)),
         ..Conditions::in_zone(&clock.zone)
     };
-    let mut all = Vec::new();
-    if jobs.is_empty() {
-        let of_logs = schedule::observed_runs(logs, from, until, RUNS_MAX);
-        all.extend(of_logs.into_iter().map(|(name, seen)| JobRuns {
-            name,
-            runs: seen.runs,
-            unknown: seen.truncated_at.map(cut_at).into_iter().collect(),
-        }));
-    }
+    let mut all = unlisted(jobs, logs, (from, until));
     for log in logs {
         let unread = log.notes.iter();
         skipped.extend(unread.map(|note| Skipped::new(&log.source, note, None)));
@@ -93,6 +88,41 @@ pub fn runs(
         skipped,
     ));
     all
+}
+
+/// Returns the runs of what logs say was started and is none of the jobs: if there are jobs, only of what started often
+/// enough to be compared and is no service of a login, and of these the ones that started most rarely.
+fn unlisted(jobs: &[Job], logs: &[Log], (from, until): (Timestamp, Timestamp)) -> Vec<JobRuns> {
+    let mut found = schedule::observed_runs(logs, jobs, from, until, RUNS_MAX);
+    if !jobs.is_empty() {
+        found.retain(|(name, seen)| seen.runs.len() >= UNLISTED_RUNS_MIN && !is_of_login(name));
+        found.sort_by_key(|(_, seen)| seen.runs.len());
+        found.truncate(UNLISTED_MAX);
+    }
+    let is_taken = |name: &str| jobs.iter().any(|job| job.name == name);
+    let of_log = |(name, seen): (String, Forecast)| JobRuns {
+        name: if is_taken(&name) {
+            format!("{name} (log)")
+        } else {
+            name
+        },
+        runs: seen.runs,
+        unknown: seen.truncated_at.map(cut_at).into_iter().collect(),
+    };
+    found.into_iter().map(of_log).collect()
+}
+
+/// Returns whether systemd starts a unit when somebody logs in.
+fn is_of_login(unit: &str) -> bool {
+    [
+        "user@",
+        "user-runtime-dir@",
+        "session-",
+        "getty@",
+        "serial-getty@",
+    ]
+    .iter()
+    .any(|start| unit.starts_with(start))
 }
 
 /// Returns the known runs of each job. Each gets an equal share of what fits in memory; what most of them

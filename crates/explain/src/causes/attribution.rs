@@ -1,7 +1,8 @@
 //! Attributes each pattern to possible causes and orders patterns by relevance.
 
+use super::events::score_events;
 use super::likelihood::{Cause, ScoredCause, score_causes};
-use super::matches::{gaps, matches};
+use super::matches::{Reach, gaps, matches};
 use crate::fit::found::{Findings, Found, is_wave};
 use crate::model::grid::grid;
 use crate::model::input::JobRuns;
@@ -35,7 +36,12 @@ pub(crate) fn attribute<'a>(
     jobs: &[JobRuns],
 ) -> Vec<Attribution<'a>> {
     let mut attributions: Vec<Attribution> = Vec::new();
-    for found in &findings.patterns {
+    // What an event's first and last samples show beside it is no pattern of its own.
+    let is_edge = |found: &Found| {
+        let mut others = findings.patterns.iter();
+        others.any(|other| found.pattern.is_edge_of(&other.pattern, samples.gap_us))
+    };
+    for found in findings.patterns.iter().filter(|found| !is_edge(found)) {
         let own = found.values(&samples.wall_us);
         let values: Vec<f64> = findings.rest.iter().zip(own).map(|(a, b)| a + b).collect();
         let grid = grid(
@@ -45,8 +51,24 @@ pub(crate) fn attribute<'a>(
             found.pattern.grid,
         );
         let gaps = gaps(found, samples);
-        let in_gaps = |class: usize, shift| matches(&gaps, &classes[class], jobs, samples, shift);
-        let causes = score_causes(found, &grid, classes, &in_gaps);
+        let in_gaps = |class: usize, shift| {
+            let reach = Reach::shifted(shift, samples);
+            matches(&gaps, &classes[class], jobs, samples, reach)
+        };
+        // An event with its edges, and without the other patterns.
+        let mut whole = samples.values.clone();
+        for other in &findings.patterns {
+            let is_other = !std::ptr::eq(other, found);
+            if is_other && !other.pattern.is_edge_of(&found.pattern, samples.gap_us) {
+                let others = other.values(&samples.wall_us);
+                whole
+                    .iter_mut()
+                    .zip(others)
+                    .for_each(|(all, of)| *all -= of);
+            }
+        }
+        let causes = score_events(found, samples, &whole, classes, jobs, &in_gaps)
+            .unwrap_or_else(|| score_causes(found, &grid, classes, &in_gaps));
         let known = |other: &Found| found.pattern.reverses(&other.pattern);
         let p_jobs: f64 = if findings.patterns.iter().any(known) {
             0.0

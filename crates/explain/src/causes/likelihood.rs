@@ -44,15 +44,18 @@ const EXACT_MAX: usize = 6;
 
 /// Maximum cost of a period without a run, or a run without effect, in nats: about one in twenty is missed,
 /// because logs have gaps and jobs are skipped.
-const MISS_NATS: f64 = 3.0;
+pub(crate) const MISS_NATS: f64 = 3.0;
+
+/// How much more likely a job on the list is to be the cause than something that is not on it: nine of ten are.
+pub(crate) const JOBS_ODDS: f64 = 9.0;
 
 /// Cost of assuming that a log lost lines, in nats: one in ten does.
-const LOST_NATS: f64 = 2.3;
+pub(crate) const LOST_NATS: f64 = 2.3;
 
 /// Cost of assuming that a daily job does less on some days, in nats: one in ten does.
-const LESS_NATS: f64 = 2.3;
+pub(crate) const LESS_NATS: f64 = 2.3;
 /// Minimum number of weekdays on which such a job does its full work.
-const WORKDAYS_MIN: usize = 5;
+pub(crate) const WORKDAYS_MIN: usize = 5;
 
 /// A cause with the shape that it implies.
 struct Model {
@@ -226,10 +229,14 @@ pub(crate) fn score_causes(
                 }
                 _ => likelihood.iter().sum(),
             };
+            let prior = match model.cause {
+                Cause::Class(..) => JOBS_ODDS.ln(),
+                _ => 0.0,
+            };
             ScoredCause {
                 cause: model.cause,
                 score: 0.0,
-                gain: sum - alone.iter().sum::<f64>() - model.penalty,
+                gain: sum - alone.iter().sum::<f64>() - model.penalty + prior,
             }
         })
         .collect();
@@ -244,12 +251,18 @@ pub(crate) fn score_causes(
         }
         _ => true,
     });
-    let top = scored.iter().map(|one| one.gain).fold(f64::MIN, f64::max);
+    normalise(&mut scored);
+    scored
+}
+
+/// Sorts causes by what they explain, and sets their probabilities relative to each other.
+pub(crate) fn normalise(scored: &mut [ScoredCause]) {
+    scored.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    let top = scored.first().map_or(0.0, |one| one.gain);
     let total: f64 = scored.iter().map(|one| (one.gain - top).exp()).sum();
-    for one in &mut scored {
+    for one in scored {
         one.score = (one.gain - top).exp() / total;
     }
-    scored
 }
 
 /// Returns all causes to be compared, fitted.
@@ -366,6 +379,7 @@ fn lost_lines(
         at: At::Middle,
         shift: 0,
         amplitude: pattern.size(),
+        event: None,
     };
     Some(Model {
         cause: Cause::Class(number, fit),

@@ -5,12 +5,12 @@ use crate::model::input::JobRuns;
 use crate::model::pattern::Pattern;
 use crate::model::samples::Samples;
 use crate::numbers::seconds;
-use crate::search::runs::Class;
+use crate::search::runs::{Class, RunsFit};
 use schedule::Run;
 
 /// Maximum delay between the start of a job and its effect, beyond what the samples cannot resolve: cron
 /// has a resolution of a minute, and programs take time to start.
-const LAG_US: i64 = 120_000_000;
+pub(crate) const LAG_US: i64 = 120_000_000;
 /// Maximum number of runs without effect per run with one: a daily job may do its work once a week.
 const IDLE_MAX: usize = 8;
 
@@ -60,17 +60,42 @@ pub(crate) fn gaps(found: &Found, samples: &Samples) -> Vec<(i64, i64)> {
         .collect()
 }
 
-/// Counts how often a class runs in these gaps, or right before them; if its runs show a sample later or
-/// earlier ([`RunsFit::shift`](crate::search::runs::RunsFit)), that much before or after them.
+/// How far from an occurrence's gap a run may be to belong to it, in microseconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reach {
+    early_us: i64,
+    late_us: i64,
+}
+
+impl Reach {
+    /// Of runs that show some samples later, or earlier ([`RunsFit::shift`]).
+    pub fn shifted(shift: i64, samples: &Samples) -> Self {
+        Self {
+            early_us: LAG_US + shift.max(0) * samples.gap_us,
+            late_us: -shift.min(0) * samples.gap_us,
+        }
+    }
+
+    /// Of runs that were fitted: the first sample that an event fills in part may be outside the pattern.
+    pub fn of(fit: &RunsFit, samples: &Samples) -> Self {
+        match fit.event {
+            Some(event) => Self {
+                early_us: LAG_US + samples.gap_us + event.lag_us.max(0),
+                late_us: samples.gap_us - event.lag_us.min(0),
+            },
+            None => Self::shifted(fit.shift, samples),
+        }
+    }
+}
+
+/// Counts how often a class runs in these gaps, or near them.
 pub(crate) fn matches(
     gaps: &[(i64, i64)],
     class: &Class,
     jobs: &[JobRuns],
     samples: &Samples,
-    shift: i64,
+    Reach { early_us, late_us }: Reach,
 ) -> Matches {
-    let early_us = LAG_US + shift.max(0) * samples.gap_us;
-    let late_us = -shift.min(0) * samples.gap_us;
     let runs: Vec<(i64, i64)> = jobs[class.members[0]]
         .runs
         .iter()

@@ -1,5 +1,9 @@
 //! Possible causes of a pattern among the jobs.
 
 pub(crate) mod attribution;
+mod baseline;
+mod course;
+mod events;
 pub(crate) mod likelihood;
 pub(crate) mod matches;
+mod response;

@@ -220,6 +220,24 @@ impl Pattern {
             && (self.coincides_with(other) && ratio < 1.0 || is_patch && ratio < PATCH_MAX)
     }
 
+    /// Returns whether it corrects what another event shows in its first or last samples, which it fills in part: a smaller
+    /// event of at most two of them, with the same period.
+    pub fn is_edge_of(&self, other: &Self, gap_us: i64) -> bool {
+        let (Form::Box { duty }, Form::Box { duty: whole }) = (self.form, other.form) else {
+            return false;
+        };
+        let (gap, period_us) = (as_f64(gap_us), self.clock.period_us());
+        let len = duty * period_us;
+        // Intervals of onsets are as wide as samples are apart.
+        let is_beside = self.after(other).is_some_and(|after| {
+            after <= whole * other.clock.period_us() + gap || period_us - after <= len + gap
+        });
+        self.shares_period_with(other)
+            && len <= gap * 2.5
+            && self.size().abs() < other.size().abs()
+            && is_beside
+    }
+
     /// Returns whether it shares its period, and some days of the week, with another one.
     pub fn shares_period_with(&self, other: &Self) -> bool {
         let (days, known) = (self.clock.weekdays(), other.clock.weekdays());

@@ -208,6 +208,17 @@ pub(crate) struct RunsFit {
     /// In the values' unit: from right after a run to right before the next (sawtooth), or above the level
     /// outside (box).
     pub amplitude: f64,
+    /// How events follow the runs, if they were compared by that.
+    pub event: Option<AfterRun>,
+}
+
+/// How an event follows a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct AfterRun {
+    /// When it begins, after the run, in microseconds.
+    pub lag_us: i64,
+    /// How long it usually lasts, in microseconds.
+    pub len_us: i64,
 }
 
 /// The forms with which a class is compared.
@@ -422,6 +433,7 @@ impl RunsTask {
                     at: prepared.at,
                     shift: prepared.shift,
                     amplitude: sum / prepared.norm,
+                    event: None,
                 }
             })
     }

@@ -43,11 +43,8 @@ fn about_pattern(recurs: &Recurs, context: &SentenceContext) -> Vec<String> {
             if jobs.len() > 1 { "run" } else { "runs" }
         ));
     }
-    let explained = recurs
-        .classes
-        .first()
-        .filter(|_| recurs.cause == CauseFound::Jobs);
-    if let Some(first) = explained {
+    let fits = [CauseFound::Jobs, CauseFound::Fits].contains(&recurs.cause);
+    if let Some(first) = recurs.classes.first().filter(|_| fits) {
         lines.push(format!(
             "Run {} at another time once: if the pattern does not move with it, the cause is something else.",
             names(&first.jobs)
@@ -59,7 +56,8 @@ fn about_pattern(recurs: &Recurs, context: &SentenceContext) -> Vec<String> {
                 names(&first.jobs)
             ));
         }
-    } else {
+    }
+    if recurs.cause != CauseFound::Jobs {
         lines.push(
             "Add schedules of other hosts and of the store itself (snapshots, merges, backups) with --jobs and --events."
                 .to_owned(),

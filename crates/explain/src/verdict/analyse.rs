@@ -2,13 +2,15 @@
 
 use super::advice::would_change;
 use super::clocks::zone_name;
-use super::decision::{Decision, Evidence, ExplainedBy, JobMatch, Outcome, Recurs, decide};
+use super::decision::{
+    CauseFound, Decision, Evidence, ExplainedBy, JobMatch, Outcome, Recurs, decide,
+};
 use super::lasting::{Lasting, LastingChange};
 use super::phrases::{how_often, names, place};
 use super::recurrence::Recurrence;
 use super::result::{
-    Analysis, Candidate, Change, ClockChoice, JobClass, Kind, LocalTime, OtherClock, OtherPattern,
-    Phase, SeriesVerdict, Undecided, Verdict,
+    Analysis, Candidate, Change, ClockChoice, JobClass, Kind, Level, LocalTime, OtherClock,
+    OtherPattern, Phase, SeriesVerdict, Undecided, Verdict,
 };
 use super::sentence::{SentenceContext, coincidence, secondary, sentence};
 use super::separation::Experiment;
@@ -173,6 +175,9 @@ fn verdict(
     let classes = recurs.map_or(&[][..], |recurs| &recurs.classes);
     Verdict {
         kind: significance.kind,
+        level: (recurs
+            .filter(|_| [Kind::Periodic, Kind::Unattributed].contains(&significance.kind)))
+        .map(level),
         undecided: undecided(decision, significance),
         sentence: sentence(decision, significance, experiment.as_ref(), context),
         period_s: recurrence.map(|recurrence| recurrence.rhythm.period_s),
@@ -201,6 +206,15 @@ fn verdict(
             .map(|trend| trend.slope_per_day),
         would_change: would_change(decision, context),
         folded: recurrence.map(|recurrence| recurrence.folded.clone()),
+    }
+}
+
+/// Returns how sure the cause of a pattern is. Of jobs that samples cannot tell apart, each only fits.
+fn level(recurs: &Recurs) -> Level {
+    match (recurs.cause, &recurs.classes[..]) {
+        (CauseFound::Jobs, [first, ..]) if first.jobs.len() == 1 => Level::Named,
+        (CauseFound::Jobs | CauseFound::Fits | CauseFound::LessLoad, [_, ..]) => Level::Fits,
+        _ => Level::Unknown,
     }
 }
 

@@ -5,12 +5,13 @@ use super::recurrence::{Recurrence, Rhythm, Secondary, is_event};
 use super::result::{Cycle, Effect, Kind, Role, Shape};
 use crate::causes::attribution::Attribution;
 use crate::causes::likelihood::Cause;
-use crate::causes::matches::{count_inside, matches};
+use crate::causes::matches::{Reach, count_inside, matches};
 use crate::fit::found::{Findings, Found, is_wave};
 use crate::fit::segmentation::Segmentation;
 use crate::model::form::Form;
 use crate::model::input::JobRuns;
 use crate::model::samples::{Samples, Unusable};
+use crate::numbers::seconds;
 use crate::search::runs::Class;
 use facts::series::Better;
 use jiff::civil::Weekday;
@@ -18,11 +19,15 @@ use jiff::tz::TimeZone;
 
 /// Minimum probability of a class of jobs to be reported.
 const SCORE_REPORTED_MIN: f64 = 0.001;
-/// The same if no jobs explain a pattern, unless they run in nearly all of its gaps.
-const SCORE_UNEXPLAINED: f64 = 0.05;
+/// Minimum probability at which one class of jobs is said to be the cause.
+const SCORE_NAMED: f64 = 0.95;
+/// Minimum probability at which it is said to fit.
+const SCORE_FITS: f64 = 0.02;
 /// Minimum size of a pattern without jobs, relative to another one, to be reported next to it: piecewise
 /// linear forms leave residuals of real curves.
 const SECONDARY_MIN: f64 = 0.03;
+/// Daily or weekly events that last at least this many seconds may be load.
+const LOAD_S: f64 = 5_700.0;
 /// A step that lasts at least this many hours a day may be load.
 const STEP_HOURS: f64 = 5.0;
 /// The same next to a wave of load.
@@ -94,6 +99,8 @@ pub(crate) struct Recurs {
     /// Jobs that match only if timestamps mark the start of each sample's interval, if these are the most
     /// likely.
     pub depends_on_dating: Option<Vec<String>>,
+    /// Whether load comes as often, and lasts as long.
+    pub may_be_load: bool,
     /// Other patterns, in the order in which they are reported.
     pub others: Vec<Secondary>,
 }
@@ -109,8 +116,8 @@ pub(crate) enum CauseFound {
     NoJobsGiven,
     /// Reduced load, which is more likely than the first class of jobs, although that runs at the time.
     LessLoad,
-    /// Unknown; the first class of jobs comes closest.
-    ClosestJob,
+    /// Perhaps one of the classes of jobs: they fit, but so do others.
+    Fits,
     /// Unknown, although jobs run at the time.
     NotTheJobs,
     /// Unknown; no job runs at the time.
@@ -318,27 +325,30 @@ fn recurs(
     let heals = |class: &JobMatch| class.role == Role::Heals;
     let is_less_load =
         main.is_explained && is_less && like_load.is_some() && classes.first().is_some_and(heals);
-    let is_explained = main.is_explained && !is_less_load;
+    let may_be_load = is_like_load(&recurrence, main);
+    let is_named = main.is_explained
+        && !is_less_load
+        && !may_be_load
+        && classes
+            .first()
+            .is_some_and(|class| class.score >= SCORE_NAMED && class.matched > class.missed);
     let depends_on_dating = classes
         .first()
         .filter(|class| class.dated_by_start)
         .map(|class| class.jobs.clone());
     let classes: Vec<JobMatch> = classes
         .into_iter()
-        .filter(|class| {
-            // A class that runs in nearly all of the gaps is reported, whatever its score.
-            is_explained
-                || class.score >= SCORE_UNEXPLAINED
-                || class.matched >= 4 * class.missed.max(1)
-        })
+        .filter(|class| is_named || class.score >= SCORE_FITS)
         .collect();
-    let runs_then =
-        |class: &Class| matches(&main.gaps, class, evidence.jobs, evidence.samples, 0).is_most();
+    let at_once = Reach::shifted(0, evidence.samples);
+    let runs_then = |class: &Class| {
+        matches(&main.gaps, class, evidence.jobs, evidence.samples, at_once).is_most()
+    };
     let was_weighed = main
         .causes
         .iter()
         .any(|one| matches!(one.cause, Cause::Class(..)));
-    let cause = if is_explained {
+    let cause = if is_named {
         CauseFound::Jobs
     } else if !is_event(recurrence.shape) {
         CauseFound::SmoothLoad
@@ -347,7 +357,7 @@ fn recurs(
     } else if is_less_load && !classes.is_empty() {
         CauseFound::LessLoad
     } else if !classes.is_empty() {
-        CauseFound::ClosestJob
+        CauseFound::Fits
     } else if was_weighed || evidence.classes.iter().any(runs_then) {
         CauseFound::NotTheJobs
     } else {
@@ -366,6 +376,7 @@ fn recurs(
         classes,
         like_load,
         depends_on_dating,
+        may_be_load,
         others,
     }
 }
@@ -388,7 +399,8 @@ fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobMatch> 
     });
     told.map(|(one, number, fit)| {
         let class = &evidence.classes[number];
-        let runs = matches(gaps, class, jobs, evidence.samples, fit.shift);
+        let reach = Reach::of(&fit, evidence.samples);
+        let runs = matches(gaps, class, jobs, evidence.samples, reach);
         let inside = count_inside(gaps, &jobs[class.members[0]].runs);
         JobMatch {
             jobs: members(class, jobs),
@@ -493,6 +505,19 @@ impl Waves {
             is_larger: waves().any(is_larger),
         }
     }
+}
+
+/// Returns whether load comes as often, and lasts as long as the events after the first class's runs do.
+fn is_like_load(recurrence: &Recurrence, main: &Attribution) -> bool {
+    let near = |period_s: f64| (recurrence.rhythm.period_s / period_s - 1.0).abs() < 0.05;
+    let is_of_people = near(86_400.0) || near(604_800.0);
+    let is_event = matches!(recurrence.shape, Shape::Spike | Shape::Dip | Shape::Step);
+    let of_jobs = main.causes.iter().find_map(|one| match one.cause {
+        Cause::Class(_, fit) => Some(seconds(fit.event?.len_us)),
+        _ => None,
+    });
+    let len_s = of_jobs.or(recurrence.effect.len_s).unwrap_or(0.0);
+    is_of_people && is_event && len_s >= LOAD_S
 }
 
 /// Returns whether samples are too far apart to show an edge.

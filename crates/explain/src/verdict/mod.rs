@@ -17,6 +17,6 @@ mod significance;
 
 pub use result::{
     Analysis, Candidate, Change, ChangeKind, ClockChoice, Cycle, Effect, Folded, Interval,
-    JobClass, Kind, LocalTime, OtherClock, OtherPattern, Phase, Role, SeriesVerdict, Shape,
+    JobClass, Kind, Level, LocalTime, OtherClock, OtherPattern, Phase, Role, SeriesVerdict, Shape,
     Undecided, Verdict,
 };

@@ -32,7 +32,7 @@ pub(crate) fn every(cycle: Option<Cycle>, period_s: f64) -> String {
         Some(Cycle::Day) => "every day".to_owned(),
         Some(Cycle::Week) => "every week".to_owned(),
         Some(Cycle::Runs) => "after each run".to_owned(),
-        _ if (period_s / 86_400.0 - 1.0).abs() < 1e-3 => "every day".to_owned(),
+        _ if (period_s / 86_400.0 - 1.0).abs() < 3e-3 => "every day".to_owned(),
         _ => format!("every {}", units::seconds(period_s)),
     }
 }
@@ -65,7 +65,9 @@ pub(crate) fn percent(fraction: f64) -> String {
 pub(crate) fn names(names: &[String]) -> String {
     let mut parts: Vec<(&str, Vec<&str>)> = Vec::new();
     for name in names {
-        let (head, tail) = name.split_once('/').unwrap_or((name, ""));
+        // A path is not grouped: `/etc/crontab:5 logrotate`.
+        let split = name.split_once('/').filter(|(head, _)| !head.is_empty());
+        let (head, tail) = split.unwrap_or((name, ""));
         match parts.iter_mut().find(|(known, _)| *known == head) {
             Some((_, tails)) => tails.push(tail),
             None => parts.push((head, vec![tail])),

@@ -46,6 +46,8 @@ pub struct SeriesVerdict {
 pub struct Verdict {
     /// The classification.
     pub kind: Kind,
+    /// How sure the cause is; null if nothing recurs.
+    pub level: Option<Level>,
     /// Why it cannot be told; null unless `kind` is `undecided`.
     pub undecided: Option<Undecided>,
     /// The verdict in one or two sentences.
@@ -111,6 +113,18 @@ pub enum Kind {
     Undecided,
     /// It recurs, but its cause is unknown.
     Unattributed,
+}
+
+/// How sure the cause of a pattern is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// One job explains it; of all that this is said of, at least 95 % are right.
+    Named,
+    /// Some jobs fit: the first of [`Verdict::classes`], with their shares.
+    Fits,
+    /// No known job explains it.
+    Unknown,
 }
 
 /// Why it cannot be told whether something recurs.

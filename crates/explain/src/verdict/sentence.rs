@@ -16,6 +16,9 @@ use jiff::tz::TimeZone;
 use std::fmt::Write as _;
 use units::number::probability;
 
+const TYPICAL_OF_TRIM: &str =
+    " A slow decay with a sudden recovery right after a run is typical of a trim.";
+
 /// What sentences need to know besides the decision.
 pub(crate) struct SentenceContext<'a> {
     /// Name of the series.
@@ -419,12 +422,7 @@ impl SentenceContext<'_> {
                 first.matched,
                 first.matched + first.missed,
             ),
-            (CauseFound::ClosestJob, Some(first)) => format!(
-                " No known job explains it well; the closest is {}, at that time in {} of {} cases.",
-                names(&first.jobs),
-                first.matched,
-                first.matched + first.missed
-            ),
+            (CauseFound::Fits, Some(first)) => fitting(recurs, first, experiment),
             (CauseFound::SmoothLoad, _) => {
                 " A curve this smooth looks like load, not like a job.".to_owned()
             }
@@ -433,9 +431,7 @@ impl SentenceContext<'_> {
             (CauseFound::NoJobRuns, _) => {
                 " No known job on this host runs at that time.".to_owned()
             }
-            (CauseFound::Jobs | CauseFound::LessLoad | CauseFound::ClosestJob, None) => {
-                String::new()
-            }
+            (CauseFound::Jobs | CauseFound::LessLoad | CauseFound::Fits, None) => String::new(),
         }
     }
 
@@ -464,27 +460,18 @@ impl SentenceContext<'_> {
                 sampling(seconds(self.gap_us))
             );
         }
-        let rivals: Vec<String> = recurs.classes[1..]
-            .iter()
-            .filter(|class| class.score > first.score / 20.0)
-            .map(|class| names(&class.jobs))
-            .collect();
-        if !rivals.is_empty() {
-            let _ = write!(text, "; almost as likely: {}", rivals.join("; "));
-        }
+        text.push('.');
         text.push_str(match (recurs.recurrence.shape, first.role) {
-            (Shape::Sawtooth, Role::Heals) if may_trim(&first.jobs) => {
-                ". A slow decay with a sudden recovery right after a run is typical of a trim."
-            }
-            (Shape::Sawtooth, Role::Heals) => ". It recovers right after a run.",
+            (Shape::Sawtooth, Role::Heals) if may_trim(&first.jobs) => TYPICAL_OF_TRIM,
+            (Shape::Sawtooth, Role::Heals) => " It recovers right after a run.",
             (Shape::Sawtooth, Role::Hurts) => {
-                ". It is worst right after a run, then improves slowly."
+                " It is worst right after a run, then improves slowly."
             }
-            (_, Role::Hurts) if several => ". It degrades while they run.",
-            (_, Role::Hurts) => ". It degrades while the job runs.",
-            (_, Role::Heals) if several => ". It improves while they run.",
-            (_, Role::Heals) => ". It improves while the job runs.",
-            (_, Role::Unknown) => ". Pass --better to say whether higher or lower is better.",
+            (_, Role::Hurts) if several => " It degrades while they run.",
+            (_, Role::Hurts) => " It degrades while the job runs.",
+            (_, Role::Heals) if several => " It improves while they run.",
+            (_, Role::Heals) => " It improves while the job runs.",
+            (_, Role::Unknown) => " Pass --better to say whether higher or lower is better.",
         });
         if let Some(experiment) = experiment {
             let _ = write!(text, " To tell them apart: {}.", experiment.words());
@@ -517,3 +504,45 @@ impl SentenceContext<'_> {
 
 #[cfg(test)]
 mod tests;
+
+/// Describes the jobs that fit a pattern, with their shares.
+fn fitting(recurs: &Recurs, first: &JobMatch, experiment: Option<&Experiment>) -> String {
+    let mut text = if recurs.may_be_load {
+        format!(
+            " At that time in {} of {} cases: {}; but load comes as often and lasts as long.",
+            first.matched,
+            first.matched + first.missed,
+            names(&first.jobs)
+        )
+    } else {
+        let shares: Vec<String> = recurs
+            .classes
+            .iter()
+            .map(|class| {
+                let share = units::share::score(class.score);
+                format!("{} ({share})", names(&class.jobs))
+            })
+            .collect();
+        let left = 1.0 - recurs.classes.iter().map(|class| class.score).sum::<f64>();
+        format!(
+            " Not proven, but consistent with it: {}, or something else ({}).",
+            shares.join(", "),
+            units::share::score(left.max(0.0))
+        )
+    };
+    if recurs.recurrence.shape == Shape::Sawtooth
+        && first.role == Role::Heals
+        && may_trim(&first.jobs)
+    {
+        text.push_str(TYPICAL_OF_TRIM);
+    }
+    if let Some(experiment) = experiment {
+        let _ = write!(
+            text,
+            " To tell {} apart: {}.",
+            names(&first.jobs),
+            experiment.words()
+        );
+    }
+    text
+}

@@ -6,7 +6,7 @@
 )]
 use crate::simulate::{Noise, Null, RIGHT_CLASS, Sawtooth, four_jobs, job, runs_of};
 use crate::testing::{DAY_US, HOUR_US, START_US, cron, given, in_zone, made, only, series};
-use explain::verdict::{ChangeKind, Cycle, Kind, Role, Shape};
+use explain::verdict::{ChangeKind, Cycle, Kind, Level, Role, Shape};
 use explain::{Options, explain};
 use facts::host::Trigger;
 use facts::series::{Dating, Series};
@@ -362,5 +362,6 @@ fn jobs_that_run_during_a_stall_are_not_blamed() {
     assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
     let verdict = only(made, &[middle, after, guilty]);
     assert_eq!(verdict.classes[0].jobs, ["guilty"], "{}", verdict.sentence);
-    assert_eq!(verdict.kind, Kind::Periodic);
+    // Three hours a day may be load as well.
+    assert_eq!(verdict.level, Some(Level::Fits), "{}", verdict.sentence);
 }

@@ -48,8 +48,8 @@ fn a_late_collector_does_not_change_the_cause() {
         cron("backup", "30 6 * * *", &made),
     ];
     let verdict = only(made, &jobs);
-    assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
     assert_eq!(verdict.classes[0].jobs, ["backup"], "{}", verdict.sentence);
+    assert!(verdict.classes[0].score > 0.8, "{}", verdict.sentence);
     assert_eq!(verdict.classes[0].missed, 0, "{}", verdict.sentence);
 }
 

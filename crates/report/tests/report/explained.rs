@@ -123,6 +123,7 @@ pub fn bare(kind: Kind, sentence: &str) -> Verdict {
         }],
         kind,
         undecided: None,
+        level: None,
         period_s: None,
         cycle: None,
         weekdays: None,

@@ -6,6 +6,7 @@ use super::pair::uptimes;
 use super::subject::Subject;
 use crate::events::Events;
 use crate::run::{Forecast, earlier_of};
+use facts::host::Job;
 use jiff::Timestamp;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -155,7 +156,7 @@ impl Log {
     /// Returns the [`observed_runs`] of this log alone, over all time.
     pub fn events(&self) -> Vec<Events> {
         let logs = std::slice::from_ref(self);
-        observed_runs(logs, Timestamp::MIN, Timestamp::MAX, RUNS_OF_ALL_MAX)
+        observed_runs(logs, &[], Timestamp::MIN, Timestamp::MAX, RUNS_OF_ALL_MAX)
             .into_iter()
             .map(|(name, found)| Events {
                 name,
@@ -222,12 +223,13 @@ pub(crate) fn drop_duplicates(runs: &mut Vec<(usize, Sighting<'_>)>) {
     });
 }
 
-/// Returns all recorded runs from `from` until before `until`, grouped by the name of what was
-/// started, for use as lists of events. A run recorded in two logs appears once. The result has at
+/// Returns all recorded runs from `from` until before `until` that belong to none of `jobs`, grouped
+/// by the name of what was started, for use as lists of events. A run recorded in two logs appears once. The result has at
 /// most the first `runs_max` runs of each name, and the first [`RUNS_OF_ALL_MAX`] overall;
 /// truncated lists say so.
 pub fn observed_runs(
     logs: &[Log],
+    jobs: &[Job],
     from: Timestamp,
     until: Timestamp,
     runs_max: usize,
@@ -237,14 +239,18 @@ pub fn observed_runs(
     // All lists are complete up to this time.
     let mut cut: Option<Timestamp> = None;
     for (index, log) in logs.iter().enumerate() {
-        let places: Vec<usize> = log
+        let places: Vec<Option<usize>> = log
             .subjects
             .iter()
             .map(|subject| {
-                *known.entry(subject.name()).or_insert_with_key(|name| {
+                if jobs.iter().any(|job| subject.is_of(job)) {
+                    return None;
+                }
+                let place = *known.entry(subject.name()).or_insert_with_key(|name| {
                     lists.push((name.clone(), Vec::new()));
                     lists.len() - 1
-                })
+                });
+                Some(place)
             })
             .collect();
         let before = log.observed.partition_point(|seen| seen.start < from);
@@ -252,8 +258,9 @@ pub fn observed_runs(
         let of_stretch = &log.observed[before..before + within];
         cut = earlier_of(cut, of_stretch.get(RUNS_OF_ALL_MAX).map(|seen| seen.start));
         for seen in of_stretch.iter().take(RUNS_OF_ALL_MAX) {
-            let list = &mut lists[places[seen.subject]].1;
-            list.push((index, log.sighting(seen)));
+            if let Some(place) = places[seen.subject] {
+                lists[place].1.push((index, log.sighting(seen)));
+            }
         }
     }
     for (_, seen) in &mut lists {

@@ -455,7 +455,7 @@ fn a_run_in_two_files_counts_once() {
     let mut cron = read(text, "2024-06-10T00:00:00Z");
     cron.source = "cron.log".to_owned();
     let logs = [read(text, "2024-06-10T00:00:00Z"), cron];
-    let lists = observed_runs(&logs, Timestamp::MIN, Timestamp::MAX, 10);
+    let lists = observed_runs(&logs, &[], Timestamp::MIN, Timestamp::MAX, 10);
     assert_eq!(lists.len(), 1);
     // The log itself distinguishes the two.
     assert_eq!(lists[0].1.runs.len(), 2);

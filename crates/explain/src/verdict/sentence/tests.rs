@@ -57,6 +57,7 @@ fn spike(cause: CauseFound, classes: Vec<JobMatch>) -> Decision {
             classes,
             like_load: None,
             depends_on_dating: None,
+            may_be_load: false,
             others: Vec::new(),
         })),
         candidates: Vec::new(),
@@ -134,9 +135,22 @@ fn unexplained_patterns_blame_no_job() {
         format!("{WHAT} No known job on this host runs at that time.")
     );
     assert_eq!(
-        of(CauseFound::ClosestJob, vec![job(20, 10)]),
+        of(
+            CauseFound::Fits,
+            vec![
+                JobMatch {
+                    score: 0.81,
+                    ..job(30, 0)
+                },
+                JobMatch {
+                    score: 0.12,
+                    jobs: vec!["report".to_owned()],
+                    ..job(30, 0)
+                },
+            ]
+        ),
         format!(
-            "{WHAT} No known job explains it well; the closest is backup, at that time in 20 of 30 cases."
+            "{WHAT} Not proven, but consistent with it: backup (81 %), report (12 %), or something else (7 %)."
         )
     );
 }

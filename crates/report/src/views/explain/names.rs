@@ -7,7 +7,7 @@ use page::{Level, Tone};
 pub(super) fn kind(kind: Kind) -> &'static str {
     match kind {
         Kind::Periodic => "recurring, job found",
-        Kind::Unattributed => "recurring, cause unknown",
+        Kind::Unattributed => "recurring, cause not proven",
         Kind::Change => "lasting change",
         Kind::None => "no pattern",
         Kind::Undecided => "not enough data",
@@ -18,7 +18,7 @@ pub(super) fn kind(kind: Kind) -> &'static str {
 pub(super) fn kind_of_some(kind: Kind) -> &'static str {
     match kind {
         Kind::Periodic => "recurring with a known job",
-        Kind::Unattributed => "recurring with an unknown cause",
+        Kind::Unattributed => "recurring without a proven cause",
         Kind::Change => "with a lasting change",
         Kind::None => "without a pattern",
         Kind::Undecided => "without enough data",

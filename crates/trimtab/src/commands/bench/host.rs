@@ -80,7 +80,10 @@ impl Jobs for ThisHost {
         if self.jobs.is_empty() {
             return Vec::new();
         }
-        job_runs::runs(&self.jobs, &self.clock, &logs, (from, until), &mut skipped)
+        let mut runs = job_runs::runs(&self.jobs, &self.clock, &logs, (from, until), &mut skipped);
+        // What only a log knows is no schedule.
+        runs.retain(|one| self.jobs.iter().any(|job| job.name == one.name));
+        runs
     }
 
     fn zone(&self) -> &TimeZone {

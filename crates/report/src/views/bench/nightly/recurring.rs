@@ -39,7 +39,7 @@ impl Recurring<'_> {
             Some(Cycle::Runs) | None => String::new(),
         };
         let why = match self.key.0.as_slice() {
-            [] => ", cause unknown".to_owned(),
+            [] => ", cause not proven".to_owned(),
             [job] => format!(", when {job} runs"),
             jobs => format!(", when {} run", units::list::list_up_to(jobs, JOBS_MAX)),
         };

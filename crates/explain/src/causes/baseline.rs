@@ -1,0 +1,75 @@
+//! The level that events stand on: what changes slowly.
+
+use crate::numbers::{as_f64, count_f64};
+use crate::statistics::median;
+
+/// Which samples show nothing of any event: all from before it to well after it do, if that leaves enough.
+pub(crate) fn quiet(own: &[f64], times_us: &[i64], gap_us: i64, len_us: i64) -> Vec<bool> {
+    let after_us = (len_us / 2).max(gap_us * 2);
+    let mut quiet = vec![true; own.len()];
+    let mut last = i64::MIN;
+    for at in 0..own.len() {
+        if own[at] != 0.0 {
+            last = times_us[at];
+            for before in &mut quiet[at.saturating_sub(1)..=at] {
+                *before = false;
+            }
+        } else if times_us[at].saturating_sub(last) <= after_us {
+            quiet[at] = false;
+        }
+    }
+    if quiet.iter().filter(|quiet| **quiet).count() * 3 < quiet.len() {
+        quiet.fill(true);
+    }
+    quiet
+}
+
+/// Medians of blocks of time without events, with straight lines between their centres.
+pub(crate) fn baseline(
+    times_us: &[i64],
+    values: &[f64],
+    quiet: &[bool],
+    block_us: i64,
+) -> Vec<f64> {
+    let Some(&first) = times_us.first() else {
+        return Vec::new();
+    };
+    let mut centres: Vec<(f64, f64)> = Vec::new();
+    let mut at = 0;
+    while at < times_us.len() {
+        let block = (times_us[at] - first).div_euclid(block_us);
+        let end = at
+            + times_us[at..].partition_point(|&time| (time - first).div_euclid(block_us) == block);
+        let within = || (at..end).filter(|&at| quiet[at]);
+        let count = within().count();
+        if count > 0 {
+            let middle = within().map(|at| as_f64(times_us[at] - first)).sum::<f64>();
+            centres.push((
+                as_f64(first) + middle / count_f64(count),
+                median(within().map(|at| values[at]).collect()),
+            ));
+        }
+        at = end;
+    }
+    if centres.is_empty() {
+        return vec![0.0; values.len()];
+    }
+    let mut next = 0;
+    times_us
+        .iter()
+        .map(|&time| {
+            let time = as_f64(time);
+            while next < centres.len() && centres[next].0 < time {
+                next += 1;
+            }
+            match next {
+                0 => centres[0].1,
+                _ if next == centres.len() => centres[next - 1].1,
+                _ => {
+                    let (left, right) = (centres[next - 1], centres[next]);
+                    left.1 + (right.1 - left.1) * (time - left.0) / (right.0 - left.0)
+                }
+            }
+        })
+        .collect()
+}

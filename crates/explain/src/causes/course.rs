@@ -1,0 +1,90 @@
+//! The courses that an event may take.
+
+use crate::numbers::{as_f64, as_i64};
+
+/// Lengths of an event that are tried differ by this part of the usual distance of samples, up to so many shorter and longer:
+/// a pattern counts samples that an event fills in part as whole.
+pub(crate) const PARTS: i64 = 3;
+const SHORTER: i64 = 6;
+const LONGER: i64 = 3;
+/// An event ends at once, or its end is spread until this many times its length: runs differ.
+const ENDS: [f64; 2] = [1.0, 1.8];
+/// The shortest and the longest event where each has its own length, in lengths of the pattern; lengths between that are
+/// tried.
+const LENGTHS_VARYING: (f64, f64) = (0.1, 2.5);
+const LENGTHS_TRIED: i32 = 12;
+
+/// The course of an event: all of its effect until `whole_us`, then less and less until `end_us`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Course {
+    pub whole_us: f64,
+    pub end_us: f64,
+    /// The effect, relative to the size that a sample shows at most.
+    scale: f64,
+}
+
+impl Course {
+    /// Returns a course that is longer by some microseconds, or shorter. `None` if nothing would be left of it.
+    pub fn longer(self, by_us: f64, gap_us: i64) -> Option<Self> {
+        let whole_us = self.whole_us + by_us;
+        (whole_us > as_f64(gap_us) / 20.0)
+            .then(|| Self::new(whole_us, self.end_us / self.whole_us, gap_us))
+    }
+
+    /// An effect that is whole for some microseconds, and ends after `end` times as many.
+    fn new(whole_us: f64, end: f64, gap_us: i64) -> Self {
+        Self {
+            whole_us,
+            end_us: whole_us * end,
+            scale: (as_f64(gap_us) / whole_us).max(1.0),
+        }
+    }
+
+    /// Returns for how long its whole effect would last.
+    pub fn mean_us(self) -> i64 {
+        as_i64(f64::midpoint(self.whole_us, self.end_us))
+    }
+
+    /// Returns the integral of the effect over the first `us` microseconds.
+    pub fn until(self, us: f64) -> f64 {
+        let whole = us.clamp(0.0, self.whole_us);
+        let fading = (us.min(self.end_us) - self.whole_us).max(0.0);
+        let span = self.end_us - self.whole_us;
+        let faded = if span > 0.0 {
+            fading - fading * fading / (2.0 * span)
+        } else {
+            0.0
+        };
+        (whole + faded) * self.scale
+    }
+}
+
+/// The courses of an event of about this length.
+pub(crate) fn courses(len_us: i64, gap_us: i64) -> Vec<Course> {
+    let part_us = as_f64(gap_us) / as_f64(PARTS);
+    let mut courses = Vec::new();
+    for longer in -SHORTER..=LONGER {
+        let whole_us = as_f64(len_us) + as_f64(longer) * part_us;
+        if whole_us >= 0.5 * part_us {
+            courses.extend(ENDS.map(|end| Course::new(whole_us, end, gap_us)));
+        }
+    }
+    if len_us <= gap_us * 2 {
+        // It may be much shorter than samples are apart.
+        courses.push(Course::new(as_f64(gap_us) / 20.0, 1.0, gap_us));
+    }
+    courses
+}
+
+/// The lengths that events may have if each has its own.
+pub(crate) fn lengths(len_us: i64, gap_us: i64) -> Vec<Course> {
+    let (shortest, longest) = LENGTHS_VARYING;
+    let least_us = (as_f64(len_us) * shortest).max(as_f64(gap_us) / 4.0);
+    let ratio = (as_f64(len_us) * longest / least_us).max(1.0);
+    (0..LENGTHS_TRIED)
+        .map(|step| {
+            let whole_us = least_us * ratio.powf(f64::from(step) / f64::from(LENGTHS_TRIED - 1));
+            Course::new(whole_us, 1.0, gap_us)
+        })
+        .collect()
+}

@@ -1,0 +1,349 @@
+//! The probability of each possible cause of recurring events.
+//!
+//! Every class of jobs, an unknown cause that acts at any phase of the pattern's period, and no cause are compared by
+//! the evidence that the values [respond](super::response) to their starts. A job is no better than an unknown cause at
+//! the same phase; it is more likely because its phase was known before. So jobs are told from chance by how many
+//! phases there were, and by every start that is not periodic: a day left out, a clock change, another schedule.
+
+use super::likelihood::{
+    Cause, JOBS_ODDS, LESS_NATS, LOST_NATS, MISS_NATS, ScoredCause, WORKDAYS_MIN, normalise,
+};
+use super::matches::{LAG_US, Matches};
+use super::response::{Explained, Response, power};
+use crate::calendar::weekdays::Weekdays;
+use crate::fit::found::Found;
+use crate::model::form::Form;
+use crate::model::input::JobRuns;
+use crate::model::pattern::{Clock, Pattern};
+use crate::model::samples::Samples;
+use crate::numbers::{as_f64, as_i64, count_f64};
+use crate::search::runs::{AfterRun, At, Class, RunsFit};
+use rayon::prelude::*;
+
+/// How long after a run its effect begins, in seconds, with the probability of that.
+const LAGS_S: [(i64, f64); 7] = [
+    (0, 0.40),
+    (30, 0.2),
+    (60, 0.2),
+    (120, 0.1),
+    (300, 0.04),
+    (600, 0.02),
+    (1200, 0.01),
+];
+/// Probability that timestamps mark the start of each interval, as in many exports; or, of samples that are no further apart
+/// than gauges are read, that each shows the moment.
+const DATED_BY_START: f64 = 0.03;
+const MOMENTARY: f64 = 0.1;
+const GAUGES_US: i64 = 600_000_000;
+/// Runs of a class for each occurrence, at most: a job that also runs at many other times is not the cause.
+const RUNS_PER_OCCURRENCE_MAX: usize = 9;
+/// Variants and lags of a job that are compared exactly, at most; those that are so much less likely at a first look
+/// are not, nor is a job that explains less than this share of what an unknown cause does.
+const EXACTLY_MAX: usize = 4;
+const QUICK_NATS: f64 = 20.0;
+const QUICK_SHARE: f64 = 0.5;
+/// Phases of a period that are compared, at most.
+const PHASES_MAX: i64 = 2016;
+
+/// What is compared with every class.
+struct Question<'a> {
+    found: &'a Found,
+    samples: &'a Samples,
+    response: Response,
+    /// The best starts of an unknown cause, and what these explain.
+    unknown: Option<(Vec<i64>, Explained)>,
+    /// The power of the likelihood.
+    power: f64,
+    /// Penalty for a time of its own at which a pattern begins or ends, in nats.
+    bounds: f64,
+    /// Occurrences while it is active.
+    occurrences: usize,
+    /// Number of classes, and of those with the pattern's period.
+    classes: usize,
+    alike: usize,
+}
+
+/// Compares all causes of a pattern in `values`, the series without its other patterns; the most likely comes first.
+/// `None` if the pattern does not consist of events.
+pub(crate) fn score_events(
+    found: &Found,
+    samples: &Samples,
+    values: &[f64],
+    classes: &[Class],
+    jobs: &[JobRuns],
+    in_gaps: &(impl Fn(usize, i64) -> Matches + Sync),
+) -> Option<Vec<ScoredCause>> {
+    let response = Response::new(found, samples, values)?;
+    let pattern = &found.pattern;
+    let rival = match &pattern.clock {
+        Clock::Fixed { .. } => Some(pattern),
+        Clock::Runs { .. } => found.best_without_jobs.as_ref(),
+    };
+    if rival.is_some_and(|rival| !matches!(rival.form, Form::Box { .. })) {
+        return None;
+    }
+    let ends =
+        usize::from(found.active.start > 0) + usize::from(found.active.end < found.onsets.len());
+    let bounds = count_f64(ends) * (count_f64(found.onsets.len().max(1)).ln() + 3.0);
+    let mut scored = vec![ScoredCause {
+        cause: Cause::Nothing,
+        score: 0.0,
+        gain: 0.0,
+    }];
+    let unknown = rival.map(|rival| {
+        let starts = starts_of(rival, found, samples);
+        let period_us = as_i64(rival.clock.period_us());
+        let (mean, there, best) = response.to_any_phase(&starts, period_us, PHASES_MAX);
+        scored.push(ScoredCause {
+            cause: Cause::Unknown,
+            score: 0.0,
+            gain: mean - rival.clock.weekdays().penalty() - bounds,
+        });
+        (there, best)
+    });
+    let question = Question {
+        found,
+        samples,
+        response,
+        power: power(
+            unknown
+                .as_ref()
+                .map_or(0.0, |(_, unknown)| unknown.evidence),
+        ),
+        unknown,
+        bounds,
+        occurrences: found.active.len().max(1),
+        classes: classes.len(),
+        alike: classes
+            .iter()
+            .filter(|class| is_alike(class, pattern))
+            .count(),
+    };
+    let of_class = |(number, class): (usize, &Class)| {
+        let members: Vec<Weighed> = class
+            .members
+            .iter()
+            .filter_map(|&member| {
+                question.weigh(&runs_of(&jobs[member]), class, &in_gaps(number, 0))
+            })
+            .collect();
+        let best = members.iter().max_by(|a, b| a.gain.total_cmp(&b.gain))?;
+        // Each member alone explains what it explains.
+        let sum: f64 = members.iter().map(|one| (one.gain - best.gain).exp()).sum();
+        let gain = best.gain + (sum / count_f64(class.members.len())).ln();
+        let trials = if is_alike(class, pattern) {
+            question.alike
+        } else {
+            question.classes
+        };
+        let fit = RunsFit {
+            gain,
+            form: pattern.form,
+            at: At::Middle,
+            shift: if best.lag_us < 0 { -1 } else { 0 },
+            amplitude: best.amplitude,
+            event: Some(AfterRun {
+                lag_us: best.lag_us,
+                len_us: best.len_us,
+            }),
+        };
+        Some(ScoredCause {
+            cause: Cause::Class(number, fit),
+            score: 0.0,
+            gain: gain + JOBS_ODDS.ln() - count_f64(trials.max(1)).ln(),
+        })
+    };
+    scored.par_extend(classes.par_iter().enumerate().filter_map(of_class));
+    normalise(&mut scored);
+    Some(scored)
+}
+
+/// How well a job explains the events.
+#[derive(Debug, Clone, Copy)]
+struct Weighed {
+    gain: f64,
+    amplitude: f64,
+    lag_us: i64,
+    len_us: i64,
+}
+
+impl Question<'_> {
+    /// Weighs the runs of one job of a class. `None` if it runs at far too many other times.
+    fn weigh(&self, runs: &[(i64, i64)], class: &Class, in_gaps: &Matches) -> Option<Weighed> {
+        let pattern = &self.found.pattern;
+        let all = self.among(runs);
+        let longest_lag_us = LAGS_S[LAGS_S.len() - 1].0 * 1_000_000;
+        let from = pattern
+            .active_us
+            .0
+            .saturating_sub(self.samples.gap_us.max(longest_lag_us));
+        let is_on = |start: &&(i64, i64)| {
+            let wall = self.samples.offsets.wall_us(start.1);
+            (from..=pattern.active_us.1).contains(&wall)
+        };
+        let on: Vec<(i64, i64)> = all.iter().filter(is_on).copied().collect();
+        if on.is_empty() || on.len() > self.occurrences * RUNS_PER_OCCURRENCE_MAX {
+            return None;
+        }
+        let days = pattern.clock.weekdays();
+        let mut variants: Vec<(Vec<(i64, i64)>, f64)> = Vec::new();
+        if days != Weekdays::ALL && days.count() >= WORKDAYS_MIN {
+            let is_on_days = |start: &&(i64, i64)| {
+                pattern
+                    .clock
+                    .is_on_its_days(self.samples.offsets.wall_us(start.1))
+            };
+            let on_days = on.iter().filter(is_on_days).copied().collect();
+            variants.push((on_days, self.bounds + days.penalty() + LESS_NATS));
+        }
+        // It runs throughout, or only had an effect while the pattern was active.
+        if on.len() < all.len() {
+            variants.push((all, 0.0));
+            variants.push((on, self.bounds));
+        } else {
+            variants.push((on, 0.0));
+        }
+        let mut lags: Vec<(i64, f64)> = LAGS_S
+            .iter()
+            .map(|(lag_s, share)| (lag_s * 1_000_000, *share))
+            .collect();
+        let early = if self.samples.gap_us <= GAUGES_US {
+            MOMENTARY
+        } else {
+            DATED_BY_START
+        };
+        lags.push((-self.samples.gap_us, early));
+        let mut weighed: Vec<Weighed> = self.quickest(&variants, &lags);
+        weighed.extend(self.lost_lines(class, in_gaps));
+        let best = weighed
+            .iter()
+            .copied()
+            .max_by(|a, b| a.gain.total_cmp(&b.gain))?;
+        let sum: f64 = weighed.iter().map(|one| (one.gain - best.gain).exp()).sum();
+        Some(Weighed {
+            gain: best.gain + sum.ln(),
+            ..best
+        })
+    }
+
+    /// Weighs the most likely of some variants of a job's starts, each begun by some lags.
+    fn quickest(&self, variants: &[(Vec<(i64, i64)>, f64)], lags: &[(i64, f64)]) -> Vec<Weighed> {
+        let mut tried = Vec::with_capacity(variants.len() * lags.len());
+        for (starts, penalty) in variants {
+            for &(lag_us, share) in lags {
+                let moved: Vec<(i64, i64)> = starts
+                    .iter()
+                    .map(|start| (start.0 + lag_us, start.1 + lag_us))
+                    .collect();
+                let missed = self.missed(&moved);
+                let prior = share.ln() - penalty;
+                let gain = (self.response.quickly(&moved) + missed) * self.power + prior;
+                tried.push((gain, missed, prior, lag_us, moved));
+            }
+        }
+        tried.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let best = tried.first().map_or(f64::MIN, |first| first.0);
+        let unlikely = (self.unknown.as_ref()).map_or(f64::MIN, |(_, unknown)| {
+            unknown.evidence * self.power * QUICK_SHARE - QUICK_NATS
+        });
+        let is_likely = |one: &(f64, f64, f64, i64, Vec<_>)| one.0 > best - QUICK_NATS;
+        (tried.into_iter())
+            .take(EXACTLY_MAX)
+            .take_while(is_likely)
+            .map(|(gain, missed, prior, lag_us, moved)| {
+                if gain < unlikely {
+                    return Weighed {
+                        gain,
+                        amplitude: self.found.pattern.size(),
+                        lag_us,
+                        len_us: self.response.len_us(),
+                    };
+                }
+                let explained = self.response.to(&moved);
+                Weighed {
+                    gain: (explained.evidence + missed) * self.power + prior,
+                    amplitude: explained.amplitude,
+                    lag_us,
+                    len_us: explained.len_us,
+                }
+            })
+            .collect()
+    }
+
+    /// A job, known from logs, that ran at each occurrence while the log lost some of its lines: it explains as much as an
+    /// unknown cause does, and its phase is no coincidence.
+    fn lost_lines(&self, class: &Class, in_gaps: &Matches) -> Option<Weighed> {
+        let (_, unknown) = self.unknown.as_ref()?;
+        let is_most = in_gaps.matched >= in_gaps.missed * 2 && in_gaps.idle * 10 <= in_gaps.matched;
+        // Days on which the job never runs are not lost log lines.
+        let may_be = class.is_observed && is_most && in_gaps.missed > 0 && !in_gaps.misses_recur;
+        may_be.then_some(Weighed {
+            gain: unknown.evidence * self.power - LOST_NATS - self.bounds,
+            amplitude: unknown.amplitude,
+            lag_us: 0,
+            len_us: unknown.len_us,
+        })
+    }
+
+    /// The runs among the samples.
+    fn among(&self, starts: &[(i64, i64)]) -> Vec<(i64, i64)> {
+        let times = &self.samples.times_us;
+        let (Some(&first), Some(&last)) = (times.first(), times.last()) else {
+            return Vec::new();
+        };
+        let is_among = |start: &&(i64, i64)| start.1 > first && start.0 < last;
+        starts.iter().filter(is_among).copied().collect()
+    }
+
+    /// What an unknown cause explains at occurrences that no course of an effect after a start reaches, each at a cost:
+    /// logs lose lines.
+    fn missed(&self, starts: &[(i64, i64)]) -> f64 {
+        let Some((onsets, unknown)) = &self.unknown else {
+            return 0.0;
+        };
+        let reach_us = self.response.longest_us() + self.samples.gap_us * 2 + LAG_US;
+        onsets
+            .iter()
+            .zip(&unknown.by_start)
+            .filter(|(at, _)| {
+                let next = starts.partition_point(|start| start.1 < *at - reach_us);
+                starts
+                    .get(next)
+                    .is_none_or(|start| start.0 > *at + reach_us)
+            })
+            .map(|(_, gain)| (gain - MISS_NATS).max(0.0))
+            .sum()
+    }
+}
+
+/// Whether a class has the pattern's period.
+fn is_alike(class: &Class, pattern: &Pattern) -> bool {
+    let near =
+        |distance_us: i64| (as_f64(distance_us) / pattern.clock.period_us() - 1.0).abs() < 0.2;
+    near(class.period_us) || near(class.longest_us)
+}
+
+/// The onsets of a pattern while it is active, as starts in UTC.
+fn starts_of(rival: &Pattern, found: &Found, samples: &Samples) -> Vec<i64> {
+    let (Some(&first), Some(&last)) = (samples.wall_us.first(), samples.wall_us.last()) else {
+        return Vec::new();
+    };
+    let active = found.pattern.active_us;
+    let middle = rival.middle_us();
+    rival
+        .clock
+        .onsets(
+            first.max(active.0.saturating_sub(samples.gap_us)),
+            last.min(active.1),
+        )
+        .into_iter()
+        .map(|at| samples.offsets.utc_us(at + middle))
+        .collect()
+}
+
+/// The runs of a job.
+fn runs_of(job: &JobRuns) -> Vec<(i64, i64)> {
+    let runs = job.runs.iter();
+    runs.map(|run| (run.earliest.as_microsecond(), run.latest.as_microsecond()))
+        .collect()
+}

@@ -1,0 +1,543 @@
+//! How values respond to events: by a rise that begins with each start and lasts about as long as the pattern does.
+//!
+//! Each sample stands for the time since the one before it, so an event that begins between two samples fills the first in
+//! part: the model is the share of the sample's time that lies within the event, in noise that remembers, above a baseline
+//! that follows slow changes. Length, course of the end and size are not known beforehand and are averaged over, with the
+//! same prior for every cause, so that causes differ by when their starts are and by nothing else. A start without an
+//! effect costs [`IDLE_SHARE`]; one that is only known to lie within an interval, as with `RandomizedDelaySec=`, is averaged
+//! over that.
+//!
+//! The same computation for starts at any other phase of the pattern's period says how well an unknown cause does.
+
+use super::baseline::{baseline, quiet};
+use super::course::{Course, PARTS, courses, lengths};
+use crate::fit::found::Found;
+use crate::model::form::Form;
+use crate::model::noise::{autocorrelation, step};
+use crate::model::samples::Samples;
+use crate::numbers::{as_f64, as_i64, count_f64};
+use crate::statistics::robust_scale;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// The smallest and the largest size of an event, in sizes of the pattern; sizes between that are tried first; and how
+/// often the distance to the next is then halved.
+const SIZES: (f64, f64) = (0.3, 3.3);
+const SIZES_TRIED: i32 = 8;
+const SIZE_STEPS: usize = 5;
+/// How often the distance to the next length is halved.
+const LENGTH_STEPS: usize = 3;
+/// Sizes that tell which courses are tried exactly, in sizes of the pattern, and how many are.
+const SIZES_ROUGHLY: [f64; 4] = [0.6, 1.0, 1.6, 2.7];
+const TRIED_EXACTLY: usize = 3;
+/// Up to about this much evidence, in nats, an event is as the model says.
+const EVIDENCE_NATS: f64 = 1_000.0;
+/// What two free numbers explain by themselves, in nats.
+const FREE_NATS: f64 = 3.0;
+/// The prior of the size where it is integrated out, in sizes of the pattern.
+const PRIOR_SIZES: f64 = 1.5;
+/// One run in twenty finds nothing to do.
+const IDLE_SHARE: f64 = 0.05;
+/// Deviations from baseline and pattern count up to this many robust standard deviations (Huber 1964).
+const DEVIATIONS_MAX: f64 = 4.0;
+/// The baseline follows changes that take longer than this, and this many samples.
+const BASELINE_US: i64 = 7_200_000_000;
+const BASELINE_SAMPLES: i64 = 8;
+/// A sample stands for the time since the one before it, up to this many usual intervals.
+const COVERED_MAX: f64 = 1.5;
+/// An event counts as at most so many standard deviations: what it does is not constant, nor is its length.
+const EXACTNESS: f64 = 4.0;
+/// Places within the interval of an uncertain start.
+const PLACES_MAX: i64 = 40;
+/// Phases of a period that are compared, for each length of an event.
+const STEPS_IN_EVENT: i64 = 24;
+
+/// A series around a pattern of events, whitened.
+pub(crate) struct Response {
+    /// End of the time that each sample stands for, in microseconds of UTC.
+    until_us: Vec<i64>,
+    /// Its beginning.
+    from_us: Vec<i64>,
+    /// Values above the baseline without what the sample before tells, in standard deviations.
+    white: Vec<f64>,
+    /// What a value keeps of the one before it, and the factor to standard deviations.
+    steps: Vec<(f64, f64)>,
+    /// The courses that events may take, all the same.
+    courses: Vec<Course>,
+    /// Those that each may take by itself, in the order of their lengths.
+    lengths: Vec<Course>,
+    /// Usual distance of samples.
+    gap_us: i64,
+    /// The pattern's length.
+    len_us: i64,
+    /// The pattern's size.
+    size: f64,
+}
+
+/// How well starts explain the values.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Explained {
+    /// Logarithm of the evidence relative to no effect, in nats.
+    pub evidence: f64,
+    /// The size of the event that explains them best, in the values' unit.
+    pub amplitude: f64,
+    /// Its length, in microseconds.
+    pub len_us: i64,
+    /// What each start adds, in nats, in the order of the starts; 0 without samples.
+    pub by_start: Vec<f64>,
+}
+
+/// The course that explains values best after some starts.
+struct Fitted {
+    evidence: f64,
+    size: f64,
+    course: Course,
+    by_start: Vec<f64>,
+}
+
+/// What samples after starts say of an effect of one unit that takes a course: its product with the values, and its
+/// square. An effect of size `a` adds `a product - a^2 square / 2` to the log-likelihood.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Sums {
+    product: f64,
+    square: f64,
+}
+
+impl Sums {
+    /// What an effect of this size adds to the log-likelihood.
+    fn gain(self, size: f64) -> f64 {
+        size * self.product - 0.5 * size * size * self.square
+    }
+}
+
+impl Response {
+    /// Prepares the values of a series without its other patterns. `None` if the pattern consists of no events, or
+    /// nothing else varies.
+    pub fn new(found: &Found, samples: &Samples, values: &[f64]) -> Option<Self> {
+        let Form::Box { duty } = found.pattern.form else {
+            return None;
+        };
+        let size = found.pattern.size();
+        let own = found.pattern.values(&samples.wall_us);
+        // The form has mean 0; events have baseline 0.
+        let own: Vec<f64> = own
+            .into_iter()
+            .map(|own| if own == 0.0 { 0.0 } else { own + size * duty })
+            .collect();
+        let rest: Vec<f64> = values
+            .iter()
+            .zip(&own)
+            .map(|(all, own)| all - own)
+            .collect();
+        let gap_us = samples.gap_us.max(1);
+        let period_us = as_i64(found.pattern.clock.period_us());
+        let block_us = (period_us / 3)
+            .min(BASELINE_US)
+            .max(gap_us * BASELINE_SAMPLES);
+        let len_us = as_i64(duty * found.pattern.clock.period_us()).max(1);
+        let quiet = quiet(&own, &samples.times_us, gap_us, len_us);
+        let baseline = baseline(&samples.times_us, &rest, &quiet, block_us);
+        let mut left: Vec<f64> = rest
+            .iter()
+            .zip(&baseline)
+            .map(|(rest, base)| rest - base)
+            .collect();
+        let scale = robust_scale(&left);
+        if scale <= 0.0 {
+            return None;
+        }
+        // A day without an event is as far from the pattern as an event is large.
+        let limit = DEVIATIONS_MAX * scale.max(size.abs() / EXACTNESS);
+        let seen: Vec<f64> = own
+            .iter()
+            .zip(&left)
+            .map(|(own, left)| own + left.clamp(-limit, limit))
+            .collect();
+        for left in &mut left {
+            *left = left.clamp(-DEVIATIONS_MAX * scale, DEVIATIONS_MAX * scale);
+        }
+        let apart: Vec<i64> = samples
+            .times_us
+            .windows(2)
+            .map(|pair| as_i64(as_f64(pair[1] - pair[0]) / as_f64(gap_us)).max(1))
+            .collect();
+        let mut index = vec![0];
+        for apart in &apart {
+            index.push(index[index.len() - 1] + apart);
+        }
+        let phi = autocorrelation(&index, &left, true).clamp(0.0, 0.99);
+        let mut squares = 0.0;
+        for (at, apart) in apart.iter().enumerate() {
+            let (kept, width) = step(phi, *apart);
+            squares += ((left[at + 1] - kept * left[at]) / width).powi(2);
+        }
+        let sigma = (squares / count_f64(apart.len().max(1))).sqrt();
+        if sigma <= 0.0 || !sigma.is_finite() {
+            return None;
+        }
+        // No event is as exactly a share of its samples' time as noise this low would show.
+        let sigma = sigma.max(size.abs() / EXACTNESS);
+        let fresh = (1.0 - phi * phi).sqrt() / sigma;
+        let mut steps = vec![(0.0, fresh)];
+        steps.extend(apart.iter().map(|apart| {
+            let (kept, width) = step(phi, *apart);
+            (kept, 1.0 / (sigma * width))
+        }));
+        let white = (0..seen.len())
+            .map(|at| {
+                let before = if at == 0 { 0.0 } else { seen[at - 1] };
+                (seen[at] - steps[at].0 * before) * steps[at].1
+            })
+            .collect();
+        let longest_us = as_i64(as_f64(gap_us) * COVERED_MAX);
+        let from_us = (0..samples.times_us.len())
+            .map(|at| {
+                let until = samples.times_us[at];
+                match at {
+                    0 => until - gap_us,
+                    _ if until - samples.times_us[at - 1] > longest_us => until - gap_us,
+                    _ => samples.times_us[at - 1],
+                }
+            })
+            .collect();
+        Some(Self {
+            until_us: samples.times_us.clone(),
+            from_us,
+            white,
+            steps,
+            courses: courses(len_us, gap_us),
+            lengths: lengths(len_us, gap_us),
+            gap_us,
+            len_us,
+            size,
+        })
+    }
+
+    /// Returns the length of the longest course of an event, in microseconds.
+    pub fn longest_us(&self) -> i64 {
+        let ends = self.courses.iter().map(|course| course.end_us);
+        as_i64(ends.fold(0.0, f64::max))
+    }
+
+    /// Returns the pattern's length, in microseconds.
+    pub fn len_us(&self) -> i64 {
+        self.len_us
+    }
+
+    /// Returns how well an effect after each of these starts, from earliest to latest in microseconds of UTC, explains
+    /// the values, at the size and course that explain them best.
+    pub fn to(&self, starts: &[(i64, i64)]) -> Explained {
+        let mut best = self.alike(starts, &self.courses);
+        let mut step_us = as_f64(self.gap_us) / as_f64(PARTS);
+        for _ in 0..LENGTH_STEPS {
+            step_us /= 2.0;
+            let near: Vec<Course> = [-step_us, step_us]
+                .iter()
+                .filter_map(|by_us| best.course.longer(*by_us, self.gap_us))
+                .collect();
+            if near.is_empty() {
+                break;
+            }
+            let better = self.alike(starts, &near);
+            if better.evidence > best.evidence {
+                best = better;
+            }
+        }
+        let varying = self.varying(starts);
+        if varying.evidence > best.evidence {
+            best = varying;
+        }
+        Explained {
+            evidence: best.evidence - FREE_NATS,
+            amplitude: best.size,
+            len_us: best.course.mean_us(),
+            by_start: best.by_start,
+        }
+    }
+
+    /// Returns about how well these starts explain the values.
+    pub fn quickly(&self, starts: &[(i64, i64)]) -> f64 {
+        let places = self.places(starts, &self.courses);
+        let places: Vec<&[Vec<Sums>]> = places.iter().map(Vec::as_slice).collect();
+        let best = (0..self.courses.len())
+            .map(|course| self.best_roughly(&places, course))
+            .fold(f64::MIN, f64::max);
+        best - FREE_NATS
+    }
+
+    /// The largest likelihood at a few sizes of an effect of one course.
+    fn best_roughly(&self, places: &[&[Vec<Sums>]], course: usize) -> f64 {
+        let of_size = |size: f64| sum_of(places, &(course..course + 1), size * self.size);
+        SIZES_ROUGHLY
+            .map(of_size)
+            .into_iter()
+            .fold(f64::MIN, f64::max)
+    }
+
+    /// The best of some courses that all events take.
+    fn alike(&self, starts: &[(i64, i64)], courses: &[Course]) -> Fitted {
+        let places = self.places(starts, courses);
+        // A timer's accuracy, and a fixed random delay, put every run at the same place of its interval.
+        let common = places.iter().map(Vec::len).max().unwrap_or(1);
+        let mut hypotheses: Vec<Vec<&[Vec<Sums>]>> =
+            vec![places.iter().map(Vec::as_slice).collect()];
+        for place in 0..if common > 1 { common } else { 0 } {
+            let there = places.iter().map(|places| {
+                let place = place * places.len() / common;
+                &places[place..=place]
+            });
+            hypotheses.push(there.collect());
+        }
+        let mut tried: Vec<(usize, usize, f64, f64)> = Vec::new();
+        for (number, places) in hypotheses.iter().enumerate() {
+            // Anywhere, or all at the same place: each has the same weight.
+            let share = match (common, number) {
+                (1, _) => 1.0,
+                (_, 0) => 0.5,
+                _ => 0.5 / count_f64(common),
+            };
+            for course in 0..courses.len() {
+                let roughly = self.best_roughly(places, course);
+                tried.push((number, course, roughly, f64::ln(share)));
+            }
+        }
+        tried.sort_by(|a, b| (b.2 + b.3).total_cmp(&(a.2 + a.3)));
+        tried.truncate(TRIED_EXACTLY);
+        let best = tried
+            .into_iter()
+            .map(|(number, course, _, share)| {
+                let (peak, size) = self.best_size(&hypotheses[number], &(course..course + 1));
+                (number, course, peak + share, size)
+            })
+            .max_by(|a, b| a.2.total_cmp(&b.2));
+        let (number, course, evidence, size) = best.unwrap_or((0, 0, 0.0, 0.0));
+        Fitted {
+            evidence,
+            size,
+            course: courses[course],
+            by_start: hypotheses[number]
+                .iter()
+                .map(|places| gain(places, course..course + 1, size))
+                .collect(),
+        }
+    }
+
+    /// Events of which each lasts as long as it does: jobs grow, and work differs.
+    fn varying(&self, starts: &[(i64, i64)]) -> Fitted {
+        let places = self.places(starts, &self.lengths);
+        let places: Vec<&[Vec<Sums>]> = places.iter().map(Vec::as_slice).collect();
+        let all = 0..self.lengths.len();
+        let (evidence, size) = self.best_size(&places, &all);
+        // How many events each length suits best.
+        let mut votes = vec![0; self.lengths.len()];
+        for places in &places {
+            let of = |length: usize| gain(places, length..length + 1, size);
+            let best = all.clone().max_by(|a, b| of(*a).total_cmp(&of(*b)));
+            if let Some(best) = best.filter(|best| of(*best) > 0.0) {
+                votes[best] += 1;
+            }
+        }
+        let half = votes.iter().sum::<usize>() / 2;
+        let mut below = 0;
+        let median = votes.iter().position(|votes| {
+            below += votes;
+            below > half
+        });
+        Fitted {
+            evidence,
+            size,
+            course: self.lengths[median.unwrap_or(0)],
+            by_start: places
+                .iter()
+                .map(|places| gain(places, all.clone(), size))
+                .collect(),
+        }
+    }
+
+    /// The largest likelihood of starts with an effect of some courses, at any size, in nats, and that size.
+    fn best_size(&self, places: &[&[Vec<Sums>]], courses: &Range<usize>) -> (f64, f64) {
+        let at = |log_size: f64| sum_of(places, courses, log_size.exp() * self.size);
+        let (least, largest) = (SIZES.0.ln(), SIZES.1.ln());
+        let mut width = (largest - least) / f64::from(SIZES_TRIED);
+        let mut best = (0..=SIZES_TRIED)
+            .map(|step| least + width * f64::from(step))
+            .map(|log_size| (at(log_size), log_size))
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .unwrap_or((0.0, 0.0));
+        for _ in 0..SIZE_STEPS {
+            width /= 2.0;
+            for log_size in [best.1 - width, best.1 + width] {
+                let there = at(log_size);
+                if there > best.0 {
+                    best = (there, log_size);
+                }
+            }
+        }
+        (best.0, best.1.exp() * self.size)
+    }
+
+    /// The sums of each course at each place of each start.
+    fn places(&self, starts: &[(i64, i64)], courses: &[Course]) -> Vec<Vec<Vec<Sums>>> {
+        (0..starts.len())
+            .map(|at| {
+                let next_us = starts.get(at + 1).map(|next| next.0);
+                self.at_places(starts[at], next_us, courses)
+            })
+            .collect()
+    }
+
+    /// Returns the logarithm of the mean evidence of starts at all phases of a period from these on, and the best of
+    /// them with what they explain.
+    pub fn to_any_phase(
+        &self,
+        starts: &[i64],
+        period_us: i64,
+        phases_max: i64,
+    ) -> (f64, Vec<i64>, Explained) {
+        let step_us = (self.gap_us / PARTS)
+            .max(self.len_us / STEPS_IN_EVENT)
+            .max(1);
+        let phases = (period_us / step_us).clamp(1, phases_max);
+        let moved = |phase: i64| {
+            // From half a period before to half a period after.
+            let by_us = as_i64(as_f64(period_us) * as_f64(phase - phases / 2) / as_f64(phases));
+            starts.iter().map(move |start| start + by_us)
+        };
+        let all: Vec<f64> = (0..phases)
+            .into_par_iter()
+            .map(|phase| self.roughly(moved(phase)))
+            .collect();
+        let best = (0..phases)
+            .zip(&all)
+            .max_by(|a, b| a.1.total_cmp(b.1))
+            .map_or(0, |(phase, _)| phase);
+        let mut there: Vec<i64> = moved(best).collect();
+        let exactly =
+            |starts: &[i64]| self.to(&starts.iter().map(|&at| (at, at)).collect::<Vec<_>>());
+        let mut exact = exactly(&there);
+        let mut by_us = step_us;
+        for _ in 0..LENGTH_STEPS {
+            by_us /= 2;
+            for by_us in [-by_us, by_us] {
+                let near: Vec<i64> = there.iter().map(|at| at + by_us).collect();
+                let better = exactly(&near);
+                if better.evidence > exact.evidence {
+                    (there, exact) = (near, better);
+                    break;
+                }
+            }
+        }
+        // How much the phase matters is told well enough by starts that all have an effect.
+        let rough = all.iter().copied().fold(f64::MIN, f64::max);
+        let power = power(exact.evidence);
+        let left = log_mean(all.iter().map(|one| (one - rough) * power));
+        (exact.evidence * power + left, there, exact)
+    }
+
+    /// The evidence of starts that all have an effect, with its size integrated out, or with a length of its own for each.
+    fn roughly(&self, starts: impl Iterator<Item = i64>) -> f64 {
+        let mut sums = vec![Sums::default(); self.courses.len()];
+        let mut varying = 0.0;
+        let mut starts = starts.peekable();
+        while let Some(start) = starts.next() {
+            let next_us = starts.peek().copied();
+            self.add(start, next_us, &self.courses, &mut sums);
+            let mut own = vec![Sums::default(); self.lengths.len()];
+            self.add(start, next_us, &self.lengths, &mut own);
+            varying += log_mean(own.iter().map(|sums| sums.gain(self.size)));
+        }
+        let prior = (PRIOR_SIZES * self.size).powi(2);
+        let alike = log_mean(sums.iter().map(|sums| {
+            let along = if sums.product * self.size > 0.0 {
+                sums.product
+            } else {
+                0.0
+            };
+            0.5 * along * along / (sums.square + 1.0 / prior)
+                - 0.5 * (1.0 + prior * sums.square).ln()
+        }));
+        alike.max(varying)
+    }
+
+    /// The sums of each course at each place within the interval of a start.
+    fn at_places(
+        &self,
+        start: (i64, i64),
+        next_us: Option<i64>,
+        courses: &[Course],
+    ) -> Vec<Vec<Sums>> {
+        let apart_us = (self.gap_us.min(self.len_us) / 2).max(1);
+        let places = (start.1.saturating_sub(start.0) / apart_us + 1).clamp(1, PLACES_MAX);
+        (0..places)
+            .map(|place| {
+                let begun = start.0 + (start.1 - start.0) / (2 * places) * (2 * place + 1);
+                let mut sums = vec![Sums::default(); courses.len()];
+                let next_us = next_us.filter(|next| *next > begun);
+                self.add(begun, next_us, courses, &mut sums);
+                sums
+            })
+            .collect()
+    }
+
+    /// Adds what the samples after a start say of each course, which the next start ends.
+    fn add(&self, start_us: i64, next_us: Option<i64>, courses: &[Course], sums: &mut [Sums]) {
+        let until_next =
+            next_us.map_or(f64::INFINITY, |next| as_f64(next.saturating_sub(start_us)));
+        let first = self.until_us.partition_point(|&until| until <= start_us);
+        for (course, sums) in courses.iter().zip(sums) {
+            let mut before = 0.0;
+            for at in first..self.until_us.len() {
+                let from = as_f64(self.from_us[at] - start_us);
+                let until = as_f64(self.until_us[at] - start_us);
+                let within =
+                    course.until(until.min(until_next)) - course.until(from.min(until_next));
+                let share = within / (until - from).max(1.0);
+                let (kept, factor) = self.steps[at];
+                // The sample after the last shows what noise that remembers leaves of it.
+                let seen = (share - kept * before) * factor;
+                sums.product += seen * self.white[at];
+                sums.square += seen * seen;
+                before = share;
+                if from >= course.end_us.min(until_next) {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// The power of the likelihood that a model deserves that is not exactly right: with more evidence than
+/// [`EVIDENCE_NATS`], differences between causes are differences between ways in which it is wrong (Miller and Dunson
+/// 2019, "Robust Bayesian inference via coarsening").
+pub(crate) fn power(evidence: f64) -> f64 {
+    EVIDENCE_NATS / (EVIDENCE_NATS + evidence.max(0.0))
+}
+
+/// What all starts add, with an effect of this size.
+fn sum_of(places: &[&[Vec<Sums>]], courses: &Range<usize>, size: f64) -> f64 {
+    let gains = places
+        .iter()
+        .map(|places| gain(places, courses.clone(), size));
+    gains.sum()
+}
+
+/// What one start adds, anywhere among its places, with any of some courses, or without an effect.
+fn gain(places: &[Vec<Sums>], courses: Range<usize>, size: f64) -> f64 {
+    let of_place = |sums: &'_ Vec<Sums>| {
+        let gains = sums[courses.clone()].iter().map(|sums| sums.gain(size));
+        log_mean(gains)
+    };
+    let works = (1.0 - IDLE_SHARE).ln() + log_mean(places.iter().map(of_place));
+    let idles = IDLE_SHARE.ln();
+    let top = works.max(idles);
+    top + ((works - top).exp() + (idles - top).exp()).ln()
+}
+
+/// Returns the logarithm of the mean of exponentials.
+pub(crate) fn log_mean(logs: impl Iterator<Item = f64> + Clone) -> f64 {
+    let top = logs.clone().fold(f64::MIN, f64::max);
+    let (sum, count) = logs.fold((0.0, 0usize), |(sum, count), log| {
+        (sum + (log - top).exp(), count + 1)
+    });
+    top + (sum / count_f64(count.max(1))).ln()
+}
