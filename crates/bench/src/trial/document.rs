@@ -151,6 +151,17 @@ impl TrialDocument {
         self.judgement.as_ref().is_some_and(Judgement::is_valid)
     }
 
+    /// `VALID`, or `INVALID: ` and what speaks against it.
+    pub fn verdict(&self) -> String {
+        let reasons = self.judgement.iter().flat_map(|judged| &judged.reasons);
+        let found: Vec<&str> = reasons.map(|reason| reason.found.as_str()).collect();
+        match (self.is_valid(), found.is_empty()) {
+            (true, _) => "VALID".to_owned(),
+            (false, true) => "INVALID: it did not end".to_owned(),
+            (false, false) => format!("INVALID: {}", found.join("; ")),
+        }
+    }
+
     /// Whether it tells how much the servers usually merge: what else disturbs a trial changes that little.
     pub(super) fn has_usual_merges(&self) -> bool {
         self.state == State::Complete

@@ -280,8 +280,8 @@ impl Runs for Trials<'_> {
             is_of_experiment: true,
         };
         let (folder, trial) = load.run(self.stop, self.draw)?;
-        let verdict = if trial.is_valid() { "VALID" } else { "INVALID" };
-        self.draw.say(&format!("{}: {verdict}", folder.display()));
+        self.draw
+            .say(&format!("{}: {}", folder.display(), trial.verdict()));
         Ok((folder, trial))
     }
 

@@ -105,8 +105,7 @@ pub(super) fn measure(arguments: &Run, quiet: bool) -> Result<Measured, CommandE
         };
         folders[number].push(folder.clone());
         if sides.len() > 1 || arguments.trials > 1 {
-            let verdict = if trial.is_valid() { "VALID" } else { "INVALID" };
-            draw.say(&format!("{}: {verdict}", folder.display()));
+            draw.say(&format!("{}: {}", folder.display(), trial.verdict()));
         }
         trials.push(RanTrial {
             folder: folder.display().to_string(),
