@@ -73,3 +73,56 @@ pub(crate) fn baseline(
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE_US: i64 = 60_000_000;
+
+    #[test]
+    fn events_do_not_lift_the_level() {
+        // An hour of 30 above a level of 100 that rises by 1 an hour, every four hours, of which a sample more
+        // than the pattern knows is filled in part.
+        let times_us: Vec<i64> = (0..24 * 60).map(|at| at * 5 * MINUTE_US).collect();
+        let hours = |at: i64| as_f64(at) / as_f64(60 * MINUTE_US);
+        let is_event = |at: &i64| at.rem_euclid(240 * MINUTE_US) < 60 * MINUTE_US;
+        let own: Vec<f64> = times_us
+            .iter()
+            .map(|at| f64::from(u8::from(is_event(at))) * 30.0)
+            .collect();
+        let rest: Vec<f64> = times_us
+            .iter()
+            .map(|&at| {
+                let is_edge = at.rem_euclid(240 * MINUTE_US) == 60 * MINUTE_US;
+                100.0 + hours(at) + if is_edge { 20.0 } else { 0.0 }
+            })
+            .collect();
+        let quiet = quiet(&own, &times_us, 5 * MINUTE_US, 60 * MINUTE_US);
+        assert!(
+            own.iter()
+                .zip(&quiet)
+                .all(|(own, quiet)| *own == 0.0 || !quiet)
+        );
+        let level = baseline(&times_us, &rest, &quiet, 80 * MINUTE_US);
+        for (at, level) in times_us.iter().zip(level).skip(60).take(24 * 60 - 120) {
+            assert!(
+                (level - 100.0 - hours(*at)).abs() < 0.6,
+                "{level} at {}",
+                hours(*at)
+            );
+        }
+    }
+
+    #[test]
+    fn a_series_of_nothing_but_events_has_a_level() {
+        let times_us: Vec<i64> = (0..10).map(|at| at * MINUTE_US).collect();
+        let quiet = quiet(&[5.0; 10], &times_us, MINUTE_US, MINUTE_US);
+        assert_eq!(quiet, [true; 10]);
+        assert!(baseline(&[], &[], &[], MINUTE_US).is_empty());
+        assert_eq!(
+            baseline(&times_us, &[3.0; 10], &[false; 10], MINUTE_US),
+            [0.0; 10]
+        );
+    }
+}

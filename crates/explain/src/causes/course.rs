@@ -88,3 +88,42 @@ pub(crate) fn lengths(len_us: i64, gap_us: i64) -> Vec<Course> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE_US: i64 = 60_000_000;
+
+    #[test]
+    fn an_effect_adds_up_to_its_length() {
+        for end in ENDS {
+            let course = Course::new(30e6, end, 10_000_000);
+            let all = course.until(f64::INFINITY);
+            assert!((all - as_f64(course.mean_us())).abs() < 1.0, "{all}");
+            assert!(course.until(-1.0).abs() < f64::EPSILON);
+            assert!((course.until(10e6) - 10e6).abs() < 1e-3);
+            assert!((course.until(course.end_us) - all).abs() < 1e-3);
+        }
+        // What is shorter than samples are apart fills one of them by its size.
+        let short = Course::new(6e6, 1.0, MINUTE_US);
+        assert!((short.until(f64::INFINITY) - as_f64(MINUTE_US)).abs() < 1e-3);
+    }
+
+    #[test]
+    fn courses_cover_lengths_around_that_of_the_pattern() {
+        // A pattern of two samples may be an event of less than one.
+        let (gap_us, len_us) = (15 * MINUTE_US, 30 * MINUTE_US);
+        let tried = courses(len_us, gap_us);
+        let shortest = tried
+            .iter()
+            .map(|one| one.whole_us)
+            .fold(f64::MAX, f64::min);
+        let longest = tried.iter().map(|one| one.whole_us).fold(0.0, f64::max);
+        assert!(shortest < as_f64(gap_us) / 10.0, "{shortest}");
+        assert!((longest - as_f64(len_us + gap_us)).abs() < 1.0, "{longest}");
+        let varying = lengths(len_us, gap_us);
+        assert!(varying.is_sorted_by(|a, b| a.whole_us < b.whole_us));
+        assert!((varying[varying.len() - 1].whole_us / as_f64(len_us) - 2.5).abs() < 1e-6);
+    }
+}

@@ -37,6 +37,8 @@ const MOMENTARY: f64 = 0.1;
 const GAUGES_US: i64 = 600_000_000;
 /// Runs of a class for each occurrence, at most: a job that also runs at many other times is not the cause.
 const RUNS_PER_OCCURRENCE_MAX: usize = 9;
+/// The largest share of the occurrences that show something at which a job may not have run.
+const MISSED_MAX: f64 = 0.25;
 /// Variants and lags of a job that are compared exactly, at most; those that are so much less likely at a first look
 /// are not, nor is a job that explains less than this share of what an unknown cause does.
 const EXACTLY_MAX: usize = 4;
@@ -93,7 +95,7 @@ pub(crate) fn score_events(
     let unknown = rival.map(|rival| {
         let starts = starts_of(rival, found, samples);
         let period_us = as_i64(rival.clock.period_us());
-        let (mean, there, best) = response.to_any_phase(&starts, period_us, PHASES_MAX);
+        let (mean, there, best) = response.to_any_phase(&starts, period_us, PHASES_MAX, power);
         scored.push(ScoredCause {
             cause: Cause::Unknown,
             score: 0.0,
@@ -154,6 +156,7 @@ pub(crate) fn score_events(
         })
     };
     scored.par_extend(classes.par_iter().enumerate().filter_map(of_class));
+    question.admit_periods_of(classes, jobs, &mut scored);
     normalise(&mut scored);
     Some(scored)
 }
@@ -168,6 +171,36 @@ struct Weighed {
 }
 
 impl Question<'_> {
+    /// Lets the unknown cause come as often as the best class of another period does, at any phase: values that recur every
+    /// ten minutes say little for the one of two jobs that runs every ten minutes.
+    fn admit_periods_of(&self, classes: &[Class], jobs: &[JobRuns], scored: &mut [ScoredCause]) {
+        let best = scored
+            .iter()
+            .filter_map(|one| match one.cause {
+                Cause::Class(number, _) => Some((&classes[number], one.gain)),
+                _ => None,
+            })
+            .max_by(|a, b| a.1.total_cmp(&b.1));
+        let Some((class, _)) = best.filter(|(class, _)| !is_alike(class, &self.found.pattern))
+        else {
+            return;
+        };
+        let starts: Vec<i64> = self
+            .among(&runs_of(&jobs[class.members[0]]))
+            .iter()
+            .map(|run| i64::midpoint(run.0, run.1))
+            .collect();
+        if starts.is_empty() {
+            return;
+        }
+        let (mean, ..) = self
+            .response
+            .to_any_phase(&starts, class.period_us, PHASES_MAX, |_| self.power);
+        for one in scored.iter_mut().filter(|one| one.cause == Cause::Unknown) {
+            one.gain = one.gain.max(mean);
+        }
+    }
+
     /// Weighs the runs of one job of a class. `None` if it runs at far too many other times.
     fn weigh(&self, runs: &[(i64, i64)], class: &Class, in_gaps: &Matches) -> Option<Weighed> {
         let pattern = &self.found.pattern;
@@ -296,23 +329,30 @@ impl Question<'_> {
     }
 
     /// What an unknown cause explains at occurrences that no course of an effect after a start reaches, each at a cost:
-    /// logs lose lines.
+    /// logs lose lines. Nothing if those are more than [`MISSED_MAX`] of what it explains: then this is another cause.
     fn missed(&self, starts: &[(i64, i64)]) -> f64 {
         let Some((onsets, unknown)) = &self.unknown else {
             return 0.0;
         };
         let reach_us = self.response.longest_us() + self.samples.gap_us * 2 + LAG_US;
-        onsets
-            .iter()
-            .zip(&unknown.by_start)
-            .filter(|(at, _)| {
-                let next = starts.partition_point(|start| start.1 < *at - reach_us);
-                starts
-                    .get(next)
-                    .is_none_or(|start| start.0 > *at + reach_us)
-            })
-            .map(|(_, gain)| (gain - MISS_NATS).max(0.0))
-            .sum()
+        let is_missed = |at: i64| {
+            let next = starts.partition_point(|start| start.1 < at - reach_us);
+            starts.get(next).is_none_or(|start| start.0 > at + reach_us)
+        };
+        let (mut shown, mut missed, mut credit) = (0, 0, 0.0);
+        for (at, gain) in onsets.iter().zip(&unknown.by_start) {
+            if *gain > 0.0 {
+                shown += 1;
+                if is_missed(*at) {
+                    missed += 1;
+                    credit += (gain - MISS_NATS).max(0.0);
+                }
+            }
+        }
+        if count_f64(missed) > count_f64(shown) * MISSED_MAX {
+            return 0.0;
+        }
+        credit
     }
 }
 

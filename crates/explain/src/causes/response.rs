@@ -122,7 +122,14 @@ impl Response {
         // The form has mean 0; events have baseline 0.
         let own: Vec<f64> = own
             .into_iter()
-            .map(|own| if own == 0.0 { 0.0 } else { own + size * duty })
+            .map(|own| {
+                let above = if own == 0.0 { 0.0 } else { own + size * duty };
+                if above.abs() < size.abs() / 2.0 {
+                    0.0
+                } else {
+                    above
+                }
+            })
             .collect();
         let rest: Vec<f64> = values
             .iter()
@@ -189,20 +196,9 @@ impl Response {
                 (seen[at] - steps[at].0 * before) * steps[at].1
             })
             .collect();
-        let longest_us = as_i64(as_f64(gap_us) * COVERED_MAX);
-        let from_us = (0..samples.times_us.len())
-            .map(|at| {
-                let until = samples.times_us[at];
-                match at {
-                    0 => until - gap_us,
-                    _ if until - samples.times_us[at - 1] > longest_us => until - gap_us,
-                    _ => samples.times_us[at - 1],
-                }
-            })
-            .collect();
         Some(Self {
             until_us: samples.times_us.clone(),
-            from_us,
+            from_us: covered_from(&samples.times_us, gap_us),
             white,
             steps,
             courses: courses(len_us, gap_us),
@@ -386,13 +382,14 @@ impl Response {
             .collect()
     }
 
-    /// Returns the logarithm of the mean evidence of starts at all phases of a period from these on, and the best of
-    /// them with what they explain.
+    /// Returns the logarithm of the mean evidence of starts at all phases of a period from these on, to a power that may
+    /// depend on the best evidence, and the best of them with what they explain.
     pub fn to_any_phase(
         &self,
         starts: &[i64],
         period_us: i64,
         phases_max: i64,
+        power: impl Fn(f64) -> f64,
     ) -> (f64, Vec<i64>, Explained) {
         let step_us = (self.gap_us / PARTS)
             .max(self.len_us / STEPS_IN_EVENT)
@@ -504,6 +501,16 @@ impl Response {
             }
         }
     }
+}
+
+/// Since when each sample stands for the time: since the one before it, unless that is too far.
+fn covered_from(times_us: &[i64], gap_us: i64) -> Vec<i64> {
+    let longest_us = as_i64(as_f64(gap_us) * COVERED_MAX);
+    let since = |at: usize| match at.checked_sub(1).map(|before| times_us[before]) {
+        Some(before) if times_us[at] - before <= longest_us => before,
+        _ => times_us[at] - gap_us,
+    };
+    (0..times_us.len()).map(since).collect()
 }
 
 /// The power of the likelihood that a model deserves that is not exactly right: with more evidence than

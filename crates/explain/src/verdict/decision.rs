@@ -338,7 +338,9 @@ fn recurs(
         .map(|class| class.jobs.clone());
     let classes: Vec<JobMatch> = classes
         .into_iter()
-        .filter(|class| is_named || class.score >= SCORE_FITS)
+        .filter(|class| {
+            is_named || class.score >= SCORE_FITS && class.matched >= class.missed.max(1)
+        })
         .collect();
     let at_once = Reach::shifted(0, evidence.samples);
     let runs_then = |class: &Class| {
