@@ -22,14 +22,14 @@ import collections
 import concurrent.futures
 import dataclasses
 import datetime
-import json
 import math
 import os
 import pathlib
 import random
-import subprocess
 import tempfile
 import zoneinfo
+
+from verdicts import verdict_on
 
 MINUTE, HOUR, DAY, WEEK = 60, 3600, 86400, 7 * 86400
 UTC = datetime.timezone.utc
@@ -386,7 +386,7 @@ def judge(made, verdict):
     classes = [(short(listed["jobs"]), listed["score"]) for listed in verdict["classes"]]
     names = classes[0][0] if verdict["kind"] == "periodic" and classes else set()
     # A share is said, unless load looks the same; it counts as wrong where naming would.
-    is_said = bool(classes) and "load comes as often" not in verdict["sentence"]
+    is_said = bool(classes) and "may be ordinary load" not in verdict["sentence"]
     said = classes[0][1] if is_said else None
     is_right = made.job in classes[0][0] if classes else False
     if not names:
@@ -410,11 +410,7 @@ def run(trimtab, name, seed):
         directory = pathlib.Path(directory)
         lines = (f"{datetime.datetime.fromtimestamp(at, UTC).isoformat()},{value:.6g}\n" for at, value in made.samples)
         (directory / "curve.csv").write_text("time,value\n" + "".join(lines))
-        command = [str(trimtab), "explain", str(directory / "curve.csv"), "--better", "lower", "--format", "json"]
-        done = subprocess.run(command + write(made.host, directory), capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1):
-        raise SystemExit(f"{name} {seed}: exit {done.returncode}\n{done.stderr}")
-    verdict = json.loads(done.stdout)["result"]["series"][0]["verdict"]
+        verdict = verdict_on(trimtab, directory / "curve.csv", "--better", "lower", *write(made.host, directory))
     return *judge(made, verdict), verdict["sentence"]
 
 

@@ -15,13 +15,13 @@ import argparse
 import bisect
 import dataclasses
 import datetime
-import json
 import math
 import pathlib
 import random
-import subprocess
 import tempfile
 import zoneinfo
+
+from verdicts import verdict_on
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 MONDAY = datetime.datetime(2026, 6, 1, tzinfo=datetime.timezone.utc).timestamp()
@@ -278,15 +278,11 @@ def explain(trimtab, history, rng, directory):
     jobs = [line.rsplit(" ", 1) for line in history.crontab.splitlines()]
     (directory / "crontab").write_text("".join(f"{when} {BIN}{job}\n" for when, job in jobs))
     better = "lower" if history.lower_is_better else "higher"
-    command = [str(trimtab), "explain", "curve.csv", "--jobs", "crontab", "--better", better]
-    command += ["--tz", history.zone, "--format", "json"]
+    arguments = ["--jobs", "crontab", "--better", better, "--tz", history.zone]
     if history.log is not None:
         (directory / "syslog.log").write_text(history.log)
-        command += ["--log", "syslog.log"]
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1):
-        raise SystemExit(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr}")
-    return json.loads(done.stdout)["result"]["series"][0]["verdict"]
+        arguments += ["--log", "syslog.log"]
+    return verdict_on(trimtab, "curve.csv", *arguments, directory=directory)
 
 
 def main():

@@ -12,19 +12,11 @@ NAB: a clone of github.com/numenta/NAB. --hours: every Nth hour.
 import argparse
 import collections
 import concurrent.futures
-import json
 import os
 import pathlib
-import subprocess
 import tempfile
 
-
-def verdict_on(trimtab, series, crontab):
-    command = [trimtab, "explain", series, "--better", "lower", "--tz", "UTC", "--jobs", crontab, "--format", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1):
-        raise SystemExit(f"{series}: exit {done.returncode}\n{done.stderr}")
-    return json.loads(done.stdout)["result"]["series"][0]["verdict"]
+from verdicts import verdict_on
 
 
 def main():
@@ -49,7 +41,8 @@ def main():
             tabs.append(tab)
         for series in all_series:
             count = collections.Counter()
-            for verdict in pool.map(lambda tab: verdict_on(trimtab, series, tab), tabs):
+            ask = lambda tab: verdict_on(trimtab, series, "--better", "lower", "--tz", "UTC", "--jobs", tab)
+            for verdict in pool.map(ask, tabs):
                 is_listed = bool(verdict["classes"])
                 kind = "named" if verdict["kind"] == "periodic" and is_listed else verdict["kind"]
                 if kind == "unattributed" and is_listed:

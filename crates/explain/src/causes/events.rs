@@ -328,8 +328,7 @@ impl Question<'_> {
         starts.iter().filter(is_among).copied().collect()
     }
 
-    /// What an unknown cause explains at occurrences that no course of an effect after a start reaches, each at a cost:
-    /// logs lose lines. Nothing if those are more than [`MISSED_MAX`] of what it explains: then this is another cause.
+    /// The [`credit`] for occurrences that no course of an effect after a start reaches.
     fn missed(&self, starts: &[(i64, i64)]) -> f64 {
         let Some((onsets, unknown)) = &self.unknown else {
             return 0.0;
@@ -339,21 +338,31 @@ impl Question<'_> {
             let next = starts.partition_point(|start| start.1 < at - reach_us);
             starts.get(next).is_none_or(|start| start.0 > at + reach_us)
         };
-        let (mut shown, mut missed, mut credit) = (0, 0, 0.0);
-        for (at, gain) in onsets.iter().zip(&unknown.by_start) {
-            if *gain > 0.0 {
-                shown += 1;
-                if is_missed(*at) {
-                    missed += 1;
-                    credit += (gain - MISS_NATS).max(0.0);
-                }
-            }
-        }
-        if count_f64(missed) > count_f64(shown) * MISSED_MAX {
-            return 0.0;
-        }
-        credit
+        credit(
+            onsets
+                .iter()
+                .map(|at| is_missed(*at))
+                .zip(unknown.by_start.iter().copied()),
+        )
     }
+}
+
+/// What an unknown cause explains at occurrences that a job missed, each at a cost, from whether it missed them and what
+/// an unknown cause gains there: logs lose lines. Nothing if the job missed more than [`MISSED_MAX`] of those that show
+/// something: then this is another cause.
+fn credit(occurrences: impl Iterator<Item = (bool, f64)>) -> f64 {
+    let (mut shown, mut missed, mut credit) = (0, 0, 0.0);
+    for (is_missed, gain) in occurrences.filter(|(_, gain)| *gain > 0.0) {
+        shown += 1;
+        if is_missed {
+            missed += 1;
+            credit += (gain - MISS_NATS).max(0.0);
+        }
+    }
+    if count_f64(missed) > count_f64(shown) * MISSED_MAX {
+        return 0.0;
+    }
+    credit
 }
 
 /// Whether a class has the pattern's period.
@@ -386,4 +395,20 @@ fn runs_of(job: &JobRuns) -> Vec<(i64, i64)> {
     let runs = job.runs.iter();
     runs.map(|run| (run.earliest.as_microsecond(), run.latest.as_microsecond()))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_misses_cost_little_and_many_are_another_cause() {
+        let of = |missed: usize| credit((0..20).map(|at| (at < missed, 30.0)));
+        assert!((of(1) - (30.0 - MISS_NATS)).abs() < 1e-9);
+        assert!((of(5) - 5.0 * (30.0 - MISS_NATS)).abs() < 1e-9);
+        assert!(of(6).abs() < f64::EPSILON);
+        // A job that ran at none of them gains nothing from those at which nothing happened either.
+        let rare = (0..84).map(|at| (true, if at % 6 == 0 { 30.0 } else { -3.0 }));
+        assert!(credit(rare).abs() < f64::EPSILON);
+    }
 }

@@ -99,7 +99,7 @@ pub(crate) struct Recurs {
     /// Jobs that match only if timestamps mark the start of each sample's interval, if these are the most
     /// likely.
     pub depends_on_dating: Option<Vec<String>>,
-    /// Whether load comes as often, and lasts as long.
+    /// Whether it may be ordinary load, which comes as often and lasts as long.
     pub may_be_load: bool,
     /// Other patterns, in the order in which they are reported.
     pub others: Vec<Secondary>,

@@ -119,9 +119,9 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// One job explains it; of all that this is said of, at least 95 % are right.
+    /// One job explains it, with a probability of at least 95 %.
     Named,
-    /// Some jobs fit: the first of [`Verdict::classes`], with their shares.
+    /// Some jobs fit: those in [`Verdict::classes`], with their probabilities, or several that the samples cannot tell apart.
     Fits,
     /// No known job explains it.
     Unknown,

@@ -509,10 +509,11 @@ mod tests;
 fn fitting(recurs: &Recurs, first: &JobMatch, experiment: Option<&Experiment>) -> String {
     let mut text = if recurs.may_be_load {
         format!(
-            " At that time in {} of {} cases: {}; but load comes as often and lasts as long.",
+            " {} {} at that time in {} of {} cases, but an event this long may be ordinary load.",
+            names(&first.jobs),
+            if first.jobs.len() > 1 { "run" } else { "runs" },
             first.matched,
             first.matched + first.missed,
-            names(&first.jobs)
         )
     } else {
         let shares: Vec<String> = recurs
@@ -537,12 +538,8 @@ fn fitting(recurs: &Recurs, first: &JobMatch, experiment: Option<&Experiment>) -
         text.push_str(TYPICAL_OF_TRIM);
     }
     if let Some(experiment) = experiment {
-        let _ = write!(
-            text,
-            " To tell {} apart: {}.",
-            names(&first.jobs),
-            experiment.words()
-        );
+        let jobs = units::list(&first.jobs);
+        let _ = write!(text, " To tell {jobs} apart: {}.", experiment.words());
     }
     text
 }

@@ -6,7 +6,7 @@
     reason = "small numbers, chosen here"
 )]
 use crate::testing::{DAY_US, HOUR_US, START_US, cron, given, made, noise, only, series};
-use explain::verdict::{Kind, Role};
+use explain::verdict::{Kind, Level, Role};
 use facts::series::Series;
 use schedule::Seen;
 
@@ -49,6 +49,8 @@ fn a_late_collector_does_not_change_the_cause() {
     ];
     let verdict = only(made, &jobs);
     assert_eq!(verdict.classes[0].jobs, ["backup"], "{}", verdict.sentence);
+    // The other one, exactly a sample earlier, may take that long to begin its work.
+    assert_eq!(verdict.level, Some(Level::Fits), "{}", verdict.sentence);
     assert!(verdict.classes[0].score > 0.8, "{}", verdict.sentence);
     assert_eq!(verdict.classes[0].missed, 0, "{}", verdict.sentence);
 }
@@ -149,4 +151,45 @@ fn a_quiet_final_weekend_does_not_end_the_pattern() {
     let verdict = only(made, &[]);
     assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
     assert_eq!(verdict.until, None, "{}", verdict.sentence);
+}
+
+#[test]
+fn a_job_that_misses_most_occurrences_is_not_blamed() {
+    // Every four hours, and rarely much larger, as on servers; the job runs once a day at another time.
+    let rarely = noise(84, 31);
+    let made = made(288 * 14, 5 * MINUTE_US, 30, |at| {
+        let is_large = rarely[(at / (4 * HOUR_US)) as usize] > 1.4;
+        if shows(at % (4 * HOUR_US), 110, 5) {
+            20.0 + if is_large { 40.0 } else { 3.0 }
+        } else {
+            20.0
+        }
+    });
+    for spec in ["0 3 * * *", "25 6 * * *", "40 20 * * *"] {
+        let verdict = only(made.clone(), &[cron("innocent", spec, &made)]);
+        let first = &verdict.candidates[0].name;
+        assert!(first.starts_with("an unknown cause"), "{spec}: {first}");
+        assert!(verdict.classes.is_empty(), "{spec}: {}", verdict.sentence);
+    }
+}
+
+#[test]
+fn a_job_that_happens_to_run_often_is_not_blamed() {
+    // A dip every half hour, with smaller ones every ten minutes, which every other schedule of ten minutes fits.
+    let made = made(288 * 14, 5 * MINUTE_US, 32, |at| {
+        match at / (5 * MINUTE_US) % 6 {
+            0 => 17.0,
+            2 | 4 => 18.5,
+            _ => 20.0,
+        }
+    });
+    for spec in ["*/10 * * * *", "5-55/10 * * * *"] {
+        let verdict = only(made.clone(), &[cron("sysstat", spec, &made)]);
+        assert_ne!(
+            verdict.level,
+            Some(Level::Named),
+            "{spec}: {}",
+            verdict.sentence
+        );
+    }
 }

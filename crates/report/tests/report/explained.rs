@@ -4,7 +4,7 @@ use explain::JobRuns;
 use explain::disk_log::{DeviceJump, DiskLog, FromTo, WritesAre};
 use explain::verdict::{
     Analysis, Candidate, Change, ChangeKind, Cycle, Effect, Folded, Interval, JobClass, Kind,
-    OtherPattern, Phase, Role, SeriesVerdict, Shape, Verdict,
+    Level, OtherPattern, Phase, Role, SeriesVerdict, Shape, Verdict,
 };
 use facts::Skipped;
 use facts::series::{Better, Dating, Series};
@@ -185,6 +185,7 @@ pub fn weekly() -> Case {
         .collect();
     let weekly = "computed from etc/crontab:18: 47 6 * * 7".to_owned();
     let verdict = Verdict {
+        level: Some(Level::Fits),
         period_s: Some(604_800.0),
         cycle: Some(Cycle::Week),
         phase: Some(Phase {

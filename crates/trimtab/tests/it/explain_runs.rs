@@ -276,6 +276,39 @@ fn events_from_a_file_are_considered() {
 }
 
 #[test]
+fn what_only_a_log_knows_is_compared_with_the_jobs() {
+    let directory = tempfile::tempdir().unwrap();
+    let (source, log) = weekly_then_daily(directory.path());
+    // The host's jobs do not contain what its log says was started; a login is no job.
+    let mut more = String::new();
+    for line in log.lines() {
+        let _ = writeln!(more, "{line}");
+        if line.contains("timers.target") {
+            let day = &line[..6];
+            let _ = writeln!(
+                more,
+                "{day} 03:00:01 es1 CRON[9]: (root) CMD (/usr/local/bin/forgotten)\n\
+                 {day} 04:00:00 es1 systemd[1]: Starting User Manager for UID 0...\n\
+                 {day} 04:00:01 es1 systemd[1]: Started user@0.service - User Manager for UID 0."
+            );
+        }
+    }
+    let root = host_with_log(directory.path(), &more, "2017-01-03T12:00:00Z");
+    let args = ["--better", "higher", "--format", "json", "--jobs"];
+    let args = [&args[..], &[root.to_str().unwrap()]].concat();
+    let document = json(&explain(&source, &args));
+    let jobs = document["result"]["jobs"].as_array().unwrap();
+    let runs = |name: &str| {
+        let of_name = |job: &&Value| job["name"].as_str().unwrap().contains(name);
+        jobs.iter()
+            .find(of_name)
+            .map(|job| job["runs"].as_u64().unwrap())
+    };
+    assert!(runs("forgotten") > Some(360), "{jobs:?}");
+    assert_eq!(runs("user@0"), None, "{jobs:?}");
+}
+
+#[test]
 fn runs_of_other_hosts_in_a_central_log_are_ignored() {
     let directory = tempfile::tempdir().unwrap();
     let (source, log) = weekly_then_daily(directory.path());
