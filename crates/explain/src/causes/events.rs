@@ -284,7 +284,9 @@ impl Question<'_> {
             .take(EXACTLY_MAX)
             .take_while(is_likely)
             .map(|(gain, missed, prior, lag_us, moved)| {
-                if gain < unlikely {
+                // A first look does not try events that are much shorter than the interval of their start.
+                let is_delayed = moved.iter().any(|start| start.1 > start.0);
+                if gain < unlikely && !is_delayed {
                     return Weighed {
                         gain,
                         amplitude: self.found.pattern.size(),

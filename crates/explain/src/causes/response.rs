@@ -16,14 +16,16 @@ use crate::model::form::Form;
 use crate::model::noise::{autocorrelation, step};
 use crate::model::samples::Samples;
 use crate::numbers::{as_f64, as_i64, count_f64};
-use crate::statistics::robust_scale;
+use crate::statistics::{median, robust_scale};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// The smallest and the largest size of an event, in sizes of the pattern; sizes between that are tried first; and how
-/// often the distance to the next is then halved.
+/// The smallest and the largest size of an event, in sizes of the pattern; the largest if starts are uncertain, since a
+/// pattern shows what is delayed at random as longer and smaller; the factor from one size to the next that is tried first;
+/// and how often the distance to the next is then halved.
 const SIZES: (f64, f64) = (0.3, 3.3);
-const SIZES_TRIED: i32 = 8;
+const SIZE_IF_DELAYED: f64 = 10.0;
+const SIZE_FACTOR: f64 = 1.35;
 const SIZE_STEPS: usize = 5;
 /// How often the distance to the next length is halved.
 const LENGTH_STEPS: usize = 3;
@@ -32,6 +34,10 @@ const SIZES_ROUGHLY: [f64; 4] = [0.6, 1.0, 1.6, 2.7];
 const TRIED_EXACTLY: usize = 3;
 /// Up to about this much evidence, in nats, an event is as the model says.
 const EVIDENCE_NATS: f64 = 1_000.0;
+/// How often the shares of lengths are fitted, in how many steps, and what each length is given beforehand, in events.
+const SHARES_FITTED: usize = 2;
+const SHARE_STEPS: usize = 20;
+const SHARE_PRIOR: f64 = 0.05;
 /// What two free numbers explain by themselves, in nats.
 const FREE_NATS: f64 = 3.0;
 /// The prior of the size where it is integrated out, in sizes of the pattern.
@@ -43,6 +49,10 @@ const DEVIATIONS_MAX: f64 = 4.0;
 /// The baseline follows changes that take longer than this, and this many samples.
 const BASELINE_US: i64 = 7_200_000_000;
 const BASELINE_SAMPLES: i64 = 8;
+/// Noise is in proportion to the level if it is more likely by so many nats, and if the level never falls below this part of
+/// its median.
+const LEVEL_NATS: f64 = 5.0;
+const LEVEL_MIN: f64 = 0.1;
 /// A sample stands for the time since the one before it, up to this many usual intervals.
 const COVERED_MAX: f64 = 1.5;
 /// An event counts as at most so many standard deviations: what it does is not constant, nor is its length.
@@ -144,15 +154,15 @@ impl Response {
         let len_us = as_i64(duty * found.pattern.clock.period_us()).max(1);
         let quiet = quiet(&own, &samples.times_us, gap_us, len_us);
         let baseline = baseline(&samples.times_us, &rest, &quiet, block_us);
-        let mut left: Vec<f64> = rest
+        let left: Vec<f64> = rest
             .iter()
             .zip(&baseline)
             .map(|(rest, base)| rest - base)
             .collect();
+        let level = level_of_noise(&left, baseline)?;
+        let mut left: Vec<f64> = left.iter().zip(&level).map(|(one, at)| one / at).collect();
+        let own: Vec<f64> = own.iter().zip(&level).map(|(one, at)| one / at).collect();
         let scale = robust_scale(&left);
-        if scale <= 0.0 {
-            return None;
-        }
         // A day without an event is as far from the pattern as an event is large.
         let limit = DEVIATIONS_MAX * scale.max(size.abs() / EXACTNESS);
         let seen: Vec<f64> = own
@@ -263,7 +273,7 @@ impl Response {
 
     /// The largest likelihood at a few sizes of an effect of one course.
     fn best_roughly(&self, places: &[&[Vec<Sums>]], course: usize) -> f64 {
-        let of_size = |size: f64| sum_of(places, &(course..course + 1), size * self.size);
+        let of_size = |size: f64| sum_of(places, &(course..course + 1), &[0.0], size * self.size);
         SIZES_ROUGHLY
             .map(of_size)
             .into_iter()
@@ -302,7 +312,8 @@ impl Response {
         let best = tried
             .into_iter()
             .map(|(number, course, _, share)| {
-                let (peak, size) = self.best_size(&hypotheses[number], &(course..course + 1));
+                let (peak, size) =
+                    self.best_size(&hypotheses[number], &(course..course + 1), &[0.0]);
                 (number, course, peak + share, size)
             })
             .max_by(|a, b| a.2.total_cmp(&b.2));
@@ -313,50 +324,55 @@ impl Response {
             course: courses[course],
             by_start: hypotheses[number]
                 .iter()
-                .map(|places| gain(places, course..course + 1, size))
+                .map(|places| gain(places, course..course + 1, &[0.0], size))
                 .collect(),
         }
     }
 
-    /// Events of which each lasts as long as it does: jobs grow, and work differs.
+    /// Events of which each lasts as long as it does, because jobs grow, and work differs. How common each length is, is
+    /// fitted as well; each of these numbers costs half the logarithm of the number of events (Schwarz 1978).
     fn varying(&self, starts: &[(i64, i64)]) -> Fitted {
         let places = self.places(starts, &self.lengths);
         let places: Vec<&[Vec<Sums>]> = places.iter().map(Vec::as_slice).collect();
         let all = 0..self.lengths.len();
-        let (evidence, size) = self.best_size(&places, &all);
-        // How many events each length suits best.
-        let mut votes = vec![0; self.lengths.len()];
-        for places in &places {
-            let of = |length: usize| gain(places, length..length + 1, size);
-            let best = all.clone().max_by(|a, b| of(*a).total_cmp(&of(*b)));
-            if let Some(best) = best.filter(|best| of(*best) > 0.0) {
-                votes[best] += 1;
-            }
+        let mut shares = vec![1.0 / count_f64(all.len()); all.len()];
+        let logs = |shares: &[f64]| shares.iter().map(|share| share.ln()).collect::<Vec<_>>();
+        let (mut evidence, mut size) = self.best_size(&places, &all, &logs(&shares));
+        for _ in 0..SHARES_FITTED {
+            shares = common_lengths(&places, shares, size);
+            (evidence, size) = self.best_size(&places, &all, &logs(&shares));
         }
-        let half = votes.iter().sum::<usize>() / 2;
-        let mut below = 0;
-        let median = votes.iter().position(|votes| {
-            below += votes;
-            below > half
+        let count = count_f64(starts.len().max(1));
+        let used = shares.iter().filter(|share| **share * count > 0.5).count();
+        let mut below = 0.0;
+        let median = shares.iter().position(|share| {
+            below += share;
+            below >= 0.5
         });
         Fitted {
-            evidence,
+            evidence: evidence - 0.5 * count_f64(used.saturating_sub(1)) * count.ln(),
             size,
             course: self.lengths[median.unwrap_or(0)],
             by_start: places
                 .iter()
-                .map(|places| gain(places, all.clone(), size))
+                .map(|places| gain(places, all.clone(), &logs(&shares), size))
                 .collect(),
         }
     }
 
     /// The largest likelihood of starts with an effect of some courses, at any size, in nats, and that size.
-    fn best_size(&self, places: &[&[Vec<Sums>]], courses: &Range<usize>) -> (f64, f64) {
-        let at = |log_size: f64| sum_of(places, courses, log_size.exp() * self.size);
-        let (least, largest) = (SIZES.0.ln(), SIZES.1.ln());
-        let mut width = (largest - least) / f64::from(SIZES_TRIED);
-        let mut best = (0..=SIZES_TRIED)
-            .map(|step| least + width * f64::from(step))
+    fn best_size(
+        &self,
+        places: &[&[Vec<Sums>]],
+        courses: &Range<usize>,
+        shares: &[f64],
+    ) -> (f64, f64) {
+        let at = |log_size: f64| sum_of(places, courses, shares, log_size.exp() * self.size);
+        let is_delayed = places.iter().any(|places| places.len() > 1);
+        let largest = if is_delayed { SIZE_IF_DELAYED } else { SIZES.1 };
+        let mut width = SIZE_FACTOR.ln();
+        let mut best = std::iter::successors(Some(SIZES.0.ln()), |last| Some(last + width))
+            .take_while(|log_size| *log_size < largest.ln())
             .map(|log_size| (at(log_size), log_size))
             .max_by(|a, b| a.0.total_cmp(&b.0))
             .unwrap_or((0.0, 0.0));
@@ -503,6 +519,32 @@ impl Response {
     }
 }
 
+/// What noise and events are proportional to, around 1: the level, if that makes what is left more likely, as with
+/// latencies; otherwise nothing. `None` if nothing is left.
+fn level_of_noise(left: &[f64], mut level: Vec<f64>) -> Option<Vec<f64>> {
+    let scale = robust_scale(left);
+    if scale <= 0.0 {
+        return None;
+    }
+    let usual = median(level.clone());
+    let is_positive = usual > 0.0 && level.iter().all(|&at| at > usual * LEVEL_MIN);
+    if is_positive {
+        for at in &mut level {
+            *at /= usual;
+        }
+        let relative: Vec<f64> = left.iter().zip(&level).map(|(one, at)| one / at).collect();
+        // Laplace's distribution has tails, and its scale is the mean distance: both are densities of the same values.
+        let mean = |values: &[f64]| values.iter().map(|one| one.abs()).sum::<f64>();
+        let jacobian: f64 = level.iter().map(|at| at.ln()).sum();
+        let gain = count_f64(left.len()) * (mean(left) / mean(&relative)).ln() - jacobian;
+        if gain > LEVEL_NATS {
+            return Some(level);
+        }
+    }
+    level.fill(1.0);
+    Some(level)
+}
+
 /// Since when each sample stands for the time: since the one before it, unless that is too far.
 fn covered_from(times_us: &[i64], gap_us: i64) -> Vec<i64> {
     let longest_us = as_i64(as_f64(gap_us) * COVERED_MAX);
@@ -521,30 +563,61 @@ pub(crate) fn power(evidence: f64) -> f64 {
 }
 
 /// What all starts add, with an effect of this size.
-fn sum_of(places: &[&[Vec<Sums>]], courses: &Range<usize>, size: f64) -> f64 {
+fn sum_of(places: &[&[Vec<Sums>]], courses: &Range<usize>, shares: &[f64], size: f64) -> f64 {
     let gains = places
         .iter()
-        .map(|places| gain(places, courses.clone(), size));
+        .map(|places| gain(places, courses.clone(), shares, size));
     gains.sum()
 }
 
-/// What one start adds, anywhere among its places, with any of some courses, or without an effect.
-fn gain(places: &[Vec<Sums>], courses: Range<usize>, size: f64) -> f64 {
+/// What one start adds, anywhere among its places, with any of some courses, or without an effect. `shares` are the logarithms
+/// of how common each course is.
+fn gain(places: &[Vec<Sums>], courses: Range<usize>, shares: &[f64], size: f64) -> f64 {
     let of_place = |sums: &'_ Vec<Sums>| {
-        let gains = sums[courses.clone()].iter().map(|sums| sums.gain(size));
-        log_mean(gains)
+        let gains = sums[courses.clone()].iter().zip(shares);
+        log_sum(gains.map(|(sums, share)| sums.gain(size) + share))
     };
     let works = (1.0 - IDLE_SHARE).ln() + log_mean(places.iter().map(of_place));
-    let idles = IDLE_SHARE.ln();
-    let top = works.max(idles);
-    top + ((works - top).exp() + (idles - top).exp()).ln()
+    log_sum([works, IDLE_SHARE.ln()].into_iter())
+}
+
+/// How common each course is among the starts, by expectation and maximisation (Dempster, Laird and Rubin 1977).
+fn common_lengths(places: &[&[Vec<Sums>]], mut shares: Vec<f64>, size: f64) -> Vec<f64> {
+    let of_start = |places: &&[Vec<Sums>]| {
+        let of_course = |course: usize| log_mean(places.iter().map(|at| at[course].gain(size)));
+        let gains: Vec<f64> = (0..shares.len()).map(of_course).collect();
+        let top = gains.iter().copied().fold(0.0, f64::max);
+        let likely: Vec<f64> = gains.iter().map(|gain| (gain - top).exp()).collect();
+        (likely, (-top).exp() * IDLE_SHARE / (1.0 - IDLE_SHARE))
+    };
+    let starts: Vec<(Vec<f64>, f64)> = places.iter().map(of_start).collect();
+    for _ in 0..SHARE_STEPS {
+        let mut sums = vec![SHARE_PRIOR; shares.len()];
+        for (likely, idle) in &starts {
+            let each = || {
+                likely
+                    .iter()
+                    .zip(&shares)
+                    .map(|(likely, share)| likely * share)
+            };
+            let all = idle + each().sum::<f64>();
+            for (sum, one) in sums.iter_mut().zip(each()) {
+                *sum += one / all;
+            }
+        }
+        let all: f64 = sums.iter().sum();
+        shares = sums.into_iter().map(|sum| sum / all).collect();
+    }
+    shares
+}
+
+/// Returns the logarithm of the sum of exponentials.
+fn log_sum(logs: impl Iterator<Item = f64> + Clone) -> f64 {
+    let top = logs.clone().fold(f64::MIN, f64::max);
+    top + logs.map(|log| (log - top).exp()).sum::<f64>().ln()
 }
 
 /// Returns the logarithm of the mean of exponentials.
 pub(crate) fn log_mean(logs: impl Iterator<Item = f64> + Clone) -> f64 {
-    let top = logs.clone().fold(f64::MIN, f64::max);
-    let (sum, count) = logs.fold((0.0, 0usize), |(sum, count), log| {
-        (sum + (log - top).exp(), count + 1)
-    });
-    top + (sum / count_f64(count.max(1))).ln()
+    log_sum(logs.clone()) - count_f64(logs.count().max(1)).ln()
 }

@@ -17,8 +17,12 @@ use crate::model::samples::Samples;
 use crate::numbers::{as_f64, count_f64};
 use crate::search::fold::SPIKE_BINS_MAX;
 use crate::search::periods::{Candidate, Scratch, Task};
+use crate::statistics::median;
 use rayon::prelude::*;
 use std::sync::Arc;
+
+/// The largest part of a wave's period at which it is high if it consists of events.
+const BURST_DUTY_MAX: f64 = 0.2;
 
 /// Returns the pattern with the same period and the form that fits best, on the weekdays that show it.
 pub(crate) fn with_best_form(grids: &[Grid], pattern: Pattern) -> Pattern {
@@ -39,7 +43,29 @@ pub(crate) fn with_best_form(grids: &[Grid], pattern: Pattern) -> Pattern {
     };
     let some: Vec<Pattern> = daily.par_iter().filter_map(on_days).collect();
     all.extend(some);
-    likeliest(grids, all).unwrap_or(pattern)
+    let best = likeliest(grids, all.clone()).unwrap_or(pattern);
+    if !is_burst(&best) {
+        return best;
+    }
+    all.retain(|pattern| matches!(pattern.form, Form::Box { .. }));
+    likeliest(grids, all).unwrap_or(best)
+}
+
+/// Whether a wave is flat but for a short part of its period, and comes more often than people's load does: it consists of
+/// events whose lengths differ, so that no box fits exactly.
+fn is_burst(pattern: &Pattern) -> bool {
+    if pattern.form != Form::Wave || pattern.clock.period_us() > as_f64(DAY_US) / 2.0 {
+        return false;
+    }
+    let values = pattern.over_a_period();
+    let level = median(values.to_vec());
+    let highest = values
+        .iter()
+        .map(|value| (value - level).abs())
+        .fold(0.0, f64::max);
+    let is_high = |value: &&f64| (**value - level).abs() > highest / 2.0;
+    let high = values.iter().filter(is_high).count();
+    count_f64(high) <= BURST_DUTY_MAX * count_f64(values.len())
 }
 
 /// The same for a pattern that may follow the clocks of another zone: `grids` and `values` are those of the

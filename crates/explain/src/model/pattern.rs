@@ -6,7 +6,7 @@ use crate::calendar::weekdays::Weekdays;
 use crate::model::form::Form;
 use crate::model::grid::Variant;
 use crate::model::noise::Fit;
-use crate::numbers::{as_f64, as_i64};
+use crate::numbers::{as_f64, as_i64, count_f64};
 use std::sync::Arc;
 
 /// A correction of a box's length is at most this many times as large as the box.
@@ -15,6 +15,8 @@ const PATCH_MAX: f64 = 1.3;
 const ALIKE_MAX: f64 = 1.25;
 /// A run counts as the latest one for this many periods.
 const AGE_MAX: f64 = 2.0;
+/// Phases of a period at which a wave is looked at.
+const PHASES: usize = 64;
 
 /// The onsets of a pattern.
 #[derive(Debug, Clone, PartialEq)]
@@ -317,13 +319,19 @@ impl Pattern {
         from + (to - from) / 2
     }
 
+    /// Returns its values at [`PHASES`] phases of a period.
+    pub fn over_a_period(&self) -> [f64; PHASES] {
+        std::array::from_fn(|phase| {
+            let phase = count_f64(phase) / count_f64(PHASES);
+            contribution(self.form, &self.coefficients, phase)
+        })
+    }
+
     /// Returns the difference between its highest and lowest value, with the sign of its form.
     pub fn size(&self) -> f64 {
         match self.form {
             Form::Wave => {
-                let values: Vec<f64> = (0..64)
-                    .map(|i| contribution(self.form, &self.coefficients, f64::from(i) / 64.0))
-                    .collect();
+                let values = self.over_a_period();
                 let top = values.iter().copied().fold(f64::MIN, f64::max);
                 top - values.iter().copied().fold(f64::MAX, f64::min)
             }
