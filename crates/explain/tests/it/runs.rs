@@ -193,3 +193,62 @@ fn a_job_that_happens_to_run_often_is_not_blamed() {
         );
     }
 }
+
+/// The part of a sample's time, which ends at `at`, that an event fills.
+fn share(at: i64, gap_us: i64, (start, len_us): (i64, i64)) -> f64 {
+    let filled = at.min(start + len_us) - (at - gap_us).max(start);
+    filled.max(0) as f64 / gap_us as f64
+}
+
+#[test]
+fn events_of_lengths_that_differ_are_no_load() {
+    // Every four hours from 02:33 on, for 10 to 30 minutes, while the level drifts and once jumps.
+    let (gap_us, every_us) = (10 * MINUTE_US, 4 * HOUR_US);
+    let lengths = noise(42 * 6 + 2, 35);
+    let made = made(144 * 42, gap_us, 34, |at| {
+        let days = at as f64 / DAY_US as f64;
+        let level = 100.0 + days / 2.0 + if days > 20.0 { 40.0 } else { 0.0 };
+        let number = (at - 153 * MINUTE_US).div_euclid(every_us);
+        let start = number * every_us + 153 * MINUTE_US;
+        let len_min = (20.0 + 5.0 * lengths[(number + 1) as usize]).clamp(10.0, 30.0);
+        level + 6.0 * share(at, gap_us, (start, (len_min * MINUTE_US as f64) as i64))
+    });
+    let jobs = [
+        cron("report", "33 2-23/4 * * *", &made),
+        cron("hourly", "17 * * * *", &made),
+    ];
+    let verdict = only(made, &jobs);
+    assert_eq!(verdict.level, Some(Level::Named), "{}", verdict.sentence);
+    assert_eq!(verdict.classes[0].jobs, ["report"], "{}", verdict.sentence);
+    // Not the mean length of what a wave or a box shows.
+    assert!(verdict.candidates[0].score > 0.99, "{}", verdict.sentence);
+}
+
+#[test]
+fn a_short_job_that_is_delayed_at_random_is_named() {
+    // Ten minutes, anywhere in 100: a pattern shows it as ten times as long, and a tenth as large.
+    let (gap_us, delay_us) = (5 * MINUTE_US, 100 * MINUTE_US);
+    let start_us = |day: i64| day * DAY_US + (17 * 60 + 19) * MINUTE_US;
+    let delays: Vec<i64> = noise(50, 36)
+        .iter()
+        .map(|one| (f64::midpoint(1.0, *one / 2.0).clamp(0.0, 1.0) * delay_us as f64) as i64)
+        .collect();
+    let made = made(288 * 49, gap_us, 37, |at| {
+        let day = at.div_euclid(DAY_US);
+        let start = start_us(day) + delays[day as usize];
+        20.0 + 6.0 * share(at, gap_us, (start, 10 * MINUTE_US))
+    });
+    let mut timer = given("job.timer", (0..49).map(|day| START_US + start_us(day)));
+    for run in &mut timer.runs {
+        run.latest += jiff::SignedDuration::from_micros(delay_us);
+    }
+    let jobs = [timer, cron("daily", "25 6 * * *", &made)];
+    let verdict = only(made, &jobs);
+    assert_eq!(verdict.level, Some(Level::Named), "{}", verdict.sentence);
+    assert_eq!(
+        verdict.classes[0].jobs,
+        ["job.timer"],
+        "{}",
+        verdict.sentence
+    );
+}
