@@ -34,8 +34,7 @@ const SIZES_ROUGHLY: [f64; 4] = [0.6, 1.0, 1.6, 2.7];
 const TRIED_EXACTLY: usize = 3;
 /// Up to about this much evidence, in nats, an event is as the model says.
 const EVIDENCE_NATS: f64 = 1_000.0;
-/// How often the shares of lengths are fitted, in how many steps, and what each length is given beforehand, in events.
-const SHARES_FITTED: usize = 2;
+/// In how many steps the shares of lengths are fitted, and what each length is given beforehand, in events.
 const SHARE_STEPS: usize = 20;
 const SHARE_PRIOR: f64 = 0.05;
 /// What two free numbers explain by themselves, in nats.
@@ -329,30 +328,36 @@ impl Response {
         }
     }
 
-    /// Events of which each lasts as long as it does, because jobs grow, and work differs. How common each length is, is
-    /// fitted as well; each of these numbers costs half the logarithm of the number of events (Schwarz 1978).
+    /// Events of which each lasts as long as it does, because jobs grow, and work differs: any length as likely as any other,
+    /// or how common each is fitted as well, where each of these numbers costs half the logarithm of the number of events
+    /// (Schwarz 1978).
     fn varying(&self, starts: &[(i64, i64)]) -> Fitted {
         let places = self.places(starts, &self.lengths);
         let places: Vec<&[Vec<Sums>]> = places.iter().map(Vec::as_slice).collect();
         let all = 0..self.lengths.len();
-        let mut shares = vec![1.0 / count_f64(all.len()); all.len()];
+        let uniform = vec![1.0 / count_f64(all.len()); all.len()];
         let logs = |shares: &[f64]| shares.iter().map(|share| share.ln()).collect::<Vec<_>>();
-        let (mut evidence, mut size) = self.best_size(&places, &all, &logs(&shares));
-        for _ in 0..SHARES_FITTED {
-            shares = common_lengths(&places, shares, size);
-            (evidence, size) = self.best_size(&places, &all, &logs(&shares));
+        let (mut evidence, mut size) = self.best_size(&places, &all, &logs(&uniform));
+        let mut shares = common_lengths(&places, uniform.clone(), size);
+        let median = {
+            let mut below = 0.0;
+            let is_half = |share: &f64| {
+                below += share;
+                below >= 0.5
+            };
+            shares.iter().position(is_half).unwrap_or(0)
+        };
+        let cost = 0.5 * count_f64(all.len() - 1) * count_f64(starts.len().max(1)).ln();
+        let (fitted, size_then) = self.best_size(&places, &all, &logs(&shares));
+        if fitted - cost > evidence {
+            (evidence, size) = (fitted - cost, size_then);
+        } else {
+            shares = uniform;
         }
-        let count = count_f64(starts.len().max(1));
-        let used = shares.iter().filter(|share| **share * count > 0.5).count();
-        let mut below = 0.0;
-        let median = shares.iter().position(|share| {
-            below += share;
-            below >= 0.5
-        });
         Fitted {
-            evidence: evidence - 0.5 * count_f64(used.saturating_sub(1)) * count.ln(),
+            evidence,
             size,
-            course: self.lengths[median.unwrap_or(0)],
+            course: self.lengths[median],
             by_start: places
                 .iter()
                 .map(|places| gain(places, all.clone(), &logs(&shares), size))
