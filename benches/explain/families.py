@@ -119,10 +119,10 @@ def curve(rng, times, share, size, noise=0.1, kept=0.0, factor=lambda at: 1.0, s
     return list(zip(times, values))
 
 
-def visible(rng, share, noise):
-    """A size at which an event is two to six times the noise of its sample."""
+def visible(rng, share, noise, sigmas=(2, 6)):
+    """A size at which an event is so many times the noise of its sample."""
     largest = max(share, default=0.0)
-    return rng.uniform(2, 6) * noise / max(largest, 1e-9)
+    return rng.uniform(*sigmas) * noise / max(largest, 1e-9)
 
 
 def daily(rng, step_s, zone="UTC", at=None, start=MONDAY, weeks=None, aligned=False, length_s=None, **more):
@@ -133,8 +133,8 @@ def daily(rng, step_s, zone="UTC", at=None, start=MONDAY, weeks=None, aligned=Fa
     length_s = length_s or rng.uniform(5, 60) * MINUTE
     events = [(run, length_s) for run in local(zone, weeks * 7, hour, minute, start)]
     share = shares(times, events, step_s)
-    noise = more.pop("noise", 0.1)
-    samples = curve(rng, times, share, visible(rng, share, noise), noise, **more)
+    noise, sigmas = more.pop("noise", 0.1), more.pop("sigmas", (2, 6))
+    samples = curve(rng, times, share, visible(rng, share, noise, sigmas), noise, **more)
     return Family(samples, Host(DECOYS + f"{minute} {hour} * * * job\n", zone), "job")
 
 
@@ -172,6 +172,38 @@ def late_collectors_and_gaps(rng):
     return daily(rng, step_s, jitter_s=step_s * 0.15, lost=0.2)
 
 
+def add_timer(host, name, time, more=""):
+    """A systemd timer that starts a job each day."""
+    unit = f"etc/systemd/system/{name}"
+    host.files[unit + ".timer"] = f"[Timer]\nOnCalendar=*-*-* {time}\n{more}\n[Install]\nWantedBy=timers.target\n"
+    host.files[unit + ".service"] = f"[Service]\nType=oneshot\nExecStart={BIN}{name}\n"
+    host.links[f"etc/systemd/system/timers.target.wants/{name}.timer"] = f"/etc/systemd/system/{name}.timer"
+
+
+def beside_each_other(rng, culprit):
+    """A cron job by local time and a timer in UTC, which begin together until summer time begins; one of them does it."""
+    weeks, change = rng.randint(6, 12), datetime.datetime(2026, 3, 29, tzinfo=UTC).timestamp()
+    start = change - rng.randint(2, weeks - 2) * WEEK
+    hour, minute = rng.randrange(23), rng.randrange(60)
+    zone, local_hour = "Europe/Berlin", hour + 1
+    own = (zone, (local_hour, minute)) if culprit == "backup" else ("UTC", (hour, minute))
+    made = daily(rng, any_step(rng), *own, start, weeks)
+    made.host = Host(DECOYS + f"{minute} {local_hour} * * * backup\n", zone)
+    add_timer(made.host, "report", f"{hour:02}:{minute:02}:00 UTC")
+    made.job = culprit
+    return made
+
+
+@family
+def a_utc_job_beside_a_local_one(rng):
+    return beside_each_other(rng, "report")
+
+
+@family
+def a_local_job_beside_one_in_utc(rng):
+    return beside_each_other(rng, "backup")
+
+
 @family
 def random_delay(rng):
     """A systemd timer with RandomizedDelaySec, anew each day."""
@@ -182,14 +214,8 @@ def random_delay(rng):
     events = [(at + rng.uniform(0, delay_s), length_s) for at in local("UTC", weeks * 7, hour, minute)]
     share = shares(times, events, step_s)
     samples = curve(rng, times, share, visible(rng, share, 0.1))
-    unit = "etc/systemd/system/job"
     host = Host(DECOYS)
-    host.files[unit + ".timer"] = (
-        f"[Timer]\nOnCalendar=*-*-* {hour:02}:{minute:02}:00\nRandomizedDelaySec=100min\n\n"
-        "[Install]\nWantedBy=timers.target\n"
-    )
-    host.files[unit + ".service"] = f"[Service]\nType=oneshot\nExecStart={BIN}job\n"
-    host.links["etc/systemd/system/timers.target.wants/job.timer"] = "/etc/systemd/system/job.timer"
+    add_timer(host, "job", f"{hour:02}:{minute:02}:00", "RandomizedDelaySec=100min\n")
     return Family(samples, host, "job")
 
 
@@ -212,7 +238,8 @@ def drift_and_steps(rng):
     step_s, weeks = rng.choice([5, 10, 15, 30]) * MINUTE, rng.randint(4, 8)
     first, minute = rng.randrange(4), rng.randrange(60)
     times = grid(rng, step_s, weeks * 7)
-    events = [(MONDAY + first * HOUR + minute * MINUTE + 4 * HOUR * n, rng.uniform(10, 30) * MINUTE) for n in range(-6, weeks * 42 + 6)]
+    begin = MONDAY + first * HOUR + minute * MINUTE
+    events = [(begin + 4 * HOUR * n, rng.uniform(10, 30) * MINUTE) for n in range(-6, weeks * 42 + 6)]
     share = shares(times, events, step_s)
     steps = sorted(rng.uniform(0, weeks * WEEK) for _ in range(3))
     levels = [rng.uniform(0.7, 1.4) for _ in range(4)]
@@ -359,6 +386,24 @@ def ten_minutes_apart(rng):
     return made
 
 
+@family
+def a_loud_job(rng):
+    """Events of 20 to 100 times the noise."""
+    return daily(rng, any_step(rng), noise=0.02, sigmas=(20, 100))
+
+
+@family
+def idle_neighbours(rng):
+    """Jobs a quarter of an hour to 40 minutes before and after, and one of every half hour, do nothing."""
+    made = daily(rng, rng.choice([5, 10, 15]) * MINUTE)
+    minute, hour = map(int, made.host.crontab.splitlines()[-1].split()[:2])
+    for name, sign in (("before", -1), ("after", 1)):
+        at = (hour * 60 + minute + sign * rng.randint(15, 40)) % 1440
+        made.host.crontab += f"{at % 60} {at // 60} * * * {name}\n"
+    made.host.crontab += "*/30 * * * * half-hourly\n"
+    return made
+
+
 def write(host, directory):
     """The host's files, and the arguments that name them."""
     root = directory / "host"
@@ -386,7 +431,8 @@ def judge(made, verdict):
     classes = [(short(listed["jobs"]), listed["score"]) for listed in verdict["classes"]]
     names = classes[0][0] if verdict["kind"] == "periodic" and classes else set()
     # A share is said, unless load looks the same; it counts as wrong where naming would.
-    is_said = bool(classes) and "may be ordinary load" not in verdict["sentence"]
+    is_load = any(words in verdict["sentence"] for words in ("may be ordinary load", "more likely reduced load"))
+    is_said = bool(classes) and not is_load
     said = classes[0][1] if is_said else None
     is_right = made.job in classes[0][0] if classes else False
     if not names:

@@ -38,6 +38,8 @@ stop_all() {
     for node in "${nodes[@]}"; do lab/servers/node.sh stop "$top/$node" >/dev/null 2>&1; done
 }
 clean() {
+    # A second signal would leave servers behind.
+    trap '' INT TERM
     stop_all
     rm -rf "${top:?}"
 }

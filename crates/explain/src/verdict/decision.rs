@@ -20,7 +20,7 @@ use jiff::tz::TimeZone;
 /// Minimum probability of a class of jobs to be reported.
 const SCORE_REPORTED_MIN: f64 = 0.001;
 /// Minimum probability at which one class of jobs is said to be the cause.
-const SCORE_NAMED: f64 = 0.95;
+pub(super) const SCORE_NAMED: f64 = 0.95;
 /// Minimum probability at which it is said to fit.
 const SCORE_FITS: f64 = 0.02;
 /// Minimum size of a pattern without jobs, relative to another one, to be reported next to it: piecewise
@@ -28,6 +28,8 @@ const SCORE_FITS: f64 = 0.02;
 const SECONDARY_MIN: f64 = 0.03;
 /// Daily or weekly events that last at least this many seconds may be load.
 const LOAD_S: f64 = 5_700.0;
+/// The same beside a larger wave of the same period: half of what the highest harmonic of a daily wave resolves.
+const EDGE_S: f64 = 3_600.0;
 /// A step that lasts at least this many hours a day may be load.
 const STEP_HOURS: f64 = 5.0;
 /// The same next to a wave of load.
@@ -318,14 +320,15 @@ fn recurs(
     let found = main.found;
     let recurrence = Recurrence::new(found, evidence.samples);
     let classes = job_matches(main, evidence);
-    let like_load = like_load(&recurrence, Waves::new(findings, found), evidence);
+    let waves = Waves::new(findings, found);
+    let like_load = like_load(&recurrence, waves, evidence);
     // Reduced load improves values for hours too, possibly starting at the exact hour of a job if the
     // samples have no finer resolution.
     let is_less = is_coarse(evidence.samples) && found.pattern.size() < 0.0;
     let heals = |class: &JobMatch| class.role == Role::Heals;
     let is_less_load =
         main.is_explained && is_less && like_load.is_some() && classes.first().is_some_and(heals);
-    let may_be_load = is_like_load(&recurrence, main);
+    let may_be_load = is_like_load(&recurrence, main, waves, evidence.samples);
     let is_named = main.is_explained
         && !is_less_load
         && !may_be_load
@@ -509,8 +512,14 @@ impl Waves {
     }
 }
 
-/// Returns whether load comes as often, and lasts as long as the events after the first class's runs do.
-fn is_like_load(recurrence: &Recurrence, main: &Attribution) -> bool {
+/// Returns whether load comes as often, and lasts as long as the events after the first class's runs do, as far as samples
+/// can tell; or as what is left of a larger wave of load does, since load may begin and end more abruptly than a wave.
+fn is_like_load(
+    recurrence: &Recurrence,
+    main: &Attribution,
+    waves: Waves,
+    samples: &Samples,
+) -> bool {
     let near = |period_s: f64| (recurrence.rhythm.period_s / period_s - 1.0).abs() < 0.05;
     let is_of_people = near(86_400.0) || near(604_800.0);
     let is_event = matches!(recurrence.shape, Shape::Spike | Shape::Dip | Shape::Step);
@@ -518,8 +527,10 @@ fn is_like_load(recurrence: &Recurrence, main: &Attribution) -> bool {
         Cause::Class(_, fit) => Some(seconds(fit.event?.len_us)),
         _ => None,
     });
-    let len_s = of_jobs.or(recurrence.effect.len_s).unwrap_or(0.0);
-    is_of_people && is_event && len_s >= LOAD_S
+    let shown_s = recurrence.effect.len_s.unwrap_or(0.0);
+    let longest_s = of_jobs.unwrap_or(shown_s) + seconds(samples.gap_us) / 2.0;
+    let is_like = longest_s >= LOAD_S || waves.is_larger && shown_s >= EDGE_S;
+    is_of_people && is_event && is_like
 }
 
 /// Returns whether samples are too far apart to show an edge.

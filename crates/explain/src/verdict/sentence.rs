@@ -1,7 +1,7 @@
 //! The sentence of a verdict. All of it is made by [`sentence`].
 
 use super::clocks::LocalPlace;
-use super::decision::{CauseFound, Decision, JobMatch, LikeLoad, Outcome, Recurs};
+use super::decision::{CauseFound, Decision, JobMatch, LikeLoad, Outcome, Recurs, SCORE_NAMED};
 use super::lasting::{Coincidence, Lasting, LastingChange, Trend};
 use super::phrases::{every, how_often, names, percent, periods, place, sampling};
 use super::recurrence::{Place, Recurrence, Secondary, is_event};
@@ -520,7 +520,14 @@ fn fitting(recurs: &Recurs, first: &JobMatch, experiment: Option<&Experiment>) -
             .classes
             .iter()
             .map(|class| {
-                let share = units::share::score(class.score);
+                // Never rounded up to a share at which it would be named.
+                let is_less = class.score < SCORE_NAMED;
+                let said = if is_less {
+                    (class.score * 100.0).min(94.0) / 100.0
+                } else {
+                    class.score
+                };
+                let share = units::share::score(said);
                 format!("{} ({share})", names(&class.jobs))
             })
             .collect();
