@@ -513,7 +513,8 @@ impl Waves {
 }
 
 /// Returns whether load comes as often, and lasts as long as the events after the first class's runs do, as far as samples
-/// can tell; or as what is left of a larger wave of load does, since load may begin and end more abruptly than a wave.
+/// can tell; or, where these are too far apart to show an edge, as what is left of a larger wave of load does, since load may
+/// begin and end more abruptly than a wave.
 fn is_like_load(
     recurrence: &Recurrence,
     main: &Attribution,
@@ -529,7 +530,8 @@ fn is_like_load(
     });
     let shown_s = recurrence.effect.len_s.unwrap_or(0.0);
     let longest_s = of_jobs.unwrap_or(shown_s) + seconds(samples.gap_us) / 2.0;
-    let is_like = longest_s >= LOAD_S || waves.is_larger && shown_s >= EDGE_S;
+    let is_edge = waves.is_larger && is_coarse(samples) && shown_s >= EDGE_S;
+    let is_like = longest_s >= LOAD_S || is_edge;
     is_of_people && is_event && is_like
 }
 

@@ -255,12 +255,12 @@ impl SentenceContext<'_> {
         text.push_str(&self.cause(recurs, experiment));
         text.push_str(match recurs.like_load {
             None => "",
-            Some(LikeLoad::WorkingHours) => " Load during working hours looks the same.",
-            Some(LikeLoad::TheseDays) => " Load on these days looks the same.",
-            Some(LikeLoad::DayAndNight) => " Load by day and night looks the same.",
+            Some(LikeLoad::WorkingHours) => " Load during working hours looks like this.",
+            Some(LikeLoad::TheseDays) => " The usual load of these days looks like this.",
+            Some(LikeLoad::DayAndNight) => " The usual load by day and night looks like this.",
             Some(LikeLoad::PartOfWave) => " It may be part of the larger wave of load.",
-            Some(LikeLoad::DayOfRest) => " Lower load on a day of rest looks the same.",
-            Some(LikeLoad::Weekend) => " Weekend load looks the same.",
+            Some(LikeLoad::DayOfRest) => " Lower load on a day of rest looks like this.",
+            Some(LikeLoad::Weekend) => " Weekend load looks like this.",
         });
         for other in recurs.others.iter().filter(|other| is_event(other.shape)) {
             text.push(' ');
@@ -295,6 +295,12 @@ impl SentenceContext<'_> {
         let lasting = effect.len_s.map_or(String::new(), |len_s| {
             format!(" for about {}", units::seconds(len_s))
         });
+        // A place that is shorter than the event is where it starts.
+        let place_s = recurrence
+            .place
+            .map_or(f64::INFINITY, |at| seconds(at.to_wall_us - at.from_wall_us));
+        let is_longer = effect.len_s.is_some_and(|len_s| len_s > place_s);
+        let starting = if is_longer { ", starting" } else { "" };
         match recurrence.shape {
             Shape::Sawtooth => {
                 let rises = effect.size > 0.0;
@@ -316,8 +322,8 @@ impl SentenceContext<'_> {
                 };
                 format!("{name} {drift} and {back} {when}")
             }
-            Shape::Spike => format!("{name} jumps up by {size}{lasting} {when}"),
-            Shape::Dip => format!("{name} drops by {size}{lasting} {when}"),
+            Shape::Spike => format!("{name} jumps up by {size}{lasting}{starting} {when}"),
+            Shape::Dip => format!("{name} drops by {size}{lasting}{starting} {when}"),
             Shape::Step => {
                 let way = if effect.size > 0.0 { "higher" } else { "lower" };
                 format!("{name} is {size} {way}{lasting}, starting {when}")
@@ -461,17 +467,18 @@ impl SentenceContext<'_> {
             );
         }
         text.push('.');
-        text.push_str(match (recurs.recurrence.shape, first.role) {
-            (Shape::Sawtooth, Role::Heals) if may_trim(&first.jobs) => TYPICAL_OF_TRIM,
-            (Shape::Sawtooth, Role::Heals) => " It recovers right after a run.",
+        let while_running = if several { "they run" } else { "the job runs" };
+        text.push_str(&match (recurs.recurrence.shape, first.role) {
+            (Shape::Sawtooth, Role::Heals) if may_trim(&first.jobs) => TYPICAL_OF_TRIM.to_owned(),
+            (Shape::Sawtooth, Role::Heals) => " It recovers right after a run.".to_owned(),
             (Shape::Sawtooth, Role::Hurts) => {
-                " It is worst right after a run, then improves slowly."
+                " It is worst right after a run, then improves slowly.".to_owned()
             }
-            (_, Role::Hurts) if several => " It degrades while they run.",
-            (_, Role::Hurts) => " It degrades while the job runs.",
-            (_, Role::Heals) if several => " It improves while they run.",
-            (_, Role::Heals) => " It improves while the job runs.",
-            (_, Role::Unknown) => " Pass --better to say whether higher or lower is better.",
+            (_, Role::Hurts) => format!(" {} is worse while {while_running}.", self.name),
+            (_, Role::Heals) => format!(" {} is better while {while_running}.", self.name),
+            (_, Role::Unknown) => {
+                " Pass --better to say whether higher or lower is better.".to_owned()
+            }
         });
         if let Some(experiment) = experiment {
             let _ = write!(text, " To tell them apart: {}.", experiment.words());
@@ -479,7 +486,7 @@ impl SentenceContext<'_> {
         text
     }
 
-    /// Describes another pattern: `a spike every week between Sunday 06:00 and Sunday 07:00 (14.6 ms)`.
+    /// Describes another pattern: `a spike of 14.6 ms every week between Sunday 06:00 and Sunday 07:00`.
     fn secondary(&self, pattern: &Secondary) -> String {
         let place = pattern.place_wall_us.map_or(String::new(), |(from, to)| {
             let of = |wall_us| place(pattern.rhythm.cycle, wall_us, self.gap_us);
@@ -495,9 +502,9 @@ impl SentenceContext<'_> {
             Shape::Wave => "a smooth wave",
         };
         format!(
-            "{what} {}{place} ({})",
-            how_often(&pattern.rhythm),
-            self.amount(pattern.size.abs())
+            "{what} of {} {}{place}",
+            self.amount(pattern.size.abs()),
+            how_often(&pattern.rhythm)
         )
     }
 }
@@ -528,12 +535,17 @@ fn fitting(recurs: &Recurs, first: &JobMatch, experiment: Option<&Experiment>) -
                     class.score
                 };
                 let share = units::share::score(said);
-                format!("{} ({share})", names(&class.jobs))
+                let each = if class.jobs.len() > 1 {
+                    " together"
+                } else {
+                    ""
+                };
+                format!("{} ({share}{each})", names(&class.jobs))
             })
             .collect();
         let left = 1.0 - recurs.classes.iter().map(|class| class.score).sum::<f64>();
         format!(
-            " Not proven, but consistent with it: {}, or something else ({}).",
+            " Suspected, not proven: {}, or something else ({}).",
             shares.join(", "),
             units::share::score(left.max(0.0))
         )

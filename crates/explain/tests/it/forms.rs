@@ -49,9 +49,9 @@ fn working_hours_are_reported_as_load() {
             .contains("for about 10 h, starting between 07:45 and 08:00 UTC from Monday to Friday"),
         "{sentence}"
     );
-    assert!(sentence.contains("Load during working hours looks the same"));
+    assert!(sentence.contains("Load during working hours looks like this"));
     // The effect is smaller on both days of the weekend.
-    let weekend = "a temporary step on Saturday and Sunday between 07:45 and 08:00 (3";
+    let weekend = "a temporary step of 3 ms on Saturday and Sunday between 07:45 and 08:00";
     assert!(sentence.contains(weekend), "{sentence}");
 }
 

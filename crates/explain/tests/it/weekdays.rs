@@ -191,7 +191,7 @@ fn hours_of_reduced_load_in_coarse_samples_blame_no_job() {
         assert!(verdict.sentence.contains("prune"), "{}", verdict.sentence);
         let load = verdict
             .sentence
-            .contains("Load by day and night looks the same");
+            .contains("The usual load by day and night looks like this");
         assert!(load, "{}", verdict.sentence);
     }
 }

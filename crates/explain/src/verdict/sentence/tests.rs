@@ -90,7 +90,7 @@ fn told(decision: &Decision, likely_chance: Option<f64>) -> String {
     sentence(decision, &significance, None, &CONTEXT)
 }
 
-const WHAT: &str = "latency jumps up by 40 % for about 10 min between 03:10 and 03:15 UTC every day (28 of 30 days).";
+const WHAT: &str = "latency jumps up by 40 % for about 10 min, starting between 03:10 and 03:15 UTC every day (28 of 30 days).";
 
 #[test]
 fn sentences_depend_on_how_runs_match() {
@@ -100,7 +100,7 @@ fn sentences_depend_on_how_runs_match() {
     };
     assert_eq!(
         of(job(30, 0)),
-        " One job always runs at that time: backup. It degrades while the job runs."
+        " One job always runs at that time: backup. latency is worse while the job runs."
     );
     assert_eq!(
         of(JobMatch {
@@ -114,7 +114,7 @@ fn sentences_depend_on_how_runs_match() {
             dated_by_start: true,
             ..job(30, 0)
         }),
-        " One job always runs at that time, if your timestamps mark the start of each interval: backup. It degrades while the job runs."
+        " One job always runs at that time, if your timestamps mark the start of each interval: backup. latency is worse while the job runs."
     );
     assert_eq!(
         of(JobMatch {
@@ -123,7 +123,7 @@ fn sentences_depend_on_how_runs_match() {
             jobs: vec!["cron.daily/a".to_owned(), "cron.daily/b".to_owned()],
             ..job(30, 0)
         }),
-        " These jobs always run at that time or up to 1 min 30 s before: cron.daily (a, b); samples every 5 min cannot tell them apart. It improves while they run."
+        " These jobs always run at that time or up to 1 min 30 s before: cron.daily (a, b); samples every 5 min cannot tell them apart. latency is better while they run."
     );
 }
 
@@ -150,7 +150,7 @@ fn unexplained_patterns_blame_no_job() {
             ]
         ),
         format!(
-            "{WHAT} Not proven, but consistent with it: backup (81 %), report (12 %), or something else (7 %)."
+            "{WHAT} Suspected, not proven: backup (81 %), report (12 %), or something else (7 %)."
         )
     );
 }
