@@ -468,18 +468,21 @@ impl SentenceContext<'_> {
         }
         text.push('.');
         let while_running = if several { "they run" } else { "the job runs" };
-        text.push_str(&match (recurs.recurrence.shape, first.role) {
-            (Shape::Sawtooth, Role::Heals) if may_trim(&first.jobs) => TYPICAL_OF_TRIM.to_owned(),
-            (Shape::Sawtooth, Role::Heals) => " It recovers right after a run.".to_owned(),
+        let name = self.name;
+        let _ = match (recurs.recurrence.shape, first.role) {
+            (Shape::Sawtooth, Role::Heals) if may_trim(&first.jobs) => {
+                text.write_str(TYPICAL_OF_TRIM)
+            }
+            (Shape::Sawtooth, Role::Heals) => text.write_str(" It recovers right after a run."),
             (Shape::Sawtooth, Role::Hurts) => {
-                " It is worst right after a run, then improves slowly.".to_owned()
+                text.write_str(" It is worst right after a run, then improves slowly.")
             }
-            (_, Role::Hurts) => format!(" {} is worse while {while_running}.", self.name),
-            (_, Role::Heals) => format!(" {} is better while {while_running}.", self.name),
+            (_, Role::Hurts) => write!(text, " {name} is worse while {while_running}."),
+            (_, Role::Heals) => write!(text, " {name} is better while {while_running}."),
             (_, Role::Unknown) => {
-                " Pass --better to say whether higher or lower is better.".to_owned()
+                text.write_str(" Pass --better to say whether higher or lower is better.")
             }
-        });
+        };
         if let Some(experiment) = experiment {
             let _ = write!(text, " To tell them apart: {}.", experiment.words());
         }
