@@ -31,7 +31,8 @@ impl<C: Counter> Default for Times<C> {
 impl<C: Counter> Times<C> {
     /// Adds a time.
     pub fn record(&mut self, time_ns: u64) {
-        self.histogram.saturating_record(time_ns);
+        // The histogram itself would tell apart times up to twice its limit.
+        self.histogram.saturating_record(time_ns.min(HIGHEST_NS));
         self.sum_ns += u128::from(time_ns);
         self.max_ns = self.max_ns.max(time_ns);
     }
@@ -188,6 +189,17 @@ mod tests {
         times.record(u64::MAX);
         assert_eq!(times.max_ns(), u64::MAX);
         assert_eq!(times.count(), 1);
+    }
+
+    #[test]
+    fn a_time_just_above_the_limit_is_read_again() {
+        for above_ns in [1, 5_320_310_784, HIGHEST_NS / 2] {
+            let mut times = Times::<u32>::default();
+            times.record(HIGHEST_NS + above_ns);
+            let mut out = Vec::new();
+            times.encode(&mut out);
+            assert_eq!(Times::decode(&mut out.as_slice()), Some(times));
+        }
     }
 
     proptest! {
