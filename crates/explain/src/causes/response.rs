@@ -582,7 +582,11 @@ fn gain(places: &[Vec<Sums>], courses: Range<usize>, shares: &[f64], size: f64) 
         let gains = sums[courses.clone()].iter().zip(shares);
         log_sum(gains.map(|(sums, share)| sums.gain(size) + share))
     };
-    let works = (1.0 - IDLE_SHARE).ln() + log_mean(places.iter().map(of_place));
+    let anywhere = match places {
+        [place] => of_place(place),
+        _ => log_mean(places.iter().map(of_place)),
+    };
+    let works = (1.0 - IDLE_SHARE).ln() + anywhere;
     log_sum([works, IDLE_SHARE.ln()].into_iter())
 }
 
@@ -618,11 +622,20 @@ fn common_lengths(places: &[&[Vec<Sums>]], mut shares: Vec<f64>, size: f64) -> V
 
 /// Returns the logarithm of the sum of exponentials.
 fn log_sum(logs: impl Iterator<Item = f64> + Clone) -> f64 {
-    let top = logs.clone().fold(f64::MIN, f64::max);
-    top + logs.map(|log| (log - top).exp()).sum::<f64>().ln()
+    log_sum_and_count(logs).0
 }
 
 /// Returns the logarithm of the mean of exponentials.
 pub(crate) fn log_mean(logs: impl Iterator<Item = f64> + Clone) -> f64 {
-    log_sum(logs.clone()) - count_f64(logs.count().max(1)).ln()
+    let (sum, count) = log_sum_and_count(logs);
+    sum - count_f64(count.max(1)).ln()
+}
+
+/// The terms are computed twice: for the largest, and for the sum.
+fn log_sum_and_count(logs: impl Iterator<Item = f64> + Clone) -> (f64, usize) {
+    let top = logs.clone().fold(f64::MIN, f64::max);
+    let (sum, count) = logs.fold((0.0, 0usize), |(sum, count), log| {
+        (sum + (log - top).exp(), count + 1)
+    });
+    (top + sum.ln(), count)
 }
