@@ -431,7 +431,8 @@ def judge(made, verdict):
     classes = [(short(listed["jobs"]), listed["score"]) for listed in verdict["classes"]]
     names = classes[0][0] if verdict["kind"] == "periodic" and classes else set()
     # A share is said, unless load looks the same; it counts as wrong where naming would.
-    is_load = any(words in verdict["sentence"] for words in ("may be ordinary load", "more likely reduced load"))
+    of_load = ("may be ordinary load", "more likely reduced load", "may be part of the larger wave of load")
+    is_load = any(words in verdict["sentence"] for words in of_load)
     is_said = bool(classes) and not is_load
     said = classes[0][1] if is_said else None
     is_right = made.job in classes[0][0] if classes else False

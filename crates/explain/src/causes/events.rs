@@ -285,7 +285,10 @@ impl Question<'_> {
             .take_while(is_likely)
             .map(|(gain, missed, prior, lag_us, moved)| {
                 // A first look does not try events that are much shorter than the interval of their start.
-                let is_delayed = moved.iter().any(|start| start.1 > start.0);
+                let is_delayed = moved.iter().any(|start| {
+                    let interval_us = start.1 - start.0;
+                    interval_us > self.samples.gap_us && interval_us >= self.response.len_us() / 2
+                });
                 if gain < unlikely && !is_delayed {
                     return Weighed {
                         gain,

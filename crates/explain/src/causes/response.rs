@@ -34,6 +34,8 @@ const SIZES_ROUGHLY: [f64; 4] = [0.6, 1.0, 1.6, 2.7];
 const TRIED_EXACTLY: usize = 3;
 /// Up to about this much evidence, in nats, an event is as the model says.
 const EVIDENCE_NATS: f64 = 1_000.0;
+/// What another size adds once the shares of lengths are fitted, in nats, about at most.
+const SIZE_NATS: f64 = 20.0;
 /// In how many steps the shares of lengths are fitted, and what each length is given beforehand, in events.
 const SHARE_STEPS: usize = 20;
 const SHARE_PRIOR: f64 = 0.05;
@@ -248,8 +250,7 @@ impl Response {
                 best = better;
             }
         }
-        let varying = self.varying(starts);
-        if varying.evidence > best.evidence {
+        if let Some(varying) = self.varying(starts, best.evidence) {
             best = varying;
         }
         Explained {
@@ -330,42 +331,46 @@ impl Response {
 
     /// Events of which each lasts as long as it does, because jobs grow, and work differs: any length as likely as any other,
     /// or how common each is fitted as well, where each of these numbers costs half the logarithm of the number of events
-    /// (Schwarz 1978).
-    fn varying(&self, starts: &[(i64, i64)]) -> Fitted {
+    /// (Schwarz 1978). `None` if that does not explain more than `least`.
+    fn varying(&self, starts: &[(i64, i64)], least: f64) -> Option<Fitted> {
         let places = self.places(starts, &self.lengths);
         let places: Vec<&[Vec<Sums>]> = places.iter().map(Vec::as_slice).collect();
         let all = 0..self.lengths.len();
-        let uniform = vec![1.0 / count_f64(all.len()); all.len()];
         let logs = |shares: &[f64]| shares.iter().map(|share| share.ln()).collect::<Vec<_>>();
-        let (mut evidence, mut size) = self.best_size(&places, &all, &logs(&uniform));
-        let mut shares = common_lengths(&places, uniform.clone(), size);
-        let median = {
-            let mut below = 0.0;
-            let is_half = |share: &f64| {
-                below += share;
-                below >= 0.5
-            };
-            shares.iter().position(is_half).unwrap_or(0)
-        };
+        let mut shares = vec![1.0 / count_f64(all.len()); all.len()];
+        let (mut evidence, mut size) = self.best_size(&places, &all, &logs(&shares));
+        let fitted = common_lengths(&places, &shares, size);
         let cost = 0.5 * count_f64(all.len() - 1) * count_f64(starts.len().max(1)).ln();
-        let (fitted, size_then) = self.best_size(&places, &all, &logs(&shares));
-        if fitted - cost > evidence {
-            (evidence, size) = (fitted - cost, size_then);
-        } else {
-            shares = uniform;
+        let near = sum_of(&places, &all, &logs(&fitted), size) - cost;
+        if near > evidence.max(least) - SIZE_NATS {
+            let (better, size_then) = self.best_size(&places, &all, &logs(&fitted));
+            if better - cost > evidence {
+                (evidence, size) = (better - cost, size_then);
+                shares.clone_from(&fitted);
+            }
         }
-        Fitted {
+        if evidence <= least {
+            return None;
+        }
+        let mut below = 0.0;
+        let is_half = |share: &f64| {
+            below += share;
+            below >= 0.5
+        };
+        let usual = fitted.iter().position(is_half).unwrap_or(0);
+        Some(Fitted {
             evidence,
             size,
-            course: self.lengths[median],
+            course: self.lengths[usual],
             by_start: places
                 .iter()
                 .map(|places| gain(places, all.clone(), &logs(&shares), size))
                 .collect(),
-        }
+        })
     }
 
-    /// The largest likelihood of starts with an effect of some courses, at any size, in nats, and that size.
+    /// The largest likelihood of starts with an effect of some courses, at any size, in nats, and that size. `shares` are the
+    /// logarithms of how common each course is.
     fn best_size(
         &self,
         places: &[&[Vec<Sums>]],
@@ -580,7 +585,12 @@ fn sum_of(places: &[&[Vec<Sums>]], courses: &Range<usize>, shares: &[f64], size:
 fn gain(places: &[Vec<Sums>], courses: Range<usize>, shares: &[f64], size: f64) -> f64 {
     let of_place = |sums: &'_ Vec<Sums>| {
         let gains = sums[courses.clone()].iter().zip(shares);
-        log_sum(gains.map(|(sums, share)| sums.gain(size) + share))
+        let mut gains = gains.map(|(sums, share)| sums.gain(size) + share);
+        if shares.len() == 1 {
+            gains.next().unwrap_or(0.0)
+        } else {
+            log_sum(gains)
+        }
     };
     let anywhere = match places {
         [place] => of_place(place),
@@ -591,7 +601,8 @@ fn gain(places: &[Vec<Sums>], courses: Range<usize>, shares: &[f64], size: f64) 
 }
 
 /// How common each course is among the starts, by expectation and maximisation (Dempster, Laird and Rubin 1977).
-fn common_lengths(places: &[&[Vec<Sums>]], mut shares: Vec<f64>, size: f64) -> Vec<f64> {
+fn common_lengths(places: &[&[Vec<Sums>]], shares: &[f64], size: f64) -> Vec<f64> {
+    let mut shares = shares.to_vec();
     let of_start = |places: &&[Vec<Sums>]| {
         let of_course = |course: usize| log_mean(places.iter().map(|at| at[course].gain(size)));
         let gains: Vec<f64> = (0..shares.len()).map(of_course).collect();
@@ -638,4 +649,47 @@ fn log_sum_and_count(logs: impl Iterator<Item = f64> + Clone) -> (f64, usize) {
         (sum + (log - top).exp(), count + 1)
     });
     (top + sum.ln(), count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_is_in_proportion_to_the_level_only_if_that_fits() {
+        let level: Vec<f64> = (0..2_000).map(|at| 100.0 + count_f64(at) / 10.0).collect();
+        let noise: Vec<f64> = (0..2_000).map(|at| f64::sin(count_f64(at * at))).collect();
+        let usual = median(level.clone());
+        let relative: Vec<f64> = noise.iter().zip(&level).map(|(n, at)| n * at).collect();
+        let found = level_of_noise(&relative, level.clone()).unwrap();
+        assert!((found[0] - 100.0 / usual).abs() < 1e-9);
+        assert_eq!(
+            level_of_noise(&noise, level.clone()),
+            Some(vec![1.0; 2_000])
+        );
+        // A level around zero is no scale.
+        let around: Vec<f64> = level.iter().map(|at| at - 150.0).collect();
+        assert_eq!(level_of_noise(&relative, around), Some(vec![1.0; 2_000]));
+        assert_eq!(level_of_noise(&[0.0; 2_000], level), None);
+    }
+
+    #[test]
+    fn common_lengths_are_those_of_most_events() {
+        // Three lengths; the first suits 30 events, the last 10, and one event nothing.
+        let suits = |length: usize| {
+            let of = |other: usize| Sums {
+                product: if other == length { 20.0 } else { 0.0 },
+                square: 4.0,
+            };
+            vec![(0..3).map(of).collect::<Vec<Sums>>()]
+        };
+        let mut starts: Vec<Vec<Vec<Sums>>> = vec![suits(0); 30];
+        starts.extend(vec![suits(2); 10]);
+        starts.push(suits(3));
+        let places: Vec<&[Vec<Sums>]> = starts.iter().map(Vec::as_slice).collect();
+        let shares = common_lengths(&places, &[1.0 / 3.0; 3], 5.0);
+        assert!((shares[0] - 0.75).abs() < 0.01, "{shares:?}");
+        assert!((shares[2] - 0.25).abs() < 0.01, "{shares:?}");
+        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    }
 }

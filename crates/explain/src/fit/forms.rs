@@ -142,3 +142,45 @@ fn exact_forms(grids: &[Grid], period_us: f64, is_wanted: impl Fn(Form) -> bool)
         forms.par_iter().map_init(Scratch::default, exact).collect();
     refined.into_iter().flatten().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calendar::weekdays::Weekdays;
+    use crate::model::noise::Fit;
+    use crate::model::pattern::Clock;
+
+    fn wave(period_us: f64, coefficients: Vec<f64>) -> Pattern {
+        Pattern {
+            clock: Clock::Fixed {
+                period_us,
+                origin_us: 0.0,
+                days: Weekdays::ALL,
+                zone: None,
+            },
+            class: None,
+            grid: 0,
+            variant: Variant::Slow,
+            form: Form::Wave,
+            coefficients,
+            interval_us: (0, 0),
+            active_us: (i64::MIN, i64::MAX),
+            fit: Fit::empty(),
+            gain: 0.0,
+        }
+    }
+
+    #[test]
+    fn a_wave_of_short_events_is_a_burst_and_load_is_not() {
+        let every_four_hours = as_f64(DAY_US) / 6.0;
+        // Six harmonics in phase are high for a seventh of the period.
+        let narrow = [1.0, 0.0].repeat(6);
+        assert!(is_burst(&wave(every_four_hours, narrow.clone())));
+        let dips: Vec<f64> = narrow.iter().map(|one| -one).collect();
+        assert!(is_burst(&wave(every_four_hours, dips)));
+        assert!(!is_burst(&wave(every_four_hours, vec![1.0, 0.0])));
+        assert!(!is_burst(&wave(every_four_hours, vec![1.0, 0.0, 0.3, 0.0])));
+        // People may come at noon only.
+        assert!(!is_burst(&wave(as_f64(DAY_US), narrow)));
+    }
+}

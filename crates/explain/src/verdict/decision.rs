@@ -28,12 +28,10 @@ const SCORE_FITS: f64 = 0.02;
 const SECONDARY_MIN: f64 = 0.03;
 /// Daily or weekly events that last at least this many seconds may be load.
 const LOAD_S: f64 = 5_700.0;
-/// The same beside a larger wave of the same period: half of what the highest harmonic of a daily wave resolves.
-const EDGE_S: f64 = 3_600.0;
 /// A step that lasts at least this many hours a day may be load.
 const STEP_HOURS: f64 = 5.0;
-/// The same next to a wave of load.
-const NEXT_TO_WAVE_HOURS: f64 = 2.0;
+/// The same next to a wave of load: half of what the highest harmonic of a daily wave resolves.
+const NEXT_TO_WAVE_HOURS: f64 = 1.0;
 /// Rest on one day of the week is shorter than this many hours.
 const REST_HOURS: f64 = 16.0;
 /// Minimum interval of samples that are too far apart to show an edge.
@@ -320,15 +318,15 @@ fn recurs(
     let found = main.found;
     let recurrence = Recurrence::new(found, evidence.samples);
     let classes = job_matches(main, evidence);
-    let waves = Waves::new(findings, found);
-    let like_load = like_load(&recurrence, waves, evidence);
+    let like_load = like_load(&recurrence, Waves::new(findings, found), evidence);
     // Reduced load improves values for hours too, possibly starting at the exact hour of a job if the
     // samples have no finer resolution.
     let is_less = is_coarse(evidence.samples) && found.pattern.size() < 0.0;
     let heals = |class: &JobMatch| class.role == Role::Heals;
     let is_less_load =
         main.is_explained && is_less && like_load.is_some() && classes.first().is_some_and(heals);
-    let may_be_load = is_like_load(&recurrence, main, waves, evidence.samples);
+    let is_rest_of_wave = is_event(recurrence.shape) && like_load == Some(LikeLoad::PartOfWave);
+    let may_be_load = is_rest_of_wave || is_as_long_as_load(&recurrence, main, evidence.samples);
     let is_named = main.is_explained
         && !is_less_load
         && !may_be_load
@@ -513,26 +511,18 @@ impl Waves {
 }
 
 /// Returns whether load comes as often, and lasts as long as the events after the first class's runs do, as far as samples
-/// can tell; or, where these are too far apart to show an edge, as what is left of a larger wave of load does, since load may
-/// begin and end more abruptly than a wave.
-fn is_like_load(
-    recurrence: &Recurrence,
-    main: &Attribution,
-    waves: Waves,
-    samples: &Samples,
-) -> bool {
+/// can tell. Those of once a night show no length, and are of benchmarks rather than of people's load.
+fn is_as_long_as_load(recurrence: &Recurrence, main: &Attribution, samples: &Samples) -> bool {
     let near = |period_s: f64| (recurrence.rhythm.period_s / period_s - 1.0).abs() < 0.05;
     let is_of_people = near(86_400.0) || near(604_800.0);
-    let is_event = matches!(recurrence.shape, Shape::Spike | Shape::Dip | Shape::Step);
+    let is_burst = matches!(recurrence.shape, Shape::Spike | Shape::Dip | Shape::Step);
     let of_jobs = main.causes.iter().find_map(|one| match one.cause {
         Cause::Class(_, fit) => Some(seconds(fit.event?.len_us)),
         _ => None,
     });
-    let shown_s = recurrence.effect.len_s.unwrap_or(0.0);
-    let longest_s = of_jobs.unwrap_or(shown_s) + seconds(samples.gap_us) / 2.0;
-    let is_edge = waves.is_larger && is_coarse(samples) && shown_s >= EDGE_S;
-    let is_like = longest_s >= LOAD_S || is_edge;
-    is_of_people && is_event && is_like
+    let len_s = of_jobs.or(recurrence.effect.len_s).unwrap_or(0.0);
+    let gap_s = seconds(samples.gap_us);
+    is_of_people && is_burst && gap_s < LOAD_S && len_s + gap_s / 2.0 >= LOAD_S
 }
 
 /// Returns whether samples are too far apart to show an edge.

@@ -512,14 +512,15 @@ impl SentenceContext<'_> {
     }
 }
 
-#[cfg(test)]
-mod tests;
-
 /// Describes the jobs that fit a pattern, with their shares.
 fn fitting(recurs: &Recurs, first: &JobMatch, experiment: Option<&Experiment>) -> String {
     let mut text = if recurs.may_be_load {
+        let long = match recurs.like_load {
+            Some(LikeLoad::PartOfWave) => "",
+            _ => ", but an event this long may be ordinary load",
+        };
         format!(
-            " {} {} at that time in {} of {} cases, but an event this long may be ordinary load.",
+            " {} {} at that time in {} of {} cases{long}.",
             names(&first.jobs),
             if first.jobs.len() > 1 { "run" } else { "runs" },
             first.matched,
@@ -531,13 +532,8 @@ fn fitting(recurs: &Recurs, first: &JobMatch, experiment: Option<&Experiment>) -
             .iter()
             .map(|class| {
                 // Never rounded up to a share at which it would be named.
-                let is_less = class.score < SCORE_NAMED;
-                let said = if is_less {
-                    (class.score * 100.0).min(94.0) / 100.0
-                } else {
-                    class.score
-                };
-                let share = units::share::score(said);
+                let most = if class.score < SCORE_NAMED { 0.94 } else { 1.0 };
+                let share = units::share::score(class.score.min(most));
                 let each = if class.jobs.len() > 1 {
                     " together"
                 } else {
@@ -565,3 +561,6 @@ fn fitting(recurs: &Recurs, first: &JobMatch, experiment: Option<&Experiment>) -
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,7 @@ use explain::verdict::{Kind, Level, Shape};
 use facts::series::Series;
 use jiff::civil::date;
 use jiff::tz::TimeZone;
+use std::ops::Range;
 
 #[test]
 fn a_sawtooth_below_the_load_is_still_found() {
@@ -302,4 +303,63 @@ fn separated_waves_are_not_separated_again() {
     let recurs = matches!(verdict.kind, Kind::Periodic | Kind::Unattributed);
     assert!(recurs, "{}", verdict.sentence);
     assert!(verdict.also.len() < 6, "{}", verdict.sentence);
+}
+
+/// Ten weeks of two humps a day in hourly samples.
+fn humps(seed: u64, early: &Range<i64>, late: &Range<i64>, sizes: (f64, f64)) -> Series {
+    made(24 * 70, HOUR_US, seed, |at| match at / HOUR_US % 24 {
+        hour if early.contains(&hour) => 20.0 + sizes.0,
+        hour if late.contains(&hour) => 20.0 + sizes.1,
+        _ => 20.0,
+    })
+}
+
+#[test]
+fn an_hour_at_the_edge_of_a_wave_of_load_is_part_of_it() {
+    let series = humps(53, &(7..10), &(12..16), (5.0, 7.0));
+    let mut said = Vec::new();
+    for spec in ["10 14 * * *", "58 14 * * *"] {
+        let verdict = only(series.clone(), &[cron("idle", spec, &series)]);
+        assert!(
+            !verdict.sentence.contains("Suspected"),
+            "{}",
+            verdict.sentence
+        );
+        said.push(verdict.sentence);
+    }
+    let part = "It may be part of the larger wave of load.";
+    assert!(said.iter().any(|one| one.contains(part)), "{said:?}");
+}
+
+#[test]
+fn two_hours_of_hourly_load_may_be_a_job_of_one() {
+    // A job of an hour that begins in the middle of a sample fills two in part.
+    let series = humps(53, &(7..10), &(12..14), (10.0, 14.0));
+    let jobs = [
+        cron("rise", "19 11 * * *", &series),
+        cron("fall", "36 13 * * *", &series),
+    ];
+    let verdict = only(series, &jobs);
+    assert_eq!(verdict.level, Some(Level::Fits), "{}", verdict.sentence);
+    let may_be = "may be ordinary load";
+    assert!(verdict.sentence.contains(may_be), "{}", verdict.sentence);
+}
+
+#[test]
+fn a_weekly_job_before_nightly_samples_is_not_called_load() {
+    let mut series = made(7 * 30, DAY_US, 52, |at| {
+        if at / DAY_US % 7 == 3 { 40.0 } else { 20.0 }
+    });
+    for time_us in &mut series.times_us {
+        *time_us += 2 * HOUR_US;
+    }
+    let jobs = [
+        cron("scrub", "30 1 * * 4", &series),
+        cron("daily", "25 6 * * *", &series),
+    ];
+    let verdict = only(series, &jobs);
+    // One weekday of seven: that is no proof.
+    assert_eq!(verdict.level, Some(Level::Fits), "{}", verdict.sentence);
+    assert_eq!(verdict.classes[0].jobs, ["scrub"], "{}", verdict.sentence);
+    assert!(!verdict.sentence.contains("load"), "{}", verdict.sentence);
 }

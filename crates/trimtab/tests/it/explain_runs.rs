@@ -275,24 +275,31 @@ fn events_from_a_file_are_considered() {
     );
 }
 
+/// The lines of a log with more lines after those of each day, and the number of days.
+fn each_day(log: &str, more: impl Fn(&str) -> String) -> (String, usize) {
+    let (mut lines, mut days) = (String::new(), 0);
+    for line in log.lines() {
+        let _ = writeln!(lines, "{line}");
+        if line.contains("timers.target") {
+            lines.push_str(&more(&line[..6]));
+            days += 1;
+        }
+    }
+    (lines, days)
+}
+
 #[test]
 fn what_only_a_log_knows_is_compared_with_the_jobs() {
     let directory = tempfile::tempdir().unwrap();
     let (source, log) = weekly_then_daily(directory.path());
     // The host's jobs do not contain what its log says was started; a login is no job.
-    let mut more = String::new();
-    for line in log.lines() {
-        let _ = writeln!(more, "{line}");
-        if line.contains("timers.target") {
-            let day = &line[..6];
-            let _ = writeln!(
-                more,
-                "{day} 03:00:01 es1 CRON[9]: (root) CMD (/usr/local/bin/forgotten)\n\
-                 {day} 04:00:00 es1 systemd[1]: Starting User Manager for UID 0...\n\
-                 {day} 04:00:01 es1 systemd[1]: Started user@0.service - User Manager for UID 0."
-            );
-        }
-    }
+    let (more, _) = each_day(&log, |day| {
+        format!(
+            "{day} 03:00:01 es1 CRON[9]: (root) CMD (/usr/local/bin/forgotten)\n\
+             {day} 04:00:00 es1 systemd[1]: Starting User Manager for UID 0...\n\
+             {day} 04:00:01 es1 systemd[1]: Started user@0.service - User Manager for UID 0.\n"
+        )
+    });
     let root = host_with_log(directory.path(), &more, "2017-01-03T12:00:00Z");
     let args = ["--better", "higher", "--format", "json", "--jobs"];
     let args = [&args[..], &[root.to_str().unwrap()]].concat();
@@ -320,19 +327,9 @@ fn runs_of_other_hosts_in_a_central_log_are_ignored() {
         json(&explain(&source, &args))
     };
     // Another host trims every night at the time when this one trims on Sundays.
-    let mut mixed = String::new();
-    let mut nights = 0;
-    for line in log.lines() {
-        let _ = writeln!(mixed, "{line}");
-        if line.contains("timers.target") {
-            let day = &line[..6];
-            let _ = writeln!(
-                mixed,
-                "{day} 06:47:01 web1 CRON[7]: (root) CMD (/sbin/fstrim -a)"
-            );
-            nights += 1;
-        }
-    }
+    let (mixed, nights) = each_day(&log, |day| {
+        format!("{day} 06:47:01 web1 CRON[7]: (root) CMD (/sbin/fstrim -a)\n")
+    });
     let (alone, gathered) = (answer(&log), answer(&mixed));
     assert_eq!(
         gathered["result"]["series"][0]["verdict"]["sentence"],
