@@ -13,6 +13,7 @@
 # A server whose answers have a `Warning` header, such as Elasticsearch 7.17 without security, slows Rally down several
 # times: its client walks the call stack for each. This is printed; 6.8 has none.
 set -euo pipefail
+shopt -s inherit_errexit
 cd "$(dirname "$0")/../.."
 . benches/bench/group.sh
 for tool in wrk curl "${ESRALLY:=esrally}"; do

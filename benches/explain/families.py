@@ -22,6 +22,7 @@ import collections
 import concurrent.futures
 import dataclasses
 import datetime
+import functools
 import math
 import os
 import pathlib
@@ -98,7 +99,7 @@ def shares(times, events, step_s):
     out, first = [], 0
     for number, at in enumerate(times):
         since = times[number - 1] if number and at - times[number - 1] < 1.5 * step_s else at - step_s
-        while first < len(events) and events[first][0] + events[first][1] < since - WEEK:
+        while first < len(events) and events[first][0] + events[first][1] < since - DAY:
             first += 1
         share = 0.0
         for start, length in events[first:]:
@@ -125,8 +126,8 @@ def visible(rng, share, noise, sigmas=(2, 6)):
     return rng.uniform(*sigmas) * noise / max(largest, 1e-9)
 
 
-def daily(rng, step_s, zone="UTC", at=None, start=MONDAY, weeks=None, aligned=False, length_s=None, **more):
-    """A daily job of one length, and its samples."""
+def daily(rng, step_s, zone="UTC", at=None, start=MONDAY, weeks=None, aligned=False, length_s=None, samples=None, **more):
+    """A daily job of one length, and its samples: those of `curve`, unless `samples` makes others."""
     weeks = weeks or rng.randint(4, 12)
     hour, minute = at or (rng.randrange(24), rng.randrange(60))
     times = grid(rng, step_s, weeks * 7, start, aligned, more.pop("jitter_s", 0.0), more.pop("lost", 0.0))
@@ -134,8 +135,11 @@ def daily(rng, step_s, zone="UTC", at=None, start=MONDAY, weeks=None, aligned=Fa
     events = [(run, length_s) for run in local(zone, weeks * 7, hour, minute, start)]
     share = shares(times, events, step_s)
     noise, sigmas = more.pop("noise", 0.1), more.pop("sigmas", (2, 6))
-    samples = curve(rng, times, share, visible(rng, share, noise, sigmas), noise, **more)
-    return Family(samples, Host(DECOYS + f"{minute} {hour} * * * job\n", zone), "job")
+    if samples:
+        made = samples(times, share)
+    else:
+        made = curve(rng, times, share, visible(rng, share, noise, sigmas), noise, **more)
+    return Family(made, Host(DECOYS + f"{minute} {hour} * * * job\n", zone), "job")
 
 
 def any_step(rng):
@@ -262,6 +266,19 @@ def lognormal_noise(rng):
 
 
 @family
+def means_of_lognormal_times(rng):
+    """An event adds to a sample in proportion to its share of the time; the noise multiplies all."""
+    sigma = 0.4
+
+    def samples(times, share):
+        # Where it fills most of a sample, it is as many times the noise as in other families, by logarithms.
+        size = math.expm1(rng.uniform(2, 6) * sigma) / max(share)
+        return [(at, 100 * (1 + size * part) * rng.lognormvariate(0, sigma)) for at, part in zip(times, share)]
+
+    return daily(rng, any_step(rng), samples=samples)
+
+
+@family
 def an_integer_gauge(rng):
     return daily(rng, any_step(rng), shape=lambda value: round(value / 12))
 
@@ -324,6 +341,52 @@ def nobody_a_morning_job_at_the_edge(rng):
     samples = curve(rng, times, [0.0] * len(times), 0.0, 0.1, 0.5, factor)
     minute = round(begin * 60)
     return Family(samples, Host(DECOYS + f"{minute % 60} {minute // 60} * * * job\n"), None)
+
+
+def by_hand(rng, step_s, factor, hours):
+    """Load by a factor of time, and idle jobs at some hours of the day."""
+    weeks = rng.randint(4, 12)
+    times = grid(rng, step_s, weeks * 7, aligned=rng.random() < 0.5)
+    samples = curve(rng, times, [0.0] * len(times), 0.0, rng.choice([0.05, 0.1]), rng.choice([0, 0.5]), factor)
+    minutes = [round(hour * 60) % 1440 for hour in hours]
+    jobs = "".join(f"{at % 60} {at // 60} * * * job-{number}\n" for number, at in enumerate(minutes))
+    return Family(samples, Host(DECOYS + jobs), None)
+
+
+@family
+def nobody_load_by_the_hour_of_the_day(rng):
+    """Each hour has a level, like that of the hour before, with straight lines between, and less at weekends; jobs run at
+    the steepest."""
+    step_s, weekend = rng.choice([5, 15, 30, 60]) * MINUTE, rng.uniform(0.3, 1.0)
+    logs, kept = [rng.gauss(0, 0.5)], 0.7
+    for _ in range(23):
+        logs.append(kept * logs[-1] + math.sqrt(1 - kept * kept) * rng.gauss(0, 0.5))
+    levels = [math.exp(log) for log in logs]
+
+    def factor(at):
+        hour, part = divmod((at - step_s / 2) % DAY / HOUR, 1)
+        level = levels[int(hour)] * (1 - part) + levels[(int(hour) + 1) % 24] * part
+        return 1 + level * (weekend if int((at - MONDAY) // DAY) % 7 > 4 else 1.0)
+
+    steepest = sorted(range(24), key=lambda hour: -abs(levels[(hour + 1) % 24] - levels[hour]))[:3]
+    return by_hand(rng, step_s, factor, [hour + rng.uniform(-0.3, 0.3) for hour in steepest])
+
+
+@family
+def nobody_a_break_at_noon(rng):
+    """Working hours with a break, which people begin and end within a quarter of an hour or so, and jobs at noon."""
+    step_s, begin, soft = rng.choice([5, 10, 15]) * MINUTE, rng.uniform(7, 9), rng.uniform(0.1, 0.3)
+    noon, length, depth = rng.uniform(11.6, 12.6), rng.uniform(0.7, 1.3), rng.uniform(0.3, 0.8)
+
+    def factor(at):
+        hour = (at - step_s / 2) % DAY / HOUR
+        if int((at - MONDAY) // DAY) % 7 > 4:
+            return 1.0
+        rise = lambda since, width: (1 + math.tanh((hour - since) / width)) / 2
+        work = rise(begin, 0.3) - rise(begin + 9, 0.3)
+        return 1 + work - depth * (rise(noon, soft) - rise(noon + length, soft))
+
+    return by_hand(rng, step_s, factor, [noon, noon + rng.uniform(-0.3, 0.3), noon + length])
 
 
 @family
@@ -462,10 +525,10 @@ def run(trimtab, name, seed):
 
 
 def reliability(told):
-    """A table of shares that were said of the first class, and how often that was right."""
+    """A table of shares that were said of the first class, and how often that was right, and the same as a picture."""
     edges = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
     print("\n| said | verdicts | mean said | right |\n|---|---|---|---|")
-    error = 0.0
+    error, bars, width = 0.0, [], 50
     for low, high in zip(edges, edges[1:]):
         within = [(said, right) for said, right in told if low <= said < high or said == high == 1.0]
         if within:
@@ -473,6 +536,11 @@ def reliability(told):
             found = sum(right for _, right in within) / len(within)
             error += abs(mean - found) * len(within) / len(told)
             print(f"| {low:.0%} to {high:.0%} | {len(within)} | {mean:.1%} | {found:.1%} |")
+            bar = list(("#" * round(found * width)).ljust(width + 1))
+            bar[round(mean * width)] = "|"
+            bars.append(f"{low:>4.0%} to {high:>4.0%}  {''.join(bar).rstrip()}")
+    print("\nRight (#), and what was said (|):\n\n```text")
+    print("\n".join(bars) + f"\n{'':14}0%{'50%':>{width // 2}}{'100%':>{width // 2}}\n```")
     print(f"\nExpected calibration error over {len(told)} verdicts: {error:.3f}")
 
 
@@ -490,11 +558,11 @@ def main():
     told = []
     total, columns = collections.Counter(), ("right", "among", "fits", "unnamed", "wrong")
     print(f"| family | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
         for name in args.only or FAMILIES:
             seeds = range(args.first, args.first + args.seeds)
             count = collections.Counter()
-            for seed, (judged, said, is_right, sentence) in zip(seeds, pool.map(lambda seed: run(trimtab, name, seed), seeds)):
+            for seed, (judged, said, is_right, sentence) in zip(seeds, pool.map(functools.partial(run, trimtab, name), seeds)):
                 count[judged] += 1
                 if said is not None:
                     told.append((said, is_right))

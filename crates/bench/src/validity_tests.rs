@@ -33,7 +33,7 @@ fn clean() -> Observed {
             free_bytes: 100 << 30,
         }),
         cpu: Some(CpuObserved {
-            foreign: 0.01,
+            foreign: Some(0.01),
             steal: 0.0,
             driver: 0.2,
             idle: 0.4,
@@ -118,7 +118,9 @@ fn each_defect_is_found_alone_and_has_a_remedy() {
                 ..late(0)
             });
         }),
-        (Check::ForeignCpu, |o| o.cpu.as_mut().unwrap().foreign = 0.3),
+        (Check::ForeignCpu, |o| {
+            o.cpu.as_mut().unwrap().foreign = Some(0.3);
+        }),
         (Check::BusyDriver, |o| o.cpu.as_mut().unwrap().idle = 0.01),
         (Check::Steal, |o| o.cpu.as_mut().unwrap().steal = 0.1),
         (Check::Throttled, |o| {
@@ -187,6 +189,9 @@ fn what_was_not_measured_is_unchecked() {
         &Limits::default(),
     );
     assert!(cold.unchecked.contains(&Check::ColdWithoutReads));
+    // Of a server that is no known store, only other processes' time cannot be told.
+    let unknown = found(|o| o.cpu.as_mut().unwrap().foreign = None);
+    assert_eq!(unknown.unchecked, [Check::ForeignCpu]);
 }
 
 #[test]
@@ -249,7 +254,7 @@ fn level_noise_is_no_drift() {
 #[test]
 fn what_went_wrong_comes_first_and_says_how() {
     let judgement = found(|o| {
-        o.cpu.as_mut().unwrap().foreign = 0.9;
+        o.cpu.as_mut().unwrap().foreign = Some(0.9);
         o.other_processes = [
             ("rustc", 0.5),
             ("cc\u{1b}", 0.3),

@@ -108,6 +108,7 @@ fn unlisted(jobs: &[Job], logs: &[Log], (from, until): (Timestamp, Timestamp)) -
         },
         runs: seen.runs,
         unknown: seen.truncated_at.map(cut_at).into_iter().collect(),
+        by_hand: None,
     };
     found.into_iter().map(of_log).collect()
 }
@@ -173,9 +174,30 @@ fn runs_of_each(
             name: job.name.clone(),
             runs: forecast.runs,
             unknown,
+            by_hand: by_hand(job),
         }
     };
     found.into_iter().map(of_job).collect()
+}
+
+/// Returns the command that runs a job once: of a timer's unit, or of a script in one of cron's directories. `None` for a
+/// line of a crontab, of which only the program is kept, and for names that a shell would not read as they are.
+fn by_hand(job: &Job) -> Option<String> {
+    let is_plain = |text: &str| {
+        let is_part = |one: char| one.is_ascii_alphanumeric() || "/_.:@-".contains(one);
+        !text.is_empty() && !text.starts_with('-') && text.chars().all(is_part)
+    };
+    let directories = ["hourly", "daily", "weekly", "monthly"];
+    let is_script = directories.iter().any(|often| {
+        let inside = job.defined_in.strip_prefix("etc/cron.");
+        inside.is_some_and(|inside| inside.starts_with(&format!("{often}/")))
+    });
+    let (command, what) = match &job.timer {
+        Some(timer) => ("systemctl start ", timer.activates.clone()),
+        None if is_script => ("", format!("/{}", job.defined_in)),
+        None => return None,
+    };
+    is_plain(&what).then(|| format!("{command}{what}"))
 }
 
 /// Returns the caution for verdicts that name a job whose runs are known from logs to which any user may
@@ -250,4 +272,51 @@ pub fn origin(
         several => format!("{several} of their runs were"),
     };
     format!("{from}; {runs} seen in {}", read.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use facts::host::TimerState;
+
+    #[test]
+    fn a_timers_unit_and_a_script_run_by_hand() {
+        let job = |defined_in: &str, activates: Option<&str>| Job {
+            name: "trim".to_owned(),
+            defined_in: defined_in.to_owned(),
+            user: None,
+            triggers: Vec::new(),
+            commands: Vec::new(),
+            held_back_by: Vec::new(),
+            last_run: None,
+            next_run: None,
+            timer: activates.map(|unit| TimerState {
+                unit: "trim.timer".to_owned(),
+                activates: unit.to_owned(),
+                enabled: None,
+                active: None,
+                drop_ins: Vec::new(),
+            }),
+        };
+        let timer = |unit| by_hand(&job("lib/systemd/system/trim.timer", Some(unit)));
+        let script = |path| by_hand(&job(path, None));
+        let command = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            timer("backup@db1.service"),
+            command("systemctl start backup@db1.service")
+        );
+        assert_eq!(
+            script("etc/cron.weekly/trim"),
+            command("/etc/cron.weekly/trim")
+        );
+        // Of a line of a crontab, only the program is known.
+        assert_eq!(script("etc/crontab:18"), None);
+        assert_eq!(script("etc/cron.d/trim:3"), None);
+        // A shell would not read these as names.
+        assert_eq!(timer("--force"), None);
+        assert_eq!(timer("a.service;reboot"), None);
+        assert_eq!(timer(r"a\x2db.service"), None);
+        assert_eq!(timer(""), None);
+        assert_eq!(script("etc/cron.daily/$(reboot)"), None);
+    }
 }

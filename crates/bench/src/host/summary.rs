@@ -85,7 +85,7 @@ impl Summary {
         let share = |ticks: u64| ticks as f64 / self.ticks as f64;
         let ours = driver.saturating_add(self.server.unwrap_or(0));
         Some(CpuObserved {
-            foreign: share(self.busy.saturating_sub(ours)),
+            foreign: Some(share(self.busy.saturating_sub(ours))),
             steal: share(self.steal),
             driver: share(driver),
             idle: share(self.idle),
@@ -187,7 +187,7 @@ mod tests {
     fn shares_of_a_minute() {
         let summary = summary(60, |_| ());
         let expected = CpuObserved {
-            foreign: 0.05,
+            foreign: Some(0.05),
             steal: 0.03,
             driver: 0.1,
             idle: 0.42,

@@ -157,6 +157,7 @@ mod tests {
             name: name.to_owned(),
             runs,
             unknown: Vec::new(),
+            by_hand: None,
         }
     }
 

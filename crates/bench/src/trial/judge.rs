@@ -61,20 +61,18 @@ impl Outcome<'_> {
             classes,
             jobs,
             trim_debt: self.trim_debt,
-            // The own CPU time of a server that was not found among the host's stores would be foreign.
-            cpu: seen
-                .host
-                .cpu()
-                .filter(|_| self.place.is_elsewhere || !self.place.watched.server.is_empty())
-                .map(|cpu| CpuObserved {
-                    // Btrfs compresses in the kernel's threads: that is the server's work, if it is here.
-                    foreign: if self.place.is_elsewhere {
-                        cpu.foreign
-                    } else {
-                        (cpu.foreign - seen.kernel_io).max(0.0)
-                    },
-                    ..cpu
-                }),
+            cpu: seen.host.cpu().map(|cpu| CpuObserved {
+                foreign: if self.place.is_elsewhere {
+                    cpu.foreign
+                } else {
+                    // The own CPU time of a server that was not found among the host's stores would be foreign. Btrfs
+                    // compresses in the kernel's threads: that is the server's work.
+                    let is_known = !self.place.watched.server.is_empty();
+                    let others = cpu.foreign.filter(|_| is_known);
+                    others.map(|foreign| (foreign - seen.kernel_io).max(0.0))
+                },
+                ..cpu
+            }),
             other_processes: seen.others.clone(),
             throttled: seen.host.throttled(),
             read_bytes: seen.host.read_bytes(),
@@ -251,7 +249,10 @@ pub(super) fn host_totals(seen: &Seen) -> BTreeMap<String, f64> {
         bytes(seen.host.drives(|drive| drive.discarded_bytes)),
     );
     if let Some(cpu) = seen.host.cpu() {
-        put("cpu_foreign", Some((cpu.foreign - seen.kernel_io).max(0.0)));
+        let foreign = cpu
+            .foreign
+            .map(|foreign| (foreign - seen.kernel_io).max(0.0));
+        put("cpu_foreign", foreign);
         put("cpu_kernel_io", Some(seen.kernel_io));
         put("cpu_steal", Some(cpu.steal));
         put("cpu_driver", Some(cpu.driver));

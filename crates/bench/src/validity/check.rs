@@ -107,9 +107,10 @@ impl Check {
                 "a server on this host, on drives that accept discards, and a complete trim by trimtab since boot"
             }
             Self::LateDriver => "requests",
-            Self::ForeignCpu | Self::BusyDriver | Self::Steal => {
-                "/proc/stat and the driver's own times"
+            Self::ForeignCpu => {
+                "/proc/stat, and Elasticsearch, OpenSearch or MongoDB if the server is on this host"
             }
+            Self::BusyDriver | Self::Steal => "/proc/stat and the driver's own times",
             Self::Throttled => "a server on this host whose control group has a CPU controller",
             Self::RequestCache | Self::Relocations => {
                 "the figures of Elasticsearch or OpenSearch (GET _nodes/stats and _cluster/health)"

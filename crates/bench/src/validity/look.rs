@@ -21,7 +21,7 @@ pub(super) fn look(check: Check, observed: &Observed, limits: &Limits) -> Option
         Check::ScheduledJob => Some(observed.jobs.as_ref()?.iter().map(job).collect()),
         Check::TrimDebt => one(trim_debt(observed.trim_debt?, limits)),
         Check::LateDriver => late(&observed.classes, limits),
-        Check::ForeignCpu => one(share_above(observed.cpu?.foreign, limits.foreign_cpu).map(|share| {
+        Check::ForeignCpu => one(share_above(observed.cpu?.foreign?, limits.foreign_cpu).map(|share| {
             (
                 format!(
                     "other processes used {share} of the CPU time{}",

@@ -132,8 +132,9 @@ pub struct TrimDebt {
 /// Shares of the host's CPU time, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CpuObserved {
-    /// Used by processes other than the server and the driver.
-    pub foreign: f64,
+    /// Used by processes other than the server and the driver; `None` if a server on this host was not found among its
+    /// processes.
+    pub foreign: Option<f64>,
     /// Taken by the hypervisor.
     pub steal: f64,
     /// Used by the driver.

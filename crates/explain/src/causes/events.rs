@@ -75,8 +75,9 @@ pub(crate) fn score_events(
     jobs: &[JobRuns],
     in_gaps: &(impl Fn(usize, i64) -> Matches + Sync),
 ) -> Option<Vec<ScoredCause>> {
-    let response = Response::new(found, samples, values)?;
     let pattern = &found.pattern;
+    let moves = |class: &Class| is_alike(class, pattern) && may_move(class, jobs, pattern);
+    let response = Response::new(found, samples, values, !classes.iter().any(moves))?;
     let rival = match &pattern.clock {
         Clock::Fixed { .. } => Some(pattern),
         Clock::Runs { .. } => found.best_without_jobs.as_ref(),
@@ -375,6 +376,19 @@ fn is_alike(class: &Class, pattern: &Pattern) -> bool {
     let near =
         |distance_us: i64| (as_f64(distance_us) / pattern.clock.period_us() - 1.0).abs() < 0.2;
     near(class.period_us) || near(class.longest_us)
+}
+
+/// Whether a job of a class may begin anywhere in an interval about as long as the pattern, which then shows the interval.
+fn may_move(class: &Class, jobs: &[JobRuns], pattern: &Pattern) -> bool {
+    let Form::Box { duty } = pattern.form else {
+        return false;
+    };
+    let len_us = as_i64(duty * pattern.clock.period_us());
+    class.members.iter().any(|&member| {
+        let runs = runs_of(&jobs[member]);
+        let interval_us = runs.iter().map(|run| run.1 - run.0).max().unwrap_or(0);
+        (len_us / 3..=len_us * 2).contains(&interval_us)
+    })
 }
 
 /// The onsets of a pattern while it is active, as starts in UTC.

@@ -54,6 +54,8 @@ const BASELINE_SAMPLES: i64 = 8;
 /// its median.
 const LEVEL_NATS: f64 = 5.0;
 const LEVEL_MIN: f64 = 0.1;
+/// What events do may vary from one to the next by so many times the noise.
+const LOUDER_MAX: f64 = 4.0;
 /// A sample stands for the time since the one before it, up to this many usual intervals.
 const COVERED_MAX: f64 = 1.5;
 /// An event counts as at most so many standard deviations: what it does is not constant, nor is its length.
@@ -123,8 +125,14 @@ impl Sums {
 
 impl Response {
     /// Prepares the values of a series without its other patterns. `None` if the pattern consists of no events, or
-    /// nothing else varies.
-    pub fn new(found: &Found, samples: &Samples, values: &[f64]) -> Option<Self> {
+    /// nothing else varies. `is_in_place` says that no cause moves its events within the pattern, so that what varies there
+    /// are the events themselves.
+    pub fn new(
+        found: &Found,
+        samples: &Samples,
+        values: &[f64],
+        is_in_place: bool,
+    ) -> Option<Self> {
         let Form::Box { duty } = found.pattern.form else {
             return None;
         };
@@ -164,6 +172,8 @@ impl Response {
         let mut left: Vec<f64> = left.iter().zip(&level).map(|(one, at)| one / at).collect();
         let own: Vec<f64> = own.iter().zip(&level).map(|(one, at)| one / at).collect();
         let scale = robust_scale(&left);
+        let of_events = left.iter().zip(&own).filter(|(_, own)| **own != 0.0);
+        let scale_of_events = robust_scale(&of_events.map(|(left, _)| *left).collect::<Vec<_>>());
         // A day without an event is as far from the pattern as an event is large.
         let limit = DEVIATIONS_MAX * scale.max(size.abs() / EXACTNESS);
         let seen: Vec<f64> = own
@@ -195,12 +205,16 @@ impl Response {
         }
         // No event is as exactly a share of its samples' time as noise this low would show.
         let sigma = sigma.max(size.abs() / EXACTNESS);
-        let fresh = (1.0 - phi * phi).sqrt() / sigma;
-        let mut steps = vec![(0.0, fresh)];
+        let louder_max = if is_in_place { LOUDER_MAX } else { 1.0 };
+        let louder = (scale_of_events / sigma).clamp(1.0, louder_max);
+        let mut steps = vec![(0.0, (1.0 - phi * phi).sqrt() / sigma)];
         steps.extend(apart.iter().map(|apart| {
             let (kept, width) = step(phi, *apart);
             (kept, 1.0 / (sigma * width))
         }));
+        for (step, _) in steps.iter_mut().zip(&own).filter(|(_, own)| **own != 0.0) {
+            step.1 /= louder;
+        }
         let white = (0..seen.len())
             .map(|at| {
                 let before = if at == 0 { 0.0 } else { seen[at - 1] };

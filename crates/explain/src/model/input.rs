@@ -13,6 +13,8 @@ pub struct JobRuns {
     pub runs: Vec<Run>,
     /// What is not known about them, for display.
     pub unknown: Vec<String>,
+    /// The command that runs it once, if that is known: `systemctl start fstrim.service`.
+    pub by_hand: Option<String>,
 }
 
 /// Options of an analysis.

@@ -5,6 +5,7 @@ use super::decision::{CauseFound, Decision, Outcome, Recurs};
 use super::phrases::{every, names};
 use super::result::Cycle;
 use super::sentence::SentenceContext;
+use crate::model::input::JobRuns;
 use crate::numbers::seconds;
 use crate::search::runs::RUNS_MIN;
 
@@ -12,11 +13,15 @@ use crate::search::runs::RUNS_MIN;
 const RARE_S: f64 = 3_600.0;
 
 /// Returns what would change a verdict, one sentence each.
-pub(crate) fn would_change(decision: &Decision, context: &SentenceContext) -> Vec<String> {
+pub(crate) fn would_change(
+    decision: &Decision,
+    context: &SentenceContext,
+    jobs: &[JobRuns],
+) -> Vec<String> {
     let mut lines = match &decision.outcome {
         Outcome::Unusable(_) | Outcome::TooFewCycles { .. } => return Vec::new(),
         Outcome::Nothing { .. } => Vec::new(),
-        Outcome::Recurs(recurs) => about_pattern(recurs, context),
+        Outcome::Recurs(recurs) => about_pattern(recurs, context, jobs),
     };
     if decision.jobs_left_out > 0 {
         let (were, they) = match decision.jobs_left_out {
@@ -34,7 +39,20 @@ pub(crate) fn would_change(decision: &Decision, context: &SentenceContext) -> Ve
     lines
 }
 
-fn about_pattern(recurs: &Recurs, context: &SentenceContext) -> Vec<String> {
+/// Returns the commands that run jobs once, as far as they are known, in words.
+fn by_hand(names: &[String], jobs: &[JobRuns]) -> String {
+    let command = |name: &String| {
+        let job = jobs.iter().find(|job| job.name == *name)?;
+        job.by_hand.as_ref().map(|command| format!("`{command}`"))
+    };
+    let commands: Vec<String> = names.iter().filter_map(command).collect();
+    if commands.is_empty() {
+        return String::new();
+    }
+    format!(" ({})", units::list(&commands))
+}
+
+fn about_pattern(recurs: &Recurs, context: &SentenceContext, jobs: &[JobRuns]) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(jobs) = &recurs.depends_on_dating {
         lines.push(format!(
@@ -46,8 +64,9 @@ fn about_pattern(recurs: &Recurs, context: &SentenceContext) -> Vec<String> {
     let fits = [CauseFound::Jobs, CauseFound::Fits].contains(&recurs.cause);
     if let Some(first) = recurs.classes.first().filter(|_| fits) {
         lines.push(format!(
-            "Run {} at another time once: if the pattern does not move with it, the cause is something else.",
-            names(&first.jobs)
+            "Run {} once at another time{}: if the pattern does not show then, the cause is something else.",
+            names(&first.jobs),
+            by_hand(&first.jobs, jobs)
         ));
         if first.idle_runs > 0 {
             lines.push(format!(

@@ -204,7 +204,7 @@ fn verdict(
         trend_per_day: (decision.lasting.as_ref())
             .and_then(|lasting| lasting.trend)
             .map(|trend| trend.slope_per_day),
-        would_change: would_change(decision, context),
+        would_change: would_change(decision, context, jobs),
         folded: recurrence.map(|recurrence| recurrence.folded.clone()),
     }
 }

@@ -291,7 +291,7 @@ fn effect(pattern: &Pattern, samples: &Samples) -> Effect {
         size,
         relative,
         relative_per_day: relative
-            .filter(|_| pattern.form == Form::Sawtooth)
+            .filter(|_| pattern.form == Form::Sawtooth && days > 0.9)
             .map(|relative| relative / days),
         len_s: match pattern.form {
             Form::Box { duty } => Some(duty * pattern.clock.period_us() / 1e6),

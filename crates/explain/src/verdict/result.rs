@@ -241,7 +241,7 @@ pub struct Effect {
     pub size: f64,
     /// The same as a fraction of the series' median; null if that is 0.
     pub relative: Option<f64>,
-    /// Change of a sawtooth per day, as a fraction of the median.
+    /// Change of a sawtooth per day, as a fraction of the median; null if it begins anew several times a day.
     pub relative_per_day: Option<f64>,
     /// Duration of a spike, dip or step.
     pub len_s: Option<f64>,

@@ -33,6 +33,27 @@ fn a_sawtooth_below_the_load_is_still_found() {
 }
 
 #[test]
+fn a_sawtooth_of_hours_is_not_told_by_the_day() {
+    for (hours, per_day) in [(4, None), (24, Some(0.1))] {
+        let made = made(96 * 42, HOUR_US / 4, 4, |since| {
+            let age = since.rem_euclid(hours * HOUR_US) as f64 / (hours * HOUR_US) as f64;
+            100.0 + 10.0 * age
+        });
+        let verdict = only(made, &[]);
+        assert_eq!(verdict.shape, Some(Shape::Sawtooth), "{}", verdict.sentence);
+        let effect = verdict.effect.expect("a sawtooth");
+        let told = effect.relative_per_day.map(|by| (by * 20.0).round() / 20.0);
+        assert_eq!(told, per_day, "{}", verdict.sentence);
+        let says = if per_day.is_some() {
+            "rises 9"
+        } else {
+            "rises by 9"
+        };
+        assert!(verdict.sentence.contains(says), "{}", verdict.sentence);
+    }
+}
+
+#[test]
 fn working_hours_are_reported_as_load() {
     let series = made(90 * 96, HOUR_US / 4, 21, |at| {
         let (hour, day) = (at.rem_euclid(DAY_US) / HOUR_US, at / DAY_US % 7);

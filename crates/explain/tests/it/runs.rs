@@ -247,3 +247,33 @@ fn a_short_job_that_is_delayed_at_random_is_named() {
     assert!(!delayed(5.0, 10 * MINUTE_US, 100 * MINUTE_US));
     delayed(8.0, 5 * MINUTE_US, 200 * MINUTE_US);
 }
+
+/// Ten weeks of latencies in samples of a quarter of an hour, whose noise is in proportion to their level; a job of half an
+/// hour makes them ten times as high, now more, now less.
+fn latencies(seed: u64) -> Series {
+    let gap_us = 15 * MINUTE_US;
+    let mut series = made(96 * 70, gap_us, seed, |_| 0.0);
+    for (time, value) in series.times_us.iter().zip(&mut series.values) {
+        let at = time - START_US;
+        let start = at.div_euclid(DAY_US) * DAY_US + (13 * 60 + 17) * MINUTE_US;
+        let part = share(at, gap_us, (start, 35 * MINUTE_US));
+        *value = 20.0 * (2.3 * part + 0.4 * (1.0 + 2.3 * part) * *value).exp();
+    }
+    series
+}
+
+#[test]
+fn a_job_whose_events_differ_in_size_is_named() {
+    for seed in 65..68 {
+        let made = latencies(seed);
+        let jobs = [
+            cron("job", "17 13 * * *", &made),
+            cron("before", "57 12 * * *", &made),
+            cron("daily", "25 6 * * *", &made),
+        ];
+        let verdict = only(made, &jobs);
+        let sentence = &verdict.sentence;
+        assert_eq!(verdict.level, Some(Level::Named), "{sentence}");
+        assert_eq!(verdict.classes[0].jobs, ["job"], "{sentence}");
+    }
+}

@@ -102,5 +102,6 @@ pub(crate) fn given(name: &str, starts_us: impl Iterator<Item = i64>) -> JobRuns
         name: name.to_owned(),
         runs,
         unknown: Vec::new(),
+        by_hand: None,
     }
 }

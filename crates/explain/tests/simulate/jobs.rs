@@ -99,6 +99,7 @@ pub fn runs_of(job: &Job, from: Timestamp, until: Timestamp, zone: &TimeZone) ->
         name: job.name.clone(),
         runs: forecast.runs,
         unknown: forecast.unknown,
+        by_hand: None,
     }
 }
 

@@ -295,6 +295,7 @@ pub fn weekly() -> Case {
             .map(|start| run(name, *start, evidence))
             .collect(),
         unknown: Vec::new(),
+        by_hand: None,
     };
     case.jobs = vec![
         runs_of("cron.weekly/fstrim", &sundays, &weekly),

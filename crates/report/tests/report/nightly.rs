@@ -101,6 +101,7 @@ fn fstrim() -> JobRuns {
         name: "fstrim".to_owned(),
         runs: (-1..=NIGHTS / 7).map(run).collect(),
         unknown: Vec::new(),
+        by_hand: None,
     }
 }
 

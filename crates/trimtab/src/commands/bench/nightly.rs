@@ -215,6 +215,7 @@ fn events(history: &History) -> Vec<JobRuns> {
             },
         }],
         unknown: Vec::new(),
+        by_hand: None,
     };
     history.annotations.iter().map(event).collect()
 }

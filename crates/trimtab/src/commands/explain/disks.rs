@@ -33,6 +33,7 @@ pub fn logs(series: &[Series], found: &Found, jobs: &[JobRuns], zone: &TimeZone)
         name: job.name.clone(),
         runs: Vec::new(),
         unknown: Vec::new(),
+        by_hand: None,
     }));
     groups
         .iter()

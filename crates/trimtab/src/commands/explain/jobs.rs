@@ -266,6 +266,7 @@ pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Vec<JobRuns>, Command
             name: events.name,
             runs: events.runs,
             unknown: Vec::new(),
+            by_hand: None,
         }));
     }
     Ok(all)
