@@ -282,14 +282,6 @@ mod tests {
     #[test]
     fn a_timers_unit_and_a_script_run_by_hand() {
         let job = |defined_in: &str, activates: Option<&str>| Job {
-            name: "trim".to_owned(),
-            defined_in: defined_in.to_owned(),
-            user: None,
-            triggers: Vec::new(),
-            commands: Vec::new(),
-            held_back_by: Vec::new(),
-            last_run: None,
-            next_run: None,
             timer: activates.map(|unit| TimerState {
                 unit: "trim.timer".to_owned(),
                 activates: unit.to_owned(),
@@ -297,6 +289,7 @@ mod tests {
                 active: None,
                 drop_ins: Vec::new(),
             }),
+            ..Job::new("trim".to_owned(), defined_in.to_owned())
         };
         let timer = |unit| by_hand(&job("lib/systemd/system/trim.timer", Some(unit)));
         let script = |path| by_hand(&job(path, None));

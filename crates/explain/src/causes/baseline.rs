@@ -1,7 +1,12 @@
 //! The level that events stand on: what changes slowly.
 
 use crate::numbers::{as_f64, count_f64};
-use crate::statistics::median;
+use crate::statistics::{median, robust_scale};
+
+/// Noise is in proportion to the level if it is more likely by so many nats, and if the level never falls below this part of
+/// its median.
+const LEVEL_NATS: f64 = 5.0;
+const LEVEL_MIN: f64 = 0.1;
 
 /// Which samples show nothing of any event: all from before it to well after it do, if that leaves enough.
 pub(crate) fn quiet(own: &[f64], times_us: &[i64], gap_us: i64, len_us: i64) -> Vec<bool> {
@@ -74,6 +79,32 @@ pub(crate) fn baseline(
         .collect()
 }
 
+/// What noise and events are proportional to, around 1: the level, if that makes what is left more likely, as with
+/// latencies; otherwise nothing. `None` if nothing is left.
+pub(crate) fn level_of_noise(left: &[f64], mut level: Vec<f64>) -> Option<Vec<f64>> {
+    let scale = robust_scale(left);
+    if scale <= 0.0 {
+        return None;
+    }
+    let usual = median(level.clone());
+    let is_positive = usual > 0.0 && level.iter().all(|&at| at > usual * LEVEL_MIN);
+    if is_positive {
+        for at in &mut level {
+            *at /= usual;
+        }
+        let relative: Vec<f64> = left.iter().zip(&level).map(|(one, at)| one / at).collect();
+        // Laplace's distribution has tails, and its scale is the mean distance: both are densities of the same values.
+        let mean = |values: &[f64]| values.iter().map(|one| one.abs()).sum::<f64>();
+        let jacobian: f64 = level.iter().map(|at| at.ln()).sum();
+        let gain = count_f64(left.len()) * (mean(left) / mean(&relative)).ln() - jacobian;
+        if gain > LEVEL_NATS {
+            return Some(level);
+        }
+    }
+    level.fill(1.0);
+    Some(level)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,5 +155,23 @@ mod tests {
             baseline(&times_us, &[3.0; 10], &[false; 10], MINUTE_US),
             [0.0; 10]
         );
+    }
+
+    #[test]
+    fn noise_is_in_proportion_to_the_level_only_if_that_fits() {
+        let level: Vec<f64> = (0..2_000).map(|at| 100.0 + count_f64(at) / 10.0).collect();
+        let noise: Vec<f64> = (0..2_000).map(|at| f64::sin(count_f64(at * at))).collect();
+        let usual = median(level.clone());
+        let relative: Vec<f64> = noise.iter().zip(&level).map(|(n, at)| n * at).collect();
+        let found = level_of_noise(&relative, level.clone()).unwrap();
+        assert!((found[0] - 100.0 / usual).abs() < 1e-9);
+        assert_eq!(
+            level_of_noise(&noise, level.clone()),
+            Some(vec![1.0; 2_000])
+        );
+        // A level around zero is no scale.
+        let around: Vec<f64> = level.iter().map(|at| at - 150.0).collect();
+        assert_eq!(level_of_noise(&relative, around), Some(vec![1.0; 2_000]));
+        assert_eq!(level_of_noise(&[0.0; 2_000], level), None);
     }
 }

@@ -9,14 +9,14 @@
 //!
 //! The same computation for starts at any other phase of the pattern's period says how well an unknown cause does.
 
-use super::baseline::{baseline, quiet};
+use super::baseline::{baseline, level_of_noise, quiet};
 use super::course::{Course, PARTS, courses, lengths};
 use crate::fit::found::Found;
 use crate::model::form::Form;
 use crate::model::noise::{autocorrelation, step};
 use crate::model::samples::Samples;
 use crate::numbers::{as_f64, as_i64, count_f64};
-use crate::statistics::{median, robust_scale};
+use crate::statistics::robust_scale;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -50,10 +50,6 @@ const DEVIATIONS_MAX: f64 = 4.0;
 /// The baseline follows changes that take longer than this, and this many samples.
 const BASELINE_US: i64 = 7_200_000_000;
 const BASELINE_SAMPLES: i64 = 8;
-/// Noise is in proportion to the level if it is more likely by so many nats, and if the level never falls below this part of
-/// its median.
-const LEVEL_NATS: f64 = 5.0;
-const LEVEL_MIN: f64 = 0.1;
 /// What events do may vary from one to the next by so many times the noise.
 const LOUDER_MAX: f64 = 4.0;
 /// A sample stands for the time since the one before it, up to this many usual intervals.
@@ -543,32 +539,6 @@ impl Response {
     }
 }
 
-/// What noise and events are proportional to, around 1: the level, if that makes what is left more likely, as with
-/// latencies; otherwise nothing. `None` if nothing is left.
-fn level_of_noise(left: &[f64], mut level: Vec<f64>) -> Option<Vec<f64>> {
-    let scale = robust_scale(left);
-    if scale <= 0.0 {
-        return None;
-    }
-    let usual = median(level.clone());
-    let is_positive = usual > 0.0 && level.iter().all(|&at| at > usual * LEVEL_MIN);
-    if is_positive {
-        for at in &mut level {
-            *at /= usual;
-        }
-        let relative: Vec<f64> = left.iter().zip(&level).map(|(one, at)| one / at).collect();
-        // Laplace's distribution has tails, and its scale is the mean distance: both are densities of the same values.
-        let mean = |values: &[f64]| values.iter().map(|one| one.abs()).sum::<f64>();
-        let jacobian: f64 = level.iter().map(|at| at.ln()).sum();
-        let gain = count_f64(left.len()) * (mean(left) / mean(&relative)).ln() - jacobian;
-        if gain > LEVEL_NATS {
-            return Some(level);
-        }
-    }
-    level.fill(1.0);
-    Some(level)
-}
-
 /// Since when each sample stands for the time: since the one before it, unless that is too far.
 fn covered_from(times_us: &[i64], gap_us: i64) -> Vec<i64> {
     let longest_us = as_i64(as_f64(gap_us) * COVERED_MAX);
@@ -668,24 +638,6 @@ fn log_sum_and_count(logs: impl Iterator<Item = f64> + Clone) -> (f64, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn noise_is_in_proportion_to_the_level_only_if_that_fits() {
-        let level: Vec<f64> = (0..2_000).map(|at| 100.0 + count_f64(at) / 10.0).collect();
-        let noise: Vec<f64> = (0..2_000).map(|at| f64::sin(count_f64(at * at))).collect();
-        let usual = median(level.clone());
-        let relative: Vec<f64> = noise.iter().zip(&level).map(|(n, at)| n * at).collect();
-        let found = level_of_noise(&relative, level.clone()).unwrap();
-        assert!((found[0] - 100.0 / usual).abs() < 1e-9);
-        assert_eq!(
-            level_of_noise(&noise, level.clone()),
-            Some(vec![1.0; 2_000])
-        );
-        // A level around zero is no scale.
-        let around: Vec<f64> = level.iter().map(|at| at - 150.0).collect();
-        assert_eq!(level_of_noise(&relative, around), Some(vec![1.0; 2_000]));
-        assert_eq!(level_of_noise(&[0.0; 2_000], level), None);
-    }
 
     #[test]
     fn common_lengths_are_those_of_most_events() {

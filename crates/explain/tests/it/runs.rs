@@ -6,7 +6,8 @@
     reason = "small numbers, chosen here"
 )]
 use crate::testing::{DAY_US, HOUR_US, START_US, cron, given, made, noise, only, series};
-use explain::verdict::{Kind, Level, Role};
+use explain::JobRuns;
+use explain::verdict::{Kind, Level, Role, Verdict};
 use facts::series::Series;
 use schedule::Seen;
 
@@ -222,34 +223,43 @@ fn events_of_lengths_that_differ_are_no_load() {
     assert!(verdict.candidates[0].score > 0.99, "{}", verdict.sentence);
 }
 
+/// What is said of a job of some minutes that a timer delays at random by up to some more each day, in samples of some
+/// minutes, for some days.
+fn delayed(size: f64, (len_min, delay_min): (i64, i64), gap_min: i64, days: i64) -> Verdict {
+    let (gap_us, delay_us) = (gap_min * MINUTE_US, delay_min * MINUTE_US);
+    let start_us = |day: i64| day * DAY_US + (17 * 60 + 19) * MINUTE_US;
+    let made = made((days * DAY_US / gap_us) as usize, gap_us, 37, |at| {
+        let day = at.div_euclid(DAY_US);
+        let start = start_us(day) + day * 37 % 100 * delay_us / 100;
+        20.0 + size * share(at, gap_us, (start, len_min * MINUTE_US))
+    });
+    let mut timer = given("job.timer", (0..days).map(|day| START_US + start_us(day)));
+    for run in &mut timer.runs {
+        run.latest += jiff::SignedDuration::from_micros(delay_us);
+    }
+    let others = ["25 6 * * *", "30 18 * * *"].map(|spec| cron(spec, spec, &made));
+    let jobs: Vec<JobRuns> = std::iter::once(timer).chain(others).collect();
+    only(made, &jobs)
+}
+
 #[test]
 fn a_short_job_that_is_delayed_at_random_is_named() {
-    // A pattern shows it as long as the delay, and that much smaller.
-    let gap_us = 5 * MINUTE_US;
-    let start_us = |day: i64| day * DAY_US + (17 * 60 + 19) * MINUTE_US;
-    let delayed = |size: f64, len_us: i64, delay_us: i64| {
-        let made = made(288 * 49, gap_us, 37, |at| {
-            let day = at.div_euclid(DAY_US);
-            let start = start_us(day) + day * 37 % 100 * delay_us / 100;
-            20.0 + size * share(at, gap_us, (start, len_us))
-        });
-        let mut timer = given("job.timer", (0..49).map(|day| START_US + start_us(day)));
-        for run in &mut timer.runs {
-            run.latest += jiff::SignedDuration::from_micros(delay_us);
-        }
-        let jobs = [timer, cron("daily", "25 6 * * *", &made)];
-        let verdict = only(made, &jobs);
+    // A pattern shows it as long as the delay, and that much smaller; of its samples, some are of the job, and most are not.
+    let of_start = delayed(5.0, (10, 100), 5, 49);
+    assert!(!of_start.classes[0].dated_by_start, "{}", of_start.sentence);
+    let others = [
+        delayed(8.0, (5, 200), 5, 49),
+        delayed(4.0, (20, 100), 30, 42),
+    ];
+    for verdict in others.iter().chain([&of_start]) {
         let sentence = &verdict.sentence;
         assert_eq!(verdict.level, Some(Level::Named), "{sentence}");
         assert_eq!(verdict.classes[0].jobs, ["job.timer"], "{sentence}");
-        verdict.classes[0].dated_by_start
-    };
-    assert!(!delayed(5.0, 10 * MINUTE_US, 100 * MINUTE_US));
-    delayed(8.0, 5 * MINUTE_US, 200 * MINUTE_US);
+    }
 }
 
-/// Ten weeks of latencies in samples of a quarter of an hour, whose noise is in proportion to their level; a job of half an
-/// hour makes them ten times as high, now more, now less.
+/// Ten weeks of latencies in samples of a quarter of an hour, whose noise is in proportion to their level; a job of 35
+/// minutes makes them ten times as high, now more, now less.
 fn latencies(seed: u64) -> Series {
     let gap_us = 15 * MINUTE_US;
     let mut series = made(96 * 70, gap_us, seed, |_| 0.0);

@@ -30,6 +30,21 @@ pub struct Job {
 }
 
 impl Job {
+    /// Returns a job of which only the name and the location are known.
+    pub fn new(name: String, defined_in: String) -> Self {
+        Self {
+            name,
+            defined_in,
+            user: None,
+            triggers: Vec::new(),
+            commands: Vec::new(),
+            held_back_by: Vec::new(),
+            last_run: None,
+            next_run: None,
+            timer: None,
+        }
+    }
+
     /// Whether it runs automatically on this host, as far as is known.
     pub fn is_active(&self) -> bool {
         !self.triggers.is_empty()

@@ -64,7 +64,7 @@ pub fn from_crontab(source: &str, text: &str) -> Result<Vec<Job>, InputError> {
             path.filter(|_| is_starter)
                 .map(|path| path["/etc/".len()..].trim_end_matches('/').to_owned())
         });
-        let mut job = empty_job(directory.unwrap_or_else(|| place.clone()), place.clone());
+        let mut job = Job::new(directory.unwrap_or_else(|| place.clone()), place.clone());
         job.user = entry.user;
         job.triggers = vec![match entry.schedule.as_str() {
             "@reboot" => Trigger::Boot { source: place },
@@ -124,21 +124,6 @@ pub fn name_by_program(jobs: &mut [Job]) {
         if is_line && let Some(command) = job.commands.first() {
             job.name = format!("{} {}", job.name, command.program);
         }
-    }
-}
-
-/// Returns a job with only its name and location.
-pub(crate) fn empty_job(name: String, defined_in: String) -> Job {
-    Job {
-        name,
-        defined_in,
-        user: None,
-        triggers: Vec::new(),
-        commands: Vec::new(),
-        held_back_by: Vec::new(),
-        last_run: None,
-        next_run: None,
-        timer: None,
     }
 }
 

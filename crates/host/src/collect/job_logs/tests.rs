@@ -119,14 +119,6 @@ fn of_host(
 /// A host with an fstrim timer.
 fn found(source: impl Source + 'static) -> Found {
     let jobs = vec![facts::host::Job {
-        name: "fstrim.timer".to_owned(),
-        defined_in: "fstrim.timer".to_owned(),
-        user: None,
-        triggers: Vec::new(),
-        commands: Vec::new(),
-        held_back_by: Vec::new(),
-        last_run: None,
-        next_run: None,
         timer: Some(facts::host::TimerState {
             unit: "fstrim.timer".to_owned(),
             activates: "fstrim.service".to_owned(),
@@ -134,6 +126,7 @@ fn found(source: impl Source + 'static) -> Found {
             active: None,
             drop_ins: Vec::new(),
         }),
+        ..facts::host::Job::new("fstrim.timer".to_owned(), "fstrim.timer".to_owned())
     }];
     Found {
         source: Box::new(source),

@@ -1,7 +1,7 @@
 //! Jobs of cron, run-parts and anacron.
 
 use super::files::{ANACRONS, Caller, Files};
-use crate::parse::crontab_jobs::{JOBS_MAX, empty_job};
+use crate::parse::crontab_jobs::JOBS_MAX;
 use crate::parse::run_parts::{ignored_name, is_debian_like};
 use crate::parse::shell::script::Found;
 use crate::parse::{anacrontab, crontab};
@@ -289,7 +289,7 @@ impl Cron<'_, '_, '_> {
                 _ => Caller::Root,
             };
             let work = self.files.work(found, caller);
-            let mut job = empty_job(name, place);
+            let mut job = Job::new(name, place);
             job.user = user;
             job.triggers = vec![trigger];
             job.commands = work.commands;
@@ -342,7 +342,7 @@ impl Cron<'_, '_, '_> {
                 continue;
             }
             let work = self.files.work(rest, Caller::Root);
-            let mut job = empty_job(format!("/{place}"), place);
+            let mut job = Job::new(format!("/{place}"), place);
             job.user = Some("root".to_owned());
             job.commands = work.commands;
             job.held_back_by = work.held_back_by;
@@ -368,7 +368,7 @@ impl Cron<'_, '_, '_> {
                 let stat = self.files.reader.stat(&path).ok();
                 let found = self.files.scan_file(&path, stat);
                 let work = self.files.work(found, Caller::Root);
-                let mut job = empty_job(format!("{short}/{name}"), path);
+                let mut job = Job::new(format!("{short}/{name}"), path);
                 job.user.clone_from(&starters.user);
                 job.triggers.clone_from(&starters.triggers);
                 job.commands = work.commands;

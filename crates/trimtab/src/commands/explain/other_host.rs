@@ -68,17 +68,7 @@ mod tests {
         found.from = Some("this host".to_owned());
         // No jobs, no warning.
         assert_eq!(caution(&loaded(&[("host", "es2")], false), &found), None);
-        found.jobs = vec![facts::host::Job {
-            name: "x".to_owned(),
-            defined_in: String::new(),
-            user: None,
-            triggers: Vec::new(),
-            commands: Vec::new(),
-            held_back_by: Vec::new(),
-            last_run: None,
-            next_run: None,
-            timer: None,
-        }];
+        found.jobs = vec![facts::host::Job::new("x".to_owned(), String::new())];
         for labels in [
             &[("host", "ES1")][..],
             &[("instance", "localhost:9100")],
