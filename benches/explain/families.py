@@ -353,23 +353,34 @@ def by_hand(rng, step_s, factor, hours):
     return Family(samples, Host(DECOYS + jobs), None)
 
 
-@family
-def nobody_load_by_the_hour_of_the_day(rng):
-    """Each hour has a level, like that of the hour before, with straight lines between, and less at weekends; jobs run at
-    the steepest."""
-    step_s, weekend = rng.choice([5, 15, 30, 60]) * MINUTE, rng.uniform(0.3, 1.0)
-    logs, kept = [rng.gauss(0, 0.5)], 0.7
+def by_the_hour(rng, steps_min, kept, is_straight):
+    """Each hour has a level, more or less like that of the hour before, with straight lines between or none, and less at
+    weekends; jobs run at the steepest."""
+    step_s, weekend = rng.choice(steps_min) * MINUTE, rng.uniform(0.3, 1.0)
+    logs = [rng.gauss(0, 0.5)]
     for _ in range(23):
         logs.append(kept * logs[-1] + math.sqrt(1 - kept * kept) * rng.gauss(0, 0.5))
     levels = [math.exp(log) for log in logs]
 
     def factor(at):
         hour, part = divmod((at - step_s / 2) % DAY / HOUR, 1)
+        part = part if is_straight else 0.0
         level = levels[int(hour)] * (1 - part) + levels[(int(hour) + 1) % 24] * part
         return 1 + level * (weekend if int((at - MONDAY) // DAY) % 7 > 4 else 1.0)
 
     steepest = sorted(range(24), key=lambda hour: -abs(levels[(hour + 1) % 24] - levels[hour]))[:3]
     return by_hand(rng, step_s, factor, [hour + rng.uniform(-0.3, 0.3) for hour in steepest])
+
+
+@family
+def nobody_load_by_the_hour_of_the_day(rng):
+    return by_the_hour(rng, [5, 15, 30, 60], 0.7, is_straight=True)
+
+
+@family
+def nobody_hours_unlike_each_other(rng):
+    """Samples that show no edge."""
+    return by_the_hour(rng, [30, 60], 0.0, is_straight=False)
 
 
 @family

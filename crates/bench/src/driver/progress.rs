@@ -76,18 +76,96 @@ pub struct ClassSecond {
 }
 
 impl ClassSecond {
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.latency.clear();
         self.failed = 0;
         self.documents_written = 0;
     }
 }
 
-/// Adds an interval to what is told next.
-pub(super) fn add(classes: &mut [ClassSecond], interval: &Interval) {
-    for (second, class) in classes.iter_mut().zip(&interval.classes) {
-        second.latency.add(&class.latency);
-        second.failed += class.failed();
-        second.documents_written += class.documents_written;
+const SECOND_NS: u64 = 1_000_000_000;
+/// So long after a whole second, what threads hand on at that second has arrived. Otherwise it would be told with the next:
+/// a second without requests, then one with twice as many.
+const HANDED_ON_NS: u64 = 100_000_000;
+
+/// What is told next.
+pub(super) struct Next {
+    /// The operations, in the track's order.
+    pub classes: Vec<ClassSecond>,
+    /// The end of the second that is told next, since the phase began.
+    until_ns: u64,
+}
+
+impl Next {
+    /// Of a phase that begins with these operations.
+    pub fn new(operations: impl Iterator<Item = String>) -> Self {
+        let of = |operation| ClassSecond {
+            operation,
+            ..ClassSecond::default()
+        };
+        Self {
+            classes: operations.map(of).collect(),
+            until_ns: SECOND_NS,
+        }
+    }
+
+    /// Adds an interval.
+    pub fn add(&mut self, interval: &Interval) {
+        for (second, class) in self.classes.iter_mut().zip(&interval.classes) {
+            second.latency.add(&class.latency);
+            second.failed += class.failed();
+            second.documents_written += class.documents_written;
+        }
+    }
+
+    /// Time from `elapsed_ns` until it is due: 0 if it is. Nothing more arrives once the phase has ended.
+    pub fn due_in_ns(&self, elapsed_ns: u64, has_ended: bool) -> u64 {
+        let later_ns = if has_ended { 0 } else { HANDED_ON_NS };
+        (self.until_ns + later_ns).saturating_sub(elapsed_ns)
+    }
+
+    /// Begins the next one.
+    pub fn told(&mut self, elapsed_ns: u64) {
+        self.classes.iter_mut().for_each(ClassSecond::clear);
+        let whole_ns = elapsed_ns.saturating_sub(HANDED_ON_NS) / SECOND_NS * SECOND_NS;
+        self.until_ns = self.until_ns.max(whole_ns) + SECOND_NS;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::recorder::Recorder;
+    use super::*;
+
+    #[test]
+    fn what_is_handed_on_at_a_second_is_told_with_it() {
+        let mut next = Next::new(["search".to_owned()].into_iter());
+        let handed_on = |ends: u64| {
+            let mut interval = Recorder::interval(0, 0, 1);
+            for _ in 0..ends {
+                interval.classes[0].latency.record(1_000);
+            }
+            interval
+        };
+        let mut told = Vec::new();
+        // Threads hand on a little after each second; the third time one is late by more than half a second.
+        for (at_ms, requests) in [(1_003, 30), (2_090, 31), (3_600, 32), (4_001, 33)] {
+            let at_ns = at_ms * 1_000_000;
+            let due_ns = |next: &Next, at_ns| at_ns + next.due_in_ns(at_ns, false);
+            let mut now_ns = due_ns(&next, 0);
+            while now_ns <= at_ns {
+                told.push(next.classes[0].latency.count());
+                next.told(now_ns);
+                now_ns = due_ns(&next, now_ns);
+            }
+            next.add(&handed_on(requests));
+        }
+        assert_eq!(told, [30, 31, 0]);
+        // The phase ends.
+        assert_eq!(next.due_in_ns(4_002_000_000, true), 0);
+        assert_eq!(next.classes[0].latency.count(), 65);
+        // Whoever tells late does not tell each second that is over.
+        next.told(7_500_000_000);
+        assert_eq!(next.due_in_ns(7_500_000_000, false), 600_000_000);
     }
 }

@@ -9,7 +9,7 @@ use super::journal::{
     Ended, Ending, PhaseEnd, PhaseStart, Record, TrialEnd, TrialStart, Unfinished, Writer,
 };
 use super::network::Way;
-use super::progress::{self, ClassSecond, Progress, Second, Stage};
+use super::progress::{Next, Progress, Second, Stage};
 use super::recorder::Recorder;
 use super::request::Requests;
 use super::schedule::Starts;
@@ -474,36 +474,32 @@ impl<W: Write> Trial<'_, W> {
         progress: &mut dyn Progress,
     ) -> Result<(), Ended> {
         let start_ns = phase.start_ns.load(Ordering::Acquire);
-        let mut classes: Vec<ClassSecond> = of
-            .load
-            .iter()
-            .map(|load| ClassSecond {
-                operation: load.operation.clone(),
-                ..ClassSecond::default()
-            })
-            .collect();
+        let mut next = Next::new(of.load.iter().map(|load| load.operation.clone()));
         let mut silence = Silence::new(self.options.silence_max.max(2 * self.options.timeout));
-        let mut next_ns = 1_000_000_000;
-        loop {
-            let elapsed_ns = phase.clock.monotonic_ns().saturating_sub(start_ns);
-            if elapsed_ns >= next_ns {
-                for (class, load) in classes.iter_mut().zip(&phase.loads) {
-                    class.behind_ns = load.starts.behind_ns(elapsed_ns);
-                }
-                progress.second(&Second {
-                    phase: &of.name,
-                    kind: of.kind,
-                    elapsed_ns,
-                    len_ns: of.duration.map(track::Span::nanos),
-                    classes: &classes,
-                });
-                classes.iter_mut().for_each(ClassSecond::clear);
-                next_ns = elapsed_ns - elapsed_ns % 1_000_000_000 + 1_000_000_000;
+        let mut tell = |next: &mut Next, elapsed_ns| {
+            for (class, load) in next.classes.iter_mut().zip(&phase.loads) {
+                class.behind_ns = load.starts.behind_ns(elapsed_ns);
             }
-            match received.recv_timeout(Duration::from_nanos(next_ns.saturating_sub(elapsed_ns))) {
+            progress.second(&Second {
+                phase: &of.name,
+                kind: of.kind,
+                elapsed_ns,
+                len_ns: of.duration.map(track::Span::nanos),
+                classes: &next.classes,
+            });
+            next.told(elapsed_ns);
+        };
+        let elapsed_ns = || phase.clock.monotonic_ns().saturating_sub(start_ns);
+        loop {
+            let now_ns = elapsed_ns();
+            if next.due_in_ns(now_ns, false) == 0 {
+                tell(&mut next, now_ns);
+            }
+            let wait = Duration::from_nanos(next.due_in_ns(now_ns, false));
+            match received.recv_timeout(wait) {
                 Ok(interval) => {
                     self.add(&interval)?;
-                    progress::add(&mut classes, &interval);
+                    next.add(&interval);
                     if let Some(found) = silence.add(&interval) {
                         return Err(Ended::Failed(found));
                     }
@@ -513,7 +509,13 @@ impl<W: Write> Trial<'_, W> {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    let now_ns = elapsed_ns();
+                    if next.due_in_ns(now_ns, true) == 0 {
+                        tell(&mut next, now_ns);
+                    }
+                    return Ok(());
+                }
             }
         }
     }

@@ -6,6 +6,7 @@ use super::observed::{
     TrimDebt,
 };
 use super::samples::samples_needed;
+use crate::compare::distribution::student_two_sided;
 use crate::driver::{ErrorClass, OwnLateness};
 use std::time::Duration;
 use units::{bytes, percent, seconds};
@@ -425,24 +426,22 @@ fn error_remedy(class: &ClassObserved) -> &'static str {
     }
 }
 
+/// Thirds that differ less often than this by chance differ: what lies beyond three standard deviations of a normal distribution.
+const DRIFT_BY_CHANCE_MAX: f64 = 0.0027;
 /// Smallest number of blocks in a third.
 const BLOCKS_MIN: usize = 5;
 
-/// Whether the first and last third differ by more than the limit, and by more than their own scatter explains
-/// (three standard errors of the difference of means). `None` for too few blocks.
+/// Whether the first and last third differ by more than the limit, and by more than their own scatter explains: by as
+/// much as normal noise would once in 370 cases, which is three standard errors of many blocks. `None` for too few blocks.
 pub(super) fn drift(blocks: &[f64], name: &str, limits: &Limits) -> Option<Vec<Found>> {
     let third = blocks.len() / 3;
     if third < BLOCKS_MIN {
         return None;
     }
-    let (first, last) = (
-        moments(&blocks[..third]),
-        moments(&blocks[blocks.len() - third..]),
-    );
-    let difference = last.0 - first.0;
-    let share = difference / f64::midpoint(first.0, last.0).max(f64::MIN_POSITIVE);
-    let error = (first.1 + last.1).sqrt();
-    let drifts = share.abs() > limits.drift && difference.abs() > 3.0 * error;
+    let (first, last) = (&blocks[..third], &blocks[blocks.len() - third..]);
+    let difference = mean(last) - mean(first);
+    let share = difference / f64::midpoint(mean(first), mean(last)).max(f64::MIN_POSITIVE);
+    let drifts = share.abs() > limits.drift && by_chance(first, last) < DRIFT_BY_CHANCE_MAX;
     let found = drifts.then(|| {
         let direction = if difference > 0.0 { "slower" } else { "faster" };
         (
@@ -458,26 +457,33 @@ pub(super) fn drift(blocks: &[f64], name: &str, limits: &Limits) -> Option<Vec<F
     Some(found.into_iter().collect())
 }
 
-/// Mean, and squared standard error of the mean. Neighbouring blocks resemble each other: the effective number of
-/// samples is reduced by their lag-1 autocorrelation, n (1 - r) / (1 + r) (Zwiers and von Storch 1995).
+/// The probability that the means of two equally long parts of level noise differ as much as these, by Student's t.
+/// Neighbouring blocks resemble each other: the effective number of samples is reduced by their lag-1 autocorrelation,
+/// n (1 - r) / (1 + r) (Zwiers and von Storch 1995), which so few blocks show too small by about (1 + 4 r) / n (Kendall 1954).
 #[allow(clippy::cast_precision_loss)] // counts of blocks
-fn moments(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values
-        .iter()
-        .map(|value| (value - mean).powi(2))
-        .sum::<f64>()
-        / (n - 1.0);
-    let lagged: f64 = values
-        .windows(2)
-        .map(|pair| (pair[0] - mean) * (pair[1] - mean))
-        .sum();
-    let r = if variance > 0.0 {
-        (lagged / (variance * (n - 1.0))).clamp(0.0, 0.9)
-    } else {
-        0.0
-    };
+fn by_chance(first: &[f64], last: &[f64]) -> f64 {
+    let n = first.len() as f64;
+    let (mut squares, mut lagged) = (0.0, 0.0);
+    for part in [first, last] {
+        let mean = mean(part);
+        squares += part.iter().map(|one| (one - mean).powi(2)).sum::<f64>();
+        let pairs = part.windows(2);
+        lagged += pairs
+            .map(|pair| (pair[0] - mean) * (pair[1] - mean))
+            .sum::<f64>();
+    }
+    if squares <= 0.0 {
+        return 0.0;
+    }
+    let seen = lagged / squares;
+    let r = (seen + (1.0 + 4.0 * seen) / n).clamp(0.0, 0.9);
     let effective = (n * (1.0 - r) / (1.0 + r)).max(2.0);
-    (mean, variance / effective)
+    let freedom = 2.0 * (n - 1.0);
+    let error = (2.0 * squares / freedom / effective).sqrt();
+    student_two_sided((mean(last) - mean(first)) / error, freedom)
+}
+
+#[allow(clippy::cast_precision_loss)] // counts of blocks
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }

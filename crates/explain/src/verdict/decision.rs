@@ -3,6 +3,7 @@
 use super::lasting::Lasting;
 use super::recurrence::{Recurrence, Rhythm, Secondary, is_event};
 use super::result::{Cycle, Effect, Kind, Role, Shape};
+use super::times_of_day;
 use crate::causes::attribution::Attribution;
 use crate::causes::likelihood::Cause;
 use crate::causes::matches::{Reach, count_inside, matches};
@@ -135,6 +136,8 @@ pub(crate) enum LikeLoad {
     DayAndNight,
     /// A part of a larger wave of load.
     PartOfWave,
+    /// Load of each hour of the day.
+    TimesOfDay,
     /// A day of rest.
     DayOfRest,
     /// The weekend.
@@ -318,7 +321,14 @@ fn recurs(
     let found = main.found;
     let recurrence = Recurrence::new(found, evidence.samples);
     let classes = job_matches(main, evidence);
-    let like_load = like_load(&recurrence, Waves::new(findings, found), evidence);
+    let mut like_load = like_load(&recurrence, Waves::new(findings, found), evidence);
+    // Samples this far apart show no edge by which a job could be told from load of the same hour.
+    if like_load.is_none() && is_event(recurrence.shape) && is_coarse(evidence.samples) {
+        let of_jobs = others.iter().filter(|other| other.is_explained);
+        let of_jobs: Vec<&Found> = of_jobs.map(|other| other.found).collect();
+        like_load = times_of_day::are_alike(found, &of_jobs, evidence.samples)
+            .then_some(LikeLoad::TimesOfDay);
+    }
     // Reduced load improves values for hours too, possibly starting at the exact hour of a job if the
     // samples have no finer resolution.
     let is_less = is_coarse(evidence.samples) && found.pattern.size() < 0.0;
@@ -326,7 +336,9 @@ fn recurs(
     let is_less_load =
         main.is_explained && is_less && like_load.is_some() && classes.first().is_some_and(heals);
     let is_rest_of_wave = is_event(recurrence.shape) && like_load == Some(LikeLoad::PartOfWave);
-    let may_be_load = is_rest_of_wave || is_as_long_as_load(&recurrence, main, evidence.samples);
+    let may_be_load = is_rest_of_wave
+        || like_load == Some(LikeLoad::TimesOfDay)
+        || is_as_long_as_load(&recurrence, main, evidence.samples);
     let is_named = main.is_explained
         && !is_less_load
         && !may_be_load

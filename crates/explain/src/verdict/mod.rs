@@ -14,6 +14,7 @@ mod result;
 mod sentence;
 mod separation;
 mod significance;
+mod times_of_day;
 
 pub use result::{
     Analysis, Candidate, Change, ChangeKind, ClockChoice, Cycle, Effect, Folded, Interval,

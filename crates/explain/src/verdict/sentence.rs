@@ -259,6 +259,9 @@ impl SentenceContext<'_> {
             Some(LikeLoad::TheseDays) => " The usual load of these days looks like this.",
             Some(LikeLoad::DayAndNight) => " The usual load by day and night looks like this.",
             Some(LikeLoad::PartOfWave) => " It may be part of the larger wave of load.",
+            Some(LikeLoad::TimesOfDay) => {
+                " Other hours of the day differ as much, so it may be ordinary load."
+            }
             Some(LikeLoad::DayOfRest) => " Lower load on a day of rest looks like this.",
             Some(LikeLoad::Weekend) => " Weekend load looks like this.",
         });
@@ -516,7 +519,7 @@ impl SentenceContext<'_> {
 fn fitting(recurs: &Recurs, first: &JobMatch, experiment: Option<&Experiment>) -> String {
     let mut text = if recurs.may_be_load {
         let long = match recurs.like_load {
-            Some(LikeLoad::PartOfWave) => "",
+            Some(LikeLoad::PartOfWave | LikeLoad::TimesOfDay) => "",
             _ => ", but an event this long may be ordinary load",
         };
         format!(

@@ -367,6 +367,26 @@ fn two_hours_of_hourly_load_may_be_a_job_of_one() {
 }
 
 #[test]
+fn an_hour_may_be_load_where_other_hours_differ_as_much() {
+    const LEVELS: [u8; 24] = [
+        3, 8, 2, 1, 5, 9, 4, 7, 2, 6, 3, 8, 5, 1, 10, 4, 7, 3, 9, 2, 6, 1, 8, 5,
+    ];
+    let of = |level: fn(usize) -> u8, seed| {
+        let series = made(24 * 42, HOUR_US, seed, |at| {
+            20.0 + f64::from(level(usize::try_from(at / HOUR_US % 24).unwrap()))
+        });
+        let job = cron("idle", "20 13 * * *", &series);
+        only(series, &[job])
+    };
+    let every_hour = of(|hour| LEVELS[hour], 54);
+    assert_ne!(every_hour.level, Some(Level::Named), "{every_hour:?}");
+    // The same hour alone, in the noise of the samples.
+    let alone = of(|hour| if hour == 14 { 10 } else { 3 }, 54);
+    assert_eq!(alone.level, Some(Level::Named), "{}", alone.sentence);
+    assert_eq!(alone.classes[0].jobs, ["idle"]);
+}
+
+#[test]
 fn a_weekly_job_before_nightly_samples_is_not_called_load() {
     let mut series = made(7 * 30, DAY_US, 52, |at| {
         if at / DAY_US % 7 == 3 { 40.0 } else { 20.0 }
