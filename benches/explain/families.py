@@ -578,7 +578,7 @@ def main():
                 if said is not None:
                     told.append((said, is_right))
                 if args.each:
-                    print(f"<!-- {name} {seed} {judged}: {sentence} -->")
+                    print(f"<!-- {name} {seed} {judged}, said {said}, first listed {is_right}: {sentence} -->")
             print(f"| {name.replace('_', ' ')} | {' | '.join(str(count[column]) for column in columns)} |", flush=True)
             total += count
     print(f"| all | {' | '.join(str(total[column]) for column in columns)} |")

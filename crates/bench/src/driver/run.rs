@@ -476,7 +476,7 @@ impl<W: Write> Trial<'_, W> {
         let start_ns = phase.start_ns.load(Ordering::Acquire);
         let mut next = Next::new(of.load.iter().map(|load| load.operation.clone()));
         let mut silence = Silence::new(self.options.silence_max.max(2 * self.options.timeout));
-        let mut tell = |next: &mut Next, elapsed_ns| {
+        let mut tell = |next: &mut Next, elapsed_ns, covered_ns| {
             for (class, load) in next.classes.iter_mut().zip(&phase.loads) {
                 class.behind_ns = load.starts.behind_ns(elapsed_ns);
             }
@@ -484,18 +484,20 @@ impl<W: Write> Trial<'_, W> {
                 phase: &of.name,
                 kind: of.kind,
                 elapsed_ns,
+                covered_ns,
                 len_ns: of.duration.map(track::Span::nanos),
                 classes: &next.classes,
             });
-            next.told(elapsed_ns);
+            next.told(covered_ns);
         };
         let elapsed_ns = || phase.clock.monotonic_ns().saturating_sub(start_ns);
         loop {
             let now_ns = elapsed_ns();
-            if next.due_in_ns(now_ns, false) == 0 {
-                tell(&mut next, now_ns);
+            if next.due_in_ns(now_ns) == 0 {
+                let covered_ns = next.covered_ns(now_ns);
+                tell(&mut next, now_ns, covered_ns);
             }
-            let wait = Duration::from_nanos(next.due_in_ns(now_ns, false));
+            let wait = Duration::from_nanos(next.due_in_ns(elapsed_ns()));
             match received.recv_timeout(wait) {
                 Ok(interval) => {
                     self.add(&interval)?;
@@ -511,8 +513,8 @@ impl<W: Write> Trial<'_, W> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let now_ns = elapsed_ns();
-                    if next.due_in_ns(now_ns, true) == 0 {
-                        tell(&mut next, now_ns);
+                    if let Some(covered_ns) = next.last_covered_ns(now_ns) {
+                        tell(&mut next, now_ns, covered_ns);
                     }
                     return Ok(());
                 }

@@ -433,12 +433,12 @@ impl Progress for Recorder<'_> {
             let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
             let times = &class.latency;
             row.extend([
-                Some(times.count() as f64),
-                Some(class.documents_written as f64),
+                Some(second.per_second(times.count())),
+                Some(second.per_second(class.documents_written)),
                 times.mean_ns().map(|ns| ns / 1e6),
                 ms(times.quantile_ns(0.99)),
                 ms((times.count() > 0).then(|| times.max_ns())),
-                Some(class.failed as f64),
+                Some(second.per_second(class.failed)),
             ]);
         }
         self.client.row(self.request.control.clock.wall(), &row);

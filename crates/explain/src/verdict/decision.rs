@@ -322,19 +322,20 @@ fn recurs(
     let recurrence = Recurrence::new(found, evidence.samples);
     let classes = job_matches(main, evidence);
     let mut like_load = like_load(&recurrence, Waves::new(findings, found), evidence);
-    // Samples this far apart show no edge by which a job could be told from load of the same hour.
-    if like_load.is_none() && is_event(recurrence.shape) && is_coarse(evidence.samples) {
-        let of_jobs = others.iter().filter(|other| other.is_explained);
-        let of_jobs: Vec<&Found> = of_jobs.map(|other| other.found).collect();
-        like_load = times_of_day::are_alike(found, &of_jobs, evidence.samples)
-            .then_some(LikeLoad::TimesOfDay);
-    }
     // Reduced load improves values for hours too, possibly starting at the exact hour of a job if the
     // samples have no finer resolution.
     let is_less = is_coarse(evidence.samples) && found.pattern.size() < 0.0;
     let heals = |class: &JobMatch| class.role == Role::Heals;
     let is_less_load =
         main.is_explained && is_less && like_load.is_some() && classes.first().is_some_and(heals);
+    let is_daily = is_event(recurrence.shape) && recurrence.rhythm.cycle == Cycle::Day;
+    // Samples this far apart show no edge by which a job could be told from load of the same hour.
+    if like_load.is_none() && is_daily && is_coarse(evidence.samples) {
+        let of_jobs = others.iter().filter(|other| other.is_explained);
+        let of_jobs: Vec<&Found> = of_jobs.map(|other| other.found).collect();
+        like_load = times_of_day::are_alike(found, &of_jobs, evidence.samples)
+            .then_some(LikeLoad::TimesOfDay);
+    }
     let is_rest_of_wave = is_event(recurrence.shape) && like_load == Some(LikeLoad::PartOfWave);
     let may_be_load = is_rest_of_wave
         || like_load == Some(LikeLoad::TimesOfDay)

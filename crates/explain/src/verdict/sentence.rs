@@ -260,7 +260,7 @@ impl SentenceContext<'_> {
             Some(LikeLoad::DayAndNight) => " The usual load by day and night looks like this.",
             Some(LikeLoad::PartOfWave) => " It may be part of the larger wave of load.",
             Some(LikeLoad::TimesOfDay) => {
-                " Other hours of the day differ as much, so it may be ordinary load."
+                " Other times of the day vary by a comparable amount, so this may be ordinary load."
             }
             Some(LikeLoad::DayOfRest) => " Lower load on a day of rest looks like this.",
             Some(LikeLoad::Weekend) => " Weekend load looks like this.",

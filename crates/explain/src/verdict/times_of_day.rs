@@ -1,5 +1,5 @@
-//! Whether an event stands out of the other times of the day. Where load rises and falls as much at other hours, each hour
-//! may be load, whichever job runs then.
+//! Whether a daily event stands out of the other times of the day. Where load comes and goes as much at several other hours,
+//! each hour may be load, whichever job runs then.
 
 use crate::calendar::periods::DAY_US;
 use crate::fit::found::Found;
@@ -7,23 +7,20 @@ use crate::model::samples::Samples;
 use crate::numbers::{as_count, as_f64, count_f64};
 use crate::statistics::{median, robust_scale};
 
-/// An event stands out if it differs from the times around it this many times as much as any other time of the day does.
-const STANDS_OUT: f64 = 3.0;
-/// Another time of the day counts if it differs from the times around it by this many standard errors.
+/// An event stands out from a time of the day that differs from the times around it less than this part of what the event
+/// does, or so little that it may be noise, in standard errors. It may be load if it does not from so many times.
+const PART: f64 = 0.25;
 const CLEARLY: f64 = 5.0;
+const TIMES: usize = 2;
 /// The standard error of a median, in those of a mean, in normal noise.
 const OF_MEDIAN: f64 = 1.253;
 /// Minimum number of samples per day, and of days that show a time with the times around it.
 const SAMPLES_MIN: usize = 12;
 const DAYS_MIN: usize = 8;
 
-/// Returns whether other times of the day differ from the times around them about as much as an event does that comes once or
-/// some times a day, apart from patterns that jobs explain.
+/// Returns whether several other times of the day differ from the times around them about as much as a daily event does, apart
+/// from patterns that jobs explain.
 pub(super) fn are_alike(found: &Found, of_jobs: &[&Found], samples: &Samples) -> bool {
-    let per_day = as_f64(DAY_US) / found.pattern.clock.period_us();
-    if (per_day - per_day.round()).abs() > 1e-3 || per_day < 0.5 {
-        return false;
-    }
     let mut values = samples.values.clone();
     for other in of_jobs {
         let own = other.values(&samples.wall_us);
@@ -57,7 +54,8 @@ impl Days {
         values: &[f64],
         is_event: impl Fn(usize) -> Option<bool>,
     ) -> Option<Self> {
-        let (&first, &last) = (samples.wall_us.first()?, samples.wall_us.last()?);
+        // Clocks that are set back let the last sample be earlier than the one before it.
+        let (&first, &last) = (samples.wall_us.first()?, samples.wall_us.iter().max()?);
         let per_day = as_count(as_f64(DAY_US) / as_f64(samples.gap_us));
         if per_day < SAMPLES_MIN {
             return None;
@@ -92,33 +90,48 @@ impl Days {
         };
         let ahead = begin..begin + per_day;
         let len = ahead.take_while(|&time| at_event(time)).count();
-        let Some((own, _)) = self.contrast(begin, len) else {
+        let Some((own, _)) = self.contrast(begin, len, f64::midpoint) else {
             return false;
         };
-        let mut others = (0..per_day)
+        // A lasting change lies between the times around it, and so does the hour beside an event.
+        let others = (0..per_day)
             // One sample before to one after.
             .filter(|&time| !(per_day - 1..=per_day + len).any(|ahead| at_event(time + ahead)))
-            .filter_map(|time| self.contrast(time, len));
-        others.any(|(other, error)| {
-            other.abs() > error * CLEARLY && other.abs() * STANDS_OUT > own.abs()
-        })
+            .filter_map(|time| self.contrast(time, len, smaller));
+        let is_alike =
+            |(other, error): &(f64, f64)| other.abs() > (error * CLEARLY).max(own.abs() * PART);
+        others.filter(is_alike).count() >= TIMES
     }
 
-    /// By how much some samples from a time of the day on differ from those before and after them, in the median of the days,
-    /// with its standard error. `None` if too few days have all of them.
-    fn contrast(&self, time: usize, len: usize) -> Option<(f64, f64)> {
+    /// By how much some samples from a time of the day on differ from the one before and the one after them, in the median of
+    /// the days, with its standard error. `None` if too few days have all of them.
+    fn contrast(
+        &self,
+        time: usize,
+        len: usize,
+        of_both: impl Fn(f64, f64) -> f64,
+    ) -> Option<(f64, f64)> {
         let per_day = self.is_event.len();
         let of_day = |day: &[f64]| {
             let within = day[1..=len].iter().sum::<f64>() / count_f64(len);
-            within - f64::midpoint(day[0], day[len + 1])
+            of_both(within - day[0], within - day[len + 1])
         };
         let starts = (time..).step_by(per_day).skip(usize::from(time == 0));
         let each: Vec<f64> = starts
             .map_while(|start| self.cells.get(start - 1..=start + len))
+            .filter(|day| day.iter().all(|value| value.is_finite()))
             .map(of_day)
-            .filter(|contrast| contrast.is_finite())
             .collect();
         let error = OF_MEDIAN * robust_scale(&each) / count_f64(each.len().max(1)).sqrt();
         (each.len() >= DAYS_MIN).then(|| (median(each), error))
+    }
+}
+
+/// The smaller of two differences in the same direction; 0 if they are not.
+fn smaller(a: f64, b: f64) -> f64 {
+    if a * b > 0.0 {
+        a.signum() * a.abs().min(b.abs())
+    } else {
+        0.0
     }
 }

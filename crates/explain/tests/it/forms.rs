@@ -5,10 +5,11 @@
     reason = "small numbers, chosen here"
 )]
 use crate::simulate::{Noise, Null};
-use crate::testing::{DAY_US, HOUR_US, START_US, cron, made, only};
+use crate::testing::{DAY_US, HOUR_US, START_US, cron, in_zone, made, only};
 use explain::change::{ChangeOptions, segments};
-use explain::verdict::{Kind, Level, Shape};
+use explain::verdict::{Kind, Level, Shape, Verdict};
 use facts::series::Series;
+use jiff::Timestamp;
 use jiff::civil::date;
 use jiff::tz::TimeZone;
 use std::ops::Range;
@@ -366,24 +367,65 @@ fn two_hours_of_hourly_load_may_be_a_job_of_one() {
     assert!(verdict.sentence.contains(may_be), "{}", verdict.sentence);
 }
 
+/// Hourly samples of six weeks with a level for each hour of the day, and what `explain` says with an idle job at 13:20.
+fn by_hour(level: impl Fn(usize) -> u8) -> Verdict {
+    let series = made(24 * 42, HOUR_US, 54, |at| {
+        20.0 + f64::from(level(usize::try_from(at / HOUR_US % 24).unwrap()))
+    });
+    let job = cron("job", "20 13 * * *", &series);
+    only(series, &[job])
+}
+
 #[test]
 fn an_hour_may_be_load_where_other_hours_differ_as_much() {
     const LEVELS: [u8; 24] = [
         3, 8, 2, 1, 5, 9, 4, 7, 2, 6, 3, 8, 5, 1, 10, 4, 7, 3, 9, 2, 6, 1, 8, 5,
     ];
-    let of = |level: fn(usize) -> u8, seed| {
-        let series = made(24 * 42, HOUR_US, seed, |at| {
-            20.0 + f64::from(level(usize::try_from(at / HOUR_US % 24).unwrap()))
-        });
-        let job = cron("idle", "20 13 * * *", &series);
-        only(series, &[job])
+    let verdict = by_hour(|hour| LEVELS[hour]);
+    assert_ne!(verdict.level, Some(Level::Named), "{}", verdict.sentence);
+    let may_be = "Other times of the day vary by a comparable amount";
+    assert!(verdict.sentence.contains(may_be), "{}", verdict.sentence);
+}
+
+#[test]
+fn an_hour_is_a_jobs_beside_few_others_and_the_edges_of_load() {
+    let named = |level: fn(usize) -> u8| {
+        let verdict = by_hour(level);
+        assert_eq!(verdict.level, Some(Level::Named), "{}", verdict.sentence);
+        assert_eq!(verdict.classes[0].jobs, ["job"]);
     };
-    let every_hour = of(|hour| LEVELS[hour], 54);
-    assert_ne!(every_hour.level, Some(Level::Named), "{every_hour:?}");
-    // The same hour alone, in the noise of the samples.
-    let alone = of(|hour| if hour == 14 { 10 } else { 3 }, 54);
-    assert_eq!(alone.level, Some(Level::Named), "{}", alone.sentence);
-    assert_eq!(alone.classes[0].jobs, ["idle"]);
+    // Alone; beside another hour; beside work from two to seven, whose edges are as steep.
+    named(|hour| if hour == 14 { 15 } else { 3 });
+    named(|hour| match hour {
+        14 => 15,
+        4 => 10,
+        _ => 3,
+    });
+    named(|hour| match hour {
+        14 => 15,
+        2..7 => 13,
+        _ => 3,
+    });
+}
+
+/// The samples end where clocks have just been set back.
+#[test]
+fn samples_may_end_in_an_hour_that_comes_twice() {
+    let berlin = TimeZone::get("Europe/Berlin").unwrap();
+    let end: Timestamp = "2026-10-25T01:05:00Z".parse().unwrap();
+    let mut series = made(48 * 30, HOUR_US / 2, 54, |at| {
+        if at / HOUR_US % 24 == 14 { 30.0 } else { 20.0 }
+    });
+    let by_us = end.as_microsecond() - series.times_us.last().unwrap();
+    for time_us in &mut series.times_us {
+        *time_us += by_us;
+    }
+    let verdict = in_zone(series, &[], &berlin);
+    assert!(
+        verdict.sentence.contains("jumps up"),
+        "{}",
+        verdict.sentence
+    );
 }
 
 #[test]

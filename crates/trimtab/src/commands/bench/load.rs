@@ -219,6 +219,7 @@ impl Progress for Shown<'_> {
         }
     }
 
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // rates
     fn second(&mut self, second: &Second<'_>) {
         let elapsed = Duration::from_nanos(second.elapsed_ns);
         let of = second.len_ns.map_or(String::new(), |len_ns| {
@@ -243,7 +244,7 @@ impl Progress for Shown<'_> {
                 format!(
                     "{} {}/s{p99}{failed}",
                     class.operation,
-                    units::grouped(class.latency.count())
+                    units::grouped(second.per_second(class.latency.count()).round() as u64)
                 )
             })
             .collect();
