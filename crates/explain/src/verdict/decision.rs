@@ -35,6 +35,8 @@ const STEP_HOURS: f64 = 5.0;
 const NEXT_TO_WAVE_HOURS: f64 = 1.0;
 /// Rest on one day of the week is shorter than this many hours.
 const REST_HOURS: f64 = 16.0;
+/// Hours in which people have breaks.
+const DAYTIME: std::ops::Range<i8> = 7..20;
 /// Minimum interval of samples that are too far apart to show an edge.
 const COARSE_US: i64 = 1_800_000_000;
 
@@ -138,6 +140,8 @@ pub(crate) enum LikeLoad {
     PartOfWave,
     /// Load of each hour of the day.
     TimesOfDay,
+    /// A break in the load of certain days.
+    Break,
     /// A day of rest.
     DayOfRest,
     /// The weekend.
@@ -336,10 +340,13 @@ fn recurs(
         like_load = times_of_day::are_alike(found, &of_jobs, evidence.samples)
             .then_some(LikeLoad::TimesOfDay);
     }
+    if like_load.is_none() && is_break(&recurrence, classes.first(), evidence.zone) {
+        like_load = Some(LikeLoad::Break);
+    }
     let is_rest_of_wave = is_event(recurrence.shape) && like_load == Some(LikeLoad::PartOfWave);
-    let may_be_load = is_rest_of_wave
-        || like_load == Some(LikeLoad::TimesOfDay)
-        || is_as_long_as_load(&recurrence, main, evidence.samples);
+    let is_of_people = matches!(like_load, Some(LikeLoad::TimesOfDay | LikeLoad::Break));
+    let may_be_load =
+        is_rest_of_wave || is_of_people || is_as_long_as_load(&recurrence, main, evidence.samples);
     let is_named = main.is_explained
         && !is_less_load
         && !may_be_load
@@ -536,6 +543,18 @@ fn is_as_long_as_load(recurrence: &Recurrence, main: &Attribution, samples: &Sam
     let len_s = of_jobs.or(recurrence.effect.len_s).unwrap_or(0.0);
     let gap_s = seconds(samples.gap_us);
     is_of_people && is_burst && gap_s < LOAD_S && len_s + gap_s / 2.0 >= LOAD_S
+}
+
+/// Returns whether values drop in the daytime of some days of the week only, although the most likely job runs on others, too:
+/// that is more often a break in people's work than a job that has less to do on some days.
+fn is_break(recurrence: &Recurrence, first: Option<&JobMatch>, zone: &TimeZone) -> bool {
+    let is_in_the_day = recurrence
+        .place
+        .is_some_and(|place| DAYTIME.contains(&place.from.to_zoned(zone.clone()).hour()));
+    let is_of_some_days =
+        recurrence.rhythm.cycle == Cycle::Day && recurrence.rhythm.weekdays.is_some();
+    let runs_on_others = first.is_some_and(|job| job.idle_runs * 10 > job.matched);
+    recurrence.effect.size < 0.0 && is_of_some_days && is_in_the_day && runs_on_others
 }
 
 /// Returns whether samples are too far apart to show an edge.

@@ -262,6 +262,9 @@ impl SentenceContext<'_> {
             Some(LikeLoad::TimesOfDay) => {
                 " Other times of the day vary by a comparable amount, so this may be ordinary load."
             }
+            Some(LikeLoad::Break) => {
+                " A break in the work of these days looks like this, so it may be ordinary load."
+            }
             Some(LikeLoad::DayOfRest) => " Lower load on a day of rest looks like this.",
             Some(LikeLoad::Weekend) => " Weekend load looks like this.",
         });
@@ -519,7 +522,7 @@ impl SentenceContext<'_> {
 fn fitting(recurs: &Recurs, first: &JobMatch, experiment: Option<&Experiment>) -> String {
     let mut text = if recurs.may_be_load {
         let long = match recurs.like_load {
-            Some(LikeLoad::PartOfWave | LikeLoad::TimesOfDay) => "",
+            Some(LikeLoad::PartOfWave | LikeLoad::TimesOfDay | LikeLoad::Break) => "",
             _ => ", but an event this long may be ordinary load",
         };
         format!(

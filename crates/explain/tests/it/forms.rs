@@ -408,6 +408,25 @@ fn an_hour_is_a_jobs_beside_few_others_and_the_edges_of_load() {
     });
 }
 
+/// Load drops for 50 minutes at noon on working days, when a job of every day runs, or one of working days.
+#[test]
+fn a_drop_at_noon_of_working_days_may_be_a_break() {
+    let series = made(12 * 24 * 56, HOUR_US / 12, 55, |at| {
+        let is_noon = (144..154).contains(&(at / (HOUR_US / 12) % 288));
+        if is_noon && at / DAY_US % 7 < 5 {
+            30.0
+        } else {
+            40.0
+        }
+    });
+    let daily = only(series.clone(), &[cron("report", "55 11 * * *", &series)]);
+    assert_ne!(daily.level, Some(Level::Named), "{}", daily.sentence);
+    let may_be = "A break in the work of these days looks like this";
+    assert!(daily.sentence.contains(may_be), "{}", daily.sentence);
+    let own = only(series.clone(), &[cron("report", "55 11 * * 1-5", &series)]);
+    assert_eq!(own.level, Some(Level::Named), "{}", own.sentence);
+}
+
 /// The samples end where clocks have just been set back.
 #[test]
 fn samples_may_end_in_an_hour_that_comes_twice() {
