@@ -336,7 +336,7 @@ def main():
         trim(binary, server.mount)()
         trials = Trials(binary, server, work)
         # A server that has just been started becomes faster for minutes, which is drift.
-        trials.run(warm_up="3m", duration="10s", name="warm-up")
+        trials.run(warm_up="180s", duration="10s", name="warm-up")
         for defect, check, change, after in planted(trials, server, work):
             if only and check not in only:
                 continue
