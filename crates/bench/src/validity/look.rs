@@ -6,6 +6,7 @@ use super::observed::{
     TrimDebt,
 };
 use super::samples::samples_needed;
+use crate::compare::batch_means::mean;
 use crate::compare::distribution::student_two_sided;
 use crate::driver::{ErrorClass, OwnLateness};
 use std::time::Duration;
@@ -439,9 +440,10 @@ pub(super) fn drift(blocks: &[f64], name: &str, limits: &Limits) -> Option<Vec<F
         return None;
     }
     let (first, last) = (&blocks[..third], &blocks[blocks.len() - third..]);
-    let difference = mean(last) - mean(first);
-    let share = difference / f64::midpoint(mean(first), mean(last)).max(f64::MIN_POSITIVE);
-    let drifts = share.abs() > limits.drift && by_chance(first, last) < DRIFT_BY_CHANCE_MAX;
+    let (before, after) = (mean(first)?, mean(last)?);
+    let difference = after - before;
+    let share = difference / f64::midpoint(before, after).max(f64::MIN_POSITIVE);
+    let drifts = share.abs() > limits.drift && by_chance(first, last)? < DRIFT_BY_CHANCE_MAX;
     let found = drifts.then(|| {
         let direction = if difference > 0.0 { "slower" } else { "faster" };
         (
@@ -457,17 +459,18 @@ pub(super) fn drift(blocks: &[f64], name: &str, limits: &Limits) -> Option<Vec<F
     Some(found.into_iter().collect())
 }
 
-/// The probability that the means of two equally long parts of level noise differ as much as these, by Student's t.
+/// The probability that the means of two equally long parts of level noise differ as much as these, by Student's t; `None` for
+/// no blocks.
 /// Neighbouring blocks resemble each other: the effective number of samples is reduced by their lag-1 autocorrelation,
 /// n (1 - r) / (1 + r) (Zwiers and von Storch 1995), which so few blocks show too small by about (1 + 4 r) / n (Kendall 1954).
 /// The degrees of freedom are those of the blocks: with the effective number, three in ten steps of half the latency would
 /// be missed in 24 blocks of r = 0.5, where now one trial in 35 is told to drift by chance, instead of one in 370.
 #[allow(clippy::cast_precision_loss)] // counts of blocks
-fn by_chance(first: &[f64], last: &[f64]) -> f64 {
+fn by_chance(first: &[f64], last: &[f64]) -> Option<f64> {
     let n = first.len() as f64;
     let (mut squares, mut lagged) = (0.0, 0.0);
     for part in [first, last] {
-        let mean = mean(part);
+        let mean = mean(part)?;
         squares += part.iter().map(|one| (one - mean).powi(2)).sum::<f64>();
         let pairs = part.windows(2);
         lagged += pairs
@@ -475,17 +478,13 @@ fn by_chance(first: &[f64], last: &[f64]) -> f64 {
             .sum::<f64>();
     }
     if squares <= 0.0 {
-        return 0.0;
+        return Some(0.0);
     }
     let seen = lagged / squares;
     let r = (seen + (1.0 + 4.0 * seen) / n).clamp(0.0, 0.9);
     let effective = (n * (1.0 - r) / (1.0 + r)).max(2.0);
     let freedom = 2.0 * (n - 1.0);
     let error = (2.0 * squares / freedom / effective).sqrt();
-    student_two_sided((mean(last) - mean(first)) / error, freedom)
-}
-
-#[allow(clippy::cast_precision_loss)] // counts of blocks
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+    let difference = mean(last)? - mean(first)?;
+    Some(student_two_sided(difference / error, freedom))
 }

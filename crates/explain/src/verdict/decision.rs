@@ -340,7 +340,7 @@ fn recurs(
         like_load = times_of_day::are_alike(found, &of_jobs, evidence.samples)
             .then_some(LikeLoad::TimesOfDay);
     }
-    if like_load.is_none() && is_break(&recurrence, classes.first(), evidence.zone) {
+    if like_load.is_none() && is_daily && is_break(&recurrence, classes.first(), evidence.zone) {
         like_load = Some(LikeLoad::Break);
     }
     let is_rest_of_wave = is_event(recurrence.shape) && like_load == Some(LikeLoad::PartOfWave);
@@ -545,14 +545,13 @@ fn is_as_long_as_load(recurrence: &Recurrence, main: &Attribution, samples: &Sam
     is_of_people && is_burst && gap_s < LOAD_S && len_s + gap_s / 2.0 >= LOAD_S
 }
 
-/// Returns whether values drop in the daytime of some days of the week only, although the most likely job runs on others, too:
+/// Returns whether values of a daily event drop in the daytime of some days of the week only, although the most likely job runs on others, too:
 /// that is more often a break in people's work than a job that has less to do on some days.
 fn is_break(recurrence: &Recurrence, first: Option<&JobMatch>, zone: &TimeZone) -> bool {
     let is_in_the_day = recurrence
         .place
         .is_some_and(|place| DAYTIME.contains(&place.from.to_zoned(zone.clone()).hour()));
-    let is_of_some_days =
-        recurrence.rhythm.cycle == Cycle::Day && recurrence.rhythm.weekdays.is_some();
+    let is_of_some_days = recurrence.rhythm.weekdays.is_some();
     let runs_on_others = first.is_some_and(|job| job.idle_runs * 10 > job.matched);
     recurrence.effect.size < 0.0 && is_of_some_days && is_in_the_day && runs_on_others
 }

@@ -7,8 +7,8 @@ use crate::model::samples::Samples;
 use crate::numbers::{as_count, as_f64, count_f64};
 use crate::statistics::{median, robust_scale};
 
-/// An event stands out from a time of the day that differs from the times around it less than this part of what the event
-/// does, or so little that it may be noise, in standard errors. It may be load if it does not from so many times.
+/// Another time of the day counts if it differs from the times around it by at least this part of what the event does, and by
+/// so many standard errors. Beside so many of them, the event may be load.
 const PART: f64 = 0.25;
 const CLEARLY: f64 = 5.0;
 const TIMES: usize = 2;
