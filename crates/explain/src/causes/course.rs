@@ -21,6 +21,8 @@ pub(crate) struct Course {
     pub end_us: f64,
     /// The effect, relative to the size that a sample shows at most.
     scale: f64,
+    /// How fast it fades: one half by the time from `whole_us` to `end_us`, and 0 if it ends at once.
+    fading: f64,
 }
 
 impl Course {
@@ -37,6 +39,11 @@ impl Course {
             whole_us,
             end_us: whole_us * end,
             scale: (as_f64(gap_us) / whole_us).max(1.0),
+            fading: if end > 1.0 {
+                0.5 / (whole_us * end - whole_us)
+            } else {
+                0.0
+            },
         }
     }
 
@@ -47,15 +54,9 @@ impl Course {
 
     /// Returns the integral of the effect over the first `us` microseconds.
     pub fn until(self, us: f64) -> f64 {
-        let whole = us.clamp(0.0, self.whole_us);
-        let fading = (us.min(self.end_us) - self.whole_us).max(0.0);
-        let span = self.end_us - self.whole_us;
-        let faded = if span > 0.0 {
-            fading - fading * fading / (2.0 * span)
-        } else {
-            0.0
-        };
-        (whole + faded) * self.scale
+        let whole = us.max(0.0).min(self.whole_us);
+        let after = (us.min(self.end_us) - self.whole_us).max(0.0);
+        (whole + after - after * after * self.fading) * self.scale
     }
 }
 

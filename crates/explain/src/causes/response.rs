@@ -60,6 +60,10 @@ const EXACTNESS: f64 = 4.0;
 const PLACES_MAX: i64 = 40;
 /// Phases of a period that are compared, for each length of an event.
 const STEPS_IN_EVENT: i64 = 24;
+/// Courses that are compared with a sample at once.
+const COURSES_TOGETHER: usize = 32;
+/// How far from where it would be without gaps a sample is looked for first.
+const NEAR: usize = 32;
 
 /// A series around a pattern of events, whitened.
 pub(crate) struct Response {
@@ -516,26 +520,63 @@ impl Response {
     fn add(&self, start_us: i64, next_us: Option<i64>, courses: &[Course], sums: &mut [Sums]) {
         let until_next =
             next_us.map_or(f64::INFINITY, |next| as_f64(next.saturating_sub(start_us)));
-        let first = self.until_us.partition_point(|&until| until <= start_us);
-        for (course, sums) in courses.iter().zip(sums) {
-            let mut before = 0.0;
+        let first = self.first_after(start_us);
+        let together = courses
+            .chunks(COURSES_TOGETHER)
+            .zip(sums.chunks_mut(COURSES_TOGETHER));
+        for (courses, sums) in together {
+            let ends = courses.iter().map(|course| course.end_us);
+            let longest = ends.fold(0.0, f64::max).min(until_next);
+            // Of each course: its share of the sample before, and its integral until the end of that.
+            let (mut before, mut reached) = ([0.0; COURSES_TOGETHER], [0.0; COURSES_TOGETHER]);
+            let mut reached_us = None;
             for at in first..self.until_us.len() {
                 let from = as_f64(self.from_us[at] - start_us);
                 let until = as_f64(self.until_us[at] - start_us);
-                let within =
-                    course.until(until.min(until_next)) - course.until(from.min(until_next));
-                let share = within / (until - from).max(1.0);
+                let len = (until - from).max(1.0);
+                let (from_within, until_within) = (from.min(until_next), until.min(until_next));
                 let (kept, factor) = self.steps[at];
+                if reached_us != Some(self.from_us[at]) {
+                    for (course, reached) in courses.iter().zip(&mut reached) {
+                        *reached = course.until(from_within);
+                    }
+                }
+                let states = before.iter_mut().zip(&mut reached);
+                for ((course, sums), (before, reached)) in
+                    courses.iter().zip(&mut *sums).zip(states)
+                {
+                    let until = course.until(until_within);
+                    let share = (until - *reached) / len;
+                    let seen = (share - kept * *before) * factor;
+                    sums.product += seen * self.white[at];
+                    sums.square += seen * seen;
+                    (*before, *reached) = (share, until);
+                }
+                reached_us = Some(self.until_us[at]);
                 // The sample after the last shows what noise that remembers leaves of it.
-                let seen = (share - kept * before) * factor;
-                sums.product += seen * self.white[at];
-                sums.square += seen * seen;
-                before = share;
-                if from >= course.end_us.min(until_next) {
+                if from >= longest {
                     break;
                 }
             }
         }
+    }
+
+    /// The index of the first sample that stands for a time after this one.
+    fn first_after(&self, at_us: i64) -> usize {
+        let until_us = &self.until_us;
+        let first_us = until_us.first().copied().unwrap_or(0);
+        let samples = at_us.saturating_sub(first_us) / self.gap_us;
+        let guess = usize::try_from(samples).unwrap_or(0).min(until_us.len());
+        let near = guess.saturating_sub(NEAR)..(guess + NEAR).min(until_us.len());
+        let is_before = |at: usize| until_us[at] <= at_us;
+        let within = if near.start > 0 && !is_before(near.start - 1) {
+            0..near.start
+        } else if near.end < until_us.len() && is_before(near.end) {
+            near.end..until_us.len()
+        } else {
+            near
+        };
+        within.start + until_us[within].partition_point(|&until| until <= at_us)
     }
 }
 

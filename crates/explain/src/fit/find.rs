@@ -9,6 +9,7 @@ use super::refine::refine;
 use super::size::{HARMONICS_MAX, fit, grid_to_fit};
 use super::together::fit_together;
 use super::weekdays::weekday_gain;
+use crate::calendar::other_zone::OtherZone;
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant, grids};
 use crate::model::noise::{Fit, Null, whiten};
@@ -20,6 +21,7 @@ use crate::search::periods::{CALENDARS_US, CYCLES_MIN, Candidate, Scratch, Task,
 use crate::search::runs::{At, Class, Forms, RunsFit, RunsTask, prefix_sums};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Maximum number of patterns per series.
 const PATTERNS_MAX: usize = 3;
@@ -174,7 +176,6 @@ struct Search<'a> {
     whitened: BTreeMap<(usize, Variant), Option<Whitened>>,
     tasks: Vec<Task>,
     runs: Vec<RunsTask>,
-    scratch: Scratch,
     cycles: std::ops::Range<f64>,
 }
 
@@ -216,14 +217,14 @@ impl<'a> Search<'a> {
             whitened,
             tasks,
             runs,
-            scratch: Scratch::default(),
             cycles,
         }
     }
 
-    fn best(mut self, samples: &Samples, classes: &[Class], seed: u64) -> Option<Found> {
-        let own = self.best_period();
-        let (own, zones) = self.best_in_any_zone(samples, own);
+    fn best(self, samples: &Samples, classes: &[Class], seed: u64) -> Option<Found> {
+        let (own, others) =
+            rayon::join(|| self.best_period(), || self.best_of_other_zones(samples));
+        let (own, zones) = self.best_in_any_zone(samples, own, others);
         let (least, by_period) = match own {
             Some((statistic, pattern)) => (statistic, Some(pattern)),
             None => (STATISTIC_MIN, None),
@@ -288,7 +289,7 @@ impl<'a> Search<'a> {
     /// The runs of a periodic job carry no more information than their period. Returns the most likely of
     /// these: the same form with that period, any other form with it, and `by_period`.
     fn best_for_regular_class(
-        &mut self,
+        &self,
         classes: &[Class],
         by_runs: &Pattern,
         by_period: Option<&Pattern>,
@@ -309,7 +310,7 @@ impl<'a> Search<'a> {
                 - as_f64(grid.index[0]),
             form: by_runs.form,
         };
-        let same = refine(&self.grids, &task, &same, &mut self.scratch);
+        let same = refine(&self.grids, &task, &same, &mut Scratch::default());
         let mut all: Vec<Pattern> = same.into_iter().collect();
         all.retain(|pattern| is_supported(pattern, &self.grids));
         all.extend(each_form(&self.grids, period_us, |_| true));
@@ -374,34 +375,35 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Searches the local time of each other zone as well. Returns the best period by the clocks that fit
-    /// best, and how much worse the other clocks fit.
-    fn best_in_any_zone(
-        &self,
-        samples: &Samples,
-        own: Option<(f64, Pattern)>,
-    ) -> (Option<(f64, Pattern)>, Vec<ZoneFit>) {
-        if samples.other_zones.is_empty() {
-            return (own, Vec::new());
-        }
-        let mut all: Vec<(f64, Pattern)> = own.into_iter().collect();
-        for zone in &samples.other_zones {
+    /// Returns the best period in the local time of each other zone, if there is one.
+    fn best_of_other_zones(&self, samples: &Samples) -> Vec<(f64, Pattern)> {
+        let best_of = |zone: &Arc<OtherZone>| {
             let grids = samples.grids_in(Some(zone), self.values);
-            let mut there = Search {
+            let there = Search {
                 values: self.values,
                 tasks: tasks(&grids, self.cycles.clone()),
                 cycles: self.cycles.clone(),
                 grids,
                 whitened: BTreeMap::new(),
                 runs: Vec::new(),
-                scratch: Scratch::default(),
             };
-            let best = there.best_period().and_then(|(statistic, pattern)| {
-                let pattern = from_zone(pattern, zone.clone(), &self.grids)?;
-                Some((statistic, pattern))
-            });
-            all.extend(best);
+            let (statistic, pattern) = there.best_period()?;
+            Some((statistic, from_zone(pattern, zone.clone(), &self.grids)?))
+        };
+        samples.other_zones.iter().filter_map(best_of).collect()
+    }
+
+    /// Returns the best period by the clocks that fit best, and how much worse the other clocks fit.
+    fn best_in_any_zone(
+        &self,
+        samples: &Samples,
+        own: Option<(f64, Pattern)>,
+        others: Vec<(f64, Pattern)>,
+    ) -> (Option<(f64, Pattern)>, Vec<ZoneFit>) {
+        if samples.other_zones.is_empty() {
+            return (own, Vec::new());
         }
+        let mut all: Vec<(f64, Pattern)> = own.into_iter().chain(others).collect();
         let patterns = || all.iter().map(|(_, pattern)| pattern);
         let Some(grid) = common_grid(&self.grids, patterns()) else {
             return (None, Vec::new());
@@ -437,7 +439,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the best period that passes an exact fit, with its statistic.
-    fn best_period(&mut self) -> Option<(f64, Pattern)> {
+    fn best_period(&self) -> Option<(f64, Pattern)> {
         let grids = &self.grids;
         let look = |scratch: &mut Scratch, task: &Task| task.look_at(&grids[task.grid], scratch);
         let looked: Vec<Option<Candidate>> = self
@@ -457,6 +459,7 @@ impl<'a> Search<'a> {
         // the best on a common grid.
         let best = found.first().map_or(0.0, |(_, found)| found.statistic);
         let mut refined: Vec<(f64, Pattern)> = Vec::new();
+        let mut scratch = Scratch::default();
         let mut tries = 0;
         for (task, found) in found {
             let period_us = found.period_bins * as_f64(self.grids[task.grid].width_us);
@@ -470,7 +473,7 @@ impl<'a> Search<'a> {
             }
             tries += 1;
             refined.extend(
-                refine(&self.grids, task, &found, &mut self.scratch)
+                refine(&self.grids, task, &found, &mut scratch)
                     .filter(|pattern| is_supported(pattern, &self.grids))
                     .map(|pattern| (found.statistic, pattern)),
             );
@@ -488,7 +491,8 @@ impl<'a> Search<'a> {
     /// A reset every three days looks like something smaller when folded by one and a half, and a reset
     /// every 20 minutes when folded by the hour. Returns the multiple or fraction of a period that explains
     /// clearly more, if there is one.
-    fn multiple(&mut self, pattern: &Pattern) -> Option<Pattern> {
+    fn multiple(&self, pattern: &Pattern) -> Option<Pattern> {
+        let mut scratch = Scratch::default();
         let grid = &self.grids[pattern.grid];
         let bins = pattern.clock.period_us() / as_f64(grid.width_us);
         let mut best: Option<(f64, Task, Candidate)> = None;
@@ -500,7 +504,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             let task = Task::of_period(pattern.grid, grid, pattern.variant, bins * factor);
-            let found = task.look_at(grid, &mut self.scratch)?;
+            let found = task.look_at(grid, &mut scratch)?;
             // The first is the period itself, which the others must surpass.
             let least = best.as_ref().map_or(f64::MIN, |(least, ..)| *least);
             if best.is_none() || found.statistic > least + MULTIPLE_MIN {
@@ -511,7 +515,7 @@ impl<'a> Search<'a> {
         if (0.75..1.5).contains(&(found.period_bins / bins)) {
             return None;
         }
-        refine(&self.grids, &task, &found, &mut self.scratch)
+        refine(&self.grids, &task, &found, &mut scratch)
             .filter(|pattern| is_supported(pattern, &self.grids))
     }
 

@@ -7,6 +7,7 @@ use crate::model::pattern::Pattern;
 use crate::numbers::{as_f64, count_f64};
 use crate::search::periods::PERIOD_BINS;
 use crate::statistics::median;
+use std::borrow::Cow;
 
 /// Maximum number of harmonics of a wave.
 pub(crate) const HARMONICS_MAX: usize = 6;
@@ -36,18 +37,24 @@ pub(crate) fn widest_for(grids: &[Grid], period_us: f64) -> usize {
 
 /// Fits the size and noise of a pattern on its grid, where it is active.
 pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
-    let on: Vec<usize> = (0..grid.len())
-        .filter(|&i| (pattern.active_us.0..=pattern.active_us.1).contains(&grid.wall_us[i]))
-        .collect();
-    let index: Vec<i64> = on.iter().map(|&i| grid.index[i]).collect();
-    let values: Vec<f64> = on
-        .iter()
-        .map(|&i| grid.values(pattern.variant)[i])
-        .collect();
-    let wall_us: Vec<i64> = on.iter().map(|&i| grid.wall_us[i]).collect();
+    let is_on = |wall: &i64| (pattern.active_us.0..=pattern.active_us.1).contains(wall);
+    let on: Option<Vec<usize>> = if grid.wall_us.iter().all(is_on) {
+        None
+    } else {
+        Some(
+            (0..grid.len())
+                .filter(|&i| is_on(&grid.wall_us[i]))
+                .collect(),
+        )
+    };
+    let on = on.as_deref();
+    let index = only(&grid.index, on);
+    let values = only(grid.values(pattern.variant), on);
+    let wall_us = only(&grid.wall_us, on);
     let phases = pattern.clock.phases(&wall_us);
-    let alone = regress(&index, &values, &[])?;
-    if pattern.form == Form::Wave {
+    let alone = || regress(&index, &values, &[]);
+    let alone = if pattern.form == Form::Wave {
+        let alone = alone()?;
         let mut best: Option<(f64, Fit)> = None;
         let mut columns: Vec<Vec<f64>> = Vec::new();
         for harmonic in 1..=HARMONICS_MAX {
@@ -70,22 +77,33 @@ pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
         pattern.fit = best?.1;
         let count = pattern.fit.coefficients.len() - 1;
         pattern.coefficients = pattern.fit.coefficients[..count].to_vec();
+        alone
     } else {
         let column: Vec<f64> = phases
             .iter()
             .map(|&p| pattern.form.at(p.min(1.0)))
             .collect();
-        pattern.fit = regress(&index, &values, &[&column])?;
-        let raw: Vec<f64> = on.iter().map(|&i| grid.means[i]).collect();
+        let (alone, fit) = rayon::join(alone, || regress(&index, &values, &[&column]));
+        pattern.fit = fit?;
+        let raw = only(&grid.means, on);
         let size = match pattern.form {
             Form::Box { duty } => box_size(&raw, &phases, duty, Baseline::Before, grid.is_wide),
             _ => None,
         };
         // Peaks were capped for the search; the true size is that of the samples.
         pattern.coefficients = vec![size.unwrap_or(pattern.fit.coefficients[0])];
-    }
+        alone?
+    };
     pattern.gain = pattern.fit.log_likelihood - alone.log_likelihood;
     Some(())
+}
+
+/// Returns the items at these indices, or all.
+fn only<'a, T: Copy>(all: &'a [T], at: Option<&[usize]>) -> Cow<'a, [T]> {
+    match at {
+        None => Cow::Borrowed(all),
+        Some(at) => at.iter().map(|&i| all[i]).collect(),
+    }
 }
 
 /// The baseline of a box's occurrences.

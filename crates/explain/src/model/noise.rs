@@ -161,7 +161,9 @@ pub(crate) fn regress(index: &[i64], values: &[f64], regressors: &[&[f64]]) -> O
         let (kept, size) = step(phi, index[i] - index[i - 1]);
         let innovation = (residuals[i] - kept * residuals[i - 1]) / size;
         squares += innovation * innovation;
-        sizes += size.ln();
+        if index[i] - index[i - 1] != 1 {
+            sizes += size.ln();
+        }
     }
     #[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
     let n = (values.len() - 1) as f64;
@@ -184,24 +186,61 @@ fn residual(i: usize, values: &[f64], regressors: &[&[f64]], coefficients: &[f64
 
 /// Solves the least-squares problem on whitened columns.
 fn solve(index: &[i64], values: &[f64], regressors: &[&[f64]], phi: f64) -> Option<Vec<f64>> {
-    let count = regressors.len() + 1;
-    let mut matrix = vec![0.0; count * (count + 1)];
-    let mut row = vec![0.0; count + 1];
+    let sum = |regressors: &[&[f64]], row: &mut [f64], matrix: &mut [f64]| {
+        products(index, values, regressors, phi, row, matrix);
+        eliminate(matrix, regressors.len() + 1)
+    };
+    // Of sizes that are known when compiled, as nearly all fits are, the sums stay in registers.
+    match *regressors {
+        [] => sum(&[], &mut [0.0; 2], &mut [0.0; 2]),
+        [one] => sum(&[one], &mut [0.0; 3], &mut [0.0; 6]),
+        [one, two] => sum(&[one, two], &mut [0.0; 4], &mut [0.0; 12]),
+        _ => {
+            let wide = regressors.len() + 2;
+            sum(
+                regressors,
+                &mut vec![0.0; wide],
+                &mut vec![0.0; (wide - 1) * wide],
+            )
+        }
+    }
+}
+
+/// Adds the products of the whitened columns (the regressors, the constant, the values) to the upper half of a matrix with
+/// one row for each but the last. `row` is as long as a row of it.
+#[expect(
+    clippy::inline_always,
+    reason = "otherwise the sizes are not known when compiled"
+)]
+#[inline(always)]
+fn products(
+    index: &[i64],
+    values: &[f64],
+    regressors: &[&[f64]],
+    phi: f64,
+    row: &mut [f64],
+    matrix: &mut [f64],
+) {
+    let (level, wide) = (regressors.len(), regressors.len() + 2);
     for i in 1..values.len() {
-        let (kept, size) = step(phi, index[i] - index[i - 1]);
+        let gap = index[i] - index[i - 1];
+        let (kept, size) = step(phi, gap);
+        let white = |now: f64, before: f64| match gap {
+            1 => now - kept * before,
+            _ => (now - kept * before) / size,
+        };
         for (cell, regressor) in row.iter_mut().zip(regressors) {
-            *cell = (regressor[i] - kept * regressor[i - 1]) / size;
+            *cell = white(regressor[i], regressor[i - 1]);
         }
         // A random walk has no level; the coefficient is its starting value instead.
-        row[count - 1] = (1.0 - kept) / size;
-        row[count] = (values[i] - kept * values[i - 1]) / size;
-        for a in 0..count {
-            for b in a..=count {
-                matrix[a * (count + 1) + b] += row[a] * row[b];
+        row[level] = white(1.0, 1.0);
+        row[level + 1] = white(values[i], values[i - 1]);
+        for a in 0..=level {
+            for b in a..wide {
+                matrix[a * wide + b] += row[a] * row[b];
             }
         }
     }
-    eliminate(&mut matrix, count)
 }
 
 /// Solves symmetric equations whose upper half is filled; columns that add nothing get 0.

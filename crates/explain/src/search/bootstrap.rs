@@ -2,7 +2,8 @@
 //! simulated from the noise that remains without the pattern.
 //!
 //! p = (1 + b) / (1 + B) (Phipson, Smyth 2010), where b of B simulated series are at least as good. If the
-//! series is clearly noise, few simulations suffice (Besag, Clifford 1991).
+//! series is clearly noise, few simulations suffice (Besag, Clifford 1991), and so they do if it is clearly none: no
+//! simulation can then be as good, and p is what B of them would give.
 
 use super::periods::{Scratch, Stretch, Task, limit_of};
 use super::runs::{RunsTask, prefix_sums};
@@ -17,6 +18,9 @@ const COUNT: usize = 99;
 const ENOUGH: usize = 10;
 /// Number of series simulated at once before counting how many were as good.
 const BATCH: usize = 10;
+/// If none of a batch is as good, and the tail of their distribution says that one is less likely than this, the others are
+/// not simulated: they would be worse too.
+const CLEAR_TAIL: f64 = 1e-12;
 
 /// The noise of one variant of one grid's values.
 struct Source {
@@ -70,7 +74,9 @@ pub(crate) fn probability(
     };
     let mut best: Vec<f64> = Vec::with_capacity(COUNT);
     let as_good = |best: &[f64]| best.iter().filter(|&&found| found >= statistic).count();
-    while best.len() < COUNT && as_good(&best) < ENOUGH {
+    let is_clear =
+        |best: &[f64]| !best.is_empty() && as_good(best) == 0 && tail(best, statistic) < CLEAR_TAIL;
+    while best.len() < COUNT && as_good(&best) < ENOUGH && !is_clear(&best) {
         let until = (best.len() + BATCH).min(COUNT);
         best.par_extend(
             (best.len()..until)
@@ -80,7 +86,8 @@ pub(crate) fn probability(
                 }),
         );
     }
-    let p = count_f64(1 + as_good(&best)) / count_f64(1 + best.len());
+    let simulated = if is_clear(&best) { COUNT } else { best.len() };
+    let p = count_f64(1 + as_good(&best)) / count_f64(1 + simulated);
     Chance {
         p,
         p_extrapolated: if as_good(&best) == 0 {
@@ -214,5 +221,42 @@ impl Noise<'_> {
             }
         }
         best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calendar::periods::HOUR_US;
+    use crate::model::grid::grids;
+    use crate::search::periods::{CYCLES_MIN, tasks};
+    use rand_core::Rng as _;
+
+    /// The chance of a statistic in six weeks of hourly noise.
+    fn chance(statistic: f64) -> Chance {
+        let mut random = stream(7, 0);
+        let uniform = |bits: u64| count_f64((bits >> 40) as usize) / count_f64(1 << 24);
+        let values: Vec<f64> = (0..1008).map(|_| uniform(random.next_u64())).collect();
+        let wall_us: Vec<i64> = (0..1008).map(|hour| hour * HOUR_US).collect();
+        let grids = grids(&wall_us, &values, HOUR_US);
+        let tasks = tasks(&grids, CYCLES_MIN..f64::INFINITY);
+        probability(&grids, &tasks, &[], statistic, 1)
+    }
+
+    #[test]
+    fn clear_pattern_has_the_probability_of_all_simulations() {
+        for statistic in [60.0, 1_000.0] {
+            let chance = chance(statistic);
+            assert!((chance.p - 0.01).abs() < 1e-12, "{statistic}: {chance:?}");
+            assert!(
+                chance.p_extrapolated < CLEAR_TAIL,
+                "{statistic}: {chance:?}"
+            );
+        }
+        // Less clear: the largest of all simulations counts.
+        let unclear = chance(15.0);
+        assert!(unclear.p_extrapolated > CLEAR_TAIL, "{unclear:?}");
+        assert!(unclear.p < 0.05, "{unclear:?}");
+        assert!(chance(1.0).p > 0.2);
     }
 }
