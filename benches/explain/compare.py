@@ -5,6 +5,7 @@ imports, or reading the series. A process repeats it up to five times, for at mo
 minimum, which other load on the machine affects least.
 """
 
+import datetime
 import json
 import math
 import os
@@ -187,6 +188,21 @@ def covering(annotations, found, samples):
     )
 
 
+def told(directory, kept, values):
+    """Indices of the changes that `trimtab explain` tells of values an hour apart."""
+    from verdicts import verdict_on
+
+    start = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
+    hour = datetime.timedelta(hours=1)
+    path = os.path.join(directory, "series.csv")
+    with open(path, "w") as file:
+        print("time,value", file=file)
+        for index in kept:
+            print(f"{(start + index * hour).isoformat()},{values[index]!r}", file=file)
+    changes = verdict_on(os.environ["TRIMTAB"], path, "--tz", "UTC")["changes"]
+    return [round((datetime.datetime.fromisoformat(change["to"]) - start) / hour) for change in changes]
+
+
 def annotated(ours, directory, clone):
     annotations = json.loads((pathlib.Path(clone) / "annotations.json").read_text())
     series = {}
@@ -202,13 +218,16 @@ def annotated(ours, directory, clone):
     print()
     print("| tool | F1 | covering |")
     print("|---|---|---|")
-    for tool in ["no change at all", *TOOLS]:
+    whole = ["trimtab explain"] if "TRIMTAB" in os.environ else []
+    for tool in ["no change at all", *whole, *TOOLS]:
         scores = []
         for name, values in series.items():
             # Missing values are removed, and indices mapped back.
             kept = [index for index, value in enumerate(values) if math.isfinite(value)]
             found = []
-            if tool in TOOLS:
+            if tool in whole:
+                found = told(directory, kept, values)
+            elif tool in TOOLS:
                 path = os.path.join(directory, "series.txt")
                 numpy.savetxt(path, [values[index] for index in kept], fmt="%.17g")
                 answer = run(tool, ours, path, 120)

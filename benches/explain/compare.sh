@@ -5,11 +5,12 @@
 # python3 with venv, and a package index that pip can reach.
 #
 #   benches/explain/compare.sh
-#   SIZES="1000 10000" LIMIT_S=20 TCPD=path/to/TCPD benches/explain/compare.sh
+#   SIZES="1000 10000" LIMIT_S=20 TCPD=path/to/TCPD TRIMTAB=path/to/trimtab benches/explain/compare.sh
 #
 # SIZES: samples. LIMIT_S: time limit of a detection in seconds. SEEDS: number of series for accuracy.
-# TCPD: a clone of github.com/alan-turing-institute/TCPD. EACH: if set, prints what every tool found in each
-# series to stderr. TOOLS: directory to keep the tools' virtual environment in.
+# TCPD: a clone of github.com/alan-turing-institute/TCPD. TRIMTAB: the program, to judge there the changes that
+# `trimtab explain` reports, too, not only those that its detection finds. EACH: if set, prints what every tool
+# found in each series to stderr. TOOLS: directory to keep the tools' virtual environment in.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")

@@ -1,4 +1,4 @@
-//! Medians and robust scales.
+//! Medians, running ones too, and robust scales.
 
 /// Returns the median; 0 if there are no values.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
@@ -40,9 +40,36 @@ pub(crate) fn robust_scale(values: &[f64]) -> f64 {
     (squares / count).sqrt()
 }
 
+/// Returns what `of` makes of the sorted window around each value: of itself and up to `reach` on either side, fewer at the
+/// ends. One value enters the window and one leaves it at each step.
+pub(crate) fn over_sorted_windows(
+    values: &[f64],
+    reach: usize,
+    of: impl Fn(&[f64]) -> f64,
+) -> Vec<f64> {
+    let mut window: Vec<f64> = Vec::with_capacity(2 * reach + 2);
+    let place =
+        |window: &[f64], value: f64| window.partition_point(|one| one.total_cmp(&value).is_lt());
+    for &value in values.iter().take(reach) {
+        window.insert(place(&window, value), value);
+    }
+    (0..values.len())
+        .map(|at| {
+            if let Some(&value) = values.get(at + reach) {
+                window.insert(place(&window, value), value);
+            }
+            if let Some(left) = at.checked_sub(reach + 1) {
+                window.remove(place(&window, values[left]));
+            }
+            of(&window)
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn scale_of_the_bulk() {
@@ -55,5 +82,29 @@ mod tests {
         mostly[3] = 100.0;
         assert!(robust_scale(&mostly) > 0.0);
         assert!(median(Vec::new()).abs() < f64::EPSILON);
+    }
+
+    proptest! {
+        #[test]
+        fn windows_hold_the_neighbours_in_order(
+            values in prop::collection::vec(-3i8..3, 0..60),
+            reach in 0usize..8,
+        ) {
+            let values: Vec<f64> = values.into_iter().map(f64::from).collect();
+            let told = std::cell::RefCell::new(Vec::new());
+            let firsts = over_sorted_windows(&values, reach, |window| {
+                told.borrow_mut().push(window.to_vec());
+                window[0]
+            });
+            let told = told.into_inner();
+            prop_assert_eq!(told.len(), values.len());
+            for (at, (window, first)) in told.into_iter().zip(firsts).enumerate() {
+                let until = (at + reach + 1).min(values.len());
+                let mut expected = values[at.saturating_sub(reach)..until].to_vec();
+                expected.sort_by(f64::total_cmp);
+                prop_assert_eq!(first.to_bits(), expected[0].to_bits());
+                prop_assert_eq!(window, expected);
+            }
+        }
     }
 }

@@ -677,26 +677,4 @@ fn log_sum_and_count(logs: impl Iterator<Item = f64> + Clone) -> (f64, usize) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn common_lengths_are_those_of_most_events() {
-        // Three lengths; the first suits 30 events, the last 10, and one event nothing.
-        let suits = |length: usize| {
-            let of = |other: usize| Sums {
-                product: if other == length { 20.0 } else { 0.0 },
-                square: 4.0,
-            };
-            vec![(0..3).map(of).collect::<Vec<Sums>>()]
-        };
-        let mut starts: Vec<Vec<Vec<Sums>>> = vec![suits(0); 30];
-        starts.extend(vec![suits(2); 10]);
-        starts.push(suits(3));
-        let places: Vec<&[Vec<Sums>]> = starts.iter().map(Vec::as_slice).collect();
-        let shares = common_lengths(&places, &[1.0 / 3.0; 3], 5.0);
-        assert!((shares[0] - 0.75).abs() < 0.01, "{shares:?}");
-        assert!((shares[2] - 0.25).abs() < 0.01, "{shares:?}");
-        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 //! on wide bins, short ones on narrow ones.
 
 use crate::model::noise::Null;
-use crate::statistics::{median, robust_scale};
+use crate::statistics::{median, over_sorted_windows, robust_scale};
 use std::sync::OnceLock;
 
 /// Ratio of the bin widths of successive grids.
@@ -135,7 +135,7 @@ impl Grid {
 /// Returns the centred values, with outliers replaced and with outliers capped.
 fn variants(values: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let centre = median(values.to_vec());
-    let near: Vec<f64> = running_median(values);
+    let near = over_sorted_windows(values, REACH, |window| window[window.len() / 2]);
     let apart: Vec<f64> = values.iter().zip(&near).map(|(v, m)| v - m).collect();
     let scale = robust_scale(&apart);
     let limited = |limit: f64, replace: bool| {
@@ -159,30 +159,6 @@ fn variants(values: &[f64]) -> (Vec<f64>, Vec<f64>) {
         limited(SLOW_SIGMAS * scale, true),
         limited(SHARP_SIGMAS * scale, false),
     )
-}
-
-/// Returns the median of each value and its three neighbours on either side.
-fn running_median(values: &[f64]) -> Vec<f64> {
-    // Sorted; one value enters and one leaves at each step.
-    let mut window: Vec<f64> = Vec::with_capacity(2 * REACH + 2);
-    let place =
-        |window: &[f64], value: f64| window.partition_point(|one| one.total_cmp(&value).is_lt());
-    let (first, rest) = values.split_at(REACH.min(values.len()));
-    for &value in first {
-        window.insert(place(&window, value), value);
-    }
-    let mut entering = rest.iter();
-    (0..values.len())
-        .map(|at| {
-            if let Some(&value) = entering.next() {
-                window.insert(place(&window, value), value);
-            }
-            if let Some(left) = at.checked_sub(REACH + 1) {
-                window.remove(place(&window, values[left]));
-            }
-            window[window.len() / 2]
-        })
-        .collect()
 }
 
 /// Returns the grids of a series, finest first. Local times ascend (except where clocks go back), one for
@@ -235,25 +211,6 @@ mod tests {
         assert_eq!(grids[1].len(), 26 + 51);
         let jump = grids[1].index.windows(2).map(|p| p[1] - p[0]).max();
         assert_eq!(jump, Some(25), "from the bin of 98 to that of 200");
-    }
-
-    #[test]
-    fn running_median_is_that_of_up_to_seven() {
-        for len in [0, 1, 2, 3, 4, 6, 7, 8, 30] {
-            let values: Vec<f64> = (0..len).map(|i| f64::from((i * 7919) % 13 - 6)).collect();
-            let medians = running_median(&values);
-            assert_eq!(medians.len(), values.len());
-            for (at, seen) in medians.into_iter().enumerate() {
-                let from = at.saturating_sub(REACH);
-                let mut window = values[from..(at + REACH + 1).min(values.len())].to_vec();
-                window.sort_by(f64::total_cmp);
-                assert_eq!(
-                    seen.to_bits(),
-                    window[window.len() / 2].to_bits(),
-                    "{at} of {len}"
-                );
-            }
-        }
     }
 
     #[test]
