@@ -237,6 +237,10 @@ fn errors_name_line_and_column() {
              %m/%d/%Y %H:%M:%S, found \"04/05/2020\"",
         ),
         (
+            "date,time,v\nmonday,noon,1\n",
+            "f:2: expected times in column time; name their format, or another column, found \"noon\"",
+        ),
+        (
             "time;v\n2016-09-26;1,5\n2016-09-27;1.5\n",
             "f:3:12: expected a number with a decimal comma in column v, found \"1.5\"",
         ),

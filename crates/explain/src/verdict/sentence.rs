@@ -203,6 +203,7 @@ impl SentenceContext<'_> {
         };
         let count = match changes.len() {
             1 => "changed once".to_owned(),
+            2 => "changed twice".to_owned(),
             count => format!("changed {count} times"),
         };
         let which = if changes.len() == 1 {
@@ -428,11 +429,8 @@ impl SentenceContext<'_> {
         match (recurs.cause, first) {
             (CauseFound::Jobs, Some(first)) => self.jobs(recurs, first, experiment),
             (CauseFound::LessLoad, Some(first)) => format!(
-                " {} {} at that time in {} of {} cases, but an improvement this long is more likely reduced load than an effect of the job.",
-                names(&first.jobs),
-                if first.jobs.len() > 1 { "run" } else { "runs" },
-                first.matched,
-                first.matched + first.missed,
+                " {}, but an improvement this long is more likely reduced load than an effect of the job.",
+                runs_then(first),
             ),
             (CauseFound::Fits, Some(first)) => fitting(recurs, first, experiment),
             (CauseFound::SmoothLoad, _) => {
@@ -518,6 +516,22 @@ impl SentenceContext<'_> {
     }
 }
 
+/// Begins a sentence on how often jobs run at the time of a pattern: `backup runs at that time in 69 of 70 cases`.
+fn runs_then(jobs: &JobMatch) -> String {
+    let dated = if jobs.dated_by_start {
+        "If your timestamps mark the start of each interval, "
+    } else {
+        ""
+    };
+    format!(
+        "{dated}{} {} at that time in {} of {} cases",
+        names(&jobs.jobs),
+        if jobs.jobs.len() > 1 { "run" } else { "runs" },
+        jobs.matched,
+        jobs.matched + jobs.missed,
+    )
+}
+
 /// Describes the jobs that fit a pattern, with their shares.
 fn fitting(recurs: &Recurs, first: &JobMatch, experiment: Option<&Experiment>) -> String {
     let mut text = if recurs.may_be_load {
@@ -525,13 +539,7 @@ fn fitting(recurs: &Recurs, first: &JobMatch, experiment: Option<&Experiment>) -
             Some(LikeLoad::PartOfWave | LikeLoad::TimesOfDay | LikeLoad::Break) => "",
             _ => ", but an event this long may be ordinary load",
         };
-        format!(
-            " {} {} at that time in {} of {} cases{long}.",
-            names(&first.jobs),
-            if first.jobs.len() > 1 { "run" } else { "runs" },
-            first.matched,
-            first.matched + first.missed,
-        )
+        format!(" {}{long}.", runs_then(first))
     } else {
         let shares: Vec<String> = recurs
             .classes

@@ -66,6 +66,8 @@ impl Table<'_> {
         }
         let mut found: Vec<(usize, bool, usize)> = Vec::new();
         let mut clocks: Vec<usize> = Vec::new();
+        // Columns with such a name, and their first text, which is no time.
+        let mut named: Vec<(usize, usize, &str)> = Vec::new();
         for (index, column) in self.columns.iter().enumerate() {
             let mut texts = sample.texts(index).take(100).peekable();
             let Some(&first) = texts.peek() else {
@@ -94,17 +96,26 @@ impl Table<'_> {
             // Without a header, the first column is the best guess.
             if fits && (!bare || likely.is_some() || name == "column 1") {
                 found.push((likely.unwrap_or(TIME_NAMES.len()), bare, index));
+            } else if let Some(likely) = likely {
+                named.push((likely, index, first));
             }
         }
         found.sort_unstable();
         let Some(&(.., time)) = found.first() else {
-            return Err(self
-                .error(
+            let error = match named.iter().min() {
+                Some((_, index, text)) => self.error(
+                    format!(
+                        "times in column {}; name their format, or another column",
+                        self.columns[*index].name
+                    ),
+                    text,
+                ),
+                None => self.error(
                     "a column of times; name it, or the format of its times",
                     &self.column_list(),
-                )
-                .at_line(line)
-                .into());
+                ),
+            };
+            return Err(error.at_line(line).into());
         };
         if found.len() > 1 {
             let name = &self.columns[time].name;

@@ -136,6 +136,18 @@ fn unexplained_patterns_blame_no_job() {
     );
     assert_eq!(
         of(
+            CauseFound::LessLoad,
+            vec![JobMatch {
+                dated_by_start: true,
+                ..job(29, 1)
+            }]
+        ),
+        format!(
+            "{WHAT} If your timestamps mark the start of each interval, backup runs at that time in 29 of 30 cases, but an improvement this long is more likely reduced load than an effect of the job."
+        )
+    );
+    assert_eq!(
+        of(
             CauseFound::Fits,
             vec![
                 JobMatch {
