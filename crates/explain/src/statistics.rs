@@ -45,7 +45,7 @@ pub(crate) fn robust_scale(values: &[f64]) -> f64 {
 pub(crate) fn over_sorted_windows(
     values: &[f64],
     reach: usize,
-    of: impl Fn(&[f64]) -> f64,
+    mut of: impl FnMut(&[f64]) -> f64,
 ) -> Vec<f64> {
     let mut window: Vec<f64> = Vec::with_capacity(2 * reach + 2);
     let place =
@@ -91,12 +91,11 @@ mod tests {
             reach in 0usize..8,
         ) {
             let values: Vec<f64> = values.into_iter().map(f64::from).collect();
-            let told = std::cell::RefCell::new(Vec::new());
+            let mut told = Vec::new();
             let firsts = over_sorted_windows(&values, reach, |window| {
-                told.borrow_mut().push(window.to_vec());
+                told.push(window.to_vec());
                 window[0]
             });
-            let told = told.into_inner();
             prop_assert_eq!(told.len(), values.len());
             for (at, (window, first)) in told.into_iter().zip(firsts).enumerate() {
                 let until = (at + reach + 1).min(values.len());

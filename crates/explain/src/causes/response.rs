@@ -545,12 +545,12 @@ impl Response {
                 for ((course, sums), (before, reached)) in
                     courses.iter().zip(&mut *sums).zip(states)
                 {
-                    let until = course.until(until_within);
-                    let share = (until - *reached) / len;
+                    let now = course.until(until_within);
+                    let share = (now - *reached) / len;
                     let seen = (share - kept * *before) * factor;
                     sums.product += seen * self.white[at];
                     sums.square += seen * seen;
-                    (*before, *reached) = (share, until);
+                    (*before, *reached) = (share, now);
                 }
                 reached_us = Some(self.until_us[at]);
                 // The sample after the last shows what noise that remembers leaves of it.

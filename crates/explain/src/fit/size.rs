@@ -84,6 +84,7 @@ pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
             .map(|&p| pattern.form.at(p.min(1.0)))
             .collect();
         let (alone, fit) = rayon::join(alone, || regress(&index, &values, &[&column]));
+        let alone = alone?;
         pattern.fit = fit?;
         let raw = only(&grid.means, on);
         let size = match pattern.form {
@@ -92,7 +93,7 @@ pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
         };
         // Peaks were capped for the search; the true size is that of the samples.
         pattern.coefficients = vec![size.unwrap_or(pattern.fit.coefficients[0])];
-        alone?
+        alone
     };
     pattern.gain = pattern.fit.log_likelihood - alone.log_likelihood;
     Some(())

@@ -186,41 +186,33 @@ fn residual(i: usize, values: &[f64], regressors: &[&[f64]], coefficients: &[f64
 
 /// Solves the least-squares problem on whitened columns.
 fn solve(index: &[i64], values: &[f64], regressors: &[&[f64]], phi: f64) -> Option<Vec<f64>> {
-    let sum = |regressors: &[&[f64]], row: &mut [f64], matrix: &mut [f64]| {
-        products(index, values, regressors, phi, row, matrix);
-        eliminate(matrix, regressors.len() + 1)
-    };
-    // Of sizes that are known when compiled, as nearly all fits are, the sums stay in registers.
+    let given = (index, values, phi);
+    // Nearly all fits have at most two regressors; with sizes known when compiled, their sums stay in registers.
     match *regressors {
-        [] => sum(&[], &mut [0.0; 2], &mut [0.0; 2]),
-        [one] => sum(&[one], &mut [0.0; 3], &mut [0.0; 6]),
-        [one, two] => sum(&[one, two], &mut [0.0; 4], &mut [0.0; 12]),
+        [] => solve_in(given, &[], &mut [0.0; 2], &mut [0.0; 2]),
+        [one] => solve_in(given, &[one], &mut [0.0; 3], &mut [0.0; 6]),
+        [one, two] => solve_in(given, &[one, two], &mut [0.0; 4], &mut [0.0; 12]),
         _ => {
-            let wide = regressors.len() + 2;
-            sum(
-                regressors,
-                &mut vec![0.0; wide],
-                &mut vec![0.0; (wide - 1) * wide],
-            )
+            let (level, wide) = (regressors.len(), regressors.len() + 2);
+            let mut matrix = vec![0.0; (level + 1) * wide];
+            solve_in(given, regressors, &mut vec![0.0; wide], &mut matrix)
         }
     }
 }
 
-/// Adds the products of the whitened columns (the regressors, the constant, the values) to the upper half of a matrix with
-/// one row for each but the last. `row` is as long as a row of it.
+/// Solves it in a matrix of zeros for the products of the whitened columns (the regressors, the constant, the values), with
+/// a row for each but the last; `row` is as long as one of its rows.
 #[expect(
     clippy::inline_always,
     reason = "otherwise the sizes are not known when compiled"
 )]
 #[inline(always)]
-fn products(
-    index: &[i64],
-    values: &[f64],
+fn solve_in(
+    (index, values, phi): (&[i64], &[f64], f64),
     regressors: &[&[f64]],
-    phi: f64,
     row: &mut [f64],
     matrix: &mut [f64],
-) {
+) -> Option<Vec<f64>> {
     let (level, wide) = (regressors.len(), regressors.len() + 2);
     for i in 1..values.len() {
         let gap = index[i] - index[i - 1];
@@ -241,6 +233,7 @@ fn products(
             }
         }
     }
+    eliminate(matrix, level + 1)
 }
 
 /// Solves symmetric equations whose upper half is filled; columns that add nothing get 0.

@@ -2,8 +2,8 @@
 //! simulated from the noise that remains without the pattern.
 //!
 //! p = (1 + b) / (1 + B) (Phipson, Smyth 2010), where b of B simulated series are at least as good. If the
-//! series is clearly noise, few simulations suffice (Besag, Clifford 1991), and so they do if it is clearly none: no
-//! simulation can then be as good, and p is what B of them would give.
+//! series is clearly noise, few simulations suffice (Besag, Clifford 1991), and so they do if it is clearly none: then it
+//! is far better than all so far, and p is what B of them would give.
 
 use super::periods::{Scratch, Stretch, Task, limit_of};
 use super::runs::{RunsTask, prefix_sums};
@@ -18,8 +18,10 @@ const COUNT: usize = 99;
 const ENOUGH: usize = 10;
 /// Number of series simulated at once before counting how many were as good.
 const BATCH: usize = 10;
-/// If none of a batch is as good, and the tail of their distribution says that one is less likely than this, the others are
-/// not simulated: they would be worse too.
+/// If a statistic is this many times the largest that has been simulated, and the tail of these says that one as good is
+/// less likely than this, the others are not simulated. The tail alone would not do: in values with few large outliers,
+/// the maximum jumps when one more of them falls on the same phase.
+const CLEAR_TIMES: f64 = 4.0;
 const CLEAR_TAIL: f64 = 1e-12;
 
 /// The noise of one variant of one grid's values.
@@ -35,6 +37,18 @@ struct Source {
 /// Returns the probability that a search of noise like that in `rest` finds something as good as
 /// `statistic`.
 pub(crate) fn probability(
+    rest: &[Grid],
+    tasks: &[Task],
+    runs: &[RunsTask],
+    statistic: f64,
+    seed: u64,
+) -> Chance {
+    probability_until(is_clear, rest, tasks, runs, statistic, seed)
+}
+
+/// The same, with simulations until `is_clear` says of those so far that no other one will be as good.
+fn probability_until(
+    is_clear: impl Fn(&[f64], f64) -> bool,
     rest: &[Grid],
     tasks: &[Task],
     runs: &[RunsTask],
@@ -72,21 +86,27 @@ pub(crate) fn probability(
         runs,
         seed,
     };
+    let simulate = |number: usize, buffers: &mut Buffers| noise.best(number, buffers);
+    chance(simulate, statistic, is_clear)
+}
+
+fn chance(
+    simulate: impl Fn(usize, &mut Buffers) -> f64 + Sync,
+    statistic: f64,
+    is_clear: impl Fn(&[f64], f64) -> bool,
+) -> Chance {
     let mut best: Vec<f64> = Vec::with_capacity(COUNT);
     let as_good = |best: &[f64]| best.iter().filter(|&&found| found >= statistic).count();
-    let is_clear =
-        |best: &[f64]| !best.is_empty() && as_good(best) == 0 && tail(best, statistic) < CLEAR_TAIL;
-    while best.len() < COUNT && as_good(&best) < ENOUGH && !is_clear(&best) {
+    let mut clear = false;
+    while best.len() < COUNT && as_good(&best) < ENOUGH && !clear {
         let until = (best.len() + BATCH).min(COUNT);
-        best.par_extend(
-            (best.len()..until)
-                .into_par_iter()
-                .map_init(Buffers::default, |buffers, number| {
-                    noise.best(number, buffers)
-                }),
-        );
+        let batch = (best.len()..until).into_par_iter();
+        best.par_extend(batch.map_init(Buffers::default, |buffers, number| {
+            simulate(number, buffers)
+        }));
+        clear = is_clear(&best, statistic);
     }
-    let simulated = if is_clear(&best) { COUNT } else { best.len() };
+    let simulated = if clear { COUNT } else { best.len() };
     let p = count_f64(1 + as_good(&best)) / count_f64(1 + simulated);
     Chance {
         p,
@@ -98,10 +118,16 @@ pub(crate) fn probability(
     }
 }
 
+/// Whether a statistic is so much better than the simulated ones that no other one will be as good.
+fn is_clear(best: &[f64], statistic: f64) -> bool {
+    let largest = best.iter().copied().fold(f64::MIN, f64::max);
+    statistic > largest.max(0.0) * CLEAR_TIMES && tail(best, statistic) < CLEAR_TAIL
+}
+
 /// Probability of a statistic in noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Chance {
-    /// (1 + b) / (1 + B).
+    /// (1 + b) / (1 + B); what it would be with all B if the rest need not be simulated.
     pub p: f64,
     /// The same, extrapolated below 1 / (1 + B) by the tail of a Gumbel distribution fitted to the
     /// simulated maxima, to compare many series, where that floor would hide all differences.
@@ -229,34 +255,65 @@ mod tests {
     use super::*;
     use crate::calendar::periods::HOUR_US;
     use crate::model::grid::grids;
+    use crate::numbers::as_count;
     use crate::search::periods::{CYCLES_MIN, tasks};
     use rand_core::Rng as _;
 
-    /// The chance of a statistic in six weeks of hourly noise.
-    fn chance(statistic: f64) -> Chance {
-        let mut random = stream(7, 0);
-        let uniform = |bits: u64| count_f64((bits >> 40) as usize) / count_f64(1 << 24);
-        let values: Vec<f64> = (0..1008).map(|_| uniform(random.next_u64())).collect();
+    /// Six weeks of hourly values: uniform noise with some outliers at any time.
+    fn hours(seed: u64, outliers: usize) -> Vec<Grid> {
+        let mut random = stream(seed, 0);
+        let mut uniform = || count_f64((random.next_u64() >> 40) as usize) / count_f64(1 << 24);
+        let mut values: Vec<f64> = (0..1008).map(|_| uniform()).collect();
+        for _ in 0..outliers {
+            values[as_count(uniform() * 1007.0)] = 9.0;
+        }
         let wall_us: Vec<i64> = (0..1008).map(|hour| hour * HOUR_US).collect();
-        let grids = grids(&wall_us, &values, HOUR_US);
-        let tasks = tasks(&grids, CYCLES_MIN..f64::INFINITY);
-        probability(&grids, &tasks, &[], statistic, 1)
+        grids(&wall_us, &values, HOUR_US)
+    }
+
+    fn of(grids: &[Grid], statistic: f64, is_clear: fn(&[f64], f64) -> bool) -> Chance {
+        let tasks = tasks(grids, CYCLES_MIN..f64::INFINITY);
+        probability_until(is_clear, grids, &tasks, &[], statistic, 1)
     }
 
     #[test]
     fn clear_pattern_has_the_probability_of_all_simulations() {
-        for statistic in [60.0, 1_000.0] {
-            let chance = chance(statistic);
+        let noise = hours(7, 0);
+        for statistic in [80.0, 1_000.0] {
+            let chance = of(&noise, statistic, is_clear);
             assert!((chance.p - 0.01).abs() < 1e-12, "{statistic}: {chance:?}");
-            assert!(
-                chance.p_extrapolated < CLEAR_TAIL,
-                "{statistic}: {chance:?}"
-            );
+            assert!(chance.p_extrapolated < CLEAR_TAIL, "{chance:?}");
         }
         // Less clear: the largest of all simulations counts.
-        let unclear = chance(15.0);
+        let unclear = of(&noise, 15.0, is_clear);
         assert!(unclear.p_extrapolated > CLEAR_TAIL, "{unclear:?}");
         assert!(unclear.p < 0.05, "{unclear:?}");
-        assert!(chance(1.0).p > 0.2);
+        assert!(of(&noise, 1.0, is_clear).p > 0.2);
+    }
+
+    #[test]
+    fn probability_is_that_of_all_simulations_in_noise_with_outliers() {
+        for seed in 0..6 {
+            let noise = hours(seed, 12);
+            for statistic in [3.0, 10.0, 30.0, 60.0, 100.0, 200.0] {
+                let early = of(&noise, statistic, is_clear);
+                let all = of(&noise, statistic, |_, _| false);
+                assert_eq!(early.p.to_bits(), all.p.to_bits(), "{seed} {statistic}");
+            }
+        }
+    }
+
+    #[test]
+    fn outliers_that_coincide_by_chance_are_not_clear() {
+        // In one of forty series another outlier has the phase of two, which makes the maximum half as large again.
+        for first in 0..40 {
+            let simulate = |number: usize, _: &mut Buffers| match (number + first) % 40 {
+                0 => 216.0,
+                other => 144.0 + count_f64(other % 3) / 10.0,
+            };
+            let all = chance(simulate, 215.0, |_, _| false);
+            assert!(all.p > 0.02, "{all:?}");
+            assert_eq!(chance(simulate, 215.0, is_clear), all, "{first}");
+        }
     }
 }

@@ -66,7 +66,7 @@ impl Table<'_> {
         }
         let mut found: Vec<(usize, bool, usize)> = Vec::new();
         let mut clocks: Vec<usize> = Vec::new();
-        // Columns with such a name, and their first text, which is no time.
+        // Columns named like times, and their first text, which is not a time.
         let mut named: Vec<(usize, usize, &str)> = Vec::new();
         for (index, column) in self.columns.iter().enumerate() {
             let mut texts = sample.texts(index).take(100).peekable();
@@ -103,13 +103,16 @@ impl Table<'_> {
         found.sort_unstable();
         let Some(&(.., time)) = found.first() else {
             let error = match named.iter().min() {
-                Some((_, index, text)) => self.error(
-                    format!(
-                        "times in column {}; name their format, or another column",
-                        self.columns[*index].name
-                    ),
-                    text,
-                ),
+                Some((_, index, text)) => {
+                    let name = &self.columns[*index].name;
+                    let expected = match &self.options.time_format {
+                        Some(format) => format!("times of the format {format} in column {name}"),
+                        None => {
+                            format!("times in column {name}; name their format, or another column")
+                        }
+                    };
+                    self.error(expected, text)
+                }
                 None => self.error(
                     "a column of times; name it, or the format of its times",
                     &self.column_list(),

@@ -20,13 +20,15 @@ fn common_lengths_are_those_of_most_events() {
     assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
 }
 
-/// A response of which only the times of samples matter.
+/// A response to events of two and a half samples, with values and noise that differ from sample to sample.
 fn of_times(until_us: Vec<i64>, gap_us: i64) -> Response {
     let len = until_us.len();
     Response {
         from_us: covered_from(&until_us, gap_us),
-        white: vec![1.0; len],
-        steps: vec![(0.5, 2.0); len],
+        white: (0..len).map(|at| count_f64(at * 31 % 17) - 8.0).collect(),
+        steps: (0..len)
+            .map(|at| (count_f64(at * 7 % 10) / 10.0, 1.0 + count_f64(at % 4)))
+            .collect(),
         courses: courses(gap_us * 5 / 2, gap_us),
         lengths: lengths(gap_us * 5 / 2, gap_us),
         gap_us,
@@ -36,7 +38,7 @@ fn of_times(until_us: Vec<i64>, gap_us: i64) -> Response {
     }
 }
 
-/// Samples a minute apart, seconds early or late, with an outage of hours and one of months.
+/// Samples ever further apart, from 50 to 66 seconds, with an outage of hours and one of months.
 fn irregular() -> Response {
     let mut at_us = 1_700_000_000_000_000;
     let until_us = (0..2_000).map(|number: i64| {
@@ -93,7 +95,8 @@ fn by_definition(
 #[test]
 fn sums_are_those_of_the_shares_of_all_samples() {
     let response = irregular();
-    let courses = [&response.courses[..], &response.lengths[..]].concat();
+    let courses = [&response.courses[..], &response.lengths, &response.courses].concat();
+    assert!(courses.len() > COURSES_TOGETHER, "{}", courses.len());
     for (at, next_s) in [
         (0, None),
         (5, Some(100)),
