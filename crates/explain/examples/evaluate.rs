@@ -23,8 +23,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-const PARTS: [&str; 6] = ["sawtooth", "blind", "spikes", "nulls", "large", "weekday"];
-const USAGE: &str = "evaluate [sawtooth|blind|spikes|nulls|large|weekday]... [--seeds N] [--nulls N] \
+const PARTS: [&str; 7] = [
+    "sawtooth", "blind", "spikes", "nulls", "large", "many", "weekday",
+];
+const USAGE: &str = "evaluate [sawtooth|blind|spikes|nulls|large|many|weekday]... [--seeds N] [--nulls N] \
                      | evaluate export DIR [--seeds N]";
 
 const SECOND_US: i64 = 1_000_000;
@@ -97,6 +99,9 @@ fn main() -> ExitCode {
     }
     if asked.has("large") {
         print!("{}", large());
+    }
+    if asked.has("many") {
+        print!("{}", many());
     }
     ExitCode::SUCCESS
 }
@@ -520,6 +525,51 @@ fn large() -> String {
             .first()
             .map_or("-".to_owned(), |class| class.jobs.join(", ")),
         verdict.sentence,
+    )
+    .expect("text");
+    text
+}
+
+fn many() -> String {
+    const SAMPLES: u32 = 10_000;
+    let zone = zone("Europe/Berlin");
+    let series: Vec<Series> = (0..200)
+        .zip(NULL_KINDS.iter().cycle())
+        .map(|(seed, kind)| {
+            let null = Null {
+                first_day: date(2025, 1, 1),
+                zone: zone.clone(),
+                samples: SAMPLES,
+                step_s: 300,
+                noise: kind.noise,
+                daily_wave_sigmas: kind.daily_wave_sigmas,
+            };
+            null.simulate(seed).series
+        })
+        .collect();
+    let first_us = series[0].times_us[0];
+    let (from, until) = (first_us - 35 * DAY_US, first_us + 36 * DAY_US);
+    let jobs = fifty_jobs(1, moment(from), moment(until), &zone, "cron.d/any:1");
+    let options = Options {
+        zone,
+        ..Options::default()
+    };
+    let start = Instant::now();
+    let analysis = explain(&series, &jobs, &options);
+    let took_s = start.elapsed().as_secs_f64();
+    let recur = analysis
+        .series
+        .iter()
+        .filter(|one| [Kind::Periodic, Kind::Unattributed].contains(&one.verdict.kind));
+    let peak = peak_memory_kb().map_or("unknown".to_owned(), |kb| format!("{}", kb / 1024));
+    let mut text = heading("Many series against fifty jobs", "many", "");
+    writeln!(
+        text,
+        "| series | samples each | jobs | time | peak memory | recur |\n|---|---|---|---|---|---|\n\
+         | {} | {SAMPLES} | {} | {took_s:.1} s | {peak} MiB | {} |",
+        series.len(),
+        jobs.len(),
+        recur.count(),
     )
     .expect("text");
     text
