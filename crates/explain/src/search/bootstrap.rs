@@ -90,6 +90,7 @@ fn probability_until(
     chance(simulate, statistic, is_clear)
 }
 
+/// The chance of a statistic, from the best that each simulation finds.
 fn chance(
     simulate: impl Fn(usize, &mut Buffers) -> f64 + Sync,
     statistic: f64,

@@ -545,8 +545,8 @@ fn is_as_long_as_load(recurrence: &Recurrence, main: &Attribution, samples: &Sam
     is_of_people && is_burst && gap_s < LOAD_S && len_s + gap_s / 2.0 >= LOAD_S
 }
 
-/// Returns whether values of a daily event drop in the daytime of some days of the week only, although the most likely job runs on others, too:
-/// that is more often a break in people's work than a job that has less to do on some days.
+/// Returns whether a daily event is a drop in the daytime of some days of the week only, although the most likely job runs on
+/// others, too: more often, that is a break in people's work than a job that has less to do on some days.
 fn is_break(recurrence: &Recurrence, first: Option<&JobMatch>, zone: &TimeZone) -> bool {
     let is_in_the_day = recurrence
         .place
