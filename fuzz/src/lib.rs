@@ -10,9 +10,9 @@ mod runs;
 mod servers;
 mod trace;
 
+use bounded_http::{Credentials, Endpoint};
 use host::source::{Limits, read_bytes};
 use host::{Command, DriveTool, filter, parse};
-use http::{Credentials, Endpoint};
 use schedule::{Calendar, CronSpec, parse_zone};
 use trim::geometry::{KernelRelease, btrfs, ext4, xfs};
 

@@ -8,8 +8,8 @@ use crate::answer::settings::Settings;
 use crate::answer::{health, tasks};
 use crate::answers::{Answers, Part, SCHEMA, Unanswered};
 use crate::threads;
+use bounded_http::{Client, Endpoint, ErrorKind, HttpError, Response};
 use facts::cluster::{Flavour, ServerVersion};
-use http::{Client, Endpoint, ErrorKind, HttpError, Response};
 use jiff::Timestamp;
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -71,8 +71,8 @@ impl AskError {
 }
 
 /// Returns the limits for querying a cluster, with the given trust and credentials.
-pub fn options(options: http::Options) -> http::Options {
-    http::Options {
+pub fn options(options: bounded_http::Options) -> bounded_http::Options {
+    bounded_http::Options {
         deadline: DEADLINE,
         body_bytes_max: BODY_BYTES_MAX,
         ..options

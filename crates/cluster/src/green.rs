@@ -1,6 +1,6 @@
 //! Checks that a cluster is green: every copy of every shard is active.
 
-use http::{Client, Endpoint, HttpError};
+use bounded_http::{Client, Endpoint, HttpError};
 use serde::Deserialize;
 
 /// `level=cluster` keeps the response small; the timeout is the server's, for clusters without a
@@ -102,8 +102,8 @@ fn check_green(health: &Health) -> Result<String, GreenError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::Options;
-    use http::testing::{Answer, Server};
+    use bounded_http::Options;
+    use bounded_http::testing::{Answer, Server};
     use proptest::prelude::*;
 
     /// A response of Elasticsearch 7.17 with the status and the shard counts replaced.

@@ -3,7 +3,7 @@
 
 use crate::answer::root::Root;
 use crate::ask::AskError;
-use http::{Client, Endpoint, HttpError, Response};
+use bounded_http::{Client, Endpoint, HttpError, Response};
 use std::time::Duration;
 
 /// A master may need a minute for a large state.
@@ -43,8 +43,8 @@ impl ShardAnswer {
 }
 
 /// Returns the limits for these responses, with the given trust and credentials.
-pub fn shard_options(options: http::Options) -> http::Options {
-    http::Options {
+pub fn shard_options(options: bounded_http::Options) -> bounded_http::Options {
+    bounded_http::Options {
         deadline: DEADLINE,
         body_bytes_max: BODY_BYTES_MAX,
         ..options
@@ -83,7 +83,7 @@ fn body(client: &Client, endpoint: &Endpoint, path: &str) -> Result<Vec<u8>, Htt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::testing::{Answer, Server};
+    use bounded_http::testing::{Answer, Server};
 
     #[test]
     fn identity_and_each_response_are_requested() {
@@ -95,7 +95,7 @@ mod tests {
                 path => Answer::ok(path),
             }
         });
-        let client = Client::new(shard_options(http::Options::default())).unwrap();
+        let client = Client::new(shard_options(bounded_http::Options::default())).unwrap();
         let endpoint = Endpoint::parse(&server.url("/")).unwrap();
         let root = ask_root(&client, &endpoint).unwrap();
         assert_eq!(root.flavour, facts::cluster::Flavour::Opensearch);
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn another_kind_of_server_is_named() {
         let server = Server::start(|_| Answer::ok("<html>"));
-        let client = Client::new(shard_options(http::Options::default())).unwrap();
+        let client = Client::new(shard_options(bounded_http::Options::default())).unwrap();
         let endpoint = Endpoint::parse(&server.url("/")).unwrap();
         let error = ask_root(&client, &endpoint).unwrap_err().to_string();
         assert!(

@@ -1,8 +1,8 @@
 //! A real server: `TRIMTAB_TEST_SERVER` names its archive or folder. Needs root and Java.
 
+use bounded_http::Client;
 use experiments::server::{Distribution, Node, NodeOptions};
 use experiments::{GroupLimits, Workspace};
-use http::Client;
 use std::path::Path;
 
 #[test]
@@ -37,7 +37,7 @@ fn a_node_starts_answers_and_stops() {
         };
         let node = Node::start(&workspace, &server, &options, &|| false)
             .unwrap_or_else(|error| panic!("{error}"));
-        let client = Client::new(http::Options::default()).unwrap();
+        let client = Client::new(bounded_http::Options::default()).unwrap();
         let health = client.get(node.endpoint(), "/_cluster/health").unwrap();
         let pid = node.pid();
         println!("{server}, process {pid}: {:?}", health.status);

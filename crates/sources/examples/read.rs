@@ -10,7 +10,7 @@
 //! ```
 //! FIGURE is mean, min, max, sum, rate or a percentile as a number; keys are time, split, most, filter.
 
-use http::{Client, Credentials, Endpoint, Options};
+use bounded_http::{Client, Credentials, Endpoint, Options};
 use sources::elastic::{self, Figure};
 use sources::{Limits, Reading, Times, ftdc, identify, prometheus};
 use std::error::Error;

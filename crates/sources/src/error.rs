@@ -1,7 +1,7 @@
 //! Errors of the readers.
 
+use bounded_http::{HttpError, shown};
 use facts::InputError;
-use http::{HttpError, shown};
 
 use serde::de::DeserializeOwned;
 

@@ -1,7 +1,7 @@
 //! Identifies the server behind a URL.
 
 use crate::SourceError;
-use http::{Client, Endpoint, ErrorKind, HttpError, Response, shown};
+use bounded_http::{Client, Endpoint, ErrorKind, HttpError, Response, shown};
 use serde::Deserialize;
 use std::fmt;
 

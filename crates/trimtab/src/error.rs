@@ -1,7 +1,7 @@
 //! Errors shown to the user: a kind, a message and hints.
 
+use bounded_http::{CredentialsError, HttpError};
 use cluster::AskError;
-use http::{CredentialsError, HttpError};
 use sources::SourceError;
 use std::error::Error;
 use std::fmt;

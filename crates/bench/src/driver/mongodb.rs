@@ -8,7 +8,7 @@ use super::answer::Answer;
 use super::connection::{Connect, Link};
 use super::framing::Broken;
 use super::message::Message;
-use http::Credentials;
+use bounded_http::Credentials;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::error::{CommandError, ErrorKind};
 use mongodb::options::{ClientOptions, ConnectionString, Credential, ServerAddress, Tls};
@@ -103,7 +103,7 @@ impl Way {
     /// The way to `address`; see [`Target::mongodb`](super::Target::mongodb).
     pub(super) fn new(
         address: &str,
-        options: &http::Options,
+        options: &bounded_http::Options,
         timeout: Duration,
     ) -> Result<Self, MongodbError> {
         let wrong = |error: mongodb::error::Error| MongodbError::Address(text(&error));

@@ -99,7 +99,12 @@ fn target() -> Target {
         }
     });
     let address = format!("mongodb://{address}/bench?directConnection=true");
-    Target::mongodb(&address, &http::Options::default(), Duration::from_secs(20)).unwrap()
+    Target::mongodb(
+        &address,
+        &bounded_http::Options::default(),
+        Duration::from_secs(20),
+    )
+    .unwrap()
 }
 
 fn drive(operation: &str, setup: &str) -> Result<TrialSummary, RunError> {
@@ -204,10 +209,16 @@ fn odd_addresses_are_refused_and_repeat_no_password() {
         "mongodb:",
         "mongodb://%2Ftmp%2Fmongodb-27017.sock/x",
     ] {
-        let error = Target::mongodb(address, &http::Options::default(), timeout).unwrap_err();
+        let error =
+            Target::mongodb(address, &bounded_http::Options::default(), timeout).unwrap_err();
         assert!(!error.to_string().contains("hunter2"), "{error}");
     }
-    let target = Target::mongodb("mongodb://db1/x", &http::Options::default(), timeout).unwrap();
+    let target = Target::mongodb(
+        "mongodb://db1/x",
+        &bounded_http::Options::default(),
+        timeout,
+    )
+    .unwrap();
     assert_eq!(target.to_string(), "mongodb://db1:27017/x");
 }
 

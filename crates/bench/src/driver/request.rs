@@ -169,7 +169,7 @@ fn in_turn(bodies: usize, sequence: u64) -> usize {
 mod tests {
     use super::*;
     use crate::track::Track;
-    use http::Secret;
+    use bounded_http::Secret;
 
     fn source(operation: &str) -> Source {
         let track: Track = format!(

@@ -20,7 +20,7 @@ use super::target::Target;
 use super::timer::Timer;
 use super::worker::{self, Left, Load, Phase};
 use crate::track::{self, Operation, Pace, PrepareError, Random, Source, Track, TrackError};
-use http::{ErrorKind, HttpError, TlsFault};
+use bounded_http::{ErrorKind, HttpError, TlsFault};
 use linux::realtime;
 use rustix::process::setpriority_process;
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@ use super::summary::TrialSummary;
 use super::{Ended, Ending, ErrorClass, Progress, Second, Silent, Target};
 use crate::testing::{Behaviour, Responder, Stall};
 use crate::track::Track;
-use http::Secret;
+use bounded_http::Secret;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

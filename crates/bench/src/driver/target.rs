@@ -3,7 +3,7 @@
 #[cfg(feature = "mongodb")]
 use super::mongodb::{self, MongodbError, MongodbServer};
 use super::network::Network;
-use http::{Endpoint, ErrorKind, HttpError, Secret};
+use bounded_http::{Endpoint, ErrorKind, HttpError, Secret};
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -49,7 +49,7 @@ impl Target {
     #[cfg(feature = "mongodb")]
     pub fn mongodb(
         address: &str,
-        options: &http::Options,
+        options: &bounded_http::Options,
         timeout: std::time::Duration,
     ) -> Result<Self, MongodbError> {
         let way = mongodb::Way::new(address, options, timeout)?;
@@ -88,7 +88,7 @@ impl Target {
     /// # Errors
     /// [`ErrorKind::Path`] if the endpoint has a query; [`ErrorKind::Setup`] if the CA file or the credentials
     /// cannot be used.
-    pub fn at(endpoint: &Endpoint, options: &http::Options) -> Result<Self, HttpError> {
+    pub fn at(endpoint: &Endpoint, options: &bounded_http::Options) -> Result<Self, HttpError> {
         let path_prefix = endpoint.base_path().ok_or_else(|| HttpError {
             request: endpoint.to_string(),
             kind: ErrorKind::Path,

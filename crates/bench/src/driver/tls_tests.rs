@@ -1,11 +1,11 @@
-//! Trials over TLS, against the server that the tests of `http` use.
+//! Trials over TLS, against the server that the tests of `bounded_http` use.
 
 use super::run::{Control, Options, RunError, run};
 use super::summary::TrialSummary;
 use super::{Silent, Target};
 use crate::track::Track;
-use http::testing::{Answer, Authority, Server};
-use http::{Credentials, Endpoint, ErrorKind, HttpError, Secret, TlsFault};
+use bounded_http::testing::{Answer, Authority, Server};
+use bounded_http::{Credentials, Endpoint, ErrorKind, HttpError, Secret, TlsFault};
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
 use std::thread;
@@ -18,11 +18,11 @@ fn pem(authority: &Authority) -> NamedTempFile {
 }
 
 /// Options that trust this authority, and have credentials.
-fn options(ca_file: Option<&NamedTempFile>) -> http::Options {
-    http::Options {
+fn options(ca_file: Option<&NamedTempFile>) -> bounded_http::Options {
+    bounded_http::Options {
         ca_file: ca_file.map(|file| file.path().to_owned()),
         credentials: Credentials::ApiKey(Secret::new("a2V5".to_owned())),
-        ..http::Options::default()
+        ..bounded_http::Options::default()
     }
 }
 
@@ -134,7 +134,7 @@ fn a_server_of_an_unknown_authority_is_refused_with_the_way_out() {
         }
     }
     assert!(server.requests().is_empty());
-    let trustful = http::Options {
+    let trustful = bounded_http::Options {
         accept_invalid_certificates: true,
         ..options(None)
     };
@@ -144,23 +144,23 @@ fn a_server_of_an_unknown_authority_is_refused_with_the_way_out() {
 
 #[test]
 fn an_endpoint_that_cannot_be_a_target_is_refused() {
-    let at = |url: &str, options: &http::Options| {
+    let at = |url: &str, options: &bounded_http::Options| {
         let error = Target::at(&Endpoint::parse(url).unwrap(), options).unwrap_err();
         (error.kind, error.request)
     };
-    let (kind, request) = at("http://es1:9200/?x=y", &http::Options::default());
+    let (kind, request) = at("http://es1:9200/?x=y", &bounded_http::Options::default());
     assert_eq!(
         (kind, &request[..]),
         (ErrorKind::Path, "http://es1:9200/?...")
     );
-    let bad = http::Options {
+    let bad = bounded_http::Options {
         ca_file: Some("/nonexistent".into()),
-        ..http::Options::default()
+        ..bounded_http::Options::default()
     };
     assert!(matches!(at("https://es1", &bad).0, ErrorKind::Setup(_)));
-    let bad = http::Options {
+    let bad = bounded_http::Options {
         credentials: Credentials::Bearer(Secret::new("a\nb".to_owned())),
-        ..http::Options::default()
+        ..bounded_http::Options::default()
     };
     let (kind, _) = at("http://es1", &bad);
     assert!(
@@ -187,7 +187,7 @@ fn the_wrong_scheme_is_named_as_the_fault() {
     assert!(
         matches!(&text, RunError::Tls(error) if error.kind == ErrorKind::Tls(TlsFault::NotTls))
     );
-    assert!(text.to_string().contains("use http://"), "{text}");
+    assert!(text.to_string().contains("use bounded_http://"), "{text}");
 
     let server = Server::start_tls(&Authority::new(), &["localhost"], answer);
     let url = server.url_by_name().replace("https://", "http://");

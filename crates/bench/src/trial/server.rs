@@ -1,6 +1,6 @@
 //! What the servers count: merges, refreshes, collections, caches, sizes, from `_nodes/stats`.
 
-use http::{Client, Endpoint, ErrorKind, HttpError, Secret};
+use bounded_http::{Client, Endpoint, ErrorKind, HttpError, Secret};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

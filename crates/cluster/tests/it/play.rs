@@ -1,8 +1,8 @@
 //! A mock cluster: canned responses by page, and failures on demand.
 
+use bounded_http::testing::{Answer, Authority, Server};
+use bounded_http::{Client, Endpoint, Options};
 use cluster::{Answers, AskError, Part};
-use http::testing::{Answer, Authority, Server};
-use http::{Client, Endpoint, Options};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

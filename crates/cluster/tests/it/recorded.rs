@@ -3,10 +3,10 @@
 //! (`async`), open, with one primary each; `old-1` and `old-2`, closed, with 60 primaries each.
 
 use crate::play::{PAGES, ask, missing, play};
+use bounded_http::testing::Answer;
 use cluster::Answers;
 use facts::Cluster;
 use facts::cluster::{Flavour, HealthStatus, SettingOrigin, Watermark, WatermarkLevel};
-use http::testing::Answer;
 use std::path::Path;
 
 const SERVERS: [(&str, Flavour, &str); 4] = [

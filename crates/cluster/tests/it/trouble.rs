@@ -2,10 +2,10 @@
 //! a gap and a reason.
 
 use crate::play::{PAGES, ask, ask_with, healthy, limits, missing, play, play_tls};
+use bounded_http::testing::{Answer, Authority, Server};
+use bounded_http::{Credentials, Endpoint, ErrorKind, Secret, TlsFault};
 use cluster::{AskError, Part};
 use facts::cluster::{SettingOrigin, SettingValue};
-use http::testing::{Answer, Authority, Server};
-use http::{Credentials, Endpoint, ErrorKind, Secret, TlsFault};
 use std::io::Write;
 use std::net::TcpListener;
 use std::time::Duration;
@@ -145,7 +145,7 @@ fn rejected_credentials_are_an_error() {
 #[test]
 fn credentials_are_sent_but_never_saved() {
     let server = play(healthy());
-    let options = http::Options {
+    let options = bounded_http::Options {
         credentials: Credentials::ApiKey(Secret::new("hunter2".to_owned())),
         ..limits()
     };
@@ -288,7 +288,7 @@ fn an_endless_body_is_a_gap() {
 
 #[test]
 fn a_slow_server_is_awaited_but_not_forever() {
-    let quick = http::Options {
+    let quick = bounded_http::Options {
         deadline: Duration::from_millis(400),
         ..limits()
     };
@@ -479,7 +479,7 @@ fn tls_is_verified() {
     let authority = Authority::new();
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     file.write_all(authority.pem().as_bytes()).expect("written");
-    let trusting = http::Options {
+    let trusting = bounded_http::Options {
         ca_file: Some(file.path().to_owned()),
         ..limits()
     };
@@ -524,7 +524,7 @@ fn failures_over_tls_are_the_same() {
     let authority = Authority::new();
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     file.write_all(authority.pem().as_bytes()).expect("written");
-    let trusting = http::Options {
+    let trusting = bounded_http::Options {
         ca_file: Some(file.path().to_owned()),
         deadline: Duration::from_secs(4),
         ..limits()

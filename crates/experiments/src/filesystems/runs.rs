@@ -6,7 +6,7 @@ use crate::path_error::PathError;
 use crate::server::{Node, NodeError};
 use crate::variant::Variant;
 use bench::trial::{State, TrialDocument};
-use http::Endpoint;
+use bounded_http::Endpoint;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use thiserror::Error;

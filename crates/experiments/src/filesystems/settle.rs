@@ -1,7 +1,7 @@
 //! Waits until an index is at rest, so that sizes can be compared.
 
 use super::track::INDEX;
-use http::{Client, Endpoint, HttpError};
+use bounded_http::{Client, Endpoint, HttpError};
 use serde::Deserialize;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -76,9 +76,9 @@ pub(super) fn settle(
     server: &Endpoint,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Settled, SettleError> {
-    let client = Client::new(http::Options {
+    let client = Client::new(bounded_http::Options {
         deadline: MERGE_PATIENCE,
-        ..http::Options::default()
+        ..bounded_http::Options::default()
     })?;
     let flush = || -> Result<(), HttpError> {
         client

@@ -7,7 +7,7 @@ use crate::control_group::{ControlGroup, GroupLimits};
 use crate::path_error::{PathError, at};
 use crate::program::run_program;
 use crate::workspace::{MARK, Workspace};
-use http::{Client, Endpoint, HttpError};
+use bounded_http::{Client, Endpoint, HttpError};
 use linux::child::Child;
 use rustix::process::Signal;
 use std::fs::{self, File};
@@ -173,7 +173,7 @@ impl Node {
         (logs, output): (&Path, &Path),
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Self, NodeError> {
-        let client = Client::new(http::Options::default())?;
+        let client = Client::new(bounded_http::Options::default())?;
         let until = Instant::now() + PATIENCE;
         let tail = || last_lines(output);
         loop {

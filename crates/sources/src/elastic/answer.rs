@@ -135,5 +135,5 @@ pub(super) fn reason(body: &Value) -> Option<String> {
     let text = cause
         .as_str()
         .map_or_else(|| cause.to_string(), str::to_owned);
-    Some(http::shown(text.as_bytes()))
+    Some(bounded_http::shown(text.as_bytes()))
 }

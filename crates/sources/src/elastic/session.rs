@@ -4,8 +4,8 @@ use super::answer::{self, Bucket, FieldCaps, Search};
 use super::query::{Group, Query};
 use crate::server::Server;
 use crate::{Limits, Reading, SourceError, identify};
+use bounded_http::{Client, Endpoint, Response, shown};
 use facts::Skipped;
-use http::{Client, Endpoint, Response, shown};
 use serde_json::{Value, json};
 
 /// Maximum number of values of the field by which series are split.

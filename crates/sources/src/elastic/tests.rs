@@ -3,8 +3,8 @@
 use super::session::is_before_7_2;
 use super::*;
 use crate::identify;
-use http::Options;
-use http::testing::{Answer, Server as Stub};
+use bounded_http::Options;
+use bounded_http::testing::{Answer, Server as Stub};
 use proptest::prelude::*;
 use std::time::Duration;
 

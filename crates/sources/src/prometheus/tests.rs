@@ -1,8 +1,8 @@
 //! Tests against a misbehaving server; lab/servers/test-explain.sh tests a real one.
 
 use super::*;
-use http::Options;
-use http::testing::{Answer, Server};
+use bounded_http::Options;
+use bounded_http::testing::{Answer, Server};
 use proptest::prelude::*;
 use serde_json::json;
 use std::sync::Arc;

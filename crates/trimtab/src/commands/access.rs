@@ -4,7 +4,7 @@ use crate::arguments::AccessArgs;
 use crate::config::{CheckConfig, ExplainConfig, TrimConfig};
 use crate::error::{CommandError, Kind};
 use crate::values;
-use http::{Client, Credentials, Endpoint};
+use bounded_http::{Client, Credentials, Endpoint};
 use std::path::{Path, PathBuf};
 
 /// Access settings from the configuration.
@@ -58,8 +58,8 @@ impl<'a> From<&'a TrimConfig> for Configured<'a> {
 pub fn options(
     flags: &AccessArgs,
     configured: Configured<'_>,
-    limits: impl FnOnce(http::Options) -> http::Options,
-) -> Result<http::Options, CommandError> {
+    limits: impl FnOnce(bounded_http::Options) -> bounded_http::Options,
+) -> Result<bounded_http::Options, CommandError> {
     let credentials_file = flags.credentials_file.as_deref();
     let mut options = http_options(credentials_file, flags.ca_file.as_deref())?;
     if options.credentials.is_none()
@@ -90,7 +90,7 @@ pub fn options(
 pub fn http_options(
     credentials_file: Option<&Path>,
     ca_file: Option<&Path>,
-) -> Result<http::Options, CommandError> {
+) -> Result<bounded_http::Options, CommandError> {
     let named = |flag: Option<&Path>, variable| {
         let set = || std::env::var_os(variable).filter(|name| !name.is_empty());
         flag.map(Path::to_owned)
@@ -100,10 +100,10 @@ pub fn http_options(
         Some(path) => Credentials::from_file(&path),
         None => Credentials::from_environment(|name| std::env::var_os(name)),
     };
-    Ok(http::Options {
+    Ok(bounded_http::Options {
         credentials: credentials?,
         ca_file: named(ca_file, "TRIMTAB_CA_FILE"),
-        ..http::Options::default()
+        ..bounded_http::Options::default()
     })
 }
 
@@ -111,7 +111,7 @@ pub fn http_options(
 ///
 /// # Errors
 /// When certificates cannot be read.
-pub fn client(options: http::Options, endpoint: &Endpoint) -> Result<Client, CommandError> {
+pub fn client(options: bounded_http::Options, endpoint: &Endpoint) -> Result<Client, CommandError> {
     let client = Client::new(options)?;
     if client.sends_secrets_in_clear(endpoint) {
         tracing::warn!(

@@ -2,7 +2,7 @@
 //! and servers that fail.
 
 use crate::support::{Tree, repository, run, stderr, stdout, trimtab};
-use http::testing::{Answer, Authority, Server};
+use bounded_http::testing::{Answer, Authority, Server};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Output;

@@ -1,7 +1,7 @@
 //! Calls the readers of `sources` with what the command line asks for.
 
 use super::args::{Aggregate, FileArgs};
-use http::{Client, Endpoint};
+use bounded_http::{Client, Endpoint};
 use sources::elastic::{self, Figure};
 use sources::store::Store;
 use sources::{FileOptions, Limits, Reading, SourceError, Times, prometheus as prom};

@@ -192,7 +192,7 @@ struct Wiring<'a> {
 }
 
 impl Wiring<'_> {
-    fn http_options(&self) -> Result<http::Options, CommandError> {
+    fn http_options(&self) -> Result<bounded_http::Options, CommandError> {
         let flags = AccessArgs {
             timeout: None,
             credentials_file: self.arguments.credentials_file.clone(),

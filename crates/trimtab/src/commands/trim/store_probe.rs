@@ -6,8 +6,8 @@ mod tests;
 
 use crate::commands::access::{self, parse_endpoint};
 use crate::error::{CommandError, Kind};
+use bounded_http::{Client, Endpoint};
 use cluster::GreenError;
-use http::{Client, Endpoint};
 use std::time::Duration;
 use trim::clock::Clock;
 use trim::probe::store::command::{CommandError as ProgramError, CommandProbe};
@@ -25,12 +25,12 @@ pub struct StoreProbeOptions {
     /// Time after which a request counts as failed, or a command is killed.
     pub time_limit: Duration,
     /// Credentials and certificates for URLs; `time_limit` replaces its deadline.
-    pub http: http::Options,
+    pub http: bounded_http::Options,
 }
 
 impl StoreProbeOptions {
     /// Two requests per second, with a time limit of ten seconds.
-    pub fn new(http: http::Options) -> Self {
+    pub fn new(http: bounded_http::Options) -> Self {
         Self {
             requests_per_s: 2.0,
             time_limit: Duration::from_secs(10),
@@ -43,7 +43,7 @@ impl StoreProbeOptions {
 ///
 /// # Errors
 /// A refusal if it is not green, a usage or environment error if it cannot be queried.
-pub fn require_green(url: &str, options: http::Options) -> Result<String, CommandError> {
+pub fn require_green(url: &str, options: bounded_http::Options) -> Result<String, CommandError> {
     let endpoint = parse_endpoint(url, "--require-green")?;
     let client = access::client(options, &endpoint)?;
     cluster::require_green(&client, &endpoint).map_err(|error| match error {
@@ -61,13 +61,15 @@ struct UrlProbe {
 impl UrlProbe {
     fn open(text: &str, options: &StoreProbeOptions) -> Result<Self, CommandError> {
         let endpoint = parse_endpoint(text, "--probe")?;
-        let http = http::Options {
+        let http = bounded_http::Options {
             deadline: options.time_limit,
             ..options.http.clone()
         };
         let client = access::client(http, &endpoint)?;
         // Connect now, so that no reading includes the connection setup.
-        let first = client.get(&endpoint, "").and_then(http::Response::success);
+        let first = client
+            .get(&endpoint, "")
+            .and_then(bounded_http::Response::success);
         match first {
             Ok(_) => Ok(Self { client, endpoint }),
             Err(error) => Err(CommandError::from(error).at("--probe")),
@@ -78,7 +80,7 @@ impl UrlProbe {
 impl Ask for UrlProbe {
     fn ask(&self) -> Result<(), String> {
         let answer = self.client.get(&self.endpoint, "");
-        match answer.and_then(http::Response::success) {
+        match answer.and_then(bounded_http::Response::success) {
             Ok(_) => Ok(()),
             Err(error) => Err(error.to_string()),
         }
@@ -103,7 +105,7 @@ pub fn start<C: Clock + Clone + Send + 'static>(
         let label = probe.endpoint.to_string();
         (Box::new(probe), label, WAITING_MAX)
     } else {
-        let secrets = &http::SECRET_VARIABLES;
+        let secrets = &bounded_http::SECRET_VARIABLES;
         let probe = CommandProbe::open(what, options.time_limit, secrets)
             .map_err(|error| program_error(&error))?;
         let label = probe.label();

@@ -2,7 +2,7 @@
 
 use super::{document, file, files, nodes, shards, state, with_files};
 use crate::support::{stderr, stdout, trimtab};
-use http::testing::{Answer, Server};
+use bounded_http::testing::{Answer, Server};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::process::Stdio;

@@ -2,7 +2,7 @@
 
 use super::{document, file, files, nodes, shards, single_line, state, with_files};
 use crate::support::{stderr, stdout};
-use http::testing::{Answer, Server};
+use bounded_http::testing::{Answer, Server};
 use serde_json::{Value, json};
 use std::process::{Command, Output};
 

@@ -1,7 +1,7 @@
 //! Tests with real servers and real programs.
 
 use super::*;
-use http::testing::{Answer, Server};
+use bounded_http::testing::{Answer, Server};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 fn options() -> StoreProbeOptions {
     StoreProbeOptions {
         requests_per_s: 50.0,
-        ..StoreProbeOptions::new(http::Options::default())
+        ..StoreProbeOptions::new(bounded_http::Options::default())
     }
 }
 

@@ -1,7 +1,7 @@
 //! A synchronous HTTP client with limits on everything: time, size, redirects.
 //!
 //! ```no_run
-//! use http::{Client, Credentials, Endpoint, Options};
+//! use bounded_http::{Client, Credentials, Endpoint, Options};
 //!
 //! let endpoint = Endpoint::parse("https://es1.example:9200")?;
 //! let client = Client::new(Options {

@@ -125,7 +125,7 @@ impl HttpError {
                 }
                 TlsFault::WrongName => "use a name that stands in the server's certificate",
                 TlsFault::Expired => "renew the server's certificate, or set this host's clock",
-                TlsFault::NotTls => "use http:// if the server is not encrypted",
+                TlsFault::NotTls => "use bounded_http:// if the server is not encrypted",
                 TlsFault::Authority => {
                     "give the server a certificate of its own (CA:FALSE), signed by that \
                      authority, and name the authority's with --ca-file"
