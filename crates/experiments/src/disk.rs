@@ -1,20 +1,32 @@
 //! The device that a filesystem is made on: a file of the experiment's own, or a device that was named and confirmed.
 
 use crate::path_error::{PathError, at};
-use crate::program::{ProgramError, run_program, unmount};
+use crate::place::Claim;
+use crate::program::{ProgramError, run_program, unmount_in};
+use crate::register::RegisterError;
 use crate::variant::{FilesystemKind, Variant};
 use crate::workspace::Workspace;
 use linux::counters::{CounterError, DeviceCounters, parse_diskstats};
-use rustix::fs::{FallocateFlags, fallocate, statvfs};
-use std::fs::{self, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use linux::folder::{FileId, Folder};
+use linux::loop_device::LoopDevice;
+use linux::mount_id::MountId;
+use linux::mountinfo::MountLine;
+use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
+use std::ffi::CString;
+use std::fs;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Read-ahead of a drive (`VM_READAHEAD_PAGES`).
 const READ_AHEAD_KIB: &str = "128";
-/// The same in units of 512 bytes.
-const READ_AHEAD_SECTORS: &str = "256";
+/// Names in the workspace.
+const IMAGE: &str = "image";
+const MOUNT: &str = "mount";
+/// On the filesystem: a server's data.
+pub(crate) const DATA: &str = "data";
 
 /// Why a device cannot be used.
 #[derive(Debug, Error)]
@@ -25,6 +37,14 @@ pub enum DiskError {
     /// Not a device.
     #[error("{}: expected a block device, found something else", units::escape(&.0.to_string_lossy()))]
     NoDevice(PathBuf),
+    /// Another user could put another device in its place.
+    #[error("{} {source}: name the device in /dev", units::escape(&folder.to_string_lossy()))]
+    Unprotected {
+        /// The folder that it is in.
+        folder: PathBuf,
+        /// What is wrong with it.
+        source: std::io::Error,
+    },
     /// It is mounted, or part of something that is.
     #[error("{} is in use: it is mounted, or a part of RAID, LVM or dm-crypt; nothing was changed", units::escape(&.0.to_string_lossy()))]
     InUse(PathBuf),
@@ -39,6 +59,27 @@ pub enum DiskError {
     /// Another device has its name now.
     #[error("{} is another device than before; it was not touched", units::escape(&.0.to_string_lossy()))]
     Changed(PathBuf),
+    /// What is mounted is not what was to be mounted.
+    #[error("{} was replaced while {} was mounted there", units::escape(&mount.to_string_lossy()), units::escape(&device.to_string_lossy()))]
+    Replaced {
+        /// The mount point.
+        mount: PathBuf,
+        /// The device.
+        device: PathBuf,
+    },
+    /// The kernel does not mount it.
+    #[error("{} cannot be mounted as {fs_type}: {source}; the kernel's log may say why", units::escape(&device.to_string_lossy()))]
+    Mount {
+        /// The device.
+        device: PathBuf,
+        /// The filesystem.
+        fs_type: &'static str,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The register.
+    #[error(transparent)]
+    Register(#[from] RegisterError),
     /// A program failed.
     #[error(transparent)]
     Program(#[from] ProgramError),
@@ -54,11 +95,26 @@ pub enum DiskError {
 }
 
 /// A block device whose contents belong to the experiment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Disk {
     device: PathBuf,
-    /// The file behind a loop device.
-    image: Option<PathBuf>,
+    behind: Behind,
+}
+
+/// What keeps the device from becoming another one.
+#[derive(Debug)]
+enum Behind {
+    /// A loop device that is held open, and the file behind it.
+    Image { device: LoopDevice, image: Image },
+    /// A device of the user's that is claimed: its number.
+    Claimed(u64),
+}
+
+/// A file in the workspace.
+#[derive(Debug)]
+struct Image {
+    within: Folder,
+    id: FileId,
 }
 
 impl Disk {
@@ -70,42 +126,57 @@ impl Disk {
     /// # Errors
     /// If there is not enough space, or no loop device.
     pub fn image(workspace: &Workspace, len_bytes: u64) -> Result<Self, DiskError> {
-        let image = workspace.path().join("image");
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&image)
-            .map_err(at(&image))?;
+        let path = workspace.folder().join(IMAGE);
+        let file = workspace.folder().make_file(IMAGE).map_err(at(&path))?;
         fallocate(&file, FallocateFlags::empty(), 0, len_bytes)
-            .map_err(|error| at(&image)(error.into()))?;
-        drop(file);
-        let arguments = ["--find", "--show", "--direct-io=on"].map(std::ffi::OsStr::new);
-        let device = run_program(
-            "losetup",
-            "mount",
-            arguments.into_iter().chain([image.as_os_str()]),
-        )?;
-        let device = PathBuf::from(device.trim_end());
+            .map_err(|error| at(&path)(error.into()))?;
+        let image = Image {
+            within: workspace.folder().try_clone().map_err(at(&path))?,
+            id: FileId::of(&file).map_err(at(&path))?,
+        };
+        workspace.record_image(image.id)?;
+        let device = LoopDevice::attach(&file).map_err(at(Path::new("/dev/loop-control")))?;
+        let disk = Self {
+            device: device.path().to_owned(),
+            behind: Behind::Image { device, image },
+        };
+        disk.verify()?;
         // The default of drives; that of loop devices follows their largest request, and is 2.5 MiB.
-        let arguments = ["--setra", READ_AHEAD_SECTORS].map(std::ffi::OsStr::new);
-        run_program(
-            "blockdev",
-            "util-linux",
-            arguments.into_iter().chain([device.as_os_str()]),
-        )?;
-        Ok(Self {
-            device,
-            image: Some(image),
-        })
+        if let Some(file) = disk.read_ahead_file() {
+            fs::write(&file, READ_AHEAD_KIB).map_err(at(&file))?;
+        }
+        Ok(disk)
     }
 
-    /// A device that is [claimed](crate::Place) already.
-    pub(crate) fn claimed(device: PathBuf) -> Self {
+    /// A device that is [claimed](crate::Place).
+    pub(crate) fn claimed(claim: &Claim) -> Self {
         Self {
-            device,
-            image: None,
+            device: claim.path().to_owned(),
+            behind: Behind::Claimed(claim.number()),
         }
+    }
+
+    /// Verifies that the path still leads to this device, and the device to its file: before anything is overwritten.
+    ///
+    /// # Errors
+    /// [`DiskError::Changed`] if not.
+    pub(crate) fn verify(&self) -> Result<(), DiskError> {
+        let metadata = fs::symlink_metadata(&self.device).map_err(at(&self.device))?;
+        let number = match &self.behind {
+            Behind::Claimed(number) => *number,
+            Behind::Image { device, image } => {
+                if device.backing().map_err(at(&self.device))? != Some(image.id) {
+                    return Err(DiskError::Changed(self.device.clone()));
+                }
+                let stat = rustix::fs::fstat(device);
+                stat.map_err(|error| at(&self.device)(error.into()))?
+                    .st_rdev
+            }
+        };
+        if metadata.rdev() != number {
+            return Err(DiskError::Changed(self.device.clone()));
+        }
+        Ok(())
     }
 
     /// The device's path.
@@ -147,20 +218,32 @@ impl Disk {
         Ok(text.trim().parse::<u64>().is_ok_and(|bytes| bytes > 0))
     }
 
+    /// The file with the device's read-ahead in KiB.
+    fn read_ahead_file(&self) -> Option<PathBuf> {
+        let device = Path::new("/sys/class/block").join(self.device.file_name()?);
+        // A partition has no queue of its own.
+        ["queue", "../queue"]
+            .map(|queue| device.join(queue).join("read_ahead_kb"))
+            .into_iter()
+            .find(|file| file.exists())
+    }
+
     /// Gives a loop device and its file back; a device of the user's stays as it is.
     ///
     /// # Errors
     /// If it is still in use.
     pub fn release(self) -> Result<(), DiskError> {
-        let Some(image) = self.image else {
+        let Behind::Image { device, image } = self.behind else {
             return Ok(());
         };
-        run_program(
-            "losetup",
-            "mount",
-            ["--detach".as_ref(), self.device.as_os_str()],
-        )?;
-        Ok(fs::remove_file(&image).map_err(at(&image))?)
+        device.detach().map_err(at(&self.device))?;
+        let path = image.within.join(IMAGE);
+        let there = image.within.stat(IMAGE).map_err(at(&path))?;
+        if there.is_none_or(|there| FileId::from(&there) != image.id) {
+            return Err(DiskError::Changed(path));
+        }
+        image.within.remove_file(IMAGE).map_err(at(&path))?;
+        Ok(())
     }
 }
 
@@ -178,7 +261,11 @@ pub(crate) struct Space {
 pub struct Filesystem {
     disk: Disk,
     variant: Variant,
-    mount: PathBuf,
+    /// The workspace, and the folder in it that lies below the mount.
+    within: Folder,
+    covered: Folder,
+    /// The filesystem's own folder, as long as it is mounted.
+    root: Option<Folder>,
     /// Bytes in use before anything was written.
     empty_bytes: u64,
 }
@@ -190,24 +277,32 @@ impl Filesystem {
     /// If the program for it is missing or fails, or the kernel does not mount it.
     pub fn make(workspace: &Workspace, disk: Disk, variant: Variant) -> Result<Self, DiskError> {
         // Two trials on a drive that holds more or less of what is gone are not two trials on one drive. An image is new.
-        if disk.image.is_none() && disk.accepts_discards()? {
+        if matches!(disk.behind, Behind::Claimed(_)) && disk.accepts_discards()? {
+            disk.verify()?;
             // Without --force: the kernel refuses it if anybody has claimed the device.
             run_program("blkdiscard", "util-linux", [&disk.device])?;
         }
         let kind = variant.filesystem;
         let (mkfs, options) = kind.mkfs();
         let options = options.iter().map(std::ffi::OsStr::new);
+        disk.verify()?;
         run_program(
             mkfs,
             kind.package(),
             options.chain([disk.device.as_os_str()]),
         )?;
-        let mount = workspace.path().join("mount");
-        fs::create_dir_all(&mount).map_err(at(&mount))?;
+        let within = workspace.folder();
+        let path = within.join(MOUNT);
+        let covered = match within.stat(MOUNT).map_err(at(&path))? {
+            None => within.make_folder(MOUNT, 0o755),
+            Some(_) => within.folder(MOUNT),
+        };
         let mut filesystem = Self {
             disk,
             variant,
-            mount,
+            within: within.try_clone().map_err(at(&path))?,
+            covered: covered.map_err(at(&path))?,
+            root: None,
             empty_bytes: 0,
         };
         filesystem.mount()?;
@@ -215,9 +310,22 @@ impl Filesystem {
         Ok(filesystem)
     }
 
-    /// Where it is mounted.
+    /// Where it is mounted, for people and for other programs.
     pub fn path(&self) -> &Path {
-        &self.mount
+        self.covered.path()
+    }
+
+    /// Its own folder; that below it while it is not mounted.
+    pub fn root(&self) -> &Folder {
+        self.root.as_ref().unwrap_or(&self.covered)
+    }
+
+    /// The folder of a server's data in it, made if it is missing.
+    pub(crate) fn data(&self) -> std::io::Result<Folder> {
+        match self.root().stat(DATA)? {
+            None => self.root().make_folder(DATA, 0o755),
+            Some(_) => self.root().folder(DATA),
+        }
     }
 
     /// Its disk.
@@ -229,20 +337,27 @@ impl Filesystem {
     ///
     /// # Errors
     /// If the kernel does not mount it.
-    pub fn mount(&self) -> Result<(), DiskError> {
-        let options = self.variant.mount_options();
-        run_program(
-            "mount",
-            "mount",
-            [
-                "-t".as_ref(),
-                self.variant.filesystem.name().as_ref(),
-                "-o".as_ref(),
-                std::ffi::OsStr::new(&options),
-                self.disk.device.as_os_str(),
-                self.mount.as_os_str(),
-            ],
-        )?;
+    pub fn mount(&mut self) -> Result<(), DiskError> {
+        let fs_type = self.variant.filesystem.name();
+        let (flags, options) = self.variant.mount_options();
+        let failed = |source: std::io::Error| DiskError::Mount {
+            device: self.disk.device.clone(),
+            fs_type,
+            source,
+        };
+        let options = CString::new(options).map_err(|error| failed(error.into()))?;
+        self.disk.verify()?;
+        // The folder that is held, wherever it is by now.
+        let target = self.covered.descriptor_path();
+        rustix::mount::mount(
+            &self.disk.device,
+            &target,
+            fs_type,
+            flags,
+            options.as_c_str(),
+        )
+        .map_err(|error| failed(error.into()))?;
+        self.root = Some(self.mounted()?);
         if self.variant.read_ahead_128k {
             let file = self.read_ahead_file();
             let file = file.ok_or_else(|| DiskError::NoReadAhead(self.disk.device.clone()))?;
@@ -251,19 +366,55 @@ impl Filesystem {
         Ok(())
     }
 
+    /// The folder of what has just been mounted, if that is where it should be.
+    fn mounted(&self) -> Result<Folder, DiskError> {
+        let path = self.path();
+        let root = self.within.folder(MOUNT).map_err(at(path))?;
+        let id = MountId::of(root.as_fd(), path).map_err(at(path))?;
+        let mountinfo = Path::new("/proc/self/mountinfo");
+        let text = fs::read(mountinfo).map_err(at(mountinfo))?;
+        let mut mounts = text
+            .split(|&byte| byte == b'\n')
+            .filter_map(MountLine::parse);
+        let mount = mounts.find(|mount| mount.id == id.id);
+        let device = self.disk.device.as_os_str().as_bytes();
+        if id.is_root && mount.is_some_and(|mount| *mount.source == *device) {
+            return Ok(root);
+        }
+        Err(DiskError::Replaced {
+            mount: path.to_owned(),
+            device: self.disk.device.clone(),
+        })
+    }
+
+    /// Verifies that its path leads to it: before another program is given the path.
+    pub(crate) fn verify_path(&self) -> Result<(), DiskError> {
+        let path = self.path();
+        let id = |folder: &Folder| folder.id().map_err(at(path));
+        let there = Folder::open(path).map_err(at(path))?;
+        if id(&there)? == id(self.root())? {
+            return Ok(());
+        }
+        Err(DiskError::Replaced {
+            mount: path.to_owned(),
+            device: self.disk.device.clone(),
+        })
+    }
+
     /// Unmounts it, which removes all of it from the page cache.
     ///
     /// # Errors
     /// If it is still in use.
-    pub fn unmount(&self) -> Result<(), DiskError> {
-        Ok(unmount(&self.mount)?)
+    pub fn unmount(&mut self) -> Result<(), DiskError> {
+        self.root = None;
+        Ok(unmount_in(&self.within, MOUNT)?)
     }
 
     /// Makes the same filesystem anew.
     ///
     /// # Errors
     /// As [`Filesystem::make`] and [`Filesystem::unmount`].
-    pub(crate) fn remade(self, workspace: &Workspace) -> Result<Self, DiskError> {
+    pub(crate) fn remade(mut self, workspace: &Workspace) -> Result<Self, DiskError> {
         self.unmount()?;
         Self::make(workspace, self.disk, self.variant)
     }
@@ -283,7 +434,7 @@ impl Filesystem {
         if self.variant.filesystem != FilesystemKind::Btrfs {
             return None;
         }
-        let arguments = ["-b".as_ref(), "-x".as_ref(), self.mount.as_os_str()];
+        let arguments = ["-b".as_ref(), "-x".as_ref(), self.path().as_os_str()];
         let text = run_program("compsize", "btrfs-compsize", arguments).ok()?;
         compsize_total(&text)
     }
@@ -304,17 +455,12 @@ impl Filesystem {
             let ours = all.find(|filesystem| filesystem.join("devices").join(name).exists())?;
             return Some(ours.join("bdi/read_ahead_kb"));
         }
-        let device = Path::new("/sys/class/block").join(name);
-        // A partition has no queue of its own.
-        ["queue", "../queue"]
-            .map(|queue| device.join(queue).join("read_ahead_kb"))
-            .into_iter()
-            .find(|file| file.exists())
+        self.disk.read_ahead_file()
     }
 
     /// How much it holds.
     pub(crate) fn space(&self) -> Result<Space, DiskError> {
-        let found = statvfs(&self.mount).map_err(|error| at(&self.mount)(error.into()))?;
+        let found = fstatvfs(self.root()).map_err(|error| at(self.path())(error.into()))?;
         Ok(Space {
             free_bytes: found.f_bavail * found.f_frsize,
             len_bytes: found.f_blocks * found.f_frsize,
@@ -323,11 +469,10 @@ impl Filesystem {
 
     /// Bytes in use, once everything is on the disk.
     fn used(&self) -> Result<u64, DiskError> {
-        let failed = |error: rustix::io::Errno| at(&self.mount)(error.into());
-        let root = fs::File::open(&self.mount).map_err(at(&self.mount))?;
+        let failed = |error: rustix::io::Errno| at(self.path())(error.into());
         // Delayed allocation: blocks of files that are not written back yet are not counted by Btrfs.
-        rustix::fs::syncfs(&root).map_err(failed)?;
-        let found = statvfs(&self.mount).map_err(failed)?;
+        rustix::fs::syncfs(self.root()).map_err(failed)?;
+        let found = fstatvfs(self.root()).map_err(failed)?;
         Ok((found.f_blocks - found.f_bfree) * found.f_frsize)
     }
 
@@ -335,7 +480,7 @@ impl Filesystem {
     ///
     /// # Errors
     /// If it is still in use.
-    pub fn release(self) -> Result<(), DiskError> {
+    pub fn release(mut self) -> Result<(), DiskError> {
         self.unmount()?;
         self.disk.release()
     }

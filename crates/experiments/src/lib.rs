@@ -4,12 +4,13 @@
 //! it: processes, mounts, loop devices and files.
 
 mod control_group;
-mod copy;
 mod disk;
 pub mod filesystems;
+mod leftovers;
 mod path_error;
 mod place;
 mod program;
+mod register;
 pub mod server;
 pub mod trims;
 mod variant;
@@ -20,5 +21,6 @@ pub use disk::{Disk, DiskError, Filesystem};
 pub use path_error::PathError;
 pub use place::{Claim, Place};
 pub use program::ProgramError;
+pub use register::RegisterError;
 pub use variant::{Compression, FilesystemKind, Variant};
 pub use workspace::{Removed, Workspace, WorkspaceError};

@@ -12,6 +12,13 @@ pub struct PathError {
     source: io::Error,
 }
 
+impl PathError {
+    /// What kind of error it is.
+    pub(crate) fn kind(&self) -> io::ErrorKind {
+        self.source.kind()
+    }
+}
+
 /// Makes the error of `path`.
 pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> PathError + '_ {
     move |source| PathError {

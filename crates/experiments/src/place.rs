@@ -4,6 +4,7 @@ use crate::disk::{Disk, DiskError};
 use crate::path_error::at;
 use crate::program::run_program;
 use crate::workspace::Workspace;
+use linux::folder::{Folder, OthersWrite};
 use linux::lock::Exclusive;
 use rustix::fs::{Mode, OFlags};
 use std::fs::{self, File};
@@ -31,6 +32,18 @@ pub struct Claim {
     _held: Exclusive,
 }
 
+impl Claim {
+    /// The device's path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its number (`st_rdev`).
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+}
+
 impl Place {
     /// Claims a device that the user named. `may_overwrite` is the user's word that what it holds may go: no signature does
     /// not mean no data.
@@ -43,6 +56,14 @@ impl Place {
         if !metadata.file_type().is_block_device() {
             return Err(DiskError::NoDevice(path.to_owned()));
         }
+        // Programs are given its path.
+        let above = device.parent().unwrap_or(Path::new("/"));
+        Folder::open_protected(above, OthersWrite::IfSticky).map_err(|error| {
+            DiskError::Unprotected {
+                folder: above.to_owned(),
+                source: error,
+            }
+        })?;
         check_unused(&device)?;
         let opened = File::open(&device).map_err(at(path))?;
         let held = Exclusive::attempt(opened)
@@ -65,12 +86,11 @@ impl Place {
     pub(crate) fn disk(&self, workspace: &Workspace) -> Result<Disk, DiskError> {
         match self {
             Self::Image { len_bytes } => Disk::image(workspace, *len_bytes),
-            Self::Device(Claim { path, number, .. }) => {
-                if fs::metadata(path).map_err(at(path))?.rdev() != *number {
-                    return Err(DiskError::Changed(path.clone()));
-                }
-                check_unused(path)?;
-                Ok(Disk::claimed(path.clone()))
+            Self::Device(claim) => {
+                let disk = Disk::claimed(claim);
+                disk.verify()?;
+                check_unused(&claim.path)?;
+                Ok(disk)
             }
         }
     }

@@ -1,9 +1,12 @@
-//! Programs of the system: mkfs, mount, losetup.
+//! Programs of the system, such as mkfs; unmounting.
 
+use crate::path_error::{PathError, at};
+use linux::folder::Folder;
 use linux::run::{IfStuck, KeepStderr, Limits, RunError, run};
+use rustix::io::Errno;
+use rustix::mount::UnmountFlags;
 use std::ffi::OsStr;
 use std::io;
-use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -48,17 +51,15 @@ pub enum ProgramError {
     },
 }
 
-/// Unmounts. A process that was killed keeps a filesystem busy for a moment after its end.
-pub(crate) fn unmount(at: &Path) -> Result<(), ProgramError> {
+/// Unmounts what is mounted at `name` in a folder, not what a link there leads to. A process that was killed keeps a
+/// filesystem busy for a moment after its end.
+pub(crate) fn unmount_in(folder: &Folder, name: &str) -> Result<(), PathError> {
     let until = Instant::now() + BUSY_PATIENCE;
+    let path = folder.descriptor_path().join(name);
     loop {
-        match run_program("umount", "mount", [at]) {
-            Err(ProgramError::Failed { message, .. })
-                if message.contains("busy") && Instant::now() < until =>
-            {
-                thread::sleep(BUSY_POLL);
-            }
-            result => return result.map(|_| ()),
+        match rustix::mount::unmount(&path, UnmountFlags::NOFOLLOW) {
+            Err(Errno::BUSY) if Instant::now() < until => thread::sleep(BUSY_POLL),
+            result => return result.map_err(|error| at(&folder.join(name))(error.into())),
         }
     }
 }

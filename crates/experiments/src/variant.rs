@@ -1,6 +1,7 @@
 //! What is compared: a filesystem, its compression, and the index's codec.
 
 use facts::InputError;
+use rustix::mount::MountFlags;
 use std::fmt;
 use std::str::FromStr;
 
@@ -16,7 +17,7 @@ pub enum FilesystemKind {
 }
 
 impl FilesystemKind {
-    const ALL: [Self; 3] = [Self::Xfs, Self::Ext4, Self::Btrfs];
+    pub(crate) const ALL: [Self; 3] = [Self::Xfs, Self::Ext4, Self::Btrfs];
 
     /// Its name, as mount(8) takes it.
     pub fn name(self) -> &'static str {
@@ -97,16 +98,19 @@ const BEST_COMPRESSION: &str = "best_compression";
 const READ_AHEAD_128K: &str = "read_ahead_128k";
 
 impl Variant {
-    /// The options that mount(8) is given: those of the article that compared XFS and Btrfs, as kernels since 4.5 take
-    /// them. It mounted with the defaults where nothing was compressed.
-    pub fn mount_options(self) -> String {
+    /// The flags and options that mount(2) is given: those of the article that compared XFS and Btrfs, as kernels since 4.5
+    /// take them. It mounted with the defaults where nothing was compressed.
+    pub(crate) fn mount_options(self) -> (MountFlags, String) {
         match (self.filesystem, self.compression) {
             // Btrfs discards by itself since Linux 6.2, which none did then, and no other filesystem does.
-            (FilesystemKind::Btrfs, None) => "nodiscard".to_owned(),
-            (_, None) => "defaults".to_owned(),
-            (_, Some(compression)) => format!(
-                "nodiscard,noatime,autodefrag,compress-force={},space_cache=v2",
-                compression.name()
+            (FilesystemKind::Btrfs, None) => (MountFlags::empty(), "nodiscard".to_owned()),
+            (_, None) => (MountFlags::empty(), String::new()),
+            (_, Some(compression)) => (
+                MountFlags::NOATIME,
+                format!(
+                    "nodiscard,autodefrag,compress-force={},space_cache=v2",
+                    compression.name()
+                ),
             ),
         }
     }

@@ -1,41 +1,24 @@
 //! The folder that holds everything an experiment makes, and its removal, whatever ended the experiment.
 //!
-//! There is no list of what was made: such a list is wrong after a crash between making and writing. Everything can be
-//! found by the folder instead: processes have it in their environment, filesystems are mounted in it, and the files
-//! behind loop devices lie in it. A **register** names the folders of this machine; an experiment that runs holds a lock on its entry.
+//! The folder is held open from its creation on, and what root does in it goes by descriptor: so nobody who can rename a
+//! folder above has root write, mount or remove elsewhere. A [register](crate::register) names the folders of this
+//! machine by device and inode, so that what a crash leaves is found, too, whatever its path is by then.
 
 use crate::control_group;
+use crate::leftovers::{detach, kill_processes, mount_below, processes, unmount_all};
 use crate::path_error::{PathError, at};
-use crate::program::{ProgramError, run_program, unmount};
-use linux::lock::Exclusive;
-use linux::mount_points::MountPoints;
-use linux::wait_ready;
-use rustix::event::{PollFd, PollFlags};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use crate::program::ProgramError;
+use crate::register::{Entry, Recorded, Register, RegisterError};
+use linux::folder::{FileId, Folder, OthersWrite};
+use linux::loop_device::LoopDevice;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// What folders of experiments are called, so that no other is ever removed.
 const PREFIX: &str = "trimtab-experiment-";
-/// The variable by which the processes of an experiment are found, whatever their working directory.
-pub(crate) const MARK: &str = "TRIMTAB_EXPERIMENT";
-const PROC: &str = "/proc";
-/// The register is locked while an entry is made or removed.
-const LOCK: &str = ".lock";
-/// A killed process that has not ended then hangs in the kernel.
-const KILL_PATIENCE: Duration = Duration::from_secs(30);
-/// Removing what a crash left takes some seconds.
-const LOCK_PATIENCE: Duration = Duration::from_mins(1);
-/// Longest path in an entry of the register.
-const PATH_BYTES_MAX: u64 = 4096;
-/// What the kernel appends to the path of a file that has been removed.
-const DELETED: &[u8] = b" (deleted)";
 
 /// Why a workspace could not be made or removed.
 #[derive(Debug, Error)]
@@ -43,6 +26,17 @@ pub enum WorkspaceError {
     /// A file or folder.
     #[error(transparent)]
     Path(#[from] PathError),
+    /// The register.
+    #[error(transparent)]
+    Register(#[from] RegisterError),
+    /// Another user could put another folder in its place.
+    #[error("{} {why}", units::escape(&folder.to_string_lossy()))]
+    Unprotected {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Another experiment has the same name.
     #[error("{}: another experiment has this name", units::escape(&.0.to_string_lossy()))]
     Taken(PathBuf),
@@ -50,9 +44,9 @@ pub enum WorkspaceError {
     #[error("another experiment runs, in {}: two at once would distort each other's measurements", units::escape(&.0.to_string_lossy()))]
     Running(PathBuf),
     /// Its path has a blank.
-    #[error("{}: expected a folder whose path has no blank", units::escape(&.0.to_string_lossy()))]
+    #[error("{}: expected a folder whose path is UTF-8 and has no blank", units::escape(&.0.to_string_lossy()))]
     Blank(PathBuf),
-    /// The register names what is no workspace.
+    /// An entry of the register names what is no workspace.
     #[error("{}: expected the path of a folder {PREFIX}..., found \"{}\"", units::escape(&entry.to_string_lossy()), units::escape(found))]
     Entry {
         /// The entry.
@@ -68,12 +62,12 @@ pub enum WorkspaceError {
         /// The workspace.
         workspace: PathBuf,
     },
-    /// Another process holds the register.
-    #[error("{} is locked: another experiment begins, or removes what was left", units::escape(&.0.to_string_lossy()))]
-    Locked(PathBuf),
     /// A filesystem in the workspace is still mounted.
     #[error("{} is still mounted", units::escape(&.0.to_string_lossy()))]
     Mounted(PathBuf),
+    /// Somebody moved the folder, or put another one in its place.
+    #[error("{} is not the folder that the experiment made: it was moved or replaced, and what is there now was not touched", units::escape(&.0.to_string_lossy()))]
+    Moved(PathBuf),
     /// A program failed.
     #[error(transparent)]
     Program(#[from] ProgramError),
@@ -95,70 +89,77 @@ pub struct Removed {
 /// The folder of an experiment, registered and locked.
 #[derive(Debug)]
 pub struct Workspace {
-    path: PathBuf,
-    entry: PathBuf,
+    within: Folder,
+    folder: Folder,
     /// Held as long as the experiment runs. Servers must not inherit it.
-    _lock: Exclusive,
+    entry: Entry,
 }
 
 impl Workspace {
-    /// Makes the workspace `name` in the folder `within`, and enters it in the register.
+    /// Makes the workspace `name` in the folder `within`, and enters it in the register. No other user must be able to put
+    /// another folder in the place of `within`.
     ///
     /// # Errors
-    /// If either cannot be written, the name is taken, or another experiment runs.
+    /// If either cannot be written, `within` is another user's, the name is taken, or another experiment runs.
     pub fn create(register: &Path, within: &Path, name: &str) -> Result<Self, WorkspaceError> {
-        let mut folders = DirBuilder::new();
-        folders.recursive(true).mode(0o700);
-        folders.create(register).map_err(at(register))?;
-        let within = fs::canonicalize(within).map_err(at(within))?;
+        let within = protected(within)?;
+        let is_plain = |text: &str| !text.contains(char::is_whitespace);
         // Servers' start scripts take their arguments apart at blanks.
-        if within.to_string_lossy().contains(char::is_whitespace) {
-            return Err(WorkspaceError::Blank(within));
+        if !within.path().to_str().is_some_and(is_plain) {
+            return Err(WorkspaceError::Blank(within.path().to_owned()));
         }
-        let _locked = lock(register)?;
-        if let Some(other) = running(register)? {
-            return Err(WorkspaceError::Running(other));
+        let register = Register::open(register)?;
+        if let Some(other) = register.running()?.first() {
+            return Err(WorkspaceError::Running(workspace_of(&register, other)));
         }
-        let path = within.join(format!("{PREFIX}{name}"));
-        let entry = register.join(name);
-        let taken = |error: io::Error| match error.kind() {
-            io::ErrorKind::AlreadyExists => WorkspaceError::Taken(path.clone()),
-            _ => at(&entry)(error).into(),
-        };
-        let opened = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&entry)
-            .map_err(taken)?;
-        let Some(lock) = Exclusive::attempt(opened).map_err(at(&entry))? else {
+        let name_of_folder = format!("{PREFIX}{name}");
+        let path = within.join(&name_of_folder);
+        let Some(entry) = register.enter(name)? else {
             return Err(WorkspaceError::Taken(path));
         };
-        // Entered before it is made: what a crash leaves behind is found.
-        (&*lock)
-            .write_all(path.as_os_str().as_bytes())
-            .and_then(|()| lock.sync_all())
-            .map_err(at(&entry))?;
-        // Servers run as another user and must get through.
-        let made = DirBuilder::new().mode(0o711).create(&path);
-        if let Err(source) = made {
-            fs::remove_file(&entry).map_err(at(&entry))?;
-            return Err(match source.kind() {
-                io::ErrorKind::AlreadyExists => WorkspaceError::Taken(path),
-                _ => at(&path)(source).into(),
+        let made = entry
+            .record_workspace(&path)
+            .map_err(Into::into)
+            .and_then(|()| {
+                // Servers run as another user and must get through.
+                let folder = within.make_folder(&name_of_folder, 0o711);
+                let folder = folder.map_err(|source| match source.kind() {
+                    io::ErrorKind::AlreadyExists => WorkspaceError::Taken(path.clone()),
+                    _ => at(&path)(source).into(),
+                })?;
+                let id = folder.id().map_err(at(&path))?;
+                if let Err(error) = entry.record_folder(id) {
+                    remove_empty(&within, &name_of_folder)?;
+                    return Err(error.into());
+                }
+                Ok(folder)
             });
+        match made {
+            Ok(folder) => Ok(Self {
+                within,
+                folder,
+                entry,
+            }),
+            Err(error) => {
+                entry.remove()?;
+                Err(error)
+            }
         }
-        Ok(Self {
-            path,
-            entry,
-            _lock: lock,
-        })
+    }
+
+    /// The path of the folder when it was made, for people and for other programs.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
     }
 
     /// The folder.
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// Records a file before a loop device is put before it.
+    pub(crate) fn record_image(&self, image: FileId) -> Result<(), RegisterError> {
+        self.entry.record_image(image)
     }
 
     /// Anonymous memory of its processes: what no file is behind, so that it cannot be reclaimed without swap space.
@@ -176,7 +177,7 @@ impl Workspace {
             kib.and_then(|kib| kib.trim().parse::<u64>().ok())
                 .map_or(0, |kib| kib << 10)
         };
-        Ok(processes(&self.path)?.map(of).sum())
+        Ok(processes(self.path())?.map(of).sum())
     }
 
     /// Removes everything, and the entry.
@@ -184,7 +185,11 @@ impl Workspace {
     /// # Errors
     /// If something cannot be removed; the entry then stays for the next attempt.
     pub fn remove(self) -> Result<Removed, WorkspaceError> {
-        clean_up(&self.path, &self.entry)
+        let recorded = self.entry.read()?;
+        let removed = end_all(self.path(), &recorded)?;
+        remove_folder(&self.within, &self.folder)?;
+        self.entry.remove()?;
+        Ok(removed)
     }
 
     /// Removes the workspaces of experiments that no longer run.
@@ -194,18 +199,12 @@ impl Workspace {
     pub fn remove_abandoned(
         register: &Path,
     ) -> Result<Vec<Result<Removed, WorkspaceError>>, WorkspaceError> {
-        let entries = match fs::read_dir(register) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(at(register))?,
+        let Some(register) = Register::existing(register)? else {
+            return Ok(Vec::new());
         };
-        let _locked = lock(register)?;
         let mut removed = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(at(register))?.path();
-            if entry.ends_with(LOCK) {
-                continue;
-            }
-            if let Some(result) = remove_if_abandoned(&entry).transpose() {
+        for name in register.names()? {
+            if let Some(result) = remove_if_abandoned(&register, &name).transpose() {
                 removed.push(result);
             }
         }
@@ -213,197 +212,133 @@ impl Workspace {
     }
 }
 
-/// The workspace of an experiment that holds its lock.
-fn running(register: &Path) -> Result<Option<PathBuf>, WorkspaceError> {
-    for entry in fs::read_dir(register).map_err(at(register))? {
-        let entry = entry.map_err(at(register))?.path();
-        if entry.ends_with(LOCK) {
-            continue;
-        }
-        let file = match File::open(&entry) {
-            // It has just ended.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            file => file.map_err(at(&entry))?,
-        };
-        let workspace = named(&file, &entry)?;
-        if Exclusive::attempt(file).map_err(at(&entry))?.is_none() {
-            return Ok(Some(workspace));
-        }
-    }
-    Ok(None)
-}
-
-/// The workspace that an entry names.
-fn named(entry: &File, path: &Path) -> Result<PathBuf, WorkspaceError> {
-    let mut named = Vec::new();
-    entry
-        .take(PATH_BYTES_MAX)
-        .read_to_end(&mut named)
-        .map_err(at(path))?;
-    Ok(std::ffi::OsString::from_vec(named).into())
-}
-
-fn remove_if_abandoned(entry: &Path) -> Result<Option<Removed>, WorkspaceError> {
-    let file = match File::open(entry) {
-        // Its experiment has just ended.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file.map_err(at(entry))?,
-    };
-    let Some(abandoned) = Exclusive::attempt(file).map_err(at(entry))? else {
-        return Ok(None);
-    };
-    let path = named(&abandoned, entry)?;
-    if path.as_os_str().is_empty() {
-        // Ended before anything was made.
-        fs::remove_file(entry).map_err(at(entry))?;
-        return Ok(None);
-    }
-    let name = path.file_name().map(OsStrExt::as_bytes);
-    if !path.is_absolute() || !name.is_some_and(|name| name.starts_with(PREFIX.as_bytes())) {
-        return Err(WorkspaceError::Entry {
-            entry: entry.to_owned(),
-            found: path.to_string_lossy().into_owned(),
-        });
-    }
-    clean_up(&path, entry).map(Some)
-}
-
-fn clean_up(workspace: &Path, entry: &Path) -> Result<Removed, WorkspaceError> {
-    let removed = Removed {
-        workspace: workspace.to_owned(),
-        processes: kill_processes(workspace)?,
-        mounts: unmount_all(workspace)?,
-        loop_devices: detach(workspace)?,
-    };
-    control_group::remove(workspace)?;
-    // Removing files must never reach into a filesystem.
-    if let Some(mounted) = mounts_in(workspace)?.pop() {
-        return Err(WorkspaceError::Mounted(mounted));
-    }
-    let unless_gone = |path: &Path, removed: io::Result<()>| match removed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        result => result.map_err(at(path)),
-    };
-    unless_gone(workspace, fs::remove_dir_all(workspace))?;
-    unless_gone(entry, fs::remove_file(entry))?;
-    Ok(removed)
-}
-
-/// Locks the register.
-fn lock(register: &Path) -> Result<Exclusive, WorkspaceError> {
-    let path = register.join(LOCK);
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o600);
-    let file = options.open(&path).map_err(at(&path))?;
-    Exclusive::within(file, LOCK_PATIENCE)
-        .map_err(at(&path))?
-        .ok_or(WorkspaceError::Locked(path))
-}
-
-/// Kills the processes that an experiment has started, by the mark in their environment, and returns their number.
-/// Others that work in the folder, such as a shell, are not touched.
-fn kill_processes(workspace: &Path) -> Result<usize, WorkspaceError> {
-    let proc = Path::new(PROC);
-    let mut killed: Vec<(Pid, OwnedFd)> = Vec::new();
-    for process in processes(workspace)? {
-        let name = process.file_name().and_then(std::ffi::OsStr::to_str);
-        let pid = name.and_then(|name| name.parse::<i32>().ok());
-        let Some(pid) = pid.and_then(Pid::from_raw) else {
-            continue;
-        };
-        // Looked at again through a descriptor: the number may already be another process's.
-        if let Ok(fd) = pidfd_open(pid, PidfdFlags::empty())
-            && is_of(&process, workspace)
-        {
-            // Fails only if it has ended.
-            let _ = pidfd_send_signal(&fd, Signal::KILL);
-            killed.push((pid, fd));
-        }
-    }
-    let until = Instant::now() + KILL_PATIENCE;
-    for (pid, fd) in &killed {
-        let mut ended = [PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)];
-        if !wait_ready(&mut ended, until).map_err(at(proc))? {
-            return Err(WorkspaceError::Process {
-                pid: pid.as_raw_nonzero().get(),
-                workspace: workspace.to_owned(),
-            });
-        }
-    }
-    Ok(killed.len())
-}
-
-/// Processes that an experiment has started, as folders in `/proc`.
-fn processes(workspace: &Path) -> Result<impl Iterator<Item = PathBuf>, PathError> {
-    let proc = Path::new(PROC);
-    Ok(fs::read_dir(proc)
-        .map_err(at(proc))?
-        .flatten()
-        .map(|process| process.path())
-        .filter(move |process| is_of(process, workspace)))
-}
-
-fn is_of(process: &Path, workspace: &Path) -> bool {
-    fs::read(process.join("environ")).is_ok_and(|environment| is_marked(&environment, workspace))
-}
-
-/// Mount points in the workspace, those below others last.
-fn mounts_in(workspace: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
-    let path = Path::new("/proc/self/mountinfo");
-    let mountinfo = fs::read(path).map_err(at(path))?;
-    let mounts = MountPoints::parse(&mountinfo);
-    Ok(mounts
-        .iter()
-        .map(|mount| PathBuf::from(&mount.at))
-        .filter(|at| at.starts_with(workspace))
-        .collect())
-}
-
-fn unmount_all(workspace: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
-    let mounts = mounts_in(workspace)?;
-    for at in mounts.iter().rev() {
-        unmount(at)?;
-    }
-    Ok(mounts)
-}
-
-/// Detaches loop devices whose files lie in the workspace.
-fn detach(workspace: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
-    let block = Path::new("/sys/block");
-    let mut detached = Vec::new();
-    for device in fs::read_dir(block).map_err(at(block))?.flatten() {
-        // Other devices, and free loop devices, have no such file.
-        let Ok(mut backing) = fs::read(device.path().join("loop/backing_file")) else {
-            continue;
-        };
-        if backing.last() == Some(&b'\n') {
-            backing.pop();
-        }
-        let backing = backing.strip_suffix(DELETED).unwrap_or(&backing);
-        if lies_in(backing, workspace) {
-            let path = Path::new("/dev").join(device.file_name());
-            run_program("losetup", "mount", ["--detach".as_ref(), path.as_os_str()])?;
-            detached.push(path);
-        }
-    }
-    Ok(detached)
-}
-
-/// Whether an environment has the mark of this workspace.
-fn is_marked(environment: &[u8], workspace: &Path) -> bool {
-    environment.split(|byte| *byte == 0).any(|variable| {
-        let value = variable.strip_prefix(MARK.as_bytes());
-        value.and_then(|value| value.strip_prefix(b"=")) == Some(workspace.as_os_str().as_bytes())
+/// Opens a folder in whose place no other user can put another one.
+fn protected(path: &Path) -> Result<Folder, WorkspaceError> {
+    Folder::open_protected(path, OthersWrite::IfSticky).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => WorkspaceError::Unprotected {
+            folder: path.to_owned(),
+            why: error.to_string(),
+        },
+        _ => at(path)(error).into(),
     })
 }
 
-fn lies_in(path: &[u8], workspace: &Path) -> bool {
-    Path::new(std::ffi::OsStr::from_bytes(path)).starts_with(workspace)
+/// The workspace that an entry names; the entry, if it names none yet.
+fn workspace_of(register: &Register, name: &str) -> PathBuf {
+    let recorded = register.read(name).ok();
+    let path = recorded.and_then(|recorded| recorded.workspace);
+    path.unwrap_or_else(|| register.path(name))
+}
+
+fn remove_if_abandoned(register: &Register, name: &str) -> Result<Option<Removed>, WorkspaceError> {
+    let Some(entry) = register.take_abandoned(name)? else {
+        return Ok(None);
+    };
+    let recorded = entry.read()?;
+    let Some(path) = &recorded.workspace else {
+        // Ended before anything was made.
+        entry.remove()?;
+        return Ok(None);
+    };
+    let folder_name = path.file_name().map(OsStrExt::as_bytes);
+    if !path.is_absolute() || !folder_name.is_some_and(|name| name.starts_with(PREFIX.as_bytes())) {
+        return Err(WorkspaceError::Entry {
+            entry: entry.path(),
+            found: path.to_string_lossy().into_owned(),
+        });
+    }
+    let removed = end_all(path, &recorded)?;
+    let left = remove_abandoned_folder(path, &recorded);
+    // Whatever took the folder's place is there the next time as well, and is not ours.
+    if matches!(left, Ok(()) | Err(WorkspaceError::Moved(_))) {
+        entry.remove()?;
+    }
+    left.map(|()| Some(removed))
+}
+
+/// Ends what runs, is mounted and is attached, whatever the folder's path leads to by now.
+fn end_all(path: &Path, recorded: &Recorded) -> Result<Removed, WorkspaceError> {
+    let processes = kill_processes(path)?;
+    let (mounts, loop_devices) = if recorded.is_of_this_boot {
+        let devices = LoopDevice::of_files(&recorded.images);
+        let devices = devices.map_err(at(Path::new("/sys/block")))?;
+        (unmount_all(recorded.folder, &devices)?, detach(devices)?)
+    } else {
+        (Vec::new(), Vec::new())
+    };
+    control_group::remove(path)?;
+    Ok(Removed {
+        workspace: path.to_owned(),
+        processes,
+        mounts,
+        loop_devices,
+    })
+}
+
+/// Removes the folder that an experiment left, if it is still that one.
+fn remove_abandoned_folder(path: &Path, recorded: &Recorded) -> Result<(), WorkspaceError> {
+    let (Some(above), Some(name)) = (
+        path.parent(),
+        path.file_name().and_then(|name| name.to_str()),
+    ) else {
+        return Ok(());
+    };
+    let is_missing = |error: &WorkspaceError| match error {
+        WorkspaceError::Path(error) => error.kind() == io::ErrorKind::NotFound,
+        _ => false,
+    };
+    let within = match protected(above) {
+        Err(error) if is_missing(&error) => return Ok(()),
+        within => within?,
+    };
+    if within.stat(name).map_err(at(path))?.is_none() {
+        return Ok(());
+    }
+    let folder = within
+        .folder(name)
+        .map_err(|_| WorkspaceError::Moved(path.to_owned()))?;
+    let found = folder.id().map_err(at(path))?;
+    let is_it = match recorded.folder {
+        Some(made) if recorded.is_of_this_boot => made == found,
+        // Devices have other numbers.
+        Some(made) => made.inode == found.inode,
+        // It was killed before it made anything in it.
+        None => return remove_empty(&within, name),
+    };
+    if !is_it {
+        return Err(WorkspaceError::Moved(path.to_owned()));
+    }
+    remove_folder(&within, &folder)
+}
+
+fn remove_empty(within: &Folder, name: &str) -> Result<(), WorkspaceError> {
+    within.remove_folder(name).map_err(at(&within.join(name)))?;
+    Ok(())
+}
+
+/// Removes all that is in the folder, and the folder.
+fn remove_folder(within: &Folder, folder: &Folder) -> Result<(), WorkspaceError> {
+    let path = folder.path();
+    // Removing files must never reach into a filesystem.
+    if let Some(mounted) = mount_below(folder)? {
+        return Err(WorkspaceError::Mounted(mounted));
+    }
+    folder.empty().map_err(at(path))?;
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.unwrap_or_default();
+    let made = folder.id().map_err(at(path))?;
+    let there = within.stat(name).map_err(at(path))?;
+    if there.is_none_or(|there| FileId::from(&there) != made) {
+        return Err(WorkspaceError::Moved(path.to_owned()));
+    }
+    remove_empty(within, name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::leftovers::{MARK, is_of};
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
@@ -426,8 +361,7 @@ mod tests {
 
     /// As after a crash: the lock is gone, everything else is there.
     fn abandon(workspace: Workspace) -> PathBuf {
-        let Workspace { path, .. } = workspace;
-        path
+        workspace.path().to_owned()
     }
 
     #[test]
@@ -446,7 +380,7 @@ mod tests {
             .spawn()
             .unwrap();
         // spawn() returns within execve(2), when the new program's environment cannot be read yet.
-        let process = Path::new(PROC).join(sleeper.id().to_string());
+        let process = Path::new("/proc").join(sleeper.id().to_string());
         while !is_of(&process, workspace.path()) {
             std::thread::yield_now();
         }
@@ -518,22 +452,106 @@ mod tests {
         let of = folders();
         let other = of.within.join("data");
         fs::create_dir(&other).unwrap();
-        fs::create_dir(&of.register).unwrap();
-        for named in [other.to_str().unwrap(), "trimtab-experiment-relative", "/"] {
-            fs::write(of.register.join("entry"), named).unwrap();
-            let removed = Workspace::remove_abandoned(&of.register).unwrap();
+        let register = Register::open(&of.register).unwrap();
+        for path in [other.to_str().unwrap(), "trimtab-experiment-relative", "/"] {
+            let entry = register.enter("entry").unwrap().unwrap();
+            entry.record_workspace(Path::new(path)).unwrap();
+            entry
+                .record_folder(FileId::of(fs::File::open(&other).unwrap()).unwrap())
+                .unwrap();
+            drop(entry);
+            let removed = remove_if_abandoned(&register, "entry");
             assert!(
-                matches!(removed[..], [Err(WorkspaceError::Entry { .. })]),
+                matches!(removed, Err(WorkspaceError::Entry { .. })),
                 "{removed:?}"
             );
+            fs::remove_file(of.register.join("entry")).unwrap();
         }
         assert!(other.exists());
     }
 
     #[test]
-    fn a_name_that_begins_alike_lies_elsewhere() {
-        let workspace = Path::new("/a/trimtab-experiment-1");
-        assert!(lies_in(b"/a/trimtab-experiment-1/image", workspace));
-        assert!(!lies_in(b"/a/trimtab-experiment-10/image", workspace));
+    fn what_took_the_place_of_a_workspace_is_not_touched() {
+        let of = folders();
+        let theirs = of.within.join("theirs");
+        fs::create_dir(&theirs).unwrap();
+        fs::write(theirs.join("precious"), "").unwrap();
+        for is_link in [true, false] {
+            let workspace = Workspace::create(&of.register, &of.within, "a").unwrap();
+            fs::write(workspace.path().join("file"), "x").unwrap();
+            let path = abandon(workspace);
+            let away = of.within.join("away");
+            fs::rename(&path, &away).unwrap();
+            if is_link {
+                symlink(&theirs, &path).unwrap();
+            } else {
+                fs::rename(&theirs, &path).unwrap();
+            }
+            let removed = Workspace::remove_abandoned(&of.register).unwrap();
+            assert!(
+                matches!(removed[..], [Err(WorkspaceError::Moved(_))]),
+                "{removed:?}"
+            );
+            assert!(path.join("precious").exists());
+            // It is told once.
+            assert!(
+                Workspace::remove_abandoned(&of.register)
+                    .unwrap()
+                    .is_empty()
+            );
+            fs::remove_dir_all(&away).unwrap();
+            if is_link {
+                fs::remove_file(&path).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_workspace_that_was_moved_is_emptied_where_it_is() {
+        let of = folders();
+        let workspace = Workspace::create(&of.register, &of.within, "a").unwrap();
+        fs::write(workspace.path().join("file"), "x").unwrap();
+        let (path, away) = (workspace.path().to_owned(), of.within.join("away"));
+        fs::rename(&path, &away).unwrap();
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("file"), "theirs").unwrap();
+        let removed = workspace.remove();
+        assert!(
+            matches!(removed, Err(WorkspaceError::Moved(_))),
+            "{removed:?}"
+        );
+        assert_eq!(fs::read_dir(&away).unwrap().count(), 0);
+        assert_eq!(fs::read(path.join("file")).unwrap(), b"theirs");
+    }
+
+    #[test]
+    fn a_folder_of_another_user_is_refused() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: needs root");
+            return;
+        }
+        let of = folders();
+        let below = of.within.join("below");
+        fs::create_dir(&below).unwrap();
+        chown(&of.within, Some(12345), None).unwrap();
+        for within in [&of.within, &below] {
+            let refused = Workspace::create(&of.register, within, "a");
+            let Err(WorkspaceError::Unprotected { why, .. }) = refused else {
+                panic!("{refused:?}");
+            };
+            assert!(why.contains("belongs to user 12345"), "{why}");
+        }
+        chown(&of.within, Some(0), None).unwrap();
+        for (mode, is_refused) in [(0o777, true), (0o1777, false), (0o755, false)] {
+            fs::set_permissions(&of.within, fs::Permissions::from_mode(mode)).unwrap();
+            match Workspace::create(&of.register, &of.within, "a") {
+                Err(WorkspaceError::Unprotected { .. }) => assert!(is_refused, "{mode:o}"),
+                workspace => {
+                    assert!(!is_refused, "{mode:o}");
+                    workspace.unwrap().remove().unwrap();
+                }
+            }
+        }
+        assert_eq!(fs::read_dir(&of.within).unwrap().count(), 1);
     }
 }

@@ -77,7 +77,7 @@ fn sizes_are_those_on_the_device() {
         let variant: Variant = name.parse().unwrap();
         let disk = Disk::image(&workspace, LEN_BYTES).unwrap();
         let device = disk.path().to_owned();
-        let filesystem = Filesystem::make(&workspace, disk, variant).unwrap();
+        let mut filesystem = Filesystem::make(&workspace, disk, variant).unwrap();
         let mut file = fs::File::create(filesystem.path().join("data")).unwrap();
         file.write_all(&data).unwrap();
         drop(file);
@@ -116,7 +116,7 @@ fn a_device_with_data_is_refused_without_a_word_and_one_in_use_always() {
         matches!(refused, Err(DiskError::Unconfirmed { .. })),
         "{refused:?}"
     );
-    let filesystem = Filesystem::make(&workspace, disk, "ext4".parse().unwrap()).unwrap();
+    let mut filesystem = Filesystem::make(&workspace, disk, "ext4".parse().unwrap()).unwrap();
     for may_overwrite in [false, true] {
         let refused = Place::device(&device, may_overwrite);
         assert!(matches!(refused, Err(DiskError::InUse(_))), "{refused:?}");
@@ -166,7 +166,8 @@ fn what_a_crash_leaves_mounted_is_removed_by_the_next_start() {
     while fs::read(&environ).unwrap().is_empty() {
         std::thread::yield_now();
     }
-    drop(workspace);
+    // A killed process holds nothing any more.
+    drop((workspace, filesystem));
     let mut removed = Workspace::remove_abandoned(&of.register).unwrap();
     let removed = removed.remove(0).unwrap();
     assert_eq!(removed.processes, 1);

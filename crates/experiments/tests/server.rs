@@ -16,7 +16,7 @@ fn a_node_starts_answers_and_stops() {
     )
     .unwrap();
     let workspace = Workspace::create(&work.path().join("register"), work.path(), "t").unwrap();
-    let server = Distribution::open(archive.as_ref(), &workspace.path().join("server")).unwrap();
+    let server = Distribution::open(archive.as_ref(), workspace.folder()).unwrap();
     for (name, limits) in [
         ("free", None),
         (
@@ -27,11 +27,11 @@ fn a_node_starts_answers_and_stops() {
             }),
         ),
     ] {
-        let run = workspace.path().join(name);
-        std::fs::create_dir(&run).unwrap();
+        let make = |name: &str| workspace.folder().make_folder(name, 0o755).unwrap();
+        let (run, data) = (make(name), make(&format!("{name}-data")));
         let options = NodeOptions {
-            data: run.join("data"),
-            run,
+            data: &data,
+            run: &run,
             heap_bytes: 512 << 20,
             limits,
         };

@@ -1,10 +1,8 @@
 //! A mounted filesystem, reopened and verified for each step, so that a pause never blocks umount.
 
-mod mount_id;
-
 use crate::geometry::ext4::format::{SUPERBLOCK_BYTES, SUPERBLOCK_OFFSET_BYTES, Superblock};
 use facts::host::DeviceNumber;
-use mount_id::MountId;
+use linux::mount_id::MountId;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};

@@ -12,9 +12,10 @@ use super::stage::Stage;
 use super::track::{INDEX, INGEST_PER_S, Queries};
 use crate::control_group::GroupLimits;
 use crate::disk::Filesystem;
+use crate::leftovers::MARK;
 use crate::path_error::at;
 use crate::server::{Distribution, Node};
-use crate::workspace::{MARK, Workspace};
+use crate::workspace::Workspace;
 use bench::compare::{
     Metric, MetricKey, Observations, Options, Rank, Report, Statistic, Trial, TrialSet, compare,
 };
@@ -24,7 +25,6 @@ use jiff::Timestamp;
 use linux::child::Child;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -36,9 +36,9 @@ const REFRESHES_S: u64 = 30;
 /// Queries of curl and jq: each takes tens of milliseconds.
 const CURL_QUERIES: u32 = 200;
 const CURL_PATIENCE: Duration = Duration::from_mins(10);
-/// Sends the query in file `$2` to `$1` with curl and jq, `$3` times, as the article did.
+/// Sends the query `$2` to `$1` with curl and jq, `$3` times, as the article did.
 const CURL: &str = r#"for i in $(seq "$3"); do
-    curl -sSf --noproxy '*' -H 'Content-Type: application/json' -d @"$2" "$1" | jq . >/dev/null || exit
+    curl -sSf --noproxy '*' -H 'Content-Type: application/json' --data-raw "$2" "$1" | jq . >/dev/null || exit
 done"#;
 /// What uses the CPU beside the server.
 const SPIN: &str = "while :; do :; done";
@@ -140,12 +140,12 @@ pub fn candidates(
     };
     one.step(runs, Step::Make)?;
     let disk = plan.place.disk(workspace)?;
-    let filesystem = Filesystem::make(workspace, disk, variant)?;
+    let mut filesystem = Filesystem::make(workspace, disk, variant)?;
     let settled = one.fill(&filesystem, &mut Vec::new(), runs)?;
     let mut planted = Planted {
         cache_bytes: little_cache(settled.store_bytes),
         one,
-        filesystem: &filesystem,
+        filesystem: &mut filesystem,
         settled,
         alone_s: 1.0,
         sets: Candidate::ALL
@@ -196,7 +196,7 @@ pub fn candidates(
 /// Candidates as they are tried.
 struct Planted<'f, 'e, 'a> {
     one: One<'e, 'a>,
-    filesystem: &'f Filesystem,
+    filesystem: &'f mut Filesystem,
     settled: Settled,
     cache_bytes: u64,
     /// Mean time of a query with nothing planted, once it is known.
@@ -320,13 +320,11 @@ impl Planted<'_, '_, '_> {
     /// The mean time of queries by curl and jq; `None` if one of them is missing.
     fn with_curl(&mut self, node: &Node) -> Result<Option<Observations>, RunError> {
         let workspace = self.one.all.workspace.path();
-        let query = workspace.join("query.json");
-        fs::write(&query, self.one.all.dialect.body(false)).map_err(at(&query))?;
         let url = format!("{}/{INDEX}/_search?request_cache=false", node.endpoint());
         let mut command = Command::new("bash");
         command
             .args(["-o", "pipefail", "-c", CURL, "bash", &url])
-            .arg(&query)
+            .arg(self.one.all.dialect.body(false))
             .arg(CURL_QUERIES.to_string())
             .env(MARK, workspace)
             .current_dir(workspace)

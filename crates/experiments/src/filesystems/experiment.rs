@@ -8,12 +8,12 @@ use super::settle::{Settled, settle};
 use super::stage::Stage;
 use super::track::{INGEST_PER_S, Queries, documents_written};
 use crate::control_group::{ControlGroup, GroupLimits};
-use crate::copy;
-use crate::disk::Filesystem;
+use crate::disk::{DATA, Filesystem};
 use crate::path_error::at;
 use crate::server::{Distribution, Node};
 use crate::variant::Variant;
 use crate::workspace::Workspace;
+use linux::folder::Folder;
 
 /// What a JVM takes beside its heap at the least: code, threads, direct buffers. Elasticsearch 6.8 took 200 MiB.
 const BESIDE_HEAP_BYTES: u64 = 128 << 20;
@@ -105,7 +105,7 @@ impl One<'_, '_> {
                 let seconds = (1.5 * seconds).ceil() as u64;
                 queries.ingest_requests = Some(seconds * INGEST_PER_S);
             }
-            let trial = self.query(&filesystem, what, &queries, runs)?;
+            let trial = self.query(&mut filesystem, what, &queries, runs)?;
             self.all.alone_s.get_or_insert(trial.trial.measured_s());
             trials.push(trial);
         }
@@ -131,11 +131,12 @@ impl One<'_, '_> {
         trials: &mut Vec<RunTrial>,
         runs: &mut dyn Runs,
     ) -> Result<Settled, RunError> {
-        let data = filesystem.path().join("data");
         let codec = self.variant.best_compression;
-        if let Some((segments, settled)) = self.all.segments.get(&codec).cloned() {
+        if let Some((segments, settled)) = self.all.segments.get(&codec) {
+            let settled = settled.clone();
             self.step(runs, Step::Copy)?;
-            copy::folder(&segments, &data).map_err(at(&data))?;
+            let data = data_in(filesystem)?;
+            copy(segments, &data, filesystem)?;
             return Ok(settled);
         }
         let mut node = self.start(filesystem, None, runs)?;
@@ -159,12 +160,11 @@ impl One<'_, '_> {
         }
         if plan.same_segments {
             self.step(runs, Step::Copy)?;
-            let segments = self
-                .all
-                .workspace
-                .path()
-                .join(format!("segments-{}", self.number));
-            copy::folder(&data, &segments).map_err(at(&segments))?;
+            let name = format!("segments-{}", self.number);
+            let workspace = self.all.workspace.folder();
+            let segments = workspace.make_folder(&name, 0o700);
+            let segments = segments.map_err(at(&workspace.join(&name)))?;
+            copy(&data_in(filesystem)?, &segments, filesystem)?;
             self.all.segments.insert(codec, (segments, settled.clone()));
         }
         Ok(settled)
@@ -195,7 +195,7 @@ impl One<'_, '_> {
     /// Queries a server that starts cold.
     fn query(
         &self,
-        filesystem: &Filesystem,
+        filesystem: &mut Filesystem,
         what: Queried,
         queries: &Queries,
         runs: &mut dyn Runs,
@@ -258,6 +258,18 @@ impl One<'_, '_> {
             trial,
         })
     }
+}
+
+/// The folder of a server's data.
+fn data_in(filesystem: &Filesystem) -> Result<Folder, RunError> {
+    let data = filesystem.data();
+    Ok(data.map_err(at(&filesystem.path().join(DATA)))?)
+}
+
+/// Copies a server's files, which it may have made as it liked: no more than the filesystem can hold.
+fn copy(from: &Folder, to: &Folder, filesystem: &Filesystem) -> Result<(), RunError> {
+    let most = filesystem.space()?.len_bytes;
+    Ok(from.copy_into(to, most).map_err(at(to.path()))?)
 }
 
 /// Page cache that is too small for what queries of all fields use of an index.

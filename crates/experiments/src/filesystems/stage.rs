@@ -9,10 +9,9 @@ use crate::disk::Filesystem;
 use crate::path_error::at;
 use crate::server::{Distribution, Node, NodeOptions};
 use crate::workspace::Workspace;
+use linux::folder::Folder;
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
 
 /// What all runs share.
 pub(super) struct Stage<'a> {
@@ -21,7 +20,7 @@ pub(super) struct Stage<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) dialect: Dialect,
     /// Segments that are copied, by whether their codec is `best_compression`.
-    pub(super) segments: BTreeMap<bool, (PathBuf, Settled)>,
+    pub(super) segments: BTreeMap<bool, (Folder, Settled)>,
     /// Page cache of a server with little memory; known once there is an index. The same for all variants, whatever
     /// their compression leaves.
     pub(super) cache_bytes: Option<u64>,
@@ -56,15 +55,18 @@ impl<'a> Stage<'a> {
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Node, RunError> {
         self.starts.set(self.starts.get() + 1);
-        let run = format!("run-{}", self.starts.get());
-        let run = self.workspace.path().join(run);
-        fs::create_dir(&run).map_err(at(&run))?;
+        let name = format!("run-{}", self.starts.get());
+        let workspace = self.workspace.folder();
+        let run = workspace.make_folder(&name, 0o755);
+        let run = run.map_err(at(&workspace.join(&name)))?;
+        let data = filesystem.data();
+        let data = data.map_err(at(filesystem.path()))?;
         Ok(Node::start(
             self.workspace,
             self.server,
             &NodeOptions {
-                data: filesystem.path().join("data"),
-                run,
+                data: &data,
+                run: &run,
                 heap_bytes: self.plan.heap_bytes,
                 limits,
             },

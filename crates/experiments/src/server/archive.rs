@@ -2,6 +2,7 @@
 
 use crate::path_error::{PathError, at};
 use flate2::read::GzDecoder;
+use linux::folder::Folder;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -50,11 +51,11 @@ pub enum ArchiveError {
     },
 }
 
-/// Unpacks `archive` into the empty folder `into`, and returns the one folder in it.
+/// Unpacks `archive` into the empty folder `into`, and returns the path of the one folder in it.
 ///
 /// # Errors
 /// If it is no archive, damaged, or holds anything but files and folders below one folder.
-pub(crate) fn unpack(archive: &Path, into: &Path) -> Result<PathBuf, ArchiveError> {
+pub(crate) fn unpack(archive: &Path, into: &Folder) -> Result<PathBuf, ArchiveError> {
     let mut of = Unpacking {
         archive,
         into,
@@ -77,10 +78,9 @@ pub(crate) fn unpack(archive: &Path, into: &Path) -> Result<PathBuf, ArchiveErro
         [0x1f, 0x8b, ..] => of.tar(GzDecoder::new(file))?,
         _ => return Err(ArchiveError::Unknown(archive.to_owned())),
     }
-    let folders = fs::read_dir(into).map_err(at(into))?;
-    let mut folders: Vec<PathBuf> = folders.flatten().map(|folder| folder.path()).collect();
+    let mut folders = into.names().map_err(at(into.path()))?;
     match (folders.pop(), folders.len()) {
-        (Some(home), 0) => Ok(home),
+        (Some(home), 0) => Ok(into.join(&home)),
         (_, others) => Err(ArchiveError::Folders {
             path: archive.to_owned(),
             found: others + 1,
@@ -90,7 +90,7 @@ pub(crate) fn unpack(archive: &Path, into: &Path) -> Result<PathBuf, ArchiveErro
 
 struct Unpacking<'a> {
     archive: &'a Path,
-    into: &'a Path,
+    into: &'a Folder,
     files: usize,
     bytes_left: u64,
 }
@@ -140,7 +140,9 @@ impl Unpacking<'_> {
         if self.files > FILES_MAX {
             return Err(ArchiveError::TooLarge(self.archive.to_owned()));
         }
-        let mut path = self.into.to_owned();
+        // Through the descriptor; errors name the path.
+        let mut path = self.into.descriptor_path();
+        let shown = self.into.path().join(name);
         for component in name.components() {
             match component {
                 Component::Normal(part) => path.push(part),
@@ -159,7 +161,7 @@ impl Unpacking<'_> {
             path.parent()
         };
         if let Some(folder) = folder {
-            fs::create_dir_all(folder).map_err(at(folder))?;
+            fs::create_dir_all(folder).map_err(at(&shown))?;
         }
         if is_folder {
             return Ok(());
@@ -170,9 +172,9 @@ impl Unpacking<'_> {
             .create_new(true)
             .mode(0o644)
             .open(&path)
-            .map_err(at(&path))?;
+            .map_err(at(&shown))?;
         let copied =
-            io::copy(&mut contents.take(self.bytes_left + 1), &mut file).map_err(at(&path))?;
+            io::copy(&mut contents.take(self.bytes_left + 1), &mut file).map_err(at(&shown))?;
         self.bytes_left = self
             .bytes_left
             .checked_sub(copied)
@@ -180,7 +182,7 @@ impl Unpacking<'_> {
         // Some archives lost the modes of their programs.
         let lies_in_bin = path.parent().is_some_and(|parent| parent.ends_with("bin"));
         if is_program || lies_in_bin {
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(at(&path))?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(at(&shown))?;
         }
         Ok(())
     }

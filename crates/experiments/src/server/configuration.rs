@@ -1,7 +1,7 @@
 //! The configuration of a node that is alone, on loopback, and needs no licence.
 
 use super::distribution::{Distribution, Product};
-use crate::copy;
+use linux::folder::Folder;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
@@ -30,6 +30,10 @@ const JVM_OPTIONS: &str = "\
 --add-opens=java.base/sun.nio.ch=ALL-UNNAMED
 --add-opens=java.base/jdk.internal.misc=ALL-UNNAMED
 ";
+
+const OPTIONS: &str = "jvm.options";
+/// Configurations have some 100 KB.
+const CONFIG_BYTES_MAX: u64 = 64 << 20;
 
 /// Folders that the configuration names.
 pub(crate) struct Places<'a> {
@@ -101,25 +105,27 @@ fn quoted(path: &Path) -> String {
     serde_json::Value::from(path.to_string_lossy()).to_string()
 }
 
-/// Copies the server's configuration to the folder `to`, and adapts it.
-pub(crate) fn write(of: &Distribution, places: &Places<'_>, to: &Path) -> io::Result<()> {
-    copy::folder(&of.home.join("config"), to)?;
+/// Copies the server's configuration to the empty folder `to`, which nobody else has yet, and adapts it.
+pub(crate) fn write(of: &Distribution, places: &Places<'_>, to: &Folder) -> io::Result<()> {
+    let from = Folder::open(of.home.join("config").canonicalize()?)?;
+    from.copy_into(to, CONFIG_BYTES_MAX)?;
+    let here = to.descriptor_path();
     fs::write(
-        to.join(format!("{}.yml", of.product.id())),
+        here.join(format!("{}.yml", of.product.id())),
         main_file(of, places),
     )?;
-    let path = to.join("jvm.options");
-    let options = fs::read_to_string(&path)?;
+    let options = to.read(OPTIONS, CONFIG_BYTES_MAX)?.unwrap_or_default();
+    let options = String::from_utf8(options).map_err(io::Error::other)?;
     if options
         .lines()
         .any(|line| line == "-XX:+UseConcMarkSweepGC")
     {
-        return fs::write(&path, JVM_OPTIONS);
+        return fs::write(here.join(OPTIONS), JVM_OPTIONS);
     }
     // Relative to the working directory, which differs here.
     let logs = places.logs.to_string_lossy();
     fs::write(
-        &path,
+        here.join(OPTIONS),
         options
             .replace("logs/gc.log", &format!("{logs}/gc.log"))
             .replace("logs/hs_err", &format!("{logs}/hs_err")),

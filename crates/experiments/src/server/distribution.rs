@@ -2,12 +2,16 @@
 
 use super::archive::{ArchiveError, unpack};
 use crate::path_error::{PathError, at};
+use linux::folder::Folder;
 use std::cmp::Ordering;
 use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+
+/// In the workspace: what was unpacked.
+const UNPACKED: &str = "server";
 
 /// A server that experiments run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -112,16 +116,17 @@ pub enum DistributionError {
 }
 
 impl Distribution {
-    /// Takes an unpacked server, or unpacks an archive into the new folder `into`.
+    /// Takes an unpacked server, or unpacks an archive in the folder `within`.
     ///
     /// # Errors
     /// If there is no server in either.
-    pub fn open(path: &Path, into: &Path) -> Result<Self, DistributionError> {
+    pub fn open(path: &Path, within: &Folder) -> Result<Self, DistributionError> {
         if path.is_dir() {
             return Self::at(path);
         }
-        fs::create_dir(into).map_err(at(into))?;
-        Self::at(&unpack(path, into)?)
+        let into = within.make_folder(UNPACKED, 0o755);
+        let into = into.map_err(at(&within.join(UNPACKED)))?;
+        Self::at(&unpack(path, &into)?)
     }
 
     /// Recognises the server in `home` by its main library, whose name has the version.

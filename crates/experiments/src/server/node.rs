@@ -4,16 +4,18 @@ use super::configuration::{self, Places};
 use super::distribution::{Distribution, Product};
 use super::java::{self, JavaError};
 use crate::control_group::{ControlGroup, GroupLimits};
+use crate::leftovers::MARK;
 use crate::path_error::{PathError, at};
 use crate::program::run_program;
-use crate::workspace::{MARK, Workspace};
+use crate::workspace::Workspace;
 use bounded_http::{Client, Endpoint, HttpError};
 use linux::child::Child;
+use linux::folder::Folder;
 use rustix::process::Signal;
 use std::fs::{self, File};
-use std::io;
-use std::os::unix::fs::lchown;
-use std::path::{Path, PathBuf};
+use std::net::SocketAddr;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -28,6 +30,12 @@ const ENTER: &str =
     r#"while [ "$1" != -- ]; do echo $$ >"$1" || exit; shift; done; shift; exec "$@""#;
 /// Lines of a node's output that an error shows.
 const LINES_SHOWN: usize = 15;
+/// How much of it is looked at for them.
+const OUTPUT_BYTES_MAX: u64 = 256 << 10;
+/// A file with two or three addresses.
+const PORTS_BYTES_MAX: u64 = 4096;
+/// In the folder of a run: what it writes to its standard output and error.
+const OUTPUT: &str = "output";
 
 /// Why a node does not run.
 #[derive(Debug, Error)]
@@ -93,13 +101,13 @@ impl NodeError {
     }
 }
 
-/// Where a node keeps what it writes, and how large its heap is.
-#[derive(Debug, Clone)]
-pub struct NodeOptions {
+/// Where a node keeps what it writes, and how large its heap is. Both folders become those of its user.
+#[derive(Debug)]
+pub struct NodeOptions<'f> {
     /// Its data: kept after its end.
-    pub data: PathBuf,
-    /// A new folder for its configuration and logs.
-    pub run: PathBuf,
+    pub data: &'f Folder,
+    /// An empty folder for its configuration and logs.
+    pub run: &'f Folder,
     /// Heap of the JVM.
     pub heap_bytes: u64,
     /// Limits of its memory and CPU time.
@@ -111,9 +119,11 @@ pub struct NodeOptions {
 pub struct Node {
     server: String,
     process: Child,
+    /// The user that it runs under, and nothing else does.
+    uid: u32,
     endpoint: Endpoint,
     /// The file with what it writes to its standard output and error.
-    output: PathBuf,
+    output: File,
 }
 
 impl Node {
@@ -125,59 +135,59 @@ impl Node {
     pub fn start(
         workspace: &Workspace,
         of: &Distribution,
-        options: &NodeOptions,
+        options: &NodeOptions<'_>,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Self, NodeError> {
         let java = java::find(of)?;
         let uid = free_uid()?;
-        let run = &options.run;
-        let [logs, config, temporary] = ["logs", "config", "tmp"].map(|name| run.join(name));
-        for folder in [&logs, &temporary] {
-            fs::create_dir_all(folder).map_err(at(folder))?;
-        }
-        fs::create_dir_all(&options.data).map_err(at(&options.data))?;
+        let run = options.run;
+        let make = |name: &str| run.make_folder(name, 0o755).map_err(at(&run.join(name)));
+        let (logs, config, _) = (make("logs")?, make("config")?, make("tmp")?);
         let places = Places {
-            data: &options.data,
-            logs: &logs,
+            data: options.data.path(),
+            logs: logs.path(),
         };
-        configuration::write(of, &places, &config).map_err(at(&config))?;
-        for folder in [run, &options.data] {
-            give_to(folder, uid).map_err(at(folder))?;
+        configuration::write(of, &places, &config).map_err(at(config.path()))?;
+        let output = run.make_file(OUTPUT).map_err(at(&run.join(OUTPUT)))?;
+        // From here on, what is in these folders is another user's.
+        for folder in [run, options.data] {
+            folder.give_to(uid).map_err(at(folder.path()))?;
         }
-        let output = run.join("output");
-        let out = File::create(&output).map_err(at(&output))?;
-        let also = out.try_clone().map_err(at(&output))?;
+        let duplicate = || output.try_clone().map_err(at(&run.join(OUTPUT)));
+        let (out, also) = (duplicate()?, duplicate()?);
         let limits = options.limits.as_ref();
         let group = limits.map(|limits| ControlGroup::create(workspace.path(), limits));
         let mut command = command(
             of,
             uid,
             &java,
-            &config,
+            config.path(),
             options,
             group.transpose()?.as_ref(),
         );
         command
             .env(MARK, workspace.path())
-            .current_dir(run)
+            .current_dir(run.path())
             .stdin(Stdio::null())
             .stdout(out)
             .stderr(also);
         let process = Child::spawn(&mut command).map_err(at(&of.home))?;
-        Self::answering(of, process, (&logs, &output), is_stopped)
+        Self::answering(of, process, uid, (&logs, output), is_stopped)
     }
 
     fn answering(
         of: &Distribution,
         mut process: Child,
-        (logs, output): (&Path, &Path),
+        uid: u32,
+        (logs, output): (&Folder, File),
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Self, NodeError> {
         let client = Client::new(bounded_http::Options::default())?;
         let until = Instant::now() + PATIENCE;
-        let tail = || last_lines(output);
+        let tail = || last_lines(&output);
         loop {
-            if process.try_wait().map_err(at(output))?.is_some() {
+            if process.try_wait().map_err(at(&of.home))?.is_some() {
+                kill_all_of(uid);
                 return Err(NodeError::Ended {
                     server: of.to_string(),
                     output: tail(),
@@ -190,17 +200,20 @@ impl Node {
                     return Ok(Self {
                         server: of.to_string(),
                         process,
+                        uid,
                         endpoint,
-                        output: output.to_owned(),
+                        output,
                     });
                 }
             }
             if is_stopped() {
                 process.kill_or_abandon();
+                kill_all_of(uid);
                 return Err(NodeError::Stopped);
             }
             if Instant::now() >= until {
                 process.kill_or_abandon();
+                kill_all_of(uid);
                 return Err(NodeError::Silent {
                     server: of.to_string(),
                     output: tail(),
@@ -238,6 +251,7 @@ impl Node {
         self.process.signal(Signal::TERM);
         let ended = self.process.wait_until(Instant::now() + PATIENCE);
         if ended.map_err(at(Path::new("/proc")))?.is_some() {
+            // Dropping it ends what it left.
             return Ok(());
         }
         self.process.kill_or_abandon();
@@ -253,6 +267,7 @@ impl Drop for Node {
         if matches!(self.process.try_wait(), Ok(None)) {
             self.process.kill_or_abandon();
         }
+        kill_all_of(self.uid);
     }
 }
 
@@ -261,7 +276,7 @@ fn command(
     uid: u32,
     java: &Path,
     config: &Path,
-    options: &NodeOptions,
+    options: &NodeOptions<'_>,
     group: Option<&ControlGroup>,
 ) -> Command {
     let id = of.product.id();
@@ -281,7 +296,7 @@ fn command(
         .arg(of.home.join("bin").join(id))
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env("HOME", &options.run)
+        .env("HOME", options.run.path())
         .env("JAVA_HOME", java);
     let heap = format!("-Xms{0}k -Xmx{0}k", options.heap_bytes >> 10);
     let prefix = match of.product {
@@ -305,16 +320,28 @@ fn command(
     command
 }
 
-/// The address in the file that the node writes once it listens.
-fn address(logs: &Path) -> Option<Endpoint> {
-    let text = fs::read_to_string(logs.join("http.ports")).ok()?;
-    let line = text.lines().next().filter(|line| line.contains(':'))?;
-    Endpoint::parse(&format!("http://{line}")).ok()
+/// The address in the file that the node writes once it listens: its own, or nothing is sent there.
+fn address(logs: &Folder) -> Option<Endpoint> {
+    let bytes = logs.read("http.ports", PORTS_BYTES_MAX).ok()??;
+    let text = String::from_utf8(bytes).ok()?;
+    let address: SocketAddr = text.lines().next()?.parse().ok()?;
+    let is_here = address.ip().is_loopback();
+    is_here.then(|| Endpoint::parse(&format!("http://{address}")).ok())?
 }
 
-fn last_lines(output: &Path) -> Vec<String> {
-    let output = fs::read(output).unwrap_or_default();
-    let output = String::from_utf8_lossy(&output);
+/// The last lines of what a node wrote.
+fn last_lines(output: &File) -> Vec<String> {
+    let len = output.metadata().map_or(0, |metadata| metadata.len());
+    let mut bytes = Vec::new();
+    let from = len.saturating_sub(OUTPUT_BYTES_MAX);
+    // The node shares its position.
+    let mut buffer = [0; 4096];
+    while let Ok(read @ 1..) = output.read_at(&mut buffer, from + bytes.len() as u64)
+        && (bytes.len() as u64) < OUTPUT_BYTES_MAX
+    {
+        bytes.extend_from_slice(&buffer[..read]);
+    }
+    let output = String::from_utf8_lossy(&bytes);
     // Stack traces push out what matters.
     let lines = output
         .lines()
@@ -322,6 +349,22 @@ fn last_lines(output: &Path) -> Vec<String> {
         .map(str::to_owned);
     let mut lines: Vec<String> = lines.collect();
     lines.split_off(lines.len().saturating_sub(LINES_SHOWN))
+}
+
+/// Kills whatever runs under a node's user id, in one call, so that none of it makes another process meanwhile: a node's
+/// files are looked at after it.
+fn kill_all_of(uid: u32) {
+    let user = [format!("--reuid={uid}"), format!("--regid={uid}")];
+    let kill = [
+        "--clear-groups",
+        "--no-new-privs",
+        "sh",
+        "-c",
+        "kill -KILL -1",
+    ]
+    .map(String::from);
+    // It fails if there is none.
+    let _ = run_program("setpriv", "util-linux", user.into_iter().chain(kill));
 }
 
 /// A user id without an account and without processes.
@@ -349,13 +392,91 @@ fn free_uid() -> Result<u32, NodeError> {
         .ok_or(NodeError::NoUser)
 }
 
-/// Gives a folder and everything in it to a user. Links are not followed.
-fn give_to(path: &Path, uid: u32) -> io::Result<()> {
-    lchown(path, Some(uid), Some(uid))?;
-    if fs::symlink_metadata(path)?.is_dir() {
-        for entry in fs::read_dir(path)? {
-            give_to(&entry?.path(), uid)?;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
+    fn folder() -> (tempfile::TempDir, Folder) {
+        let held = tempfile::tempdir().unwrap();
+        let folder = Folder::open(held.path().canonicalize().unwrap()).unwrap();
+        (held, folder)
+    }
+
+    #[test]
+    fn an_address_is_this_machines() {
+        let (_held, logs) = folder();
+        let path = logs.join("http.ports");
+        let at = |text: &str| {
+            fs::write(&path, text).unwrap();
+            address(&logs).map(|endpoint| endpoint.to_string())
+        };
+        assert_eq!(
+            at("127.0.0.1:9200\n[::1]:9201\n").as_deref(),
+            Some("http://127.0.0.1:9200")
+        );
+        assert_eq!(at("[::1]:9201\n").as_deref(), Some("http://[::1]:9201"));
+        for text in [
+            "",
+            "127.0.0.1",
+            "10.1.2.3:9200",
+            "db.example:9200",
+            "127.0.0.1:9200@db.example",
+        ] {
+            assert_eq!(at(text), None, "{text}");
         }
     }
-    Ok(())
+
+    #[test]
+    fn a_node_cannot_make_root_read_something_else() {
+        let (held, logs) = folder();
+        fs::write(held.path().join("secret"), "127.0.0.1:1\n").unwrap();
+        for target in [held.path().join("secret"), PathBuf::from("/dev/zero")] {
+            symlink(target, logs.join("http.ports")).unwrap();
+            assert!(address(&logs).is_none());
+            fs::remove_file(logs.join("http.ports")).unwrap();
+        }
+        let mut output = logs.make_file(OUTPUT).unwrap();
+        write!(output, "{}", "x\n".repeat(1 << 20)).unwrap();
+        write!(output, "\tat java.lang\nlast\n").unwrap();
+        // What it puts in the place of its output is not read.
+        fs::remove_file(logs.join(OUTPUT)).unwrap();
+        symlink(held.path().join("secret"), logs.join(OUTPUT)).unwrap();
+        let lines = last_lines(&output);
+        assert_eq!(lines.len(), LINES_SHOWN);
+        assert_eq!(lines.last().unwrap(), "last");
+        assert!(!lines.iter().any(|line| line.contains("127")));
+    }
+
+    #[test]
+    fn all_processes_of_a_node_end() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: needs root");
+            return;
+        }
+        let uid = free_uid().unwrap();
+        let mut left = Command::new("setpriv")
+            .args([
+                &format!("--reuid={uid}"),
+                "--clear-groups",
+                "setsid",
+                "sleep",
+                "600",
+            ])
+            .env_clear()
+            .spawn()
+            .unwrap();
+        let process = Path::new("/proc").join(left.id().to_string());
+        let owner = || {
+            use std::os::unix::fs::MetadataExt;
+            fs::metadata(&process).map_or(0, |metadata| metadata.uid())
+        };
+        while owner() != uid {
+            std::thread::yield_now();
+        }
+        kill_all_of(uid);
+        assert!(!left.wait().unwrap().success());
+    }
 }

@@ -10,9 +10,9 @@ use crate::variant::{FilesystemKind, Variant};
 use crate::workspace::Workspace;
 use facts::host::{DriveWrites, MediaWrites};
 use flash::scenario::{Latency, RunsOutcome, ScenarioError, Watch};
+use linux::folder::Folder;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -22,6 +22,8 @@ use thiserror::Error;
 const OTHERS_SHARE: u64 = 50;
 /// Files of the benchmark, likewise.
 const FILES_SHARE: u64 = 30;
+/// Their file.
+const OTHERS: &str = "others";
 /// Blocks in which other data is written.
 const OTHERS_BLOCK: usize = 1 << 20;
 
@@ -212,7 +214,7 @@ pub fn run(
         let filesystem = Filesystem::make(workspace, disk, variant)?;
         let free_bytes = filesystem.space()?.free_bytes;
         write_others(
-            filesystem.path(),
+            filesystem.root(),
             free_bytes * OTHERS_SHARE / 100,
             plan.seed,
             stop,
@@ -229,6 +231,7 @@ pub fn run(
                 runs.step(trims, number, Step::Trim);
                 let before = filesystem.disk().counters()?.discarded_bytes;
                 let begun = Instant::now();
+                filesystem.verify_path()?;
                 trim(&plan.trimmer, filesystem.path())?;
                 run.trim_s = Some(begun.elapsed().as_secs_f64());
                 let after = filesystem.disk().counters()?.discarded_bytes;
@@ -244,7 +247,7 @@ pub fn run(
             };
             let device = filesystem.disk().path().to_owned();
             let before = runs.drive_writes(&device);
-            run.measured = workload.run(filesystem.path(), stop)?;
+            run.measured = workload.run(filesystem.root(), stop)?;
             let after = runs.drive_writes(&device);
             run.write_amplification = before
                 .zip(after)
@@ -338,10 +341,10 @@ fn trim(trimmer: &Trimmer, mount: &Path) -> Result<(), ProgramError> {
 }
 
 /// Writes data that stays.
-fn write_others(folder: &Path, bytes: u64, seed: u64, stop: &AtomicBool) -> Result<(), RunError> {
+fn write_others(folder: &Folder, bytes: u64, seed: u64, stop: &AtomicBool) -> Result<(), RunError> {
     use std::io::Write;
-    let path = folder.join("others");
-    let mut file = fs::File::create_new(&path).map_err(at(&path))?;
+    let path = folder.join(OTHERS);
+    let mut file = folder.make_file(OTHERS).map_err(at(&path))?;
     let mut block = vec![0_u8; OTHERS_BLOCK];
     let mut random = super::workload::Random::new(seed);
     for word in block.chunks_exact_mut(8) {

@@ -4,12 +4,12 @@
 //! are alike.
 
 use crate::path_error::{PathError, at};
-use rustix::fs::{Mode, OFlags};
+use linux::folder::Folder;
+use rustix::fs::OFlags;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -71,7 +71,7 @@ impl Workload {
     ///
     /// # Errors
     /// If it cannot write, or is stopped.
-    pub fn run(&self, folder: &Path, stop: &AtomicBool) -> Result<Iteration, WorkloadError> {
+    pub fn run(&self, folder: &Folder, stop: &AtomicBool) -> Result<Iteration, WorkloadError> {
         let threads = u64::from(self.threads.max(1));
         let files = self.files_bytes.div_ceil(FILE_BYTES).max(threads);
         // Many threads on a small filesystem share what there is.
@@ -79,11 +79,11 @@ impl Workload {
         let file_bytes = (self.files_bytes / files / sequential).max(1) * sequential;
         let begun = Instant::now();
         let of_thread = |thread: u64| {
-            let paths: Vec<PathBuf> = (0..files)
+            let names: Vec<String> = (0..files)
                 .filter(|file| file % threads == thread)
-                .map(|file| folder.join(format!("benchmark-{file}")))
+                .map(name)
                 .collect();
-            write(&paths, file_bytes, self.seed ^ (thread << 32), stop)
+            write(folder, &names, file_bytes, self.seed ^ (thread << 32), stop)
         };
         let written: Result<Vec<Written>, WorkloadError> = thread::scope(|scope| {
             let running: Vec<_> = (0..threads)
@@ -98,11 +98,11 @@ impl Workload {
         // Why it could not be written comes before what could not be removed.
         let written = written?;
         for file in 0..files {
-            let path = folder.join(format!("benchmark-{file}"));
-            fs::remove_file(&path).map_err(at(&path))?;
+            let name = name(file);
+            let removed = folder.remove_file(&name);
+            removed.map_err(at(&folder.join(&name)))?;
         }
-        let root = File::open(folder).map_err(at(folder))?;
-        rustix::fs::syncfs(&root).map_err(|error| at(folder)(error.into()))?;
+        rustix::fs::syncfs(folder).map_err(|error| at(folder.path())(error.into()))?;
         Ok(iteration(written, took))
     }
 }
@@ -128,6 +128,10 @@ fn iteration(written: Vec<Written>, took: Duration) -> Iteration {
     }
 }
 
+fn name(file: u64) -> String {
+    format!("benchmark-{file}")
+}
+
 /// What a thread wrote.
 struct Written {
     bytes: u64,
@@ -136,7 +140,8 @@ struct Written {
 }
 
 fn write(
-    paths: &[PathBuf],
+    folder: &Folder,
+    names: &[String],
     file_bytes: u64,
     seed: u64,
     stop: &AtomicBool,
@@ -158,17 +163,16 @@ fn write(
         }
         Ok(())
     };
-    let mut files = Vec::with_capacity(paths.len());
-    for path in paths {
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::DIRECT | OFlags::CLOEXEC;
-        let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(|error| at(path)(error.into()))?;
-        let file = File::from(file);
+    let mut files = Vec::with_capacity(names.len());
+    for name in names {
+        let path = folder.join(name);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::DIRECT;
+        let file = folder.open_file(name, flags).map_err(at(&path))?;
+        let file = file.ok_or_else(|| at(&path)(io::ErrorKind::NotFound.into()))?;
         for place in (0..file_bytes).step_by(SEQUENTIAL_BYTES) {
             go_on()?;
             stamp(buffer, &mut random);
-            file.write_all_at(buffer, place).map_err(at(path))?;
+            file.write_all_at(buffer, place).map_err(at(&path))?;
             written.bytes += SEQUENTIAL_BYTES as u64;
         }
         files.push((path, file));

@@ -271,7 +271,8 @@ pub struct Filesystems {
     #[arg(long, value_name = "SERVER", default_value = "elasticsearch-6.8.23")]
     pub server: String,
 
-    /// Folder on the drive to measure, for an image of --size
+    /// Folder on the drive to measure, for an image of --size. Neither it nor a folder above
+    /// it may be another user's or open to others, unless sticky: not the store's own
     #[arg(
         long,
         value_name = "DIR",
@@ -362,7 +363,8 @@ pub struct Trim {
     #[arg(long, requires = "device")]
     pub overwrite: bool,
 
-    /// Folder for an image of --size, on which a loop device is made
+    /// Folder for an image of --size, on which a loop device is made. Neither it nor a folder
+    /// above it may be another user's or open to others, unless sticky, such as /var/tmp
     #[arg(long, value_name = "DIR")]
     pub loop_dir: Option<PathBuf>,
 

@@ -230,7 +230,7 @@ impl Experiment<'_> {
             }
         };
         draw.show("unpacking the server");
-        Distribution::open(&archive, &workspace.path().join("server"))
+        Distribution::open(&archive, workspace.folder())
             .map_err(|error| CommandError::because(Kind::Input, error).at("--server"))
     }
 }

@@ -3,7 +3,7 @@
 use super::load::STATE_DIR;
 use crate::error::{CommandError, Kind};
 use crate::progress::Draw;
-use experiments::{DiskError, Place, Workspace};
+use experiments::{DiskError, Place, Workspace, WorkspaceError};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
@@ -55,8 +55,7 @@ pub(super) fn with<T>(
     work: impl FnOnce(&Workspace, &mut Draw) -> Result<T, CommandError>,
 ) -> Result<(T, Vec<String>), CommandError> {
     let name = format!("{}-{}", Timestamp::now().as_second(), std::process::id());
-    let workspace = Workspace::create(&register(), within, &name)
-        .map_err(|error| CommandError::because(Kind::Environment, error))?;
+    let workspace = Workspace::create(&register(), within, &name).map_err(not_made)?;
     let result = work(&workspace, draw);
     draw.show("removing what was made");
     let removed = workspace.remove();
@@ -72,6 +71,20 @@ pub(super) fn with<T>(
             Some(remains) => error.hint(format!("{remains}; the next experiment tries again")),
         }),
     }
+}
+
+fn not_made(error: WorkspaceError) -> CommandError {
+    let is_unprotected = matches!(error, WorkspaceError::Unprotected { .. });
+    if !is_unprotected {
+        return CommandError::because(Kind::Environment, error);
+    }
+    CommandError::because(Kind::Refused, error)
+        .at("--loop-dir")
+        .hint("whoever can rename that folder could have root overwrite other files: nothing was changed")
+        .hint(
+            "name a folder of root's below folders of root's, or a sticky one such as /var/tmp; on the drive of a \
+             store, make one and mount it elsewhere: mkdir DATA/bench /mnt/bench; mount --bind DATA/bench /mnt/bench",
+        )
 }
 
 fn register() -> PathBuf {

@@ -8,16 +8,19 @@ use std::path::Path;
 
 /// The mount of an open directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct MountId {
+pub struct MountId {
     /// `mnt_id` of mountinfo.
-    pub(super) id: u64,
+    pub id: u64,
     /// Whether the directory is the mount's root, that is, a mount point.
-    pub(super) is_root: bool,
+    pub is_root: bool,
 }
 
 impl MountId {
-    /// Uses statx (5.8+), else /proc/self/fdinfo (3.15+), else mountinfo.
-    pub(super) fn of(directory: BorrowedFd<'_>, path: &Path) -> io::Result<Self> {
+    /// Uses statx (5.8+), else /proc/self/fdinfo (3.15+), else mountinfo, where it is looked up by `path`.
+    ///
+    /// # Errors
+    /// If `/proc` cannot be read.
+    pub fn of(directory: BorrowedFd<'_>, path: &Path) -> io::Result<Self> {
         if let Some(found) = by_statx(directory) {
             return Ok(found);
         }
@@ -75,7 +78,7 @@ fn parse_fdinfo(text: &str) -> Option<u64> {
 fn by_mountinfo(path: &Path) -> io::Result<MountId> {
     let path = std::fs::canonicalize(path)?;
     let text = std::fs::read("/proc/self/mountinfo")?;
-    match linux::mountinfo::mount_at(&text, path.as_os_str().as_bytes()) {
+    match crate::mountinfo::mount_at(&text, path.as_os_str().as_bytes()) {
         Some(mount) => Ok(MountId {
             id: mount.id,
             is_root: true,
