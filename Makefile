@@ -23,7 +23,7 @@ test: deps
 	@$(STAGE) --summary
 
 # What `make test` has no time for, or only for a part of: measurements, and many more of the same. Hours.
-test-full: test fuzz-full lab test-ssd test-schedules test-shards test-crash test-servers test-livefix
+test-full: test deny fuzz-full lab test-ssd test-schedules test-shards test-crash test-servers test-livefix
 
 # Hostile users' files, bundles, histories, cluster states and servers against the static binary, with counts and
 # peak memory by command: needs root and python3, minutes. Another build: TRIMTAB=/somewhere/trimtab.
@@ -210,9 +210,9 @@ compare:
 compare-speed:
 	@./lab/compare/speed.sh "$(OLD)" "$(NEW)"
 
-# Licences, sources and advisories (cargo install cargo-deny).
+# Bans, licences, sources and advisories, with the date of the database: builds cargo-deny once, in minutes.
 deny:
-	cargo deny check
+	@./lab/deny.sh
 
 clean:
 	cargo clean

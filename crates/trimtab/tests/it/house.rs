@@ -1,5 +1,5 @@
 //! Checks of the workspace: dependencies between crates and files, where rendering happens, and
-//! licences of linked crates.
+//! licences and sources of linked crates.
 
 use cargo_metadata::{CargoOpt, DependencyKind, Metadata, MetadataCommand};
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,26 +99,12 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("house", &[]),
 ];
 
-/// Licences that an Apache-2.0 binary may link with no obligation beyond including their text.
-const LICENCES: &[&str] = &[
-    "Apache-2.0",
-    "Apache-2.0 WITH LLVM-exception",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "BSL-1.0",
-    "CC0-1.0",
-    // Data: the certificate authorities of webpki-roots, with feature mongodb.
-    "CDLA-Permissive-2.0",
-    "ISC",
-    "MIT",
-    "MIT-0",
-    "MPL-2.0",
-    "Unicode-3.0",
-    "Unlicense",
-    "Zlib",
-    "0BSD",
-    "NCSA",
-];
+/// The table of deny.toml, which is also what `make deny` goes by.
+fn allowed(table: &str) -> toml::Table {
+    let text = include_str!("../../../../deny.toml");
+    let deny: toml::Table = text.parse().expect("deny.toml is TOML");
+    deny[table].as_table().expect("a table").clone()
+}
 
 fn metadata() -> Metadata {
     MetadataCommand::new()
@@ -212,18 +198,59 @@ fn pure_crates_do_no_io() {
 
 #[test]
 fn licences_are_allowed() {
+    let licences = allowed("licenses");
+    let licences: Vec<&str> = licences["allow"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|licence| licence.as_str().expect("an identifier"))
+        .collect();
     for package in &metadata().packages {
         let licence = package.license.as_deref().unwrap_or("none");
         // SPDX: one alternative of an OR suffices; every part of an AND must be allowed.
-        let is_allowed = |text: &str| LICENCES.contains(&text.trim().trim_matches(['(', ')']));
+        let is_allowed = |text: &str| licences.contains(&text.trim().trim_matches(['(', ')']));
         let ok = licence
             .replace('/', " OR ")
             .split(" AND ")
             .all(|part| part.split(" OR ").any(is_allowed));
         assert!(
             ok,
-            "{} {}: licence {licence}",
+            "{} {}: licence {licence} is not in deny.toml",
             package.name, package.version
         );
+    }
+}
+
+#[test]
+fn crates_come_from_the_registry_or_from_here() {
+    for kind in ["unknown-registry", "unknown-git"] {
+        assert_eq!(allowed("sources")[kind].as_str(), Some("deny"));
+    }
+    let metadata = metadata();
+    for package in &metadata.packages {
+        let name = &package.name;
+        match &package.source {
+            Some(source) => assert!(source.is_crates_io(), "{name} comes from {source}"),
+            None => assert!(
+                package.manifest_path.starts_with(&metadata.workspace_root),
+                "{name} is in {}",
+                package.manifest_path
+            ),
+        }
+    }
+}
+
+#[test]
+fn no_dependency_takes_any_version() {
+    assert_eq!(allowed("bans")["wildcards"].as_str(), Some("deny"));
+    for package in metadata().workspace_packages() {
+        for dependency in &package.dependencies {
+            assert!(
+                dependency.path.is_some() || dependency.req.to_string() != "*",
+                "{} takes any version of {}",
+                package.name,
+                dependency.name
+            );
+        }
     }
 }
