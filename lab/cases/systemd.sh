@@ -1,6 +1,7 @@
 # systemd: runs as a service of a real systemd.
 # shellcheck shell=bash
-# fstrim.timer in every state: what `trimtab check` reports, and whether the suggested remedy fixes it.
+# fstrim.timer in every state: what `trimtab check` reports, and whether the suggested remedy fixes it. Then the units
+# of packaging/.
 # Drive: nvme0n1.
 set -uo pipefail
 trimtab=/lab/trimtab
@@ -65,4 +66,8 @@ echo "== masked"
 systemctl disable --now fstrim.timer
 systemctl mask fstrim.timer
 check masked
+
+echo "== the packaged units"
+# shellcheck source=lab/cases/units.sh
+. /lab/units.sh
 exit 0

@@ -24,7 +24,7 @@ cron_packages="cron cron-daemon-common anacron"
 # Tools that read the drives' logs, unpacked separately for the same reason. (The library's name changes
 # from release to release.)
 drive_packages="smartmontools nvme-cli $(apt-cache depends nvme-cli | awk '$1 == "Depends:" && $2 ~ /^libnvme/ { print $2 }')"
-tools="bash busybox systemctl cryptsetup lvm dmsetup mkfs.xfs mkfs.btrfs mkfs.ext4 mount umount setpriv
+tools="bash busybox systemctl systemd-sysusers cryptsetup lvm dmsetup mkfs.xfs mkfs.btrfs mkfs.ext4 mount umount setpriv
     thin_check kmod mdadm fstrim xfs_io xfs_repair xfs_db e2fsck dumpe2fs btrfs blkid losetup run-parts"
 hash=$(
     {

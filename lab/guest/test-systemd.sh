@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# fstrim.timer in every state under a real systemd, with the remedy applied as printed.
+# Under a real systemd: fstrim.timer in every state, with the remedy applied as printed, and the units of packaging/.
 set -euo pipefail
 # shellcheck source=lab/guest/expect.sh
 . "$(dirname "$0")/expect.sh"
-lab/guest/run.sh lab/cases/systemd.sh "$binary" "$out" 1 600M
+GUEST_COPY="packaging lab/cases/units.sh" lab/guest/run.sh lab/cases/systemd.sh "$binary" "$out" 1 600M
 
 expect "a running timer at its default time is unpaced" has started '^TRIM007 /mnt/data nvme0n1 warning'
 expect "and nothing else is wrong with it" lacks started 'TRIM00[236]'
@@ -21,4 +21,28 @@ expect "fstrim at a quiet time fixes it as well" lacks mended 'TRIM003'
 expect "with an explicitly chosen time" lacks mended '^TRIM007 .* warning'
 expect "systemd uses those times" test "$(grep -c '^TimersCalendar={ OnCalendar=Sun \*-\*-\* 03:00:00' "$out/log")" = 2
 expect "a masked timer is reported as a deliberate decision" has masked '^TRIM003 .* info fstrim.timer'
+in_file() { grep -q -- "$2" "$out/$1"; }
+expect "the packaged trim ends well" in_file trim.show '^Result=success'
+expect "it runs as root" in_file trim.show "^RanAs=root"
+expect "its audit line is there" in_file audit.jsonl '"mount_point":"/mnt/data".*"outcome":"complete"'
+expect "limits were lowered for it" in_file audit.jsonl "max_request_bytes\":16777216"
+expect "and taken back" in_file trimtab-trim.log "^no limits were left lowered"
+expect "the facts were written" in_file facts.show '^ExecMainStatus=0'
+expect "root owns them, and the benchmark's group alone reads them" in_file owners '^root trimtab-bench 640 /run/.*tar.zst$'
+beside=$(zstd -dcq "$out/facts.tar.zst" | tar -xO --wildcards '*trimtab/bench.json' || true)
+expect "and they tell of that trim" grep -q '"/mnt/data":{"ended_at"' <<<"$beside"
+expect "the night's trial runs as a user of its own" in_file nightly.show '^RanAs=trimtab-bench'
+# 1: a trial that is INVALID, as may be on a machine that does more than that.
+expect "and ends well" in_file nightly.show '^ExecMainStatus=[01]$'
+expect "the trial is complete" grep -q '"state": *"complete"' "$out"/page/2026*/trial.json
+expect "of requests that were answered" grep -q '"succeeded": *60' "$out"/page/2026*/trial.json
+expect "the page is written" test -s "$out/page/index.html"
+expect "with the notes in it" in_file page/index.html 'moved to new racks'
+expect "a history of root's became the user's" in_file owners '^trimtab-bench .*/notes.csv'
+expect "others can read the page" in_file owners ' 644 .*/index.html'
+# In tenths. What is missing in a unit is said in it, with what it would break.
+exposed_at_most() { systemd-analyze security --offline=true --no-pager --threshold="$1" "packaging/$2" | tail -n 1; }
+expect "the nightly has what needs no right of root" exposed_at_most 20 trimtab-bench-nightly@.service
+expect "its facts have what needs no mount namespace" exposed_at_most 40 trimtab-bench-facts.service
+expect "and so has the trim" exposed_at_most 45 trimtab-trim@.service
 finish

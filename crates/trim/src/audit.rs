@@ -5,7 +5,7 @@ use crate::layers::LayerCount;
 use crate::request::Request;
 use crate::summary::PassSummary;
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -86,7 +86,7 @@ pub fn by_device(layers: &[LayerCount]) -> Value {
 }
 
 /// Results of an earlier pass.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Earlier {
     /// When the pass completed.
     pub ended_at: Timestamp,

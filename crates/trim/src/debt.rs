@@ -1,6 +1,6 @@
 //! Trim debt: what was written to the drives below a filesystem since it was last trimmed completely.
 
-use crate::audit;
+use crate::audit::{self, Earlier};
 use crate::filesystem::Filesystem;
 use crate::forecast::last_trim;
 use facts::host::{Host, Mount};
@@ -19,9 +19,15 @@ pub enum Written {
     AtLeast(u64),
 }
 
-/// Returns what was written to the drives of a mounted filesystem since its last complete trim: by the audit log in
-/// `state_dir`, else by the time stamps of scheduled trims. `None` if the drives are not known or not counted.
-pub fn written(host: &Host, mount: &Mount, state_dir: &Path) -> Option<Written> {
+/// Returns the last complete pass on a mounted filesystem, by the audit log in `state_dir`. Only root may read both.
+pub fn last_pass(host: &Host, mount: &Mount, state_dir: &Path) -> Option<Earlier> {
+    let target = Filesystem::of(host, mount).identify().ok()?;
+    audit::last_complete(state_dir, &target.identity.key())
+}
+
+/// Returns what was written to the drives of a mounted filesystem since its last complete trim: since `earlier`, its
+/// [`last_pass`], else by the time stamps of scheduled trims. `None` if the drives are not known or not counted.
+pub fn written(host: &Host, mount: &Mount, earlier: Option<&Earlier>) -> Option<Written> {
     let drives: Vec<String> = host
         .stack_of(mount)?
         .leaves()
@@ -33,9 +39,7 @@ pub fn written(host: &Host, mount: &Mount, state_dir: &Path) -> Option<Written> 
         return None;
     }
     let since_boot: u64 = now.values().map(|drive| drive.written_bytes).sum();
-    let target = Filesystem::of(host, mount).identify().ok();
-    let earlier = target.and_then(|target| audit::last_complete(state_dir, &target.identity.key()));
-    if let Some(earlier) = &earlier
+    if let Some(earlier) = earlier
         && earlier.boot_id.is_some()
         && earlier.boot_id == audit::boot_id()
     {
@@ -51,7 +55,7 @@ pub fn written(host: &Host, mount: &Mount, state_dir: &Path) -> Option<Written> 
         let uptime = jiff::SignedDuration::try_from_secs_f64(uptime_s).ok()?;
         host.read_at.checked_sub(uptime).ok()
     });
-    let trimmed_at: Option<Timestamp> = last_trim(host, earlier.as_ref()).map(|(at, _)| at);
+    let trimmed_at: Option<Timestamp> = last_trim(host, earlier).map(|(at, _)| at);
     match (trimmed_at, booted_at) {
         (Some(trimmed), Some(booted)) if trimmed >= booted => Some(Written::AtMost(since_boot)),
         _ => Some(Written::AtLeast(since_boot)),

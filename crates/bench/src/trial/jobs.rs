@@ -3,6 +3,7 @@
 use super::document::JobRun;
 use crate::validity::JobWithin;
 use explain::JobRuns;
+use facts::Skipped;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use schedule::{Run, Seen};
@@ -18,8 +19,9 @@ const LIKELY: f64 = 0.5;
 
 /// The jobs of the server's host.
 pub trait Jobs {
-    /// The runs of each job between two times, as far as logs and schedules tell.
-    fn runs(&self, from: Timestamp, until: Timestamp) -> Vec<JobRuns>;
+    /// The runs of each job between two times, as far as logs and schedules tell; adds the logs that could not be read
+    /// to `skipped`.
+    fn runs(&self, from: Timestamp, until: Timestamp, skipped: &mut Vec<Skipped>) -> Vec<JobRuns>;
 
     /// The zone in which people read times.
     fn zone(&self) -> &TimeZone;
@@ -32,6 +34,8 @@ pub struct Within {
     pub jobs: Vec<JobWithin>,
     /// Their runs, and those of jobs that are so frequent that every trial has them.
     pub runs: Vec<JobRun>,
+    /// Logs that could not be read: what only they tell is not known, and runs are computed.
+    pub unread: Vec<Skipped>,
 }
 
 /// Finds the jobs between `from` and `until`. A job that never pauses for as long as a trial takes cannot be
@@ -40,13 +44,13 @@ pub fn within(jobs: &dyn Jobs, from: Timestamp, until: Timestamp) -> Within {
     let horizon = until.saturating_add(HORIZON).unwrap_or(until);
     // A job that began before may still run.
     let since = from.saturating_sub(HORIZON).unwrap_or(from);
-    let all = jobs.runs(since, horizon);
+    let mut found = Within::default();
+    let all = jobs.runs(since, horizon, &mut found.unread);
     let len = until.duration_since(from);
     let rare: Vec<&JobRuns> = all
         .iter()
         .filter(|job| longest_pause(job).is_none_or(|pause| pause > len))
         .collect();
-    let mut found = Within::default();
     for job in &all {
         let is_rare = rare.iter().any(|rare| std::ptr::eq(*rare, job));
         for run in job.runs.iter().filter(|run| meets(run, from, until)) {
@@ -123,7 +127,13 @@ mod tests {
     struct Host(Vec<JobRuns>);
 
     impl Jobs for Host {
-        fn runs(&self, from: Timestamp, until: Timestamp) -> Vec<JobRuns> {
+        fn runs(
+            &self,
+            from: Timestamp,
+            until: Timestamp,
+            skipped: &mut Vec<Skipped>,
+        ) -> Vec<JobRuns> {
+            skipped.push(Skipped::new("systemd's journal", "permission denied", None));
             let mut all = self.0.clone();
             for job in &mut all {
                 job.runs
@@ -173,7 +183,10 @@ mod tests {
         assert!(!found.jobs[0].is_proven);
         // From minute 6 to 9 a trial of 10 minutes meets neither: 6 + 10 < 20.
         assert_eq!(found.jobs[0].free_in, Some(Duration::from_mins(6)));
-        assert!(within(&host, at(30), at(40)).jobs.is_empty());
+        let later = within(&host, at(30), at(40));
+        assert!(later.jobs.is_empty());
+        // That none is known to have run is not the same as that none did.
+        assert_eq!(later.unread.len(), 1);
     }
 
     #[test]

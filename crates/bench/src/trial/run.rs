@@ -15,6 +15,7 @@ use crate::host::others::Others;
 use crate::host::reading::Reader;
 use crate::track::{PhaseKind, Span, Track};
 use crate::validity::{Limits, TrimDebt, judge};
+use facts::Skipped;
 use facts::host::Host;
 use jiff::{SignedDuration, Timestamp};
 use std::fs;
@@ -265,6 +266,7 @@ fn finish_document(
     document.host = judge::host_totals(seen);
     if let Some(within) = within {
         document.jobs.clone_from(&within.runs);
+        document.notes.extend(within.unread.iter().map(unproven));
     }
     document.notes.extend(seen.problems.iter().cloned());
     if let Some(end) = &summary.end {
@@ -294,6 +296,15 @@ fn finish_document(
     }
     .observed();
     document.judgement = Some(judge(&observed, &Limits::default()));
+}
+
+/// What a log that cannot be read leaves open.
+fn unproven(log: &Skipped) -> String {
+    format!(
+        "jobs that ran are known from their schedules only as far as {} would tell: {}",
+        units::escape(&log.what),
+        units::escape(&log.why)
+    )
 }
 
 /// Earlier trials of which the usual is the median.

@@ -410,3 +410,49 @@ fn results_of_other_tools_are_compared() {
     let output = run(&["bench", "compare", &one, &two, "--runs-are-trials"]);
     assert_ne!(output.status.code(), Some(0), "{}", stdout(&output));
 }
+
+#[test]
+fn a_trial_reads_the_facts_that_root_wrote() {
+    let bench = Bench::new("1s", Behaviour::default());
+    let facts = bench.path("host.tar.zst");
+    let facts = facts.to_str().unwrap();
+    let written = run(&["bench", "facts", facts]);
+    assert!(written.status.success(), "{}", stderr(&written));
+    let output = bench
+        .command(&["--facts", facts, "--format", "json"])
+        .output()
+        .unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", stderr(&output)));
+    let trial = &answer["result"]["trials"][0]["trial"];
+    assert_eq!(trial["state"], "complete");
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    assert_eq!(trial["environment"]["kernel"], release.trim());
+
+    // The page takes them for this host's as well; it has logs of its own, and no trial that is long enough.
+    let nightly = run(&[
+        "bench",
+        "nightly",
+        bench.path("trials").to_str().unwrap(),
+        "--facts",
+        facts,
+        "--format",
+        "json",
+    ]);
+    assert!(nightly.status.success(), "{}", stderr(&nightly));
+}
+
+#[test]
+fn facts_that_are_not_of_a_trial_are_refused() {
+    let bench = Bench::new("1s", Behaviour::default());
+    let bundle = bench.path("collected.tar.zst");
+    let bundle = bundle.to_str().unwrap();
+    let collected = run(&["collect", "-o", bundle]);
+    assert!(collected.status.success(), "{}", stderr(&collected));
+    let output = bench.command(&["--facts", bundle]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let told = stderr(&output);
+    assert!(told.contains("trimtab/bench.json"), "{told}");
+    assert!(told.contains("trimtab bench facts"), "{told}");
+    assert!(!bench.path("trials").exists());
+}

@@ -55,6 +55,8 @@ pub enum BenchCommand {
     Filesystems(Filesystems),
     /// Write and delete again and again, with one trim and with a trim before each run
     Trim(Trim),
+    /// Write what only root may read of this host, for trials of another user (--facts)
+    Facts(Facts),
 }
 
 /// `trimtab bench run`.
@@ -102,6 +104,11 @@ pub struct Run {
     #[arg(long)]
     pub wait: bool,
 
+    /// Read this host's facts from what `trimtab bench facts` wrote as root within the last hour;
+    /// its logs and counters are read as they are
+    #[arg(long, value_name = "FILE")]
+    pub facts: Option<PathBuf>,
+
     /// Access options.
     #[command(flatten)]
     pub access: AccessArgs,
@@ -128,6 +135,24 @@ pub struct Tracks {
     /// Print the JSON schema of tracks and exit
     #[arg(long)]
     pub schema: bool,
+}
+
+/// `trimtab bench facts`.
+#[derive(Debug, Args)]
+#[command(
+    disable_version_flag = true,
+    after_help = "Examples:\n  \
+    sudo trimtab bench facts /run/trimtab-bench/host.tar.zst\n  \
+    trimtab bench run ingest --target http://localhost:9200 \\\n    \
+    --facts /run/trimtab-bench/host.tar.zst\n\n\
+    FILE is a bundle as of trimtab collect, with the last complete pass of trimtab trim\n\
+    on each filesystem. Who may read it, the umask decides. It is good for an hour, on\n\
+    this host, until it restarts."
+)]
+pub struct Facts {
+    /// Bundle to write (.tar.zst); an existing one is replaced
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
 }
 
 /// `trimtab bench compare`.
@@ -220,6 +245,11 @@ pub struct Nightly {
     /// Time zone of the page and of calendar patterns [default: zone of the last trial's host]
     #[arg(long, value_name = "ZONE")]
     pub tz: Option<String>,
+
+    /// Read this host's facts from what `trimtab bench facts` wrote as root within the last hour;
+    /// its logs and counters are read as they are
+    #[arg(long, value_name = "FILE")]
+    pub facts: Option<PathBuf>,
 
     /// Access options.
     #[command(flatten)]

@@ -277,6 +277,7 @@ impl Runs for Trials<'_> {
             into,
             threads: 1,
             timeout: None,
+            facts: None,
             is_of_experiment: true,
         };
         let (folder, trial) = load.run(self.stop, self.draw)?;

@@ -1,5 +1,6 @@
 //! This host beside a trial: facts, jobs and their logs, trim debt.
 
+use super::facts::{self as recorded, LastPasses, STATE_DIR};
 use crate::arguments::SourceArgs;
 use crate::commands::source;
 use crate::error::CommandError;
@@ -7,7 +8,8 @@ use bench::trial::{Jobs, Place, discards_online};
 use bench::validity::{Limits, TrimDebt};
 use explain::JobRuns;
 use explain::job_runs::{self, Clock};
-use facts::host::{DiscardLimits, DriveWrites, Host, Job};
+use facts::Skipped;
+use facts::host::{DiscardLimits, DriveWrites, Host, Job, Mount};
 use host::job_logs::{self, JobHost};
 use host::parse::crontab_jobs::name_by_program;
 use host::source::static_host_name;
@@ -16,30 +18,39 @@ use jiff::tz::TimeZone;
 use schedule::CronFlavor;
 use std::net::{ToSocketAddrs, UdpSocket};
 use std::path::Path;
-use trim::debt::{Written, written};
+use trim::audit::Earlier;
+use trim::debt::{Written, last_pass, written};
 
 /// What is known of this host.
 pub(super) struct ThisHost {
-    opened: source::Opened,
+    /// The host as it runs, for its logs: no bundle has any.
+    live: source::Opened,
     /// Its facts.
     pub host: Host,
     jobs: Vec<Job>,
     name: Option<String>,
     clock: Clock,
+    /// Of whoever may read the audit log; `None` if that is this process.
+    last_passes: Option<LastPasses>,
 }
 
 impl ThisHost {
-    /// Reads it.
+    /// Reads it, or what `trimtab bench facts` wrote of it.
     ///
     /// # Errors
-    /// When it cannot be read.
-    pub(super) fn read() -> Result<Self, CommandError> {
-        let opened = source::live();
+    /// When it cannot be read, or `facts` are not of this host since it started.
+    pub(super) fn read(facts: Option<&Path>) -> Result<Self, CommandError> {
+        let live = source::live();
+        let stored = facts.map(recorded::open).transpose()?;
+        let (opened, last_passes) = match stored {
+            Some((opened, last_passes)) => (&{ opened }, Some(last_passes)),
+            None => (&live, None),
+        };
         let arguments = SourceArgs {
             root: None,
             data_path: Vec::new(),
         };
-        let (host, _) = source::read(&opened, &arguments, &[])?;
+        let (host, _) = source::read(opened, &arguments, &[])?;
         let zone = host
             .time_zone
             .as_deref()
@@ -57,8 +68,17 @@ impl ThisHost {
             },
             jobs,
             host,
-            opened,
+            last_passes,
+            live,
         })
+    }
+
+    /// The last complete pass of `trimtab trim` on a filesystem.
+    fn last_pass(&self, mount: &Mount) -> Option<Earlier> {
+        match &self.last_passes {
+            Some(recorded) => recorded.get(&mount.mount_point).cloned(),
+            None => last_pass(&self.host, mount, Path::new(STATE_DIR)),
+        }
     }
 
     /// Its jobs, if it was possible to read any.
@@ -68,20 +88,21 @@ impl ThisHost {
 }
 
 impl Jobs for ThisHost {
-    fn runs(&self, from: Timestamp, until: Timestamp) -> Vec<JobRuns> {
-        // What cannot be read was said when the facts were, or leaves the schedule.
+    fn runs(&self, from: Timestamp, until: Timestamp, unread: &mut Vec<Skipped>) -> Vec<JobRuns> {
         let mut skipped = Vec::new();
         let host = JobHost {
-            source: self.opened.source.as_ref(),
+            source: self.live.source.as_ref(),
             jobs: &self.jobs,
             name: self.name.as_deref(),
         };
         let logs = job_logs::read(&host, (from, until), &self.clock.zone, &mut skipped);
+        // That there is nothing in a log is no gap in it.
+        unread.extend(skipped.drain(..).filter(|log| log.needs.is_some()));
         if self.jobs.is_empty() {
             return Vec::new();
         }
         let mut runs = job_runs::runs(&self.jobs, &self.clock, &logs, (from, until), &mut skipped);
-        // What only a log knows is no schedule.
+        // What cannot be read of schedules was said when the facts were. What only a log knows is no schedule.
         runs.retain(|one| self.jobs.iter().any(|job| job.name == one.name));
         runs
     }
@@ -131,7 +152,8 @@ pub(super) fn drive_writes(device: &Path) -> Option<DriveWrites> {
 /// What was written to the server's drives since their last complete trim, of the filesystem with the most in
 /// proportion to its free space; `None` if that is not known well enough of one of them to judge by, or if no drive
 /// accepts discards.
-pub(super) fn trim_debt(host: &Host, place: &Place, state_dir: &Path) -> Option<TrimDebt> {
+pub(super) fn trim_debt(here: &ThisHost, place: &Place) -> Option<TrimDebt> {
+    let host = &here.host;
     let mut worst: Option<TrimDebt> = None;
     for point in &place.mount_points {
         let mount = host.mount_of_path(point)?;
@@ -148,7 +170,7 @@ pub(super) fn trim_debt(host: &Host, place: &Place, state_dir: &Path) -> Option<
         let found = if discards_online(mount) {
             debt(0, false)
         } else {
-            match written(host, mount, state_dir)? {
+            match written(host, mount, here.last_pass(mount).as_ref())? {
                 Written::Exactly(written) => debt(written, false),
                 Written::AtMost(written) if bytes(written) <= limit => debt(written, false),
                 Written::AtLeast(written) if bytes(written) > limit => debt(written, true),

@@ -21,8 +21,6 @@ use trim::signals;
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The servers' figures are asked for once a second.
 const FIGURES_TIMEOUT: Duration = Duration::from_secs(5);
-/// The audit log of `trimtab trim` is here.
-pub(super) const STATE_DIR: &str = "/var/lib/trimtab";
 
 /// A server, as it was found before the first trial.
 #[derive(Clone)]
@@ -141,6 +139,8 @@ pub(super) struct Load<'a> {
     pub threads: u32,
     /// Timeout of a request, if not the usual one.
     pub timeout: Option<Duration>,
+    /// What `trimtab bench facts` wrote of this host, if it is not to be read.
+    pub facts: Option<&'a Path>,
     /// Whether server and drive are an experiment's own: each trial gets a drive that was discarded, and the driver goes
     /// before the server.
     pub is_of_experiment: bool,
@@ -155,7 +155,7 @@ impl Load<'_> {
     ) -> Result<(PathBuf, trial::TrialDocument), CommandError> {
         let server = self.server;
         // Free space, trims and governors are those of now, not of the first trial.
-        let here = &ThisHost::read()?;
+        let here = &ThisHost::read(self.facts)?;
         let place = place_of(&here.host, &server.identity, server.is_here);
         let request = Request {
             track: self.track,
@@ -169,7 +169,7 @@ impl Load<'_> {
             trim_debt: if self.is_of_experiment {
                 None
             } else {
-                trim_debt(&here.host, &place, Path::new(STATE_DIR))
+                trim_debt(here, &place)
             },
             options: Options {
                 threads: self.threads,

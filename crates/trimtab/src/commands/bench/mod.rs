@@ -2,6 +2,7 @@
 
 pub mod args;
 mod compare;
+mod facts;
 mod filesystems;
 mod host;
 mod load;
@@ -28,9 +29,10 @@ pub fn run(arguments: &Bench, quiet: bool) -> Result<ExitCode, CommandError> {
         "bench",
         command,
         arguments.schema,
-        "run, compare, nightly, filesystems, trim, tracks",
+        "run, compare, nightly, filesystems, trim, tracks, facts",
     )? {
         Some(BenchCommand::Tracks(arguments)) => tracks::run(arguments),
+        Some(BenchCommand::Facts(arguments)) => facts::run(arguments),
         Some(BenchCommand::Run(arguments)) if !arguments.answer.output.schema => {
             run::run(arguments, quiet)
         }

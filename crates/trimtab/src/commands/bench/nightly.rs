@@ -1,6 +1,7 @@
 //! Runs `trimtab bench nightly`.
 
 use super::args::{self, Nightly};
+use super::facts as recorded;
 use super::run::measure;
 use crate::answer::{self, AnswerArgs, Delivery, Medium};
 use crate::commands::explain::known_runs::{KnownRuns, known_runs};
@@ -44,6 +45,7 @@ pub(super) fn run(arguments: &Nightly, quiet: bool) -> Result<ExitCode, CommandE
             interleave: false,
             threads: 1,
             wait: arguments.wait,
+            facts: arguments.facts.clone(),
             access: arguments.access.clone(),
             answer: AnswerArgs::default(),
         };
@@ -87,7 +89,10 @@ pub(super) fn update(
         CommandError::because(Kind::Input, error)
             .hint("trimtab bench run --into HISTORY writes such folders")
     })?;
-    let found = jobs::find(&arguments.jobs)?;
+    let found = match &arguments.facts {
+        Some(path) if arguments.jobs == "/" => jobs::of_this_host(recorded::open(path)?.0)?,
+        _ => jobs::find(&arguments.jobs)?,
+    };
     let page_file = folder.join(PAGE_FILE);
     let target = arguments.answer.output.file();
     for target in target.into_iter().chain([page_file.as_path()]) {
@@ -162,7 +167,8 @@ fn inputs(
     trials
         .map(|night| folder.join(&night.folder).join(DOCUMENT_FILE))
         .chain([folder.join(NOTES_FILE), PathBuf::from(&arguments.jobs)])
-        .chain(arguments.log.iter().chain(&found.files).cloned())
+        .chain(arguments.log.iter().chain(&arguments.facts).cloned())
+        .chain(found.files.iter().cloned())
         .collect()
 }
 

@@ -2,6 +2,7 @@
 
 use super::args::Run;
 use super::compare;
+use super::facts;
 use super::host::ThisHost;
 use super::load::{Load, Server, stop_on_signals};
 use super::tracks;
@@ -67,7 +68,11 @@ pub(super) fn measure(arguments: &Run, quiet: bool) -> Result<Measured, CommandE
     let mut draw = Draw::new(quiet);
     let stop = stop_on_signals()?;
     draw.show("reading this host");
-    let here = ThisHost::read()?;
+    let facts = arguments.facts.as_deref();
+    let here = ThisHost::read(facts)?;
+    if let Some(path) = facts {
+        facts::refuse_old(path, here.host.read_at)?;
+    }
     let sides = sides(arguments)?;
     let mut warnings: Vec<String> = sides
         .iter()
@@ -91,6 +96,7 @@ pub(super) fn measure(arguments: &Run, quiet: bool) -> Result<Measured, CommandE
             into: &into,
             threads: arguments.threads,
             timeout: arguments.access.timeout,
+            facts,
             is_of_experiment: false,
         };
         let (folder, trial) = match load.run(&stop, &mut draw) {

@@ -112,6 +112,18 @@ pub fn find(named: &str) -> Result<Found, CommandError> {
     }
 }
 
+/// Reads the jobs of this host from a bundle of it. When they ran is in the logs of the host as it runs.
+///
+/// # Errors
+/// When the bundle cannot be read.
+pub fn of_this_host(bundle: source::Opened) -> Result<Found, CommandError> {
+    let found = of_host(bundle, None, true)?;
+    Ok(Found {
+        opened: Some(source::live()),
+        ..found
+    })
+}
+
 /// `root` is the directory of the host's files; `None` for an archive.
 fn of_host(
     opened: source::Opened,
