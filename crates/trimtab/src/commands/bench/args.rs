@@ -142,9 +142,9 @@ pub struct Tracks {
 #[command(
     disable_version_flag = true,
     after_help = "Examples:\n  \
-    sudo trimtab bench facts /run/trimtab-bench/host.tar.zst\n  \
+    sudo trimtab bench facts host.tar.zst\n  \
     trimtab bench run ingest --target http://localhost:9200 \\\n    \
-    --facts /run/trimtab-bench/host.tar.zst\n\n\
+    --facts host.tar.zst\n\n\
     FILE is a bundle as of trimtab collect, with the last complete pass of trimtab trim\n\
     on each filesystem. Who may read it, the umask decides. It is good for an hour, on\n\
     this host, until it restarts."
