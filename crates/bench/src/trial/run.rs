@@ -301,7 +301,7 @@ fn finish_document(
 /// What a log that cannot be read leaves open.
 fn unproven(log: &Skipped) -> String {
     format!(
-        "jobs that ran are known from their schedules only as far as {} would tell: {}",
+        "whether a job ran is not known from {}: {}",
         units::escape(&log.what),
         units::escape(&log.why)
     )
@@ -454,5 +454,67 @@ impl Progress for Recorder<'_> {
         }
         self.client.row(self.request.control.clock.wall(), &row);
         self.to.second(second);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Behaviour, Responder};
+    use explain::JobRuns;
+    use jiff::tz::TimeZone;
+
+    /// Jobs whose log this process may not read.
+    struct Unreadable;
+
+    impl Jobs for Unreadable {
+        fn runs(&self, _: Timestamp, _: Timestamp, skipped: &mut Vec<Skipped>) -> Vec<JobRuns> {
+            let needs = Some("root, or a group that may read it");
+            skipped.push(Skipped::new("var/log/syslog", "permission denied", needs));
+            Vec::new()
+        }
+
+        fn zone(&self) -> &TimeZone {
+            const { &TimeZone::UTC }
+        }
+    }
+
+    #[test]
+    fn a_trial_names_the_logs_that_could_not_be_read() {
+        let responder = Responder::start(Behaviour::default());
+        let text = r#"
+            name = "page"
+            seed = 1
+            [operation.page]
+            kind = "get"
+            path = "/"
+            [[phase]]
+            name = "steady"
+            load = [{ operation = "page", clients = 1, count = 5 }]
+        "#;
+        let folder = tempfile::tempdir().unwrap();
+        let request = Request {
+            track: &text.parse().unwrap(),
+            track_text: text,
+            target: Target::new("127.0.0.1", responder.address().port()),
+            server: None,
+            identity: Identity::default(),
+            host: &Host::default(),
+            place: Place::default(),
+            jobs: Some(&Unreadable),
+            trim_debt: None,
+            options: driver::Options::default(),
+            control: Control::default(),
+            into: folder.path(),
+            root: PathBuf::from("/"),
+            tool_version: "0",
+        };
+        let (_, document) = run(&request, &mut driver::Silent).unwrap();
+        let told = "whether a job ran is not known from var/log/syslog: permission denied";
+        assert!(
+            document.notes.iter().any(|note| note == told),
+            "{:?}",
+            document.notes
+        );
     }
 }
