@@ -16,7 +16,6 @@ pub mod compare;
 pub mod driver;
 pub mod host;
 pub mod nightly;
-mod regular_file;
 pub mod results;
 pub mod track;
 pub mod trial;

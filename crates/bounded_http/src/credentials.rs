@@ -2,12 +2,11 @@
 
 use crate::error::{ErrorKind, HttpError};
 use base64::prelude::{BASE64_STANDARD, Engine};
-use rustix::fs::OFlags;
+use linux::regular_file;
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::OpenOptions;
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -204,18 +203,9 @@ impl Credentials {
             path: path.to_owned(),
             error,
         };
-        // Opening a FIFO must not block. The checks apply to the opened file, not to the path,
-        // which may change.
-        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(flags)
-            .open(path)
-            .map_err(unread)?;
+        // The checks apply to the opened file, not to the path, which may change.
+        let file = regular_file::open(path).map_err(unread)?;
         let metadata = file.metadata().map_err(unread)?;
-        if !metadata.is_file() {
-            return Err(unread(io::Error::other("not a regular file")));
-        }
         let mode = metadata.mode() & 0o7777;
         if mode & 0o077 != 0 {
             return Err(CredentialsError::Exposed {

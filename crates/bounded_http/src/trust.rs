@@ -1,6 +1,7 @@
 //! Trusted certificate authorities.
 
 use crate::error::{ErrorKind, HttpError};
+use linux::regular_file;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -113,7 +114,7 @@ fn read_ca_file(path: &Path) -> Result<Vec<Certificate<'static>>, HttpError> {
         )
     };
     let mut text = Vec::new();
-    std::fs::File::open(path)
+    regular_file::open(path)
         .and_then(|file| file.take(CA_FILE_BYTES_MAX + 1).read_to_end(&mut text))
         .map_err(|error| failed(error.to_string()))?;
     if text.len() as u64 > CA_FILE_BYTES_MAX {

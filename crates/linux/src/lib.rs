@@ -17,6 +17,7 @@ pub mod octal;
 mod poll;
 pub mod realtime;
 pub mod run;
+pub mod regular_file;
 pub mod xfs;
 
 pub use poll::{read_some, read_until, wait_ready};

@@ -5,7 +5,8 @@ use crate::folder::{Contents, Folder};
 use crate::need::{Need, need};
 use crate::options::{EditError, agent_jar, with_agent, without_agent};
 use facts::cluster::{Flavour, LIVE_FIX_JAR, ServerVersion};
-use std::fs::{self, File};
+use linux::regular_file;
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -261,10 +262,15 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> InstallError + '_ {
 
 fn read_jar(path: &Path) -> Result<Vec<u8>, InstallError> {
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(at(path))?;
-    file.take(JAR_BYTES_MAX)
+    let file = regular_file::open(path).map_err(at(path))?;
+    file.take(JAR_BYTES_MAX + 1)
         .read_to_end(&mut bytes)
         .map_err(at(path))?;
+    if bytes.len() as u64 > JAR_BYTES_MAX {
+        let limit = units::bytes(JAR_BYTES_MAX);
+        let message = format!("expected a jar of at most {limit}, found more");
+        return Err(at(path)(io::Error::other(message)));
+    }
     // What a jar, which is a zip archive, begins with.
     if !bytes.starts_with(b"PK") {
         return Err(at(path)(io::Error::other(

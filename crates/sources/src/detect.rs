@@ -8,6 +8,7 @@ use crate::{
     FileOptions, Format, Reading, SourceError, csv, ftdc, iostat, jsonl, rally, sadf, times,
 };
 use facts::InputError;
+use linux::regular_file;
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -53,6 +54,7 @@ pub fn read_path(path: &Path, options: &FileOptions) -> Result<Reading, SourceEr
     } else if path.is_dir() {
         rally::read_directory(path, options)?
     } else {
+        // Also a pipe, as of `<(zcat FILE)`.
         let file = File::open(path).map_err(|error| file_error(&name, error))?;
         read_bytes(&name, file, options)?
     };
@@ -75,9 +77,7 @@ fn read_trial(folder: &Path, options: &FileOptions) -> Result<Reading, SourceErr
     for table in TRIAL_TABLES {
         let path = folder.join(table);
         let name = path.display().to_string();
-        // Opening a pipe would wait for whoever writes to it.
-        let file = path.is_file().then(|| File::open(&path));
-        let Some(Ok(file)) = file else {
+        let Ok(file) = regular_file::open(&path) else {
             let why = "the trial has no such table, or it cannot be read";
             all.skipped.push(facts::Skipped::new(name, why, None));
             continue;
@@ -98,7 +98,7 @@ fn read_trial(folder: &Path, options: &FileOptions) -> Result<Reading, SourceErr
     if all.series.is_empty() {
         let path = folder.join(TRIAL_TABLES[0]);
         let name = path.display().to_string();
-        let file = File::open(&path).map_err(|error| file_error(&name, error))?;
+        let file = regular_file::open(&path).map_err(|error| file_error(&name, error))?;
         return read_bytes(&name, file, options);
     }
     Ok(all)
@@ -107,9 +107,7 @@ fn read_trial(folder: &Path, options: &FileOptions) -> Result<Reading, SourceErr
 /// Returns the first bytes of a file; empty if it cannot be read, which its reader reports.
 fn head(path: &Path) -> Vec<u8> {
     let mut head = Vec::new();
-    if path.is_file()
-        && let Ok(file) = File::open(path)
-    {
+    if let Ok(file) = regular_file::open(path) {
         let _ = file.take(512).read_to_end(&mut head);
     }
     head

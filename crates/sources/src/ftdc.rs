@@ -26,8 +26,8 @@ use bson::{Elements, Fault, Value};
 use chunk::Chunk;
 use facts::series::Better;
 use facts::{InputError, Skipped};
+use linux::regular_file;
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use track::{Kind, Track};
@@ -200,7 +200,7 @@ impl<'a> Collector<'a> {
 
     fn read_file(&mut self, path: &Path) -> Result<(), SourceError> {
         let name = path.display().to_string();
-        let file = File::open(path).map_err(|error| SourceError::File {
+        let file = regular_file::open(path).map_err(|error| SourceError::File {
             path: name.clone(),
             error,
         })?;

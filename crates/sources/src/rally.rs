@@ -12,9 +12,10 @@ use crate::times::TimeReader;
 use crate::{Reading, SourceError};
 use facts::series::Dating;
 use facts::{InputError, Skipped};
+use linux::regular_file;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -73,7 +74,7 @@ pub(crate) fn read_directory(
     let mut races = 0;
     for path in &files {
         let name = path.display().to_string();
-        let outcome = File::open(path)
+        let outcome = regular_file::open(path)
             .map_err(|error| file_error(&name, error))
             .and_then(|file| read_race(&name, file, options, &mut collector));
         match outcome {

@@ -6,11 +6,16 @@ use crate::commands::check::args::{Format, SeverityArg};
 use crate::commands::explain::args::BetterArg;
 use crate::commands::ssd::args::SsdFormat;
 use crate::error::{CommandError, Kind};
+use crate::input;
 use serde::Deserialize;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Path used without `--config`.
 const DEFAULT_PATH: &str = "/etc/trimtab/trimtab.toml";
+
+/// A configuration has some lines, and some more of suppressions.
+const BYTES_MAX: u64 = 1 << 20;
 
 /// The whole file.
 #[derive(Debug, Default, PartialEq, Deserialize)]
@@ -150,17 +155,18 @@ impl Config {
     /// When a named file cannot be read, or the file cannot be parsed.
     pub fn load(named: Option<&Path>) -> Result<Self, CommandError> {
         let path = named.map_or_else(|| PathBuf::from(DEFAULT_PATH), Path::to_path_buf);
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Self::parse(&text, &path.display().to_string()),
-            Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
-                Ok(Self::default())
-            }
-            Err(error) => Err(CommandError::new(
-                Kind::Environment,
-                format!("configuration {}: {error}", path.display()),
-            )
-            .hint("name another file with --config, or leave it out")),
+        let name = path.display().to_string();
+        if named.is_none()
+            && std::fs::metadata(&path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        {
+            return Ok(Self::default());
         }
+        let text = input::text(&path, &format!("configuration {name}"), BYTES_MAX);
+        let text = text.map_err(|mut error| {
+            error.hints = vec!["name another file with --config, or leave it out".to_owned()];
+            error
+        })?;
+        Self::parse(&text, &name)
     }
 
     fn parse(text: &str, name: &str) -> Result<Self, CommandError> {

@@ -6,9 +6,9 @@
 //! are not synced one by one, because that would load the drive: after a power cut some seconds are missing.
 
 use super::interval::Interval;
-use crate::regular_file;
 use crate::track::{PhaseKind, Prepared, Track};
 use jiff::Timestamp;
+use linux::regular_file;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -6,8 +6,9 @@ use super::format::{Format, read_bytes};
 use super::options::ReadOptions;
 use crate::compare::Trial;
 use facts::Skipped;
+use linux::regular_file;
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use units::escape;
@@ -131,15 +132,8 @@ fn total_too_long(name: &str) -> ResultsError {
 fn read_file(path: &Path) -> Result<Vec<u8>, ResultsError> {
     let name = path.display().to_string();
     let failed = |error| ResultsError::file(&name, error);
-    // A pipe would never end.
-    if !fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(ResultsError::empty(
-            &name,
-            "it is neither a file nor a folder",
-        ));
-    }
     let mut bytes = Vec::new();
-    File::open(path)
+    regular_file::open(path)
         .and_then(|file| file.take(BYTES_MAX as u64 + 1).read_to_end(&mut bytes))
         .map_err(failed)?;
     if bytes.len() > BYTES_MAX {

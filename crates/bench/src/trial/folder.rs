@@ -1,9 +1,9 @@
 //! The folder of a trial.
 
 use super::document::{SCHEMA, TrialDocument};
-use crate::regular_file;
 use jiff::Timestamp;
 use linux::atomic_file::{self, Access, IfExists};
+use linux::regular_file;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

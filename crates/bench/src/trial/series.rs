@@ -1,7 +1,7 @@
 //! Series of a trial: CSV files in its folder, a row a second, which `trimtab explain` reads.
 
-use crate::regular_file;
 use jiff::Timestamp;
+use linux::regular_file;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;

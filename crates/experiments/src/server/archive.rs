@@ -3,6 +3,7 @@
 use crate::path_error::{PathError, at};
 use flate2::read::GzDecoder;
 use linux::folder::Folder;
+use linux::regular_file;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -62,7 +63,7 @@ pub(crate) fn unpack(archive: &Path, into: &Folder) -> Result<PathBuf, ArchiveEr
         files: 0,
         bytes_left: UNPACKED_BYTES_MAX,
     };
-    let mut file = File::open(archive).map_err(at(archive))?;
+    let mut file = regular_file::open(archive).map_err(at(archive))?;
     let mut magic = [0; 4];
     let read = file
         .read_exact(&mut magic)

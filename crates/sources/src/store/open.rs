@@ -4,11 +4,12 @@ use super::{
     APPLICATION_ID, BUSY_POLL, SCHEMA_VERSION, Store, TABLES, failure, immediate, refusal,
 };
 use crate::SourceError;
+use linux::regular_file;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
@@ -28,7 +29,7 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 /// out. An unreadable file is not.
 pub fn is_database(path: &Path) -> bool {
     let mut start = [0; MAGIC.len()];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    let read = regular_file::open(path).and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && start == MAGIC
 }
 
@@ -54,9 +55,12 @@ impl Store {
             .create_new(true)
             .mode(0o600)
             .open(path);
-        if let Err(error) = made
-            && error.kind() != io::ErrorKind::AlreadyExists
-        {
+        // What is there may be something that SQLite must not write to.
+        let made = match made {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => regular_file::open(path),
+            made => made,
+        };
+        if let Err(error) = made {
             return Err(SourceError::File {
                 path: path.display().to_string(),
                 error,

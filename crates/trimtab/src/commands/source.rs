@@ -31,11 +31,16 @@ pub fn live() -> Opened {
 /// # Errors
 /// When it cannot be read or is not a valid bundle.
 pub fn stored(path: &Path, word: &str) -> Result<Opened, CommandError> {
-    if word == "directory" && path.is_file() {
+    if word == "directory" && path.exists() && !path.is_dir() {
+        let found = if path.is_file() {
+            "a file"
+        } else {
+            "something else"
+        };
         return Err(CommandError::new(
             Kind::Usage,
             format!(
-                "--root {}: expected a directory, found a file",
+                "--root {}: expected a directory, found {found}",
                 path.display()
             ),
         )

@@ -31,7 +31,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("host", &["facts", "linux", "schedule", "units"]),
     ("schedule", &["facts", "units"]),
     ("rules", &["facts", "schedule", "shards", "units"]),
-    ("bounded_http", &["facts", "units"]),
+    ("bounded_http", &["facts", "linux", "units"]),
     ("trim", &["facts", "linux", "units"]),
     (
         "bench",
@@ -53,7 +53,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("cluster", &["facts", "bounded_http", "units"]),
     ("shards", &["units"]),
     ("explain", &["facts", "schedule", "units"]),
-    ("sources", &["facts", "bounded_http", "units"]),
+    ("sources", &["facts", "bounded_http", "linux", "units"]),
     (
         "trimtab",
         &[

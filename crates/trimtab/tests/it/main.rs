@@ -22,6 +22,7 @@ mod livefix;
 mod recorded;
 mod remedies;
 mod shards;
+mod special_files;
 mod ssd;
 mod ssd_output;
 mod ssd_refusals;

@@ -6,9 +6,11 @@ use crate::command::Command;
 use crate::source::directory::Directory;
 use crate::source::{Source, Stat};
 use crate::unread::Unread;
+use linux::regular_file;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// Data collected from a host: an archive, or a directory with the same layout.
@@ -89,11 +91,13 @@ impl Bundle {
         if meta.is_dir() {
             return Self::open_directory(path, limits);
         }
-        if !meta.is_file() {
-            let reason = "neither a file nor a directory";
-            return Err(BundleError::unreadable(path, reason));
-        }
-        let file = File::open(path).map_err(|error| BundleError::unreadable(path, error))?;
+        // A pipe is one of the caller's, such as `<(ssh db1 cat host.tar.zst)`.
+        let file = if meta.file_type().is_fifo() {
+            File::open(path)
+        } else {
+            regular_file::open(path)
+        };
+        let file = file.map_err(|error| BundleError::unreadable(path, error))?;
         Self::read_from(file, limits)
     }
 

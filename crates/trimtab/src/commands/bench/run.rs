@@ -12,8 +12,8 @@ use crate::progress::Draw;
 use bench::track::{BuiltIn, Track};
 use bench::trial;
 use jiff::Timestamp;
+use linux::regular_file;
 use report::views::bench::{BenchAnswer, Ran, RanTrial, page};
-use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -66,7 +66,6 @@ pub(super) struct Measured {
 /// When nothing could be measured.
 pub(super) fn measure(arguments: &Run, quiet: bool) -> Result<Measured, CommandError> {
     let mut draw = Draw::new(quiet);
-    let stop = stop_on_signals()?;
     draw.show("reading this host");
     let facts = arguments.facts.as_deref();
     let here = ThisHost::read(facts)?;
@@ -79,6 +78,8 @@ pub(super) fn measure(arguments: &Run, quiet: bool) -> Result<Measured, CommandE
         .filter_map(|side| side.server.warning.clone())
         .collect();
     warnings.dedup();
+    // Only now is there something to keep; until then a signal ends the process at once.
+    let stop = stop_on_signals()?;
     let mut trials = Vec::new();
     let mut folders = vec![Vec::new(); sides.len()];
     let mut failed = false;
@@ -231,7 +232,7 @@ fn track_text(name: &str) -> Result<String, CommandError> {
         );
     }
     let mut text = String::new();
-    let file = fs::File::open(path).map_err(|error| CommandError::unreadable(name, error))?;
+    let file = regular_file::open(path).map_err(|error| CommandError::unreadable(name, error))?;
     // One more than a track may have, so that a longer one is refused and not cut.
     file.take(TRACK_BYTES_MAX + 1)
         .read_to_string(&mut text)

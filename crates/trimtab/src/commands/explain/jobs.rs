@@ -15,11 +15,15 @@ use host::logs;
 use host::parse::crontab_jobs::{self, CRONTAB_BYTES_MAX, name_by_program};
 use host::source::static_host_name;
 use jiff::tz::TimeZone;
+use linux::regular_file;
 use schedule::CronFlavor;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+/// How much of a file tells whether it is an archive, in bytes.
+const HEAD_BYTES: u64 = 512;
 
 /// Maximum size of an events file, in bytes.
 const EVENTS_BYTES_MAX: u64 = 16 << 20;
@@ -104,10 +108,18 @@ pub fn find(named: &str) -> Result<Found, CommandError> {
             if path.is_dir() {
                 return of_host(source::stored(path, "directory")?, Some(path), false);
             }
-            if is_archive(path)? {
+            let mut file = File::open(path).map_err(|error| unreadable(path, error))?;
+            // Of a pipe, what was read is gone.
+            let mut head = Vec::new();
+            (&mut file)
+                .take(HEAD_BYTES)
+                .read_to_end(&mut head)
+                .map_err(|error| unreadable(path, error))?;
+            if is_archive(&head) {
+                regular_file::open(path).map_err(|error| unreadable(path, error))?;
                 return of_host(source::stored(path, "bundle")?, None, false);
             }
-            of_crontab(path)
+            of_crontab(path, head.chain(file))
         }
     }
 }
@@ -194,19 +206,10 @@ fn files_of(root: &Path, recording: &Recording) -> Vec<PathBuf> {
 }
 
 /// Whether a file starts like a bundle archive: zstd, gzip or tar.
-fn is_archive(path: &Path) -> Result<bool, CommandError> {
-    let mut head = Vec::new();
-    open(path)?
-        .take(512)
-        .read_to_end(&mut head)
-        .map_err(|error| unreadable(path, error))?;
+fn is_archive(head: &[u8]) -> bool {
     let zstd = head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
     let gzip = head.starts_with(&[0x1f, 0x8b]);
-    Ok(zstd || gzip || head.get(257..262) == Some(b"ustar"))
-}
-
-fn open(path: &Path) -> Result<File, CommandError> {
-    File::open(path).map_err(|error| unreadable(path, error))
+    zstd || gzip || head.get(257..262) == Some(b"ustar")
 }
 
 fn unreadable(path: &Path, error: std::io::Error) -> CommandError {
@@ -215,10 +218,10 @@ fn unreadable(path: &Path, error: std::io::Error) -> CommandError {
         .hint("name a directory, a bundle or a crontab, `/` for this host, or `none`")
 }
 
-fn of_crontab(path: &Path) -> Result<Found, CommandError> {
+fn of_crontab(path: &Path, content: impl Read) -> Result<Found, CommandError> {
     let name = path.display().to_string();
     let mut bytes = Vec::new();
-    open(path)?
+    content
         .take(CRONTAB_BYTES_MAX + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| unreadable(path, error))?;
@@ -295,12 +298,18 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("shadow");
         std::fs::write(&path, "root:$6$hunter2:19000:0:99999:7:::\n").unwrap();
-        let error = of_crontab(&path).err().expect("no crontab").to_string();
+        let error = find(path.to_str().unwrap())
+            .err()
+            .expect("no crontab")
+            .to_string();
         assert!(!error.contains("hunter2"), "{error}");
         let error = given(std::slice::from_ref(&path), &TimeZone::UTC).unwrap_err();
         assert!(!error.to_string().contains("hunter2"), "{error}");
         std::fs::write(&path, "5 5 * * * fstrim\n61 * * * * x\n").unwrap();
-        let error = of_crontab(&path).err().expect("a bad minute").to_string();
+        let error = find(path.to_str().unwrap())
+            .err()
+            .expect("a bad minute")
+            .to_string();
         assert!(error.contains("61"), "{error}");
     }
 

@@ -183,7 +183,8 @@ fn save(path: &Path, loaded: &Loaded) -> Result<(), CommandError> {
         ..Reading::default()
     };
     let words = readers::save(path, &reading)
-        .map_err(|error| CommandError::because(Kind::Environment, error).at("--save"))?;
+        .map_err(|error| CommandError::because(Kind::Environment, error).at("--save"))
+        .map_err(|error| error.hint("name a store that --save made, or a new file"))?;
     tracing::info!("{}: {words}", path.display());
     Ok(())
 }

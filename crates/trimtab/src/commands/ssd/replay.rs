@@ -15,6 +15,7 @@ use flash::trace::{
     Addresses, BadLines, Devices, Options, Pace, Reader, Replay, ReplaySettings, Replayed, Stats,
     Summary, Target, TargetError, TargetSpec, TraceError, decompressor, interval_ns,
 };
+use linux::regular_file;
 use report::ssd::{ReplayAnswer, ReplayRun, replay as view, replay_warnings};
 use std::cell::Cell;
 use std::fs::File;
@@ -251,11 +252,8 @@ fn bad(path: &Path, error: &TraceError) -> CommandError {
 /// The tool that decompresses a compressed file.
 fn decompressor_of(path: &Path) -> Option<&'static str> {
     // A pipe has been consumed by now, and reading it could block forever.
-    if !std::fs::metadata(path).is_ok_and(|data| data.is_file()) {
-        return None;
-    }
     let mut first = Vec::new();
-    let file = File::open(path).ok()?;
+    let file = regular_file::open(path).ok()?;
     file.take(8).read_to_end(&mut first).ok()?;
     decompressor(&first)
 }
