@@ -4,13 +4,13 @@
 //! This does not use the crate `tempfile`, which works with paths: a state directory that was
 //! opened and verified to be ours must be written to through its file descriptor.
 
+use crate::attributes;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, RenameFlags, Uid};
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// How many temporary names are tried.
@@ -33,7 +33,7 @@ pub enum Access {
     /// Only its owner (0600).
     Owner,
     /// As for any newly created file (0666 less the umask); when replacing a file, the new one gets
-    /// the old one's mode and, if this process may change it, its owner.
+    /// the old one's mode, ACL and other [`attributes`], and, if this process may change it, its owner.
     Default,
 }
 
@@ -136,7 +136,7 @@ impl Drop for Temporary<'_> {
 /// # Errors
 /// [`ErrorKind::AlreadyExists`] if an existing file is to be kept; [`ErrorKind::InvalidInput`] if
 /// `path` has no file name, or is anything but a regular file (a device, a symbolic link);
-/// otherwise the error of `contents` or of the system. On failure an existing file is unchanged and
+/// otherwise the error of `contents` or of the system, also if an attribute cannot be kept. On failure an existing file is unchanged and
 /// nothing is left behind.
 pub fn write(
     path: &Path,
@@ -157,7 +157,8 @@ pub fn write(
             )));
         }
         Ok(_) if if_exists == IfExists::Keep => return Err(already_there(path)),
-        Ok(found) => Some(found),
+        Ok(_) if access == Access::Owner => None,
+        Ok(_) => Some(Replaced::read(path)?),
     };
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -170,12 +171,8 @@ pub fn write(
     let mut out = BufWriter::new(temporary.file());
     contents(&mut out)?;
     out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    if let Some(replaced) = replaced.filter(|_| access == Access::Default) {
-        let (owner, group) = (Uid::from_raw(replaced.uid()), Gid::from_raw(replaced.gid()));
-        let file = temporary.file();
-        // Only root may do this; failing to keep the owner must not lose the data.
-        let _ = rustix::fs::fchown(&*file, Some(owner), Some(group));
-        rustix::fs::fchmod(&*file, Mode::from_raw_mode(replaced.mode() & 0o777))?;
+    if let Some(replaced) = replaced {
+        replaced.apply(temporary.file())?;
     }
     // Checked again by the kernel: the file may have been created meanwhile.
     temporary.persist(name, if_exists).map_err(|error| {
@@ -191,6 +188,37 @@ pub fn write(
         let _ = directory.sync_all();
     }
     Ok(())
+}
+
+/// Who may do what with a file that is replaced.
+struct Replaced {
+    stat: Stat,
+    attributes: attributes::Attributes,
+}
+
+impl Replaced {
+    fn read(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, flags, Mode::empty())?;
+        Ok(Self {
+            stat: rustix::fs::fstat(&file)?,
+            attributes: attributes::read(&file)?,
+        })
+    }
+
+    fn apply(&self, file: &File) -> io::Result<()> {
+        let (owner, group) = (
+            Uid::from_raw(self.stat.st_uid),
+            Gid::from_raw(self.stat.st_gid),
+        );
+        // Only root may do this; failing to keep the owner must not lose the data.
+        let _ = rustix::fs::fchown(file, Some(owner), Some(group));
+        self.attributes.apply(file)?;
+        Ok(rustix::fs::fchmod(
+            file,
+            Mode::from_raw_mode(self.stat.st_mode & 0o777),
+        )?)
+    }
 }
 
 fn temporary<'d>(

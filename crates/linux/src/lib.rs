@@ -2,6 +2,7 @@
 //! the result is used for.
 
 pub mod atomic_file;
+pub mod attributes;
 pub mod child;
 pub mod counters;
 pub mod cpu;
@@ -16,8 +17,8 @@ pub mod mountinfo;
 pub mod octal;
 mod poll;
 pub mod realtime;
-pub mod run;
 pub mod regular_file;
+pub mod run;
 pub mod xfs;
 
 pub use poll::{read_some, read_until, wait_ready};

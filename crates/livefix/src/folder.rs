@@ -2,6 +2,7 @@
 //! the folders above may put others in their place meanwhile.
 
 use linux::atomic_file::{Access, IfExists, Temporary};
+use linux::attributes::{self, Attributes};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
@@ -10,21 +11,23 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The contents of a file, with its mode, owner and group.
+/// The contents of a file, with its mode, owner, group and extended attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Contents {
     pub(crate) bytes: Vec<u8>,
     pub(crate) mode: u32,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
+    pub(crate) attributes: Attributes,
 }
 
 impl Contents {
-    /// Contents that everybody may read, with the owner of another file.
+    /// Contents that everybody may read, with the owner of another file and no ACL.
     pub(crate) fn readable(bytes: Vec<u8>, like: &Self) -> Self {
         Self {
             bytes,
             mode: 0o644,
+            attributes: Attributes::default(),
             ..like.clone()
         }
     }
@@ -66,6 +69,7 @@ impl Folder {
                 "expected a regular file with no other name, found something else",
             ));
         }
+        let attributes = attributes::read(&file)?;
         let mut bytes = Vec::new();
         File::from(file)
             .take(most_bytes + 1)
@@ -81,10 +85,11 @@ impl Folder {
             mode: stat.st_mode & 0o777,
             uid: stat.st_uid,
             gid: stat.st_gid,
+            attributes,
         }))
     }
 
-    /// Writes a file as a whole or not at all, with its mode, owner and group.
+    /// Writes a file as a whole or not at all, with its mode, owner, group and extended attributes.
     pub(crate) fn write(&self, name: &str, contents: &Contents) -> io::Result<()> {
         let temporary = format!(".{name}.{}.tmp", std::process::id());
         let mut new = Temporary::create(self.folder.as_fd(), temporary, Access::Owner)?;
@@ -95,6 +100,7 @@ impl Folder {
             let (uid, gid) = (Uid::from_raw(contents.uid), Gid::from_raw(contents.gid));
             rustix::fs::fchown(&*file, Some(uid), Some(gid))?;
         }
+        contents.attributes.apply(&*file)?;
         rustix::fs::fchmod(&*file, Mode::from_raw_mode(contents.mode))?;
         new.persist(OsStr::new(name), IfExists::Replace)?;
         // Some filesystems do not support it.

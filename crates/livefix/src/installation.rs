@@ -283,6 +283,7 @@ fn read_jar(path: &Path) -> Result<Vec<u8>, InstallError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linux::attributes::testing::{ACL, acl_for, get, impossible, set};
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     struct Server {
@@ -372,6 +373,49 @@ mod tests {
             server.open().uninstall(),
             Err(InstallError::NotInstalled { .. })
         ));
+    }
+
+    /// A server that runs as another user may be let in by an ACL only.
+    #[test]
+    fn the_acl_and_other_attributes_stay() {
+        let server = Server::new("6.8.23", b"-Xms1g\n");
+        let options = server.config().join(OPTIONS_NAME);
+        if !set(&options, ACL, &acl_for(4711)) || !set(&options, "user.note", b"kept") {
+            return;
+        }
+        let has_all = |name: &str| {
+            let path = server.config().join(name);
+            assert_eq!(get(&path, ACL), Some(acl_for(4711)), "{name}");
+            assert_eq!(
+                get(&path, "user.note").as_deref(),
+                Some(&b"kept"[..]),
+                "{name}"
+            );
+            let mode = fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o640, "{name}");
+        };
+        server.open().apply(&server.install().unwrap()).unwrap();
+        has_all(OPTIONS_NAME);
+        has_all(BACKUP_NAME);
+        assert_eq!(get(&server.config().join(LIVE_FIX_JAR), ACL), None);
+        server
+            .open()
+            .apply(&server.open().uninstall().unwrap())
+            .unwrap();
+        has_all(OPTIONS_NAME);
+        assert_eq!(server.options(), b"-Xms1g\n");
+    }
+
+    #[test]
+    fn an_attribute_that_cannot_be_kept_changes_nothing() {
+        let server = Server::new("6.8.23", b"-Xms1g\n");
+        let mut changes = server.install().unwrap();
+        changes[2].after.as_mut().unwrap().attributes = impossible();
+        let error = server.open().apply(&changes).unwrap_err().to_string();
+        assert!(error.contains("nonsense.note"), "{error}");
+        assert!(error.contains("nothing was changed"), "{error}");
+        assert_eq!(server.options(), b"-Xms1g\n");
+        assert_eq!(server.names(), ["jvm.options"]);
     }
 
     #[test]

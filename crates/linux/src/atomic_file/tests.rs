@@ -1,5 +1,6 @@
 use super::*;
-use std::os::unix::fs::PermissionsExt;
+use crate::attributes::testing::{ACL, acl_for, get, set};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 fn write_bytes(path: &Path, if_exists: IfExists, bytes: &[u8]) -> io::Result<()> {
     write(path, if_exists, Access::Owner, |out| out.write_all(bytes))
@@ -98,6 +99,28 @@ fn default_access_uses_the_umask_or_the_replaced_files_mode() {
     assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
     assert_ne!(after.ino(), before.ino(), "renamed, not written over");
     assert_eq!(std::fs::read(&path).unwrap(), b"2");
+}
+
+#[test]
+fn a_replaced_file_s_attributes_are_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("page");
+    std::fs::write(&path, "1").unwrap();
+    if !set(&path, "user.note", b"kept") || !set(&path, ACL, &acl_for(4711)) {
+        return;
+    }
+    write(&path, IfExists::Replace, Access::Default, |out| {
+        out.write_all(b"2")
+    })
+    .unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"2");
+    assert_eq!(get(&path, "user.note").as_deref(), Some(&b"kept"[..]));
+    assert_eq!(get(&path, ACL), Some(acl_for(4711)));
+    assert_eq!(mode(&path), 0o640, "the ACL's mask");
+    // A private file has nothing of what was there.
+    write_bytes(&path, IfExists::Replace, b"3").unwrap();
+    assert_eq!((get(&path, ACL), get(&path, "user.note")), (None, None));
+    assert_eq!(mode(&path), 0o600);
 }
 
 #[test]
