@@ -16,7 +16,7 @@ use std::time::Duration;
 pub struct Status {
     /// Passes whose checkpoints can be read.
     pub passes: Vec<PassStatus>,
-    /// Checkpoints that cannot be read; they do not hide the others.
+    /// Checkpoints and locks that cannot be read; they do not hide the others.
     pub unreadable: Vec<StateError>,
 }
 
@@ -66,6 +66,8 @@ pub enum PassState {
     },
     /// It was killed, or the host went down.
     Interrupted,
+    /// Its lock cannot be read, so a process may be working on it.
+    Unknown,
 }
 
 /// Result of a request to cancel a pass.
@@ -118,6 +120,10 @@ impl PassStatus {
             },
             (None, Phase::Running) => PassState::Interrupted,
         };
+        Self::in_state(checkpoint, state)
+    }
+
+    fn in_state(checkpoint: &Checkpoint, state: PassState) -> Self {
         Self {
             mount_point: checkpoint.mount_point.clone(),
             uuid: checkpoint.identity.uuid.clone(),
@@ -162,10 +168,7 @@ impl PassStatus {
 }
 
 /// Returns passes that are running or can be resumed: all, or those with the given [`keys`].
-///
-/// # Errors
-/// If the holder of a lock cannot be determined.
-pub fn status(state: &State, meant: Option<&[String]>) -> Result<Status, StateError> {
+pub fn status(state: &State, meant: Option<&[String]>) -> Status {
     let mut status = Status::default();
     for checkpoint in state.checkpoints() {
         let checkpoint = match checkpoint {
@@ -179,10 +182,15 @@ pub fn status(state: &State, meant: Option<&[String]>) -> Result<Status, StateEr
         if meant.is_some_and(|keys| !keys.contains(&key)) {
             continue;
         }
-        let holder = state.holder(&key)?;
-        status.passes.push(PassStatus::of(&checkpoint, holder));
+        status.passes.push(match state.holder(&key) {
+            Ok(holder) => PassStatus::of(&checkpoint, holder),
+            Err(error) => {
+                status.unreadable.push(error);
+                PassStatus::in_state(&checkpoint, PassState::Unknown)
+            }
+        });
     }
-    Ok(status)
+    status
 }
 
 /// Ends passes and removes their checkpoints.
@@ -366,6 +374,35 @@ mod tests {
             reason: "ended by SIGTERM".to_owned(),
         };
         assert_eq!(state(signal, None), stopped);
+    }
+
+    #[test]
+    fn what_cannot_be_read_hides_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let state = State::open(path("lib"), path("run")).unwrap();
+        let mut well = checkpoint(Phase::Running);
+        well.identity.uuid = Some("well".to_owned());
+        let mut behind = well.clone();
+        behind.identity.uuid = Some("behind".to_owned());
+        for checkpoint in [&well, &behind] {
+            state.save(checkpoint).unwrap();
+        }
+        for bad in ["one", "two"] {
+            std::fs::write(path(&format!("lib/pass-{bad}.json")), "{").unwrap();
+        }
+        // Whoever holds this lock cannot be told.
+        std::os::unix::fs::symlink("elsewhere", path("run/fs-behind.lock")).unwrap();
+        let found = status(&state, None);
+        let names: Vec<String> = found.unreadable.iter().map(ToString::to_string).collect();
+        for wanted in ["pass-one.json", "pass-two.json", "fs-behind.lock"] {
+            let count = names.iter().filter(|name| name.contains(wanted)).count();
+            assert_eq!(count, 1, "{wanted} in {names:?}");
+        }
+        let states: Vec<_> = found.passes.iter().map(|pass| &pass.state).collect();
+        assert_eq!(states, [&PassState::Unknown, &PassState::Interrupted]);
+        let one = status(&state, Some(&["well".to_owned()]));
+        assert_eq!(one.passes.len(), 1);
     }
 
     #[test]

@@ -208,6 +208,7 @@ pub fn pass_status(status: &PassStatus) -> Value {
         } => ("running", None, Some(*pid), *waits_for_window),
         PassState::Stopped { reason } => ("stopped", Some(reason), None, false),
         PassState::Interrupted => ("interrupted", None, None, false),
+        PassState::Unknown => ("unknown", None, None, false),
     };
     json!({
         "mount_point": status.mount_point,
@@ -229,6 +230,11 @@ pub fn pass_status(status: &PassStatus) -> Value {
     })
 }
 
+/// Fields of a message about a mount, or about the whole run.
+pub fn note(mount_point: Option<&str>, text: &str) -> Value {
+    json!({"mount_point": mount_point, "text": text})
+}
+
 fn unsplittable(survey: &Survey) -> Vec<Value> {
     let each = survey.unsplittable.iter();
     each.map(|part| json!({"what": part.what, "bytes": part.bytes}))
@@ -238,10 +244,7 @@ fn unsplittable(survey: &Survey) -> Vec<Value> {
 /// Returns type and fields of an event. The caller should rate-limit steps and waits.
 pub fn event(event: &SessionEvent<'_>) -> (Kind, Value) {
     match event {
-        SessionEvent::Note { mount_point, text } => (
-            Kind::Note,
-            json!({"mount_point": mount_point, "text": text}),
-        ),
+        SessionEvent::Note { mount_point, text } => (Kind::Note, note(*mount_point, text)),
         SessionEvent::Waiting {
             mount_point,
             reason,

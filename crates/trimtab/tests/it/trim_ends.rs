@@ -2,7 +2,7 @@
 //! without counters.
 
 use crate::disk::{Disk, Running, needs_root, of_type, parse, single_line, tool, wait_until};
-use crate::support::{stderr, stdout, trimtab};
+use crate::support::{run, stderr, stdout, trimtab};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::{self, File};
@@ -596,4 +596,55 @@ fn full_pipe_is_not_writable() {
     )];
     let now = rustix::event::Timespec::default();
     assert_eq!(rustix::event::poll(&mut poll, Some(&now)).unwrap(), 0);
+}
+
+/// A checkpoint as a pass writes it, of a filesystem with this UUID.
+fn interrupted_pass(uuid: &str) -> Value {
+    serde_json::json!({
+        "schema": "trimtab.trim-checkpoint/1",
+        "identity": {"device": {"major": 7, "minor": 250}, "uuid": uuid, "fs_type": "xfs"},
+        "mount_point": format!("/of/{uuid}"),
+        "started_at": "2026-11-01T00:00:00Z",
+        "updated_at": "2026-11-01T01:00:00Z",
+        "cursor": {"next_bytes": 4096, "unallocated_done": false},
+        "steps": 3,
+        "free_bytes": 1 << 30,
+        "visited_bytes": 1 << 20,
+        "discarded_bytes": {},
+        "active_s": 60.0,
+        "phase": {"type": "running"},
+        "remark": null,
+        "left_s": null,
+        "boot_id": null,
+    })
+}
+
+#[test]
+fn every_checkpoint_that_cannot_be_read_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let good = "00112233-0000-4455-6677-8899aabbccdd";
+    let content = interrupted_pass(good).to_string();
+    std::fs::write(path(&format!("pass-{good}.json")), content).unwrap();
+    std::fs::write(path("pass-one.json"), "garbage").unwrap();
+    std::fs::write(path("pass-two.json"), "{}").unwrap();
+    let status = |format: &str| {
+        let state = folder.path().to_str().unwrap();
+        run(&["trim", "--status", "--state", state, "--format", format])
+    };
+    for format in ["text", "markdown", "html", "json"] {
+        let output = status(format);
+        assert_eq!(output.status.code(), Some(2), "{format}");
+        let (shown, said) = (stdout(&output), stderr(&output));
+        assert!(shown.contains(&format!("/of/{good}")), "{format}: {shown}");
+        for bad in ["pass-one.json", "pass-two.json"] {
+            assert_eq!(said.matches(bad).count(), 1, "{format}: {said}");
+            // Text is read beside standard error.
+            let in_answer = usize::from(format != "text");
+            assert_eq!(shown.matches(bad).count(), in_answer, "{format}: {shown}");
+        }
+    }
+    std::fs::remove_file(path(&format!("pass-{good}.json"))).unwrap();
+    let shown = stdout(&status("text"));
+    assert!(!shown.contains("none can be resumed"), "{shown}");
 }

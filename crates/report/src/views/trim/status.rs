@@ -26,7 +26,7 @@ pub fn status(
         [] if is_complete => {
             "no pass is running, and none can be resumed".clone_into(&mut page.lead);
         }
-        [] => {}
+        [] => "no pass could be read".clone_into(&mut page.lead),
         [status] => {
             page.lead = format!("{}: {}", status.mount_point, state(status, now));
             page.push(Block::Facts(facts(status, resume, now)));
@@ -47,6 +47,15 @@ pub fn status(
 /// Counts the passes: `2 passes are running, 1 can be resumed`.
 fn counted(passes: &[PassStatus]) -> String {
     let running = passes.iter().filter(|status| status.is_running()).count();
+    let is_unknown = |status: &&PassStatus| status.state == PassState::Unknown;
+    let unknown = passes.iter().filter(is_unknown).count();
+    if unknown > 0 {
+        let known = passes.len() - unknown - running;
+        return format!(
+            "{}: {running} running, {known} to be resumed, {unknown} in an unknown state",
+            count_passes(passes.len())
+        );
+    }
     let stopped = passes.len() - running;
     let verb = if running == 1 { "is" } else { "are" };
     match (running, stopped) {
@@ -88,6 +97,10 @@ fn state(status: &PassStatus, now: Timestamp) -> String {
             "interrupted {} (killed, or the host went down)",
             ago(status.updated_at, now)
         ),
+        PassState::Unknown => format!(
+            "state unknown, last written {}: its lock cannot be read",
+            ago(status.updated_at, now)
+        ),
     }
 }
 
@@ -113,7 +126,7 @@ fn facts(status: &PassStatus, resume: &ResumeCommand, now: Timestamp) -> Vec<(St
         }
         let cancel = resume.cancel(&status.mount_point);
         row("to end it", command_text(&cancel));
-    } else {
+    } else if status.state != PassState::Unknown {
         let resumed = resume.resume_unknown(&status.mount_point);
         row("to resume", command_text(&resumed));
         let cancel = resume.cancel(&status.mount_point);
@@ -289,6 +302,14 @@ mod tests {
             shown.starts_with("1 pass is running, 1 can be resumed\n"),
             "{shown}"
         );
+        let all = [one(running(false)), one(PassState::Unknown)];
+        let shown = text_of(&all);
+        assert!(
+            shown.starts_with("2 passes: 1 running, 0 to be resumed, 1 in an unknown state\n"),
+            "{shown}"
+        );
+        assert!(shown.contains("its lock cannot be read"), "{shown}");
+        assert!(!shown.contains("to resume"), "{shown}");
         let none = text_of(&[]);
         assert_eq!(none, "no pass is running, and none can be resumed\n");
     }

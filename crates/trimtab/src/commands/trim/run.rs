@@ -127,23 +127,26 @@ fn show_status(
         let keys = trim::status::keys(&state, &read(config)?, &arguments.mounts);
         Some(keys?)
     };
-    let found = trim::status::status(&state, meant.as_deref()).map_err(errors::unreadable)?;
+    let found = trim::status::status(&state, meant.as_deref());
     for pass in &found.passes {
         output.emit(LineKind::Pass, lines::pass_status(pass));
     }
     let is_complete = found.unreadable.is_empty();
     let now = Timestamp::now();
-    output.show(report::trim::status(
-        &found.passes,
-        is_complete,
-        resume,
-        now,
-    ))?;
-    // An unreadable pass does not hide the others.
-    match found.unreadable.into_iter().next() {
-        Some(error) => Err(errors::unreadable(error)),
-        None => Ok(ExitCode::SUCCESS),
+    let mut page = report::trim::status(&found.passes, is_complete, resume, now);
+    for error in &found.unreadable {
+        let text = format!("not looked at: {error}");
+        output.emit(LineKind::Note, lines::note(None, &text));
+        if output.is_document() {
+            page.cautions.push(text);
+        }
     }
+    output.show(page)?;
+    // Standard error names all; what could not be read is not "nothing".
+    let mut errors = found.unreadable.into_iter().map(errors::unreadable);
+    let last = errors.next_back();
+    errors.for_each(|error| output::complain(&error));
+    last.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
 fn cancel(
