@@ -5,7 +5,7 @@
 //! | `STATE/pass-KEY.json` | checkpoint of a pass ([`Checkpoint`]) |
 //! | `STATE/limits/*.json` | journals of lowered limits ([`crate::limits`]) |
 //! | `STATE/audit.jsonl` | one line per pass |
-//! | `RUN/fs-KEY.lock`, `RUN/drive-MAJOR-MINOR.lock` | locks; never removed |
+//! | `RUN/fs-KEY.lock`, `RUN/drive-MAJOR-MINOR.lock` | locks; removed when nobody holds them |
 //! | `RUN/fs-KEY.cancel` | a request to end the pass, naming the process that it is meant for |
 
 mod audit;
@@ -18,14 +18,14 @@ use crate::target::Identity;
 use directory::Directory;
 use facts::host::DeviceNumber;
 use jiff::Timestamp;
-use lock::Holder;
+use lock::{Held, Holder};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Schema of a [`Checkpoint`].
 pub const CHECKPOINT_SCHEMA: &str = "trimtab.trim-checkpoint/1";
@@ -208,7 +208,7 @@ const RESUMABLE_S: i64 = 7 * 86_400;
 /// Locks, held until dropped and by every process that inherited them.
 #[derive(Debug)]
 pub struct Locks {
-    files: Vec<File>,
+    held: Vec<Held>,
 }
 
 impl Locks {
@@ -217,15 +217,17 @@ impl Locks {
     /// # Errors
     /// If no descriptors are left.
     pub fn for_child(&self) -> io::Result<Vec<OwnedFd>> {
-        self.files
+        self.held
             .iter()
+            .filter_map(Held::file)
             .map(|file| file.try_clone().map(OwnedFd::from))
             .collect()
     }
 }
 
 impl State {
-    /// Creates the directories (0700) and verifies that the state directory is writable. Relative
+    /// Creates the directories (0700), removes what ended processes left in them, and verifies that the
+    /// state directory is writable. Relative
     /// paths are made absolute, because the guardian works from `/`.
     ///
     /// # Errors
@@ -235,10 +237,11 @@ impl State {
         let state_dir = std::path::absolute(&state_dir).map_err(io_error(&state_dir))?;
         let run_dir = std::path::absolute(&run_dir).map_err(io_error(&run_dir))?;
         let state = Directory::create(&state_dir).map_err(io_error(&state_dir))?;
-        let run = Directory::create(&run_dir).map_err(io_error(&run_dir))?;
-        for (directory, path) in [(&state, &state_dir), (&run, &run_dir)] {
+        let run = Arc::new(Directory::create(&run_dir).map_err(io_error(&run_dir))?);
+        for (directory, path) in [(&state, &state_dir), (&*run, &run_dir)] {
             directory.remove_leftovers().map_err(io_error(path))?;
         }
+        lock::sweep(&run).map_err(io_error(&run_dir))?;
         state.verify_writable().map_err(io_error(&state_dir))?;
         Ok(Self { state_dir, run_dir })
     }
@@ -259,14 +262,16 @@ impl State {
         // not as a conflict over a drive.
         let mut on_drives = BTreeMap::new();
         for (device, number) in drives {
-            let name = format!("drive-{}-{}.lock", number.major, number.minor);
-            on_drives.insert(name, (format!("drive {device}"), false));
+            on_drives.insert(
+                lock::drive_lock(*number),
+                (format!("drive {device}"), false),
+            );
         }
         let filesystem = (self.lock_name(&key)?, (format!("filesystem {key}"), true));
-        let mut files = Vec::new();
+        let mut held = Vec::new();
         for (name, (what, same_filesystem)) in std::iter::once(filesystem).chain(on_drives) {
             match lock::take(&run, &name).map_err(io_error(&run.join(&name)))? {
-                Ok(file) => files.push(file),
+                Ok(lock) => held.push(lock),
                 Err(holder) => {
                     return Err(StateError::Busy {
                         what,
@@ -277,10 +282,10 @@ impl State {
             }
         }
         // Requests to cancel an earlier pass do not apply to this one.
-        let request = cancel_name(&key);
+        let request = lock::cancel_request(&key);
         run.remove(&request)
             .map_err(io_error(&run.join(&request)))?;
-        Ok(Locks { files })
+        Ok(Locks { held })
     }
 
     /// Returns the process that holds a filesystem's lock.
@@ -360,7 +365,10 @@ impl State {
     /// If a file cannot be removed.
     pub fn forget(&self, key: &str) -> Result<(), StateError> {
         let name = self.checkpoint_name(key)?;
-        for (directory, name) in [(&self.state_dir, name), (&self.run_dir, cancel_name(key))] {
+        for (directory, name) in [
+            (&self.state_dir, name),
+            (&self.run_dir, lock::cancel_request(key)),
+        ] {
             match Directory::open(directory).and_then(|directory| directory.remove(&name)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(io_error(&directory.join(&name))(error));
@@ -389,7 +397,7 @@ impl State {
     /// If the request cannot be written.
     pub fn cancel(&self, key: &str) -> Result<bool, StateError> {
         let name = self.lock_name(key)?;
-        let request = cancel_name(key);
+        let request = lock::cancel_request(key);
         let mut asked = BTreeSet::new();
         loop {
             match self.find_holder(key)? {
@@ -463,17 +471,18 @@ impl State {
     /// Returns whether a cancel was requested since the lock was taken; reset by [`State::forget`].
     pub fn cancel_requested(&self, key: &str) -> bool {
         let request = Directory::open(&self.run_dir)
-            .and_then(|run| run.read(&cancel_name(key), CHECKPOINT_BYTES_MAX));
+            .and_then(|run| run.read(&lock::cancel_request(key), CHECKPOINT_BYTES_MAX));
         matches!(request, Ok(Some(content))
             if serde_json::from_slice(&content).is_ok_and(|asked: ProcessId| asked == ProcessId::own()))
     }
 
-    fn run(&self) -> Result<Directory, StateError> {
-        Directory::create(&self.run_dir).map_err(io_error(&self.run_dir))
+    fn run(&self) -> Result<Arc<Directory>, StateError> {
+        let run = Directory::create(&self.run_dir).map_err(io_error(&self.run_dir))?;
+        Ok(Arc::new(run))
     }
 
     fn lock_name(&self, key: &str) -> Result<String, StateError> {
-        self.checked(key).map(|key| format!("fs-{key}.lock"))
+        self.checked(key).map(lock::filesystem_lock)
     }
 
     fn checkpoint_name(&self, key: &str) -> Result<String, StateError> {
@@ -491,10 +500,6 @@ impl State {
             message: format!("{key:?} is no name of a filesystem, expected a uuid"),
         })
     }
-}
-
-fn cancel_name(key: &str) -> String {
-    format!("fs-{key}.cancel")
 }
 
 fn read_checkpoint(state: &Directory, name: &str) -> Result<Option<Checkpoint>, StateError> {

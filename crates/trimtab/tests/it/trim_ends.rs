@@ -648,3 +648,18 @@ fn every_checkpoint_that_cannot_be_read_is_named() {
     let shown = stdout(&status("text"));
     assert!(!shown.contains("none can be resumed"), "{shown}");
 }
+
+#[test]
+fn a_pass_leaves_no_lock_file() {
+    needs_root!();
+    let disk = Disk::new("ext4", 64, "rw");
+    let output = disk.run(&[&disk.path(), "--now"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let uuid = tool("findmnt", &["-no", "UUID", &disk.path()]);
+    let uuid = uuid.trim().to_owned();
+    let names = std::fs::read_dir("/run/trimtab").unwrap().flatten();
+    let names: Vec<String> = names
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    assert!(names.iter().all(|name| !name.contains(&uuid)), "{names:?}");
+}
