@@ -171,7 +171,7 @@ impl<'a> View<'_, 'a> {
         let groups = Groups::of(host.host, findings, self.detail.verbose);
         let mut blocks = Vec::new();
         for group in &groups.troubled {
-            blocks.push(self.group(group, &groups.host_wide));
+            blocks.push(self.group(host, group, &groups.host_wide));
         }
         if !groups.host_wide.is_empty() {
             let mut section = Section::new(&host.name);
@@ -180,13 +180,18 @@ impl<'a> View<'_, 'a> {
             blocks.push(section.into());
         }
         for group in &groups.clean {
-            blocks.push(self.group(group, &groups.host_wide));
+            blocks.push(self.group(host, group, &groups.host_wide));
         }
-        blocks.extend(self.rest(&groups));
+        blocks.extend(self.rest(host, &groups));
         blocks
     }
 
-    fn group(&mut self, group: &Group<'a>, host_wide: &[&'a Finding]) -> Block {
+    fn group(
+        &mut self,
+        host: &CheckedHost<'a>,
+        group: &Group<'a>,
+        host_wide: &[&'a Finding],
+    ) -> Block {
         let mut section = Section::new(group.title());
         section.aside = group.filesystem();
         let stores = group.stores.iter();
@@ -207,7 +212,12 @@ impl<'a> View<'_, 'a> {
                 (rules, level)
             }));
         }
-        self.findings(&mut section, &group.findings, &group.mount_points());
+        if group.is_unread && group.findings.is_empty() {
+            let why = self.why_unread(host);
+            section.push(Block::text(format!("Not looked at: its devices ({why}).")));
+        } else {
+            self.findings(&mut section, &group.findings, &group.mount_points());
+        }
         section.into()
     }
 
@@ -287,19 +297,47 @@ impl<'a> View<'_, 'a> {
         self.detail.brief && !self.detail.verbose && finding.severity == Severity::Info
     }
 
+    /// Returns why a host's block devices were not read.
+    fn why_unread(&self, host: &CheckedHost<'a>) -> String {
+        let is_here = |skip: &&Skipped| skip.host.as_ref().is_none_or(|name| *name == host.name);
+        let mut skipped = self.report.skipped.iter().filter(is_here);
+        // The reader's own reason, else that of the rules.
+        let reason = skipped
+            .clone()
+            .find(|skip| skip.what == "block devices")
+            .or_else(|| skipped.find(|skip| skip.needs.as_deref() == Some("sys/block")));
+        match reason {
+            Some(Skipped {
+                why,
+                needs: Some(needs),
+                ..
+            }) => format!("{why}; needs {}", prose(needs)),
+            Some(Skipped { why, .. }) => why.clone(),
+            None => "sysfs does not show them".to_owned(),
+        }
+    }
+
     /// Returns stores without a mount, and mounts without a finding.
-    fn rest(&self, groups: &Groups<'_>) -> Option<Block> {
+    fn rest(&self, host: &CheckedHost<'a>, groups: &Groups<'_>) -> Option<Block> {
         let mut rows = Vec::new();
         for store in &groups.unplaced {
             let words = format!("{}; on no mount that is known", describe_store(store));
             rows.push(("store".to_owned(), words));
         }
+        let other = if groups.troubled.is_empty() && groups.clean.is_empty() {
+            "mount"
+        } else {
+            "other mount"
+        };
+        if groups.others_unread > 0 {
+            let mounts = units::count(groups.others_unread, other);
+            let words = format!(
+                "{mounts}: devices not looked at ({})",
+                self.why_unread(host)
+            );
+            rows.push(("mounts".to_owned(), words));
+        }
         if groups.others > 0 {
-            let other = if groups.troubled.is_empty() && groups.clean.is_empty() {
-                "mount"
-            } else {
-                "other mount"
-            };
             let how = if self.detail.brief {
                 " (-v draws their stacks)"
             } else {

@@ -1,7 +1,9 @@
 //! Groups findings by the filesystem that they concern, for the layout of text and Markdown.
 
 use crate::check::by_severity;
-use facts::host::{BlockDevice, DeviceIndex, DeviceNumber, Mount, Store, StoreEngine, StoreState};
+use facts::host::{
+    BlockDevice, DeviceIndex, DeviceKind, DeviceNumber, Mount, Store, StoreEngine, StoreState,
+};
 use facts::{Finding, Host, Stack};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -21,6 +23,8 @@ pub(crate) struct Group<'a> {
     pub unmounted: Vec<&'a str>,
     /// The layers below it.
     pub stack: Option<Stack<'a>>,
+    /// Whether its devices were not read, so that most rules had nothing to look at.
+    pub is_unread: bool,
     /// Stores whose data is on it.
     pub stores: Vec<&'a Store>,
     /// Findings, most severe first.
@@ -37,8 +41,10 @@ pub(crate) struct Groups<'a> {
     pub clean: Vec<Group<'a>>,
     /// Stores that belong to none of the groups, because the mount of their data is unknown.
     pub unplaced: Vec<&'a Store>,
-    /// Number of mounts that belong to none of the groups.
+    /// Number of mounts that belong to none of the groups and whose devices were read, or that have none.
     pub others: usize,
+    /// Number of mounts that belong to none of the groups and whose devices were not read.
+    pub others_unread: usize,
 }
 
 impl<'a> Groups<'a> {
@@ -80,6 +86,7 @@ impl<'a> Groups<'a> {
                     group.stores.push(store);
                 }
             }
+            group.is_unread |= filesystems.is_unread(mount);
             if group.stack.is_none() && layers < LAYERS_MAX {
                 group.stack = filesystems
                     .device_of(mount)
@@ -87,10 +94,14 @@ impl<'a> Groups<'a> {
                 layers += group.stack.as_ref().map_or(0, |stack| stack.layers.len());
             }
         }
-        let others = host
+        let others: Vec<&Mount> = host
             .mounts
             .iter()
             .filter(|mount| !groups.contains_key(&filesystems.key_of(mount)))
+            .collect();
+        let others_unread = others
+            .iter()
+            .filter(|mount| filesystems.is_unread(mount))
             .count();
 
         let placed: BTreeSet<usize> = stores.into_values().flatten().collect();
@@ -111,7 +122,8 @@ impl<'a> Groups<'a> {
             host_wide,
             clean,
             unplaced: unplaced.map(|(_, store)| store).collect(),
-            others,
+            others: others.len() - others_unread,
+            others_unread,
         }
     }
 }
@@ -247,6 +259,18 @@ impl<'a> Filesystems<'a> {
     /// Returns the mounted device; same as [`Host::device_of`], but indexed.
     pub fn device_of(&self, mount: &Mount) -> Option<&'a BlockDevice> {
         self.devices.of(mount)
+    }
+
+    /// Returns whether there are devices below a mount of which none was read.
+    pub fn is_unread(&self, mount: &Mount) -> bool {
+        match self.device_of(mount) {
+            Some(device) => matches!(device.kind, DeviceKind::Unseen),
+            // Filesystems on several devices have a number without a device; the source of others may be /dev/fuse.
+            None => {
+                mount.device_number.major != 0
+                    || (mount.source.starts_with("/dev/") && !mount.fs_type.starts_with("fuse"))
+            }
+        }
     }
 
     pub fn key_of(&self, mount: &'a Mount) -> Key<'a> {

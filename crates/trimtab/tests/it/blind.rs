@@ -204,3 +204,40 @@ fn rules_about_a_cluster_are_refused_without_one() {
     );
     assert!(message.contains("--cluster URL"), "{message}");
 }
+
+/// Of a filesystem whose devices were not read, most rules had nothing to look at.
+#[test]
+fn a_mount_without_its_devices_was_not_looked_at() {
+    let tree = Tree::new();
+    tree.file("etc/os-release", "ID=debian\n");
+    tree.file("etc/fstab", "/dev/sda1 / ext4 relatime 0 1\n");
+    tree.file(
+        "proc/self/mountinfo",
+        "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n",
+    );
+    let why = "(sys/block: not found; needs sysfs)";
+    for format in ["text", "markdown", "html"] {
+        let check = |more: &[&str]| {
+            let root = tree.path();
+            let all = [&["check", "--root", &root, "--format", format][..], more].concat();
+            // As one line, since text is wrapped.
+            let words: Vec<String> = stdout(&run(&all))
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect();
+            words.join(" ")
+        };
+        let (short, all) = (check(&[]), check(&["-v"]));
+        let wanted = format!("1 mount: devices not looked at {why}");
+        assert!(short.contains(&wanted), "{format}: {short}");
+        // Text draws each mount.
+        let wanted = match format {
+            "text" => format!("Not looked at: its devices {why}"),
+            _ => wanted,
+        };
+        assert!(all.contains(&wanted), "{format}: {all}");
+        for shown in [short, all] {
+            assert!(!shown.contains("othing found"), "{format}: {shown}");
+        }
+    }
+}
