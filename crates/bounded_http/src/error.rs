@@ -45,6 +45,8 @@ pub enum TlsFault {
     Authority,
     /// The certificate is rejected for another reason, in the TLS library's words.
     Certificate(String),
+    /// The server asks for a certificate of the client's, which has none.
+    ClientCertificate,
     /// The server does not speak TLS.
     NotTls,
     /// Any other error, in the TLS library's words.
@@ -125,10 +127,14 @@ impl HttpError {
                 }
                 TlsFault::WrongName => "use a name that stands in the server's certificate",
                 TlsFault::Expired => "renew the server's certificate, or set this host's clock",
-                TlsFault::NotTls => "use bounded_http:// if the server is not encrypted",
+                TlsFault::NotTls => "use http:// if the server is not encrypted",
                 TlsFault::Authority => {
                     "give the server a certificate of its own (CA:FALSE), signed by that \
                      authority, and name the authority's with --ca-file"
+                }
+                TlsFault::ClientCertificate => {
+                    "trimtab presents no certificate: use an address of the server that takes other \
+                     credentials (Elasticsearch: xpack.security.http.ssl.client_authentication)"
                 }
                 TlsFault::Certificate(_) => "replace the server's certificate",
                 TlsFault::Other(_) => "the server has to speak TLS 1.2 or 1.3",
@@ -214,6 +220,7 @@ impl fmt::Display for TlsFault {
                  -x509` makes it, and not a server's",
             ),
             Self::Certificate(reason) => write!(f, "TLS: the certificate is rejected: {reason}"),
+            Self::ClientCertificate => f.write_str("TLS: the server asks for a client certificate"),
             Self::NotTls => f.write_str("TLS: the server does not speak it"),
             Self::Other(reason) => write!(f, "TLS: {reason}"),
         }
@@ -230,7 +237,7 @@ impl TlsFault {
 
 impl From<&rustls::Error> for TlsFault {
     fn from(error: &rustls::Error) -> Self {
-        use rustls::{CertificateError, Error};
+        use rustls::{AlertDescription, CertificateError, Error};
         match error {
             Error::InvalidCertificate(reason) => match reason {
                 CertificateError::UnknownIssuer => TlsFault::UnknownIssuer,
@@ -244,6 +251,10 @@ impl From<&rustls::Error> for TlsFault {
                 other if format!("{other:?}").contains("CaUsedAsEndEntity") => TlsFault::Authority,
                 other => TlsFault::Certificate(shown(other.to_string().as_bytes())),
             },
+            // Older servers call a missing certificate a bad one.
+            Error::AlertReceived(
+                AlertDescription::CertificateRequired | AlertDescription::BadCertificate,
+            ) => TlsFault::ClientCertificate,
             // Not a TLS record: an error message from an unencrypted server.
             Error::InvalidMessage(_) => TlsFault::NotTls,
             other => TlsFault::Other(shown(other.to_string().as_bytes())),
@@ -285,7 +296,28 @@ fn is_format(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::shown;
+    use super::{ErrorKind, HttpError, TlsFault, shown};
+    use rustls::{AlertDescription, Error};
+
+    #[test]
+    fn hints_fit_the_fault() {
+        let hint = |fault| HttpError::new("GET https://es1/", ErrorKind::Tls(fault)).hint();
+        assert_eq!(
+            hint(TlsFault::NotTls),
+            "use http:// if the server is not encrypted"
+        );
+        for alert in [
+            AlertDescription::CertificateRequired,
+            AlertDescription::BadCertificate,
+        ] {
+            let fault = TlsFault::from(&Error::AlertReceived(alert));
+            assert_eq!(fault, TlsFault::ClientCertificate);
+        }
+        assert!(hint(TlsFault::ClientCertificate).contains("client_authentication"));
+        // The server is too old.
+        let old = TlsFault::from(&Error::AlertReceived(AlertDescription::ProtocolVersion));
+        assert!(hint(old).contains("TLS 1.2"));
+    }
 
     #[test]
     fn server_text_cannot_control_a_terminal() {

@@ -32,9 +32,6 @@
 //!   says how to fix it. Server text in them is truncated and its control characters are escaped.
 //!
 //! The feature `testing` adds [`testing`](crate), a small server that misbehaves on demand.
-//!
-//! A package of the same name is in the dependency tree: use `cargo test -p http@0.1.0` for this
-//! one.
 
 mod client;
 mod connection;

@@ -187,7 +187,7 @@ fn the_wrong_scheme_is_named_as_the_fault() {
     assert!(
         matches!(&text, RunError::Tls(error) if error.kind == ErrorKind::Tls(TlsFault::NotTls))
     );
-    assert!(text.to_string().contains("use bounded_http://"), "{text}");
+    assert!(text.to_string().contains("use http://"), "{text}");
 
     let server = Server::start_tls(&Authority::new(), &["localhost"], answer);
     let url = server.url_by_name().replace("https://", "http://");
