@@ -10,7 +10,9 @@ table by command. Ends with 1 if any fell.
 
 Groups: users (local users' crontabs, scripts, links and a hung mount, in a mount namespace), bundles,
 histories, states, names (escape sequences and line breaks in foreign names), servers, mutated (bundles,
-histories and states with random bytes changed).
+histories and states with random bytes changed), special (pipes, sockets and devices in place of files),
+credentials (files of credentials that others can read), tls (needs openssl), proxies, status (checkpoints and
+locks that cannot be read, lock files that passes leave), blind (a host without sysfs).
 """
 
 import ctypes
@@ -31,7 +33,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+import files  # noqa: E402
 import servers  # noqa: E402
+import tls  # noqa: E402
 
 MB = 1000  # kB
 #: Local users' files: as the tool promises. Other input is given by whoever calls, and may be large.
@@ -66,8 +70,9 @@ class Lab:
         self.rows = {}
         self.fell = []
 
-    def case(self, name, words, *, seconds=10, kb=OTHER_KB, absent=(), prepare=None, stdin=None, codes=(0, 1, 2, 3)):
-        """Runs one command; `prepare` is a shell script that runs before it, in its own mount namespace."""
+    def case(self, name, words, *, seconds=10, kb=OTHER_KB, absent=(), prepare=None, stdin=None, codes=(0, 1, 2, 3), says=None, env=None, user=None):
+        """Runs one command; `prepare` is a shell script that runs before it, in its own mount namespace. `says` is a
+        pattern that its output must match."""
         argv = [self.binary, *map(str, words)]
         if prepare is not None:
             script = f'set -e\n{prepare}\nexec "$@"'
@@ -81,7 +86,10 @@ class Lab:
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 cwd=self.dir,
-                env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "TERM": "dumb"},
+                env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "TERM": "dumb", **(env or {})},
+                user=user and user.pw_uid,
+                group=user and user.pw_gid,
+                extra_groups=user and [],
                 start_new_session=True,
                 preexec_fn=limit_memory,
             )
@@ -114,6 +122,9 @@ class Lab:
         if any(line.startswith(("error    TRIM001  forged", "curl -s evil")) for line in text.splitlines()):
             why.append("a forged line")
         why += [f"output holds {word!r}" for word in absent if word in text]
+        # Lines are wrapped.
+        if says is not None and not re.search(says, " ".join(text.split())):
+            why.append(f"does not say {says!r}: {text[:300]!a}")
         if "TRIMTAB_ATTACK_VERBOSE" in os.environ:
             print(f"{took:6.2f} s {peak / MB:5.0f} MB  {name}", flush=True)
         # "Could not tell" is an answer as well, after all of the input was read.
@@ -479,7 +490,42 @@ def hostile_servers(lab):
             lab.case(f"server {mode}: trim", ["trim", "/", "--now", "--dry-run", "--require-green", url], **limit)
 
 
+def status(lab):
+    """Of what cannot be read nothing is taken for nothing, and it hides nothing else."""
+    state = lab.dir / "state-of-passes"
+    state.mkdir(mode=0o700)
+    good = "00112233-0000-4455-6677-8899aabbccdd"
+    checkpoint = {
+        "schema": "trimtab.trim-checkpoint/1", "identity": {"device": {"major": 7, "minor": 250}, "uuid": good, "fs_type": "xfs"},
+        "mount_point": "/of/good", "started_at": "2026-11-01T00:00:00Z", "updated_at": "2026-11-01T01:00:00Z",
+        "cursor": {"next_bytes": 4096, "unallocated_done": False}, "steps": 3, "free_bytes": 1 << 30, "visited_bytes": 1 << 20,
+        "discarded_bytes": {}, "active_s": 60.0, "phase": {"type": "running"}, "remark": None, "left_s": None, "boot_id": None,
+    }
+    (state / f"pass-{good}.json").write_text(json.dumps(checkpoint))
+    (state / "pass-one.json").write_text("garbage")
+    os.mkfifo(state / "pass-two.json")
+    for form in ["text", "markdown", "html", "json"]:
+        for bad in ["one", "two"]:
+            words = ["trim", "--status", "--state", state, "--format", form]
+            lab.case(f"status, checkpoint {bad}, {form}", words, codes=(2,), says=f"/of/good.*pass-{bad}.json|pass-{bad}.json.*/of/good")
+
+
+def blind(lab):
+    """Nothing is said to be found where nothing was looked at."""
+    files_of_host = {
+        "proc/self/mountinfo": "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n23 22 0:40 / /data rw,relatime - btrfs /dev/sdb rw\n",
+        "etc/os-release": "ID=debian\n",
+    }
+    root = root_with(lab, "blind", files_of_host)
+    for form in ["text", "markdown", "html"]:
+        for more in [[], ["-v"]]:
+            words = ["check", "--root", root, "--format", form, *more]
+            lab.case(f"blind {form} {more}", words, says="[Nn]ot looked at", absent=["Nothing found here"])
+
+
 GROUPS = {
+    "special": files.special, "credentials": files.credentials, "tls": tls.tls, "proxies": tls.proxies,
+    "status": status, "blind": blind,
     "users": users, "bundles": bundles, "names": names, "histories": histories,
     "states": states, "servers": hostile_servers, "mutated": mutated,
 }
