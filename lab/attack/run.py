@@ -8,11 +8,12 @@ ends by itself in time, with an exit code of its own (0 to 3), below its memory 
 nothing that it must not hold: control characters, a forged line, a secret. Prints the cases that fell and a
 table by command. Ends with 1 if any fell.
 
-Groups: users (local users' crontabs, scripts, links and a hung mount, in a mount namespace), bundles,
-histories, states, names (escape sequences and line breaks in foreign names), servers, mutated (bundles,
-histories and states with random bytes changed), special (pipes, sockets and devices in place of files),
-credentials (files of credentials that others can read), tls (needs openssl), proxies, status (checkpoints and
-locks that cannot be read, lock files that passes leave), blind (a host without sysfs).
+Groups: users (local users' crontabs, scripts, links and a hung mount, in a mount namespace), mounts (FUSE and
+autofs that hang and claim to be local, or lie on the way to a local filesystem), bundles, histories, states,
+names (escape sequences and line breaks in foreign names), servers, mutated (bundles, histories and states with
+random bytes changed), special (pipes, sockets and devices in place of files), credentials (files of credentials
+that others can read), tls (needs openssl), proxies, status (checkpoints and locks that cannot be read, lock files
+that passes leave), blind (a host without sysfs).
 """
 
 import ctypes
@@ -182,20 +183,53 @@ touch /etc/crontab
 
 
 class HungMount:
-    """A FUSE filesystem whose server never answers."""
+    """A filesystem whose server never answers: FUSE, by whatever name, or autofs."""
 
-    def __init__(self, at, fs_type="fuse"):
+    def __init__(self, at, fs_type="fuse", source="hangs", options=""):
         self.at = Path(at)
         self.at.mkdir(parents=True, exist_ok=True)
-        self.server = os.open("/dev/fuse", os.O_RDWR)
-        options = f"fd={self.server},rootmode=40000,user_id=0,group_id=0,allow_other"
+        if fs_type == "autofs":
+            reader, self.server = os.pipe()
+            # The kernel writes its requests there and waits for an ioctl that never comes. A process of the
+            # server's own group would pass, so that is another's.
+            self.daemon = subprocess.Popen(["sleep", "infinity"], start_new_session=True)
+            options = f"fd={self.server},pgrp={self.daemon.pid},minproto=5,maxproto=5,{options}"
+            self.reader = reader
+        else:
+            self.daemon = None
+            self.server = os.open("/dev/fuse", os.O_RDWR)
+            options = f"fd={self.server},rootmode=40000,user_id=0,group_id=0,allow_other{options}"
         libc = ctypes.CDLL(None, use_errno=True)
-        if libc.mount(b"hangs", str(self.at).encode(), fs_type.encode(), 0, options.encode()):
+        if libc.mount(source.encode(), str(self.at).encode(), fs_type.encode(), 0, options.encode()):
             raise OSError(ctypes.get_errno(), f"cannot mount {fs_type}")
 
     def close(self):
         subprocess.run(["umount", "--lazy", str(self.at)], check=False)
         os.close(self.server)
+        if self.daemon is not None:
+            os.close(self.reader)
+            self.daemon.kill()
+            self.daemon.wait()
+
+
+class LoopMount:
+    """A small ext4 on a loop device of its own, mounted."""
+
+    def __init__(self, lab, name):
+        self.image = lab.dir / f"{name}.image"
+        self.at = lab.dir / name
+        self.at.mkdir(parents=True, exist_ok=True)
+        with open(self.image, "wb") as file:
+            file.truncate(32 << 20)
+        subprocess.run(["mkfs.ext4", "-q", "-F", self.image], check=True)
+        made = subprocess.run(["losetup", "--find", "--show", self.image], check=True, capture_output=True, text=True)
+        self.device = made.stdout.strip()
+        subprocess.run(["mount", "-t", "ext4", self.device, self.at], check=True)
+
+    def close(self):
+        # Below something that hangs the path leads nowhere: by the device.
+        subprocess.run(["umount", "--lazy", self.at], check=False)
+        subprocess.run(["losetup", "-d", self.device], check=False)
 
 
 def live_commands(lab, csv):
@@ -292,6 +326,49 @@ def leak(lab, crontab):
             )
             plain = subprocess.run(["zstd", "-dcq", bundle], capture_output=True, check=False).stdout
             lab.record(f"M2 {what}: the bundle", "collect", ["holds the secret"] if SECRET.encode() in plain else [])
+
+
+# ---- mounts ----
+
+
+def mounts(lab):
+    """H3: mounts that hang and claim to be local, or lie on the way to one that is."""
+    csv = series(lab)
+    commands = {**live_commands(lab, csv), "status": ["trim", "--status", "--state", lab.dir / "no-state"]}
+    lies, local, below = lab.dir / "lies", LoopMount(lab, "local"), LoopMount(lab, "users/disk")
+    # A device that is mounted is not given to fuseblk.
+    spare = LoopMount(lab, "spare")
+    subprocess.run(["umount", spare.at], check=True)
+    block = ",blksize=4096"
+    try:
+        for what, at, path, options in [
+            ("fuse.ext4", lies, lies, ["fuse.ext4"]),
+            ("fuse.xfs as a device", lies, lies, ["fuse.xfs", local.device]),
+            ("fuse as /dev/root", lies, lies, ["fuse", "/dev/root"]),
+            ("fuseblk", lies, lies, ["fuseblk", spare.device, block]),
+            ("fuseblk.ext4", lies, lies, ["fuseblk.ext4", spare.device, block]),
+            ("autofs", lies, lies, ["autofs", local.device, "indirect"]),
+            ("autofs, direct", lies, lies, ["autofs", local.device, "direct"]),
+            ("autofs, offset", lies, lies, ["autofs", local.device, "offset"]),
+            ("fuse over an ext4", local.at, local.at, []),
+            ("fuse over the parent of an ext4", below.at.parent, below.at, []),
+            ("autofs over the parent of an ext4", below.at.parent, below.at, ["autofs", "auto", "indirect"]),
+        ]:
+            hung = HungMount(at, *options)
+            try:
+                for name, words in commands.items():
+                    lab.case(f"H3 {what}: {name}", words, seconds=20, kb=USERS_KB)
+                for named in [path, path / "below"]:
+                    for words in [["--now"], ["--dry-run"], ["--dry-run", "--force"], ["--status"], ["--cancel"]]:
+                        words = ["trim", *words, named, "--state", lab.dir / "state"]
+                        lab.case(f"H3 {what}: {' '.join(words[:2])} {named.name}", words, kb=USERS_KB)
+                    lab.case(f"H3 {what}: ssd {named.name}", ["ssd", "run", "--from-host", named], kb=USERS_KB)
+                    lab.case(f"H3 {what}: check {named.name}", ["check", "--data-path", named], kb=USERS_KB)
+            finally:
+                hung.close()
+    finally:
+        for mount in (spare, below, local):
+            mount.close()
 
 
 # ---- bundles ----
@@ -525,7 +602,7 @@ def blind(lab):
 
 GROUPS = {
     "special": files.special, "credentials": files.credentials, "tls": tls.tls, "proxies": tls.proxies,
-    "status": status, "blind": blind,
+    "status": status, "blind": blind, "mounts": mounts,
     "users": users, "bundles": bundles, "names": names, "histories": histories,
     "states": states, "servers": hostile_servers, "mutated": mutated,
 }

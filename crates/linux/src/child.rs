@@ -183,6 +183,16 @@ impl Child {
         }
     }
 
+    /// Returns whether it is stopped (SIGSTOP), and not inside a system call.
+    pub fn is_stopped(&self) -> bool {
+        // Without taking the report, which is true until it is continued.
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        matches!(
+            waitid(WaitId::Pid(Pid::from_child(&self.process)), options),
+            Ok(Some(_))
+        )
+    }
+
     /// Sends a signal to its whole group. Does nothing once it has been reaped.
     pub fn signal(&self, signal: Signal) {
         self.switch.lock().signal(signal);
@@ -231,6 +241,28 @@ mod tests {
             assert_eq!(child.wait().unwrap().code(), Some(3));
             child.signal(Signal::KILL);
         }
+    }
+
+    #[test]
+    fn a_stopped_child_is_told_from_a_running_one() {
+        let mut child = Child::spawn(&mut shell("exec sleep 30")).unwrap();
+        let becomes = |child: &Child, wanted: bool| {
+            let until = late();
+            while child.is_stopped() != wanted {
+                assert!(Instant::now() < until, "stopped is not {wanted}");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        };
+        assert!(!child.is_stopped());
+        child.signal(Signal::STOP);
+        becomes(&child, true);
+        // Asking does not use it up, and neither does a look for its exit.
+        assert_eq!(child.try_wait().unwrap(), None);
+        assert!(child.is_stopped());
+        child.signal(Signal::CONT);
+        becomes(&child, false);
+        child.kill_or_abandon();
+        assert!(!child.is_stopped());
     }
 
     #[test]

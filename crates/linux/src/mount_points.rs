@@ -105,11 +105,31 @@ impl MountPoints {
         }
     }
 
-    /// Returns the filesystem type if a path is on a network or user-space filesystem, where any
-    /// access could take forever. The root of the tree is excepted: without it, nothing works.
+    /// Returns the network or user-space filesystem on which a path is, or that is mounted on the way to
+    /// it: any access to the path could take forever. A user may mount one over the parent of a local
+    /// filesystem's mount point, which hides that mount and still leaves it in mountinfo. Excepted are the
+    /// root of the tree, without which nothing works, and an automounter that has already mounted the next
+    /// part of the path.
+    pub fn remote_mount(&self, path: &str) -> Option<&MountPoint> {
+        let ends = path.match_indices('/').map(|(at, _)| at).skip(1);
+        let prefixes = ends.chain([path.len()]).map(|end| &path[..end]);
+        let on_the_way: Vec<usize> = prefixes
+            .filter(|&prefix| prefix != "/")
+            .filter_map(|prefix| self.by_point.get(prefix).copied())
+            .collect();
+        let mut mounts = on_the_way.iter().enumerate();
+        let (_, &found) = mounts.find(|&(position, &index)| {
+            let fs_type = &self.list[index].fs_type;
+            // Mountinfo lists a mount after the one that it is on.
+            let next = on_the_way.get(position + 1);
+            is_remote(fs_type) && !(fs_type == "autofs" && next.is_some_and(|&next| next > index))
+        })?;
+        Some(&self.list[found])
+    }
+
+    /// Returns the type of [`Self::remote_mount`].
     pub fn remote_fs(&self, path: &str) -> Option<&str> {
-        let mount = self.mount_of(path)?;
-        (is_remote(&mount.fs_type) && mount.at != "/").then_some(mount.fs_type.as_str())
+        Some(self.remote_mount(path)?.fs_type.as_str())
     }
 
     /// Resolves the symbolic links of an absolute path component by component, but never enters a
@@ -218,4 +238,52 @@ pub fn is_remote(fs_type: &str) -> bool {
                 | "pvfs2"
                 | "virtiofs"
         )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mounts(list: &[(&str, &str)]) -> MountPoints {
+        let mount = |(index, (at, fs_type)): (usize, &(&str, &str))| MountPoint {
+            device_number: DeviceNumber {
+                major: 0,
+                minor: u32::try_from(index).unwrap(),
+            },
+            root: "/".to_owned(),
+            at: (*at).to_owned(),
+            fs_type: (*fs_type).to_owned(),
+        };
+        list.iter().enumerate().map(mount).collect()
+    }
+
+    #[test]
+    fn whatever_may_hang_on_the_way_counts() {
+        let hidden = mounts(&[
+            ("/", "ext4"),
+            ("/home/u/disk", "xfs"),
+            ("/home/u", "fuse.x"),
+        ]);
+        for path in ["/home/u", "/home/u/", "/home/u/disk", "/home/u/disk/file"] {
+            assert_eq!(hidden.remote_fs(path), Some("fuse.x"), "{path}");
+        }
+        for path in ["/", "/home", "/home/user/disk"] {
+            assert_eq!(hidden.remote_fs(path), None, "{path}");
+        }
+        // A look-up below it asks its server, too, although the mount is visible.
+        let below = mounts(&[("/", "ext4"), ("/net", "nfs4"), ("/net/scratch", "xfs")]);
+        assert_eq!(below.remote_fs("/net/scratch"), Some("nfs4"));
+        let covered = mounts(&[("/", "nfs"), ("/data", "fuse"), ("/data", "xfs")]);
+        assert_eq!(covered.remote_fs("/data/file"), None);
+    }
+
+    #[test]
+    fn an_automounter_is_passed_where_it_has_mounted() {
+        let map = mounts(&[("/", "ext4"), ("/data", "autofs"), ("/data/1", "xfs")]);
+        assert_eq!(map.remote_fs("/data/1/file"), None);
+        assert_eq!(map.remote_fs("/data/2"), Some("autofs"));
+        assert_eq!(map.remote_fs("/data"), Some("autofs"));
+        let hidden = mounts(&[("/", "ext4"), ("/data/1", "xfs"), ("/data", "autofs")]);
+        assert_eq!(hidden.remote_fs("/data/1/file"), Some("autofs"));
+    }
 }

@@ -25,6 +25,10 @@ const WITHOUT_FITRIM: &[(&str, &str)] = &[
     ),
     ("reiserfs", "nothing can be done"),
     (
+        "fuse",
+        "a filesystem in user space gets no FITRIM; mount it with a kernel driver",
+    ),
+    (
         "fuseblk",
         "a filesystem in user space, such as ntfs-3g, gets no FITRIM; mount it with a kernel driver",
     ),
@@ -37,9 +41,9 @@ const WITHOUT_FITRIM: &[(&str, &str)] = &[
 pub struct TrimRequest<'a> {
     /// Whether to trim although TRIM010 advises against it (`--force`).
     pub force: bool,
-    /// Whether a mount point is a directory, which FITRIM requires; this crate does not read the
-    /// host.
-    pub is_directory: &'a dyn Fn(&str) -> bool,
+    /// Whether a mount point is a directory, which FITRIM requires, or why it must not be looked at;
+    /// this crate does not read the host.
+    pub is_directory: &'a dyn Fn(&str) -> Result<bool, String>,
 }
 
 /// Whether a filesystem may be trimmed.
@@ -73,6 +77,8 @@ pub enum RefusalKind {
     NoDevice,
     /// It is mounted read-only.
     ReadOnly,
+    /// A filesystem that may not answer is on the way to it.
+    MayHang,
     /// A single file is mounted there, not a directory.
     NotADirectory,
     /// The device takes no discards, which is not a fault of this host.
@@ -148,8 +154,11 @@ fn judge_mount<'a>(
     request: &TrimRequest<'_>,
 ) -> Result<Stack<'a>, Box<TrimRefusal>> {
     let fs_type = mount.fs_type.as_str();
-    if let Some((name, way_out)) = WITHOUT_FITRIM.iter().find(|(name, _)| *name == fs_type) {
-        let reason = format!("{name} does not support FITRIM");
+    // FUSE adds a name of its own choice: `fuseblk.ext4`.
+    let (kernel_type, _) = fs_type.split_once('.').unwrap_or((fs_type, ""));
+    let without = WITHOUT_FITRIM.iter();
+    if let Some((_, way_out)) = without.into_iter().find(|(name, _)| *name == kernel_type) {
+        let reason = format!("{} does not support FITRIM", printable(fs_type));
         return Err(TrimRefusal::new(RefusalKind::NoFitrim, reason)
             .hint(*way_out)
             .into());
@@ -173,7 +182,11 @@ fn judge_mount<'a>(
             )
             .into());
     }
-    if !(request.is_directory)(&mount.mount_point) {
+    let is_directory = (request.is_directory)(&mount.mount_point).map_err(|why| {
+        TrimRefusal::new(RefusalKind::MayHang, why)
+            .hint("unmount that filesystem, or mount this one elsewhere as well")
+    })?;
+    if !is_directory {
         let refusal = TrimRefusal::new(
             RefusalKind::NotADirectory,
             "a single file is mounted there, not a directory",
@@ -181,7 +194,7 @@ fn judge_mount<'a>(
         let directory = host.mounts.iter().find(|other| {
             other.device_number == mount.device_number
                 && other.id != mount.id
-                && (request.is_directory)(&other.mount_point)
+                && (request.is_directory)(&other.mount_point) == Ok(true)
         });
         return Err(match directory {
             Some(other) => refusal.hint(format!(
@@ -327,7 +340,7 @@ mod tests {
     fn verdict(host: &Host, force: bool) -> TrimVerdict {
         let request = TrimRequest {
             force,
-            is_directory: &|_| true,
+            is_directory: &|_| Ok(true),
         };
         trim_verdict(host, &host.mounts[0], &request)
     }
@@ -378,6 +391,30 @@ mod tests {
     }
 
     #[test]
+    fn what_may_hang_is_refused_with_the_reason() {
+        let host = |fs_type: &str| {
+            TestHost::new()
+                .device(nvme("nvme0n1"))
+                .mount("/data", "nvme0n1", fs_type, "rw")
+                .build()
+        };
+        let request = TrimRequest {
+            force: true,
+            is_directory: &|_| Err("fuse at / is on the way there".to_owned()),
+        };
+        let refusal = |host: &Host| trim_verdict(host, &host.mounts[0], &request).refusal;
+        let covered = refusal(&host("ext4")).unwrap();
+        assert_eq!(covered.kind, RefusalKind::MayHang);
+        assert_eq!(covered.reason, "fuse at / is on the way there");
+        // It is no ext4, whatever it is called.
+        for fs_type in ["fuse.ext4", "fuseblk", "fuseblk.ext4"] {
+            let named = refusal(&host(fs_type)).unwrap();
+            assert_eq!(named.kind, RefusalKind::NoFitrim, "{fs_type}");
+            assert!(named.reason.starts_with(fs_type), "{named:?}");
+        }
+    }
+
+    #[test]
     fn a_single_file_is_refused_with_the_directory_to_name() {
         let mut host = TestHost::new()
             .device(nvme("nvme0n1"))
@@ -389,7 +426,7 @@ mod tests {
         host.mounts.push(whole);
         let request = TrimRequest {
             force: false,
-            is_directory: &|path| path == "/my data",
+            is_directory: &|path| Ok(path == "/my data"),
         };
         let verdict = trim_verdict(&host, &host.mounts[0], &request);
         let refusal = verdict.refusal.unwrap();

@@ -1,10 +1,10 @@
 //! Selects the filesystems to trim, each once: those at the given paths, or all of the host's.
 
 use crate::layers;
-use crate::target::{Target, TargetError};
+use crate::target::{self, Target, TargetError};
 use facts::host::{Mount, Store, StoreState};
 use facts::{Host, Stack};
-use linux::mount_points::{self, MountPoints};
+use linux::mount_points::MountPoints;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -123,14 +123,6 @@ impl<'a> Filesystem<'a> {
     /// # Errors
     /// If it cannot be opened, is not a mount point, or may not answer.
     pub fn identify(&self) -> Result<Target, TargetError> {
-        let fs_type = &self.mount.fs_type;
-        if mount_points::is_remote(fs_type) {
-            let why = format!("{fs_type} may not answer: not looked at");
-            return Err(TargetError::Unreadable {
-                mount_point: self.mount.mount_point.clone(),
-                source: io::Error::new(io::ErrorKind::Unsupported, why),
-            });
-        }
         let device = self
             .stack
             .as_ref()
@@ -233,16 +225,13 @@ pub(crate) fn resolve(path: &Path) -> Result<String, MountPathError> {
     let resolved = mounts
         .resolve_here(text)
         .map_err(|error| unreadable(io::Error::other(error)))?;
-    match mounts
-        .remote_fs(&resolved.path)
-        .zip(mounts.mount_of(&resolved.path))
-    {
+    match mounts.remote_mount(&resolved.path) {
         // The mount point itself is known without looking.
-        Some((_, mount)) if mount.at == resolved.path => {}
-        Some((fs_type, mount)) => {
+        Some(mount) if mount.at == resolved.path => {}
+        Some(mount) => {
             return Err(MountPathError::MayHang {
                 path: named(),
-                fs_type: fs_type.to_owned(),
+                fs_type: mount.fs_type.clone(),
                 mount_point: mount.at.clone(),
             });
         }
@@ -251,6 +240,22 @@ pub(crate) fn resolve(path: &Path) -> Result<String, MountPathError> {
         }
     }
     Ok(resolved.path)
+}
+
+/// Returns whether a mount point is a directory, as FITRIM requires; an error if it lies on a filesystem that
+/// may not answer.
+///
+/// # Errors
+/// Why it was not looked at.
+pub fn is_directory(mount_point: &str) -> Result<bool, TargetError> {
+    let path = Path::new(mount_point);
+    match target::look(path) {
+        Ok(()) => Ok(path.is_dir()),
+        Err(source) => Err(TargetError::Unreadable {
+            mount_point: mount_point.to_owned(),
+            source,
+        }),
+    }
 }
 
 /// Returns the type of what is mounted at a path, for filesystems that are not in the facts (tmpfs,

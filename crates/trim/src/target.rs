@@ -3,6 +3,7 @@
 use crate::geometry::ext4::format::{SUPERBLOCK_BYTES, SUPERBLOCK_OFFSET_BYTES, Superblock};
 use facts::host::DeviceNumber;
 use linux::mount_id::MountId;
+use linux::mount_points::MountPoints;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
@@ -196,7 +197,27 @@ fn mounted_anew(mount_id: u64) -> String {
     format!("the filesystem was mounted anew (mount {mount_id})")
 }
 
+/// Refuses a path that leads through a filesystem that may not answer: a process that waits for one reacts
+/// to no signal that it handles. What is on the way may change during a pass.
+pub(crate) fn look(path: &Path) -> io::Result<()> {
+    let mounts = MountPoints::parse(&std::fs::read("/proc/self/mountinfo")?);
+    let Some(mount) = mounts.remote_mount(&path.to_string_lossy()) else {
+        return Ok(());
+    };
+    let fs_type = &mount.fs_type;
+    let why = if Path::new(&mount.at) == path {
+        format!("{fs_type} may not answer: not looked at")
+    } else {
+        format!(
+            "{fs_type} at {} is on the way there and may not answer: not looked at",
+            mount.at
+        )
+    };
+    Err(io::Error::new(io::ErrorKind::Unsupported, why))
+}
+
 fn open_directory(path: &Path) -> io::Result<OwnedFd> {
+    look(path)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }

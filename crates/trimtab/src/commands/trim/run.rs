@@ -108,7 +108,7 @@ fn read(config: &Config) -> Result<Host, CommandError> {
 fn judge(host: &Host, filesystem: &Filesystem<'_>, force: bool) -> TrimVerdict {
     let request = TrimRequest {
         force,
-        is_directory: &|path| Path::new(path).is_dir(),
+        is_directory: &|path| filesystem::is_directory(path).map_err(|error| error.to_string()),
     };
     rules::trim_verdict(host, filesystem.mount, &request)
 }
