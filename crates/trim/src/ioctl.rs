@@ -210,8 +210,8 @@ const BTRFS: u8 = 0x94;
 #[derive(Debug, Clone, Copy)]
 #[allow(dead_code)] // the kernel's layout
 pub(crate) struct BtrfsFsInfo {
-    pub(crate) device_id_max: u64,
-    pub(crate) devices: u64,
+    device_id_max: u64,
+    devices: u64,
     pub(crate) fsid: [u8; 16],
     pub(crate) node_bytes: u32,
     pub(crate) sector_bytes: u32,
@@ -249,42 +249,6 @@ pub(crate) fn btrfs_fs_info(mount: BorrowedFd<'_>) -> io::Result<BtrfsFsInfo> {
     // SAFETY: the opcode matches the layout of the struct that it reads and writes.
     unsafe { ioctl(mount, Updater::<BTRFS_IOC_FS_INFO, _>::new(&mut info)) }?;
     Ok(info)
-}
-
-/// `struct btrfs_ioctl_dev_info_args`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-#[allow(dead_code)] // the kernel's layout
-pub(crate) struct BtrfsDevInfo {
-    device_id: u64,
-    uuid: [u8; 16],
-    pub(crate) allocated_bytes: u64,
-    pub(crate) total_bytes: u64,
-    fsid: [u8; 16],
-    unused: [u64; 377],
-    path: [u8; 1024],
-}
-
-/// `BTRFS_IOC_DEV_INFO`: `_IOWR(0x94, 30, struct btrfs_ioctl_dev_info_args)`.
-const BTRFS_IOC_DEV_INFO: Opcode = opcode::read_write::<BtrfsDevInfo>(BTRFS, 30);
-
-/// Queries the size of one device of a Btrfs and how much of it is allocated to block groups.
-///
-/// # Errors
-/// `ENODEV` if there is no such device.
-pub(crate) fn btrfs_dev_info(mount: BorrowedFd<'_>, device_id: u64) -> io::Result<BtrfsDevInfo> {
-    let mut info = Box::new(BtrfsDevInfo {
-        device_id,
-        uuid: [0; 16],
-        allocated_bytes: 0,
-        total_bytes: 0,
-        fsid: [0; 16],
-        unused: [0; 377],
-        path: [0; 1024],
-    });
-    // SAFETY: the opcode matches the layout of the struct that it reads and writes.
-    unsafe { ioctl(mount, Updater::<BTRFS_IOC_DEV_INFO, _>::new(&mut *info)) }?;
-    Ok(*info)
 }
 
 /// `struct btrfs_ioctl_search_key`: bounds of a search in one of a Btrfs' trees.
@@ -360,7 +324,6 @@ mod tests {
         assert_eq!(EXT4_IOC_GETFSUUID, 0x8008_662c);
         assert_eq!(FS_IOC_GETFSMAP, 0xc0c0_583b);
         assert_eq!(BTRFS_IOC_FS_INFO, 0x8400_941f);
-        assert_eq!(BTRFS_IOC_DEV_INFO, 0xd000_941e);
         assert_eq!(BTRFS_IOC_TREE_SEARCH_V2, 0xc070_9411);
     }
 
@@ -372,7 +335,6 @@ mod tests {
         assert_eq!(size_of::<BtrfsSearchKey>(), 104);
         assert_eq!(std::mem::offset_of!(BtrfsSearch, buffer), 112);
         assert_eq!(size_of::<BtrfsFsInfo>(), 1024);
-        assert_eq!(size_of::<BtrfsDevInfo>(), 4096);
         assert_eq!(std::mem::offset_of!(Ext4FsUuid, uuid), 8);
     }
 
@@ -383,7 +345,6 @@ mod tests {
         let file = file.as_fd();
         assert!(fitrim(file, ByteRange::WHOLE, 0).is_err());
         assert!(btrfs_fs_info(file).is_err());
-        assert!(btrfs_dev_info(file, 1).is_err());
         assert!(btrfs_tree_search(file, BtrfsSearchKey::default()).is_err());
         assert!(getfsmap(file, FsMap::default(), FsMap::upper(u32::MAX, u64::MAX)).is_err());
         for fs_type in ["xfs", "btrfs", "ext4", "f2fs"] {

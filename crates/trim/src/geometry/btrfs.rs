@@ -28,8 +28,6 @@ pub(super) trait BtrfsSource {
     fn search(&mut self, key: BtrfsSearchKey) -> io::Result<(u32, Vec<u8>)>;
     /// Sector size, the smallest range that FITRIM accepts.
     fn sector_bytes(&mut self) -> io::Result<u64>;
-    /// For each device, its size and the bytes allocated to block groups.
-    fn device_bytes(&mut self) -> io::Result<Vec<(u64, u64)>>;
 }
 
 const EXTENT_TREE: u64 = 2;
@@ -37,12 +35,14 @@ const CHUNK_TREE: u64 = 3;
 const FREE_SPACE_TREE: u64 = 10;
 const BLOCK_GROUP_TREE: u64 = 11;
 const CHUNK_TREE_OBJECT: u64 = 256;
+const DEVICES_OBJECT: u64 = 1;
 const BLOCK_GROUP_ITEM: u32 = 192;
 const FREE_SPACE_INFO: u32 = 198;
+const DEVICE_ITEM: u32 = 216;
 const CHUNK_ITEM: u32 = 228;
 /// The first MiB of a device is never used or trimmed (`BTRFS_DEVICE_RANGE_RESERVED`).
 const RESERVED_BYTES: u64 = 1 << 20;
-/// Maximum number of chunks requested per search.
+/// Maximum number of chunks or devices requested per search.
 const CHUNKS_AT_ONCE: u32 = 64;
 
 /// A block group and its free space.
@@ -291,18 +291,40 @@ impl<S: BtrfsSource> Btrfs<S> {
         }
     }
 
+    /// Returns the unallocated bytes and the size of all devices. They are listed by the chunk tree, which
+    /// names only those that exist: a device's number can be any of 64 bits, so asking for each number up
+    /// to the highest (`BTRFS_IOC_DEV_INFO`) may never end.
     fn unallocated_bytes(&mut self) -> Result<(u64, u64), GeometryError> {
-        let devices = self
-            .source
-            .device_bytes()
-            .map_err(unreadable("the devices of Btrfs (BTRFS_IOC_DEV_INFO)"))?;
-        Ok(devices.iter().fold((0u64, 0u64), |(free, total), device| {
-            let more = device
-                .0
-                .saturating_sub(device.1)
-                .saturating_sub(RESERVED_BYTES);
-            (free.saturating_add(more), total.saturating_add(device.0))
-        }))
+        const WHAT: &str = "the devices of Btrfs (BTRFS_IOC_TREE_SEARCH_V2, needs root)";
+        let (mut free, mut total) = (0u64, 0u64);
+        let mut from = Some(0);
+        while let Some(id) = from.take() {
+            self.source.check_stop()?;
+            let offsets = (id, u64::MAX);
+            let key = key(
+                CHUNK_TREE,
+                DEVICES_OBJECT,
+                DEVICE_ITEM,
+                offsets,
+                CHUNKS_AT_ONCE,
+            );
+            let (count, bytes) = self.source.search(key).map_err(unreadable(WHAT))?;
+            let items =
+                items::split(count, &bytes).ok_or_else(|| invalid(WHAT, "it is cut off"))?;
+            for item in items {
+                let device = (item.offset >= id)
+                    .then(|| items::Device::parse(item.data))
+                    .flatten();
+                let device = device.ok_or_else(|| {
+                    invalid(WHAT, &format!("device {} makes no sense", item.offset))
+                })?;
+                let unallocated = device.size_bytes.saturating_sub(device.allocated_bytes);
+                free = free.saturating_add(unallocated.saturating_sub(RESERVED_BYTES));
+                total = total.saturating_add(device.size_bytes);
+                from = item.offset.checked_add(1);
+            }
+        }
+        Ok((free, total))
     }
 
     /// Returns a range in which no block group begins, so that FITRIM trims only the unallocated

@@ -174,25 +174,6 @@ impl BtrfsSource for Live {
     fn sector_bytes(&mut self) -> io::Result<u64> {
         Ok(ioctl::btrfs_fs_info(self.mount()?)?.sector_bytes.into())
     }
-
-    fn device_bytes(&mut self) -> io::Result<Vec<(u64, u64)>> {
-        let mount = self.mount()?;
-        let info = ioctl::btrfs_fs_info(mount)?;
-        let mut devices = Vec::new();
-        // Device IDs are never reused, so a filesystem that has had many devices has gaps.
-        for id in 0..=info.device_id_max {
-            match ioctl::btrfs_dev_info(mount, id) {
-                Ok(found) => devices.push((found.total_bytes, found.allocated_bytes)),
-                Err(error)
-                    if error.raw_os_error() == Some(rustix::io::Errno::NODEV.raw_os_error()) => {}
-                Err(error) => return Err(error),
-            }
-            if devices.len() as u64 >= info.devices {
-                break;
-            }
-        }
-        Ok(devices)
-    }
 }
 
 /// Returns `discard_granularity` of a block device in bytes; for a partition, that of its disk. 0

@@ -98,6 +98,25 @@ impl Chunk {
     }
 }
 
+/// A device of the filesystem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Device {
+    /// Its size.
+    pub size_bytes: u64,
+    /// Bytes allocated to block groups.
+    pub allocated_bytes: u64,
+}
+
+impl Device {
+    /// Parses the content of a `DEV_ITEM`; `None` if it is too short.
+    pub fn parse(data: &[u8]) -> Option<Self> {
+        Some(Self {
+            size_bytes: le64(data, 8)?,
+            allocated_bytes: le64(data, 16)?,
+        })
+    }
+}
+
 /// Parses the used bytes of a `BLOCK_GROUP_ITEM`.
 pub fn used_bytes(data: &[u8]) -> Option<u64> {
     le64(data, 0)
@@ -174,6 +193,7 @@ pub(in super::super) mod tests {
                 assert!(chunk.end_bytes() > chunk.start_bytes && chunk.copies() > 0);
             }
             let _ = (used_bytes(item.data), free_extents(item.data));
+            let _ = Device::parse(item.data);
         }
     }
 

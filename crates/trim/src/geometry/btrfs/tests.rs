@@ -15,7 +15,8 @@ struct Fake {
     groups: Vec<Made>,
     group_tree: bool,
     free_space_tree: bool,
-    devices: Vec<(u64, u64)>,
+    /// Number, size and allocated bytes.
+    devices: Vec<(u64, u64, u64)>,
     /// Number of searches made, and the number after which a stop is requested.
     asked: u64,
     stop_after: u64,
@@ -39,6 +40,18 @@ impl BtrfsSource for Fake {
         assert_eq!(key.type_min, key.type_max);
         self.asked += 1;
         let absent = || Err(Errno::NOENT.into());
+        if (key.tree_id, key.type_min) == (CHUNK_TREE, DEVICE_ITEM) {
+            let wanted = key.offset_min..=key.offset_max;
+            let found = self.devices.iter().filter(|(id, ..)| wanted.contains(id));
+            let found: Vec<Vec<u8>> = found
+                .take(key.items.try_into().unwrap())
+                .map(|&(id, size, used)| {
+                    let data = [id, size, used].map(u64::to_le_bytes).concat();
+                    item((DEVICES_OBJECT, DEVICE_ITEM, id), &data)
+                })
+                .collect();
+            return Ok((found.len().try_into().unwrap(), found.concat()));
+        }
         let kind = match key.tree_id {
             CHUNK_TREE => CHUNK_ITEM,
             BLOCK_GROUP_TREE if self.group_tree => BLOCK_GROUP_ITEM,
@@ -68,10 +81,6 @@ impl BtrfsSource for Fake {
     fn sector_bytes(&mut self) -> io::Result<u64> {
         Ok(SECTOR)
     }
-
-    fn device_bytes(&mut self) -> io::Result<Vec<(u64, u64)>> {
-        Ok(self.devices.clone())
-    }
 }
 
 fn made(groups: &[Made]) -> Fake {
@@ -79,7 +88,7 @@ fn made(groups: &[Made]) -> Fake {
         groups: groups.to_vec(),
         group_tree: false,
         free_space_tree: true,
-        devices: vec![(1000 * MIB, 400 * MIB), (500 * MIB, 100 * MIB)],
+        devices: vec![(1, 1000 * MIB, 400 * MIB), (2, 500 * MIB, 100 * MIB)],
         asked: 0,
         stop_after: u64::MAX,
     }
@@ -216,4 +225,26 @@ proptest! {
             prop_assert!(of[0].end_bytes() >= group.0 + group.1);
         }
     }
+}
+
+#[test]
+fn devices_may_have_any_numbers() {
+    let unallocated = |devices: &[u64]| {
+        let mut fake = made(&[]);
+        fake.devices = devices.iter().map(|&id| (id, 10 * MIB, 4 * MIB)).collect();
+        let mut walk = Btrfs::new(fake, Cursor::default());
+        let found = walk.unallocated_bytes().unwrap();
+        (found, walk.source.asked)
+    };
+    // A MiB of each is reserved.
+    assert_eq!(unallocated(&[]).0, (0, 0));
+    let (found, asked) = unallocated(&[1, 1 << 40, u64::MAX]);
+    assert_eq!(found, (15 * MIB, 30 * MIB));
+    assert!(asked <= 2, "{asked}");
+    let many: Vec<u64> = (1..=200).collect();
+    assert_eq!(unallocated(&many).0, (1000 * MIB, 2000 * MIB));
+    let mut stopped = made(&[]);
+    stopped.stop_after = 0;
+    let error = Btrfs::new(stopped, Cursor::default()).unallocated_bytes();
+    assert!(matches!(error, Err(GeometryError::Stopped)), "{error:?}");
 }
