@@ -81,6 +81,10 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// Interval at which stop requests are checked while the kernel is working.
 const STOP_CHECK: Duration = Duration::from_millis(25);
 
+/// How long the child may be stopped (SIGSTOP) before it is ended: nothing would ever continue it. Counted in
+/// looks at it, since this process may have been stopped as well.
+const STOPPED_CHECKS_MAX: u32 = 400;
+
 /// Time limits for the child to die after SIGTERM, then after SIGKILL.
 const TERM_TIMEOUT: Duration = Duration::from_secs(2);
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -302,6 +306,7 @@ impl Running {
     /// Waits for an answer, a stop request or the child's exit.
     fn answer(&mut self, stop: &Stop, timeout: Option<Duration>) -> Result<Answer, TrimError> {
         let start = Instant::now();
+        let mut stopped_checks = 0;
         loop {
             if let Some(line) = self.lines.next_line().map_err(TrimError::Process)? {
                 return protocol::parse_answer(&line).map_err(TrimError::Process);
@@ -316,6 +321,14 @@ impl Running {
                 )));
             }
             self.wait_readable(STOP_CHECK);
+            stopped_checks = if self.process.is_stopped() {
+                stopped_checks + 1
+            } else {
+                0
+            };
+            if stopped_checks > STOPPED_CHECKS_MAX {
+                return Err(self.end_stopped());
+            }
             match self.lines.read_from(&self.socket) {
                 Ok(0) => return Err(self.ended()),
                 Ok(_) => {}
@@ -350,6 +363,21 @@ impl Running {
         self.process.signal(Signal::KILL);
         match self.wait(KILL_TIMEOUT) {
             Some(_) => TrimError::Stopped,
+            None => TrimError::Stuck {
+                pid: self.process.pid(),
+            },
+        }
+    }
+
+    /// Kills the child because it does not run.
+    fn end_stopped(&mut self) -> TrimError {
+        self.is_ending = true;
+        self.process.signal(Signal::KILL);
+        match self.wait(KILL_TIMEOUT) {
+            Some(_) => TrimError::Died(format!(
+                "it was stopped (SIGSTOP) for {} and not continued, so it was killed",
+                units::duration(STOP_CHECK * STOPPED_CHECKS_MAX)
+            )),
             None => TrimError::Stuck {
                 pid: self.process.pid(),
             },

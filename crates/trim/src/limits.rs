@@ -110,15 +110,16 @@ impl Guard {
         &self.lowered
     }
 
-    /// Starts another guardian if it has died.
+    /// Starts another guardian if it has died, and continues one that was stopped.
     ///
     /// # Errors
     /// If it cannot be started.
     pub fn keep_guarded(&mut self) -> Result<(), LimitError> {
-        if let Some(active) = &mut self.active
-            && active.guardian.has_died()
-        {
-            active.guardian = Guardian::start(&self.command, &active.journal)?;
+        if let Some(active) = &mut self.active {
+            if active.guardian.has_died() {
+                active.guardian = Guardian::start(&self.command, &active.journal)?;
+            }
+            active.guardian.keep_running();
         }
         Ok(())
     }

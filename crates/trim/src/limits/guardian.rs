@@ -108,9 +108,17 @@ impl Guardian {
         !matches!(self.process.try_wait(), Ok(None))
     }
 
+    /// Continues it if it was stopped (SIGSTOP), since it would not notice the end of the pass.
+    pub(super) fn keep_running(&self) {
+        if self.process.is_stopped() {
+            self.process.signal(Signal::CONT);
+        }
+    }
+
     /// Closes its input and waits for its report.
     pub(super) fn dismiss(mut self, timeout: Duration) -> Dismissed {
         self.stdin = None;
+        self.keep_running();
         let dismissed = match self.read(timeout, ANSWER_BYTES_MAX) {
             Ok(Some(answer)) => match serde_json::from_slice::<Report>(&answer) {
                 Ok(report) => Dismissed::Restored(report.restored),

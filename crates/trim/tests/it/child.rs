@@ -263,6 +263,30 @@ fn killed_child_is_reported_and_replaced() {
 }
 
 #[test]
+fn a_child_that_is_stopped_for_good_is_ended() {
+    let Some(rig) = Rig::new("ext4") else { return };
+    let mut child = start(&rig.target, &Stop::default());
+    child.trim(ByteRange::WHOLE, 0).unwrap();
+    let pid = child.pid().unwrap();
+    // A short stop costs nothing.
+    signal(pid, Signal::STOP);
+    let continued = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(500));
+        signal(pid, Signal::CONT);
+    });
+    child.trim(ByteRange::WHOLE, 0).unwrap();
+    continued.join().unwrap();
+    signal(pid, Signal::STOP);
+    let error = child.trim(ByteRange::WHOLE, 0).unwrap_err();
+    let TrimError::Died(how) = &error else {
+        panic!("{error}");
+    };
+    assert!(how.contains("SIGSTOP"), "{how}");
+    assert!(!is_alive(pid));
+    child.trim(ByteRange::WHOLE, 0).unwrap();
+}
+
+#[test]
 fn stop_ends_even_an_unresponsive_child() {
     let Some(rig) = Rig::new("ext4") else { return };
     let stop = Stop::default();

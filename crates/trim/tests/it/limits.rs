@@ -1,6 +1,8 @@
 //! Limits of real loop devices, lowered and restored whatever is killed.
 
-use crate::support::{Loop, Process, children_of, helper, is_alive, is_root, signal, until};
+use crate::support::{
+    Loop, Process, children_of, helper, is_alive, is_root, is_stopped, signal, until,
+};
 use rustix::process::Signal;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -141,6 +143,35 @@ fn limits_are_lowered_and_restored() {
     let guard = bench.lower(u64::MAX);
     assert_eq!(guard.lowered(), []);
     assert_eq!(guard.restore().unwrap(), []);
+}
+
+#[test]
+fn a_stopped_guardian_is_continued() {
+    let Some(bench) = Bench::new() else { return };
+    let highest = bench.device.highest_limit();
+    // Started by a thread of this process, like the guardians of other tests.
+    let state = bench.state().into_os_string().into_encoded_bytes();
+    let is_its_guardian = |pid: &u32| {
+        let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        arguments.split(|&byte| byte == 0).any(|word| word == state)
+    };
+    let stop_guardian = || {
+        let names = std::fs::read_dir("/proc").unwrap().flatten();
+        let pids = names.filter_map(|name| name.file_name().to_str()?.parse().ok());
+        let guardian = pids.into_iter().find(is_its_guardian).unwrap();
+        signal(guardian, Signal::STOP);
+        until("it is stopped", || is_stopped(guardian));
+        guardian
+    };
+    // Between two steps, so that it notices if the pass is killed.
+    let mut guard = bench.lower(MIB);
+    let guardian = stop_guardian();
+    guard.keep_guarded().unwrap();
+    until("it runs", || !is_stopped(guardian));
+    // And at the end, where it has to put the limit back.
+    stop_guardian();
+    assert_eq!(guard.restore().unwrap().len(), 1);
+    assert_eq!(bench.device.discard_max_bytes(), highest);
 }
 
 #[test]

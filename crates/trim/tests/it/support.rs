@@ -290,14 +290,18 @@ pub fn signal(pid: u32, signal: rustix::process::Signal) {
 
 /// Returns whether a process is running: neither gone nor a zombie.
 pub fn is_alive(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
-        !stat
-            .rsplit(')')
-            .next()
-            .unwrap_or("")
-            .trim_start()
-            .starts_with('Z')
-    })
+    state_of(pid).is_some_and(|state| state != 'Z')
+}
+
+/// Returns whether a process is stopped (SIGSTOP).
+pub fn is_stopped(pid: u32) -> bool {
+    state_of(pid) == Some('T')
+}
+
+/// Returns a process's state as in `proc_pid_stat(5)`; `None` if it is gone.
+fn state_of(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(')').next()?.trim_start().chars().next()
 }
 
 /// Returns the processes whose parent is this one.
