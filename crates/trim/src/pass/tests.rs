@@ -286,6 +286,16 @@ fn a_walk_that_does_not_advance_ends() {
     assert_eq!(trial.world.calls.borrow().len(), 1);
 }
 
+/// An extent that is busy, so that nothing of its first part is discarded, failed the pass of a sound XFS.
+#[test]
+fn a_step_may_leave_the_cursor_where_it_is() {
+    let mut trial = Trial::new(World::new());
+    trial.lags = true;
+    let (outcome, _) = trial.run();
+    assert_eq!(outcome.ended, Ended::Complete);
+    trial.assert_all_trimmed_once();
+}
+
 #[test]
 fn removed_drive_is_named() {
     let mut trial = Trial::new(World::new());
@@ -416,6 +426,25 @@ fn unsupported_call_is_not_resumable() {
             ..
         }
     ));
+}
+
+#[test]
+fn a_damaged_filesystem_is_named_with_its_checker() {
+    for errno in [rustix::io::Errno::UCLEAN, rustix::io::Errno::BADMSG] {
+        let mut trial = Trial::new(World::new());
+        trial.trouble = Box::new(move |_, call| {
+            (call == 2)
+                .then(|| TrimError::Kernel(std::io::Error::from_raw_os_error(errno.raw_os_error())))
+        });
+        let Ended::Failed { reason, resumable } = trial.run().0.ended else {
+            panic!("{errno}");
+        };
+        assert!(
+            reason.contains("damaged") && reason.contains("xfs_repair"),
+            "{reason}"
+        );
+        assert!(!resumable);
+    }
 }
 
 #[test]

@@ -13,7 +13,9 @@ use crate::settle::Settler;
 use crate::step::Cursor;
 use jiff::Timestamp;
 use linux::counters::CounterError;
+use rustix::io::Errno;
 use std::collections::{BTreeSet, VecDeque};
+use std::io;
 use std::time::Duration;
 
 /// Longest time in a pause without checking the probes and the stop flag.
@@ -183,10 +185,53 @@ impl<'a> Engine<'a> {
     pub(super) fn geometry_failure(&self, error: &GeometryError) -> Ended {
         match error {
             GeometryError::Stopped => self.stop_requested().unwrap_or(Ended::Signal(0)),
-            _ => Ended::Failed {
+            GeometryError::Unreadable { source, .. } => {
+                self.kernel_failure(error.to_string(), source)
+            }
+            GeometryError::Invalid { .. } => self.damaged(&error.to_string()),
+            GeometryError::Target(_) => Ended::Failed {
                 reason: error.to_string(),
                 resumable: true,
             },
+        }
+    }
+
+    /// The end of a pass on structures that contradict themselves.
+    pub(super) fn damaged(&self, reason: &str) -> Ended {
+        let checker = match self.parts.target.identity.fs_type.as_str() {
+            "xfs" => "xfs_repair",
+            "btrfs" => "btrfs check",
+            "ext2" | "ext3" | "ext4" => "e2fsck",
+            _ => "fsck",
+        };
+        Ended::Failed {
+            reason: format!(
+                "{reason}: the filesystem seems to be damaged; unmount it and run `{checker}` before it is \
+                 trimmed again"
+            ),
+            resumable: false,
+        }
+    }
+
+    /// The end of a pass after a system call failed, with what to do if the filesystem is damaged.
+    pub(super) fn kernel_failure(&self, reason: String, error: &io::Error) -> Ended {
+        // EFSCORRUPTED and EFSBADCRC of the filesystems.
+        let is_damaged = matches!(
+            Errno::from_io_error(error),
+            Some(Errno::UCLEAN | Errno::BADMSG)
+        );
+        if is_damaged {
+            return self.damaged(&reason);
+        }
+        Ended::Failed {
+            reason,
+            // Not supported, not permitted, no such call: retrying changes nothing.
+            resumable: !matches!(
+                error.kind(),
+                io::ErrorKind::Unsupported
+                    | io::ErrorKind::PermissionDenied
+                    | io::ErrorKind::InvalidInput
+            ),
         }
     }
 }

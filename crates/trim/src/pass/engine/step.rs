@@ -9,7 +9,6 @@ use crate::pass::model::{ASSUMED_BYTES_PER_S, Ended, Event, STALL_MAX_DEFAULT};
 use crate::settle::Expect;
 use crate::state::Phase;
 use crate::step::Step;
-use std::io;
 use std::time::Duration;
 
 /// Minimum time between checkpoints: an fsync is I/O too.
@@ -162,16 +161,7 @@ impl Engine<'_> {
                     resumable: true,
                 })
             }
-            TrimError::Kernel(kernel) => Ended::Failed {
-                reason: error.to_string(),
-                // Not supported, not permitted, no such call: retrying changes nothing.
-                resumable: !matches!(
-                    kernel.kind(),
-                    io::ErrorKind::Unsupported
-                        | io::ErrorKind::PermissionDenied
-                        | io::ErrorKind::InvalidInput
-                ),
-            },
+            TrimError::Kernel(kernel) => self.kernel_failure(error.to_string(), kernel),
             _ => Ended::Failed {
                 reason: error.to_string(),
                 resumable: true,

@@ -167,6 +167,10 @@ struct WorldWalk {
     rock_units: u64,
     /// Whether to return the same step forever.
     stuck: bool,
+    /// Whether every other step leaves the cursor where it was, as the first part of an extent of XFS does.
+    lags: bool,
+    /// The cursor, in units.
+    at: u64,
     /// A stop that is requested in the middle of the survey.
     stopped: Option<(Stop, StopRequest)>,
 }
@@ -204,6 +208,10 @@ impl Walk for WorldWalk {
         };
         if !self.stuck {
             self.next += taken;
+            let is_first_part = self.lags && self.at == self.next - taken && self.next < self.units;
+            if !is_first_part {
+                self.at = self.next;
+            }
         }
         Ok(Some(Step {
             range,
@@ -217,7 +225,7 @@ impl Walk for WorldWalk {
 
     fn cursor(&self) -> Cursor {
         Cursor {
-            next_bytes: self.next * UNIT,
+            next_bytes: self.at * UNIT,
             unallocated_done: false,
         }
     }
@@ -286,6 +294,7 @@ pub(super) struct Trial {
     pub(super) unsplittable: bool,
     pub(super) rock_units: u64,
     pub(super) stuck: bool,
+    pub(super) lags: bool,
     /// Requests a stop in the middle of the survey.
     pub(super) stop_in_survey: Option<StopRequest>,
     pub(super) options: Options,
@@ -307,6 +316,7 @@ impl Trial {
             unsplittable: false,
             rock_units: u64::MAX,
             stuck: false,
+            lags: false,
             stop_in_survey: None,
             options: Options {
                 settings: Settings {
@@ -357,6 +367,7 @@ impl Trial {
                 .into(),
         };
         let clock = WorldClock(Rc::clone(&self.world));
+        let next = resume.as_ref().map_or(0, |at| at.cursor.next_bytes / UNIT);
         let mut recorded = RecordedEvents::default();
         let outcome = run(
             Parts {
@@ -364,8 +375,10 @@ impl Trial {
                 layers: &layers,
                 walk: Box::new(WorldWalk {
                     units: self.units,
-                    next: resume.as_ref().map_or(0, |at| at.cursor.next_bytes / UNIT),
+                    next,
                     stuck: self.stuck,
+                    lags: self.lags,
+                    at: next,
                     unsplittable: self.unsplittable,
                     rock_units: self.rock_units,
                     stopped: self
