@@ -228,7 +228,7 @@ class LoopMount:
 
     def close(self):
         # Below something that hangs the path leads nowhere: by the device.
-        subprocess.run(["umount", "--lazy", self.at], check=False)
+        subprocess.run(["umount", "--lazy", self.at], stderr=subprocess.DEVNULL, check=False)
         subprocess.run(["losetup", "-d", self.device], check=False)
 
 
