@@ -2,7 +2,7 @@
 # Real storage stacks in guests: `trimtab check` finds the planted problems, `trimtab trim` frees the
 # space on the host or refuses for the right reason, and no kept data is lost.
 #
-#   lab/guest/test-trim.sh [drives] [volumes] [huge] [schedules]      without arguments: all
+#   lab/guest/test-trim.sh [drives] [volumes] [huge] [schedules] [disturbed]      without arguments: all
 #
 # The reasons for each expectation are given beside it. Sizes are those of the drives' backing files as
 # stored by the host, so that no reported number is taken on trust.
@@ -10,7 +10,7 @@ set -euo pipefail
 # shellcheck source=lab/guest/expect.sh
 . "$(dirname "$0")/expect.sh"
 all=$out
-[ $# -gt 0 ] || set -- drives volumes huge schedules
+[ $# -gt 0 ] || set -- drives volumes huge schedules disturbed
 
 # Written by lab/cases/lib.sh.
 PIECES=24 KEEP_KIB=768 JUNK_MIB=4
@@ -271,11 +271,57 @@ schedules() {
         cron-unguarded cron-and-timer
 }
 
+# What a disturbed pass leaves is finished by the next one, which resumes it if RESUMES is yes.
+continues() { # LABEL RESUMES
+    local label=$1 resumes=$2
+    expect "$label: the next pass completes" is "0 complete" "$(ended "$label-again")"
+    expect "$label: resumed: $resumes" is "$resumes" "$(resumes "$label-again")"
+    expect "$label: ends by itself" is "" "$(recorded "$label" hung)$(recorded "$label-again" hung)"
+    expect "$label: the limit is back" is "back back" "$(recorded "$label" limit) $(recorded "$label-again" limit)"
+}
+resumes() { if says "$1" '"resumed_bytes":[1-9]'; then echo yes; else echo no; fi; }
+disturbed() {
+    boot disturbed 1 600M
+    local label
+    # A child that nobody continues is ended, and the pass says so; one that is continued in time costs
+    # nothing, nor does a stop of the whole pass. A stopped guardian is continued.
+    expect "stop-child: fails" is "2 failed" "$(ended stop-child)"
+    expect "stop-child: says why" says stop-child SIGSTOP
+    continues stop-child yes
+    for label in stop-child-briefly stop-guardian stop-pass stop-all window-jumps deadline-jumps; do
+        expect "$label: completes" is "0 complete" "$(ended $label)"
+        continues $label no
+    done
+    # The kernel continues the stopped members of a process group that loses its parent (orphaned process
+    # groups, POSIX exit()), so even a guardian that is stopped when its pass is killed puts the limit back,
+    # unless --restore-limits is sooner.
+    expect "guardian-and-pass: killed" is 137 "$(recorded guardian-and-pass exit)"
+    expect "guardian-and-pass: restored" is "0 back" \
+        "$(recorded guardian-and-pass restored) $(recorded guardian-and-pass limit_later)"
+    expect "guardian-and-pass: the next pass completes" is "0 complete yes" "$(ended guardian-and-pass-again) $(resumes guardian-and-pass-again)"
+    # The last checkpoint that could be written is kept.
+    expect "full-disk: fails" is "2 failed" "$(ended full-disk)"
+    expect "full-disk: says why" says full-disk "No space left"
+    expect "full-disk: --status" is 0 "$(recorded full-disk status)"
+    continues full-disk yes
+    # Only windows follow the wall clock. A window that has closed is waited for.
+    expect "window-jumps: waits meanwhile" is 1 "$(recorded window-jumps waits)"
+    expect "opens: begins when the window opens" is "0 complete 1" "$(ended opens) $(recorded opens began)"
+    expect "resumed: by SIGTERM" is "143 signal" "$(ended resumed)"
+    expect "resumed: three days before that" is "0 complete yes" "$(ended resumed-earlier) $(resumes resumed-earlier)"
+    # What only reads facts must not wait for a drive. (A pass and a dry run read the filesystem's own
+    # structures, and wait in the kernel as long as the drive does.)
+    expect "hung drive: check ends" is 0 "$(recorded hung-drive check)"
+    expect "hung drive: --status ends" is 0 "$(recorded hung-drive status)"
+    expect "after-hung: completes" is "0 complete" "$(ended after-hung)"
+    unharmed disturbed
+}
+
 for group in "$@"; do
     case $group in
-    drives | volumes | huge | schedules) ;;
+    drives | volumes | huge | schedules | disturbed) ;;
     *)
-        echo "$0: no cases named '$group': drives, volumes, huge or schedules" >&2
+        echo "$0: no cases named '$group': drives, volumes, huge, schedules or disturbed" >&2
         exit 2
         ;;
     esac
