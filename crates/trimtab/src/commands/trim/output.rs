@@ -187,8 +187,11 @@ impl<'a> Output<'a> {
         let SessionEvent::Pass { event, .. } = event else {
             return false;
         };
-        if !matches!(event, Event::Stepped { .. } | Event::Waiting { .. }) {
-            return false;
+        match event {
+            Event::Stepped { .. } => {}
+            // A longer one is told once, as the wait for a window is.
+            Event::Waiting { pause, .. } if *pause < STEP_EVERY => {}
+            _ => return false,
         }
         if self.told_at.is_some_and(|at| at.elapsed() < STEP_EVERY) {
             return true;
