@@ -13,7 +13,8 @@ autofs that hang and claim to be local, or lie on the way to a local filesystem)
 names (escape sequences and line breaks in foreign names), servers, mutated (bundles, histories and states with
 random bytes changed), special (pipes, sockets and devices in place of files), credentials (files of credentials
 that others can read), tls (needs openssl), proxies, status (checkpoints and locks that cannot be read, lock files
-that passes leave), blind (a host without sysfs).
+that passes leave), blind (a host without sysfs), experiments (folders and servers of others, and a race for what
+root works on).
 """
 
 import ctypes
@@ -35,6 +36,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import files  # noqa: E402
+import experiments  # noqa: E402
 import servers  # noqa: E402
 import tls  # noqa: E402
 
@@ -602,7 +604,7 @@ def blind(lab):
 
 GROUPS = {
     "special": files.special, "credentials": files.credentials, "tls": tls.tls, "proxies": tls.proxies,
-    "status": status, "blind": blind, "mounts": mounts,
+    "status": status, "blind": blind, "mounts": mounts, "experiments": experiments.experiments,
     "users": users, "bundles": bundles, "names": names, "histories": histories,
     "states": states, "servers": hostile_servers, "mutated": mutated,
 }

@@ -99,9 +99,15 @@ impl Folder {
             fd = open_directory(fd.as_fd(), name)?;
             here.push(name);
         }
-        match unprotected(&rustix::fs::fstat(&fd)?, own, others) {
+        let stat = rustix::fs::fstat(&fd)?;
+        match unprotected(&stat, own, others) {
             None => Ok(Self { path, fd }),
-            Some(why) => Err(refused(format!("{why}; use a directory of your own"))),
+            Some(why) if is_others(&stat, own) => {
+                Err(refused(format!("{why}; use a directory of your own")))
+            }
+            Some(why) => Err(refused(format!(
+                "{why}; take that away with chmod go-w, or use another directory"
+            ))),
         }
     }
 
@@ -435,10 +441,14 @@ fn open_directory(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
     })
 }
 
+fn is_others(stat: &Stat, own: Uid) -> bool {
+    let owner = Uid::from_raw(stat.st_uid);
+    owner != own && !owner.is_root()
+}
+
 /// Why another user than `own` and root can change what is in a folder; `None` if none can.
 fn unprotected(stat: &Stat, own: Uid, others: OthersWrite) -> Option<String> {
-    let owner = Uid::from_raw(stat.st_uid);
-    if owner != own && !owner.is_root() {
+    if is_others(stat, own) {
         return Some(format!("belongs to user {}", stat.st_uid));
     }
     // In a sticky folder, only its owner and that of a file can rename or remove that file.

@@ -1,14 +1,13 @@
-//! A folder that is held open, so that its files are read, written and removed where they were looked for: whoever owns
-//! the folders above may put others in their place meanwhile.
+//! The files of a server's configuration, read and written as a whole with all that belongs to them, in a folder that is
+//! held open.
 
 use linux::atomic_file::{Access, IfExists, Temporary};
 use linux::attributes::{self, Attributes};
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid};
-use rustix::io::Errno;
+use linux::folder::read_bounded;
+use rustix::fd::AsFd;
+use rustix::fs::{Gid, Mode, OFlags, Uid};
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The contents of a file, with its mode, owner, group and extended attributes.
@@ -33,53 +32,33 @@ impl Contents {
     }
 }
 
-/// A folder.
+/// A folder of a server's configuration.
 #[derive(Debug)]
-pub(crate) struct Folder {
-    path: PathBuf,
-    folder: OwnedFd,
-}
+pub(crate) struct Folder(linux::folder::Folder);
 
 impl Folder {
     /// Opens a folder; `path` is absolute and has no links.
     pub(crate) fn open(path: PathBuf) -> io::Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let folder = rustix::fs::openat(CWD, &path, flags, Mode::empty())?;
-        Ok(Self { path, folder })
+        linux::folder::Folder::open(path).map(Self)
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.0.path()
     }
 
     /// Reads a regular file of at most `most_bytes`; `None` if there is none of that name.
     pub(crate) fn read(&self, name: &str, most_bytes: u64) -> io::Result<Option<Contents>> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = match rustix::fs::openat(&self.folder, name, flags, Mode::empty()) {
-            Ok(file) => file,
-            Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::LOOP) => {
-                return Err(io::Error::other("expected a file of its own, found a link"));
-            }
-            Err(error) => return Err(error.into()),
+        let Some(file) = self.0.open_file(name, OFlags::RDONLY)? else {
+            return Ok(None);
         };
-        let stat: Stat = rustix::fs::fstat(&file)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || stat.st_nlink != 1 {
+        let stat = rustix::fs::fstat(&file)?;
+        if stat.st_nlink != 1 {
             return Err(io::Error::other(
-                "expected a regular file with no other name, found something else",
+                "expected a file with no other name, found one with several",
             ));
         }
         let attributes = attributes::read(&file)?;
-        let mut bytes = Vec::new();
-        File::from(file)
-            .take(most_bytes + 1)
-            .read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > most_bytes {
-            let limit = units::bytes(most_bytes);
-            return Err(io::Error::other(format!(
-                "expected at most {limit}, found more"
-            )));
-        }
+        let bytes = read_bounded(file, most_bytes)?;
         Ok(Some(Contents {
             bytes,
             mode: stat.st_mode & 0o777,
@@ -92,7 +71,7 @@ impl Folder {
     /// Writes a file as a whole or not at all, with its mode, owner, group and extended attributes.
     pub(crate) fn write(&self, name: &str, contents: &Contents) -> io::Result<()> {
         let temporary = format!(".{name}.{}.tmp", std::process::id());
-        let mut new = Temporary::create(self.folder.as_fd(), temporary, Access::Owner)?;
+        let mut new = Temporary::create(self.0.as_fd(), temporary, Access::Owner)?;
         let file = new.file();
         file.write_all(&contents.bytes)?;
         let stat = rustix::fs::fstat(&*file)?;
@@ -104,22 +83,20 @@ impl Folder {
         rustix::fs::fchmod(&*file, Mode::from_raw_mode(contents.mode))?;
         new.persist(OsStr::new(name), IfExists::Replace)?;
         // Some filesystems do not support it.
-        let _ = rustix::fs::fsync(&self.folder);
+        let _ = rustix::fs::fsync(&self.0);
         Ok(())
     }
 
     /// Removes a file; it is no error if it is gone.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
-        match rustix::fs::unlinkat(&self.folder, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        self.0.remove_file(name).map(drop)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{CWD, FileType};
     use std::fs;
     use std::os::unix::fs::symlink;
 

@@ -32,7 +32,7 @@ pub const CHECKPOINT_SCHEMA: &str = "trimtab.trim-checkpoint/1";
 
 /// Maximum size of a checkpoint that is read. A real one has less than a kilobyte plus 40 bytes per
 /// device.
-const CHECKPOINT_BYTES_MAX: usize = 1 << 20;
+const CHECKPOINT_BYTES_MAX: u64 = 1 << 20;
 
 /// Maximum length of a filesystem key in a file name; a UUID has 36 bytes.
 const KEY_BYTES_MAX: usize = 100;

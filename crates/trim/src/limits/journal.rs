@@ -4,7 +4,8 @@ use super::lowered::{LimitError, Lowered, Restored, io_error};
 use super::queue::{Queue, is_device_name};
 use crate::process::ProcessId;
 use crate::state;
-use crate::state::directory::{Directory, read_bounded};
+use crate::state::directory::Directory;
+use linux::folder::read_bounded;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -19,7 +20,7 @@ pub(super) const DIRECTORY: &str = "limits";
 const SCHEMA: &str = "trimtab.limits-journal/1";
 
 /// Maximum size of a journal that is read; a limit takes about 200 bytes.
-const JOURNAL_BYTES_MAX: usize = 1 << 20;
+const JOURNAL_BYTES_MAX: u64 = 1 << 20;
 
 /// How long to wait for another process that is restoring the same journal.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);

@@ -3,21 +3,21 @@
 
 use crate::process::ProcessId;
 use linux::atomic_file::{Access, IfExists, Temporary};
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use linux::folder::{FileId, Folder, OthersWrite, read_bounded};
+use rustix::fd::AsFd;
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An open directory.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    path: PathBuf,
-    fd: OwnedFd,
+    folder: Folder,
 }
 
 impl Directory {
@@ -38,44 +38,24 @@ impl Directory {
     }
 
     /// Opens the directory. Refuses a symbolic link, and a directory in which other users may
-    /// create files.
+    /// create files, or in whose place they may put another one.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| {
-            if std::fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
-                refused("is a symbolic link; name the directory itself")
-            } else {
-                error.into()
-            }
-        })?;
-        let found = rustix::fs::fstat(&fd)?;
-        let own = rustix::process::geteuid().as_raw();
-        if found.st_uid != own && found.st_uid != 0 {
-            return Err(refused(&format!(
-                "belongs to user {}; use a directory of your own",
-                found.st_uid
-            )));
+        if std::fs::symlink_metadata(path)?.is_symlink() {
+            return Err(refused("is a symbolic link; name the directory itself"));
         }
-        if found.st_mode & 0o022 != 0 {
-            return Err(refused(
-                "others may write to it; take that away with chmod go-w, or use another directory",
-            ));
-        }
-        verify_parents(path, own)?;
         Ok(Self {
-            path: path.to_owned(),
-            fd,
+            folder: Folder::open_protected(path, OthersWrite::Refused)?,
         })
     }
 
     pub(crate) fn join(&self, name: &str) -> PathBuf {
-        self.path.join(name)
+        self.folder.join(name)
     }
 
     /// Returns a file's content; `None` if there is no such file.
     ///
     /// Fails if it is larger than `bytes_max`, or not a regular file.
-    pub(crate) fn read(&self, name: &str, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
+    pub(crate) fn read(&self, name: &str, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
         let Some(file) = self.open_file(name, OFlags::RDONLY)? else {
             return Ok(None);
         };
@@ -84,17 +64,10 @@ impl Directory {
 
     /// Opens an existing regular file. Never blocks (opening a FIFO could).
     pub(crate) fn open_file(&self, name: &str, access: OFlags) -> io::Result<Option<File>> {
-        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = match rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR) {
-            Ok(file) => File::from(file),
-            Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::LOOP) => return Err(refused("is a symbolic link")),
-            Err(error) => return Err(error.into()),
+        let Some(file) = self.folder.open_file(name, access)? else {
+            return Ok(None);
         };
         let found = rustix::fs::fstat(&file)?;
-        if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
-            return Err(refused("is no regular file"));
-        }
         // Put there while the directory was open to others, as an archive or `cp -p` may leave it.
         if found.st_uid != rustix::process::geteuid().as_raw() && found.st_uid != 0 {
             return Err(refused(&format!(
@@ -126,7 +99,7 @@ impl Directory {
     /// crash either the old or the new content is there. On failure the old file is kept.
     pub(crate) fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let mut temporary =
-            Temporary::create(self.fd.as_fd(), temporary_name(name), Access::Owner)?;
+            Temporary::create(self.folder.as_fd(), temporary_name(name), Access::Owner)?;
         temporary.file().write_all(content)?;
         temporary.persist(OsStr::new(name), IfExists::Replace)?;
         self.sync()
@@ -134,7 +107,8 @@ impl Directory {
 
     /// Verifies that files can be written, using a temporary file.
     pub(crate) fn verify_writable(&self) -> io::Result<()> {
-        let mut proof = Temporary::create(self.fd.as_fd(), temporary_name("proof"), Access::Owner)?;
+        let mut proof =
+            Temporary::create(self.folder.as_fd(), temporary_name("proof"), Access::Owner)?;
         proof.file().write_all(&[b' '; 4096])?;
         proof.file().sync_all()?;
         proof.remove()
@@ -142,27 +116,17 @@ impl Directory {
 
     /// Removes a file; returns `false` if there was none.
     pub(crate) fn remove(&self, name: &str) -> io::Result<bool> {
-        match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
-            Ok(()) => self.sync().map(|()| true),
-            Err(Errno::NOENT) => Ok(false),
-            Err(error) => Err(error.into()),
+        let removed = self.folder.remove_file(name)?;
+        if removed {
+            self.sync()?;
         }
+        Ok(removed)
     }
 
     /// Returns the names of the files in it, sorted. Names that are not UTF-8 are not ours and are
     /// skipped.
     pub(crate) fn names(&self) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&self.fd)? {
-            if let Ok(name) = entry?.file_name().to_str()
-                && name != "."
-                && name != ".."
-            {
-                names.push(name.to_owned());
-            }
-        }
-        names.sort();
-        Ok(names)
+        self.folder.names()
     }
 
     /// Removes temporary files of processes that died while writing.
@@ -177,16 +141,13 @@ impl Directory {
 
     /// Returns whether `name` still refers to this file.
     pub(crate) fn is_current(&self, name: &str, file: &File) -> io::Result<bool> {
-        let opened = rustix::fs::fstat(file)?;
-        match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(named) => Ok((named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)),
-            Err(Errno::NOENT) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        let opened = FileId::of(file)?;
+        let named = self.folder.stat(name)?;
+        Ok(named.is_some_and(|named| FileId::from(&named) == opened))
     }
 
     fn sync(&self) -> io::Result<()> {
-        match rustix::fs::fsync(self.fd.as_fd()) {
+        match rustix::fs::fsync(self.folder.as_fd()) {
             // Some filesystems cannot sync a directory.
             Ok(()) | Err(Errno::INVAL) => Ok(()),
             Err(error) => Err(error.into()),
@@ -196,42 +157,6 @@ impl Directory {
 
 fn refused(message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
-}
-
-/// Refuses a directory below one in which another user may put a different directory in its place.
-fn verify_parents(path: &Path, own: u32) -> io::Result<()> {
-    let real = path.canonicalize()?;
-    for parent in real.ancestors().skip(1) {
-        let found = std::fs::metadata(parent)?;
-        let is_sticky = found.mode() & 0o1000 != 0;
-        let why = if found.uid() != own && found.uid() != 0 {
-            format!("belongs to user {}", found.uid())
-        } else if found.mode() & 0o002 != 0 && !is_sticky {
-            "is open to all users".to_owned()
-        } else {
-            continue;
-        };
-        return Err(refused(&format!(
-            "is below {}, which {why}: another directory may be put in its place; use one elsewhere",
-            parent.display()
-        )));
-    }
-    Ok(())
-}
-
-/// Reads a file from its current position, with a size limit.
-pub(crate) fn read_bounded(file: &File, bytes_max: usize) -> io::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX);
-    file.take(limit.saturating_add(1))
-        .read_to_end(&mut content)?;
-    if content.len() > bytes_max {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("is larger than {bytes_max} bytes"),
-        ));
-    }
-    Ok(content)
 }
 
 /// Returns `.NAME.PID-START-NUMBER.tmp`, which names the process that is writing it.
@@ -259,7 +184,8 @@ fn temporary_owner(name: &str) -> Option<ProcessId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use rustix::fs::Mode;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     fn own_directory() -> (tempfile::TempDir, Directory) {
         let outer = tempfile::tempdir().unwrap();
@@ -271,7 +197,7 @@ mod tests {
     fn created_files_are_private() {
         let (_outer, directory) = own_directory();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o7777;
-        assert_eq!(mode(&directory.path), 0o700);
+        assert_eq!(mode(directory.folder.path()), 0o700);
         directory.replace("x", b"1").unwrap();
         assert_eq!(mode(&directory.join("x")), 0o600);
         let _ = directory.create_file("y", OFlags::RDWR).unwrap();
@@ -309,7 +235,7 @@ mod tests {
         std::fs::create_dir(directory.join("d")).unwrap();
         assert!(directory.read("d", 9).is_err());
 
-        symlink(&directory.path, outer.path().join("other")).unwrap();
+        symlink(directory.folder.path(), outer.path().join("other")).unwrap();
         let error = Directory::create(&outer.path().join("other"))
             .unwrap_err()
             .to_string();
@@ -320,8 +246,10 @@ mod tests {
     fn directories_of_others_are_refused() {
         let (outer, directory) = own_directory();
         let open = std::fs::Permissions::from_mode(0o777);
-        std::fs::set_permissions(&directory.path, open).unwrap();
-        let error = Directory::open(&directory.path).unwrap_err().to_string();
+        std::fs::set_permissions(directory.folder.path(), open).unwrap();
+        let error = Directory::open(directory.folder.path())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("chmod go-w"), "{error}");
         if rustix::process::geteuid().is_root() {
             let theirs = outer.path().join("theirs");

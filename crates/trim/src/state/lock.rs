@@ -7,9 +7,10 @@
 //! The file records who took the lock. The record is only trusted while the lock is held, and only
 //! if that process is still alive: an inherited lock outlives the process that took it.
 
-use super::directory::{Directory, read_bounded};
+use super::directory::Directory;
 use crate::process::ProcessId;
 use facts::host::DeviceNumber;
+use linux::folder::read_bounded;
 use linux::lock;
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Maximum length of a record that is read.
-const RECORD_BYTES_MAX: usize = 4096;
+const RECORD_BYTES_MAX: u64 = 4096;
 
 /// A record overwrites the last one in a single write, so it always has the same length.
 const RECORD_BYTES: usize = 96;

@@ -99,7 +99,7 @@ fn unreadable_checkpoint_names_the_fix_and_can_be_forgotten() {
     let contents = [
         Vec::new(),
         b"{".to_vec(),
-        vec![b' '; CHECKPOINT_BYTES_MAX + 1],
+        vec![b' '; usize::try_from(CHECKPOINT_BYTES_MAX).unwrap() + 1],
         serde_json::to_vec(&other_version).unwrap(),
         serde_json::to_vec(&other_filesystem).unwrap(),
         br#"{"schema":"trimtab.trim-checkpoint/1"}"#.to_vec(),
