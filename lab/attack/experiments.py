@@ -246,7 +246,7 @@ def races(lab, mine):
         child = subprocess.Popen([lab.binary, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         how = rng.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, None])
         try:
-            child.wait(rng.random() * 0.8 if how else 20)
+            child.wait(rng.random() * 0.3 if how else 20)
             counts["ended"] += 1
         except subprocess.TimeoutExpired:
             child.send_signal(how or signal.SIGTERM)

@@ -366,6 +366,11 @@ def mounts(lab):
                         lab.case(f"H3 {what}: {' '.join(words[:2])} {named.name}", words, kb=USERS_KB)
                     lab.case(f"H3 {what}: ssd {named.name}", ["ssd", "run", "--from-host", named], kb=USERS_KB)
                     lab.case(f"H3 {what}: check {named.name}", ["check", "--data-path", named], kb=USERS_KB)
+                    # Any user's process says where its server is installed.
+                    server = subprocess.Popen(["sh", "-c", "while :; do sleep 1; done", "java", f"-Des.path.home={named}"], start_new_session=True)
+                    lab.case(f"H3 {what}: livefix status {named.name}", ["livefix", "status", str(server.pid)], kb=USERS_KB)
+                    os.killpg(server.pid, signal.SIGKILL)
+                    server.wait()
             finally:
                 hung.close()
     finally:

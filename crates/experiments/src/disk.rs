@@ -1,7 +1,6 @@
 //! The device that a filesystem is made on: a file of the experiment's own, or a device that was named and confirmed.
 
 use crate::path_error::{PathError, at};
-use crate::place::Claim;
 use crate::program::{ProgramError, run_program, unmount_in};
 use crate::register::RegisterError;
 use crate::variant::{FilesystemKind, Variant};
@@ -148,11 +147,11 @@ impl Disk {
         Ok(disk)
     }
 
-    /// A device that is [claimed](crate::Place).
-    pub(crate) fn claimed(claim: &Claim) -> Self {
+    /// A device that is [claimed](crate::Place), and its number (`st_rdev`).
+    pub(crate) fn claimed(device: PathBuf, number: u64) -> Self {
         Self {
-            device: claim.path().to_owned(),
-            behind: Behind::Claimed(claim.number()),
+            device,
+            behind: Behind::Claimed(number),
         }
     }
 

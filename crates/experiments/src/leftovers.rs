@@ -4,7 +4,6 @@
 use crate::path_error::{PathError, at};
 use crate::program::unmount_in;
 use crate::variant::FilesystemKind;
-use crate::workspace::WorkspaceError;
 use linux::folder::{FileId, Folder};
 use linux::loop_device::LoopDevice;
 use linux::mount_id::MountId;
@@ -20,6 +19,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use thiserror::Error;
 
 /// The variable by which the processes of an experiment are found, whatever their working directory.
 pub(crate) const MARK: &str = "TRIMTAB_EXPERIMENT";
@@ -28,9 +28,25 @@ const MOUNTINFO: &str = "/proc/self/mountinfo";
 /// A killed process that has not ended then hangs in the kernel.
 const KILL_PATIENCE: Duration = Duration::from_secs(30);
 
+/// Why something could not be removed.
+#[derive(Debug, Error)]
+pub enum LeftoverError {
+    /// A file or folder.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// A process does not end.
+    #[error("process {pid} of {} was killed and does not end", units::escape(&workspace.to_string_lossy()))]
+    Process {
+        /// Which.
+        pid: i32,
+        /// The workspace.
+        workspace: PathBuf,
+    },
+}
+
 /// Kills the processes that an experiment has started, by the mark in their environment, and returns their number.
 /// Others that work in the folder, such as a shell, are not touched.
-pub(crate) fn kill_processes(workspace: &Path) -> Result<usize, WorkspaceError> {
+pub(crate) fn kill_processes(workspace: &Path) -> Result<usize, LeftoverError> {
     let proc = Path::new(PROC);
     let mut killed: Vec<(Pid, OwnedFd)> = Vec::new();
     for process in processes(workspace)? {
@@ -52,7 +68,7 @@ pub(crate) fn kill_processes(workspace: &Path) -> Result<usize, WorkspaceError> 
     for (pid, fd) in &killed {
         let mut ended = [PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)];
         if !wait_ready(&mut ended, until).map_err(at(proc))? {
-            return Err(WorkspaceError::Process {
+            return Err(LeftoverError::Process {
                 pid: pid.as_raw_nonzero().get(),
                 workspace: workspace.to_owned(),
             });
@@ -88,7 +104,7 @@ fn is_marked(environment: &[u8], workspace: &Path) -> bool {
 pub(crate) fn unmount_all(
     folder: Option<FileId>,
     devices: &[LoopDevice],
-) -> Result<Vec<PathBuf>, WorkspaceError> {
+) -> Result<Vec<PathBuf>, LeftoverError> {
     let mountinfo = fs::read(MOUNTINFO).map_err(at(Path::new(MOUNTINFO)))?;
     let points = MountPoints::parse(&mountinfo);
     let lines = mountinfo.split(|&byte| byte == b'\n');
@@ -112,8 +128,8 @@ pub(crate) fn unmount_all(
         let Some((parent, name)) = mounted_in(mount, path) else {
             continue;
         };
-        let in_ours = folder.is_some() && parent.id().ok() == folder;
-        if on_ours || in_ours {
+        let lies_in_folder = folder.is_some() && parent.id().ok() == folder;
+        if on_ours || lies_in_folder {
             unmount_in(&parent, &name)?;
             unmounted.push(path.to_owned());
         }
@@ -136,7 +152,7 @@ fn mounted_in(mount: &MountLine<'_>, path: &Path) -> Option<(Folder, String)> {
 }
 
 /// Detaches loop devices, and returns their paths.
-pub(crate) fn detach(devices: Vec<LoopDevice>) -> Result<Vec<PathBuf>, WorkspaceError> {
+pub(crate) fn detach(devices: Vec<LoopDevice>) -> Result<Vec<PathBuf>, LeftoverError> {
     let mut detached = Vec::new();
     for device in devices {
         let path = device.path().to_owned();

@@ -18,6 +18,7 @@ mod workspace;
 
 pub use control_group::GroupLimits;
 pub use disk::{Disk, DiskError, Filesystem};
+pub use leftovers::LeftoverError;
 pub use path_error::PathError;
 pub use place::{Claim, Place};
 pub use program::ProgramError;

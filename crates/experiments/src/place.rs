@@ -32,18 +32,6 @@ pub struct Claim {
     _held: Exclusive,
 }
 
-impl Claim {
-    /// The device's path.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Its number (`st_rdev`).
-    pub(crate) fn number(&self) -> u64 {
-        self.number
-    }
-}
-
 impl Place {
     /// Claims a device that the user named. `may_overwrite` is the user's word that what it holds may go: no signature does
     /// not mean no data.
@@ -87,7 +75,7 @@ impl Place {
         match self {
             Self::Image { len_bytes } => Disk::image(workspace, *len_bytes),
             Self::Device(claim) => {
-                let disk = Disk::claimed(claim);
+                let disk = Disk::claimed(claim.path.clone(), claim.number);
                 disk.verify()?;
                 check_unused(&claim.path)?;
                 Ok(disk)

@@ -5,9 +5,10 @@
 //! machine by device and inode, so that what a crash leaves is found, too, whatever its path is by then.
 
 use crate::control_group;
-use crate::leftovers::{detach, kill_processes, mount_below, processes, unmount_all};
+use crate::leftovers::{
+    LeftoverError, detach, kill_processes, mount_below, processes, unmount_all,
+};
 use crate::path_error::{PathError, at};
-use crate::program::ProgramError;
 use crate::register::{Entry, Recorded, Register, RegisterError};
 use linux::folder::{FileId, Folder, OthersWrite};
 use linux::loop_device::LoopDevice;
@@ -54,23 +55,15 @@ pub enum WorkspaceError {
         /// What it names.
         found: String,
     },
-    /// A process in the workspace does not end.
-    #[error("process {pid} of {} was killed and does not end", units::escape(&workspace.to_string_lossy()))]
-    Process {
-        /// Which.
-        pid: i32,
-        /// The workspace.
-        workspace: PathBuf,
-    },
+    /// A process, a mount or a loop device.
+    #[error(transparent)]
+    Leftover(#[from] LeftoverError),
     /// A filesystem in the workspace is still mounted.
     #[error("{} is still mounted", units::escape(&.0.to_string_lossy()))]
     Mounted(PathBuf),
     /// Somebody moved the folder, or put another one in its place.
     #[error("{} is not the folder that the experiment made: it was moved or replaced, and what is there now was not touched", units::escape(&.0.to_string_lossy()))]
     Moved(PathBuf),
-    /// A program failed.
-    #[error(transparent)]
-    Program(#[from] ProgramError),
 }
 
 /// What was found in a workspace and removed.
@@ -361,7 +354,8 @@ mod tests {
 
     /// As after a crash: the lock is gone, everything else is there.
     fn abandon(workspace: Workspace) -> PathBuf {
-        workspace.path().to_owned()
+        let Workspace { folder, .. } = workspace;
+        folder.path().to_owned()
     }
 
     #[test]

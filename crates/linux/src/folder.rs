@@ -2,6 +2,7 @@
 //! another user puts in the place of its path meanwhile. What is in it may be another user's: links are not followed,
 //! only regular files are opened, and reads are bounded.
 
+use crate::regular_file::refuse_others;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
@@ -185,13 +186,13 @@ impl Folder {
     /// Those of mkdir(2) and open(2); if another folder was put in its place meanwhile.
     pub fn make_folder(&self, name: &str, mode: u32) -> io::Result<Self> {
         rustix::fs::mkdirat(&self.fd, name, Mode::RWXU)?;
-        let made = self.folder(name)?;
-        let stat = rustix::fs::fstat(&made.fd)?;
+        let folder = self.folder(name)?;
+        let stat = rustix::fs::fstat(&folder.fd)?;
         if Uid::from_raw(stat.st_uid) != rustix::process::geteuid() {
             return Err(refused("was replaced by another user while it was made"));
         }
-        rustix::fs::fchmod(&made.fd, Mode::from_raw_mode(mode))?;
-        Ok(made)
+        rustix::fs::fchmod(&folder.fd, Mode::from_raw_mode(mode))?;
+        Ok(folder)
     }
 
     /// Opens a regular file without waiting, as a pipe could make it; `None` if there is nothing of that name. `flags`
@@ -212,15 +213,12 @@ impl Folder {
         let file = match rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR) {
             Ok(file) => file,
             Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::LOOP) => return Err(refused("is a symbolic link")),
-            // A socket; a pipe without a reader.
-            Err(Errno::NXIO) => return Err(refused("is no regular file")),
+            Err(Errno::LOOP) => return Err(refused("expected a file, found a symbolic link")),
+            // A pipe without a reader may be one as well.
+            Err(Errno::NXIO) => return Err(refused("expected a file, found a socket")),
             Err(error) => return Err(error.into()),
         };
-        let stat = rustix::fs::fstat(&file)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(refused("is no regular file"));
-        }
+        refuse_others(&rustix::fs::fstat(&file)?)?;
         Ok(Some(file.into()))
     }
 
@@ -474,7 +472,7 @@ fn refused(message: impl Into<String>) -> io::Error {
 mod tests {
     use super::*;
     use std::fs;
-    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 
     fn folder() -> (tempfile::TempDir, Folder) {
         let held = tempfile::tempdir().unwrap();
@@ -600,7 +598,6 @@ mod tests {
         fs::hard_link(&secret, deep.join("other")).unwrap();
         fifo(&deep.join("fifo"));
         from.give_to(12345).unwrap();
-        use std::os::unix::fs::MetadataExt;
         let owner = |path: &Path| fs::symlink_metadata(path).unwrap().uid();
         assert_eq!(owner(&secret), 0);
         assert_eq!(owner(held.path()), 0);

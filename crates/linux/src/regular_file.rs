@@ -19,7 +19,8 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file.into())
 }
 
-fn refuse_others(stat: &Stat) -> io::Result<()> {
+/// Refuses anything but a regular file, and says what it is.
+pub(crate) fn refuse_others(stat: &Stat) -> io::Result<()> {
     let found = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => return Ok(()),
         FileType::Directory => "a directory",

@@ -100,7 +100,7 @@ impl Installation {
         };
         Ok(Self {
             folder: Folder::open(path).map_err(at(config))?,
-            version: homes.iter().find_map(|home| version_in(home)),
+            version: homes.iter().find_map(|home| version_in(&home.join("lib"))),
             homes,
         })
     }
@@ -241,9 +241,9 @@ impl Installation {
     }
 }
 
-/// The version of the server in a folder, by its jar's name.
-pub(crate) fn version_in(home: &Path) -> Option<ServerVersion> {
-    let names = fs::read_dir(home.join("lib")).ok()?.flatten();
+/// The version of the server whose jars are in a folder, by its own jar's name.
+pub(crate) fn version_in(lib: &Path) -> Option<ServerVersion> {
+    let names = fs::read_dir(lib).ok()?.flatten();
     let mut versions = names.filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
         let version = name.strip_prefix("elasticsearch-")?.strip_suffix(".jar")?;
@@ -452,7 +452,7 @@ mod tests {
         fs::rename(&options, server.config().join("real")).unwrap();
         symlink("real", &options).unwrap();
         let error = server.install().unwrap_err().to_string();
-        assert!(error.contains("found a link"), "{error}");
+        assert!(error.contains("found a symbolic link"), "{error}");
         fs::remove_file(&options).unwrap();
         assert!(matches!(server.install(), Err(InstallError::File { .. })));
         let empty = tempfile::tempdir().unwrap();

@@ -3,7 +3,8 @@
 use crate::installation::version_in;
 use crate::need::{Need, need};
 use crate::options::agent_jar;
-use facts::cluster::{Flavour, LIVE_FIX_JAR};
+use facts::cluster::{Flavour, LIVE_FIX_JAR, ServerVersion};
+use linux::mount_points::MountPoints;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::ffi::OsStr;
@@ -73,10 +74,10 @@ impl Process {
         let arguments = || line.split(|&byte| byte == 0);
         let home = arguments().find_map(|argument| argument.strip_prefix(HOME));
         let home = home.ok_or(ProcessError::OtherProgram { pid })?;
+        let home = OsStr::from_bytes(home).to_string_lossy();
         // As the process sees it, which may be in a container.
-        let home = Path::new(OsStr::from_bytes(home));
-        let inside = home.strip_prefix("/").unwrap_or(home);
-        let version = version_in(&folder.join("root").join(inside)).or_else(|| version_in(home));
+        let version = version_below(&folder.join("root"), &folder, &home)
+            .or_else(|| version_below(Path::new("/"), &proc.join("self"), &home));
         let started_with = arguments().find_map(|argument| {
             let argument = std::str::from_utf8(argument).ok()?;
             agent_jar(argument).map(str::to_owned)
@@ -91,6 +92,23 @@ impl Process {
             jar,
         })
     }
+}
+
+/// The version of the server in a folder that the process names itself, below `root`, whose mounts `process` sees. What
+/// may never answer is not looked at: any user can mount a FUSE filesystem and name a folder there.
+fn version_below(root: &Path, process: &Path, home: &str) -> Option<ServerVersion> {
+    let mounts = MountPoints::parse(&fs::read(process.join("mountinfo")).unwrap_or_default());
+    let inside = |path: &str| root.join(path.trim_start_matches('/'));
+    let link = |path: &str| match fs::read_link(inside(path)) {
+        Ok(target) => Ok(Some(target.to_string_lossy().into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+        Err(_) => Ok(None),
+    };
+    let lib = mounts.resolve(&format!("{home}/lib"), link).ok()?;
+    if lib.unfinished.is_some() || mounts.remote_fs(&lib.path).is_some() {
+        return None;
+    }
+    version_in(&inside(&lib.path))
 }
 
 /// The agent's jar among the files that a process has open: Java keeps what it loads classes from open. Only the process's
@@ -109,6 +127,31 @@ fn open_jar(process: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_may_never_answer_is_not_looked_at() {
+        let proc = tempfile::tempdir().unwrap();
+        let process = proc.path().join("12");
+        for (home, at, expected) in [
+            ("/opt/es", "/mnt", Some("7.4.2")),
+            ("/opt/es", "/opt", None),
+            ("/opt/es", "/opt/es/lib", None),
+            ("/link", "/opt", None),
+            ("/link", "/mnt", Some("7.4.2")),
+        ] {
+            let root = process.join("root");
+            let lib = root.join("opt/es/lib");
+            fs::create_dir_all(&lib).unwrap();
+            fs::write(lib.join("elasticsearch-7.4.2.jar"), "").unwrap();
+            let _ = std::os::unix::fs::symlink("/opt/es", root.join("link"));
+            let line = format!("50 1 0:50 / {at} rw - fuse.x x rw\n");
+            fs::write(process.join("mountinfo"), line).unwrap();
+            let line = format!("java\0-Des.path.home={home}\0");
+            fs::write(process.join("cmdline"), line).unwrap();
+            let found = Process::read(proc.path(), 12).unwrap();
+            assert_eq!(found.version.as_deref(), expected, "{home}, {at}");
+        }
+    }
 
     #[test]
     fn a_process_tells_its_version_and_agent() {
