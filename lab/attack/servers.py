@@ -12,18 +12,18 @@ MODES = [
 ]
 
 
-class Server:
-    """A context whose value is the URL."""
+class Listener:
+    """A context in which `serve` is called with each connection, in a thread of its own; its value is the port."""
 
-    def __init__(self, mode, forged, escapes):
-        self.mode, self.forged, self.escapes = mode, forged, escapes
+    def __init__(self):
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
         self.ends = False
+        self.connections = 0
 
     def __enter__(self):
         threading.Thread(target=self.accept, daemon=True).start()
-        return f"http://127.0.0.1:{self.port}"
+        return self.port
 
     def __exit__(self, *_):
         self.ends = True
@@ -35,7 +35,19 @@ class Server:
                 connection, _ = self.socket.accept()
             except OSError:
                 return
+            self.connections += 1
             threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+
+class Server(Listener):
+    """A context whose value is the URL."""
+
+    def __init__(self, mode, forged, escapes):
+        super().__init__()
+        self.mode, self.forged, self.escapes = mode, forged, escapes
+
+    def __enter__(self):
+        return f"http://127.0.0.1:{super().__enter__()}"
 
     def serve(self, connection):
         try:

@@ -1,10 +1,10 @@
 """Servers whose TLS is wrong, slow or none, and proxies that should get nothing."""
 
-import socket
 import ssl
 import subprocess
-import threading
 import time
+
+import servers
 
 #: Modes, and what `check` says of them.
 MODES = {
@@ -67,14 +67,13 @@ class Certificates:
         self.run("ca", "-batch", "-config", "ca.conf", "-cert", f"{authority}.pem", "-keyfile", f"{authority}.key", "-in", f"{name}.csr", "-out", f"{name}.pem", "-startdate", valid[0], "-enddate", valid[1], "-notext")
 
 
-class Server:
-    """A context whose value is the port; counts connections, and keeps what it was sent in clear."""
+class Server(servers.Listener):
+    """A context whose value is the port; keeps what it was sent in clear."""
 
     def __init__(self, mode, certificates=None):
+        super().__init__()
         self.mode = mode
-        self.ends = False
-        self.connections, self.heard = 0, b""
-        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.heard = b""
         self.context = None
         named = mode if certificates and (certificates.folder / f"{mode}.pem").exists() else "good"
         if certificates:
@@ -87,23 +86,6 @@ class Server:
             if mode == "client-certificate":
                 self.context.verify_mode = ssl.CERT_REQUIRED
                 self.context.load_verify_locations(certificates.authority)
-
-    def __enter__(self):
-        threading.Thread(target=self.accept, daemon=True).start()
-        return self.socket.getsockname()[1]
-
-    def __exit__(self, *_):
-        self.ends = True
-        self.socket.close()
-
-    def accept(self):
-        while not self.ends:
-            try:
-                connection, _ = self.socket.accept()
-            except OSError:
-                return
-            self.connections += 1
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
 
     def serve(self, connection):
         try:

@@ -1,6 +1,6 @@
 """Changes superblocks and trees of Btrfs, each node with the right checksum in all of its copies."""
 
-from image import Unfit, crc32c, get, other, put
+from image import Unfit, change_a_field, crc32c, get, other, put
 
 SUPER, MIRRORS = 65536, (65536, 64 << 20)
 SB = {
@@ -110,13 +110,9 @@ class Btrfs:
 
     def superblock(self):
         sb = self.image.read(SUPER, 4096)
-        name = self.rng.choice(list(SB))
-        at, size = SB[name]
-        old = get(sb, at, size, "little")
-        new = other(self.rng, old, size)
-        put(sb, at, size, new, "little")
+        changed = change_a_field(self.rng, sb, SB)
         self.store_superblock(sb)
-        return f"sb {name} {old} -> {new}"
+        return f"sb {changed}"
 
     def drawn(self, tree, kind):
         found = self.items(tree, kind)

@@ -1,6 +1,6 @@
 """Changes superblocks, group descriptors and bitmaps of ext4, with the right checksums where it has any."""
 
-from image import Unfit, crc16, crc32c_raw, get, le32, other, put
+from image import Unfit, change_a_field, crc16, crc32c_raw, get, le32, other, put
 
 SB = {
     "inodes": (0, 4), "blocks": (4, 4), "r_blocks": (8, 4), "free_blocks": (12, 4), "free_inodes": (16, 4),
@@ -59,13 +59,9 @@ class Ext4:
 
     def superblock(self):
         sb = self.image.read(1024, 1024)
-        name = self.rng.choice(list(SB))
-        at, size = SB[name]
-        old = get(sb, at, size, "little")
-        new = other(self.rng, old, size)
-        put(sb, at, size, new, "little")
+        changed = change_a_field(self.rng, sb, SB)
         self.store_superblock(sb)
-        return f"sb {name} {old} -> {new}"
+        return f"sb {changed}"
 
     def group(self):
         group = self.rng.randrange(self.groups)

@@ -74,5 +74,15 @@ def other(rng, old, size):
     return drawn if drawn != old else old ^ 1
 
 
+def change_a_field(rng, block, fields):
+    """Another value in one of the little-endian `fields` (name: place and size) of a block; says which."""
+    name = rng.choice(list(fields))
+    at, size = fields[name]
+    old = get(block, at, size, "little")
+    new = other(rng, old, size)
+    put(block, at, size, new, "little")
+    return f"{name} {old} -> {new}"
+
+
 def le32(value):
     return struct.pack("<I", value)

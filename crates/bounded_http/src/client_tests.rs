@@ -442,7 +442,7 @@ fn tls_requires_a_matching_name_and_a_valid_date() {
         let found = kind(client.get(&Endpoint::parse(&url).unwrap(), ""));
         assert_eq!(found, ErrorKind::Tls(TlsFault::WrongName), "{url}");
     }
-    let expired = Server::start_expired(&authority, &["localhost"], |_| Answer::ok("{}"));
+    let expired = Server::start_expired(&authority, &["localhost"]);
     let found = kind(client.get(&Endpoint::parse(&expired.url_by_name()).unwrap(), ""));
     assert_eq!(found, ErrorKind::Tls(TlsFault::Expired));
     assert!(named.requests().is_empty() && expired.requests().is_empty());
@@ -454,7 +454,7 @@ fn tls_requires_a_matching_name_and_a_valid_date() {
 #[test]
 fn a_certificate_of_an_authority_is_named_as_the_fault() {
     let authority = Authority::new();
-    let server = Server::start_as_authority(&authority, &["localhost"], |_| Answer::ok("{}"));
+    let server = Server::start_as_authority(&authority, &["localhost"]);
     let endpoint = Endpoint::parse(&server.url_by_name()).unwrap();
     let error = trusting(&authority).get(&endpoint, "").unwrap_err();
     assert_eq!(error.kind, ErrorKind::Tls(TlsFault::Authority));

@@ -13,6 +13,12 @@ pub struct PathError {
 }
 
 impl PathError {
+    /// The file or folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// What kind of error it is.
     pub(crate) fn kind(&self) -> io::ErrorKind {
         self.source.kind()

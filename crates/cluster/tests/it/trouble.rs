@@ -500,7 +500,7 @@ fn tls_is_verified() {
     let error = ask_with(trusting.clone(), &by_name).expect_err("another name");
     assert_eq!(fault(error), TlsFault::WrongName);
 
-    let expired = Server::start_expired(&authority, &["127.0.0.1"], |_| Answer::ok("{}"));
+    let expired = Server::start_expired(&authority, &["127.0.0.1"]);
     let error = ask_with(trusting.clone(), &expired.endpoint()).expect_err("too old");
     assert_eq!(fault(error), TlsFault::Expired);
 

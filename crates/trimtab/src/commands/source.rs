@@ -46,14 +46,22 @@ pub fn stored(path: &Path, word: &str) -> Result<Opened, CommandError> {
         )
         .hint("a bundle is checked with --bundle FILE"));
     }
-    let source = source::open(path).map_err(|error| match error {
+    bundle(path, word).map_err(|error| match error {
         BundleError::Unreadable { .. } => {
             CommandError::new(Kind::Environment, format!("{word} {error}"))
                 .hint("name a file or directory that exists and that you may read")
         }
         error => CommandError::new(Kind::Input, format!("{word} {}: {error}", path.display()))
             .hint("a bundle is made by `trimtab collect -o FILE`"),
-    })?;
+    })
+}
+
+/// As [`stored`]; the caller says how such a bundle is made.
+///
+/// # Errors
+/// When it cannot be read or is not a valid bundle.
+pub fn bundle(path: &Path, word: &str) -> Result<Opened, BundleError> {
+    let source = source::open(path)?;
     let mut label = format!("{word} {}", path.display());
     if let Some(collected_at) = source.collected_at() {
         label.push_str(&collected_at.strftime(" of %Y-%m-%d %H:%M UTC").to_string());

@@ -133,6 +133,10 @@ fn what_is_not_theirs_is_refused() {
         "elasticsearch-VERSION",
     );
     refused(&["trim"], "--model");
+    refused(
+        &["trim", "--loop-dir", "/no/such"],
+        "--loop-dir: /no/such: No such file",
+    );
     tool("mount", &[&device, &disk.path()]);
     assert_eq!(
         fs::read_to_string(disk.path() + "/data").unwrap(),

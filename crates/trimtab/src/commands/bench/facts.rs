@@ -6,6 +6,7 @@ use crate::arguments::SourceArgs;
 use crate::commands::source::{self, Opened};
 use crate::error::{CommandError, Kind};
 use host::bundle::{self, Info};
+use host::source::BundleError;
 use jiff::{SignedDuration, Timestamp};
 use linux::atomic_file::{self, Access, IfExists};
 use serde::{Deserialize, Serialize};
@@ -83,11 +84,14 @@ pub(super) fn run(arguments: &Facts) -> Result<ExitCode, CommandError> {
 /// # Errors
 /// When it cannot be read, is another bundle, or of another host or boot.
 pub(super) fn open(path: &Path) -> Result<(Opened, LastPasses), CommandError> {
-    let opened = source::stored(path, "--facts")?;
     let refused = |kind, found: String| {
         CommandError::new(kind, format!("--facts {}: {found}", path.display()))
             .hint("write it on this host with `trimtab bench facts FILE`, as root")
     };
+    let opened = source::bundle(path, "--facts").map_err(|error| match error {
+        BundleError::Unreadable { reason, .. } => refused(Kind::Environment, reason),
+        error => refused(Kind::Input, error.to_string()),
+    })?;
     let bytes = opened
         .source
         .read(BUNDLE_PATH, BESIDE_BYTES_MAX)
@@ -180,6 +184,22 @@ mod tests {
         assert!(told(Some("{")).contains(BUNDLE_PATH));
         // As `trimtab collect` writes it.
         assert!(told(None).contains(BUNDLE_PATH));
+    }
+
+    #[test]
+    fn what_is_no_bundle_is_told_how_facts_are_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = folder.path().join("notes");
+        std::fs::write(&other, "no bundle").unwrap();
+        for (path, found) in [
+            (other, "expected a bundle"),
+            (folder.path().join("missing"), "No such file"),
+        ] {
+            let error = open(&path).err().unwrap();
+            assert!(error.message.starts_with("--facts "), "{error}");
+            assert!(error.message.contains(found), "{error}");
+            assert!(error.hints[0].contains("trimtab bench facts"), "{error}");
+        }
     }
 
     #[test]

@@ -55,7 +55,8 @@ pub(super) fn with<T>(
     work: impl FnOnce(&Workspace, &mut Draw) -> Result<T, CommandError>,
 ) -> Result<(T, Vec<String>), CommandError> {
     let name = format!("{}-{}", Timestamp::now().as_second(), std::process::id());
-    let workspace = Workspace::create(&register(), within, &name).map_err(not_made)?;
+    let workspace =
+        Workspace::create(&register(), within, &name).map_err(|error| not_made(error, within))?;
     let result = work(&workspace, draw);
     draw.show("removing what was made");
     let removed = workspace.remove();
@@ -73,7 +74,12 @@ pub(super) fn with<T>(
     }
 }
 
-fn not_made(error: WorkspaceError) -> CommandError {
+fn not_made(error: WorkspaceError, within: &Path) -> CommandError {
+    if matches!(&error, WorkspaceError::Path(error) if error.path() == within) {
+        return CommandError::because(Kind::Environment, error)
+            .at("--loop-dir")
+            .hint("name a folder that exists, on the drive that is to be measured");
+    }
     let is_unprotected = matches!(error, WorkspaceError::Unprotected { .. });
     if !is_unprotected {
         return CommandError::because(Kind::Environment, error);
