@@ -10,120 +10,28 @@ the samples can tell. A verdict is
     among    it names several that cannot be told apart, the right one among them
     fits     it names none, but says that the right one fits
     unnamed  it says neither
+    reversed it names the right one, but says that values are better while it runs
     wrong    it names another job, or says of one that it fits by 95 % or more
+
+The families of schedules.py, hosts as distributions install them today, are run as well. Some of their histories cannot be
+told from noise and have rows of their own; tables by what was drawn are over the families of timers, without those.
 
 Then a table says how often a share that was said of the first class was right.
 
-    benches/explain/families.py TRIMTAB [--seeds N] [--only NAME]... [--each]
+    benches/explain/families.py TRIMTAB [--seeds N] [--only NAME]... [--today | --random] [--each]
 """
 
 import argparse
-import collections
 import concurrent.futures
-import dataclasses
 import datetime
 import functools
 import math
 import os
 import pathlib
-import random
-import tempfile
-import zoneinfo
 
-from verdicts import verdict_on
-
-MINUTE, HOUR, DAY, WEEK = 60, 3600, 86400, 7 * 86400
-UTC = datetime.timezone.utc
-MONDAY = datetime.datetime(2026, 6, 1, tzinfo=UTC).timestamp()
-BIN = "/usr/local/bin/"
-# What runs on a Debian host with a few packages, as lines of /etc/crontab without the user.
-DECOYS = """17 * * * * hourly
-25 6 * * * daily
-47 6 * * 7 weekly
-52 6 1 * * monthly
-0 0 * * * logrotate
-5-55/10 * * * * sysstat
-59 23 * * * sysstat-night
-9,39 * * * * php-sessions
-30 3 * * 0 e2scrub
-57 0 * * 0 checkarray
-"""
-FAMILIES = {}
-
-
-@dataclasses.dataclass
-class Host:
-    """What the tool is told of jobs, by path."""
-
-    crontab: str = ""
-    zone: str = "UTC"
-    files: dict = dataclasses.field(default_factory=dict)
-    links: dict = dataclasses.field(default_factory=dict)
-    log: str | None = None
-
-
-@dataclasses.dataclass
-class Family:
-    """One history: samples, the host, and who did it."""
-
-    samples: list
-    host: Host
-    # The job's name; None if no job does anything.
-    job: str | None
-
-
-def family(make):
-    FAMILIES[make.__name__] = make
-    return make
-
-
-def local(zone, days, hour, minute, start=MONDAY):
-    """Moments at a local time on each day from the one before `start` on; an hour that is skipped counts an hour later."""
-    tz = zoneinfo.ZoneInfo(zone)
-    first = datetime.datetime.fromtimestamp(start, tz).date()
-    dates = (first + datetime.timedelta(days=day) for day in range(-1, days + 2))
-    at = datetime.time(hour, minute)
-    return [datetime.datetime.combine(date, at, tz).timestamp() for date in dates]
-
-
-def grid(rng, step_s, days, start=MONDAY, aligned=False, jitter_s=0.0, lost=0.0):
-    """Times of samples; each stands for the time since the one before."""
-    phase = 0 if aligned else rng.uniform(0, step_s)
-    times = (start + phase + step_s * n + rng.gauss(0, 1) * jitter_s for n in range(1, int(days * DAY // step_s)))
-    return sorted(at for at in times if rng.random() >= lost)
-
-
-def shares(times, events, step_s):
-    """The part of each sample's time that events fill."""
-    events = sorted(events)
-    out, first = [], 0
-    for number, at in enumerate(times):
-        since = times[number - 1] if number and at - times[number - 1] < 1.5 * step_s else at - step_s
-        while first < len(events) and events[first][0] + events[first][1] < since - DAY:
-            first += 1
-        share = 0.0
-        for start, length in events[first:]:
-            if start >= at:
-                break
-            share += max(0.0, min(at, start + length) - max(since, start))
-        out.append(min(1.0, share / (at - since)))
-    return out
-
-
-def curve(rng, times, share, size, noise=0.1, kept=0.0, factor=lambda at: 1.0, shape=None):
-    """Values: a level with noise that remembers, and events that add `size` times the level."""
-    values, left = [], 0.0
-    for at, part in zip(times, share):
-        left = kept * left + rng.gauss(0, noise * math.sqrt(1 - kept * kept))
-        value = 100 * factor(at) * (1 + size * part) * (1 + left)
-        values.append(shape(value) if shape else value)
-    return list(zip(times, values))
-
-
-def visible(rng, share, noise, sigmas=(2, 6)):
-    """A size at which an event is so many times the noise of its sample."""
-    largest = max(share, default=0.0)
-    return rng.uniform(*sigmas) * noise / max(largest, 1e-9)
+import judging
+from making import (BIN, DAY, DECOYS, FAMILIES, HOUR, MINUTE, MONDAY, UTC, WEEK, Family, Host, curve, family, grid, local,
+                    shares, visible)
 
 
 def daily(rng, step_s, zone="UTC", at=None, start=MONDAY, weeks=None, aligned=False, length_s=None, samples=None, **more):
@@ -478,81 +386,10 @@ def idle_neighbours(rng):
     return made
 
 
-def write(host, directory):
-    """The host's files, and the arguments that name them."""
-    root = directory / "host"
-    (root / "etc").mkdir(parents=True)
-    lines = [line.split(maxsplit=5) for line in host.crontab.splitlines()]
-    (root / "etc/crontab").write_text("".join(f"{' '.join(line[:5])} root {BIN}{line[5]}\n" for line in lines))
-    (root / "etc/timezone").write_text(host.zone + "\n")
-    (root / "etc/localtime").symlink_to(f"/usr/share/zoneinfo/{host.zone}")
-    for path, text in host.files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    for path, target in host.links.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).symlink_to(target)
-    if host.log is not None:
-        (root / "var/log").mkdir(parents=True)
-        (root / "var/log/syslog").write_text(host.log)
-    return ["--jobs", str(root), "--tz", host.zone]
-
-
-def judge(made, verdict):
-    def short(jobs):
-        return {job.rsplit("/", 1)[-1].rsplit(" ", 1)[-1].removesuffix(".timer").removesuffix(".service") for job in jobs}
-
-    classes = [(short(listed["jobs"]), listed["score"]) for listed in verdict["classes"]]
-    names = classes[0][0] if verdict["kind"] == "periodic" and classes else set()
-    # A share is said, unless load looks the same; it counts as wrong where naming would.
-    of_load = ("may be ordinary load", "more likely reduced load", "may be part of the larger wave of load")
-    is_load = any(words in verdict["sentence"] for words in of_load)
-    is_said = bool(classes) and not is_load
-    said = classes[0][1] if is_said else None
-    is_right = made.job in classes[0][0] if classes else False
-    if not names:
-        if is_said and said >= 0.95 and not is_right:
-            judged = "wrong"
-        elif made.job is None:
-            judged = "right"
-        else:
-            judged = "fits" if any(made.job in jobs for jobs, _ in classes) else "unnamed"
-    elif made.job is None:
-        judged = "wrong"
-    else:
-        judged = "right" if names == {made.job} else "among" if made.job in names else "wrong"
-    return judged, said, is_right
-
-
-def run(trimtab, name, seed):
-    rng = random.Random(f"{name} {seed}")
-    made = FAMILIES[name](rng)
-    with tempfile.TemporaryDirectory() as directory:
-        directory = pathlib.Path(directory)
-        lines = (f"{datetime.datetime.fromtimestamp(at, UTC).isoformat()},{value:.6g}\n" for at, value in made.samples)
-        (directory / "curve.csv").write_text("time,value\n" + "".join(lines))
-        verdict = verdict_on(trimtab, directory / "curve.csv", "--better", "lower", *write(made.host, directory))
-    return *judge(made, verdict), verdict["sentence"]
-
-
-def reliability(told):
-    """A table of shares that were said of the first class, and how often that was right, and the same as a picture."""
-    edges = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
-    print("\n| said | verdicts | mean said | right |\n|---|---|---|---|")
-    error, bars, width = 0.0, [], 50
-    for low, high in zip(edges, edges[1:]):
-        within = [(said, right) for said, right in told if low <= said < high or said == high == 1.0]
-        if within:
-            mean = sum(said for said, _ in within) / len(within)
-            found = sum(right for _, right in within) / len(within)
-            error += abs(mean - found) * len(within) / len(told)
-            print(f"| {low:.0%} to {high:.0%} | {len(within)} | {mean:.1%} | {found:.1%} |")
-            bar = list(("#" * round(found * width)).ljust(width + 1))
-            bar[round(mean * width)] = "|"
-            bars.append(f"{low:>4.0%} to {high:>4.0%}  {''.join(bar).rstrip()}")
-    print("\nRight (#), and what was said (|):\n\n```text")
-    print("\n".join(bars) + f"\n{'':14}0%{'50%':>{width // 2}}{'100%':>{width // 2}}\n```")
-    print(f"\nExpected calibration error over {len(told)} verdicts: {error:.3f}")
+# They register themselves: after those above, so that tables have the order of the two files.
+OLDER = set(FAMILIES)
+import schedules  # noqa: E402,F401
+TODAY = FAMILIES.keys() - OLDER
 
 
 def main():
@@ -561,28 +398,29 @@ def main():
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--only", action="append", choices=sorted(FAMILIES))
+    parser.add_argument("--random", action="store_true", help="the family `timers` alone, which draws everything")
+    parser.add_argument("--today", action="store_true", help="the families of schedules.py alone")
     parser.add_argument("--each", action="store_true", help="prints each sentence")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
     args = parser.parse_args()
     trimtab = args.trimtab.resolve()
     if not trimtab.is_file():
         parser.error(f"there is no program {trimtab}: make release")
-    told = []
-    total, columns = collections.Counter(), ("right", "among", "fits", "unnamed", "wrong")
-    print(f"| family | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
-    with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
-        for name in args.only or FAMILIES:
-            seeds = range(args.first, args.first + args.seeds)
-            count = collections.Counter()
-            for seed, (judged, said, is_right, sentence) in zip(seeds, pool.map(functools.partial(run, trimtab, name), seeds)):
-                count[judged] += 1
-                if said is not None:
-                    told.append((said, is_right))
-                if args.each:
-                    print(f"<!-- {name} {seed} {judged}, said {said}, first listed {is_right}: {sentence} -->")
-            print(f"| {name.replace('_', ' ')} | {' | '.join(str(count[column]) for column in columns)} |", flush=True)
-            total += count
-    print(f"| all | {' | '.join(str(total[column]) for column in columns)} |")
-    reliability(told)
+    names = ["timers"] if args.random else args.only or [name for name in FAMILIES if not args.today or name in TODAY]
+    seeds = range(args.first, args.first + args.seeds)
+    answers = []
+    judging.print_heading()
+    with concurrent.futures.ProcessPoolExecutor(args.processes) as pool:
+        for name in names:
+            of_family = list(pool.map(functools.partial(judging.ask, trimtab, name), seeds))
+            if args.each:
+                for seed, answer in zip(seeds, of_family):
+                    print(f"<!-- {name} {seed} {answer} -->")
+            judging.print_family(name.replace("_", " "), of_family)
+            answers += of_family
+    judging.print_family("all", answers)
+    judging.print_by_size(answers)
+    judging.print_reliability(answers)
 
 
 if __name__ == "__main__":
