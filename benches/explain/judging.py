@@ -123,14 +123,16 @@ def print_falls(timers):
         if before - after > 0.03:
             falls.append(f"{low:g} to {high:g} ({before:.1%} to {after:.1%})")
     if len(factors) > 1:
-        print(f"\nRight falls by more than 3 points {'from factor ' + ', '.join(falls) if falls else 'at no larger factor'}.")
+        where = "from factor " + ", ".join(falls) if falls else "at no larger factor"
+        print(f"\nRight falls by more than 3 points {where}.")
     by_group = collections.defaultdict(dict)
     for answer in timers:
         if answer.facts.group is not None:
             by_group[answer.facts.group][answer.facts.factor] = answer
     if not by_group:
         return
-    print("\n| alike but for the factor | pairs | right before | right after | falls by more than 3 points |\n|---|---|---|---|---|")
+    print("\n| alike but for the factor | pairs | right before | right after | falls by more than 3 points |")
+    print("|---|---|---|---|---|")
     for low, high in zip(factors, factors[1:]):
         pairs = [(group[low], group[high]) for group in by_group.values() if low in group and high in group]
         if pairs:
