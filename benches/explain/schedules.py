@@ -224,9 +224,9 @@ def history(rng, *, is_weekly=None, delay_min=None, is_fixed=False, length_min=N
     is_packaged = rng.random() < 0.5
     if culprit is None and place is None and is_packaged and not is_fixed:
         culprit = {(True, 100): "fstrim", (False, 720): "man-db"}.get((is_weekly, delay_min))
-    # So many runs show; of gauges that miss short events, fewer.
-    telling = (weeks if is_weekly else weeks * 7) / one_in
-    telling *= min(1.0, length_s / step_s) if kind == "gauge" else 1.0
+    # So many runs show: fewer of gauges that miss short events. Histories of less than six do not count.
+    shown = min(1.0, length_s / step_s) if kind == "gauge" else 1.0
+    telling = max(6, (weeks if is_weekly else weeks * 7) / one_in * shown)
     works_at, is_cron = None, False
     if culprit:
         unit = units[culprit]
