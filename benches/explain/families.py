@@ -412,10 +412,11 @@ def main():
     judging.print_heading()
     with concurrent.futures.ProcessPoolExecutor(args.processes) as pool:
         for name in names:
-            of_family = list(pool.map(functools.partial(judging.ask, trimtab, name), seeds))
-            if args.each:
-                for seed, answer in zip(seeds, of_family):
-                    print(f"<!-- {name} {seed} {answer} -->")
+            of_family = []
+            for seed, answer in zip(seeds, pool.map(functools.partial(judging.ask, trimtab, name), seeds)):
+                of_family.append(answer)
+                if args.each:
+                    print(f"<!-- {name} {seed} {answer} -->", flush=True)
             judging.print_family(name.replace("_", " "), of_family)
             answers += of_family
     judging.print_family("all", answers)
