@@ -257,7 +257,7 @@ def history(rng, *, is_weekly=None, delay_min=None, is_fixed=False, length_min=N
         events.append((at, length_s * grown * max(0.3, rng.gauss(1, varies))))
     samples, excesses = observed(rng, load, events, weeks, step_s, kind, factor)
     counts = sum(excess >= 5 for excess in excesses) >= 6
-    delay = "always the same" if is_fixed else f"{int(delay_min)} min"
+    delay = "always the same" if is_fixed and delay_min else f"{int(delay_min)} min"
     facts = Facts(counts, is_timer, factor, delay, length_s, step_s, kind)
     return Family(samples, host, job.name, is_everywhere, facts)
 
