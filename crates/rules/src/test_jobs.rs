@@ -31,12 +31,13 @@ pub fn timer(unit: &str, on_calendar: &str, line: &str) -> Job {
             expressions: vec![on_calendar.to_owned()],
             accuracy_s: Some(60.0),
             randomized_delay_s: Some(0.0),
-            fixed_random_delay: false,
             persistent: true,
             source,
+            ..Calendars::default()
         })],
         commands: vec![command(line, &format!("lib/systemd/system/{service}"))],
         held_back_by: Vec::new(),
+        guards: Vec::new(),
         last_run: None,
         next_run: None,
         timer: Some(TimerState {
@@ -83,6 +84,7 @@ pub fn anacron(period: &str, identifier: &str) -> Trigger {
         delay_min: 10,
         random_delay_min: None,
         start_hours: None,
+        started_by: Vec::new(),
         identifier: identifier.to_owned(),
         source: "etc/anacrontab:12".to_owned(),
     }
@@ -97,6 +99,7 @@ pub fn cron_job(name: &str, spec: &str, line: &str) -> Job {
         triggers: vec![cron(spec, name.trim_start_matches('/'))],
         commands: vec![command(line, name.trim_start_matches('/'))],
         held_back_by: Vec::new(),
+        guards: Vec::new(),
         last_run: None,
         next_run: None,
         timer: None,
@@ -113,6 +116,7 @@ pub fn cron_weekly(script: &str, line: &str) -> Job {
         triggers: vec![cron("47 6 * * 7", "etc/crontab:14")],
         commands: vec![command(line, &format!("{path}:3"))],
         held_back_by: Vec::new(),
+        guards: Vec::new(),
         last_run: None,
         next_run: None,
         timer: None,

@@ -1,32 +1,42 @@
 //! When anacron starts a job.
 //!
-//! anacron itself is started once an hour and looks at the date of each job's last run.
-//! Distributions differ in what starts it and in which settings it honors:
+//! anacron itself is started once an hour and looks at the date of each job's last run. What starts
+//! it is known if the host's own timer or crontab line was read. Otherwise it follows from the
+//! distribution, which also decides which settings are honored:
 //!
 //! - Debian: `anacron.timer` at half past every hour from 07:30, with up to 5 minutes of random
 //!   delay (without systemd, `/etc/cron.d/anacron` at the same minutes), and at boot.
 //! - cronie (Fedora, RHEL, SUSE): `/etc/cron.hourly/0anacron`, at one minute past every hour, and
 //!   only within `START_HOURS_RANGE`.
 //!
-//! An anacrontab with `START_HOURS_RANGE` is treated as cronie's, one without as Debian's.
+//! An anacrontab with `START_HOURS_RANGE` is treated as cronie's, one without as Debian's. Ubuntu's
+//! timer is an hourly one, so that jobs become due right after midnight.
 
 use crate::civil::{DAY_S, date_of_days, days_of_date, month_len};
-use crate::conditions::Uptimes;
+use crate::conditions::{Conditions, Uptimes};
+use crate::cron_times::cron_times;
+use crate::timer;
 use crate::window::{STARTUP_US, Window};
 use crate::zone::Clock;
 use facts::InputError;
+use facts::host::Trigger;
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 /// Minutes per day.
 const DAY_MIN: i64 = 1_440;
+/// Microseconds per minute.
+const MINUTE_US: i64 = 60 * SECOND_US;
 
-/// Debian first starts anacron at 07:30.
-const DEBIAN_START_MIN: i64 = 7 * 60 + 30;
-/// Random delay and accuracy of Debian's anacron.timer, in minutes.
-const DEBIAN_LATE_MIN: i64 = 5 + 1;
-/// Minute of every hour at which cronie starts anacron.
-const CRONIE_MINUTE: i64 = 1;
+/// When Debian starts anacron.
+const DEBIAN_STARTS: &str = "30 7-23 * * *";
+/// Random delay and accuracy of Debian's anacron.timer.
+const DEBIAN_LATE_US: i64 = (5 + 1) * MINUTE_US;
+/// When cronie starts anacron.
+const CRONIE_STARTS: &str = "1 * * * *";
+
+/// A timer that starts anacron may be set to some days only. If it has not been started for this
+/// many days, it never is.
+const IDLE_DAYS_MAX: i64 = 40;
 
 /// Maximum age in days of a last run that is used for a named period.
 const STAMP_AGE_MAX_DAYS: i64 = 3_660;
@@ -40,6 +50,8 @@ pub(crate) struct Line<'a> {
     pub delay_min: u32,
     pub random_delay_min: u32,
     pub start_hours: Option<(u8, u8)>,
+    /// What starts anacron on this host; empty if that is not known.
+    pub started_by: &'a [Trigger],
     pub identifier: &'a str,
     pub source: &'a str,
 }
@@ -88,9 +100,19 @@ pub(crate) fn period_text_s(text: &str) -> Option<f64> {
 impl Line<'_> {
     /// Describes where the line is written and what is assumed.
     pub fn evidence(&self) -> String {
-        let started = match self.start_hours {
-            Some((from, to)) => format!("anacron started hourly by cronie, hours {from}-{to}"),
-            None => "anacron started at 07:30 as on Debian".to_owned(),
+        let started = match (self.started_by.first(), self.start_hours) {
+            (Some(Trigger::Calendar(by)), _) => format!(
+                "anacron started by {} (OnCalendar={})",
+                by.source,
+                by.expressions.join(", ")
+            ),
+            (Some(Trigger::Cron { spec, source, .. }), hours) => {
+                let hours =
+                    hours.map_or(String::new(), |(from, to)| format!(", hours {from}-{to}"));
+                format!("anacron started by {source} ({spec}){hours}")
+            }
+            (_, Some((from, to))) => format!("anacron started hourly by cronie, hours {from}-{to}"),
+            (_, None) => "anacron started at 07:30 as on Debian".to_owned(),
         };
         format!(
             "{}: {} every {}, delay {} min; {started}; later if a job before it takes long",
@@ -101,13 +123,12 @@ impl Line<'_> {
     /// Returns the runs from `from_us` on, or why they cannot be computed.
     ///
     /// # Errors
-    /// If the period cannot be parsed.
+    /// If the period, or the schedule of what starts anacron, cannot be parsed.
     pub fn windows(
         &self,
         last_run: Option<Timestamp>,
         from_us: i64,
-        zone: &TimeZone,
-        uptimes: &Uptimes,
+        conditions: &Conditions,
     ) -> Result<Result<impl Iterator<Item = Window> + use<>, String>, InputError> {
         let period = Period::parse(self.period).ok_or_else(|| {
             InputError::new(
@@ -125,9 +146,7 @@ impl Line<'_> {
         if period == Period::Days(0) {
             return unknown("a period of 0 runs it whenever anacron is started");
         }
-        let Some((first_min, last_min)) = self.start_minutes() else {
-            return unknown("its delay and the hours allowed leave no time on any day");
-        };
+        let (zone, uptimes) = (&conditions.zone, &conditions.uptimes);
         let mut clock = Clock::new(zone.clone());
         let last_day = last_run.map(|at| day_of(&mut clock, at.as_microsecond()));
         // A job delayed past midnight belongs to the previous day, and a missed job to the day on
@@ -137,8 +156,23 @@ impl Line<'_> {
         } else {
             from_us
         };
-        let from_day = day_of(&mut clock, first_us) - 1 - last_min / DAY_MIN;
-        let day = match (period, last_day) {
+        let from_day = day_of(&mut clock, first_us) - 2;
+        let mut days = DueDays {
+            period,
+            delay_us: i64::from(self.delay_min) * MINUTE_US,
+            delay_max_us: (i64::from(self.delay_min) + i64::from(self.random_delay_min))
+                * MINUTE_US,
+            start_hours: self.start_hours,
+            starter: self.starter(conditions)?,
+            day: from_day,
+            clock,
+            uptimes: uptimes.clone(),
+        };
+        // anacron attributes a longer delay to a changed clock.
+        if days.delay_max_us > DAY_MIN * MINUTE_US || days.first_window(from_day).is_none() {
+            return unknown("its delay and the hours allowed leave no time on any day");
+        }
+        days.day = match (period, last_day) {
             (Period::Days(1), _) => from_day,
             (_, None) => return unknown("its last run is not known"),
             (Period::Days(days), Some(last)) => {
@@ -155,43 +189,91 @@ impl Line<'_> {
                 day
             }
         };
-        let mut days = DueDays {
-            period,
-            delay_min: i64::from(self.delay_min),
-            delay_max_min: i64::from(self.delay_min) + i64::from(self.random_delay_min),
-            start_hours: self.start_hours,
-            minutes: (first_min, last_min),
-            day,
-            clock,
-            uptimes: uptimes.clone(),
-        };
         Ok(Ok(std::iter::from_fn(move || days.next_window())))
     }
 
-    /// Returns the first and last minute of the due day at which the job starts on a host that is
-    /// up and has no other job to wait for; `None` if it never starts.
-    fn start_minutes(&self) -> Option<(i64, i64)> {
-        let delay = i64::from(self.delay_min);
-        let delay_max = delay + i64::from(self.random_delay_min);
-        // anacron attributes a longer delay to a changed clock.
-        if delay_max > DAY_MIN {
-            return None;
-        }
-        let Some((from, to)) = self.start_hours else {
-            return Some((
-                DEBIAN_START_MIN + delay,
-                DEBIAN_START_MIN + DEBIAN_LATE_MIN + delay_max,
-            ));
+    fn starter(&self, conditions: &Conditions) -> Result<Starter, InputError> {
+        let assumed = |spec: &str, late_us| Starting {
+            trigger: Trigger::Cron {
+                spec: spec.to_owned(),
+                time_zone: None,
+                source: self.source.to_owned(),
+            },
+            late_us,
         };
-        let (open, close) = (i64::from(from) * 60, i64::from(to) * 60);
-        let starts = || (0..24).map(|hour| hour * 60 + CRONIE_MINUTE);
-        // anacron checks the hour in which the job would start after its delay, and draws the
-        // random part anew each time.
-        let may = starts().find(|start| start + delay_max >= open)?;
-        let must = starts().find(|start| start + delay >= open)?;
-        let first = (may + delay).max(open);
-        let last = (must + delay_max).min(close - 1);
-        (first <= last).then_some((first, last))
+        let each = if self.started_by.is_empty() {
+            vec![match self.start_hours {
+                Some(_) => assumed(CRONIE_STARTS, 0),
+                None => assumed(DEBIAN_STARTS, DEBIAN_LATE_US),
+            }]
+        } else {
+            (self.started_by.iter())
+                .map(|trigger| {
+                    let late_us = match trigger {
+                        Trigger::Calendar(calendars) => timer::late_us(calendars)?,
+                        _ => 0,
+                    };
+                    let trigger = trigger.clone();
+                    Ok(Starting { trigger, late_us })
+                })
+                .collect::<Result<_, InputError>>()?
+        };
+        let mut starter = Starter {
+            each,
+            conditions: Conditions::in_zone(&conditions.zone),
+        };
+        starter.conditions.cron = conditions.cron;
+        // Its schedules can be parsed from here on.
+        starter.next_after(0)?;
+        Ok(starter)
+    }
+}
+
+/// What starts anacron.
+struct Starter {
+    each: Vec<Starting>,
+    conditions: Conditions,
+}
+
+struct Starting {
+    trigger: Trigger,
+    /// How long after its time it may be.
+    late_us: i64,
+}
+
+impl Starter {
+    /// Returns the first start after an instant.
+    fn next_after(&self, after_us: i64) -> Result<Option<Window>, InputError> {
+        let mut first: Option<Window> = None;
+        for Starting { trigger, late_us } in &self.each {
+            let at_us = match trigger {
+                Trigger::Cron {
+                    spec,
+                    time_zone,
+                    source,
+                } => cron_times(
+                    spec,
+                    time_zone.as_deref(),
+                    source,
+                    after_us,
+                    &self.conditions,
+                )?
+                .next(),
+                Trigger::Calendar(calendars) => {
+                    timer::next_event_us(calendars, after_us, &self.conditions.zone)?
+                }
+                _ => None,
+            };
+            let window = at_us.map(|at_us| Window {
+                earliest_us: at_us,
+                latest_us: at_us.saturating_add(*late_us),
+            });
+            first = match (first, window) {
+                (Some(known), Some(other)) => Some(known.min(other)),
+                (known, other) => known.or(other),
+            };
+        }
+        Ok(first)
     }
 }
 
@@ -204,11 +286,10 @@ fn day_of(clock: &mut Clock, at_us: i64) -> i64 {
 /// Iterates over the days on which a job is due.
 struct DueDays {
     period: Period,
-    delay_min: i64,
-    delay_max_min: i64,
+    delay_us: i64,
+    delay_max_us: i64,
     start_hours: Option<(u8, u8)>,
-    /// First and last minute of a due day at which the job starts on a host that is up.
-    minutes: (i64, i64),
+    starter: Starter,
     /// The next day on which it is due.
     day: i64,
     clock: Clock,
@@ -218,20 +299,68 @@ struct DueDays {
 impl DueDays {
     fn next_window(&mut self) -> Option<Window> {
         let due = self.day;
-        let earliest_us = self.instant_us(due, self.minutes.0)?;
-        let window = Window {
-            earliest_us,
-            latest_us: self.instant_us(due, self.minutes.1)?.max(earliest_us),
-        };
-        let window = if self.uptimes.is_known() {
-            self.while_up(due, window)?
-        } else {
-            self.day = next_due_day(self.period, due);
-            return Some(window);
-        };
+        let mut window = self.first_window(due)?;
+        if self.uptimes.is_known() {
+            window = self.while_up(due, window)?;
+        }
         let ran = day_of(&mut self.clock, window.earliest_us).max(due);
         self.day = next_due_day(self.period, ran);
         Some(window)
+    }
+
+    /// Returns when a job that is due from a day on starts on a host that is up and has no other job
+    /// to wait for; `None` if it never does.
+    fn first_window(&mut self, due: i64) -> Option<Window> {
+        let mut after_us = self.instant_us(due, 0)? - 1;
+        let mut day = due;
+        while day <= due + IDLE_DAYS_MAX {
+            if let Some(window) = self.window_of_day(day, after_us) {
+                return Some(window);
+            }
+            // The hours allowed end before anacron is started, or it is started on another day.
+            after_us = self.instant_us(day + 1, 0)? - 1;
+            let next = self.starter.next_after(after_us).ok()??;
+            day = day_of(&mut self.clock, next.earliest_us).max(day + 1);
+            after_us = self.instant_us(day, 0)? - 1;
+        }
+        None
+    }
+
+    /// Returns when a due job starts on a day, the first time that anacron is started after an
+    /// instant. anacron checks the hour in which the job would start after its delay, and draws the
+    /// random part anew each time.
+    fn window_of_day(&mut self, day: i64, after_us: i64) -> Option<Window> {
+        let until_us = self.instant_us(day + 1, 0)?;
+        let (open_us, close_us) = match self.start_hours {
+            Some((from, to)) => (
+                self.instant_us(day, i64::from(from) * 60)?,
+                self.instant_us(day, i64::from(to) * 60)?,
+            ),
+            None => (i64::MIN, i64::MAX),
+        };
+        let (mut first_us, mut at_us) = (None, after_us);
+        loop {
+            let start = self.starter.next_after(at_us).ok()??;
+            if start.earliest_us >= until_us {
+                return None;
+            }
+            at_us = start.earliest_us;
+            let delayed_us = start.earliest_us.checked_add(self.delay_us)?;
+            if start.earliest_us.checked_add(self.delay_max_us)? >= open_us && delayed_us < close_us
+            {
+                first_us.get_or_insert(delayed_us.max(open_us));
+            }
+            if let Some(earliest_us) = first_us
+                && delayed_us >= open_us
+            {
+                let latest_us = start.latest_us.checked_add(self.delay_max_us)?;
+                let latest_us = latest_us.min(close_us.saturating_sub(MINUTE_US));
+                return (earliest_us <= latest_us).then_some(Window {
+                    earliest_us,
+                    latest_us,
+                });
+            }
+        }
     }
 
     fn instant_us(&mut self, day: i64, minute: i64) -> Option<i64> {
@@ -263,36 +392,29 @@ impl DueDays {
 
     /// Returns when an overdue job runs after a boot of the host.
     fn after_start(&mut self, start_us: i64) -> Option<Window> {
-        const MINUTE_US: i64 = 60 * SECOND_US;
-        let Some((from, to)) = self.start_hours else {
+        if self.start_hours.is_none() {
             // anacron is started at boot.
             return Some(Window {
-                earliest_us: start_us.checked_add(self.delay_min * MINUTE_US)?,
+                earliest_us: start_us.checked_add(self.delay_us)?,
                 latest_us: start_us
                     .checked_add(STARTUP_US)?
-                    .checked_add((self.delay_max_min + DEBIAN_LATE_MIN) * MINUTE_US)?,
+                    .checked_add(self.delay_max_us + DEBIAN_LATE_US)?,
             });
-        };
-        // cronie's crond starts anacron at the next minute past an hour, within the allowed hours.
-        let (open, close) = (i64::from(from) * 60, i64::from(to) * 60);
+        }
+        // Both that start of anacron and the random delay may miss the first hour.
         let today = day_of(&mut self.clock, start_us);
         for day in today..=today + 2 {
-            for hour in 0..24 {
-                let minute = hour * 60 + CRONIE_MINUTE;
-                let at_us = self.instant_us(day, minute)?;
-                let is_allowed =
-                    minute + self.delay_max_min >= open && minute + self.delay_min < close;
-                if at_us < start_us || !is_allowed {
-                    continue;
-                }
-                // Both the start of anacron and the random delay may miss the first hour.
-                let first = (minute + self.delay_min).max(open);
-                let last = (minute + 60 + self.delay_max_min).min(close - 1).max(first);
-                return Some(Window {
-                    earliest_us: self.instant_us(day, first)?,
-                    latest_us: self.instant_us(day, last)?,
-                });
-            }
+            let after_us = start_us.max(self.instant_us(day, 0)?) - 1;
+            let Some(window) = self.window_of_day(day, after_us) else {
+                continue;
+            };
+            let (_, to) = self.start_hours?;
+            let close_us = self.instant_us(day, i64::from(to) * 60)?;
+            let latest_us = window.latest_us.checked_add(60 * MINUTE_US)?;
+            return Some(Window {
+                latest_us: (latest_us.min(close_us - MINUTE_US)).max(window.earliest_us),
+                ..window
+            });
         }
         None
     }
@@ -330,6 +452,7 @@ fn next_due_day(period: Period, last: i64) -> i64 {
 mod tests {
     use super::*;
     use crate::parse_zone;
+    use facts::host::Calendars;
 
     fn line(period: &str, start_hours: Option<(u8, u8)>) -> Line<'_> {
         Line {
@@ -337,6 +460,7 @@ mod tests {
             delay_min: 10,
             random_delay_min: 0,
             start_hours,
+            started_by: &[],
             identifier: "cron.weekly",
             source: "etc/anacrontab:12",
         }
@@ -345,29 +469,32 @@ mod tests {
     fn windows(line: &Line<'_>, last_run: Option<&str>, from: &str, count: usize) -> Vec<String> {
         let zone = parse_zone("Europe/Berlin").expect("known");
         let at = |text: &str| text.parse::<Timestamp>().expect("a timestamp");
-        line.windows(
-            last_run.map(at),
-            at(from).as_microsecond(),
-            &zone,
-            &Uptimes::default(),
-        )
-        .expect("readable")
-        .expect("known")
-        .filter(|window| window.latest_us >= at(from).as_microsecond())
-        .take(count)
-        .map(|window| {
-            let text = |us| {
-                Timestamp::from_microsecond(us)
-                    .expect("in range")
-                    .to_zoned(zone.clone())
-            };
-            format!(
-                "{} {}",
-                text(window.earliest_us).strftime("%a %F %H:%M"),
-                text(window.latest_us).strftime("%H:%M")
+        let found = line
+            .windows(
+                last_run.map(at),
+                at(from).as_microsecond(),
+                &Conditions::in_zone(&zone),
             )
-        })
-        .collect()
+            .expect("readable");
+        let Ok(found) = found else {
+            return vec!["never".to_owned()];
+        };
+        found
+            .filter(|window| window.latest_us >= at(from).as_microsecond())
+            .take(count)
+            .map(|window| {
+                let text = |us| {
+                    Timestamp::from_microsecond(us)
+                        .expect("in range")
+                        .to_zoned(zone.clone())
+                };
+                format!(
+                    "{} {}",
+                    text(window.earliest_us).strftime("%a %F %H:%M"),
+                    text(window.latest_us).strftime("%H:%M")
+                )
+            })
+            .collect()
     }
 
     #[test]
@@ -433,12 +560,12 @@ mod tests {
         );
         let zone = parse_zone("UTC").expect("known");
         let reason = line("7", None)
-            .windows(None, 0, &zone, &Uptimes::default())
+            .windows(None, 0, &Conditions::in_zone(&zone))
             .expect("readable")
             .err();
         assert!(reason.expect("unknown").contains("last run is not known"));
         let reason = line("0", None)
-            .windows(None, 0, &zone, &Uptimes::default())
+            .windows(None, 0, &Conditions::in_zone(&zone))
             .expect("readable")
             .err();
         assert!(
@@ -481,19 +608,80 @@ mod tests {
     fn cronie_respects_start_hours() {
         // RHEL: START_HOURS_RANGE=3-22, RANDOM_DELAY=45. Daily, delay 5: 02:01 + 50 minutes is
         // before 3:00, so anacron starts it at 03:01: 03:06 to 03:51.
+        let first = |line: &Line<'_>| windows(line, None, "2024-06-06T00:00:00Z", 1);
         let mut rhel = line("1", Some((3, 22)));
         (rhel.delay_min, rhel.random_delay_min) = (5, 45);
-        assert_eq!(rhel.start_minutes(), Some((3 * 60 + 6, 3 * 60 + 51)));
-        // Weekly, delay 25: 02:01 + 70 minutes is 03:11, so it may start as early as 03:00; if not,
-        // 03:01 + 25 to 70 minutes: 04:11 at the latest.
+        assert_eq!(first(&rhel), ["Thu 2024-06-06 03:06 03:51"]);
+        // Delay 25: 02:01 + 70 minutes is 03:11, so it may start as early as 03:00; if not, 03:01 +
+        // 25 to 70 minutes: 04:11 at the latest.
         rhel.delay_min = 25;
-        assert_eq!(rhel.start_minutes(), Some((3 * 60, 4 * 60 + 11)));
+        assert_eq!(first(&rhel), ["Thu 2024-06-06 03:00 04:11"]);
         // The allowed range ends before the delay elapses.
+        let never = |line: &Line<'_>| {
+            let conditions = Conditions::in_zone(&parse_zone("UTC").expect("known"));
+            let found = line.windows(None, 0, &conditions).expect("readable");
+            found.err().expect("no time is left")
+        };
         rhel.start_hours = Some((3, 3));
-        assert_eq!(rhel.start_minutes(), None);
+        assert!(never(&rhel).contains("no time on any day"));
         rhel.start_hours = None;
         rhel.delay_min = u32::MAX;
-        assert_eq!(rhel.start_minutes(), None);
+        assert!(never(&rhel).contains("no time on any day"));
+    }
+
+    #[test]
+    fn the_hosts_own_timer_or_line_starts_anacron() {
+        let timer = |expression: &str| {
+            [Trigger::Calendar(Calendars {
+                expressions: vec![expression.to_owned()],
+                randomized_delay_s: Some(300.0),
+                persistent: true,
+                source: "lib/systemd/system/anacron.timer".to_owned(),
+                ..Calendars::default()
+            })]
+        };
+        let first = |by: &[Trigger], start_hours| {
+            let mut daily = line("1", start_hours);
+            (daily.delay_min, daily.started_by) = (5, by);
+            (
+                windows(&daily, None, "2024-06-06T00:00:00Z", 1).join(""),
+                daily.evidence(),
+            )
+        };
+        // Ubuntu: hourly, 5 min of random delay, the default accuracy of 1 min, the line's 5 min.
+        let (window, evidence) = first(&timer("hourly"), None);
+        assert_eq!(window, "Fri 2024-06-07 00:05 00:11");
+        assert!(
+            evidence.contains("by lib/systemd/system/anacron.timer (OnCalendar=hourly)"),
+            "{evidence}"
+        );
+        // Debian 12.
+        let (window, _) = first(&timer("*-*-* 07..23:30"), None);
+        assert_eq!(window, "Thu 2024-06-06 07:35 07:41");
+        // A timer that is not started on Thursdays.
+        let (window, _) = first(&timer("Fri *-*-* 09:00"), None);
+        assert_eq!(window, "Fri 2024-06-07 09:05 09:11");
+        let (window, _) = first(&timer("2020-01-01 09:00"), None);
+        assert_eq!(window, "never");
+        // Debian without systemd: /etc/cron.d/anacron; a change of it by the administrator; RHEL's
+        // /etc/cron.d/0hourly within the hours allowed.
+        let cron = |spec: &str| {
+            [Trigger::Cron {
+                spec: spec.to_owned(),
+                time_zone: None,
+                source: "etc/cron.d/anacron:6".to_owned(),
+            }]
+        };
+        let (window, evidence) = first(&cron("30 7-23 * * *"), None);
+        assert_eq!(window, "Thu 2024-06-06 07:35 07:35");
+        assert!(
+            evidence.contains("by etc/cron.d/anacron:6 (30 7-23 * * *)"),
+            "{evidence}"
+        );
+        let (window, _) = first(&cron("0 4 * * *"), None);
+        assert_eq!(window, "Thu 2024-06-06 04:05 04:05");
+        let (window, _) = first(&cron("17 * * * *"), Some((3, 22)));
+        assert_eq!(window, "Thu 2024-06-06 03:22 03:22");
     }
 
     #[test]
@@ -505,7 +693,7 @@ mod tests {
             assert_eq!(period_text_s(text), None, "{text}");
         }
         let zone = parse_zone("UTC").expect("known");
-        let Err(error) = line("weekly", None).windows(None, 0, &zone, &Uptimes::default()) else {
+        let Err(error) = line("weekly", None).windows(None, 0, &Conditions::in_zone(&zone)) else {
             panic!("`weekly` without @ is no period");
         };
         assert!(

@@ -240,6 +240,7 @@ mod tests {
             job: "job".to_owned(),
             earliest: Timestamp::from_second(earliest_s).expect("in range"),
             latest: Timestamp::from_second(earliest_s + wide_s).expect("in range"),
+            shares_delay: false,
             len_s: None,
             seen: Seen::Computed,
             evidence: "".into(),

@@ -66,9 +66,9 @@ fn calendar(expression: &str, delay_s: f64, persistent: bool) -> Calendars {
         expressions: vec![expression.to_owned()],
         accuracy_s: Some(0.0),
         randomized_delay_s: Some(delay_s),
-        fixed_random_delay: false,
         persistent,
         source: TIMER.to_owned(),
+        ..Calendars::default()
     }
 }
 
@@ -175,6 +175,57 @@ fn a_fixed_delay_is_known_from_one_run() {
 }
 
 #[test]
+fn a_random_offset_is_the_same_for_all_runs() {
+    let offset = Calendars {
+        randomized_offset_s: Some(7_200.0),
+        accuracy_s: Some(60.0),
+        ..calendar("Mon 03:00", 600.0, false)
+    };
+    let is_shared = |job: &Job| {
+        let (from, until) = (at("2024-06-01T00:00:00Z"), at("2024-07-01T00:00:00Z"));
+        let found = runs(job, from, until, &Conditions::in_zone(&TimeZone::UTC)).expect("readable");
+        found.runs.iter().all(|run| run.shares_delay)
+    };
+    let mut job = job_of(vec![Trigger::Calendar(offset)]);
+    // 2 h of offset, 10 min of delay, 1 min of accuracy.
+    assert_eq!(june(&job, &[])[0], "03 03:00 - 03 05:11");
+    assert!(is_shared(&job));
+    // 45 minutes after its time, of which up to 11 are the run's own.
+    job.last_run = Some(at("2024-05-27T03:45:00Z"));
+    assert_eq!(june(&job, &[])[0], "03 03:34 - 03 03:56");
+    // The next run that systemd announces has no delay for accuracy in it.
+    job.next_run = Some(at("2024-06-03T03:40:00Z"));
+    assert_eq!(
+        june(&job, &[])[..2],
+        ["03 03:40 - 03 03:41", "10 03:30 - 10 03:51"]
+    );
+    // A run of its own delay says nothing of the others.
+    if let Trigger::Calendar(calendars) = &mut job.triggers[0] {
+        calendars.randomized_delay_s = calendars.randomized_offset_s.take();
+    }
+    assert_eq!(june(&job, &[])[1], "10 03:00 - 10 05:01");
+    assert!(!is_shared(&job));
+}
+
+#[test]
+fn an_offset_counts_whether_the_host_is_up_at_the_event_or_not() {
+    // Down from 02:00 to 04:00 on the 3rd: the offset of up to 5 h may end before, within or after.
+    let uptimes = [
+        up("2024-06-01T00:00:00Z", "2024-06-03T02:00:00Z"),
+        up("2024-06-03T04:00:00Z", ""),
+    ];
+    let job = |persistent| {
+        job_of(vec![Trigger::Calendar(Calendars {
+            randomized_offset_s: Some(18_000.0),
+            ..calendar("Mon 03:00", 0.0, persistent)
+        })])
+    };
+    assert_eq!(june(&job(false), &uptimes)[0], "03 04:00 - 03 08:00");
+    // Caught up after the boot, it has no offset.
+    assert_eq!(june(&job(true), &uptimes)[0], "03 04:00 - 03 08:00");
+}
+
+#[test]
 fn spans_count_from_the_start_of_the_host() {
     let uptimes = [
         up("2024-06-03T10:00:00Z", ""),
@@ -244,6 +295,7 @@ fn anacron_catches_up() {
         delay_min: 10,
         random_delay_min: None,
         start_hours,
+        started_by: Vec::new(),
         identifier: "cron.weekly".to_owned(),
         source: "etc/anacrontab:12".to_owned(),
     };
@@ -366,6 +418,7 @@ fn given(moments_s: &[i64]) -> Vec<Run> {
             job: "x".to_owned(),
             earliest: at,
             latest: at,
+            shares_delay: false,
             len_s: None,
             seen: Seen::Given,
             evidence: "".into(),

@@ -126,6 +126,7 @@ pub fn parse_events(source: &str, text: &str, zone: &TimeZone) -> Result<Vec<Eve
             job: name.to_owned(),
             earliest,
             latest,
+            shares_delay: false,
             len_s,
             seen: Seen::Given,
             evidence: format!("{source}:{number}").into(),

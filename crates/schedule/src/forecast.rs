@@ -1,25 +1,28 @@
 //! Forecasts the runs of a job from its triggers.
 
 use crate::anacron;
-use crate::conditions::{Conditions, CronFlavor, Uptimes};
-use crate::cron::CronSpec;
+use crate::conditions::{Conditions, Uptimes};
+use crate::cron_times::cron_times;
+use crate::guard::{self, Gate, Passes};
 use crate::run::{Forecast, Run, Seen};
 use crate::timer;
 use crate::window::{SECOND_US, STARTUP_US, Source, Window};
-use crate::zone::{Clock, parse_zone};
 use facts::InputError;
 use facts::host::{Job, Trigger};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::rc::Rc;
 
 /// A window, the index of its source, and how it is known.
 type Planned = (Window, usize, Seen);
 
 /// Computes the runs of a job that start, or may start, from `from` until before `until`.
 ///
-/// All triggers are assumed to be in effect; the caller checks whether the job is active
+/// Starts at which the job's guards end it at once are left out. All triggers are assumed to be in
+/// effect; the caller checks whether the job is active
 /// ([`Job::is_active`]). If the host's uptimes are known, runs that fall into downtime are dropped,
 /// or moved to the next boot if anacron or `Persistent=` catches up on them. The reported last and
 /// next runs of a timer replace the computed ones. A random delay longer than the period makes
@@ -39,14 +42,24 @@ pub fn runs(
     }
     let (from_us, until_us) = (from.as_microsecond(), until.as_microsecond());
     let mut sources = Vec::new();
+    let mut gate = Gate::of(job, conditions);
+    let perhaps = Rc::new(Cell::new(false));
     for trigger in &job.triggers {
-        sources.extend(trigger_sources(
-            trigger,
-            job,
-            from_us,
-            conditions,
-            &mut forecast.unknown,
-        )?);
+        let mut of_trigger =
+            trigger_sources(trigger, job, from_us, conditions, &mut forecast.unknown)?;
+        if let Some(gate) = &gate {
+            for source in &mut of_trigger {
+                let windows = std::mem::replace(&mut source.windows, Box::new(std::iter::empty()));
+                source.windows = guard::passing(
+                    windows,
+                    gate.clone(),
+                    trigger.source().to_owned(),
+                    (from_us, until_us),
+                    Rc::clone(&perhaps),
+                );
+            }
+        }
+        sources.extend(of_trigger);
     }
     let runs_max = conditions.runs_max;
     let mut planned = merge(&mut sources, from_us, until_us, runs_max);
@@ -55,7 +68,19 @@ pub fn runs(
         planned.retain(|(window, ..)| window.earliest_us < cut);
         forecast.truncated_at = Timestamp::from_microsecond(cut).ok();
     }
-    narrow_to_known(&mut planned, &sources, job, from_us, until_us);
+    narrow_to_known(
+        &mut planned,
+        &sources,
+        job,
+        gate.as_mut(),
+        (from_us, until_us),
+    );
+    if perhaps.get()
+        && let Some(gate) = &gate
+    {
+        forecast.some_may_not_run = true;
+        forecast.unknown.push(gate.note(job));
+    }
     forecast.runs = planned
         .into_iter()
         .filter_map(|(window, source, seen)| {
@@ -64,6 +89,7 @@ pub fn runs(
                 job: job.name.clone(),
                 earliest: Timestamp::from_microsecond(window.earliest_us).ok()?,
                 latest: Timestamp::from_microsecond(window.latest_us).ok()?,
+                shares_delay: sources[source].shares_delay,
                 len_s: None,
                 seen,
                 evidence: match seen {
@@ -163,6 +189,7 @@ fn trigger_sources(
                 evidence: format!("{source}: {spec}{named}").into(),
                 accuracy_us: None,
                 stamp_us: None,
+                shares_delay: false,
             }])
         }
         Trigger::Calendar(calendars) => {
@@ -173,6 +200,7 @@ fn trigger_sources(
             delay_min,
             random_delay_min,
             start_hours,
+            started_by,
             identifier,
             source,
         } => {
@@ -181,15 +209,17 @@ fn trigger_sources(
                 delay_min: *delay_min,
                 random_delay_min: random_delay_min.unwrap_or(0),
                 start_hours: *start_hours,
+                started_by,
                 identifier,
                 source,
             };
-            match due.windows(job.last_run, from_us, &conditions.zone, &conditions.uptimes)? {
+            match due.windows(job.last_run, from_us, conditions)? {
                 Ok(windows) => Ok(vec![Source {
                     windows: Box::new(windows),
                     evidence: due.evidence().into(),
                     accuracy_us: None,
                     stamp_us: job.last_run.map(Timestamp::as_microsecond),
+                    shares_delay: false,
                 }]),
                 Err(reason) => {
                     unknown.push(reason);
@@ -218,37 +248,10 @@ fn trigger_sources(
                 evidence: format!("{source}: @reboot, when cron starts").into(),
                 accuracy_us: None,
                 stamp_us: None,
+                shares_delay: false,
             }])
         }
     }
-}
-
-/// Returns the run times of a crontab line after `after_us`.
-fn cron_times(
-    spec: &str,
-    time_zone: Option<&str>,
-    source: &str,
-    after_us: i64,
-    conditions: &Conditions,
-) -> Result<Box<dyn Iterator<Item = i64>>, InputError> {
-    let spec = CronSpec::parse(source, spec)?;
-    let (zone, flavor) = match time_zone {
-        Some(name) => {
-            let named = parse_zone(name).map_err(|error| InputError {
-                source_name: source.to_owned(),
-                ..error
-            })?;
-            // Only cronie supports CRON_TZ, and it does not track clock changes in that zone.
-            let flavor = match conditions.cron {
-                CronFlavor::Systemd => CronFlavor::Systemd,
-                flavor if named == conditions.zone => flavor,
-                _ => CronFlavor::WallClock,
-            };
-            (named, flavor)
-        }
-        None => (conditions.zone.clone(), conditions.cron),
-    };
-    Ok(spec.moments_us(after_us, Clock::new(zone), flavor))
 }
 
 /// Keeps only the run times at which the host is up. Skipping downtimes one run at a time is fast
@@ -311,8 +314,8 @@ fn narrow_to_known(
     planned: &mut Vec<Planned>,
     sources: &[Source],
     job: &Job,
-    from_us: i64,
-    until_us: i64,
+    mut gate: Option<&mut Gate>,
+    (from_us, until_us): (i64, i64),
 ) {
     // The stamp is written when the job ends and dated with the day it was due.
     for (window, source, seen) in planned.iter_mut() {
@@ -341,6 +344,11 @@ fn narrow_to_known(
             earliest_us: at_us,
             latest_us: at_us.saturating_add(late_us),
         };
+        // A start at which it does nothing.
+        let triggers = || job.triggers.iter().map(Trigger::source);
+        if (gate.as_mut()).is_some_and(|gate| gate.passes_by_any(triggers(), at_us) == Passes::No) {
+            return;
+        }
         // Take the latest window that contains it.
         let of_timer = planned.iter().rposition(|(window, source, _)| {
             sources[*source].accuracy_us.is_some()

@@ -9,15 +9,8 @@ fn at(text: &str) -> Timestamp {
 
 fn job(name: &str, triggers: Vec<Trigger>) -> Job {
     Job {
-        name: name.to_owned(),
-        defined_in: "etc/crontab:18".to_owned(),
-        user: None,
         triggers,
-        commands: Vec::new(),
-        held_back_by: Vec::new(),
-        last_run: None,
-        next_run: None,
-        timer: None,
+        ..Job::new(name.to_owned(), "etc/crontab:18".to_owned())
     }
 }
 
@@ -34,9 +27,9 @@ fn calendars(expressions: &[&str], randomized_delay_s: f64) -> Trigger {
         expressions: expressions.iter().map(ToString::to_string).collect(),
         accuracy_s: None,
         randomized_delay_s: Some(randomized_delay_s),
-        fixed_random_delay: false,
         persistent: true,
         source: "lib/systemd/system/fstrim.timer".to_owned(),
+        ..Calendars::default()
     })
 }
 
@@ -56,6 +49,7 @@ fn anacron(period: &str) -> Trigger {
         delay_min: 10,
         random_delay_min: None,
         start_hours: None,
+        started_by: Vec::new(),
         identifier: "cron.weekly".to_owned(),
         source: "etc/anacrontab:12".to_owned(),
     }

@@ -2,10 +2,11 @@
 
 use crate::conditions::{Conditions, RUNS_OF_MINUTES_MAX, Uptime, Uptimes};
 use crate::forecast::runs;
+use crate::guard::{Gate, Passes};
 use crate::observed::{Log, Sighting, drop_duplicates};
 use crate::run::{Forecast, Run, earlier_of};
 use facts::InputError;
-use facts::host::Job;
+use facts::host::{Job, Trigger};
 use jiff::{SignedDuration, Timestamp};
 
 /// cron logs a command in the minute for which it is scheduled, or a little later under load.
@@ -22,7 +23,8 @@ const AT_BORDER: SignedDuration = SignedDuration::from_secs(59);
 /// does not may have been filtered or belong to another host. A job whose schedule was changed
 /// while the log was written thus gets its actual runs ([`rhythm_changes`] finds the change),
 /// whereas a computation would only know the current schedule. If the programs in cron's lines do
-/// not distinguish two of `jobs`, each run goes to the job that was scheduled then.
+/// not distinguish two of `jobs`, each run goes to the job that was scheduled then. Starts at which
+/// the job's guards end it at once are no runs, recorded or not.
 ///
 /// If `conditions.run_len_s` is not set, the observed durations are used; boots recorded in the
 /// logs are used if `conditions` has none.
@@ -42,6 +44,8 @@ pub fn known_runs(
     let mut covered: Vec<(Timestamp, Timestamp)> = Vec::new();
     let mut seen: Vec<(usize, Sighting<'_>)> = Vec::new();
     let mut silent: Vec<&str> = Vec::new();
+    let mut gate = Gate::of(job, conditions);
+    let mut some_may_not_run = false;
     for (index, log) in logs.iter().enumerate() {
         let mut sightings = log.sightings(job);
         drop_runs_of_rivals(&mut sightings, job, jobs, log, conditions);
@@ -50,6 +54,15 @@ pub fn known_runs(
             continue;
         }
         covered.push((log.from, log.until));
+        if let Some(gate) = &mut gate {
+            sightings.retain(|sighting| {
+                let triggers = job.triggers.iter().map(Trigger::source);
+                let passes = gate.passes_by_any(triggers, sighting.start.as_microsecond());
+                let is_within = from <= sighting.start && sighting.start < until;
+                some_may_not_run |= is_within && passes == Passes::Perhaps;
+                passes != Passes::No
+            });
+        }
         seen.extend(sightings.into_iter().map(|sighting| (index, sighting)));
     }
     let mut conditions = conditions.clone();
@@ -71,7 +84,13 @@ pub fn known_runs(
     seen.retain(|(_, run)| from <= run.start && run.start < until);
     drop_duplicates(&mut seen);
     let mut seen: Vec<Run> = seen.iter().map(|(_, run)| run.run(&job.name)).collect();
-    let mut forecast = Forecast::default();
+    let mut forecast = Forecast {
+        some_may_not_run,
+        ..Forecast::default()
+    };
+    forecast
+        .unknown
+        .extend((gate.filter(|_| some_may_not_run)).map(|gate| gate.note(job)));
     if covered.is_empty() && !logs.is_empty() {
         let logs = silent.join(", ");
         forecast
@@ -86,6 +105,7 @@ pub fn known_runs(
                 forecast.unknown.push(reason);
             }
         }
+        forecast.some_may_not_run |= found.some_may_not_run;
         forecast.truncated_at = earlier_of(forecast.truncated_at, found.truncated_at);
         let last = Timestamp::from_microsecond(gap_until.as_microsecond() - 1).unwrap_or(gap_until);
         for mut run in found.runs {

@@ -47,6 +47,7 @@ impl Sighting<'_> {
             job: job.to_owned(),
             earliest: self.start,
             latest: self.start,
+            shares_delay: false,
             len_s: self.len_s,
             seen: self.log.seen,
             evidence: format!(

@@ -27,6 +27,9 @@ pub struct Run {
     pub earliest: Timestamp,
     /// The latest possible start, including random delay, systemd's accuracy and anacron's slack.
     pub latest: Timestamp,
+    /// Whether all computed runs of the schedule start at the same place between these two, but for
+    /// a smaller part: the delay was chosen once for the host. Otherwise each run has its own.
+    pub shares_delay: bool,
     /// Duration in seconds, if a log records it.
     pub len_s: Option<f64>,
     /// The source.
@@ -43,6 +46,9 @@ pub struct Forecast {
     pub runs: Vec<Run>,
     /// Triggers whose runs cannot be computed, each with the reason.
     pub unknown: Vec<String>,
+    /// Whether some of the runs may not have taken place: the job looks at more than the clock
+    /// before it does its work. `unknown` has the reason.
+    pub some_may_not_run: bool,
     /// Where the list was cut off because it would have exceeded
     /// [`Conditions::runs_max`](crate::Conditions::runs_max).
     pub truncated_at: Option<Timestamp>,

@@ -30,11 +30,149 @@ pub(crate) fn calendar_times(
 ) -> Result<Vec<Source>, InputError> {
     let on_time = Calendars {
         accuracy_s: Some(0.0),
-        randomized_delay_s: None,
-        fixed_random_delay: false,
-        ..calendars.clone()
+        expressions: calendars.expressions.clone(),
+        source: calendars.source.clone(),
+        ..Calendars::default()
     };
-    expression_sources(&on_time, (0, 0), from_us, &Conditions::in_zone(zone))
+    let conditions = Conditions::in_zone(zone);
+    expression_sources(&on_time, Delay::of(&on_time)?, from_us, &conditions)
+}
+
+/// Returns the first event after an instant, without random delay and accuracy.
+pub(crate) fn next_event_us(
+    calendars: &Calendars,
+    after_us: i64,
+    zone: &TimeZone,
+) -> Result<Option<i64>, InputError> {
+    let mut first: Option<i64> = None;
+    for text in &calendars.expressions {
+        let calendar = Calendar::parse(&calendars.source, text)?;
+        let mut clock = calendar.clock(zone);
+        if let Some(at_us) = calendar.next_after_us(after_us, &mut clock) {
+            first = Some(first.map_or(at_us, |known| known.min(at_us)));
+        }
+    }
+    Ok(first)
+}
+
+/// Returns how long after its time an event may happen at most.
+pub(crate) fn late_us(calendars: &Calendars) -> Result<i64, InputError> {
+    Ok(Delay::of(calendars)?.latest_us())
+}
+
+/// How much later than its calendar event a timer runs, in microseconds.
+#[derive(Debug, Clone, Copy)]
+struct Delay {
+    /// Bounds on the part that is the same for all runs: `RandomizedOffsetSec=`, and
+    /// `RandomizedDelaySec=` with `FixedRandomDelay=`.
+    shared_us: (i64, i64),
+    /// The maximum of the part that is each run's own: `RandomizedDelaySec=` and `AccuracySec=`.
+    own_us: i64,
+    accuracy_us: i64,
+    /// `RandomizedOffsetSec=`, which does not apply to runs that are caught up, and the maximum of
+    /// the shared part that does.
+    offset_us: i64,
+    fixed_us: i64,
+    /// Whether a run narrowed the shared part.
+    is_known: bool,
+}
+
+impl Delay {
+    /// Returns the delays that are possible by the settings alone.
+    fn of(calendars: &Calendars) -> Result<Self, InputError> {
+        let span = |span_s: Option<f64>| span_us(span_s.unwrap_or(0.0), &calendars.source);
+        let accuracy_us = accuracy_us(calendars.accuracy_s, &calendars.source)?;
+        let (delay_us, offset_us) = (
+            span(calendars.randomized_delay_s)?,
+            span(calendars.randomized_offset_s)?,
+        );
+        let (fixed_us, random_us) = if calendars.fixed_random_delay {
+            (delay_us, 0)
+        } else {
+            (0, delay_us)
+        };
+        Ok(Self {
+            shared_us: (0, offset_us + fixed_us),
+            own_us: random_us + accuracy_us,
+            accuracy_us,
+            offset_us,
+            fixed_us,
+            is_known: false,
+        })
+    }
+
+    fn earliest_us(&self) -> i64 {
+        self.shared_us.0
+    }
+
+    fn latest_us(&self) -> i64 {
+        self.shared_us.1 + self.own_us
+    }
+
+    /// Whether where a run lies in its window is mostly the same for all runs.
+    fn is_shared(&self) -> bool {
+        self.shared_us.1 - self.shared_us.0 > self.own_us
+    }
+
+    /// Narrows the shared part to what fits a known run, unless none fits or it may be as long as the
+    /// period.
+    fn narrow(
+        &mut self,
+        calendars: &Calendars,
+        job: &Job,
+        conditions: &Conditions,
+    ) -> Result<(), InputError> {
+        if self.shared_us.1 == 0 {
+            return Ok(());
+        }
+        // The next run that systemd reports does not include the accuracy delay yet; the last one
+        // does.
+        let known = [
+            (job.next_run, self.own_us - self.accuracy_us),
+            (job.last_run, self.own_us),
+        ];
+        for (at, own_us) in known {
+            let Some(at_us) = at.map(Timestamp::as_microsecond) else {
+                continue;
+            };
+            let mut fitting = Vec::new();
+            for text in &calendars.expressions {
+                let calendar = Calendar::parse(&calendars.source, text)?;
+                let mut clock = calendar.clock(&conditions.zone);
+                let mut moment_us = at_us.saturating_sub(self.shared_us.1 + own_us + 1);
+                while fitting.len() < 2
+                    && let Some(next_us) = calendar.next_after_us(moment_us, &mut clock)
+                    && next_us > moment_us
+                    && next_us <= at_us
+                {
+                    fitting.push(next_us);
+                    moment_us = next_us;
+                }
+            }
+            if let [moment_us] = fitting[..] {
+                let longest_us = (at_us - moment_us).min(self.shared_us.1);
+                let shortest_us = (at_us - moment_us - own_us).max(0).min(longest_us);
+                self.shared_us = (shortest_us, longest_us);
+                self.is_known = true;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// `, up to 1h 41min later`, for evidence.
+    fn text(&self) -> String {
+        let latest = span_text(self.latest_us());
+        match self.latest_us() {
+            0 => String::new(),
+            _ if self.is_known && self.earliest_us() > 0 => format!(
+                ", {} to {latest} later each time, as known from a run",
+                span_text(self.earliest_us())
+            ),
+            _ if self.is_shared() => format!(", up to {latest} later, the same each time"),
+            _ => format!(", up to {latest} later"),
+        }
+    }
 }
 
 /// Returns one source per expression. The search starts earlier than `from_us` by the longest
@@ -45,67 +183,14 @@ pub(crate) fn calendar_sources(
     from_us: i64,
     conditions: &Conditions,
 ) -> Result<Vec<Source>, InputError> {
-    let delay_us = span_us(
-        calendars.randomized_delay_s.unwrap_or(0.0),
-        &calendars.source,
-    )?;
-    let known = match job.last_run.or(job.next_run) {
-        Some(_) if calendars.fixed_random_delay => {
-            known_delay(calendars, job, delay_us, conditions)?
-        }
-        _ => None,
-    };
-    expression_sources(
-        calendars,
-        known.unwrap_or((0, delay_us)),
-        from_us,
-        conditions,
-    )
-}
-
-/// With `FixedRandomDelay=`, returns the shortest and longest delay that fit a known run, in
-/// microseconds; `None` if no delay fits, or if the delay may be as long as the period.
-fn known_delay(
-    calendars: &Calendars,
-    job: &Job,
-    delay_us: i64,
-    conditions: &Conditions,
-) -> Result<Option<(i64, i64)>, InputError> {
-    let accuracy_us = accuracy_us(calendars.accuracy_s, &calendars.source)?;
-    // The next run that systemd reports does not include the accuracy delay yet; the last one does.
-    let known = [(job.next_run, 0), (job.last_run, accuracy_us)];
-    for (at, late_us) in known {
-        let Some(at_us) = at.map(Timestamp::as_microsecond) else {
-            continue;
-        };
-        let mut fitting = Vec::new();
-        for text in &calendars.expressions {
-            let calendar = Calendar::parse(&calendars.source, text)?;
-            let mut clock = calendar.clock(&conditions.zone);
-            let mut moment_us = at_us.saturating_sub(delay_us + late_us + 1);
-            while fitting.len() < 2
-                && let Some(next_us) = calendar.next_after_us(moment_us, &mut clock)
-                && next_us > moment_us
-                && next_us <= at_us
-            {
-                fitting.push(next_us);
-                moment_us = next_us;
-            }
-        }
-        if let [moment_us] = fitting[..] {
-            let longest_us = (at_us - moment_us).min(delay_us);
-            return Ok(Some((
-                (at_us - moment_us - late_us).max(0).min(longest_us),
-                longest_us,
-            )));
-        }
-    }
-    Ok(None)
+    let mut delay = Delay::of(calendars)?;
+    delay.narrow(calendars, job, conditions)?;
+    expression_sources(calendars, delay, from_us, conditions)
 }
 
 fn expression_sources(
     calendars: &Calendars,
-    (delay_min_us, delay_max_us): (i64, i64),
+    delay: Delay,
     from_us: i64,
     conditions: &Conditions,
 ) -> Result<Vec<Source>, InputError> {
@@ -114,22 +199,12 @@ fn expression_sources(
         let expected = format!("at most {EXPRESSIONS_MAX} calendar events");
         return Err(InputError::new(&calendars.source, expected, &found));
     }
-    let accuracy_us = accuracy_us(calendars.accuracy_s, &calendars.source)?;
-    let late_us = delay_max_us + accuracy_us;
+    let late_us = delay.latest_us();
     calendars
         .expressions
         .iter()
         .map(|text| {
             let calendar = Calendar::parse(&calendars.source, text)?;
-            let late = match (delay_min_us, late_us) {
-                (_, 0) => String::new(),
-                (0, late_us) => format!(", up to {} later", span_text(late_us)),
-                (delay_us, late_us) => format!(
-                    ", {} to {} later each time, as known from a run",
-                    span_text(delay_us),
-                    span_text(late_us)
-                ),
-            };
             let uptimes = conditions.uptimes.clone();
             let earlier_us = from_us.saturating_sub(late_us).saturating_sub(STARTUP_US);
             let start_us = if uptimes.is_known() {
@@ -141,15 +216,15 @@ fn expression_sources(
                 clock: calendar.clock(&conditions.zone),
                 calendar,
                 at_us: start_us.saturating_sub(1),
-                delay_min_us,
-                late_us,
+                delay,
                 is_persistent: calendars.persistent,
                 uptimes,
             };
             Ok(Source {
-                evidence: format!("{}: OnCalendar={text}{late}", calendars.source).into(),
-                accuracy_us: Some(accuracy_us),
+                evidence: format!("{}: OnCalendar={text}{}", calendars.source, delay.text()).into(),
+                accuracy_us: Some(delay.accuracy_us),
                 stamp_us: None,
+                shares_delay: delay.is_shared(),
                 windows: Box::new(events),
             })
         })
@@ -162,11 +237,26 @@ struct Events {
     clock: Clock,
     /// The previous event.
     at_us: i64,
-    delay_min_us: i64,
-    late_us: i64,
+    delay: Delay,
     /// `Persistent=`: a missed run happens at the next boot, after the random delay.
     is_persistent: bool,
     uptimes: Uptimes,
+}
+
+impl Events {
+    /// Returns the window of a missed run after a boot.
+    fn caught_up(&self, start_us: i64) -> Option<Window> {
+        let earliest_us = match self.delay.offset_us {
+            0 => self.delay.earliest_us(),
+            _ => 0,
+        };
+        Some(Window {
+            earliest_us: start_us.checked_add(earliest_us)?,
+            latest_us: start_us.checked_add(
+                STARTUP_US + self.delay.fixed_us.min(self.delay.shared_us.1) + self.delay.own_us,
+            )?,
+        })
+    }
 }
 
 impl Iterator for Events {
@@ -180,18 +270,28 @@ impl Iterator for Events {
                 .next_after_us(self.at_us, &mut self.clock)
                 .filter(|&next| next > self.at_us)?;
             let window = Window {
-                earliest_us: at_us.checked_add(self.delay_min_us)?,
-                latest_us: at_us.checked_add(self.late_us)?,
+                earliest_us: at_us.checked_add(self.delay.earliest_us())?,
+                latest_us: at_us.checked_add(self.delay.latest_us())?,
             };
             let Some(up) = self.uptimes.at(at_us) else {
-                // Nothing else happens before the next boot.
                 let start_us = self.uptimes.start_after(at_us)?.from_us;
+                if start_us <= at_us.saturating_add(self.delay.offset_us) {
+                    // The event counts with its offset, which may be after the boot.
+                    self.at_us = at_us;
+                    let earliest_us = window.earliest_us.max(start_us);
+                    let caught_up_us = match self.is_persistent {
+                        true => self.caught_up(start_us)?.latest_us,
+                        false => earliest_us,
+                    };
+                    return Some(Window {
+                        earliest_us,
+                        latest_us: window.latest_us.max(caught_up_us),
+                    });
+                }
+                // Nothing else happens before the next boot.
                 self.at_us = start_us - 1;
                 if self.is_persistent {
-                    return Some(Window {
-                        earliest_us: start_us.checked_add(self.delay_min_us)?,
-                        latest_us: start_us.checked_add(STARTUP_US + self.late_us)?,
-                    });
+                    return self.caught_up(start_us);
                 }
                 continue;
             };
@@ -205,9 +305,7 @@ impl Iterator for Events {
                 .start_after(up.until_us - 1)
                 .map(|up| up.from_us);
             let latest_us = match start_us {
-                Some(start_us) if self.is_persistent => {
-                    start_us.checked_add(STARTUP_US + self.late_us)?
-                }
+                Some(start_us) if self.is_persistent => self.caught_up(start_us)?.latest_us,
                 _ => up.until_us - 1,
             };
             if window.earliest_us <= latest_us {
@@ -444,6 +542,7 @@ impl<'a> Relative<'a> {
             evidence: self.evidence.clone(),
             accuracy_us: Some(self.accuracy_us),
             stamp_us: None,
+            shares_delay: false,
         }
     }
 

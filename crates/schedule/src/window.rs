@@ -27,4 +27,6 @@ pub(crate) struct Source {
     pub accuracy_us: Option<i64>,
     /// For anacron, the last run according to its time stamp file.
     pub stamp_us: Option<i64>,
+    /// Whether where a run lies in its window is mostly the same for all runs.
+    pub shares_delay: bool,
 }

@@ -156,6 +156,7 @@ mod tests {
             job: "job".to_owned(),
             earliest: at(from),
             latest: at(until),
+            shares_delay: false,
             len_s: None,
             seen,
             evidence: "crontab".into(),

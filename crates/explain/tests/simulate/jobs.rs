@@ -72,15 +72,8 @@ pub fn fifty_jobs(
 /// A job with one trigger.
 pub fn job(name: &str, trigger: Trigger) -> Job {
     Job {
-        name: name.to_owned(),
-        defined_in: name.to_owned(),
-        user: None,
         triggers: vec![trigger],
-        commands: Vec::new(),
-        held_back_by: Vec::new(),
-        last_run: None,
-        next_run: None,
-        timer: None,
+        ..Job::new(name.to_owned(), name.to_owned())
     }
 }
 
@@ -114,10 +107,7 @@ fn cron(source: &str, spec: &str) -> Trigger {
 fn calendar(unit: &str, expression: &str) -> Trigger {
     Trigger::Calendar(Calendars {
         expressions: vec![expression.to_owned()],
-        accuracy_s: None,
-        randomized_delay_s: None,
-        fixed_random_delay: false,
-        persistent: false,
         source: format!("etc/systemd/system/{unit}"),
+        ..Calendars::default()
     })
 }

@@ -1,3 +1,4 @@
+use super::Guard;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,10 @@ pub struct Job {
     /// guard in the crontab line (`test -x /usr/sbin/anacron`), a systemd condition, a script that
     /// is not executable, a name that run-parts ignores. Empty if it runs.
     pub held_back_by: Vec<String>,
+    /// What it asks the clock before it does anything, so that it works on only some of its
+    /// firings: `[ $(date +%d) -le 7 ] && ...`. Each of them must hold.
+    #[serde(default)]
+    pub guards: Vec<Guard>,
     /// Last known run, from a timestamp file or from systemd.
     pub last_run: Option<Timestamp>,
     /// Next run according to systemd.
@@ -39,6 +44,7 @@ impl Job {
             triggers: Vec::new(),
             commands: Vec::new(),
             held_back_by: Vec::new(),
+            guards: Vec::new(),
             last_run: None,
             next_run: None,
             timer: None,
@@ -76,6 +82,9 @@ pub enum Trigger {
         random_delay_min: Option<u32>,
         /// `START_HOURS_RANGE`, if set: first and last hour.
         start_hours: Option<(u8, u8)>,
+        /// What starts anacron on this host, if it is a calendar: its timer, or lines of a crontab.
+        #[serde(default)]
+        started_by: Vec<Trigger>,
         /// Job identifier, which names the timestamp file.
         identifier: String,
         /// Its location: `etc/anacrontab:12`.
@@ -105,6 +114,19 @@ pub enum Trigger {
     },
 }
 
+impl Trigger {
+    /// Returns where it is written: a line of a crontab, a timer unit.
+    pub fn source(&self) -> &str {
+        match self {
+            Self::Cron { source, .. }
+            | Self::Anacron { source, .. }
+            | Self::Monotonic { source, .. }
+            | Self::Boot { source } => source,
+            Self::Calendar(calendars) => &calendars.source,
+        }
+    }
+}
+
 /// The calendar settings of a systemd timer.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Calendars {
@@ -118,6 +140,10 @@ pub struct Calendars {
     /// run.
     #[serde(default)]
     pub fixed_random_delay: bool,
+    /// `RandomizedOffsetSec=` in seconds (since systemd 258): the longest offset, which is chosen
+    /// once for this host and timer and added to every event; 0 by default.
+    #[serde(default)]
+    pub randomized_offset_s: Option<f64>,
     /// `Persistent=`: a run missed while the host was off is caught up.
     pub persistent: bool,
     /// The timer unit.

@@ -2,6 +2,7 @@
 
 mod device;
 mod drive_writes;
+mod guard;
 mod job;
 mod mount;
 mod platform;
@@ -12,6 +13,7 @@ pub use device::{
     ProvisioningMode, ScsiTransport,
 };
 pub use drive_writes::{DriveWrites, MediaWrites};
+pub use guard::{ClockCondition, ClockSum, ClockText, Guard, SumOperator};
 pub use job::{Calendars, EnabledState, Job, JobCommand, TimerState, Trigger};
 pub use mount::{Crypttab, FsGeometry, FsUsage, FstabEntry, Mount};
 pub use platform::{Cloud, Platform};

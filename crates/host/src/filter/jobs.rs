@@ -44,6 +44,7 @@ const UNIT_KEYS: &[(&str, &[&str])] = &[
             "OnUnitInactiveSec",
             "Persistent",
             "RandomizedDelaySec",
+            "RandomizedOffsetSec",
             "Unit",
             "WakeSystem",
         ],

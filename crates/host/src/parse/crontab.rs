@@ -41,6 +41,8 @@ pub struct Entry {
     pub input: Option<String>,
     /// `CRON_TZ` in effect for this line.
     pub time_zone: Option<String>,
+    /// `TZ` in effect for this line, which its commands get.
+    pub clock_zone: Option<String>,
 }
 
 /// Nicknames for five fields.
@@ -129,13 +131,16 @@ pub fn parse(source: &str, text: &str, kind: Kind) -> Crontab {
         is_cut: !text.is_empty() && !text.ends_with('\n'),
         ..Crontab::default()
     };
-    let mut time_zone: Option<String> = None;
+    let (mut time_zone, mut clock_zone) = (None, None);
     for (line, number) in text.lines().zip(1..) {
         match classify(line, kind) {
             Line::Nothing => {}
             Line::Setting(name, value) => {
-                if name == "CRON_TZ" {
-                    time_zone = (!value.is_empty()).then(|| value.to_owned());
+                let value_of = || (!value.is_empty()).then(|| value.to_owned());
+                match name {
+                    "CRON_TZ" => time_zone = value_of(),
+                    "TZ" => clock_zone = value_of(),
+                    _ => {}
                 }
                 crontab.env.push((name.to_owned(), value.to_owned()));
             }
@@ -152,6 +157,7 @@ pub fn parse(source: &str, text: &str, kind: Kind) -> Crontab {
                     command,
                     input,
                     time_zone: time_zone.clone(),
+                    clock_zone: clock_zone.clone(),
                 });
             }
             Line::Wrong {

@@ -2,8 +2,9 @@
 
 use super::crontab::{self, Crontab, Kind};
 use super::shell::script::{Origin, scan};
+use super::shell::truth::any;
 use facts::InputError;
-use facts::host::{Job, Trigger};
+use facts::host::{ClockCondition, Guard, Job, Trigger};
 
 /// Maximum length of a crontab, in bytes.
 pub const CRONTAB_BYTES_MAX: u64 = 1 << 20;
@@ -74,6 +75,15 @@ pub fn from_crontab(source: &str, text: &str) -> Result<Vec<Job>, InputError> {
                 source: place,
             },
         }];
+        let when: Option<Vec<ClockCondition>> =
+            found.iter().map(|found| found.when.clone()).collect();
+        job.guards = (when.filter(|when| !when.is_empty()))
+            .map(|when| Guard {
+                zone: entry.clock_zone,
+                ..Guard::of_all(any(when))
+            })
+            .into_iter()
+            .collect();
         job.commands = found.into_iter().map(|found| found.command).collect();
         job
     });

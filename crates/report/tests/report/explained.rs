@@ -152,6 +152,7 @@ fn run(job: &str, start: Timestamp, evidence: &str) -> Run {
         job: job.to_owned(),
         earliest: start,
         latest: start,
+        shares_delay: false,
         len_s: None,
         seen: Seen::Computed,
         evidence: evidence.into(),

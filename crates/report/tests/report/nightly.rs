@@ -92,6 +92,7 @@ fn fstrim() -> JobRuns {
             job: "fstrim".to_owned(),
             earliest: at,
             latest: at,
+            shares_delay: false,
             len_s: None,
             seen: Seen::Computed,
             evidence: "crontab:1: 47 6 * * 1".into(),

@@ -287,8 +287,8 @@ pub fn observed_runs(
             let runs = seen.iter().map(|(_, seen)| seen.run(&name)).collect();
             let found = Forecast {
                 runs,
-                unknown: Vec::new(),
                 truncated_at,
+                ..Forecast::default()
             };
             (name, found)
         })

@@ -182,6 +182,7 @@ fn a_directory_run_counts_for_all_its_scripts() {
         delay_min: 10,
         random_delay_min: None,
         start_hours: None,
+        started_by: Vec::new(),
         identifier: "cron.weekly".to_owned(),
         source: "etc/anacrontab:12".to_owned(),
     }];

@@ -6,7 +6,7 @@ use crate::parse::run_parts::{ignored_name, is_debian_like};
 use crate::parse::shell::script::Found;
 use crate::parse::{anacrontab, crontab};
 use crate::source::Kind;
-use facts::host::{Host, Job, Trigger};
+use facts::host::{Guard, Host, Job, Trigger};
 use facts::{InputError, Skipped};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -41,12 +41,16 @@ const DAEMONS: &[&str] = &[
 const CRONTABS_MAX: usize = 5000;
 /// More lines than start the same directory on any real host.
 const STARTERS_MAX: usize = 100;
+/// More timers and lines than start anacron on any real host. Each of its jobs names them.
+const ANACRON_STARTERS_MAX: usize = 10;
 
 /// What starts the scripts in a directory.
 #[derive(Debug, Default)]
 struct Starters {
     triggers: Vec<Trigger>,
     user: Option<String>,
+    /// What their lines ask the clock first.
+    guards: Vec<Guard>,
     /// Anacrontab lines, with the names of their timestamp files.
     anacron: Vec<(Trigger, String)>,
 }
@@ -86,7 +90,26 @@ pub(super) fn read(
     cron.crontabs();
     let anacron_lines = cron.anacrontab();
     let owners = cron.directory_jobs();
-    let started = anacron_at_boot || timers.iter().chain(&cron.jobs).any(starts_anacron);
+    let starts = || {
+        timers
+            .iter()
+            .chain(&cron.jobs)
+            .filter(|job| starts_anacron(job))
+    };
+    let started = anacron_at_boot || starts().next().is_some();
+    let by_calendar =
+        |trigger: &&Trigger| matches!(trigger, Trigger::Cron { .. } | Trigger::Calendar(_));
+    let calendars: Vec<Trigger> = starts()
+        .flat_map(|job| job.triggers.iter().filter(by_calendar))
+        .take(ANACRON_STARTERS_MAX)
+        .cloned()
+        .collect();
+    let of_host = |mut trigger: Trigger| {
+        if let Trigger::Anacron { started_by, .. } = &mut trigger {
+            started_by.clone_from(&calendars);
+        }
+        trigger
+    };
     let zone = host
         .time_zone
         .as_deref()
@@ -96,7 +119,7 @@ pub(super) fn read(
         for (trigger, identifier) in &cron.directories[&directory].anacron {
             let job = &mut cron.jobs[index];
             if started {
-                job.triggers.push(trigger.clone());
+                job.triggers.push(of_host(trigger.clone()));
                 job.user.get_or_insert_with(|| "root".to_owned());
             }
             job.last_run = job.last_run.max(stamp(files, identifier, &zone));
@@ -104,7 +127,7 @@ pub(super) fn read(
     }
     for (mut job, trigger, identifier) in anacron_lines {
         if started {
-            job.triggers.push(trigger);
+            job.triggers.push(of_host(trigger));
         }
         job.last_run = stamp(files, &identifier, &zone);
         cron.jobs.push(job);
@@ -261,6 +284,12 @@ impl Cron<'_, '_, '_> {
                         continue;
                     }
                     starters.user.clone_from(&user);
+                    let guard = found[*index].when.clone().map(|condition| Guard {
+                        condition,
+                        trigger: Some(place.clone()),
+                        zone: entry.clock_zone.clone(),
+                    });
+                    starters.guards.extend(guard);
                     starters
                         .triggers
                         .push(if found[*index].command.program == "run-crons" {
@@ -294,6 +323,10 @@ impl Cron<'_, '_, '_> {
             job.triggers = vec![trigger];
             job.commands = work.commands;
             job.held_back_by = held.iter().cloned().chain(work.held_back_by).collect();
+            job.guards.extend(work.when.map(|condition| Guard {
+                zone: entry.clock_zone,
+                ..Guard::of_all(condition)
+            }));
             self.jobs.push(job);
         }
     }
@@ -318,6 +351,7 @@ impl Cron<'_, '_, '_> {
                 delay_min: entry.delay_min,
                 random_delay_min: entry.random_delay_min,
                 start_hours: entry.start_hours,
+                started_by: Vec::new(),
                 identifier: entry.identifier.clone(),
                 source: place.clone(),
             };
@@ -329,6 +363,11 @@ impl Cron<'_, '_, '_> {
                 for directory in &directories {
                     let starters = self.directories.entry(directory.clone()).or_default();
                     if runs && starters.anacron.len() < STARTERS_MAX {
+                        let guard = found.when.clone().map(|condition| Guard {
+                            trigger: Some(place.clone()),
+                            ..Guard::of_all(condition)
+                        });
+                        starters.guards.extend(guard);
                         starters
                             .anacron
                             .push((trigger.clone(), entry.identifier.clone()));
@@ -346,6 +385,7 @@ impl Cron<'_, '_, '_> {
             job.user = Some("root".to_owned());
             job.commands = work.commands;
             job.held_back_by = work.held_back_by;
+            job.guards.extend(work.when.map(Guard::of_all));
             jobs.push((job, trigger, entry.identifier));
         }
         jobs
@@ -379,6 +419,8 @@ impl Cron<'_, '_, '_> {
                         .push("it is not executable, so run-parts passes over it".to_owned());
                 }
                 job.held_back_by.extend(work.held_back_by);
+                job.guards.clone_from(&starters.guards);
+                job.guards.extend(work.when.map(Guard::of_all));
                 owners.push((self.jobs.len(), directory.clone()));
                 self.jobs.push(job);
             }
@@ -408,6 +450,7 @@ fn by_period(directory: &str, place: &str) -> Trigger {
         delay_min: 0,
         random_delay_min: None,
         start_hours: None,
+        started_by: Vec::new(),
         identifier,
         source: place.to_owned(),
     }

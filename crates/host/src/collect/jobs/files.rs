@@ -4,9 +4,10 @@
 use crate::collect::view::View;
 use crate::parse::shell::programs;
 use crate::parse::shell::script::{self, Found, Origin, SCRIPT_BYTES_MAX};
+use crate::parse::shell::truth::{all, any};
 use crate::source::{Kind, Reader, Stat};
 use crate::unread::Unread;
-use facts::host::JobCommand;
+use facts::host::{ClockCondition, JobCommand};
 use facts::{Host, Skipped};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashSet};
@@ -55,6 +56,25 @@ pub(super) enum Caller {
 pub(crate) struct Work {
     pub commands: Vec<JobCommand>,
     pub held_back_by: Vec<String>,
+    /// The condition on the clock without which it does nothing.
+    pub when: Option<ClockCondition>,
+}
+
+/// Returns the condition under which one of these programs runs that nothing else holds back;
+/// `None` if one always does.
+fn either(found: &[Found]) -> Option<ClockCondition> {
+    let runs = found.iter().filter(|found| found.held_back_by.is_none());
+    let when: Vec<ClockCondition> = runs
+        .map(|found| found.when.clone())
+        .collect::<Option<_>>()?;
+    (!when.is_empty()).then(|| any(when))
+}
+
+fn both(one: Option<ClockCondition>, other: Option<ClockCondition>) -> Option<ClockCondition> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(all(vec![one, other])),
+        (one, other) => one.or(other),
+    }
 }
 
 impl<'r, 's> Files<'r, 's> {
@@ -219,14 +239,21 @@ impl<'r, 's> Files<'r, 's> {
                 found.held_back_by = inside.first().and_then(|f| f.held_back_by.clone());
             }
             let why = found.held_back_by.clone();
+            let outer = found.when.clone();
+            // At a time at which the called script does nothing, nor does the call.
+            found.when = both(found.when, either(&inside));
             all.push(found);
             all.extend(inside.into_iter().map(|mut inner| {
                 inner.held_back_by = inner.held_back_by.or_else(|| why.clone());
+                inner.when = both(outer.clone(), inner.when);
                 inner
             }));
         }
         let some_run = all.iter().any(|found| found.held_back_by.is_none());
-        let mut work = Work::default();
+        let mut work = Work {
+            when: either(&all),
+            ..Work::default()
+        };
         for found in all {
             match found.held_back_by {
                 Some(_) if some_run => continue,

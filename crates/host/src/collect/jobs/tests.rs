@@ -220,6 +220,7 @@ fn debian_12_with_systemd_and_anacron() {
             accuracy_s: Some(3600.0),
             randomized_delay_s: Some(6000.0),
             fixed_random_delay: false,
+            randomized_offset_s: None,
             persistent: true,
             source: "lib/systemd/system/fstrim.timer".to_owned(),
         })]
@@ -258,6 +259,7 @@ fn debian_12_with_systemd_and_anacron() {
             delay_min: 5,
             random_delay_min: None,
             start_hours: None,
+            started_by: Vec::new(),
             identifier: "cron.daily".to_owned(),
             source: "etc/anacrontab:8".to_owned(),
         }]
@@ -380,6 +382,7 @@ fn centos_7_ships_the_timer_disabled_and_starts_anacron_hourly() {
             delay_min: 5,
             random_delay_min: Some(45),
             start_hours: Some((3, 22)),
+            started_by: vec![cron("01 * * * *", "etc/cron.d/0hourly:4")],
             identifier: "cron.daily".to_owned(),
             source: "etc/anacrontab:6".to_owned(),
         }]

@@ -10,7 +10,7 @@ use crate::parse::systemctl::{self, UnitState};
 use crate::parse::systemd_time::{parse_span_s, parse_timestamp};
 use crate::parse::unit_file::{UnitFile, is_yes};
 use crate::unread::Unread;
-use facts::host::{Calendars, EnabledState, Host, Job, TimerState, Trigger};
+use facts::host::{Calendars, EnabledState, Guard, Host, Job, TimerState, Trigger};
 use facts::{InputError, Skipped};
 use std::collections::HashMap;
 
@@ -189,6 +189,7 @@ impl Timer<'_, '_, '_> {
         let work = self.files.work(found, Caller::Root);
         held_back_by.extend(work.held_back_by);
         held_back_by.dedup();
+        let guards = work.when.map(Guard::of_all).into_iter().collect();
         let mut commands = work.commands;
         if self.has_idle_io() {
             for command in &mut commands {
@@ -205,6 +206,7 @@ impl Timer<'_, '_, '_> {
             triggers: self.triggers(&fragment),
             commands,
             held_back_by,
+            guards,
             last_run: state("LastTriggerUSec").and_then(parse_timestamp),
             next_run: state("NextElapseUSecRealtime").and_then(parse_timestamp),
             timer: Some(TimerState {
@@ -290,11 +292,13 @@ impl Timer<'_, '_, '_> {
                 expressions,
                 accuracy_s,
                 randomized_delay_s,
-                // Not one of the properties that are requested: older versions of systemd lack it.
+                // This and the offset are not among the properties that are requested: older versions
+                // of systemd lack them.
                 fixed_random_delay: self
                     .file
                     .and_then(|file| file.boolean("Timer", "FixedRandomDelay"))
                     .unwrap_or(false),
+                randomized_offset_s: self.span_of_file("RandomizedOffsetSec"),
                 persistent: self
                     .state
                     .and_then(|state| state.get("Persistent").map(is_yes))
@@ -325,20 +329,21 @@ impl Timer<'_, '_, '_> {
         let stated = self
             .state
             .and_then(|state| parse_span_s(state.get(property)?));
-        let span = stated.or_else(|| {
-            let file = self.file?;
-            let value = file.value("Timer", key)?;
-            let span = parse_span_s(value);
-            if span.is_none()
-                && let Some(assignment) = file.all("Timer", key).pop()
-            {
-                self.report(
-                    &InputError::new(&assignment.source, "a time span", value)
-                        .at_line(assignment.line),
-                );
-            }
-            span
-        });
+        let stated = stated.filter(|span| span.is_finite());
+        stated.or_else(|| self.span_of_file(key))
+    }
+
+    fn span_of_file(&self, key: &str) -> Option<f64> {
+        let file = self.file?;
+        let value = file.value("Timer", key)?;
+        let span = parse_span_s(value);
+        if span.is_none()
+            && let Some(assignment) = file.all("Timer", key).pop()
+        {
+            self.report(
+                &InputError::new(&assignment.source, "a time span", value).at_line(assignment.line),
+            );
+        }
         span.filter(|span| span.is_finite())
     }
 

@@ -118,10 +118,7 @@ impl Renderer {
             }
         }
         // The commands inside it are kept, filtered.
-        let scripts = word.segments.iter();
-        scripts
-            .filter(|segment| matches!(segment, Segment::Script(_)))
-            .for_each(|script| self.segment(script));
+        word.for_scripts(&mut |script| self.segment(script));
     }
 
     fn segment(&mut self, segment: &Segment) {
@@ -132,6 +129,11 @@ impl Renderer {
             } => self.push(text),
             Segment::Literal { text, quoted: true } => self.push(&quoted(text)),
             Segment::Variable(name) => self.push(&format!("${{{name}}}")),
+            Segment::Arithmetic(inner) => {
+                self.push("$((");
+                inner.segments.iter().for_each(|part| self.segment(part));
+                self.push("))");
+            }
             Segment::Opaque => self.push(REDACTED),
             Segment::Script(tokens) => {
                 self.push("$(");

@@ -3,13 +3,14 @@
 //!
 //! The script parser and the secrets filter share this, so that they always agree.
 
+use super::clock;
 use super::keep::{
     is_kept_in_test, is_priority_value, is_safe_path, is_safe_program, is_variable, kept_argument,
     kept_value, names_a_secret,
 };
 use super::programs::{Wrapper, arguments_matter, wrapper_named};
+use super::scope::{Scope, Value};
 use super::words::{Keep, Segment, Word};
-use std::collections::HashMap;
 
 /// A program that a command runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,48 +35,6 @@ pub(crate) struct Breakdown {
     /// The program behind all wrappers; `None` for assignments, or if the program is in an unknown
     /// variable.
     pub run: Option<Run>,
-}
-
-/// Variables with known paths as values.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Scope {
-    paths: HashMap<String, String>,
-}
-
-/// More variables than any real script assigns.
-const VARIABLES_MAX: usize = 1000;
-
-impl Scope {
-    /// Expands known variables in a word; `None` if part of it is unknown.
-    pub fn resolve(&self, word: &Word) -> Option<String> {
-        let mut text = String::new();
-        for segment in &word.segments {
-            match segment {
-                // What the filter removed is as unknown as an expansion.
-                Segment::Literal { text: literal, .. } if !literal.contains('…') => {
-                    text.push_str(literal);
-                }
-                Segment::Variable(name) => text.push_str(self.paths.get(name)?),
-                _ => return None,
-            }
-        }
-        Some(text)
-    }
-
-    /// Records an assignment.
-    fn assign(&mut self, word: &Word) {
-        let Some((name, _)) = word.assigned_name() else {
-            return;
-        };
-        match kept_value(word) {
-            Some(value) if self.paths.len() < VARIABLES_MAX => {
-                self.paths.insert(name.to_owned(), value);
-            }
-            _ => {
-                self.paths.remove(name);
-            }
-        }
-    }
 }
 
 /// Parses a simple command. Assignments are recorded in `scope`.
@@ -110,10 +69,22 @@ impl Walk<'_> {
     fn keep_assignment(&mut self, index: usize) {
         let word = self.words[index];
         if let Some((_, len)) = word.assigned_name() {
-            self.keep[index] = match kept_value(word) {
-                Some(_) => Keep::Whole,
-                None => Keep::Prefix(len),
+            let is_kept = match assigned_value(word, self.scope) {
+                Some(Value::Path(_) | Value::Clock(_)) => true,
+                Some(Value::Unclear) | None => clock::zone(word).is_some(),
             };
+            self.keep[index] = if is_kept {
+                Keep::Whole
+            } else {
+                Keep::Prefix(len)
+            };
+        }
+    }
+
+    fn assign(&mut self, word: &Word) {
+        if let Some((name, _)) = word.assigned_name() {
+            let value = assigned_value(word, self.scope);
+            self.scope.assign(name, value);
         }
     }
 
@@ -132,10 +103,10 @@ impl Walk<'_> {
             while let Some(word) = self.words.get(self.at)
                 && word.assigned_name().is_some()
             {
-                if only_assignments {
-                    self.scope.assign(word);
-                }
                 self.keep_assignment(self.at);
+                if only_assignments {
+                    self.assign(word);
+                }
                 self.at += 1;
             }
             let word = *self.words.get(self.at)?;
@@ -181,6 +152,7 @@ impl Walk<'_> {
 
     fn leaf(&mut self, program: String, path: Option<String>) -> Run {
         let mut arguments = Vec::new();
+        self.keep_of_clock(&program);
         for index in self.at + 1..self.words.len() {
             let word = self.words[index];
             match program.as_str() {
@@ -189,8 +161,8 @@ impl Walk<'_> {
                     self.keep[index] = Keep::Whole;
                 }
                 "export" | "local" | "readonly" | "declare" | "typeset" => {
-                    self.scope.assign(word);
                     self.keep_assignment(index);
+                    self.assign(word);
                 }
                 _ if arguments_matter(&program) => match kept_argument(word) {
                     Some(kept) if !self.is_value_of_secret(index) => {
@@ -208,6 +180,26 @@ impl Walk<'_> {
             arguments,
             idle_io: self.idle_io,
             word: self.at,
+        }
+    }
+
+    /// Keeps what a command asks the clock, and what it compares that with.
+    fn keep_of_clock(&mut self, program: &str) {
+        let words = &self.words[self.at + 1..];
+        let kept: Vec<bool> = match program {
+            "date" => clock::date_arguments(words, None).0,
+            "expr" | "test" | "[" | "[[" => {
+                let asks = words.iter().any(|word| clock::asks(word, self.scope));
+                let is_kept = |word: &&Word| {
+                    let is_sign = program == "expr" && clock::expr_sign(word).is_some();
+                    asks && (is_sign || clock::text(word, self.scope).is_some())
+                };
+                words.iter().map(is_kept).collect()
+            }
+            _ => return,
+        };
+        for (index, _) in kept.iter().enumerate().filter(|(_, kept)| **kept) {
+            self.keep[self.at + 1 + index] = Keep::Whole;
         }
     }
 
@@ -367,6 +359,28 @@ impl Walk<'_> {
         let value = self.words.get(*index)?.text().unwrap_or_default();
         self.keep_priority(*index, wrapper, &value);
         Some(value)
+    }
+}
+
+/// Returns what is known of the value that a word assigns.
+fn assigned_value(word: &Word, scope: &Scope) -> Option<Value> {
+    if let Some(path) = kept_value(word) {
+        return Some(Value::Path(path));
+    }
+    let (name, len) = word.assigned_name()?;
+    let mut value = word.clone();
+    if let Some(Segment::Literal { text, .. }) = value.segments.first_mut() {
+        text.drain(..len);
+        if text.is_empty() {
+            value.segments.remove(0);
+        }
+    }
+    match clock::text(&value, scope) {
+        Some(text) if text.has_date() => Some(Value::Clock(text)),
+        Some(text) if clock::is_small_number(&text) && !names_a_secret(name) => {
+            Some(Value::Clock(text))
+        }
+        _ => clock::asks(&value, scope).then_some(Value::Unclear),
     }
 }
 

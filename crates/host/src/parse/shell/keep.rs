@@ -82,7 +82,7 @@ pub(super) fn is_kept_in_test(word: &Word) -> bool {
                     && text.len() <= 3
                     && text[1..].chars().all(|c| c.is_ascii_alphabetic()))
         }
-        Segment::Script(_) | Segment::Opaque => false,
+        Segment::Script(_) | Segment::Arithmetic(_) | Segment::Opaque => false,
     })
 }
 

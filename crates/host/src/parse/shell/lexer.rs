@@ -312,7 +312,7 @@ impl<'t> Lexer<'t> {
             .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
             .unwrap_or(rest.len());
         match self.peek() {
-            Some('(') if self.shell && rest.starts_with("((") => self.opaque(word, '(', ')'),
+            Some('(') if self.shell && rest.starts_with("((") => self.arithmetic(word),
             Some('(') if self.shell => self.substitution(word),
             Some('{') => {
                 let inner = &rest[1..];
@@ -364,6 +364,48 @@ impl<'t> Lexer<'t> {
         let tokens = self.tokens(true);
         self.nesting -= 1;
         word.segments.push(Segment::Script(tokens));
+    }
+
+    /// Reads from the first opening parenthesis of `$((`.
+    fn arithmetic(&mut self, word: &mut Word) {
+        self.bump();
+        self.bump();
+        self.enter();
+        let mut inner = Word::default();
+        let mut open = 2_usize;
+        while let Some(c) = self.peek() {
+            match c {
+                '$' => self.dollar(&mut inner, false),
+                '`' => self.backquoted(&mut inner),
+                _ => {
+                    self.bump();
+                    match c {
+                        '"' => self.double_quoted(&mut inner),
+                        '\\' if self.bump().is_some_and(|c| c != '\n') => {
+                            inner.segments.push(Segment::Opaque);
+                        }
+                        '\\' => {}
+                        '(' => {
+                            open += 1;
+                            inner.push(c, false);
+                        }
+                        ')' => {
+                            open -= 1;
+                            // The two that close it are none of what is inside.
+                            if open > 1 || (open == 1 && self.peek() != Some(')')) {
+                                inner.push(c, false);
+                            }
+                        }
+                        _ => inner.push(c, false),
+                    }
+                }
+            }
+            if open == 0 {
+                break;
+            }
+        }
+        self.nesting -= 1;
+        word.segments.push(Segment::Arithmetic(inner));
     }
 
     fn backquoted(&mut self, word: &mut Word) {

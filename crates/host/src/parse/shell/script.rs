@@ -1,16 +1,20 @@
 //! What a shell script or command line runs, and what it runs only under conditions that can be
-//! checked: guards such as `test -x /usr/sbin/anacron ||` or `if [ -d /run/systemd/system ]`.
+//! checked: guards such as `test -x /usr/sbin/anacron ||` or `if [ -d /run/systemd/system ]`, which
+//! hold or not on a host, and `[ $(date +%d) -le 7 ] &&`, which holds at times.
 
-use super::command::{Scope, breakdown};
+use super::clock;
+use super::command::breakdown;
+use super::condition::{Condition, Item};
 use super::lexer;
 use super::programs;
+use super::scope::Scope;
+use super::truth::{Flow, Truth, any};
 use super::words::{DELIMITER, Keep, Kind, Segment, Token, Word, is_name};
-use facts::host::JobCommand;
+use facts::host::{ClockCondition, ClockText, JobCommand};
 use std::collections::HashSet;
+use std::ops::Range;
 
-/// Evaluates `test -x PATH`, `test -d PATH`, ... for an absolute path; `None` if unknown. The
-/// character is the option.
-pub type FileTest<'a> = dyn Fn(char, &str) -> Option<bool> + 'a;
+pub use super::condition::FileTest;
 
 /// A program that a script runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +25,8 @@ pub struct Found {
     pub path: Option<String>,
     /// The condition that keeps it from running on this host, in plain language.
     pub held_back_by: Option<String>,
+    /// The condition on the clock under which it runs, if any.
+    pub when: Option<ClockCondition>,
 }
 
 /// Source of a script's text.
@@ -38,6 +44,8 @@ pub(crate) const SCRIPT_BYTES_MAX: usize = 64 << 10;
 const DEPTH_MAX: usize = 6;
 /// Maximum nesting depth of groups, conditions and loops.
 const NESTING_MAX: usize = 40;
+/// More words and operators than anybody writes in `(( ))`.
+const ARITHMETIC_TOKENS_MAX: usize = 64;
 /// More programs than any real script runs.
 const FOUND_MAX: usize = 1000;
 
@@ -52,7 +60,7 @@ pub fn scan(origin: Origin<'_>, text: &str, probe: &FileTest<'_>) -> Vec<Found> 
     }
     let mut walk = Walk::new(origin, probe);
     let mut tokens = lexer::shell(text, 1);
-    walk.script(&mut tokens, Scope::default(), None);
+    walk.script(&mut tokens, Scope::default(), Flow::default());
     walk.found
 }
 
@@ -69,7 +77,7 @@ pub fn scan_exec(origin: Origin<'_>, line: &str, probe: &FileTest<'_>) -> Vec<Fo
 pub(crate) fn tokens(text: &str) -> Option<Vec<Token>> {
     let mut walk = Walk::new(Origin::Line(""), &|_, _| None);
     let mut tokens = lexer::shell(text, 1);
-    walk.script(&mut tokens, Scope::default(), None);
+    walk.script(&mut tokens, Scope::default(), Flow::default());
     (!walk.is_too_deep).then_some(tokens)
 }
 
@@ -128,6 +136,7 @@ fn mentions(origin: Origin<'_>, text: &str) -> Vec<Found> {
                     },
                     path: None,
                     held_back_by: None,
+                    when: None,
                 });
             }
         }
@@ -142,35 +151,6 @@ impl Origin<'_> {
             Self::Line(place) => (*place).to_owned(),
         }
     }
-}
-
-/// Result of a condition, with the sentence that describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Truth {
-    True(String),
-    False(String),
-    Unknown,
-}
-
-impl Truth {
-    fn not(self) -> Self {
-        match self {
-            Self::True(why) => Self::False(why),
-            Self::False(why) => Self::True(why),
-            Self::Unknown => Self::Unknown,
-        }
-    }
-}
-
-/// How execution reaches a point in the script.
-#[derive(Debug, Clone, Default)]
-struct Flow {
-    /// Why it is unreachable.
-    dead: Option<String>,
-    /// It is reached under an unknown condition.
-    uncertain: bool,
-    /// The condition known to hold, which lets it run.
-    because: Option<String>,
 }
 
 /// Keywords that end a list.
@@ -200,17 +180,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Walks a script; `dead` is why it does not run.
-    fn script(&mut self, tokens: &mut [Token], scope: Scope, dead: Option<String>) {
+    /// Walks a script that is reached by this flow.
+    fn script(&mut self, tokens: &mut [Token], scope: Scope, mut flow: Flow) {
         if self.depth >= DEPTH_MAX {
             self.is_too_deep = true;
             return;
         }
         self.depth += 1;
-        let mut flow = Flow {
-            dead,
-            ..Flow::default()
-        };
         let mut reader = Reader::new(self, tokens, scope);
         while reader.at < reader.tokens.len() {
             reader.list(&mut flow);
@@ -225,7 +201,8 @@ impl<'a> Walk<'a> {
     /// Walks words that form one command, whatever they are.
     fn exec(&mut self, tokens: &mut [Token]) {
         let words: Vec<usize> = (0..tokens.len()).collect();
-        Reader::new(self, tokens, Scope::default()).run(&words, &mut Flow::default());
+        let all = 0..tokens.len();
+        Reader::new(self, tokens, Scope::default()).run(&words, all, &mut Flow::default());
     }
 
     fn add(&mut self, found: Found) {
@@ -235,11 +212,15 @@ impl<'a> Walk<'a> {
                 && known.command.idle_io == found.command.idle_io
                 && known.held_back_by.is_some() == found.held_back_by.is_some()
         };
-        if programs::is_substantial(&found.command.program)
-            && !self.functions.contains(&found.command.program)
-            && self.found.len() < FOUND_MAX
-            && !self.found.iter().any(same)
+        if !programs::is_substantial(&found.command.program)
+            || self.functions.contains(&found.command.program)
         {
+            return;
+        }
+        if let Some(known) = self.found.iter_mut().find(|known| same(known)) {
+            let either = known.when.take().zip(found.when);
+            known.when = either.map(|(one, other)| any(vec![one, other]));
+        } else if self.found.len() < FOUND_MAX {
             self.found.push(found);
         }
     }
@@ -355,19 +336,9 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         condition: Truth,
         commands: impl FnOnce(&mut Self, &mut Flow) -> Truth,
     ) -> Truth {
-        let mut inner = flow.clone();
-        match condition {
-            Truth::True(why) => inner.because = Some(why),
-            Truth::False(why) => {
-                inner.dead.get_or_insert(why);
-            }
-            Truth::Unknown => inner.uncertain = true,
-        }
-        let was_dead = inner.dead.is_some();
+        let mut inner = flow.under(&condition);
         let truth = commands(self, &mut inner);
-        if !was_dead && inner.dead.is_some() {
-            flow.dead = inner.dead;
-        }
+        flow.after(inner, &condition);
         truth
     }
 
@@ -380,18 +351,20 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
     fn and_or(&mut self, flow: &mut Flow) -> Truth {
         let mut truth = self.pipeline(flow);
         while self.is_operator(&["&&", "||"]) {
-            let taken = if self.is_operator(&["&&"]) {
+            let is_and = self.is_operator(&["&&"]);
+            let taken = if is_and {
                 truth.clone()
             } else {
                 truth.clone().not()
             };
             self.at += 1;
             self.skip_line_ends();
-            let is_skipped = matches!(taken, Truth::False(_));
             let next = self.branch(flow, taken, Self::pipeline);
-            if !is_skipped && truth != Truth::Unknown {
-                truth = next;
-            }
+            truth = if is_and {
+                truth.and(next)
+            } else {
+                truth.or(next)
+            };
         }
         truth
     }
@@ -401,6 +374,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         while self.pass("!") {
             is_negated = !is_negated;
         }
+        let is_date = matches!(self.kind(), Some(Kind::Word(word)) if clock::is_date(word));
         let mut inner = flow.clone();
         let truth = self.command(&mut inner);
         if !self.is_operator(&["|", "|&"]) {
@@ -413,7 +387,12 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
             self.skip_line_ends();
             self.command(&mut flow.clone());
         }
-        Truth::Unknown
+        // `date +%d | grep -q ^0`.
+        if is_date {
+            Truth::unclear()
+        } else {
+            Truth::Unknown
+        }
     }
 
     fn command(&mut self, flow: &mut Flow) -> Truth {
@@ -435,7 +414,9 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
             return self.function(flow);
         }
         let mut truth = Truth::Unknown;
-        if self.is_operator(&["("]) {
+        if let Some(arithmetic) = self.arithmetic() {
+            truth = arithmetic;
+        } else if self.is_operator(&["("]) {
             self.at += 1;
             truth = self.list(&mut flow.clone());
             if self.is_operator(&[")"]) {
@@ -459,6 +440,62 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         }
         while self.redirection() {}
         truth
+    }
+
+    /// Parses bash's `(( ... ))` if that is next and depends on the clock. Otherwise it may be a
+    /// subshell in a subshell.
+    fn arithmetic(&mut self) -> Option<Truth> {
+        let operator_at = |at: usize| match &self.tokens.get(at)?.kind {
+            Kind::Operator(operator) => Some(operator.as_str()),
+            _ => None,
+        };
+        let from = self.at + 2;
+        if operator_at(self.at) != Some("(") || operator_at(self.at + 1) != Some("(") {
+            return None;
+        }
+        let mut open = 2_usize;
+        let mut inside = Word::default();
+        let mut at = from;
+        while open > 0 {
+            match &self.tokens.get(at)?.kind {
+                Kind::Word(word) => {
+                    inside.segments.extend(word.segments.iter().cloned());
+                    inside.push(' ', false);
+                }
+                Kind::Operator(operator) => {
+                    match operator.as_str() {
+                        "(" => open += 1,
+                        ")" => open -= 1,
+                        _ => {}
+                    }
+                    // The last two close it, one right after the other.
+                    if open == 1 && operator_at(at + 1) != Some(")") {
+                        return None;
+                    }
+                    if open > 1 {
+                        operator.chars().for_each(|c| inside.push(c, false));
+                    }
+                }
+                Kind::Newline | Kind::HereDocument { .. } => return None,
+            }
+            at += 1;
+            if at - from > ARITHMETIC_TOKENS_MAX {
+                return None;
+            }
+        }
+        let word = Word {
+            segments: vec![Segment::Arithmetic(inside)],
+        };
+        let text = clock::text(&word, &self.scope).filter(ClockText::has_date)?;
+        let ClockText::Arithmetic(sum) = text else {
+            return None;
+        };
+        for index in from..at - 2 {
+            self.tokens[index].keep = Keep::Whole;
+            self.inner_scripts(index, &Flow::default());
+        }
+        self.at = at;
+        Some(Truth::Timed(ClockCondition::Nonzero(*sum)))
     }
 
     /// Whether `NAME ( )` is next.
@@ -503,26 +540,13 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         // Whether a previous branch is known to be taken, or may be.
         let mut before = Truth::False(String::new());
         loop {
-            let mut reached = flow.clone();
-            match &before {
-                Truth::True(why) => {
-                    reached.dead.get_or_insert_with(|| why.clone());
-                }
-                Truth::Unknown => reached.uncertain = true,
-                Truth::False(_) => {}
-            }
+            let reaches = before.clone().not();
+            let mut reached = flow.under(&reaches);
             let truth = self.list(&mut reached);
-            let was_dead = reached.dead.is_some();
             self.pass("then");
             self.branch(&mut reached, truth.clone(), Self::list);
-            if !was_dead && reached.dead.is_some() {
-                flow.dead = reached.dead;
-            }
-            before = match (before, truth) {
-                (Truth::True(why), _) | (Truth::False(_), Truth::True(why)) => Truth::True(why),
-                (Truth::False(_), Truth::False(why)) => Truth::False(why),
-                _ => Truth::Unknown,
-            };
+            flow.after(reached, &reaches);
+            before = before.or(truth);
             if self.pass("elif") {
                 continue;
             }
@@ -587,6 +611,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         let mut words = Vec::new();
         // Operators are plain words within `[[ ... ]]`.
         let mut in_brackets = self.bare() == Some("[[");
+        let from = self.at;
         loop {
             if self.is_word() {
                 in_brackets &= self.bare() != Some("]]");
@@ -598,7 +623,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
                 break;
             }
         }
-        self.run(&words, flow)
+        self.run(&words, from..self.at, flow)
     }
 
     fn redirection(&mut self) -> bool {
@@ -623,8 +648,8 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         true
     }
 
-    /// Runs a simple command consisting of the words at these indices.
-    fn run(&mut self, indices: &[usize], flow: &mut Flow) -> Truth {
+    /// Runs a simple command consisting of the words at these indices, among these tokens.
+    fn run(&mut self, indices: &[usize], tokens: Range<usize>, flow: &mut Flow) -> Truth {
         let words: Vec<&Word> = indices
             .iter()
             .filter_map(|&index| match &self.tokens.get(index)?.kind {
@@ -638,7 +663,22 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
             Some(run) => match run.program.as_str() {
                 "true" | ":" => Truth::True("`true` switches it off".to_owned()),
                 "false" => Truth::False("`false` switches it off".to_owned()),
-                "test" | "[" | "[[" => self.guard(&words[run.word + 1..]),
+                "test" | "[" | "[[" => {
+                    let from = indices
+                        .get(run.word)
+                        .map_or(tokens.start, |index| index + 1);
+                    self.condition(&run.program, from..tokens.end)
+                }
+                "expr" => {
+                    let words = &words[run.word + 1..];
+                    match clock::sum_of_expr(words, &self.scope) {
+                        Some(sum) if sum.has_date() => Truth::Timed(ClockCondition::Nonzero(sum)),
+                        _ if words.iter().any(|word| clock::asks(word, &self.scope)) => {
+                            Truth::unclear()
+                        }
+                        _ => Truth::Unknown,
+                    }
+                }
                 _ => Truth::Unknown,
             },
             None => Truth::Unknown,
@@ -651,10 +691,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
             return truth;
         };
         if matches!(run.program.as_str(), "exit" | "return") {
-            if flow.dead.is_none() && !flow.uncertain {
-                let because = flow.because.clone();
-                flow.dead = Some(because.unwrap_or_else(|| "it ends before that".to_owned()));
-            }
+            flow.end();
             return truth;
         }
         let line = indices
@@ -670,6 +707,7 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
             },
             path: run.path,
             held_back_by: flow.dead.clone(),
+            when: flow.condition(),
         });
         truth
     }
@@ -683,57 +721,29 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         if let Keep::Script(inner) = keep {
             *inner = lexer::shell(&word.script_text(), *line);
             self.walk
-                .script(inner, self.scope.clone(), flow.dead.clone());
+                .script(inner, self.scope.clone(), flow.of_inner_script());
         }
-        for segment in &mut word.segments {
-            if let Segment::Script(inner) = segment {
-                self.walk
-                    .script(inner, self.scope.clone(), flow.dead.clone());
-            }
-        }
+        word.for_scripts_mut(&mut |inner| {
+            self.walk
+                .script(inner, self.scope.clone(), flow.of_inner_script());
+        });
     }
 
-    /// Evaluates `test -x PATH`, preceded by any number of `!`.
-    fn guard(&self, arguments: &[&Word]) -> Truth {
-        let mut texts: Vec<String> = Vec::new();
-        for word in arguments {
-            let Some(text) = self.scope.resolve(word) else {
-                return Truth::Unknown;
-            };
-            texts.push(text);
+    /// Evaluates the words of `test`, `[` or `[[`.
+    fn condition(&self, program: &str, tokens: Range<usize>) -> Truth {
+        let is_double = program == "[[";
+        let mut items: Vec<Item<'_>> = Vec::new();
+        let mut tokens = self.tokens[tokens].iter();
+        while let Some(token) = tokens.next() {
+            match &token.kind {
+                Kind::Word(word) if matches!(word.bare(), Some("]" | "]]")) => break,
+                Kind::Word(word) => items.push(Item::Word(word)),
+                Kind::Operator(operator) if is_double => items.push(Item::Operator(operator)),
+                // A redirection and its file.
+                _ => drop(tokens.next()),
+            }
         }
-        let mut texts: &[String] = &texts;
-        if let [rest @ .., last] = texts
-            && matches!(last.as_str(), "]" | "]]")
-        {
-            texts = rest;
-        }
-        let mut negated = false;
-        while let [first, rest @ ..] = texts
-            && first == "!"
-        {
-            negated = !negated;
-            texts = rest;
-        }
-        let [option, path] = texts else {
-            return Truth::Unknown;
-        };
-        let letter = match option.as_str() {
-            "-x" => 'x',
-            "-d" => 'd',
-            "-f" => 'f',
-            "-e" | "-a" => 'e',
-            _ => return Truth::Unknown,
-        };
-        if !path.starts_with('/') {
-            return Truth::Unknown;
-        }
-        let truth = match (self.walk.probe)(letter, path) {
-            Some(true) => Truth::True(format!("it does nothing where {path} exists")),
-            Some(false) => Truth::False(format!("it does nothing without {path}")),
-            None => Truth::Unknown,
-        };
-        if negated { truth.not() } else { truth }
+        Condition::new(&items, is_double, &self.scope, self.walk.probe).truth()
     }
 }
 

@@ -14,7 +14,9 @@ pub(crate) enum Segment {
     Variable(String),
     /// The commands of a command or process substitution.
     Script(Vec<Token>),
-    /// Any other expansion: `$((...))`, `${NAME:-...}`, `$1`, `$'...'`, an array.
+    /// `$((...))`: what is inside, quotes removed, as one word.
+    Arithmetic(Word),
+    /// Any other expansion: `${NAME:-...}`, `$1`, `$'...'`, an array.
     Opaque,
 }
 
@@ -126,10 +128,32 @@ impl Word {
                     script.push_str(name);
                     script.push('}');
                 }
-                Segment::Script(_) | Segment::Opaque => script.push('…'),
+                Segment::Script(_) | Segment::Arithmetic(_) | Segment::Opaque => script.push('…'),
             }
         }
         script
+    }
+
+    /// Calls `f` with the commands of each substitution, those within arithmetic included.
+    pub fn for_scripts(&self, f: &mut impl FnMut(&Segment)) {
+        for segment in &self.segments {
+            match segment {
+                Segment::Script(_) => f(segment),
+                Segment::Arithmetic(inner) => inner.for_scripts(f),
+                _ => {}
+            }
+        }
+    }
+
+    /// As [`Self::for_scripts`], to change them.
+    pub fn for_scripts_mut(&mut self, f: &mut impl FnMut(&mut Vec<Token>)) {
+        for segment in &mut self.segments {
+            match segment {
+                Segment::Script(tokens) => f(tokens),
+                Segment::Arithmetic(inner) => inner.for_scripts_mut(f),
+                _ => {}
+            }
+        }
     }
 
     pub(super) fn push(&mut self, c: char, quoted: bool) {

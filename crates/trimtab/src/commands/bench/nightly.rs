@@ -211,6 +211,7 @@ fn events(history: &History) -> Vec<JobRuns> {
             job: one.text.clone(),
             earliest: one.from,
             latest: one.to,
+            shares_delay: false,
             len_s: None,
             seen: Seen::Given,
             evidence: match one.kind {

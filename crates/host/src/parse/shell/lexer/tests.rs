@@ -7,7 +7,7 @@ fn texts(source: &str) -> Vec<String> {
 
 fn drawn(tokens: &[Token]) -> Vec<String> {
     let draw = |token: &Token| match &token.kind {
-        Kind::Word(word) => word.segments.iter().map(draw_segment).collect(),
+        Kind::Word(word) => drawn_word(word),
         Kind::Operator(operator) => operator.clone(),
         Kind::Newline => "\n".to_owned(),
         Kind::HereDocument { lines, .. } => format!("<{lines} lines>"),
@@ -15,11 +15,16 @@ fn drawn(tokens: &[Token]) -> Vec<String> {
     tokens.iter().map(draw).collect()
 }
 
+fn drawn_word(word: &Word) -> String {
+    word.segments.iter().map(draw_segment).collect()
+}
+
 fn draw_segment(segment: &Segment) -> String {
     match segment {
         Segment::Literal { text, .. } => text.clone(),
         Segment::Variable(name) => format!("${{{name}}}"),
         Segment::Script(tokens) => format!("$({})", drawn(tokens).join(" ")),
+        Segment::Arithmetic(inner) => format!("$(({}))", drawn_word(inner)),
         Segment::Opaque => "…".to_owned(),
     }
 }
@@ -75,9 +80,16 @@ fn substitutions_hold_commands_with_their_lines() {
 }
 
 #[test]
-fn arrays_and_arithmetic_hold_no_commands() {
+fn arrays_hold_no_commands_and_arithmetic_only_substituted_ones() {
     assert_eq!(texts("A=(x y) b"), ["A=…", "b"]);
-    assert_eq!(texts("echo $((1 + (2))) b"), ["echo", "…", "b"]);
+    assert_eq!(texts("echo $((1 + (2))) b"), ["echo", "$((1 + (2)))", "b"]);
+    assert_eq!(
+        texts("[ $(( $(date +%s) / 604800 % 2 )) -eq 0 ]"),
+        ["[", "$(( $(date +%s) / 604800 % 2 ))", "-eq", "0", "]"]
+    );
+    // No arithmetic, and unclosed.
+    assert_eq!(texts("$((a) | b) c"), ["$((a) | b))", "c"]);
+    assert_eq!(texts("$((1 + `a"), ["$((1 + $(a)))"]);
 }
 
 #[test]
