@@ -4,6 +4,7 @@
 //! the programs it runs are kept, as returned by the crontab command parser ([`Commands`]), and a
 //! hash that distinguishes commands.
 
+mod descriptions;
 mod host_lines;
 mod hosts;
 mod join;

@@ -1,5 +1,6 @@
 //! Parses messages of cron, anacron, run-parts, systemd and the kernel about runs.
 
+use super::descriptions;
 use super::subject::{Commands, CronCommand, Subject, started_directory};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -145,9 +146,9 @@ fn run_parts(program: &str, message: &str) -> Option<LogEvent> {
     }
 }
 
-/// Parses systemd messages that name the unit: `Starting fstrim.service - Discard...` (since
-/// version 250), `fstrim.service: Deactivated successfully.` Older versions log only the
-/// description, which does not name the unit.
+/// Parses systemd messages: `Starting fstrim.service - Discard...` (since version 250),
+/// `fstrim.service: Deactivated successfully.`, and those of older versions, which have only the
+/// description, `Starting Discard...`.
 fn systemd(message: &str) -> Option<LogEvent> {
     if let Some((unit, rest)) = message.split_once(": ")
         && let Some(subject) = unit_subject(unit)
@@ -163,14 +164,39 @@ fn systemd(message: &str) -> Option<LogEvent> {
             .then_some(LogEvent::Ends(subject));
     }
     let (verb, rest) = message.split_once(' ')?;
-    let (unit, _) = rest.split_once(" - ")?;
-    let subject = unit_subject(unit)?;
+    let named = rest
+        .split_once(" - ")
+        .and_then(|(unit, _)| unit_subject(unit));
+    let Some(subject) = named else {
+        return described(verb, rest);
+    };
     match verb {
         "Starting" => Some(LogEvent::Starts(subject)),
         "Started" | "Finished" => Some(LogEvent::Started(subject)),
         "Failed" => Some(LogEvent::Ends(subject)),
         _ => None,
     }
+}
+
+/// Parses `Starting DESCRIPTION...`, `Started DESCRIPTION.` and the like. A service of type oneshot
+/// has started when it has ended. Without a beginning, the line is about something else: the timer,
+/// which often has the same description, is started at boot.
+fn described(verb: &str, rest: &str) -> Option<LogEvent> {
+    let (is_begin, description) = match verb {
+        "Starting" => (true, rest.strip_suffix("...").or(rest.strip_suffix('…'))?),
+        "Started" | "Finished" => (false, rest.strip_suffix('.')?),
+        "Failed" => (false, rest.strip_prefix("to start ")?.strip_suffix('.')?),
+        _ => return None,
+    };
+    let subject = match descriptions::service(description) {
+        Some(service) => Subject::Unit(service.to_owned()),
+        None => Subject::Described(descriptions::hash(description)),
+    };
+    Some(if is_begin {
+        LogEvent::Starts(subject)
+    } else {
+        LogEvent::Ends(subject)
+    })
 }
 
 /// Returns the subject for a service name.

@@ -8,7 +8,7 @@ use crate::conditions::Uptime;
 use crate::run::Seen;
 use facts::InputError;
 use jiff::Timestamp;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// systemd logs "deactivated" and "finished" for the same run within this time, in seconds.
 const SAME_END_S: f64 = 2.0;
@@ -186,6 +186,57 @@ impl RunPairer {
         self.subjects.len() - 1
     }
 
+    /// Finds out which units the descriptions are of, and drops the lines of the others: when a unit
+    /// ends, an older systemd writes `backup.service: Succeeded.`, and right after it `Started Nightly
+    /// backup.` or `Finished Nightly backup.`
+    fn name_described(&mut self) {
+        let is_described =
+            |subjects: &[Subject], at: usize| matches!(subjects[at], Subject::Described(_));
+        if !(0..self.subjects.len()).any(|at| is_described(&self.subjects, at)) {
+            return;
+        }
+        // The units that descriptions seem to be of; `None` if there are several.
+        let mut named: HashMap<usize, Option<usize>> = HashMap::new();
+        let mut open: HashSet<(usize, usize)> = HashSet::new();
+        let mut ended: HashMap<usize, (Timestamp, usize)> = HashMap::new();
+        for line in &self.events {
+            let (Event::Starts(subject) | Event::Ends(subject) | Event::Started(subject)) =
+                line.event;
+            let is_unit = matches!(self.subjects[subject], Subject::Unit(_));
+            if !is_unit && !is_described(&self.subjects, subject) {
+                continue;
+            }
+            let before = ended.remove(&line.host);
+            match line.event {
+                Event::Ends(_) if is_unit => {
+                    ended.insert(line.host, (line.at, subject));
+                }
+                Event::Starts(_) if !is_unit => {
+                    open.insert((line.host, subject));
+                }
+                Event::Ends(_) if open.remove(&(line.host, subject)) => {
+                    let Some((at, unit)) = before else { continue };
+                    if line.at.duration_since(at).as_secs_f64() <= SAME_END_S {
+                        let known = named.entry(subject).or_insert(Some(unit));
+                        *known = known.filter(|known| *known == unit);
+                    }
+                }
+                Event::Starts(_) | Event::Ends(_) | Event::Started(_) => {}
+            }
+        }
+        let subjects = &self.subjects;
+        self.events.retain_mut(|line| {
+            let (Event::Starts(subject) | Event::Ends(subject) | Event::Started(subject)) =
+                &mut line.event;
+            if !is_described(subjects, *subject) {
+                return true;
+            }
+            let unit = named.get(subject).copied().flatten();
+            *subject = unit.unwrap_or(*subject);
+            unit.is_some()
+        });
+    }
+
     /// Builds the log.
     pub fn finish(mut self, empty: &str) -> Result<Log, InputError> {
         let Some((from, until)) = self.span else {
@@ -194,6 +245,7 @@ impl RunPairer {
         };
         // The input may be newest first (`journalctl -r`) or out of order.
         self.events.sort_by_key(|line| (line.at, line.number));
+        self.name_described();
         let mut runs = Runs::default();
         for line in &self.events {
             match line.event {

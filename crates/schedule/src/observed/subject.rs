@@ -12,6 +12,8 @@ pub type Commands<'a> = dyn Fn(&str) -> Vec<JobCommand> + 'a;
 pub(super) enum Subject {
     /// A systemd unit.
     Unit(String),
+    /// A systemd unit of which a log of an older version has only the description, as its hash.
+    Described(u64),
     /// A crontab command.
     Cron(CronCommand),
     /// An anacron job, by its identifier.
@@ -37,6 +39,7 @@ impl Subject {
     pub(super) fn evidence(&self) -> String {
         match self {
             Self::Unit(unit) => format!("systemd started {unit}"),
+            Self::Described(_) => "systemd started a unit".to_owned(),
             Self::Anacron(identifier) => format!("anacron started {identifier}"),
             Self::Script(path) => format!("run-parts started {path}"),
             Self::Cron(command) => {
@@ -49,6 +52,7 @@ impl Subject {
     pub(super) fn name(&self) -> String {
         match self {
             Self::Unit(name) | Self::Anacron(name) => name.clone(),
+            Self::Described(_) => "a unit".to_owned(),
             Self::Script(path) => path.strip_prefix("etc/").unwrap_or(path).to_owned(),
             Self::Cron(command) => command
                 .directory
@@ -73,6 +77,7 @@ impl Subject {
                 .timer
                 .as_ref()
                 .is_some_and(|timer| timer.activates == *unit),
+            Self::Described(_) => false,
             Self::Script(path) => job.defined_in == *path,
             Self::Anacron(known) => job.triggers.iter().any(|trigger| {
                 matches!(trigger, Trigger::Anacron { identifier, .. } if identifier == known)

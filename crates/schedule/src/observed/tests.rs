@@ -14,6 +14,8 @@ mod command_tests;
 mod host_tests;
 #[path = "join_tests.rs"]
 mod join_tests;
+#[path = "older_systemd_tests.rs"]
+mod older_systemd_tests;
 
 fn at(text: &str) -> Timestamp {
     text.parse().expect("a timestamp")

@@ -5,7 +5,7 @@ use crate::command::Command;
 use crate::parse::systemctl;
 use crate::source::{Kind, MemorySource, Source, Stat};
 use crate::unread::Unread;
-use facts::host::{Calendars, EnabledState, Job, Trigger};
+use facts::host::{Calendars, EnabledState, Guard, Job, Trigger};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -336,6 +336,96 @@ fn scripts_that_nothing_starts_have_no_trigger() {
         .program("etc/cron.weekly/trim", "#!/bin/sh\nfstrim -a\n")
         .read_on("debian");
     assert_eq!(job(&host, "cron.weekly/trim").triggers, []);
+}
+
+#[test]
+fn guards_with_dates_are_facts() {
+    let shown = |host: &Host, name: &str| -> Vec<String> {
+        let guard = |guard: &Guard| {
+            let of = guard.trigger.as_ref().map(|of| format!("{of}: "));
+            let zone = guard.zone.as_ref().map(|zone| format!(" in {zone}"));
+            format!(
+                "{}{}{}",
+                of.unwrap_or_default(),
+                guard.condition,
+                zone.unwrap_or_default()
+            )
+        };
+        job(host, name).guards.iter().map(guard).collect()
+    };
+    let host = debian_12()
+        .program("usr/share/mdadm/checkarray", "#!/bin/bash\nmdadm --x\n")
+        .file(
+            "etc/cron.d/own",
+            "TZ=America/New_York\n0 * * * * root [ $(date +\\%H) -eq 9 ] && /opt/report\n5 5 * * * root /usr/local/sbin/nightly\n9 9 * * * root [ $(date +\\%u) -eq 7 ] && run-parts /etc/cron.sundays\n",
+        )
+        .program(
+            "usr/local/sbin/nightly",
+            "#!/bin/bash\nif [ $(date +%u) -ne 6 ]; then\n  exit 0\nfi\nfstrim -av\n",
+        )
+        .program("etc/cron.sundays/a", "#!/bin/sh\n[ $(date +%d) -le 7 ] && fstrim -v /a\n")
+        .program("etc/cron.daily/b", "#!/bin/sh\n[ $(date +%u) -eq 1 ] || exit 0\n/opt/b\n")
+        .read_on("debian");
+    assert_eq!(shown(&host, "/etc/cron.d/mdadm:1"), ["date +%d <= 7"]);
+    assert!(job(&host, "/etc/cron.d/mdadm:1").is_active());
+    assert_eq!(
+        shown(&host, "/etc/cron.d/own:2"),
+        ["date +%H == 9 in America/New_York"]
+    );
+    assert_eq!(
+        shown(&host, "/etc/cron.d/own:3"),
+        ["not (date +%u != 6) in America/New_York"]
+    );
+    assert_eq!(
+        shown(&host, "cron.sundays/a"),
+        [
+            "etc/cron.d/own:4: date +%u == 7 in America/New_York",
+            "date +%d <= 7"
+        ]
+    );
+    assert_eq!(shown(&host, "cron.daily/b"), ["date +%u == 1"]);
+    assert_eq!(shown(&host, "cron.daily/man-db"), [""; 0]);
+}
+
+/// Ubuntu 24.04's package anacron.
+const UBUNTU_ANACRON_TIMER: &str = "[Unit]\nDescription=Trigger anacron every hour\n\n[Timer]\nOnCalendar=hourly\nRandomizedDelaySec=5m\nRandomizedOffsetSec=10m\nPersistent=true\n\n[Install]\nWantedBy=timers.target\n";
+const ANACRON_SERVICE: &str = "[Unit]\nDescription=Run anacron jobs\nAfter=time-sync.target\nConditionACPower=true\n\n[Service]\nEnvironmentFile=-/etc/default/anacron\nExecStart=/usr/sbin/anacron -d -q $ANACRON_ARGS\n\n[Install]\nWantedBy=multi-user.target\n";
+
+#[test]
+fn what_starts_anacron_is_known_from_its_timer_or_line() {
+    let started_by = |host: &Host| match &job(host, "cron.daily/man-db").triggers[..] {
+        [Trigger::Anacron { started_by, .. }] => started_by.clone(),
+        other => panic!("{other:?}"),
+    };
+    let ubuntu = debian_12()
+        .file("lib/systemd/system/anacron.timer", UBUNTU_ANACRON_TIMER)
+        .file("lib/systemd/system/anacron.service", ANACRON_SERVICE)
+        .read_on("ubuntu");
+    assert_eq!(
+        started_by(&ubuntu),
+        [Trigger::Calendar(Calendars {
+            expressions: vec!["hourly".to_owned()],
+            randomized_delay_s: Some(300.0),
+            randomized_offset_s: Some(600.0),
+            persistent: true,
+            source: "lib/systemd/system/anacron.timer".to_owned(),
+            ..Calendars::default()
+        })]
+    );
+    // A drop-in of the administrator.
+    let changed = debian_12()
+        .file("lib/systemd/system/anacron.timer", UBUNTU_ANACRON_TIMER)
+        .file("lib/systemd/system/anacron.service", ANACRON_SERVICE)
+        .file(
+            "etc/systemd/system/anacron.timer.d/late.conf",
+            "[Timer]\nOnCalendar=\nOnCalendar=*-*-* 20:00\n",
+        )
+        .read_on("ubuntu");
+    assert!(
+        matches!(&started_by(&changed)[..], [Trigger::Calendar(by)] if by.expressions == ["*-*-* 20:00"])
+    );
+    // Enabled, but its file was not read.
+    assert_eq!(started_by(&debian_12().read_on("debian")), []);
 }
 
 const CENTOS_0ANACRON: &str = "#!/bin/sh\n# Check whether 0anacron was run today already\nif test -r /var/spool/anacron/cron.daily; then\n    day=`cat /var/spool/anacron/cron.daily`\nfi\nif [ `date +%Y%m%d` = \"$day\" ]; then\n    exit 0;\nfi\n\n/usr/sbin/anacron -s\n";

@@ -171,6 +171,11 @@ mod tests {
             "if [ ! -d /run/systemd/system ] ; then /usr/sbin/invoke-rc.d anacron start > /dev/null ; fi",
             "nice -n 10 ionice -c3 /sbin/fstrim -av 2>& 1",
             "FSTRIM=/sbin/fstrim\n${FSTRIM} --all || true\n",
+            "[ $(( ( $(date +%s) - 1704585600 ) / 604800 % 2 )) -eq 0 ] && a",
+            "expr '(' $(date +%s) + 302400 ')' / 604800 % 2 > /dev/null || a",
+            "DAY=$(TZ=America/New_York /bin/date '+%-d' -d '+1 day') ; [ x${DAY} != x7 ] || exit",
+            "if ( ( 10#$(date +%V) % 2 == 0 ) ) ; then a ; fi",
+            "[[ $(date +%a) == Sun || $(date +%H%M) -lt 0900 ]] && a",
         ] {
             assert_eq!(settled(text), text);
         }
@@ -246,6 +251,23 @@ mod tests {
             ),
             ("PASS=a\u{a0}hunter2", "PASS=…"),
             ("PASS=a\x0chunter2", "PASS=…"),
+            (
+                "[ $(date +%F) = hunter2 ] && [ \"$PIN\" = 1234 ] && a",
+                "[ $(date +%F) = … ] && [ ${PIN} = … ] && a",
+            ),
+            (
+                "[ $(date +hunter2%d) -le 7 ] || [ $(date -d hunter2 +%d) = 1 ]",
+                "[ …$(date …) -le 7 ] || [ …$(date -d … +%d) = 1 ]",
+            ),
+            ("DAY=7 PASS=12 X=123; a", "DAY=7 PASS=… X=… ; a"),
+            (
+                "[ $(( $(date +%s) / $(hunter2 x) )) -gt $((hunter2)) ]",
+                "[ …$(date +%s)$(hunter2 …) -gt … ]",
+            ),
+            (
+                "expr hunter2 : 12 ; expr 1234 + 1",
+                "expr … … … ; expr … … …",
+            ),
             ("SMTP_PW=/hunter2", "SMTP_PW=…"),
             ("rkhunter --token hunter2 -c", "rkhunter --token … -c"),
             ("export PASSWORD=/hunter2", "export PASSWORD=…"),
@@ -290,6 +312,8 @@ mod tests {
             "exec $MDADM --monitor --scan",
             "ionice -c3 nice e4defrag /data",
             "OUT=`rsync -a --password-file=hunter2 a b`",
+            "DAY=$(date +%d) WEEK=$(( 10#$(date +%V) % 2 )) X=$DAY",
+            "test $WEEK -eq 0 || exit 0",
             "sh -c 'btrfs scrub start /; echo hunter2'",
             "sudo -n -u hunter2 /usr/bin/updatedb",
             "sleep $(( RANDOM % 60 ))",
@@ -306,6 +330,12 @@ mod tests {
             "[ -x /sbin/fstrim ]",
             "test -d /run/systemd/system",
             "[ \"$1\" = hunter2 ]",
+            "[ $(date +%d) -le 7 ]",
+            "(( 10#`date +%V` % 2 ))",
+            "[ $(date +%F) = hunter2 ]",
+            "[ \"$(cat hunter2)\" -lt $(( ($(date +%s) - 1704585600) / 604800 )) -o -f /x ]",
+            "expr $(date +%W) % 2 >/dev/null",
+            "date +%d | grep -q hunter2",
             "grep -q hunter2 /proc/mounts",
             "! [ -e /etc/no ]",
         ]);
@@ -341,7 +371,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_becomes_stable(text in "(if|then|fi|do|done|for|in|case|esac|fstrim|sh -c|[ -x /a ]|\\{|\\}|\\(|\\)|;|;;|&&|\\|\\||&|\n|\\\\| |'|\"|`|\\$\\(|\\$\\{|\\$\\(\\(|<<E|<<-|>x|A=|\\$A|!|#|…){0,60}") {
+        fn any_text_becomes_stable(text in "(if|then|fi|do|done|for|in|case|esac|fstrim|sh -c|[ -x /a ]|\\{|\\}|\\(|\\)|;|;;|&&|\\|\\||&|\n|\\\\| |'|\"|`|\\$\\(|\\$\\{|\\$\\(\\(|\\(\\(|date|\\+%d|-le|7|expr|\\[|\\[\\[|D=|\\$D|<<E|<<-|>x|A=|\\$A|!|#|…){0,60}") {
             let kept = settled(&text);
             prop_assert_eq!(settled(&kept), kept);
             let plain = filter_until_stable(&text, reduce_plain).unwrap_or_default();

@@ -78,12 +78,15 @@ pub(super) fn of_segment(segment: &Segment, scope: &Scope) -> Option<ClockText> 
 
 /// Whether a word depends on the clock, understood or not.
 pub(super) fn asks(word: &Word, scope: &Scope) -> bool {
-    word.segments.iter().any(|segment| match segment {
+    // Within arithmetic, a variable has no dollar sign.
+    let is_understood = || text(word, scope).is_some_and(|text| text.has_date());
+    let asks_in = |segment: &Segment| match segment {
         Segment::Literal { .. } | Segment::Opaque => false,
         Segment::Variable(name) => scope.asks_clock(name),
         Segment::Script(tokens) => script_asks(tokens, scope),
         Segment::Arithmetic(inner) => asks(inner, scope),
-    })
+    };
+    word.segments.iter().any(asks_in) || is_understood()
 }
 
 fn script_asks(tokens: &[Token], scope: &Scope) -> bool {

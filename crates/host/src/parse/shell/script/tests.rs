@@ -71,6 +71,7 @@ fn guards_of_debians_cron_d() {
         scan_with(mdadm, &[])[0].held_back_by.as_deref(),
         Some("it does nothing without /usr/share/mdadm/checkarray")
     );
+    assert_eq!(when(mdadm), ["date +%d <= 7"]);
     let e2scrub = "test -e /run/systemd/system || SERVICE_MODE=1 /sbin/e2scrub_all -A -r";
     assert_eq!(
         shown(&scan_with(e2scrub, &["/run/systemd/system"])),
@@ -106,6 +107,121 @@ fn debians_cron_daily_mdadm() {
     assert_eq!(
         shown(&scan_with(text, &[])),
         ["[mdadm --monitor --scan --oneshot]"]
+    );
+}
+
+/// The conditions on the clock under which each program runs.
+fn when(text: &str) -> Vec<String> {
+    let found = scan(Origin::File("s"), text, &|_, _| None);
+    let shown = |found: Found| {
+        let when = found.when.map(|when| when.to_string());
+        when.unwrap_or_else(|| "always".to_owned())
+    };
+    found.into_iter().map(shown).collect()
+}
+
+#[test]
+fn conditions_on_the_clock_are_followed() {
+    for (text, expected) in [
+        (
+            "[ $(date +%u) -eq 7 ] && a || b",
+            vec!["date +%u == 7", "not (date +%u == 7)"],
+        ),
+        (
+            "[ $(date +%u) -eq 7 ] && a; b",
+            vec!["date +%u == 7", "always"],
+        ),
+        (
+            "[ $(date +%d) -gt 7 ] && exit 0\na",
+            vec!["not (date +%d > 7)"],
+        ),
+        (
+            "if [ `date +%u` = 7 ]; then a; elif test $(date +%d) -eq 1; then b; else c; fi",
+            vec![
+                "date +%u = 7",
+                "not (date +%u = 7) and date +%d == 1",
+                "not (date +%u = 7 or date +%d == 1)",
+            ],
+        ),
+        ("! (( $(date +%V) % 2 )) && a", vec!["not (date +%V % 2)"]),
+        (
+            "[ $((10#$(date +%V) % 2)) -eq 0 ] || exit\na",
+            vec!["(10#date +%V % 2) == 0"],
+        ),
+        (
+            "NOW=$(date +%s); [ $(((NOW / 86400) % 3)) -eq 1 ] && a",
+            vec!["((date +%s / 86400) % 3) == 1"],
+        ),
+        (
+            "DAY=6\n[ $(date +%w) -eq $DAY ] && a",
+            vec!["date +%w == 6"],
+        ),
+        (
+            "WEEK=`expr $(date +%s) / 604800`; if [ $(expr $WEEK % 2) -eq 0 ]; then a; fi",
+            vec!["((date +%s / 604800) % 2) == 0"],
+        ),
+        ("[ -x /a -a $(date +%d) -le 7 ] && a", vec!["date +%d <= 7"]),
+        (
+            "[ $(date +%d) -le 7 ] && { [ $(date +%u) -lt 6 ] && exit; a; }; b",
+            vec![
+                "date +%d <= 7 and not (date +%d <= 7 and date +%u < 6)",
+                "not (date +%d <= 7 and date +%u < 6)",
+            ],
+        ),
+        (
+            "[ $(date +%d) -le 7 ] && [ -f $X ] && exit\na",
+            vec!["not (date +%d <= 7 and something that depends on more than the date)"],
+        ),
+        // The same on two days.
+        (
+            "[ $(date +%u) -eq 7 ] && a; [ $(date +%u) -eq 3 ] && a",
+            vec!["date +%u == 7 or date +%u == 3"],
+        ),
+        (
+            "sh -c '[ $(date -u +%H) -lt 6 ] && a'",
+            vec!["TZ=UTC date +%H < 6"],
+        ),
+        (
+            "f() { [ $(date +%u) -eq 7 ] && return; a; }; f; b",
+            vec!["not (date +%u == 7)", "always"],
+        ),
+        (
+            "while [ $(date +%H) -lt 6 ]; do a; sleep 9; done",
+            vec!["always"],
+        ),
+        (
+            "[ $(date -d '+1 day' +%d) = 01 ] && a",
+            vec!["date +%d +1 days = 01"],
+        ),
+        (
+            "[ $(date --date='2 weeks ago' +%-m) -ne 3 ] && a",
+            vec!["date +%-m -14 days != 3"],
+        ),
+        ("a > /backup/$(date +%F) && b", vec!["always", "always"]),
+    ] {
+        assert_eq!(when(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn conditions_of_hostile_size_are_given_up() {
+    let unclear = "something that depends on more than the date";
+    let many = (0..1_000).map(|at| format!("[ $(date +%s) -gt {at} ] && exit\n"));
+    let many = when(&format!("{}a", many.collect::<String>())).join("");
+    assert!(many.contains(unclear) && many.len() < 10_000, "{many}");
+    let doubled: String = (1..60)
+        .map(|at| format!("A{at}=$A{0}$A{0}\n", at - 1))
+        .collect();
+    let text = format!("A0=$(date +%d)\n{doubled}[ $A59 = 7 ] && a");
+    assert_eq!(when(&text), [unclear]);
+    let (open, close) = ("(".repeat(500), ")".repeat(500));
+    assert_eq!(
+        when(&format!("(( {open}$(date +%d){close} )) && a")),
+        [""; 0]
+    );
+    assert_eq!(
+        when(&format!("[ $(( {open}$(date +%d){close} )) -gt 9 ] && a")),
+        [unclear]
     );
 }
 
