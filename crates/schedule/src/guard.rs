@@ -110,9 +110,9 @@ impl Gate {
     }
 
     fn passes_at(&mut self, trigger: Option<&str>, at_us: i64) -> Passes {
-        let at_s = at_us.div_euclid(SECOND_US);
+        let now_s = at_us.div_euclid(SECOND_US);
         let guards = std::mem::take(&mut self.guards);
-        let mut passes = Passes::Yes;
+        let mut answer = Passes::Yes;
         for guard in &guards {
             let applies = match (&guard.trigger, trigger) {
                 (Some(of), Some(trigger)) => of == trigger,
@@ -122,17 +122,17 @@ impl Gate {
             if !applies {
                 continue;
             }
-            match self.holds(&guard.condition, at_s, guard.zone.as_deref()) {
+            match self.holds(&guard.condition, now_s, guard.zone.as_deref()) {
                 Ok(true) => {}
                 Ok(false) | Err(NoValue::Stops | NoValue::NoNumber) => {
-                    passes = Passes::No;
+                    answer = Passes::No;
                     break;
                 }
-                Err(NoValue::Unknown) => passes = Passes::Perhaps,
+                Err(NoValue::Unknown) => answer = Passes::Perhaps,
             }
         }
         self.guards = guards;
-        passes
+        answer
     }
 
     fn holds(

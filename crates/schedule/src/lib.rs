@@ -27,6 +27,7 @@ mod collision;
 mod conditions;
 mod cron;
 mod cron_times;
+mod delay;
 mod events;
 mod forecast;
 mod guard;

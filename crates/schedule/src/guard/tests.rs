@@ -33,172 +33,176 @@ fn days(forecast: &Forecast) -> String {
     days.join(" ")
 }
 
-/// The days are those on which bash and GNU's date, given these times, run the command.
+const ODD_SUNDAYS: &str = "01-07 01-21 02-04 02-18 03-03 03-17 03-31";
+const SECOND_FRIDAYS: &str = "01-12 02-09 03-08";
+
+/// Lines, with the days from 1 January 2024 until before a date on which bash and GNU's date, given
+/// these times, run the command.
+const LINES: &[(&str, &str, &str)] = &[
+    // Debian's mdadm, and an older one.
+    (
+        r"57 0 * * 0 root if [ -x /usr/share/mdadm/checkarray ] && [ $(date +\%d) -le 7 ]; then /usr/share/mdadm/checkarray --cron --all --idle --quiet; fi",
+        "2025-01-01",
+        "01-07 02-04 03-03 04-07 05-05 06-02 07-07 08-04 09-01 10-06 11-03 12-01",
+    ),
+    (
+        r"6 1 * * 0 root [ -x /usr/share/mdadm/checkarray ] && [ $(date +\%d) -le 7 ] && /usr/share/mdadm/checkarray --cron --all --quiet",
+        "2024-04-01",
+        "01-07 02-04 03-03",
+    ),
+    // Debian's zfsutils-linux: the second Sunday.
+    (
+        r"24 0 8-14 * * root if [ $(date +\%w) -eq 0 ] && [ -x /usr/lib/zfs-linux/scrub ]; then /usr/lib/zfs-linux/scrub; fi",
+        "2024-04-01",
+        "01-14 02-11 03-10",
+    ),
+    // Every other week.
+    (
+        r"0 6 * * Tue root expr `date +\%s` / 604800 \% 2 >/dev/null || /scripts/fortnightly.sh",
+        "2024-04-01",
+        "01-09 01-23 02-06 02-20 03-05 03-19",
+    ),
+    (
+        r"0 6 * * Tue root expr \( `date +\%s` + 302400 \) / 604800 \% 2 >/dev/null || /x",
+        "2024-04-01",
+        "01-02 01-16 01-30 02-13 02-27 03-12 03-26",
+    ),
+    (
+        r"0 14 * * 6 root [ $(($(date +\%s) / 604800 \% 2)) -eq 0 ] && /x",
+        "2024-04-01",
+        "01-06 01-20 02-03 02-17 03-02 03-16 03-30",
+    ),
+    (
+        r"0 3 * * 0 root [ $(( ($(date +\%s) - 1704585600) / 604800 \% 2 )) -eq 0 ] && /x",
+        "2024-04-01",
+        ODD_SUNDAYS,
+    ),
+    (
+        r"0 3 * * 0 root [ $(expr $(date +\%s) / 604800 \% 2) -eq 0 ] && /x",
+        "2024-04-01",
+        ODD_SUNDAYS,
+    ),
+    (
+        r"0 3 * * 0 root test $((10#$(date +\%V) \% 2)) -eq 1 && /x",
+        "2024-04-01",
+        ODD_SUNDAYS,
+    ),
+    // Week 08 is no number to the shell: it does not run on 25 February either.
+    (
+        r"0 3 * * 0 root [ $(( $(date +\%V) \% 2 )) -eq 0 ] && /x",
+        "2024-04-01",
+        "01-14 01-28 02-11 03-10 03-24",
+    ),
+    (
+        r"0 3 * * 0 root (( 10#$(date +\%W) \% 2 )) || /x",
+        "2024-04-01",
+        "01-14 01-28 02-11 02-25 03-10 03-24",
+    ),
+    (
+        r"0 3 * * 0 root expr `date +\%W` \% 2 > /dev/null || /x",
+        "2024-04-01",
+        "01-14 01-28 02-11 02-25 03-10 03-24",
+    ),
+    // Days of the week and of the month.
+    (
+        r#"45 11 * * * root test "$(date +\%u)" -ne 3 && cd /srv && /srv/run_job.sh"#,
+        "2024-01-12",
+        "01-01 01-02 01-04 01-05 01-06 01-07 01-08 01-09 01-11",
+    ),
+    (
+        r#"0 10 1-7 * * root [ "$(date '+\%a')" = "Sun" ] && /x"#,
+        "2024-03-01",
+        "01-07 02-04",
+    ),
+    (
+        r#"0 23 28-31 * * root [ "$(/bin/date +\%d -d tomorrow)" = "01" ] && /x"#,
+        "2024-06-02",
+        "01-31 02-29 03-31 04-30 05-31",
+    ),
+    (
+        r"0 22 * * 5 root [ $(date -d +7days +\%m) != $(date +\%m) ] && /x",
+        "2024-06-02",
+        "01-26 02-23 03-29 04-26 05-31",
+    ),
+    (
+        r"0 22 * * 5 root [ $(date +\%d) -ge 8 -a $(date +\%d) -le 14 ] && /x",
+        "2024-04-01",
+        SECOND_FRIDAYS,
+    ),
+    (
+        r"0 22 * * 5 root [ \( $(date +\%d) -gt 7 \) -a ! $(date +\%d) -gt 14 ] && /x",
+        "2024-04-01",
+        SECOND_FRIDAYS,
+    ),
+    // Numbers in `[[ ]]` are those of arithmetic: 08 and 09 are none.
+    (
+        r"0 22 * * 5 root [[ $(date +\%d) -gt 7 && $(date +\%d) -le 14 ]] && /x",
+        "2024-06-02",
+        "01-12 04-12 05-10",
+    ),
+    (
+        r"0 22 * * 5 root test $(date +\%d) -gt 7 || /x",
+        "2024-04-01",
+        "01-05 02-02 03-01",
+    ),
+    (
+        r"0 22 * * 5 root DAY=$(date +\%e); if [ $DAY -gt 7 ]; then exit 0; fi; /x",
+        "2024-04-01",
+        "01-05 02-02 03-01",
+    ),
+    (
+        r#"0 22 * * * root [ "$(date +\%a)" = Sun ] || [ `date +\%w` -eq 3 ] && /x"#,
+        "2024-01-15",
+        "01-03 01-07 01-10 01-14",
+    ),
+    (
+        r"0 22 * * * root [[ $(date +\%u) == 7 || $(date +\%u) == 3 ]] && /x",
+        "2024-01-15",
+        "01-03 01-07 01-10 01-14",
+    ),
+    (
+        r"0 22 * * * root [ $(( $(date +\%j) \% 3 )) -eq 0 ] && /x",
+        "2024-01-15",
+        "01-03 01-06 01-11 01-14",
+    ),
+    (
+        r"0 22 * * * root ! [ $(date +\%-j) -lt 12 ] && /x",
+        "2024-01-15",
+        "01-12 01-13 01-14",
+    ),
+    (
+        r"0 22 * * * root [ $(date +\%m\%d) = 0229 ] && /x",
+        "2024-07-15",
+        "02-29",
+    ),
+    (
+        r#"0 22 * * * root [ "x$(date +\%w)" = x0 ] && /x"#,
+        "2024-01-15",
+        "01-07 01-14",
+    ),
+    (
+        r"0 22 * * * root sh -c '[ $(date +\%u) -gt 5 ] && exit 0; /x'",
+        "2024-01-10",
+        "01-01 01-02 01-03 01-04 01-05 01-08 01-09",
+    ),
+    // Both branches, of which one always runs.
+    (
+        r"0 22 * * * root if [ $(date +\%u) -eq 7 ]; then /full; else /partial; fi",
+        "2024-01-04",
+        "01-01 01-02 01-03",
+    ),
+    (
+        r"0 22 * * * root if [ $(date +\%u) -eq 7 ]; then /a; elif [ $(date +\%u) = 3 ]; then /b; fi",
+        "2024-01-15",
+        "01-03 01-07 01-10 01-14",
+    ),
+];
+
 #[test]
 fn lines_of_crontabs_run_on_the_days_that_they_ask_for() {
-    let sundays = "01-07 01-21 02-04 02-18 03-03 03-17 03-31";
-    let second = "01-12 02-09 03-08";
-    for (line, until, expected) in [
-        // Debian's mdadm, and an older one.
-        (
-            r"57 0 * * 0 root if [ -x /usr/share/mdadm/checkarray ] && [ $(date +\%d) -le 7 ]; then /usr/share/mdadm/checkarray --cron --all --idle --quiet; fi",
-            "2025-01-01",
-            "01-07 02-04 03-03 04-07 05-05 06-02 07-07 08-04 09-01 10-06 11-03 12-01",
-        ),
-        (
-            r"6 1 * * 0 root [ -x /usr/share/mdadm/checkarray ] && [ $(date +\%d) -le 7 ] && /usr/share/mdadm/checkarray --cron --all --quiet",
-            "2024-04-01",
-            "01-07 02-04 03-03",
-        ),
-        // Debian's zfsutils-linux: the second Sunday.
-        (
-            r"24 0 8-14 * * root if [ $(date +\%w) -eq 0 ] && [ -x /usr/lib/zfs-linux/scrub ]; then /usr/lib/zfs-linux/scrub; fi",
-            "2024-04-01",
-            "01-14 02-11 03-10",
-        ),
-        // Every other week.
-        (
-            r"0 6 * * Tue root expr `date +\%s` / 604800 \% 2 >/dev/null || /scripts/fortnightly.sh",
-            "2024-04-01",
-            "01-09 01-23 02-06 02-20 03-05 03-19",
-        ),
-        (
-            r"0 6 * * Tue root expr \( `date +\%s` + 302400 \) / 604800 \% 2 >/dev/null || /x",
-            "2024-04-01",
-            "01-02 01-16 01-30 02-13 02-27 03-12 03-26",
-        ),
-        (
-            r"0 14 * * 6 root [ $(($(date +\%s) / 604800 \% 2)) -eq 0 ] && /x",
-            "2024-04-01",
-            "01-06 01-20 02-03 02-17 03-02 03-16 03-30",
-        ),
-        (
-            r"0 3 * * 0 root [ $(( ($(date +\%s) - 1704585600) / 604800 \% 2 )) -eq 0 ] && /x",
-            "2024-04-01",
-            sundays,
-        ),
-        (
-            r"0 3 * * 0 root [ $(expr $(date +\%s) / 604800 \% 2) -eq 0 ] && /x",
-            "2024-04-01",
-            sundays,
-        ),
-        (
-            r"0 3 * * 0 root test $((10#$(date +\%V) \% 2)) -eq 1 && /x",
-            "2024-04-01",
-            sundays,
-        ),
-        // Week 08 is no number to the shell: it does not run on 25 February either.
-        (
-            r"0 3 * * 0 root [ $(( $(date +\%V) \% 2 )) -eq 0 ] && /x",
-            "2024-04-01",
-            "01-14 01-28 02-11 03-10 03-24",
-        ),
-        (
-            r"0 3 * * 0 root (( 10#$(date +\%W) \% 2 )) || /x",
-            "2024-04-01",
-            "01-14 01-28 02-11 02-25 03-10 03-24",
-        ),
-        (
-            r"0 3 * * 0 root expr `date +\%W` \% 2 > /dev/null || /x",
-            "2024-04-01",
-            "01-14 01-28 02-11 02-25 03-10 03-24",
-        ),
-        // Days of the week and of the month.
-        (
-            r#"45 11 * * * root test "$(date +\%u)" -ne 3 && cd /srv && /srv/run_job.sh"#,
-            "2024-01-12",
-            "01-01 01-02 01-04 01-05 01-06 01-07 01-08 01-09 01-11",
-        ),
-        (
-            r#"0 10 1-7 * * root [ "$(date '+\%a')" = "Sun" ] && /x"#,
-            "2024-03-01",
-            "01-07 02-04",
-        ),
-        (
-            r#"0 23 28-31 * * root [ "$(/bin/date +\%d -d tomorrow)" = "01" ] && /x"#,
-            "2024-06-02",
-            "01-31 02-29 03-31 04-30 05-31",
-        ),
-        (
-            r"0 22 * * 5 root [ $(date -d +7days +\%m) != $(date +\%m) ] && /x",
-            "2024-06-02",
-            "01-26 02-23 03-29 04-26 05-31",
-        ),
-        (
-            r"0 22 * * 5 root [ $(date +\%d) -ge 8 -a $(date +\%d) -le 14 ] && /x",
-            "2024-04-01",
-            second,
-        ),
-        (
-            r"0 22 * * 5 root [ \( $(date +\%d) -gt 7 \) -a ! $(date +\%d) -gt 14 ] && /x",
-            "2024-04-01",
-            second,
-        ),
-        // Numbers in `[[ ]]` are those of arithmetic: 08 and 09 are none.
-        (
-            r"0 22 * * 5 root [[ $(date +\%d) -gt 7 && $(date +\%d) -le 14 ]] && /x",
-            "2024-06-02",
-            "01-12 04-12 05-10",
-        ),
-        (
-            r"0 22 * * 5 root test $(date +\%d) -gt 7 || /x",
-            "2024-04-01",
-            "01-05 02-02 03-01",
-        ),
-        (
-            r"0 22 * * 5 root DAY=$(date +\%e); if [ $DAY -gt 7 ]; then exit 0; fi; /x",
-            "2024-04-01",
-            "01-05 02-02 03-01",
-        ),
-        (
-            r#"0 22 * * * root [ "$(date +\%a)" = Sun ] || [ `date +\%w` -eq 3 ] && /x"#,
-            "2024-01-15",
-            "01-03 01-07 01-10 01-14",
-        ),
-        (
-            r"0 22 * * * root [[ $(date +\%u) == 7 || $(date +\%u) == 3 ]] && /x",
-            "2024-01-15",
-            "01-03 01-07 01-10 01-14",
-        ),
-        (
-            r"0 22 * * * root [ $(( $(date +\%j) \% 3 )) -eq 0 ] && /x",
-            "2024-01-15",
-            "01-03 01-06 01-11 01-14",
-        ),
-        (
-            r"0 22 * * * root ! [ $(date +\%-j) -lt 12 ] && /x",
-            "2024-01-15",
-            "01-12 01-13 01-14",
-        ),
-        (
-            r"0 22 * * * root [ $(date +\%m\%d) = 0229 ] && /x",
-            "2024-07-15",
-            "02-29",
-        ),
-        (
-            r#"0 22 * * * root [ "x$(date +\%w)" = x0 ] && /x"#,
-            "2024-01-15",
-            "01-07 01-14",
-        ),
-        (
-            r"0 22 * * * root sh -c '[ $(date +\%u) -gt 5 ] && exit 0; /x'",
-            "2024-01-10",
-            "01-01 01-02 01-03 01-04 01-05 01-08 01-09",
-        ),
-        // Both branches, of which one always runs.
-        (
-            r"0 22 * * * root if [ $(date +\%u) -eq 7 ]; then /full; else /partial; fi",
-            "2024-01-04",
-            "01-01 01-02 01-03",
-        ),
-        (
-            r"0 22 * * * root if [ $(date +\%u) -eq 7 ]; then /a; elif [ $(date +\%u) = 3 ]; then /b; fi",
-            "2024-01-15",
-            "01-03 01-07 01-10 01-14",
-        ),
-    ] {
+    for (line, until, expected) in LINES {
         let found = found(line, until);
-        assert_eq!(days(&found), expected, "{line}");
+        assert_eq!(days(&found), *expected, "{line}");
         assert!(!found.some_may_not_run, "{line}");
         assert_eq!(found.unknown, [""; 0], "{line}");
     }
@@ -343,13 +347,13 @@ fn lines_of_a_log_at_which_the_job_did_nothing_are_no_runs() {
     let line = r"57 0 * * 0 root if [ -x /usr/share/mdadm/checkarray ] && [ $(date +\%d) -le 7 ]; then /usr/share/mdadm/checkarray --cron --all --idle --quiet; fi";
     let (_, command) = line.split_once("root ").expect("a user");
     let command = command.replace("\\%", "%");
-    let log: String = ["Jan  7", "Jan 14", "Jan 21", "Feb  4"]
+    let lines: Vec<String> = ["Jan  7", "Jan 14", "Jan 21", "Feb  4"]
         .iter()
         .map(|day| format!("{day} 00:57:01 db1 CRON[9]: (root) CMD ({command})\n"))
         .collect();
     let read = |text: &str| -> Vec<JobCommand> { commands(text) };
     let ended = at("2024-02-05T00:00:00Z");
-    let log = Log::parse("syslog", &log, &berlin().zone, ended, &read).expect("a log");
+    let log = Log::parse("syslog", &lines.concat(), &berlin().zone, ended, &read).expect("a log");
     let job = job(line);
     let (from, until) = (at("2024-01-06T00:00:00Z"), at("2024-03-10T00:00:00Z"));
     let jobs = std::slice::from_ref(&job);

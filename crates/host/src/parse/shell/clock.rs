@@ -312,11 +312,11 @@ fn shift(text: &str) -> Option<(i64, i64)> {
     let mut rest = lower.trim();
     while !rest.is_empty() {
         let is_number = |c: char| c.is_ascii_digit() || "+-".contains(c);
-        let in_number = rest.starts_with(is_number);
-        let end = rest.find(|c: char| is_number(c) != in_number || c == ' ');
+        let counts = rest.starts_with(is_number);
+        let end = rest.find(|c: char| is_number(c) != counts || c == ' ');
         let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
         rest = after.trim_start();
-        if in_number {
+        if counts {
             if count.is_some() {
                 return None;
             }
@@ -325,7 +325,6 @@ fn shift(text: &str) -> Option<(i64, i64)> {
         }
         let per = match (word, count) {
             ("now" | "today", None) => (0, 0),
-            ("tomorrow", None) => (1, 0),
             ("yesterday", None) => (-1, 0),
             ("next", None) => {
                 count = Some(1);
@@ -337,7 +336,7 @@ fn shift(text: &str) -> Option<(i64, i64)> {
             }
             ("ago", None) => (last.0.checked_mul(-2)?, last.1.checked_mul(-2)?),
             ("week" | "weeks", _) => (7, 0),
-            ("day" | "days", _) => (1, 0),
+            ("tomorrow", None) | ("day" | "days", _) => (1, 0),
             ("hour" | "hours", _) => (0, 3_600),
             ("minute" | "minutes" | "min" | "mins", _) => (0, 60),
             ("second" | "seconds" | "sec" | "secs", _) => (0, 1),

@@ -333,23 +333,25 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
     fn branch(
         &mut self,
         flow: &mut Flow,
-        condition: Truth,
+        condition: &Truth,
         commands: impl FnOnce(&mut Self, &mut Flow) -> Truth,
     ) -> Truth {
-        let mut inner = flow.under(&condition);
+        let mut inner = flow.under(condition);
         let truth = commands(self, &mut inner);
-        flow.after(inner, &condition);
+        flow.after(inner, condition);
         truth
     }
 
     /// Parses commands under a condition that is not evaluated: `exit` and `return` in them end
     /// nothing here.
     fn maybe(&mut self, flow: &Flow, commands: impl FnOnce(&mut Self, &mut Flow) -> Truth) {
-        self.branch(&mut flow.clone(), Truth::Unknown, commands);
+        self.branch(&mut flow.clone(), &Truth::Unknown, commands);
     }
 
     fn and_or(&mut self, flow: &mut Flow) -> Truth {
         let mut truth = self.pipeline(flow);
+        // Whether what comes next depends on something unknown as well.
+        let mut is_doubtful = truth == Truth::Unknown;
         while self.is_operator(&["&&", "||"]) {
             let is_and = self.is_operator(&["&&"]);
             let taken = if is_and {
@@ -359,7 +361,12 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
             };
             self.at += 1;
             self.skip_line_ends();
-            let next = self.branch(flow, taken, Self::pipeline);
+            let mut reached = flow.clone();
+            reached.uncertain |= is_doubtful;
+            let next = self.branch(&mut reached, &taken, Self::pipeline);
+            reached.uncertain = flow.uncertain;
+            *flow = reached;
+            is_doubtful |= next == Truth::Unknown;
             truth = if is_and {
                 truth.and(next)
             } else {
@@ -519,7 +526,12 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
             self.pass_operators(&[")"]);
         }
         self.skip_line_ends();
-        self.maybe(flow, Self::command);
+        // What ends it ends nothing here.
+        let mut body = Flow {
+            uncertain: false,
+            ..flow.clone()
+        };
+        self.command(&mut body);
         Truth::Unknown
     }
 
@@ -540,18 +552,18 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         // Whether a previous branch is known to be taken, or may be.
         let mut before = Truth::False(String::new());
         loop {
-            let reaches = before.clone().not();
-            let mut reached = flow.under(&reaches);
+            let condition = before.clone().not();
+            let mut reached = flow.under(&condition);
             let truth = self.list(&mut reached);
             self.pass("then");
-            self.branch(&mut reached, truth.clone(), Self::list);
-            flow.after(reached, &reaches);
+            self.branch(&mut reached, &truth, Self::list);
+            flow.after(reached, &condition);
             before = before.or(truth);
             if self.pass("elif") {
                 continue;
             }
             if self.pass("else") {
-                self.branch(flow, before.not(), Self::list);
+                self.branch(flow, &before.not(), Self::list);
             }
             self.pass("fi");
             return;

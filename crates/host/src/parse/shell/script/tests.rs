@@ -209,10 +209,10 @@ fn conditions_of_hostile_size_are_given_up() {
     let many = (0..1_000).map(|at| format!("[ $(date +%s) -gt {at} ] && exit\n"));
     let many = when(&format!("{}a", many.collect::<String>())).join("");
     assert!(many.contains(unclear) && many.len() < 10_000, "{many}");
-    let doubled: String = (1..60)
+    let doubled: Vec<String> = (1..60)
         .map(|at| format!("A{at}=$A{0}$A{0}\n", at - 1))
         .collect();
-    let text = format!("A0=$(date +%d)\n{doubled}[ $A59 = 7 ] && a");
+    let text = format!("A0=$(date +%d)\n{}[ $A59 = 7 ] && a", doubled.concat());
     assert_eq!(when(&text), [unclear]);
     let (open, close) = ("(".repeat(500), ")".repeat(500));
     assert_eq!(
