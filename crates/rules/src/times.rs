@@ -95,13 +95,9 @@ impl HostClock {
             .collect()
     }
 
-    /// Returns the typical time between two runs in seconds; the most frequent of several triggers
-    /// counts.
+    /// Returns the typical time between two runs in seconds.
     pub fn period_s(&self, job: &Job, near: Timestamp) -> Option<f64> {
-        job.triggers
-            .iter()
-            .filter_map(|trigger| schedule::period_s(trigger, near, &self.zone))
-            .min_by(f64::total_cmp)
+        schedule::job_period_s(job, near, &self.zone)
     }
 
     /// Converts an instant to the host's wall clock.
@@ -139,7 +135,10 @@ pub(crate) fn random_delay_s(job: &Job) -> Option<f64> {
     job.triggers
         .iter()
         .filter_map(|trigger| match trigger {
-            Trigger::Calendar(calendars) => Some(calendars.randomized_delay_s.unwrap_or(0.0)),
+            Trigger::Calendar(calendars) => {
+                let delays = [calendars.randomized_delay_s, calendars.randomized_offset_s];
+                Some(delays.into_iter().flatten().sum())
+            }
             Trigger::Cron { .. } => Some(0.0),
             Trigger::Anacron {
                 random_delay_min, ..
@@ -239,11 +238,13 @@ fn describe_calendar(calendars: &Calendars) -> String {
         .take(wording::EVIDENCE_MAX)
         .map(|expression| format!("OnCalendar={expression}"))
         .collect();
-    if let Some(delay_s) = calendars
-        .randomized_delay_s
-        .filter(|delay_s| *delay_s > 0.0)
-    {
-        words.push(format!("RandomizedDelaySec={delay_s}"));
+    for (key, delay_s) in [
+        ("RandomizedDelaySec", calendars.randomized_delay_s),
+        ("RandomizedOffsetSec", calendars.randomized_offset_s),
+    ] {
+        if let Some(delay_s) = delay_s.filter(|delay_s| *delay_s > 0.0) {
+            words.push(format!("{key}={delay_s}"));
+        }
     }
     words.join(" ")
 }
@@ -352,6 +353,11 @@ mod tests {
     #[test]
     fn random_delay_by_trigger() {
         assert_eq!(random_delay_s(&fstrim_timer()), Some(6000.0));
+        let mut offset = timer("x.timer", "weekly", "fstrim -a");
+        if let Trigger::Calendar(calendars) = &mut offset.triggers[0] {
+            calendars.randomized_offset_s = Some(3600.0);
+        }
+        assert_eq!(random_delay_s(&offset), Some(3600.0));
         assert_eq!(random_delay_s(&cron_weekly("x", "fstrim -a")), Some(0.0));
         let mut job = cron_weekly("x", "fstrim -a");
         job.triggers = vec![anacron("7", "cron.weekly")];

@@ -9,8 +9,8 @@ use crate::timer;
 use crate::window::{SECOND_US, STARTUP_US, Source, Window};
 use facts::InputError;
 use facts::host::{Job, Trigger};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -108,7 +108,6 @@ pub fn runs(
 /// Returns `None` if there is no period: `@reboot`, timers that fire once after boot, and schedules
 /// that end or cannot be parsed.
 pub fn period_s(trigger: &Trigger, near: Timestamp, zone: &TimeZone) -> Option<f64> {
-    const DISTANCES: usize = 16;
     let near_us = near.as_microsecond();
     let starts: Vec<i64> = match trigger {
         Trigger::Anacron { period, .. } => return anacron::period_text_s(period),
@@ -146,7 +145,39 @@ pub fn period_s(trigger: &Trigger, near: Timestamp, zone: &TimeZone) -> Option<f
             starts
         }
     };
-    let mut distances_us: Vec<i64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    median_distance_s(&starts)
+}
+
+/// Returns the typical time between two runs of a job in seconds: the most frequent of several
+/// triggers counts. If the job asks the clock first, only starts at which it does its work do.
+pub fn job_period_s(job: &Job, near: Timestamp, zone: &TimeZone) -> Option<f64> {
+    if job.guards.is_empty() {
+        let periods = job.triggers.iter();
+        return periods
+            .filter_map(|trigger| period_s(trigger, near, zone))
+            .min_by(f64::total_cmp);
+    }
+    let conditions = Conditions {
+        runs_max: DISTANCES + 1,
+        ..Conditions::in_zone(zone)
+    };
+    let until = near.checked_add(GUARDED_AHEAD).ok()?;
+    let found = runs(job, near, until, &conditions).ok()?.runs;
+    let starts: Vec<i64> = found
+        .iter()
+        .map(|run| run.earliest.as_microsecond())
+        .collect();
+    median_distance_s(&starts)
+}
+
+/// How many intervals are looked at to find a period.
+const DISTANCES: usize = 16;
+
+/// How far ahead runs of a job that asks the clock first are looked for: enough for a yearly one.
+const GUARDED_AHEAD: SignedDuration = SignedDuration::from_hours(3 * 366 * 24);
+
+fn median_distance_s(starts_us: &[i64]) -> Option<f64> {
+    let mut distances_us: Vec<i64> = starts_us.windows(2).map(|pair| pair[1] - pair[0]).collect();
     distances_us.sort_unstable();
     let middle = distances_us.len() / 2;
     let median_us = if distances_us.is_empty() {

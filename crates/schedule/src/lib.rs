@@ -7,8 +7,8 @@
 //!
 //! - [`CronSpec`]: the five fields of a crontab line, as Debian's cron and cronie read them.
 //! - [`Calendar`]: an `OnCalendar=` expression, as defined in systemd.time(7).
-//! - [`runs`]: the runs of a [job](facts::host::Job) between two times; [`period_s`]: how far apart
-//!   they are.
+//! - [`runs`]: the runs of a [job](facts::host::Job) between two times, without those that its guards
+//!   end at once; [`job_period_s`]: how far apart they are.
 //! - [`Conditions`]: what else runs depend on: how cron handles clock changes, and when the host
 //!   was up.
 //! - [`Log`]: runs recorded in the systemd journal or a syslog file; [`known_runs`]: these, plus
@@ -46,7 +46,7 @@ pub use conditions::{
 };
 pub use cron::CronSpec;
 pub use events::{EVENTS_MAX, Events, parse_events};
-pub use forecast::{period_s, runs};
+pub use forecast::{job_period_s, period_s, runs};
 pub use known::known_runs;
 pub use observed::{Commands, HostIdentity, Log, OBSERVED_MAX, RUNS_OF_ALL_MAX, observed_runs};
 pub use run::{Forecast, Run, Seen};

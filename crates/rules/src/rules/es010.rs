@@ -28,7 +28,7 @@
 //!
 //! ## References
 //! TRIM007 on unpaced trims, SCHED001 on jobs that meet on one host; systemd.timer(5),
-//! `RandomizedDelaySec=` and `FixedRandomDelay=`.
+//! `RandomizedDelaySec=`, `FixedRandomDelay=` and `RandomizedOffsetSec=`.
 
 use crate::cluster::{ClusterContext, NodeHost};
 use crate::outcome::Outcome;

@@ -280,6 +280,25 @@ fn what_is_no_guard_changes_nothing() {
 }
 
 #[test]
+fn periods_are_those_of_the_runs_that_do_their_work() {
+    const DAY_S: f64 = 86_400.0;
+    let period = |line: &str| {
+        let near = at("2024-01-01T00:00:00Z");
+        crate::job_period_s(&job(line), near, &jiff::tz::TimeZone::UTC)
+    };
+    assert_eq!(period("0 3 * * 0 root /x"), Some(7.0 * DAY_S));
+    let line = r"0 3 * * 0 root [ $(($(date +\%s) / 604800 \% 2)) -eq 0 ] && /x";
+    assert_eq!(period(line), Some(14.0 * DAY_S));
+    // First Sundays are four or five weeks apart, more often four.
+    let line = r"0 3 * * 0 root [ $(date +\%d) -le 7 ] && /x";
+    assert_eq!(period(line), Some(28.0 * DAY_S));
+    let line = r"0 3 * * * root [ $(date +\%m\%d) -eq 101 ] && /x";
+    assert_eq!(period(line), Some(365.0 * DAY_S));
+    let line = r"0 3 * * * root [ $(date +\%d) -eq 32 ] && /x";
+    assert_eq!(period(line), None);
+}
+
+#[test]
 fn a_guard_that_never_holds_ends_the_search() {
     let line = r"* * * * * root [ $(date +\%d) -eq 32 ] && /x";
     assert_eq!(days(&found(line, "2024-03-01")), "");

@@ -176,6 +176,7 @@ mod tests {
             "DAY=$(TZ=America/New_York /bin/date '+%-d' -d '+1 day') ; [ x${DAY} != x7 ] || exit",
             "if ( ( 10#$(date +%V) % 2 == 0 ) ) ; then a ; fi",
             "[[ $(date +%a) == Sun || $(date +%H%M) -lt 0900 ]] && a",
+            "case $(date +%u) in 6 | 7 ) exit ;; * ) a ;; esac",
         ] {
             assert_eq!(settled(text), text);
         }
@@ -213,6 +214,10 @@ mod tests {
                 "X=…$(fstrim -v / | grep …)",
             ),
             ("KEYS=(hunter2 b) fstrim -a", "KEYS=… fstrim -a"),
+            (
+                "case $(date +%d) in hunter2|01|0[2-7]) a;; esac",
+                "case $(date +%d) in … | 01 | … ) a ;; esac",
+            ),
             (
                 "case $X in hunter2|b) a;; esac",
                 "case … in … | … ) a ;; esac",
@@ -349,6 +354,7 @@ mod tests {
                     format!("if {guard}; then\n  {simple}\nelse\n  true # hunter2\nfi"),
                     format!("for x in hunter2 b; do\n {simple}\ndone"),
                     format!("case $x in\n hunter2) {simple}\n ;;\n *) false;;\nesac"),
+                    format!("case $(date +%u) in\n 7|hunter2) {simple}\n ;;\n *) exit;;\nesac"),
                     format!("job() {{\n  {simple}\n}}"),
                     format!("( {simple}\n)"),
                 ])

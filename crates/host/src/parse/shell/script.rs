@@ -591,32 +591,84 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         }
     }
 
-    fn case(&mut self, flow: &Flow) {
+    fn case(&mut self, flow: &mut Flow) {
+        let subject = self.at;
         if self.is_word() {
             self.at += 1;
         }
+        let (asks_clock, subject) = self.case_subject(subject, flow);
         self.skip_line_ends();
         self.pass("in");
+        let mut before = Truth::False(String::new());
         loop {
             self.skip_line_ends();
             if self.is_end() || self.pass("esac") {
                 return;
             }
-            let before = self.at;
+            let from = self.at;
             // The pattern, including its opening parenthesis.
             while !self.is_end() && !self.is_line_end() && !self.is_operator(&[")"]) {
                 self.at += 1;
             }
+            let patterns = from..self.at;
             if self.is_operator(&[")"]) {
                 self.at += 1;
             }
-            self.maybe(flow, Self::list);
+            if asks_clock {
+                let condition = self.case_patterns(patterns, subject.as_ref(), &before);
+                self.branch(flow, &condition, Self::list);
+                before = before.or(condition);
+            } else {
+                self.maybe(flow, Self::list);
+            }
             self.pass_operators(ARM_ENDS);
-            if self.at == before {
+            if self.at == from {
                 // A closing keyword of another construct, in a malformed script.
                 return;
             }
         }
+    }
+
+    /// Returns whether the word after `case` asks the clock, and for what if that is understood.
+    fn case_subject(&mut self, index: usize, flow: &Flow) -> (bool, Option<ClockText>) {
+        let word = match self.tokens.get(index).map(|token| &token.kind) {
+            Some(Kind::Word(word)) if clock::asks(word, &self.scope) => word,
+            _ => return (false, None),
+        };
+        let text = clock::text(word, &self.scope);
+        if text.is_some() {
+            self.tokens[index].keep = Keep::Whole;
+        }
+        self.inner_scripts(index, flow);
+        (true, text)
+    }
+
+    /// Returns when one of the patterns of an arm fits, which are plain words or `*`.
+    fn case_patterns(
+        &mut self,
+        patterns: Range<usize>,
+        subject: Option<&ClockText>,
+        before: &Truth,
+    ) -> Truth {
+        let mut truth = Truth::False(String::new());
+        for token in &mut self.tokens[patterns] {
+            let Kind::Word(word) = &token.kind else {
+                continue;
+            };
+            let fits = match (subject, clock::text(word, &self.scope)) {
+                _ if word.bare() == Some("*") => before.clone().not(),
+                (Some(subject), Some(pattern)) => {
+                    Truth::Timed(ClockCondition::Same(subject.clone(), pattern))
+                }
+                _ => {
+                    truth = truth.or(Truth::unclear());
+                    continue;
+                }
+            };
+            token.keep = Keep::Whole;
+            truth = truth.or(fits);
+        }
+        truth
     }
 
     fn simple(&mut self, flow: &mut Flow) -> Truth {

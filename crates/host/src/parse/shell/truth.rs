@@ -91,6 +91,8 @@ impl Flow {
     pub fn under(&self, condition: &Truth) -> Self {
         let mut inner = self.clone();
         match condition {
+            // Nothing was asked before it.
+            Truth::True(why) if why.is_empty() => {}
             Truth::True(why) => inner.because = Some(why.clone()),
             Truth::False(why) => {
                 inner.dead.get_or_insert_with(|| why.clone());

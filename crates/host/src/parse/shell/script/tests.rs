@@ -197,6 +197,24 @@ fn conditions_on_the_clock_are_followed() {
             "[ $(date --date='2 weeks ago' +%-m) -ne 3 ] && a",
             vec!["date +%-m -14 days != 3"],
         ),
+        (
+            "case $(date +%u) in\n 6|7) exit 0;;\nesac\na",
+            vec!["not (date +%u = 6 or date +%u = 7)"],
+        ),
+        (
+            "case \"`date +%a`\" in (Sun) a;; Mon|Tue) b;; *) c;; esac; d",
+            vec![
+                "date +%a = Sun",
+                "date +%a = Mon or date +%a = Tue",
+                "not (date +%a = Sun or date +%a = Mon or date +%a = Tue)",
+                "always",
+            ],
+        ),
+        (
+            "case $(date +%d) in 0[1-7]) a;; *) b;; esac",
+            vec!["something that depends on more than the date"; 2],
+        ),
+        ("case $1 in 7) a;; *) b;; esac", vec!["always"; 2]),
         ("a > /backup/$(date +%F) && b", vec!["always", "always"]),
     ] {
         assert_eq!(when(text), expected, "{text}");
