@@ -4,17 +4,18 @@
 
 use super::clock;
 use super::command::breakdown;
-use super::condition::{Condition, Item};
 use super::lexer;
 use super::programs;
 use super::scope::Scope;
 use super::truth::{Flow, Truth, any};
-use super::words::{DELIMITER, Keep, Kind, Segment, Token, Word, is_name};
-use facts::host::{ClockCondition, ClockText, JobCommand};
+use super::words::{DELIMITER, Keep, Kind, Token, Word, is_name};
+use facts::host::{ClockCondition, JobCommand};
 use std::collections::HashSet;
 use std::ops::Range;
 
 pub use super::condition::FileTest;
+
+mod conditions;
 
 /// A program that a script runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +45,6 @@ pub(crate) const SCRIPT_BYTES_MAX: usize = 64 << 10;
 const DEPTH_MAX: usize = 6;
 /// Maximum nesting depth of groups, conditions and loops.
 const NESTING_MAX: usize = 40;
-/// More words and operators than anybody writes in `(( ))`.
-const ARITHMETIC_TOKENS_MAX: usize = 64;
 /// More programs than any real script runs.
 const FOUND_MAX: usize = 1000;
 
@@ -449,62 +448,6 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
         truth
     }
 
-    /// Parses bash's `(( ... ))` if that is next and depends on the clock. Otherwise it may be a
-    /// subshell in a subshell.
-    fn arithmetic(&mut self) -> Option<Truth> {
-        let operator_at = |at: usize| match &self.tokens.get(at)?.kind {
-            Kind::Operator(operator) => Some(operator.as_str()),
-            _ => None,
-        };
-        let from = self.at + 2;
-        if operator_at(self.at) != Some("(") || operator_at(self.at + 1) != Some("(") {
-            return None;
-        }
-        let mut open = 2_usize;
-        let mut inside = Word::default();
-        let mut at = from;
-        while open > 0 {
-            match &self.tokens.get(at)?.kind {
-                Kind::Word(word) => {
-                    inside.segments.extend(word.segments.iter().cloned());
-                    inside.push(' ', false);
-                }
-                Kind::Operator(operator) => {
-                    match operator.as_str() {
-                        "(" => open += 1,
-                        ")" => open -= 1,
-                        _ => {}
-                    }
-                    // The last two close it, one right after the other.
-                    if open == 1 && operator_at(at + 1) != Some(")") {
-                        return None;
-                    }
-                    if open > 1 {
-                        operator.chars().for_each(|c| inside.push(c, false));
-                    }
-                }
-                Kind::Newline | Kind::HereDocument { .. } => return None,
-            }
-            at += 1;
-            if at - from > ARITHMETIC_TOKENS_MAX {
-                return None;
-            }
-        }
-        let word = Word {
-            segments: vec![Segment::Arithmetic(inside)],
-        };
-        let text = clock::text(&word, &self.scope).filter(ClockText::has_date)?;
-        let ClockText::Arithmetic(sum) = text else {
-            return None;
-        };
-        for index in from..at - 2 {
-            self.tokens[index].keep = Keep::Whole;
-            self.inner_scripts(index, &Flow::default());
-        }
-        self.at = at;
-        Some(Truth::Timed(ClockCondition::Nonzero(*sum)))
-    }
-
     /// Whether `NAME ( )` is next.
     fn at_function(&self) -> bool {
         let is_operator_at = |offset: usize, text: &str| {
@@ -589,86 +532,6 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
             self.maybe(flow, Self::list);
             self.pass("done");
         }
-    }
-
-    fn case(&mut self, flow: &mut Flow) {
-        let subject = self.at;
-        if self.is_word() {
-            self.at += 1;
-        }
-        let (asks_clock, subject) = self.case_subject(subject, flow);
-        self.skip_line_ends();
-        self.pass("in");
-        let mut before = Truth::False(String::new());
-        loop {
-            self.skip_line_ends();
-            if self.is_end() || self.pass("esac") {
-                return;
-            }
-            let from = self.at;
-            // The pattern, including its opening parenthesis.
-            while !self.is_end() && !self.is_line_end() && !self.is_operator(&[")"]) {
-                self.at += 1;
-            }
-            let patterns = from..self.at;
-            if self.is_operator(&[")"]) {
-                self.at += 1;
-            }
-            if asks_clock {
-                let condition = self.case_patterns(patterns, subject.as_ref(), &before);
-                self.branch(flow, &condition, Self::list);
-                before = before.or(condition);
-            } else {
-                self.maybe(flow, Self::list);
-            }
-            self.pass_operators(ARM_ENDS);
-            if self.at == from {
-                // A closing keyword of another construct, in a malformed script.
-                return;
-            }
-        }
-    }
-
-    /// Returns whether the word after `case` asks the clock, and for what if that is understood.
-    fn case_subject(&mut self, index: usize, flow: &Flow) -> (bool, Option<ClockText>) {
-        let word = match self.tokens.get(index).map(|token| &token.kind) {
-            Some(Kind::Word(word)) if clock::asks(word, &self.scope) => word,
-            _ => return (false, None),
-        };
-        let text = clock::text(word, &self.scope);
-        if text.is_some() {
-            self.tokens[index].keep = Keep::Whole;
-        }
-        self.inner_scripts(index, flow);
-        (true, text)
-    }
-
-    /// Returns when one of the patterns of an arm fits, which are plain words or `*`.
-    fn case_patterns(
-        &mut self,
-        patterns: Range<usize>,
-        subject: Option<&ClockText>,
-        before: &Truth,
-    ) -> Truth {
-        let mut truth = Truth::False(String::new());
-        for token in &mut self.tokens[patterns] {
-            let Kind::Word(word) = &token.kind else {
-                continue;
-            };
-            let fits = match (subject, clock::text(word, &self.scope)) {
-                _ if word.bare() == Some("*") => before.clone().not(),
-                (Some(subject), Some(pattern)) => {
-                    Truth::Timed(ClockCondition::Same(subject.clone(), pattern))
-                }
-                _ => {
-                    truth = truth.or(Truth::unclear());
-                    continue;
-                }
-            };
-            token.keep = Keep::Whole;
-            truth = truth.or(fits);
-        }
-        truth
     }
 
     fn simple(&mut self, flow: &mut Flow) -> Truth {
@@ -791,23 +654,6 @@ impl<'w, 'a, 't> Reader<'w, 'a, 't> {
             self.walk
                 .script(inner, self.scope.clone(), flow.of_inner_script());
         });
-    }
-
-    /// Evaluates the words of `test`, `[` or `[[`.
-    fn condition(&self, program: &str, tokens: Range<usize>) -> Truth {
-        let is_double = program == "[[";
-        let mut items: Vec<Item<'_>> = Vec::new();
-        let mut tokens = self.tokens[tokens].iter();
-        while let Some(token) = tokens.next() {
-            match &token.kind {
-                Kind::Word(word) if matches!(word.bare(), Some("]" | "]]")) => break,
-                Kind::Word(word) => items.push(Item::Word(word)),
-                Kind::Operator(operator) if is_double => items.push(Item::Operator(operator)),
-                // A redirection and its file.
-                _ => drop(tokens.next()),
-            }
-        }
-        Condition::new(&items, is_double, &self.scope, self.walk.probe).truth()
     }
 }
 
