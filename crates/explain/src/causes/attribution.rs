@@ -2,6 +2,7 @@
 
 use super::events::score_events;
 use super::likelihood::{Cause, ScoredCause, score_causes};
+use super::located::score_located;
 use super::matches::{Reach, gaps, matches};
 use crate::fit::found::{Findings, Found, is_wave};
 use crate::model::grid::grid;
@@ -67,7 +68,9 @@ pub(crate) fn attribute<'a>(
                     .for_each(|(all, of)| *all -= of);
             }
         }
-        let causes = score_events(found, samples, &whole, classes, jobs, &in_gaps)
+        let located = score_located(found, samples, classes, jobs);
+        let causes = located
+            .or_else(|| score_events(found, samples, &whole, classes, jobs, &in_gaps))
             .unwrap_or_else(|| score_causes(found, &grid, classes, &in_gaps));
         let known = |other: &Found| found.pattern.reverses(&other.pattern);
         let p_jobs: f64 = if findings.patterns.iter().any(known) {

@@ -27,18 +27,18 @@ pub(crate) struct Course {
 
 impl Course {
     /// Returns a course that is longer by some microseconds, or shorter. `None` if nothing would be left of it.
-    pub fn longer(self, by_us: f64, gap_us: i64) -> Option<Self> {
+    pub fn longer(self, by_us: f64, gap_us: i64, shown_us: i64) -> Option<Self> {
         let whole_us = self.whole_us + by_us;
         (whole_us > as_f64(gap_us) / 20.0)
-            .then(|| Self::new(whole_us, self.end_us / self.whole_us, gap_us))
+            .then(|| Self::new(whole_us, self.end_us / self.whole_us, shown_us))
     }
 
     /// An effect that is whole for some microseconds, and ends after `end` times as many.
-    fn new(whole_us: f64, end: f64, gap_us: i64) -> Self {
+    fn new(whole_us: f64, end: f64, shown_us: i64) -> Self {
         Self {
             whole_us,
             end_us: whole_us * end,
-            scale: (as_f64(gap_us) / whole_us).max(1.0),
+            scale: (as_f64(shown_us) / whole_us).max(1.0),
             fading: if end > 1.0 {
                 0.5 / (whole_us * end - whole_us)
             } else {
@@ -60,32 +60,32 @@ impl Course {
     }
 }
 
-/// The courses of an event of about this length.
-pub(crate) fn courses(len_us: i64, gap_us: i64) -> Vec<Course> {
+/// The courses of an event of about this length, in samples that each show this much time.
+pub(crate) fn courses(len_us: i64, gap_us: i64, shown_us: i64) -> Vec<Course> {
     let part_us = as_f64(gap_us) / as_f64(PARTS);
     let mut courses = Vec::new();
     for longer in -SHORTER..=LONGER {
         let whole_us = as_f64(len_us) + as_f64(longer) * part_us;
         if whole_us >= 0.5 * part_us {
-            courses.extend(ENDS.map(|end| Course::new(whole_us, end, gap_us)));
+            courses.extend(ENDS.map(|end| Course::new(whole_us, end, shown_us)));
         }
     }
     if len_us <= gap_us * 2 {
         // It may be much shorter than samples are apart.
-        courses.push(Course::new(as_f64(gap_us) / 20.0, 1.0, gap_us));
+        courses.push(Course::new(as_f64(gap_us) / 20.0, 1.0, shown_us));
     }
     courses
 }
 
 /// The lengths that events may have if each has its own.
-pub(crate) fn lengths(len_us: i64, gap_us: i64) -> Vec<Course> {
+pub(crate) fn lengths(len_us: i64, gap_us: i64, shown_us: i64) -> Vec<Course> {
     let (shortest, longest) = LENGTHS_VARYING;
     let least_us = (as_f64(len_us) * shortest).max(as_f64(gap_us) / 4.0);
     let ratio = (as_f64(len_us) * longest / least_us).max(1.0);
     (0..LENGTHS_TRIED)
         .map(|step| {
             let whole_us = least_us * ratio.powf(f64::from(step) / f64::from(LENGTHS_TRIED - 1));
-            Course::new(whole_us, 1.0, gap_us)
+            Course::new(whole_us, 1.0, shown_us)
         })
         .collect()
 }
@@ -115,7 +115,7 @@ mod tests {
     fn courses_cover_lengths_around_that_of_the_pattern() {
         // A pattern of two samples may be an event of less than one.
         let (gap_us, len_us) = (15 * MINUTE_US, 30 * MINUTE_US);
-        let tried = courses(len_us, gap_us);
+        let tried = courses(len_us, gap_us, gap_us);
         let shortest = tried
             .iter()
             .map(|one| one.whole_us)
@@ -123,7 +123,7 @@ mod tests {
         let longest = tried.iter().map(|one| one.whole_us).fold(0.0, f64::max);
         assert!(shortest < as_f64(gap_us) / 10.0, "{shortest}");
         assert!((longest - as_f64(len_us + gap_us)).abs() < 1.0, "{longest}");
-        let varying = lengths(len_us, gap_us);
+        let varying = lengths(len_us, gap_us, gap_us);
         assert!(varying.is_sorted_by(|a, b| a.whole_us < b.whole_us));
         assert!((varying[varying.len() - 1].whole_us / as_f64(len_us) - 2.5).abs() < 1e-6);
     }

@@ -9,14 +9,15 @@ use super::likelihood::{
     Cause, JOBS_ODDS, LESS_NATS, LOST_NATS, MISS_NATS, ScoredCause, WORKDAYS_MIN, normalise,
 };
 use super::matches::{LAG_US, Matches};
-use super::response::{Explained, Response, power};
+use super::response::{Explained, Meaning, Response, power};
+use super::sums::log_mean;
 use crate::calendar::weekdays::Weekdays;
 use crate::fit::found::Found;
 use crate::model::form::Form;
 use crate::model::input::JobRuns;
 use crate::model::pattern::{Clock, Pattern};
 use crate::model::samples::Samples;
-use crate::numbers::{as_f64, as_i64, count_f64};
+use crate::numbers::{as_count, as_f64, as_i64, count_f64};
 use crate::search::runs::{AfterRun, At, Class, RunsFit};
 use rayon::prelude::*;
 
@@ -30,11 +31,12 @@ const LAGS_S: [(i64, f64); 7] = [
     (600, 0.02),
     (1200, 0.01),
 ];
-/// Probability that timestamps mark the start of each interval, as in many exports; or, of samples that are no further apart
-/// than gauges are read, that each shows the moment.
+/// Probability that timestamps mark the start of each interval, as in many exports.
 const DATED_BY_START: f64 = 0.03;
-const MOMENTARY: f64 = 0.1;
-const GAUGES_US: i64 = 600_000_000;
+/// Gauges are read at least this often.
+const GAUGES_US: i64 = 3_600_000_000;
+/// What a sample is matters if one meaning explains no more than this much less than the other, in nats.
+const MEANING_NATS: f64 = 30.0;
 /// Runs of a class for each occurrence, at most: a job that also runs at many other times is not the cause.
 const RUNS_PER_OCCURRENCE_MAX: usize = 9;
 /// The largest share of the occurrences that show something at which a job may not have run.
@@ -44,6 +46,11 @@ const MISSED_MAX: f64 = 0.25;
 const EXACTLY_MAX: usize = 4;
 const QUICK_NATS: f64 = 20.0;
 const QUICK_SHARE: f64 = 0.5;
+/// Of a job's runs, every one of so many may have an effect, at a cost, if the pattern's period is that many times the job's,
+/// give or take.
+const KTH: std::ops::RangeInclusive<usize> = 2..=4;
+const KTH_NATS: f64 = 3.0;
+const KTH_NEAR: f64 = 0.03;
 /// Phases of a period that are compared, at most.
 const PHASES_MAX: i64 = 2016;
 
@@ -77,7 +84,7 @@ pub(crate) fn score_events(
 ) -> Option<Vec<ScoredCause>> {
     let pattern = &found.pattern;
     let moves = |class: &Class| is_alike(class, pattern) && may_move(class, jobs, pattern);
-    let response = Response::new(found, samples, values, !classes.iter().any(moves))?;
+    let is_in_place = !classes.iter().any(moves);
     let rival = match &pattern.clock {
         Clock::Fixed { .. } => Some(pattern),
         Clock::Runs { .. } => found.best_without_jobs.as_ref(),
@@ -85,6 +92,75 @@ pub(crate) fn score_events(
     if rival.is_some_and(|rival| !matches!(rival.form, Form::Box { .. })) {
         return None;
     }
+    let starts = starts_of(rival.unwrap_or(pattern), found, samples);
+    let mut responses = Vec::new();
+    let meanings: &[Meaning] = if samples.gap_us <= GAUGES_US {
+        &[Meaning::Mean, Meaning::Moment]
+    } else {
+        &[Meaning::Mean]
+    };
+    for &meaning in meanings {
+        let response = Response::new(found, samples, values, is_in_place, meaning)?;
+        let evidence = response.near(&starts);
+        responses.push((response, evidence));
+    }
+    let best = responses.iter().map(|one| one.1).fold(f64::MIN, f64::max);
+    responses.retain(|one| one.1 >= best - MEANING_NATS);
+    let rival = rival.map(|rival| (rival, &starts[..]));
+    let scored: Vec<Vec<ScoredCause>> = (responses.into_iter())
+        .map(|(response, _)| {
+            score_response(
+                response, best, found, samples, rival, classes, jobs, in_gaps,
+            )
+        })
+        .collect();
+    let mut scored = averaged(scored);
+    normalise(&mut scored);
+    Some(scored)
+}
+
+/// The mean evidence for each cause over what a sample may be.
+fn averaged(mut scored: Vec<Vec<ScoredCause>>) -> Vec<ScoredCause> {
+    let count = scored.len();
+    let mut first = scored.swap_remove(0);
+    let is_same = |a: &Cause, b: &Cause| match (a, b) {
+        (Cause::Class(one, _), Cause::Class(other, _)) => one == other,
+        (a, b) => a == b,
+    };
+    for other in scored.into_iter().flatten() {
+        match first
+            .iter_mut()
+            .find(|one| is_same(&one.cause, &other.cause))
+        {
+            Some(one) => {
+                let both = log_mean([one.gain, other.gain].into_iter());
+                if other.gain > one.gain {
+                    *one = other;
+                }
+                one.gain = both;
+            }
+            None => first.push(ScoredCause {
+                gain: other.gain - count_f64(count).ln(),
+                ..other
+            }),
+        }
+    }
+    first
+}
+
+/// Compares all causes by how values of one meaning respond. `least` is what the best meaning explains.
+#[expect(clippy::too_many_arguments, reason = "all of what is compared")]
+fn score_response(
+    response: Response,
+    least: f64,
+    found: &Found,
+    samples: &Samples,
+    rival: Option<(&Pattern, &[i64])>,
+    classes: &[Class],
+    jobs: &[JobRuns],
+    in_gaps: &(impl Fn(usize, i64) -> Matches + Sync),
+) -> Vec<ScoredCause> {
+    let pattern = &found.pattern;
     let ends =
         usize::from(found.active.start > 0) + usize::from(found.active.end < found.onsets.len());
     let bounds = count_f64(ends) * (count_f64(found.onsets.len().max(1)).ln() + 3.0);
@@ -93,10 +169,10 @@ pub(crate) fn score_events(
         score: 0.0,
         gain: 0.0,
     }];
-    let unknown = rival.map(|rival| {
-        let starts = starts_of(rival, found, samples);
+    let power = |evidence: f64| power(evidence.max(least));
+    let unknown = rival.map(|(rival, starts)| {
         let period_us = as_i64(rival.clock.period_us());
-        let (mean, there, best) = response.to_any_phase(&starts, period_us, PHASES_MAX, power);
+        let (mean, there, best) = response.to_any_phase(starts, period_us, PHASES_MAX, power);
         scored.push(ScoredCause {
             cause: Cause::Unknown,
             score: 0.0,
@@ -123,6 +199,9 @@ pub(crate) fn score_events(
             .count(),
     };
     let of_class = |(number, class): (usize, &Class)| {
+        if class.covers_most() {
+            return None;
+        }
         let members: Vec<Weighed> = class
             .members
             .iter()
@@ -158,8 +237,7 @@ pub(crate) fn score_events(
     };
     scored.par_extend(classes.par_iter().enumerate().filter_map(of_class));
     question.admit_periods_of(classes, jobs, &mut scored);
-    normalise(&mut scored);
-    Some(scored)
+    scored
 }
 
 /// How well a job explains the events.
@@ -219,6 +297,7 @@ impl Question<'_> {
         if on.is_empty() || on.len() > self.occurrences * RUNS_PER_OCCURRENCE_MAX {
             return None;
         }
+        let on_all = on.clone();
         let days = pattern.clock.weekdays();
         let mut variants: Vec<(Vec<(i64, i64)>, f64)> = Vec::new();
         if days != Weekdays::ALL && days.count() >= WORKDAYS_MIN {
@@ -237,16 +316,12 @@ impl Question<'_> {
         } else {
             variants.push((on, 0.0));
         }
+        variants.extend(self.every_kth(&on_all, class));
         let mut lags: Vec<(i64, f64)> = LAGS_S
             .iter()
             .map(|(lag_s, share)| (lag_s * 1_000_000, *share))
             .collect();
-        let early = if self.samples.gap_us <= GAUGES_US {
-            MOMENTARY
-        } else {
-            DATED_BY_START
-        };
-        lags.push((-self.samples.gap_us, early));
+        lags.push((-self.samples.gap_us, DATED_BY_START));
         let mut weighed: Vec<Weighed> = self.quickest(&variants, &lags);
         weighed.extend(self.lost_lines(class, in_gaps));
         let best = weighed
@@ -258,6 +333,22 @@ impl Question<'_> {
             gain: best.gain + sum.ln(),
             ..best
         })
+    }
+
+    /// Every second to fourth run, if the pattern comes as rarely: a guard that cannot be evaluated, or work that is only
+    /// there every other time.
+    fn every_kth(&self, on: &[(i64, i64)], class: &Class) -> Vec<(Vec<(i64, i64)>, f64)> {
+        let ratio = self.found.pattern.clock.period_us() / as_f64(class.period_us);
+        let every = as_count(ratio);
+        if !KTH.contains(&every) || (ratio / count_f64(every) - 1.0).abs() > KTH_NEAR {
+            return Vec::new();
+        }
+        (0..every)
+            .map(|first| {
+                let runs: Vec<(i64, i64)> = on.iter().skip(first).step_by(every).copied().collect();
+                (runs, self.bounds + count_f64(every).ln() + KTH_NATS)
+            })
+            .collect()
     }
 
     /// Weighs the most likely of some variants of a job's starts, each begun by some lags.

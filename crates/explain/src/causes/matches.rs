@@ -12,7 +12,7 @@ use schedule::Run;
 /// has a resolution of a minute, and programs take time to start.
 pub(crate) const LAG_US: i64 = 120_000_000;
 /// Maximum number of runs without effect per run with one: a daily job may do its work once a week.
-const IDLE_MAX: usize = 8;
+pub(crate) const IDLE_MAX: usize = 8;
 
 /// How a job's runs coincide with the occurrences of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,7 +48,7 @@ impl Matches {
 /// its position is less certain.
 pub(crate) fn gaps(found: &Found, samples: &Samples) -> Vec<(i64, i64)> {
     let (first, last) = found.pattern.interval_us;
-    let on = found.active_onsets(samples);
+    let on = found.shown_onsets(samples);
     on.iter()
         .zip(samples_around_onsets(&found.pattern, &on, samples))
         .filter_map(|((at, _), gap)| {

@@ -5,5 +5,7 @@ mod baseline;
 mod course;
 mod events;
 pub(crate) mod likelihood;
+mod located;
 pub(crate) mod matches;
 mod response;
+mod sums;

@@ -1,7 +1,7 @@
 //! How values respond to events: by a rise that begins with each start and lasts about as long as the pattern does.
 //!
-//! Each sample stands for the time since the one before it, so an event that begins between two samples fills the first in
-//! part: the model is the share of the sample's time that lies within the event, in noise that remembers, above a baseline
+//! A sample is the mean of the time since the one before it, so that an event that begins between two samples fills the
+//! first in part, or the value at its moment, as gauges are read ([`Meaning`]): the model is the share of the sample's time that lies within the event, in noise that remembers, above a baseline
 //! that follows slow changes. Length, course of the end and size are not known beforehand and are averaged over, with the
 //! same prior for every cause, so that causes differ by when their starts are and by nothing else. A start without an
 //! effect costs [`IDLE_SHARE`]; one that is only known to lie within an interval, as with `RandomizedDelaySec=`, is averaged
@@ -11,6 +11,7 @@
 
 use super::baseline::{baseline, level_of_noise, quiet};
 use super::course::{Course, PARTS, courses, lengths};
+use super::sums::{Sums, common_lengths, gain, log_mean, sum_of};
 use crate::fit::found::Found;
 use crate::model::form::Form;
 use crate::model::noise::{autocorrelation, step};
@@ -36,15 +37,10 @@ const TRIED_EXACTLY: usize = 3;
 const EVIDENCE_NATS: f64 = 1_000.0;
 /// What another size adds once the shares of lengths are fitted, in nats, about at most.
 const SIZE_NATS: f64 = 20.0;
-/// In how many steps the shares of lengths are fitted, and what each length is given beforehand, in events.
-const SHARE_STEPS: usize = 20;
-const SHARE_PRIOR: f64 = 0.05;
 /// What two free numbers explain by themselves, in nats.
 const FREE_NATS: f64 = 3.0;
 /// The prior of the size where it is integrated out, in sizes of the pattern.
 const PRIOR_SIZES: f64 = 1.5;
-/// One run in twenty finds nothing to do.
-const IDLE_SHARE: f64 = 0.05;
 /// Deviations from baseline and pattern count up to this many robust standard deviations (Huber 1964).
 const DEVIATIONS_MAX: f64 = 4.0;
 /// The baseline follows changes that take longer than this, and this many samples.
@@ -56,6 +52,8 @@ const LOUDER_MAX: f64 = 4.0;
 const COVERED_MAX: f64 = 1.5;
 /// An event counts as at most so many standard deviations: what it does is not constant, nor is its length.
 const EXACTNESS: f64 = 4.0;
+/// A pattern is narrow if windows of starts are this many times as wide.
+const NARROW: i64 = 3;
 /// Places within the interval of an uncertain start.
 const PLACES_MAX: i64 = 40;
 /// Phases of a period that are compared, for each length of an event.
@@ -64,6 +62,15 @@ const STEPS_IN_EVENT: i64 = 24;
 const COURSES_TOGETHER: usize = 32;
 /// How far from where it would be without gaps a sample is looked for first.
 const NEAR: usize = 32;
+
+/// What a sample is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// The mean since the sample before.
+    Mean,
+    /// The value at the moment. The largest since the sample before is the same with events that are longer by that.
+    Moment,
+}
 
 /// A series around a pattern of events, whitened.
 pub(crate) struct Response {
@@ -81,6 +88,8 @@ pub(crate) struct Response {
     lengths: Vec<Course>,
     /// Usual distance of samples.
     gap_us: i64,
+    /// The time that a sample shows.
+    shown_us: i64,
     /// The pattern's length.
     len_us: i64,
     /// The pattern's size.
@@ -108,21 +117,6 @@ struct Fitted {
     by_start: Vec<f64>,
 }
 
-/// What samples after starts say of an effect of one unit that takes a course: its product with the values, and its
-/// square. An effect of size `a` adds `a product - a^2 square / 2` to the log-likelihood.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct Sums {
-    product: f64,
-    square: f64,
-}
-
-impl Sums {
-    /// What an effect of this size adds to the log-likelihood.
-    fn gain(self, size: f64) -> f64 {
-        size * self.product - 0.5 * size * size * self.square
-    }
-}
-
 impl Response {
     /// Prepares the values of a series without its other patterns. `None` if the pattern consists of no events, or
     /// nothing else varies. `is_in_place` says that no cause moves its events within the pattern, so that what varies there
@@ -132,6 +126,7 @@ impl Response {
         samples: &Samples,
         values: &[f64],
         is_in_place: bool,
+        meaning: Meaning,
     ) -> Option<Self> {
         let Form::Box { duty } = found.pattern.form else {
             return None;
@@ -184,15 +179,7 @@ impl Response {
         for left in &mut left {
             *left = left.clamp(-DEVIATIONS_MAX * scale, DEVIATIONS_MAX * scale);
         }
-        let apart: Vec<i64> = samples
-            .times_us
-            .windows(2)
-            .map(|pair| as_i64(as_f64(pair[1] - pair[0]) / as_f64(gap_us)).max(1))
-            .collect();
-        let mut index = vec![0];
-        for apart in &apart {
-            index.push(index[index.len() - 1] + apart);
-        }
+        let (apart, index) = places(&samples.times_us, gap_us);
         let phi = autocorrelation(&index, &left, true).clamp(0.0, 0.99);
         let mut squares = 0.0;
         for (at, apart) in apart.iter().enumerate() {
@@ -221,14 +208,19 @@ impl Response {
                 (seen[at] - steps[at].0 * before) * steps[at].1
             })
             .collect();
+        let (shown_us, from_us) = match meaning {
+            Meaning::Mean => (gap_us, covered_from(&samples.times_us, gap_us)),
+            Meaning::Moment => (1, samples.times_us.iter().map(|at| at - 1).collect()),
+        };
         Some(Self {
             until_us: samples.times_us.clone(),
-            from_us: covered_from(&samples.times_us, gap_us),
+            from_us,
             white,
             steps,
-            courses: courses(len_us, gap_us),
-            lengths: lengths(len_us, gap_us),
+            courses: courses(len_us, gap_us, shown_us),
+            lengths: lengths(len_us, gap_us, shown_us),
             gap_us,
+            shown_us,
             len_us,
             size,
         })
@@ -254,7 +246,7 @@ impl Response {
             step_us /= 2.0;
             let near: Vec<Course> = [-step_us, step_us]
                 .iter()
-                .filter_map(|by_us| best.course.longer(*by_us, self.gap_us))
+                .filter_map(|by_us| best.course.longer(*by_us, self.gap_us, self.shown_us))
                 .collect();
             if near.is_empty() {
                 break;
@@ -264,7 +256,9 @@ impl Response {
                 best = better;
             }
         }
-        if let Some(varying) = self.varying(starts, best.evidence) {
+        if !self.is_narrow(starts)
+            && let Some(varying) = self.varying(starts, best.evidence)
+        {
             best = varying;
         }
         Explained {
@@ -273,6 +267,20 @@ impl Response {
             len_us: best.course.mean_us(),
             by_start: best.by_start,
         }
+    }
+
+    /// Returns how well starts at about these times explain the values.
+    pub fn near(&self, starts: &[i64]) -> f64 {
+        let by = |part: i64| self.gap_us * part / PARTS;
+        (-PARTS..=PARTS)
+            .map(|part| {
+                let moved: Vec<(i64, i64)> = starts
+                    .iter()
+                    .map(|at| (at + by(part), at + by(part)))
+                    .collect();
+                self.alike(&moved, &self.courses).evidence
+            })
+            .fold(f64::MIN, f64::max)
     }
 
     /// Returns about how well these starts explain the values.
@@ -294,6 +302,16 @@ impl Response {
             .fold(f64::MIN, f64::max)
     }
 
+    /// Whether the pattern is narrow for what starts anywhere in these windows would make.
+    fn is_narrow(&self, starts: &[(i64, i64)]) -> bool {
+        let widest_us = starts
+            .iter()
+            .map(|start| start.1 - start.0)
+            .max()
+            .unwrap_or(0);
+        widest_us > (self.len_us + self.gap_us) * NARROW
+    }
+
     /// The best of some courses that all events take.
     fn alike(&self, starts: &[(i64, i64)], courses: &[Course]) -> Fitted {
         let places = self.places(starts, courses);
@@ -308,13 +326,22 @@ impl Response {
             });
             hypotheses.push(there.collect());
         }
+        // As many places as phases of an unknown cause: a window as wide as the period proves nothing.
+        let widest_us = starts
+            .iter()
+            .map(|start| start.1 - start.0)
+            .max()
+            .unwrap_or(0);
+        let phases = count_f64(common).max(as_f64(widest_us) / as_f64(self.phase_us()));
         let mut tried: Vec<(usize, usize, f64, f64)> = Vec::new();
-        for (number, places) in hypotheses.iter().enumerate() {
+        // Starts anywhere in windows that are far wider than the pattern would not make a pattern this narrow.
+        let wide = usize::from(self.is_narrow(starts) && hypotheses.len() > 1);
+        for (number, places) in hypotheses.iter().enumerate().skip(wide) {
             // Anywhere, or all at the same place: each has the same weight.
             let share = match (common, number) {
                 (1, _) => 1.0,
                 (_, 0) => 0.5,
-                _ => 0.5 / count_f64(common),
+                _ => 0.5 / phases,
             };
             for course in 0..courses.len() {
                 let roughly = self.best_roughly(places, course);
@@ -431,9 +458,7 @@ impl Response {
         phases_max: i64,
         power: impl Fn(f64) -> f64,
     ) -> (f64, Vec<i64>, Explained) {
-        let step_us = (self.gap_us / PARTS)
-            .max(self.len_us / STEPS_IN_EVENT)
-            .max(1);
+        let step_us = self.phase_us();
         let phases = (period_us / step_us).clamp(1, phases_max);
         let moved = |phase: i64| {
             // From half a period before to half a period after.
@@ -469,6 +494,13 @@ impl Response {
         let power = power(exact.evidence);
         let left = log_mean(all.iter().map(|one| (one - rough) * power));
         (exact.evidence * power + left, there, exact)
+    }
+
+    /// How far the phases are apart that are compared.
+    fn phase_us(&self) -> i64 {
+        (self.gap_us / PARTS)
+            .max(self.len_us / STEPS_IN_EVENT)
+            .max(1)
     }
 
     /// The evidence of starts that all have an effect, with its size integrated out, or with a length of its own for each.
@@ -580,6 +612,19 @@ impl Response {
     }
 }
 
+/// How many samples apart each is from the one before it, and their places on a grid.
+fn places(times_us: &[i64], gap_us: i64) -> (Vec<i64>, Vec<i64>) {
+    let apart: Vec<i64> = times_us
+        .windows(2)
+        .map(|pair| as_i64(as_f64(pair[1] - pair[0]) / as_f64(gap_us)).max(1))
+        .collect();
+    let mut index = vec![0];
+    for apart in &apart {
+        index.push(index[index.len() - 1] + apart);
+    }
+    (apart, index)
+}
+
 /// Since when each sample stands for the time: since the one before it, unless that is too far.
 fn covered_from(times_us: &[i64], gap_us: i64) -> Vec<i64> {
     let longest_us = as_i64(as_f64(gap_us) * COVERED_MAX);
@@ -595,85 +640,6 @@ fn covered_from(times_us: &[i64], gap_us: i64) -> Vec<i64> {
 /// 2019, "Robust Bayesian inference via coarsening").
 pub(crate) fn power(evidence: f64) -> f64 {
     EVIDENCE_NATS / (EVIDENCE_NATS + evidence.max(0.0))
-}
-
-/// What all starts add, with an effect of this size.
-fn sum_of(places: &[&[Vec<Sums>]], courses: &Range<usize>, shares: &[f64], size: f64) -> f64 {
-    let gains = places
-        .iter()
-        .map(|places| gain(places, courses.clone(), shares, size));
-    gains.sum()
-}
-
-/// What one start adds, anywhere among its places, with any of some courses, or without an effect. `shares` are the logarithms
-/// of how common each course is.
-fn gain(places: &[Vec<Sums>], courses: Range<usize>, shares: &[f64], size: f64) -> f64 {
-    let of_place = |sums: &'_ Vec<Sums>| {
-        let gains = sums[courses.clone()].iter().zip(shares);
-        let mut gains = gains.map(|(sums, share)| sums.gain(size) + share);
-        if shares.len() == 1 {
-            gains.next().unwrap_or(0.0)
-        } else {
-            log_sum(gains)
-        }
-    };
-    let anywhere = match places {
-        [place] => of_place(place),
-        _ => log_mean(places.iter().map(of_place)),
-    };
-    let works = (1.0 - IDLE_SHARE).ln() + anywhere;
-    log_sum([works, IDLE_SHARE.ln()].into_iter())
-}
-
-/// How common each course is among the starts, by expectation and maximisation (Dempster, Laird and Rubin 1977).
-fn common_lengths(places: &[&[Vec<Sums>]], shares: &[f64], size: f64) -> Vec<f64> {
-    let mut shares = shares.to_vec();
-    let of_start = |places: &&[Vec<Sums>]| {
-        let of_course = |course: usize| log_mean(places.iter().map(|at| at[course].gain(size)));
-        let gains: Vec<f64> = (0..shares.len()).map(of_course).collect();
-        let top = gains.iter().copied().fold(0.0, f64::max);
-        let likely: Vec<f64> = gains.iter().map(|gain| (gain - top).exp()).collect();
-        (likely, (-top).exp() * IDLE_SHARE / (1.0 - IDLE_SHARE))
-    };
-    let starts: Vec<(Vec<f64>, f64)> = places.iter().map(of_start).collect();
-    for _ in 0..SHARE_STEPS {
-        let mut sums = vec![SHARE_PRIOR; shares.len()];
-        for (likely, idle) in &starts {
-            let each = || {
-                likely
-                    .iter()
-                    .zip(&shares)
-                    .map(|(likely, share)| likely * share)
-            };
-            let all = idle + each().sum::<f64>();
-            for (sum, one) in sums.iter_mut().zip(each()) {
-                *sum += one / all;
-            }
-        }
-        let all: f64 = sums.iter().sum();
-        shares = sums.into_iter().map(|sum| sum / all).collect();
-    }
-    shares
-}
-
-/// Returns the logarithm of the sum of exponentials.
-fn log_sum(logs: impl Iterator<Item = f64> + Clone) -> f64 {
-    log_sum_and_count(logs).0
-}
-
-/// Returns the logarithm of the mean of exponentials.
-pub(crate) fn log_mean(logs: impl Iterator<Item = f64> + Clone) -> f64 {
-    let (sum, count) = log_sum_and_count(logs);
-    sum - count_f64(count.max(1)).ln()
-}
-
-/// The terms are computed twice: for the largest, and for the sum.
-fn log_sum_and_count(logs: impl Iterator<Item = f64> + Clone) -> (f64, usize) {
-    let top = logs.clone().fold(f64::MIN, f64::max);
-    let (sum, count) = logs.fold((0.0, 0usize), |(sum, count), log| {
-        (sum + (log - top).exp(), count + 1)
-    });
-    (top + sum.ln(), count)
 }
 
 #[cfg(test)]

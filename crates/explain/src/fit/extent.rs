@@ -258,6 +258,7 @@ pub(crate) fn bounded(mut pattern: Pattern, grids: &[Grid]) -> Found {
         zones: Vec::new(),
         onsets,
         active,
+        located: None,
     }
 }
 

@@ -5,6 +5,7 @@ use super::extent::{bounded, is_supported, onsets_of};
 use super::forms::{each_form, from_zone, with_best_form, with_best_form_in_zone};
 use super::found::{Findings, Found, ZoneFit};
 use super::likelihood::{common_grid, likeliest, likelihood};
+use super::located::located;
 use super::refine::refine;
 use super::size::{HARMONICS_MAX, fit, grid_to_fit};
 use super::together::fit_together;
@@ -60,6 +61,19 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
     let lowest = samples.values.iter().copied().fold(f64::MAX, f64::min);
     let range = samples.values.iter().copied().fold(f64::MIN, f64::max) - lowest;
     for number in 0..PATTERNS_MAX {
+        // What no fixed period explains would be noise with bursts to the search for one, in which nothing else is found.
+        let is_known = findings
+            .patterns
+            .iter()
+            .any(|found| found.located.is_some());
+        if !is_known && let Some(found) = located(samples, &findings.rest, classes, alpha) {
+            let values = found.values(&samples.wall_us);
+            for (rest, value) in findings.rest.iter_mut().zip(values) {
+                *rest -= value;
+            }
+            findings.patterns.push(found);
+            continue;
+        }
         let search = Search::new(samples, &findings.rest, classes, CYCLES_MIN..f64::INFINITY);
         let Some(found) = search.best(samples, classes, seed.wrapping_add(number as u64)) else {
             break;
@@ -640,6 +654,7 @@ fn of_runs(class: &Class, task: &RunsTask, found: RunsFit, grid: &Grid) -> Optio
         clock: Clock::Runs {
             starts_us,
             period_us: class.period_of(found.form),
+            window: None,
         },
         class: Some(task.class),
         grid: task.grid,

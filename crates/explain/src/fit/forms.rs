@@ -14,7 +14,7 @@ use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant};
 use crate::model::pattern::Pattern;
 use crate::model::samples::Samples;
-use crate::numbers::{as_f64, count_f64};
+use crate::numbers::{as_count, as_f64, count_f64};
 use crate::search::fold::SPIKE_BINS_MAX;
 use crate::search::periods::{Candidate, Scratch, Task};
 use crate::statistics::median;
@@ -23,6 +23,9 @@ use std::sync::Arc;
 
 /// The largest part of a wave's period at which it is high if it consists of events.
 const BURST_DUTY_MAX: f64 = 0.2;
+/// The same of a sawtooth, of which a straight line has half; in so many parts.
+const EVENT_DUTY_MAX: f64 = 0.3;
+const FOLDED: usize = 48;
 
 /// Returns the pattern with the same period and the form that fits best, on the weekdays that show it.
 pub(crate) fn with_best_form(grids: &[Grid], pattern: Pattern) -> Pattern {
@@ -44,11 +47,36 @@ pub(crate) fn with_best_form(grids: &[Grid], pattern: Pattern) -> Pattern {
     let some: Vec<Pattern> = daily.par_iter().filter_map(on_days).collect();
     all.extend(some);
     let best = likeliest(grids, all.clone()).unwrap_or(pattern);
-    if !is_burst(&best) {
+    if !is_burst(&best) && !is_of_events(&best, &grids[best.grid]) {
         return best;
     }
     all.retain(|pattern| matches!(pattern.form, Form::Box { .. }));
     likeliest(grids, all).unwrap_or(best)
+}
+
+/// Whether a sawtooth is high in a short part of its period only, as events are that begin at the same time and last as long
+/// as they do: then nothing but their beginning recurs exactly.
+fn is_of_events(pattern: &Pattern, grid: &Grid) -> bool {
+    if pattern.form != Form::Sawtooth {
+        return false;
+    }
+    let mut by_phase: Vec<Vec<f64>> = vec![Vec::new(); FOLDED];
+    for (phase, value) in pattern.clock.phases(&grid.wall_us).iter().zip(&grid.means) {
+        let place = as_count((phase.fract() * count_f64(FOLDED)).floor());
+        by_phase[place.min(FOLDED - 1)].push(*value);
+    }
+    by_phase.retain(|values| !values.is_empty());
+    let folded: Vec<f64> = by_phase.into_iter().map(median).collect();
+    high_share(&folded) <= EVENT_DUTY_MAX
+}
+
+/// The share of values that are further from their median than half of the one that is furthest.
+fn high_share(values: &[f64]) -> f64 {
+    let level = median(values.to_vec());
+    let apart = |value: &f64| (value - level).abs();
+    let highest = values.iter().map(apart).fold(0.0, f64::max);
+    let high = values.iter().filter(|value| apart(value) > highest / 2.0);
+    count_f64(high.count()) / count_f64(values.len().max(1))
 }
 
 /// Whether a wave is flat but for a short part of its period, and comes more often than people's load does: it consists of
@@ -57,15 +85,7 @@ fn is_burst(pattern: &Pattern) -> bool {
     if pattern.form != Form::Wave || pattern.clock.period_us() > as_f64(DAY_US) / 2.0 {
         return false;
     }
-    let values = pattern.over_a_period();
-    let level = median(values.to_vec());
-    let highest = values
-        .iter()
-        .map(|value| (value - level).abs())
-        .fold(0.0, f64::max);
-    let is_high = |value: &&f64| (**value - level).abs() > highest / 2.0;
-    let high = values.iter().filter(is_high).count();
-    count_f64(high) <= BURST_DUTY_MAX * count_f64(values.len())
+    high_share(&pattern.over_a_period()) <= BURST_DUTY_MAX
 }
 
 /// The same for a pattern that may follow the clocks of another zone: `grids` and `values` are those of the

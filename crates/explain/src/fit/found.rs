@@ -32,6 +32,8 @@ pub(crate) struct Found {
     pub onsets: Vec<(i64, f64)>,
     /// The range of onsets in which it is active.
     pub active: std::ops::Range<usize>,
+    /// If its events were located one by one: what they add to each sample, by local time.
+    pub located: Option<Arc<Vec<(i64, f64)>>>,
 }
 
 /// How well a pattern by another zone's clocks fits.
@@ -47,6 +49,13 @@ pub(crate) struct ZoneFit {
 impl Found {
     /// Returns the values to subtract from the series.
     pub fn values(&self, wall_us: &[i64]) -> Vec<f64> {
+        if let Some(located) = &self.located {
+            let at = |wall: &i64| {
+                let found = located.binary_search_by_key(wall, |(at, _)| *at);
+                found.map_or(0.0, |number| located[number].1)
+            };
+            return wall_us.iter().map(at).collect();
+        }
         self.across_schedule_change
             .as_ref()
             .unwrap_or(&self.pattern)
@@ -62,6 +71,15 @@ impl Found {
         let is_among = |(at, _): &(i64, f64)| (first..last).contains(&(at + middle));
         let on = self.onsets[self.active.clone()].iter().copied();
         on.filter(is_among).collect()
+    }
+
+    /// Returns those of the active onsets at which there is an event, as far as that is known of each.
+    pub fn shown_onsets(&self, samples: &Samples) -> Vec<(i64, f64)> {
+        let mut on = self.active_onsets(samples);
+        if self.located.is_some() {
+            on.retain(|(_, gain)| *gain > 0.0);
+        }
+        on
     }
 
     /// Returns whether enough occurrences support it: three, and all of them if there are only a few

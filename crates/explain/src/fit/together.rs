@@ -255,7 +255,7 @@ fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
 /// runs of jobs.
 fn fit_again(samples: &Samples, findings: &mut Findings, number: usize) {
     let found = &findings.patterns[number];
-    if found.across_schedule_change.is_some() {
+    if found.across_schedule_change.is_some() || found.located.is_some() {
         return;
     }
     let values = sum(&findings.rest, &found.pattern.values(&samples.wall_us));

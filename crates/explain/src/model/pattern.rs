@@ -38,7 +38,18 @@ pub(crate) enum Clock {
         starts_us: Vec<i64>,
         /// Median interval between runs.
         period_us: i64,
+        /// If each starts anywhere in a window that recurs: that.
+        window: Option<Window>,
     },
+}
+
+/// Where in each period of a calendar something may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// A day or a week, in microseconds.
+    pub period_us: i64,
+    /// The last one in local time, in microseconds.
+    pub last_us: (i64, i64),
 }
 
 /// A pattern.
@@ -126,6 +137,7 @@ impl Clock {
             Self::Runs {
                 starts_us,
                 period_us,
+                ..
             } => ages(starts_us, *period_us, wall_us),
         }
     }

@@ -2,5 +2,7 @@
 
 pub(crate) mod bootstrap;
 pub(crate) mod fold;
+mod moving;
 pub(crate) mod periods;
 pub(crate) mod runs;
+pub(crate) mod windows;

@@ -38,6 +38,8 @@ pub(crate) struct Class {
     pub members: Vec<usize>,
     /// When the first member's runs start to show, earliest and latest, in local time.
     pub starts_us: Vec<(i64, i64)>,
+    /// When the first member's runs start, earliest and latest, in UTC.
+    pub windows_us: Vec<(i64, i64)>,
     /// Median interval between runs.
     pub period_us: i64,
     /// The 90 % quantile of the interval between runs: longer than the median if the schedule has changed,
@@ -106,6 +108,7 @@ pub(crate) fn classes(
                     is_observed: is_observed(&job.runs),
                     is_regular: is_regular(&starts_us, period_us, gap_us),
                     starts_us,
+                    windows_us: starts.clone(),
                 }
             })
             .members

@@ -213,7 +213,10 @@ fn verdict(
 fn level(recurs: &Recurs) -> Level {
     match (recurs.cause, &recurs.classes[..]) {
         (CauseFound::Jobs, [first, ..]) if first.jobs.len() == 1 => Level::Named,
-        (CauseFound::Jobs | CauseFound::Fits | CauseFound::LessLoad, [_, ..]) => Level::Fits,
+        (
+            CauseFound::Jobs | CauseFound::Fits | CauseFound::LessLoad | CauseFound::RunsThen,
+            [_, ..],
+        ) => Level::Fits,
         _ => Level::Unknown,
     }
 }

@@ -1,44 +1,38 @@
 //! The decision on a series. Sentences are generated from it later and decide nothing.
 
 use super::lasting::Lasting;
+use super::like_load::{LikeLoad, Waves, is_as_long_as_load, is_break, is_coarse, like_load};
 use super::recurrence::{Recurrence, Rhythm, Secondary, is_event};
-use super::result::{Cycle, Effect, Kind, Role, Shape};
+use super::result::{Cycle, Kind, Role};
 use super::times_of_day;
 use crate::causes::attribution::Attribution;
 use crate::causes::likelihood::Cause;
-use crate::causes::matches::{Reach, count_inside, matches};
-use crate::fit::found::{Findings, Found, is_wave};
+use crate::causes::matches::{IDLE_MAX, LAG_US, Reach, count_inside, matches};
+use crate::fit::found::{Findings, Found};
 use crate::fit::segmentation::Segmentation;
 use crate::model::form::Form;
 use crate::model::input::JobRuns;
 use crate::model::samples::{Samples, Unusable};
-use crate::numbers::seconds;
 use crate::search::runs::Class;
 use facts::series::Better;
-use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 
 /// Minimum probability of a class of jobs to be reported.
 const SCORE_REPORTED_MIN: f64 = 0.001;
 /// Minimum probability at which one class of jobs is said to be the cause.
 pub(super) const SCORE_NAMED: f64 = 0.95;
+/// Maximum probability of one that fits only if samples far apart are dated by the start of their interval.
+const SCORE_VAGUE: f64 = 0.94;
 /// Minimum probability at which it is said to fit.
 const SCORE_FITS: f64 = 0.02;
+/// A job that starts in so many windows for each that it does not start in is told, unless it starts in one of so many
+/// windows by chance; at most so many classes.
+const NEARLY_ALWAYS: usize = 9;
+const RARE: i64 = 4;
+const STARTS_THEN_MAX: usize = 2;
 /// Minimum size of a pattern without jobs, relative to another one, to be reported next to it: piecewise
 /// linear forms leave residuals of real curves.
 const SECONDARY_MIN: f64 = 0.03;
-/// Daily or weekly events that last at least this many seconds may be load.
-const LOAD_S: f64 = 5_700.0;
-/// A step that lasts at least this many hours a day may be load.
-const STEP_HOURS: f64 = 5.0;
-/// The same next to a wave of load: half of what the highest harmonic of a daily wave resolves.
-const NEXT_TO_WAVE_HOURS: f64 = 1.0;
-/// Rest on one day of the week is shorter than this many hours.
-const REST_HOURS: f64 = 16.0;
-/// Hours in which people have breaks.
-const DAYTIME: std::ops::Range<i8> = 7..20;
-/// Minimum interval of samples that are too far apart to show an edge.
-const COARSE_US: i64 = 1_800_000_000;
 
 /// The decision on a series.
 #[derive(Debug, Clone)]
@@ -121,31 +115,12 @@ pub(crate) enum CauseFound {
     LessLoad,
     /// Perhaps one of the classes of jobs: they fit, but so do others.
     Fits,
+    /// Unknown, although the first class of jobs starts at nearly every occurrence: an unknown cause fits better.
+    RunsThen,
     /// Unknown, although jobs run at the time.
     NotTheJobs,
     /// Unknown; no job runs at the time.
     NoJobRuns,
-}
-
-/// Kinds of load that look the same as a pattern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LikeLoad {
-    /// Working hours.
-    WorkingHours,
-    /// Load on certain days.
-    TheseDays,
-    /// Day and night load.
-    DayAndNight,
-    /// A part of a larger wave of load.
-    PartOfWave,
-    /// Load of each hour of the day.
-    TimesOfDay,
-    /// A break in the load of certain days.
-    Break,
-    /// A day of rest.
-    DayOfRest,
-    /// The weekend.
-    Weekend,
 }
 
 /// An explanation of a pattern.
@@ -325,7 +300,12 @@ fn recurs(
     let found = main.found;
     let recurrence = Recurrence::new(found, evidence.samples);
     let classes = job_matches(main, evidence);
-    let mut like_load = like_load(&recurrence, Waves::new(findings, found), evidence);
+    let mut like_load = like_load(
+        &recurrence,
+        Waves::new(findings, found),
+        evidence.samples,
+        evidence.zone,
+    );
     // Reduced load improves values for hours too, possibly starting at the exact hour of a job if the
     // samples have no finer resolution.
     let is_less = is_coarse(evidence.samples) && found.pattern.size() < 0.0;
@@ -340,7 +320,8 @@ fn recurs(
         like_load = times_of_day::are_alike(found, &of_jobs, evidence.samples)
             .then_some(LikeLoad::TimesOfDay);
     }
-    if like_load.is_none() && is_daily && is_break(&recurrence, classes.first(), evidence.zone) {
+    let runs_on_others = (classes.first()).is_some_and(|job| job.idle_runs * 10 > job.matched);
+    if like_load.is_none() && is_daily && is_break(&recurrence, runs_on_others, evidence.zone) {
         like_load = Some(LikeLoad::Break);
     }
     let is_rest_of_wave = is_event(recurrence.shape) && like_load == Some(LikeLoad::PartOfWave);
@@ -357,12 +338,14 @@ fn recurs(
         .first()
         .filter(|class| class.dated_by_start)
         .map(|class| class.jobs.clone());
-    let classes: Vec<JobMatch> = classes
-        .into_iter()
-        .filter(|class| {
+    let (mut classes, others_then): (Vec<JobMatch>, Vec<JobMatch>) =
+        classes.into_iter().partition(|class| {
             is_named || class.score >= SCORE_FITS && class.matched >= class.missed.max(1)
-        })
-        .collect();
+        });
+    let starts_then = classes.is_empty() && is_event(recurrence.shape);
+    if starts_then {
+        classes = nearly_always(&others_then, main, evidence);
+    }
     let at_once = Reach::shifted(0, evidence.samples);
     let runs_then = |class: &Class| {
         matches(&main.gaps, class, evidence.jobs, evidence.samples, at_once).is_most()
@@ -379,6 +362,8 @@ fn recurs(
         CauseFound::NoJobsGiven
     } else if is_less_load && !classes.is_empty() {
         CauseFound::LessLoad
+    } else if !classes.is_empty() && starts_then {
+        CauseFound::RunsThen
     } else if !classes.is_empty() {
         CauseFound::Fits
     } else if was_weighed || evidence.classes.iter().any(runs_then) {
@@ -413,6 +398,43 @@ fn likeliest_jobs(attribution: &Attribution, evidence: &Evidence) -> Vec<String>
     class.map_or(Vec::new(), |class| members(class, evidence.jobs))
 }
 
+/// Returns the classes that start at nearly every occurrence although something else explains the values better, the one
+/// that does so most often first; not those that start nearly anywhere.
+fn nearly_always(weighed: &[JobMatch], main: &Attribution, evidence: &Evidence) -> Vec<JobMatch> {
+    let samples = evidence.samples;
+    let span_us = samples.times_us[samples.times_us.len() - 1] - samples.times_us[0];
+    let widest_us = main.gaps.iter().map(|gap| gap.1 - gap.0).max().unwrap_or(0);
+    let at_once = Reach::shifted(0, samples);
+    let by_class = evidence.classes.iter().filter_map(|class| {
+        let runs = matches(&main.gaps, class, evidence.jobs, samples, at_once);
+        let often = class.period_us.min(span_us).max(1);
+        let reached_us = widest_us + LAG_US + class.width_us();
+        let is_anywhere = reached_us * RARE > often;
+        let is_idle = runs.idle > runs.matched * IDLE_MAX;
+        if runs.matched < (runs.missed * NEARLY_ALWAYS).max(3) || is_anywhere || is_idle {
+            return None;
+        }
+        let jobs = members(class, evidence.jobs);
+        let known = weighed.iter().find(|one| one.jobs == jobs);
+        Some(JobMatch {
+            role: known.map_or(Role::Unknown, |known| known.role),
+            matched: runs.matched,
+            missed: runs.missed,
+            idle_runs: runs.idle,
+            lag_s: runs.lag_s,
+            dated_by_start: false,
+            score: known.map_or(0.0, |known| known.score),
+            evidence: evidence_of(class, evidence.jobs),
+            jobs,
+        })
+    });
+    let mut all: Vec<JobMatch> = by_class.collect();
+    // A run that does nothing speaks against a job.
+    all.sort_by_key(|one| (one.missed * 4 + one.idle_runs, one.missed));
+    all.truncate(STARTS_THEN_MAX);
+    all
+}
+
 /// Returns the classes of jobs that may cause a pattern, most likely first.
 fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobMatch> {
     let (gaps, jobs) = (&attribution.gaps, evidence.jobs);
@@ -425,6 +447,9 @@ fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobMatch> 
         let reach = Reach::of(&fit, evidence.samples);
         let runs = matches(gaps, class, jobs, evidence.samples, reach);
         let inside = count_inside(gaps, &jobs[class.members[0]].runs);
+        let dated_by_start = fit.shift < 0 && inside * 2 < runs.matched;
+        // Half an hour's freedom, or more, to move an event to where a job runs.
+        let is_vague = dated_by_start && is_coarse(evidence.samples);
         JobMatch {
             jobs: members(class, jobs),
             role: role(fit.form, fit.amplitude, evidence.better),
@@ -432,8 +457,12 @@ fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobMatch> 
             missed: runs.missed,
             idle_runs: runs.idle,
             lag_s: runs.lag_s,
-            dated_by_start: fit.shift < 0 && inside * 2 < runs.matched,
-            score: one.score,
+            dated_by_start,
+            score: if is_vague {
+                one.score.min(SCORE_VAGUE)
+            } else {
+                one.score
+            },
             evidence: evidence_of(class, jobs),
         }
     })
@@ -505,100 +534,4 @@ fn evidence_of(class: &Class, jobs: &[JobRuns]) -> Vec<String> {
         }
     }
     lines
-}
-
-/// The waves found next to a pattern.
-#[derive(Debug, Clone, Copy)]
-struct Waves {
-    /// Whether there is a daily one.
-    is_daily: bool,
-    /// Whether one with the pattern's period is larger than it.
-    is_larger: bool,
-}
-
-impl Waves {
-    fn new(findings: &Findings, found: &Found) -> Self {
-        let size = |found: &Found| found.pattern.size().abs();
-        let waves = || findings.patterns.iter().filter(|other| is_wave(other));
-        let is_larger = |wave: &Found| {
-            wave.pattern.shares_period_with(&found.pattern) && size(wave) > size(found)
-        };
-        Self {
-            is_daily: waves().any(|wave| Rhythm::of(&wave.pattern).cycle == Cycle::Day),
-            is_larger: waves().any(is_larger),
-        }
-    }
-}
-
-/// Returns whether load comes as often, and lasts as long as the events after the first class's runs do, as far as samples
-/// can tell. Those of once a night show no length, and are of benchmarks rather than of people's load.
-fn is_as_long_as_load(recurrence: &Recurrence, main: &Attribution, samples: &Samples) -> bool {
-    let near = |period_s: f64| (recurrence.rhythm.period_s / period_s - 1.0).abs() < 0.05;
-    let is_of_people = near(86_400.0) || near(604_800.0);
-    let is_burst = matches!(recurrence.shape, Shape::Spike | Shape::Dip | Shape::Step);
-    let of_jobs = main.causes.iter().find_map(|one| match one.cause {
-        Cause::Class(_, fit) => Some(seconds(fit.event?.len_us)),
-        _ => None,
-    });
-    let len_s = of_jobs.or(recurrence.effect.len_s).unwrap_or(0.0);
-    let gap_s = seconds(samples.gap_us);
-    is_of_people && is_burst && gap_s < LOAD_S && len_s + gap_s / 2.0 >= LOAD_S
-}
-
-/// Returns whether a daily event is a drop in the daytime of some days of the week only, although the most likely job runs on
-/// others, too: more often, that is a break in people's work than a job that has less to do on some days.
-fn is_break(recurrence: &Recurrence, first: Option<&JobMatch>, zone: &TimeZone) -> bool {
-    let is_in_the_day = recurrence
-        .place
-        .is_some_and(|place| DAYTIME.contains(&place.from.to_zoned(zone.clone()).hour()));
-    let is_of_some_days = recurrence.rhythm.weekdays.is_some();
-    let runs_on_others = first.is_some_and(|job| job.idle_runs * 10 > job.matched);
-    recurrence.effect.size < 0.0 && is_of_some_days && is_in_the_day && runs_on_others
-}
-
-/// Returns whether samples are too far apart to show an edge.
-fn is_coarse(samples: &Samples) -> bool {
-    samples.gap_us >= COARSE_US
-}
-
-/// Returns the kind of load that may look like the pattern: some hours of every day, or the weekend. Next
-/// to a larger daily wave, a pattern of some hours may be part of it if samples are too far apart to
-/// distinguish a bend from an edge.
-fn like_load(recurrence: &Recurrence, waves: Waves, evidence: &Evidence) -> Option<LikeLoad> {
-    let Effect { size, len_s, .. } = recurrence.effect;
-    let hours = len_s? / 3_600.0;
-    let from = recurrence.place?.from.to_zoned(evidence.zone.clone());
-    let is_down = size < 0.0;
-    let is_morning = (5..12).contains(&from.hour());
-    let is_weekend = matches!(from.weekday(), Weekday::Saturday | Weekday::Sunday);
-    match (recurrence.shape, recurrence.rhythm.cycle) {
-        (Shape::Step, Cycle::Day) if hours >= STEP_HOURS => {
-            Some(match &recurrence.rhythm.weekdays {
-                Some(_) if is_morning && !is_down => LikeLoad::WorkingHours,
-                Some(_) => LikeLoad::TheseDays,
-                None => LikeLoad::DayAndNight,
-            })
-        }
-        (_, Cycle::Day)
-            if waves.is_larger && hours >= NEXT_TO_WAVE_HOURS && is_coarse(evidence.samples) =>
-        {
-            Some(LikeLoad::PartOfWave)
-        }
-        (_, Cycle::Week)
-            if waves.is_daily
-                && is_weekend
-                && is_down
-                && (STEP_HOURS..REST_HOURS).contains(&hours) =>
-        {
-            Some(LikeLoad::DayOfRest)
-        }
-        (Shape::Step, Cycle::Week)
-            if (24.0..=72.0).contains(&hours)
-                && (from.weekday() == Weekday::Friday && from.hour() >= 12
-                    || from.weekday() == Weekday::Saturday && from.hour() < 14) =>
-        {
-            Some(LikeLoad::Weekend)
-        }
-        _ => None,
-    }
 }

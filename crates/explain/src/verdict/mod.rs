@@ -8,6 +8,7 @@ pub(crate) mod analyse;
 pub(crate) mod clocks;
 mod decision;
 mod lasting;
+mod like_load;
 mod phrases;
 mod recurrence;
 mod result;
@@ -15,6 +16,7 @@ mod sentence;
 mod separation;
 mod significance;
 mod times_of_day;
+mod unlike_load;
 
 pub use result::{
     Analysis, Candidate, Change, ChangeKind, ClockChoice, Cycle, Effect, Folded, Interval,

@@ -132,7 +132,7 @@ impl Recurrence {
             cycles: onsets.len(),
             cycles_seen: onsets.iter().filter(|(_, gain)| *gain > 0.0).count(),
             effect: effect(pattern, samples),
-            events: events(pattern, onsets, samples),
+            events: events(pattern, &found.shown_onsets(samples), samples),
             folded: folded(pattern, samples),
         }
     }
@@ -217,7 +217,14 @@ fn weekdays(pattern: &Pattern) -> Option<Vec<String>> {
 /// Returns the calendar that a pattern follows.
 pub(crate) fn cycle(pattern: &Pattern) -> Cycle {
     match pattern.clock {
-        Clock::Runs { .. } => Cycle::Runs,
+        Clock::Runs {
+            window: Some(window),
+            ..
+        } if window.period_us == DAY_US => Cycle::Day,
+        Clock::Runs {
+            window: Some(_), ..
+        } => Cycle::Week,
+        Clock::Runs { window: None, .. } => Cycle::Runs,
         Clock::Fixed { period_us, .. } => {
             if is_period(period_us, HOUR_US) {
                 Cycle::Hour
@@ -251,7 +258,13 @@ fn events(pattern: &Pattern, on: &[(i64, f64)], samples: &Samples) -> Vec<Interv
 /// Returns the interval of a pattern's last occurrence; for a wave, that of its highest point.
 fn place(pattern: &Pattern, on: &[(i64, f64)], samples: &Samples) -> Option<Place> {
     let last = on.last()?.0;
-    let (mut from, mut to) = (last + pattern.interval_us.0, last + pattern.interval_us.1);
+    let (mut from, mut to) = match pattern.clock {
+        Clock::Runs {
+            window: Some(window),
+            ..
+        } => window.last_us,
+        _ => (last + pattern.interval_us.0, last + pattern.interval_us.1),
+    };
     if pattern.form == Form::Wave {
         // Its highest point, to a twelfth of the period.
         let period = as_i64(pattern.clock.period_us());

@@ -1,8 +1,9 @@
 //! The sentence of a verdict. All of it is made by [`sentence`].
 
 use super::clocks::LocalPlace;
-use super::decision::{CauseFound, Decision, JobMatch, LikeLoad, Outcome, Recurs, SCORE_NAMED};
+use super::decision::{CauseFound, Decision, JobMatch, Outcome, Recurs, SCORE_NAMED};
 use super::lasting::{Coincidence, Lasting, LastingChange, Trend};
+use super::like_load::LikeLoad;
 use super::phrases::{every, how_often, names, percent, periods, place, sampling};
 use super::recurrence::{Place, Recurrence, Secondary, is_event};
 use super::result::{ChangeKind, Cycle, Kind, Role, Shape};
@@ -296,7 +297,8 @@ impl SentenceContext<'_> {
         let (name, effect) = (self.name, recurrence.effect);
         let when = self.when(recurrence);
         let size = match effect.relative {
-            Some(relative) if relative.is_finite() => percent(relative),
+            // Nothing falls by more than all of its usual level: that is near zero.
+            Some(relative) if relative.is_finite() && relative >= -1.0 => percent(relative),
             _ => self.amount(effect.size.abs()),
         };
         let lasting = effect.len_s.map_or(String::new(), |len_s| {
@@ -433,6 +435,10 @@ impl SentenceContext<'_> {
                 runs_then(first),
             ),
             (CauseFound::Fits, Some(first)) => fitting(recurs, first, experiment),
+            (CauseFound::RunsThen, Some(first)) => format!(
+                " {}, but the values do not follow its starts closely enough to name it.",
+                runs_then(first)
+            ),
             (CauseFound::SmoothLoad, _) => {
                 " A curve this smooth looks like load, not like a job.".to_owned()
             }
@@ -441,7 +447,10 @@ impl SentenceContext<'_> {
             (CauseFound::NoJobRuns, _) => {
                 " No known job on this host runs at that time.".to_owned()
             }
-            (CauseFound::Jobs | CauseFound::LessLoad | CauseFound::Fits, None) => String::new(),
+            (
+                CauseFound::Jobs | CauseFound::LessLoad | CauseFound::Fits | CauseFound::RunsThen,
+                None,
+            ) => String::new(),
         }
     }
 
@@ -535,11 +544,14 @@ fn runs_then(jobs: &JobMatch) -> String {
 /// Describes the jobs that fit a pattern, with their shares.
 fn fitting(recurs: &Recurs, first: &JobMatch, experiment: Option<&Experiment>) -> String {
     let mut text = if recurs.may_be_load {
-        let long = match recurs.like_load {
-            Some(LikeLoad::PartOfWave | LikeLoad::TimesOfDay | LikeLoad::Break) => "",
-            _ => ", but an event this long may be ordinary load",
-        };
-        format!(" {}{long}.", runs_then(first))
+        // The load that looks like this is told next: a job that runs then is no suspect.
+        match recurs.like_load {
+            Some(_) => String::new(),
+            None => format!(
+                " {}, but an event this long may be ordinary load.",
+                runs_then(first)
+            ),
+        }
     } else {
         let shares: Vec<String> = recurs
             .classes
@@ -569,7 +581,7 @@ fn fitting(recurs: &Recurs, first: &JobMatch, experiment: Option<&Experiment>) -
     {
         text.push_str(TYPICAL_OF_TRIM);
     }
-    if let Some(experiment) = experiment {
+    if let Some(experiment) = experiment.filter(|_| !text.is_empty()) {
         let jobs = units::list(&first.jobs);
         let _ = write!(text, " To tell {jobs} apart: {}.", experiment.words());
     }

@@ -11,3 +11,4 @@ mod simulate;
 mod simulated;
 mod testing;
 mod weekdays;
+mod windows;

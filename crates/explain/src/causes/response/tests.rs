@@ -29,9 +29,10 @@ fn of_times(until_us: Vec<i64>, gap_us: i64) -> Response {
         steps: (0..len)
             .map(|at| (count_f64(at * 7 % 10) / 10.0, 1.0 + count_f64(at % 4)))
             .collect(),
-        courses: courses(gap_us * 5 / 2, gap_us),
-        lengths: lengths(gap_us * 5 / 2, gap_us),
+        courses: courses(gap_us * 5 / 2, gap_us, gap_us),
+        lengths: lengths(gap_us * 5 / 2, gap_us, gap_us),
         gap_us,
+        shown_us: gap_us,
         len_us: gap_us * 5 / 2,
         size: 1.0,
         until_us,

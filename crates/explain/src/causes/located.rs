@@ -1,0 +1,208 @@
+//! The probability of each possible cause of events that were located one by one.
+//!
+//! The events are points in time, each known to an interval. A job whose run starts anywhere in a window puts the event
+//! of that run anywhere in it: the narrower the windows that hold the events, the more likely the job. An unknown cause
+//! starts anywhere in a window of its own, of unknown place and width, in every period; no cause, at any time at all.
+
+use super::likelihood::{Cause, JOBS_ODDS, MISS_NATS, ScoredCause, normalise};
+use crate::fit::found::Found;
+use crate::model::form::Form;
+use crate::model::input::JobRuns;
+use crate::model::pattern::Clock;
+use crate::model::samples::Samples;
+use crate::numbers::{as_f64, as_i64, count_f64};
+use crate::search::runs::{AfterRun, At, Class, RunsFit};
+use crate::search::windows::LATE_US;
+
+/// Logarithm of the probability that timestamps mark the start of each interval, or the moment: three in twenty.
+const SHIFTED_NATS: f64 = 1.9;
+/// Parts of their windows in which runs may start: systemd rarely uses all of a timer's accuracy.
+const PARTS: [f64; 3] = [1.0, 0.7, 0.5];
+/// Calendars and lengths of windows that an unknown cause may have.
+const UNKNOWN_KINDS: f64 = 4.0;
+
+/// The events as they are compared with starts.
+struct Points {
+    /// The interval in which each begins, in microseconds of UTC.
+    begin_us: Vec<(i64, i64)>,
+    /// First and last time at which they could be seen.
+    among_us: (i64, i64),
+    /// Share of the runs that show one.
+    share: f64,
+}
+
+/// Compares all causes of located events; the most likely comes first. `None` for other patterns.
+pub(super) fn score_located(
+    found: &Found,
+    samples: &Samples,
+    classes: &[Class],
+    jobs: &[JobRuns],
+) -> Option<Vec<ScoredCause>> {
+    found.located.as_ref()?;
+    let (Clock::Runs { period_us, .. }, Form::Box { duty }) =
+        (&found.pattern.clock, found.pattern.form)
+    else {
+        return None;
+    };
+    // Between two samples, or not as exactly.
+    let half_us = found.pattern.interval_us.1;
+    let shown = found.shown_onsets(samples);
+    let at = |us: i64| samples.offsets.utc_us(us);
+    let begin_us: Vec<(i64, i64)> = (shown.iter())
+        .map(|&(onset, _)| (at(onset) - half_us, at(onset) + half_us))
+        .collect();
+    let on = found.active_onsets(samples);
+    let among_us = (
+        found.pattern.active_us.0.max(*samples.times_us.first()?),
+        found.pattern.active_us.1.min(*samples.times_us.last()?),
+    );
+    let points = Points {
+        share: count_f64(shown.len()) / count_f64(on.len().max(1)),
+        among_us,
+        begin_us,
+    };
+    let event = AfterRun {
+        lag_us: 0,
+        len_us: as_i64(duty * as_f64(*period_us)),
+    };
+    let mut scored = vec![
+        ScoredCause {
+            cause: Cause::Nothing,
+            score: 0.0,
+            gain: 0.0,
+        },
+        ScoredCause {
+            cause: Cause::Unknown,
+            score: 0.0,
+            gain: points.unknown(*period_us),
+        },
+    ];
+    let weighed: Vec<(usize, f64, i64)> = (classes.iter().enumerate())
+        .filter_map(|(number, class)| {
+            let gains = class.members.iter().map(|&member| {
+                let runs = jobs[member].runs.iter();
+                let runs: Vec<(i64, i64)> = runs
+                    .map(|run| (run.earliest.as_microsecond(), run.latest.as_microsecond()))
+                    .collect();
+                let of = |part: f64, later_us: i64| {
+                    let runs: Vec<(i64, i64)> = (runs.iter())
+                        .map(|run| (run.0, run.0 + as_i64(as_f64(run.1 - run.0) * part)))
+                        .collect();
+                    points.of_runs(&runs, later_us) - count_f64(PARTS.len()).ln()
+                };
+                let usual = PARTS.map(|part| (of(part, 0), 0));
+                let shifted = PARTS.map(|part| (of(part, samples.gap_us) - SHIFTED_NATS, -1));
+                let all = usual.into_iter().chain(shifted);
+                all.fold((f64::MIN, 0), |a, b| if b.0 > a.0 { b } else { a })
+            });
+            let (gain, shift) = gains.max_by(|a, b| a.0.total_cmp(&b.0))?;
+            (gain > 0.0).then_some((number, gain, shift))
+        })
+        .collect();
+    let trials = count_f64(weighed.len().max(1)).ln();
+    scored.extend(weighed.into_iter().map(|(number, gain, shift)| {
+        let fit = RunsFit {
+            gain,
+            form: found.pattern.form,
+            at: At::Middle,
+            shift,
+            amplitude: found.pattern.size(),
+            event: Some(event),
+        };
+        ScoredCause {
+            cause: Cause::Class(number, fit),
+            score: 0.0,
+            gain: gain + JOBS_ODDS.ln() - trials,
+        }
+    }));
+    normalise(&mut scored);
+    Some(scored)
+}
+
+impl Points {
+    /// Logarithm of how much more likely these runs make the events than chance does; with `later_us`, events are dated by
+    /// the start of the sample in which they begin.
+    fn of_runs(&self, runs: &[(i64, i64)], later_us: i64) -> f64 {
+        let among: Vec<(i64, i64)> = (runs.iter())
+            .filter(|run| run.1 > self.among_us.0 && run.0 < self.among_us.1)
+            .copied()
+            .collect();
+        let (mut hit, mut missed, mut next, mut gain) = (0usize, 0usize, 0, 0.0);
+        for &(from, to) in &self.begin_us {
+            let (from, to) = (from + later_us, to + later_us);
+            while next < among.len() && among[next].1 + LATE_US < from {
+                next += 1;
+            }
+            // Of several runs at once, any may be the cause.
+            let near = among[next..].iter().take_while(|run| run.0 < to);
+            let density = near
+                .map(|run| {
+                    let until = run.1 + LATE_US;
+                    let within = to.min(until) - from.max(run.0);
+                    as_f64(within.max(0)) / as_f64(until - run.0)
+                })
+                .fold(0.0, f64::max);
+            if density > 0.0 {
+                hit += 1;
+                gain += density.ln() - self.by_chance((from, to));
+            } else {
+                missed += 1;
+            }
+        }
+        if hit == 0 {
+            return f64::MIN;
+        }
+        let idle = among.len().saturating_sub(hit);
+        // The share of runs with an event is fitted.
+        let of = count_f64(hit + idle);
+        let share = count_f64(hit) / of;
+        let idle_nats = if idle > 0 {
+            count_f64(idle) * (1.0 - share).ln()
+        } else {
+            0.0
+        };
+        gain + count_f64(hit) * share.ln() + idle_nats
+            - 0.5 * of.ln()
+            - MISS_NATS * count_f64(missed)
+    }
+
+    /// Logarithm of the probability that an event is in its interval by chance.
+    fn by_chance(&self, begin: (i64, i64)) -> f64 {
+        let all = as_f64((self.among_us.1 - self.among_us.0).max(1));
+        (as_f64(begin.1 - begin.0) * count_f64(self.begin_us.len()) / all)
+            .min(1.0)
+            .ln()
+    }
+
+    /// The same of an unknown cause that starts anywhere in a window of its own in each period: its place and its width,
+    /// both unknown, are averaged over.
+    fn unknown(&self, period_us: i64) -> f64 {
+        let Some(&(first, _)) = self.begin_us.first() else {
+            return 0.0;
+        };
+        let half = period_us / 2;
+        let mut places: Vec<i64> = (self.begin_us.iter())
+            .map(|begin| (i64::midpoint(begin.0, begin.1) - first + half).rem_euclid(period_us))
+            .collect();
+        places.sort_unstable();
+        let known_us = self.begin_us[0].1 - self.begin_us[0].0;
+        let spread_us = places[places.len() - 1] - places[0] + known_us;
+        let count = count_f64(self.begin_us.len());
+        let width_us = as_f64(spread_us);
+        let explained: f64 = (self.begin_us.iter())
+            .map(|&begin| {
+                (as_f64(begin.1 - begin.0) / width_us).min(1.0).ln() - self.by_chance(begin)
+            })
+            .sum();
+        let idle = count * (1.0 / self.share - 1.0);
+        let idle_nats = if idle > 0.0 {
+            count * self.share.ln() + idle * (1.0 - self.share).ln()
+        } else {
+            0.0
+        };
+        explained + idle_nats
+            - (as_f64(period_us) / width_us).max(1.0).ln()
+            - 2.0 * count.ln()
+            - UNKNOWN_KINDS.ln()
+    }
+}

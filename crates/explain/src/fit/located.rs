@@ -1,0 +1,203 @@
+//! Patterns whose events were located one by one, in the windows of a job's runs.
+
+use super::found::Found;
+use crate::calendar::periods::DAY_US;
+use crate::model::form::Form;
+use crate::model::grid::Variant;
+use crate::model::noise::Fit;
+use crate::model::pattern::{Clock, Pattern, Window};
+use crate::model::samples::Samples;
+use crate::numbers::{as_f64, as_i64};
+use crate::search::runs::Class;
+use crate::search::windows::{Event, Located, locate};
+use crate::statistics::{median, quantile};
+use std::sync::Arc;
+
+/// Events whose places differ by less than this many sampling intervals have a fixed place.
+const FIXED_GAPS: f64 = 1.2;
+/// A calendar's period, give or take this much, is one.
+const CALENDAR: f64 = 0.1;
+/// Windows of a calendar are at the same place of each period but for clock changes, in microseconds.
+const SAME_US: i64 = 2 * 3_600_000_000;
+/// So many runs without an event before the first one or after the last say that it began later or ended.
+const IDLE_ENDS: usize = 3;
+
+/// Returns a pattern of events that are located in the windows of a job's runs, if there is one that no fixed period
+/// explains.
+pub(super) fn located(
+    samples: &Samples,
+    values: &[f64],
+    classes: &[Class],
+    alpha: f64,
+) -> Option<Found> {
+    let found = locate(&samples.times_us, values, samples.gap_us, classes, alpha)?;
+    let class = &classes[found.class];
+    let events: Vec<&Event> = found.runs.iter().filter_map(|run| run.1.as_ref()).collect();
+    let onsets: Vec<i64> = events
+        .iter()
+        .map(|event| onset_us(event, samples))
+        .collect();
+    let period = calendar(class, samples);
+    if period.is_some_and(|window| {
+        has_fixed_place(&onsets, window.period_us, samples.gap_us + found.unclear_us)
+    }) && events.len() * 4 > found.runs.len() * 3
+    {
+        return None;
+    }
+    Some(pattern(&found, class, samples, values, period))
+}
+
+/// When an event begins, in local time: between the sample before it and its first one.
+fn onset_us(event: &Event, samples: &Samples) -> i64 {
+    samples.wall_us[event.samples.start] - samples.gap_us / 2
+}
+
+/// Returns the day or the week in which a class's windows recur, if they do.
+fn calendar(class: &Class, samples: &Samples) -> Option<Window> {
+    let walls: Vec<(i64, i64)> = (class.windows_us.iter())
+        .map(|window| {
+            (
+                samples.offsets.wall_us(window.0),
+                samples.offsets.wall_us(window.1),
+            )
+        })
+        .collect();
+    let &last_us = walls.iter().rfind(|window| {
+        let last = samples.wall_us.last();
+        last.is_none_or(|last| window.0 < *last)
+    })?;
+    [DAY_US, 7 * DAY_US].into_iter().find_map(|period_us| {
+        let is_period = (as_f64(class.period_us) / as_f64(period_us) - 1.0).abs() < CALENDAR;
+        let half = period_us / 2;
+        let apart =
+            |window: &(i64, i64)| (window.0 - last_us.0 + half).rem_euclid(period_us) - half;
+        let there: Vec<&(i64, i64)> = (walls.iter())
+            .filter(|window| apart(window).abs() <= SAME_US)
+            .collect();
+        if !is_period || there.len() * 10 < walls.len() * 9 {
+            return None;
+        }
+        // Exact starts from a log differ; clocks change rarely.
+        let same = there.iter().filter(|window| apart(window) == 0).count();
+        if same * 2 > there.len() {
+            return Some(Window { period_us, last_us });
+        }
+        let from = there.iter().map(|window| apart(window)).min()?;
+        let to = there
+            .iter()
+            .map(|window| apart(window) + window.1 - window.0)
+            .max()?;
+        Some(Window {
+            period_us,
+            last_us: (last_us.0 + from, last_us.0 + to),
+        })
+    })
+}
+
+/// Returns whether nearly all onsets are at the same place of a period.
+fn has_fixed_place(onsets: &[i64], period_us: i64, gap_us: i64) -> bool {
+    let Some(&first) = onsets.first() else {
+        return false;
+    };
+    let half = period_us / 2;
+    let apart = |at: &i64| as_f64((at - first + half).rem_euclid(period_us) - half);
+    let mut places: Vec<f64> = onsets.iter().map(apart).collect();
+    let spread = quantile(&mut places, 0.97) - quantile(&mut places, 0.03);
+    spread <= as_f64(gap_us) * FIXED_GAPS
+}
+
+fn pattern(
+    found: &Located,
+    class: &Class,
+    samples: &Samples,
+    values: &[f64],
+    window: Option<Window>,
+) -> Found {
+    let mut onsets: Vec<(i64, f64)> = Vec::with_capacity(found.runs.len());
+    let mut adds: Vec<(i64, f64)> = Vec::new();
+    let (mut sizes, mut lengths) = (Vec::new(), Vec::new());
+    for (window, event) in &found.runs {
+        let Some(event) = event else {
+            let middle = i64::midpoint(window.0, window.1);
+            onsets.push((samples.offsets.wall_us(middle), -1.0));
+            continue;
+        };
+        onsets.push((onset_us(event, samples), 1.0));
+        sizes.push(event.size);
+        let us = as_i64(as_f64(samples.gap_us) * crate::numbers::count_f64(event.samples.len()));
+        lengths.push(as_f64(us));
+        // The first and the last sample may be filled in part by what is next to them.
+        let around = event.samples.start.saturating_sub(1)..event.samples.end + 1;
+        for (at, value) in values
+            .iter()
+            .enumerate()
+            .take(around.end)
+            .skip(around.start)
+        {
+            let above = value - event.level;
+            if event.samples.contains(&at) || above * event.size > 0.0 {
+                adds.push((samples.wall_us[at], above));
+            }
+        }
+    }
+    adds.sort_by_key(|(at, _)| *at);
+    adds.dedup_by_key(|(at, _)| *at);
+    let seen = |one: &(i64, f64)| one.1 > 0.0;
+    let first = onsets.iter().position(seen).unwrap_or(0);
+    let last = onsets
+        .iter()
+        .rposition(seen)
+        .map_or(onsets.len(), |at| at + 1);
+    let active = if first >= IDLE_ENDS { first } else { 0 }..if onsets.len() - last >= IDLE_ENDS {
+        last
+    } else {
+        onsets.len()
+    };
+    let period_us = class.period_us.max(1);
+    let half_us = samples.gap_us / 2 + found.unclear_us;
+    let bound = |at: usize| onsets.get(at).map(|one| one.0);
+    let active_us = (
+        if active.start > 0 {
+            bound(active.start).map_or(i64::MIN, |at| at - half_us)
+        } else {
+            i64::MIN
+        },
+        if active.end < onsets.len() {
+            bound(active.end - 1).map_or(i64::MAX, |at| at + period_us / 2)
+        } else {
+            i64::MAX
+        },
+    );
+    let pattern = Pattern {
+        clock: Clock::Runs {
+            starts_us: (onsets.iter().filter(|one| seen(one)))
+                .map(|one| one.0 - samples.gap_us / 2 + 1)
+                .collect(),
+            period_us,
+            window,
+        },
+        class: Some(found.class),
+        grid: 0,
+        variant: Variant::Sharp,
+        form: Form::Box {
+            duty: median(lengths) / as_f64(period_us),
+        },
+        coefficients: vec![median(sizes)],
+        interval_us: (-half_us, half_us),
+        active_us,
+        fit: Fit::empty(),
+        gain: found.nats,
+    };
+    let p = (-found.nats).exp().min(1.0);
+    Found {
+        pattern,
+        p,
+        p_extrapolated: p,
+        best_without_jobs: None,
+        across_schedule_change: None,
+        zones: Vec::new(),
+        onsets,
+        active,
+        located: Some(Arc::new(adds)),
+    }
+}

@@ -1,0 +1,559 @@
+//! Jobs that start anywhere in a window, such as timers with `RandomizedDelaySec=`, and jobs whose runs follow no period.
+//!
+//! Each run is looked at in its own window: whether something stands out there, wherever in it, as it does in none of
+//! its control windows. These are as wide and lie at the same time on days without a run, so that load is its own control;
+//! a job of every day is compared with the rest of the day. Only the rank of a window among its controls counts. So bursts
+//! are noise where they come at other times, too, and a larger effect can never be worse evidence.
+//!
+//! Under the null hypothesis, a window and its controls are exchangeable, and any rank is as likely as another. Then the
+//! likelihood ratio of a rank that is high on a share of the runs exceeds `e^x` with a probability of at most `e^-x`
+//! (Markov's inequality, as for e-values: Vovk and Wang 2021).
+
+use super::runs::Class;
+use crate::calendar::periods::DAY_US;
+use crate::numbers::{as_f64, as_i64, count_f64};
+use crate::statistics::{median, over_sorted_windows, quantile, robust_scale};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Minimum number of runs with samples and controls.
+const RUNS_MIN: usize = 4;
+/// Runs of a class that are compared, and controls of each, at most.
+const RUNS_MAX: usize = 150;
+const CONTROLS_MAX: usize = 40;
+/// The nearest ones, of a job of every day: noise grows with load.
+const CONTROLS_OF_DAY: usize = 12;
+/// A job that runs at least this often is compared with the rest of the day.
+const OFTEN_US: i64 = DAY_US * 3 / 2;
+/// An event begins at most so long after a start, beyond what samples show: programs take time to start.
+pub(crate) const LATE_US: i64 = 120_000_000;
+/// Events last at most so long, and at most this share of a period.
+const LEN_MAX_US: i64 = 6 * 3_600_000_000;
+const LEN_SHARE_MAX: f64 = 0.3;
+/// The length of what an event stands above, on either side of it, in time and in samples.
+const SIDE_US: i64 = 1_800_000_000;
+const SIDE_SAMPLES: (usize, usize) = (3, 121);
+/// Probability of the highest rank, and of each next one relative to that before it, on a run that has an effect.
+const TOP: f64 = 0.7;
+/// Shares of the runs that may have an effect.
+const SHARES: [f64; 5] = [1.0, 0.7, 0.5, 0.34, 0.25];
+/// Events stand out of what controls show by this many of their robust standard deviations, and by this factor of what nine
+/// in ten show at most. Windows at other times of the day are no more than alike.
+const CLEAR: f64 = 4.0;
+const LARGER: f64 = 1.2;
+const LARGER_OF_DAY: f64 = 1.6;
+/// An event is seen if it is at least this large, relative to the others.
+const SEEN_MIN: f64 = 0.3;
+/// Noise can be in proportion to levels that are never below this part of their median.
+const LEVEL_MIN: f64 = 0.1;
+/// How inexact an event's begin is, in squares of the ratio of noise and size, and at most, in samples.
+const UNCLEAR: f64 = 8.0;
+const UNCLEAR_MAX: f64 = 3.0;
+/// Events of every day begin by rising by this part of their size, within this part of their length.
+const ABRUPT: f64 = 0.65;
+const EDGE_PART: usize = 6;
+/// Minimum number of them.
+const SEEN_LEAST: usize = 3;
+
+/// The window of a run, in microseconds of UTC, and the event in it.
+pub(crate) type RunEvent = ((i64, i64), Option<Event>);
+
+/// A job's events, each found in the window of its own run.
+#[derive(Debug, Clone)]
+pub(crate) struct Located {
+    /// The class whose windows they are in.
+    pub class: usize,
+    /// Logarithm of the evidence that its runs matter, after all that were tried, in nats: the probability of more by
+    /// chance is at most `e^-nats`.
+    pub nats: f64,
+    /// How inexactly the samples tell when an event begins, in microseconds.
+    pub unclear_us: i64,
+    /// For each run with samples: its window, in microseconds of UTC, and the event in it.
+    pub runs: Vec<RunEvent>,
+}
+
+/// An event: the samples that it fills, how far it stands above what is around it, and that level.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Event {
+    /// Indices of its samples.
+    pub samples: Range<usize>,
+    /// Mean distance from the level, negative for a drop.
+    pub size: f64,
+    /// What it stands on.
+    pub level: f64,
+}
+
+/// A series to look for events in.
+struct Scan<'a> {
+    times_us: &'a [i64],
+    gap_us: i64,
+    /// Values, with their sign changed for drops.
+    values: Vec<f64>,
+    /// Sums of the values before each.
+    sums: Vec<f64>,
+    /// Median of the values around each, of `2 reach + 1` of them.
+    medians: Vec<f64>,
+    reach: usize,
+    /// Lengths that are tried, in samples.
+    lengths: Vec<usize>,
+}
+
+/// What the windows of some runs and of their controls show, for each length.
+struct Shown {
+    /// For each run, for each length: how far the highest stands out.
+    runs: Vec<Vec<f64>>,
+    /// For each run: the same of its controls.
+    controls: Vec<Vec<Vec<f64>>>,
+}
+
+/// Which events a class's windows have.
+struct Kind {
+    nats: f64,
+    /// What controls reach in one case of ten.
+    usual_max: f64,
+    /// The median of what stands out on runs with an effect.
+    clear: f64,
+}
+
+/// Returns the class whose windows have the clearest events, if any has. `alpha` is the probability of finding some by
+/// chance.
+pub(crate) fn locate(
+    times_us: &[i64],
+    values: &[f64],
+    gap_us: i64,
+    classes: &[Class],
+    alpha: f64,
+) -> Option<Located> {
+    let wanted: Vec<(usize, &Class)> = (classes.iter().enumerate())
+        .filter(|(_, class)| class.is_moving(gap_us))
+        .collect();
+    if wanted.is_empty() || times_us.len() < 4 * SIDE_SAMPLES.0 {
+        return None;
+    }
+    // Noise in proportion to the level is the same everywhere in its logarithm.
+    let is_relative = is_in_proportion(values, side_reach(gap_us));
+    let seen: Vec<f64> = if is_relative {
+        values.iter().map(|value| value.ln()).collect()
+    } else {
+        values.to_vec()
+    };
+    let down = Scan::new(times_us, seen.iter().map(|value| -value).collect(), gap_us);
+    let up = Scan::new(times_us, seen, gap_us);
+    let tried: Vec<(f64, usize, &Class, bool)> = (wanted.iter())
+        .flat_map(|&(number, class)| [(number, class, false), (number, class, true)])
+        .collect::<Vec<_>>()
+        .into_par_iter()
+        .filter_map(|(number, class, is_drop)| {
+            let scan = if is_drop { &down } else { &up };
+            let kind = scan.kind(class)?;
+            Some((kind.nats, number, class, is_drop))
+        })
+        .collect();
+    let trials = count_f64(wanted.len() * 2 * SHARES.len()).ln();
+    let (nats, number, class, is_drop) = tried.into_iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let nats = nats - trials;
+    if nats < -alpha.ln() {
+        return None;
+    }
+    let scan = if is_drop { &down } else { &up };
+    let mut runs = scan.events(class)?;
+    let unclear_us = scan.unclear_us(&runs);
+    for event in runs.iter_mut().filter_map(|run| run.1.as_mut()) {
+        if is_drop {
+            (event.size, event.level) = (-event.size, -event.level);
+        }
+        if is_relative {
+            let level = event.level.exp();
+            (event.size, event.level) = (level * event.size.exp_m1(), level);
+        }
+    }
+    Some(Located {
+        class: number,
+        nats,
+        unclear_us,
+        runs,
+    })
+}
+
+/// Half the number of samples whose median is what events stand on.
+fn side_reach(gap_us: i64) -> usize {
+    let side = usize::try_from(SIDE_US / gap_us.max(1)).unwrap_or(0);
+    side.clamp(SIDE_SAMPLES.0, SIDE_SAMPLES.1) / 2
+}
+
+/// Returns whether noise is larger where values are, in proportion: none of them is near zero, and the half of them on a
+/// higher level varies more than the other by at least the root of how much higher it is.
+fn is_in_proportion(values: &[f64], reach: usize) -> bool {
+    if values.iter().any(|value| *value <= 0.0) {
+        return false;
+    }
+    let medians = over_sorted_windows(values, reach, |window| window[window.len() / 2]);
+    let middle = median(medians.clone());
+    if medians.iter().any(|at| *at < middle * LEVEL_MIN) {
+        return false;
+    }
+    let of = |is_high: bool| {
+        let within = || {
+            let both = values.iter().zip(&medians);
+            both.filter(move |(_, at)| (**at > middle) == is_high)
+        };
+        let apart: Vec<f64> = within().map(|(value, at)| value - at).collect();
+        (
+            median(within().map(|(_, at)| *at).collect()),
+            robust_scale(&apart),
+        )
+    };
+    let ((low, quiet), (high, loud)) = (of(false), of(true));
+    low > 0.0 && quiet > 0.0 && loud / quiet > (high / low).sqrt()
+}
+
+impl<'a> Scan<'a> {
+    fn new(times_us: &'a [i64], values: Vec<f64>, gap_us: i64) -> Self {
+        let gap_us = gap_us.max(1);
+        let reach = side_reach(gap_us);
+        let medians = over_sorted_windows(&values, reach, |window| window[window.len() / 2]);
+        let mut sums = vec![0.0];
+        for value in &values {
+            sums.push(sums[sums.len() - 1] + value);
+        }
+        let longest = usize::try_from(LEN_MAX_US / gap_us).unwrap_or(0).max(1);
+        let mut lengths = Vec::new();
+        let mut len = 1;
+        while len <= longest {
+            lengths.push(len);
+            len = (len * 4 / 3).max(len + 1);
+        }
+        Self {
+            times_us,
+            gap_us,
+            values,
+            sums,
+            medians,
+            reach,
+            lengths,
+        }
+    }
+
+    /// The level on which samples stand: the higher one of either side, so that an edge of load is no event. `None` next to
+    /// gaps and at the ends.
+    fn level(&self, from: usize, until: usize) -> Option<f64> {
+        let side = 2 * self.reach + 1;
+        // The sample after the last may still be filled in part.
+        let (first, last) = (from.checked_sub(side)?, until + side);
+        let times = (self.times_us[first], *self.times_us.get(last)?);
+        let usual = as_f64(self.gap_us) * count_f64(last - first);
+        if as_f64(times.1 - times.0) > usual * 1.3 + as_f64(self.gap_us) {
+            return None;
+        }
+        let (left, right) = (
+            self.medians[from - 1 - self.reach],
+            self.medians[until + 1 + self.reach],
+        );
+        Some(left.max(right))
+    }
+
+    fn mean(&self, from: usize, until: usize) -> f64 {
+        (self.sums[until] - self.sums[from]) / count_f64(until - from)
+    }
+
+    /// The indices at which an event may begin that starts in a window: timestamps may also mark the start of an interval.
+    fn begins(&self, window: (i64, i64)) -> Range<usize> {
+        let from = self.times_us.partition_point(|&at| at <= window.0);
+        let to = self
+            .times_us
+            .partition_point(|&at| at <= window.1 + LATE_US);
+        from.saturating_sub(1)..to + 1
+    }
+
+    /// For each length, how far the samples that stand out most stand out, and where. `None` if most have no samples around.
+    fn highest(&self, window: (i64, i64), lengths: &[usize]) -> Option<Vec<(f64, usize)>> {
+        let begins = self.begins(window);
+        let mut found = Vec::with_capacity(lengths.len());
+        for &len in lengths {
+            let step = (len / 4).max(1);
+            let mut best: Option<(f64, usize)> = None;
+            let (mut looked, mut seen) = (0, 0);
+            for from in begins.clone().step_by(step) {
+                looked += 1;
+                if from + len >= self.values.len() {
+                    continue;
+                }
+                let Some(level) = self.level(from, from + len) else {
+                    continue;
+                };
+                seen += 1;
+                let above = self.mean(from, from + len) - level;
+                if best.is_none_or(|(most, _)| above > most) {
+                    best = Some((above, from));
+                }
+            }
+            if seen * 2 < looked {
+                return None;
+            }
+            found.push(best?);
+        }
+        Some(found)
+    }
+
+    /// The lengths that events of a class may have.
+    fn lengths_of(&self, class: &Class) -> &[usize] {
+        let longest = as_f64(class.period_us) * LEN_SHARE_MAX / as_f64(self.gap_us);
+        let count = self
+            .lengths
+            .partition_point(|&len| count_f64(len) <= longest);
+        &self.lengths[..count.max(1)]
+    }
+
+    /// The windows with which a run's is compared.
+    fn controls(&self, run: usize, class: &Class) -> Vec<(i64, i64)> {
+        let windows = &class.windows_us;
+        let (from, to) = windows[run];
+        let (Some(&first), Some(&last)) = (self.times_us.first(), self.times_us.last()) else {
+            return Vec::new();
+        };
+        let (len, beside) = (to - from, LATE_US + self.gap_us);
+        let is_free = |at: i64| {
+            let next = windows.partition_point(|own| own.1 + beside < at);
+            windows
+                .get(next)
+                .is_none_or(|own| own.0 - beside > at + len)
+        };
+        let most = i64::try_from(CONTROLS_MAX).unwrap_or(1);
+        let (step, most) = if class.period_us >= OFTEN_US {
+            (DAY_US, most * 2)
+        } else {
+            // They may overlap each other where there is little room.
+            let step = i64::midpoint(len, beside)
+                .max(class.period_us / most)
+                .max(1);
+            (step, class.period_us * 3 / 2 / step)
+        };
+        (1..=most)
+            .flat_map(|number| [-number * step, number * step])
+            .map(|by_us| from + by_us)
+            .filter(|&at| at > first && at + len < last && is_free(at))
+            .map(|at| (at, at + len))
+            .take(if class.period_us >= OFTEN_US {
+                CONTROLS_MAX
+            } else {
+                CONTROLS_OF_DAY
+            })
+            .collect()
+    }
+
+    fn shown(&self, class: &Class, lengths: &[usize]) -> Shown {
+        let of = |window: (i64, i64)| {
+            let found = self.highest(window, lengths)?;
+            Some(
+                found
+                    .into_iter()
+                    .map(|(above, _)| above)
+                    .collect::<Vec<f64>>(),
+            )
+        };
+        let all = class.windows_us.len();
+        let every = all.div_ceil(RUNS_MAX).max(1);
+        let mut shown = Shown {
+            runs: Vec::new(),
+            controls: Vec::new(),
+        };
+        for run in (0..all).step_by(every) {
+            let Some(own) = of(class.windows_us[run]) else {
+                continue;
+            };
+            let controls: Vec<Vec<f64>> = self
+                .controls(run, class)
+                .into_iter()
+                .filter_map(of)
+                .collect();
+            if !controls.is_empty() {
+                shown.runs.push(own);
+                shown.controls.push(controls);
+            }
+        }
+        shown
+    }
+
+    /// The evidence of a class, at the length that tells most.
+    fn kind(&self, class: &Class) -> Option<Kind> {
+        let lengths = self.lengths_of(class);
+        let shown = self.shown(class, lengths);
+        if shown.runs.len() < RUNS_MIN {
+            return None;
+        }
+        let trials = count_f64(lengths.len()).ln();
+        let larger = if class.period_us >= OFTEN_US {
+            LARGER
+        } else {
+            LARGER_OF_DAY
+        };
+        (0..lengths.len())
+            .filter_map(|length| shown.kind(length, larger))
+            .map(|kind| Kind {
+                nats: kind.nats - trials,
+                ..kind
+            })
+            .max_by(|a, b| {
+                (a.nats, a.clear)
+                    .partial_cmp(&(b.nats, b.clear))
+                    .unwrap_or(std::cmp::Ordering::Equal)
+            })
+    }
+
+    /// The event in each window of a class.
+    fn events(&self, class: &Class) -> Option<Vec<RunEvent>> {
+        let kind = self.kind(class)?;
+        let lengths = self.lengths_of(class);
+        let found: Vec<((i64, i64), Event)> = (class.windows_us.iter())
+            .filter_map(|&window| {
+                let highest = self.highest(window, lengths)?;
+                let worth = |(at, highest): &(usize, &(f64, usize))| {
+                    highest.0 * count_f64(lengths[*at]).sqrt()
+                };
+                let (at, &(_, from)) =
+                    (highest.iter().enumerate()).max_by(|a, b| worth(a).total_cmp(&worth(b)))?;
+                Some((window, self.whole(from, lengths[at], &self.begins(window))?))
+            })
+            .collect();
+        let is_high = |event: &Event| event.size >= kind.usual_max;
+        let sizes: Vec<f64> = found
+            .iter()
+            .map(|(_, event)| event)
+            .filter(|event| is_high(event))
+            .map(|event| event.size)
+            .collect();
+        if sizes.len() < SEEN_LEAST {
+            return None;
+        }
+        // Noise that remembers, and the top of a hump, rise slowly.
+        let edges = found.iter().filter(|(_, event)| is_high(event));
+        let edges: Vec<f64> = edges.filter_map(|(_, event)| self.edge(event)).collect();
+        if class.period_us < OFTEN_US && !edges.is_empty() && median(edges) < ABRUPT {
+            return None;
+        }
+        let usual = median(sizes);
+        let runs = found.into_iter().map(|(window, event)| {
+            let is_seen = is_high(&event) && event.size >= usual * SEEN_MIN;
+            (window, is_seen.then_some(event))
+        });
+        Some(runs.collect())
+    }
+
+    /// The part of an event's size that values rise by at its beginning. `None` if it is too short to have one.
+    fn edge(&self, event: &Event) -> Option<f64> {
+        let (start, len) = (event.samples.start, event.samples.len());
+        let near = len / EDGE_PART;
+        if near == 0 || start < near + 2 {
+            return None;
+        }
+        // The sample in between may be filled in part.
+        let before = self.mean(start - 1 - near, start - 1);
+        let after = self.mean(start + 1, start + 1 + near);
+        Some((after - before) / event.size)
+    }
+
+    /// How far the edge of an event may be from where it seems to be: the larger the noise next to it, the farther (the place
+    /// of a step is known to some squares of their ratio: Hinkley 1970, "Inference about the change-point").
+    fn unclear_us(&self, runs: &[RunEvent]) -> i64 {
+        let sizes = runs
+            .iter()
+            .filter_map(|run| Some(run.1.as_ref()?.size.abs()));
+        let usual = median(sizes.collect());
+        let apart = self
+            .values
+            .iter()
+            .zip(&self.medians)
+            .map(|(value, median)| value - median);
+        let noise = robust_scale(&apart.collect::<Vec<_>>());
+        let ratio = (noise / usual.max(f64::MIN_POSITIVE)).min(1.0);
+        as_i64(as_f64(self.gap_us) * (UNCLEAR * ratio * ratio).min(UNCLEAR_MAX))
+    }
+
+    /// The samples of an event that some of its samples belong to: those between which the mean stands out most for its
+    /// length.
+    fn whole(&self, from: usize, len: usize, begins: &Range<usize>) -> Option<Event> {
+        let (mut from, mut until) = (from, from + len);
+        let level = self.level(from, until)?;
+        // One sample that is far higher than the others does not make the event.
+        let high = self.mean(from, until) - level;
+        let worth = |from: usize, until: usize| {
+            let sum: f64 = (self.values[from..until].iter())
+                .map(|value| (value - level).min(2.0 * high))
+                .sum();
+            if sum > 0.0 {
+                sum * sum / count_f64(until - from)
+            } else {
+                0.0
+            }
+        };
+        let mut best = worth(from, until);
+        let mut step = (len / 4).max(1);
+        loop {
+            let mut better = None;
+            for (a, b) in [
+                (from.saturating_sub(step), until),
+                (from + step, until),
+                (from, until + step),
+                (from, until.saturating_sub(step)),
+            ] {
+                if a < b && b <= self.values.len() && begins.contains(&a) && worth(a, b) > best {
+                    best = worth(a, b);
+                    better = Some((a, b));
+                }
+            }
+            match better {
+                Some(span) => (from, until) = span,
+                None if step > 1 => step /= 2,
+                None => break,
+            }
+        }
+        let level = self.level(from, until).unwrap_or(level);
+        Some(Event {
+            samples: from..until,
+            size: self.mean(from, until) - level,
+            level,
+        })
+    }
+}
+
+impl Shown {
+    /// The evidence at one length. `None` if nothing is clear.
+    fn kind(&self, length: usize, larger: f64) -> Option<Kind> {
+        let mut ratios = Vec::with_capacity(self.runs.len());
+        let mut all = Vec::new();
+        let mut high = Vec::new();
+        for (own, controls) in self.runs.iter().zip(&self.controls) {
+            let own = own[length];
+            let above = controls
+                .iter()
+                .filter(|control| control[length] >= own)
+                .count();
+            let of = count_f64(controls.len() + 1);
+            ratios.push(TOP * (1.0 - TOP).powi(i32::try_from(above).unwrap_or(i32::MAX)) * of);
+            if above == 0 {
+                high.push(own);
+            }
+            all.extend(controls.iter().map(|control| control[length]));
+        }
+        if high.len() < SEEN_LEAST {
+            return None;
+        }
+        let nats = SHARES
+            .iter()
+            .map(|share| {
+                let of_run = |ratio: &f64| (1.0 - share + share * ratio).max(1e-9).ln();
+                ratios.iter().map(of_run).sum::<f64>()
+            })
+            .fold(f64::MIN, f64::max);
+        let scale = robust_scale(&all);
+        let usual_max = quantile(&mut all, 0.9);
+        let middle = quantile(&mut all, 0.5);
+        let usual = median(high);
+        let clear = (usual - middle) / scale.max(f64::MIN_POSITIVE);
+        (clear >= CLEAR && usual >= usual_max * larger).then_some(Kind {
+            nats,
+            usual_max,
+            clear,
+        })
+    }
+}

@@ -1,0 +1,331 @@
+//! Jobs that start anywhere in a window, gauges, and jobs that do their work on some of their runs.
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "small numbers, chosen here"
+)]
+use crate::testing::{DAY_US, HOUR_US, START_US, cron, given, noise, only, series};
+use explain::JobRuns;
+use explain::verdict::{Level, Verdict};
+use facts::series::Series;
+use jiff::Timestamp;
+use rand_core::{Rng as _, SeedableRng as _};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+const MINUTE_US: i64 = HOUR_US / 60;
+const WEEK_US: i64 = 7 * DAY_US;
+
+/// Numbers between 0 and 1.
+fn drawn(seed: u64) -> impl FnMut() -> f64 {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    move || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// What a sample shows.
+#[derive(Clone, Copy, PartialEq)]
+enum Shows {
+    Mean,
+    Moment,
+}
+
+/// Values of 10 with a wave by the day and noise, `factor` times as high during events.
+fn curve(
+    days: i64,
+    gap_us: i64,
+    events: &[(i64, i64)],
+    factor: f64,
+    shows: Shows,
+    seed: u64,
+) -> Series {
+    let count = days * DAY_US / gap_us;
+    let times_us: Vec<i64> = (1..count)
+        .map(|i| START_US + i * gap_us + gap_us / 3)
+        .collect();
+    let mut left = 0.0;
+    let values = (times_us.iter().zip(noise(times_us.len(), seed)))
+        .map(|(&at, noise)| {
+            left = 0.5 * left + 0.08 * noise;
+            let share: f64 = match shows {
+                Shows::Mean => {
+                    events
+                        .iter()
+                        .map(|&(from, len)| {
+                            (at.min(from + len) - from.max(at - gap_us)).max(0) as f64
+                        })
+                        .sum::<f64>()
+                        / gap_us as f64
+                }
+                Shows::Moment => {
+                    let is_on = events
+                        .iter()
+                        .any(|&(from, len)| from < at && at <= from + len);
+                    f64::from(u8::from(is_on))
+                }
+            };
+            let day = (at - START_US).rem_euclid(DAY_US) as f64 / DAY_US as f64;
+            let wave = 1.0 + 0.3 * (std::f64::consts::TAU * (day - 0.4)).sin();
+            10.0 * wave * (1.0 + (factor - 1.0) * share) * (1.0 + left)
+        })
+        .collect();
+    series(times_us, values)
+}
+
+/// A timer that starts anywhere in this long after each of some times.
+fn timer(name: &str, due_us: impl Iterator<Item = i64>, delay_us: i64) -> JobRuns {
+    let mut job = given(name, due_us);
+    for run in &mut job.runs {
+        run.latest = at(run.earliest.as_microsecond() + delay_us);
+        run.seen = schedule::Seen::Computed;
+    }
+    job
+}
+
+fn at(us: i64) -> Timestamp {
+    Timestamp::from_microsecond(us).expect("in range")
+}
+
+fn every(period_us: i64, days: i64, from_us: i64) -> impl Iterator<Item = i64> {
+    (0..days * DAY_US / period_us).map(move |number| START_US + number * period_us + from_us)
+}
+
+/// Sixteen weeks below the default fstrim.timer, beside the usual jobs of a host.
+fn trimmed(factor: f64, gap_us: i64, seed: u64) -> Verdict {
+    let (days, delay_us) = (112, 100 * MINUTE_US);
+    let mut unit = drawn(seed);
+    let events: Vec<(i64, i64)> = every(WEEK_US, days, 0)
+        .map(|due| {
+            let start = due + (unit() * delay_us as f64) as i64;
+            (start, ((20.0 + 10.0 * unit()) * MINUTE_US as f64) as i64)
+        })
+        .collect();
+    let made = curve(days, gap_us, &events, factor, Shows::Mean, seed);
+    let jobs = [
+        timer("fstrim.timer", every(WEEK_US, days, 0), delay_us),
+        timer(
+            "apt-upgrade.timer",
+            every(DAY_US, days, 6 * HOUR_US),
+            HOUR_US,
+        ),
+        timer("man-db.timer", every(DAY_US, days, 0), 12 * HOUR_US),
+        cron("logrotate", "0 0 * * *", &made),
+        cron("weekly", "47 6 * * 7", &made),
+        cron("report", "0 0 * * 4", &made),
+    ];
+    only(made, &jobs)
+}
+
+/// How good an answer is for a job: it is named, listed, or neither.
+fn quality(verdict: &Verdict, job: &str) -> u8 {
+    match verdict.classes.first() {
+        Some(class) if class.jobs == [job] && verdict.level == Some(Level::Named) => 2,
+        Some(_)
+            if verdict
+                .classes
+                .iter()
+                .any(|class| class.jobs.iter().any(|one| one == job)) =>
+        {
+            1
+        }
+        _ => 0,
+    }
+}
+
+#[test]
+fn the_default_fstrim_timer_is_named_and_no_worse_the_larger_its_effect() {
+    for (gap_us, seed) in [
+        (MINUTE_US, 1),
+        (5 * MINUTE_US, 2),
+        (5 * MINUTE_US, 3),
+        (15 * MINUTE_US, 4),
+    ] {
+        let mut least = 0;
+        for factor in [1.15, 1.5, 3.0, 10.0, 50.0] {
+            let verdict = trimmed(factor, gap_us, seed);
+            let now = quality(&verdict, "fstrim.timer");
+            assert!(
+                now >= least,
+                "x {factor}, seed {seed}: {}",
+                verdict.sentence
+            );
+            least = now;
+            if factor > 2.0 {
+                assert_eq!(now, 2, "x {factor}, seed {seed}: {}", verdict.sentence);
+                // The first one may lie too near to the first sample.
+                assert!(verdict.cycles_seen >= Some(15), "{}", verdict.sentence);
+                assert!(
+                    verdict
+                        .sentence
+                        .contains("between Monday 00:00 and Monday 01:40"),
+                    "{}",
+                    verdict.sentence
+                );
+                let effect = verdict.effect.expect("an effect");
+                let len_min = effect.len_s.expect("a length") / 60.0;
+                assert!((15.0..46.0).contains(&len_min), "{}", verdict.sentence);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_short_delay_every_day_is_no_worse_the_larger_its_effect() {
+    let days = 28;
+    for seed in 1..4 {
+        let mut least = 0;
+        for factor in [1.5, 5.0, 9.0, 20.0, 100.0] {
+            let mut unit = drawn(seed);
+            let events: Vec<(i64, i64)> = every(DAY_US, days, 3 * HOUR_US)
+                .map(|due| {
+                    (
+                        due + (unit() * 5.0 * MINUTE_US as f64) as i64,
+                        4 * MINUTE_US,
+                    )
+                })
+                .collect();
+            let made = curve(days, MINUTE_US, &events, factor, Shows::Mean, seed);
+            let jobs = [
+                timer(
+                    "backup.timer",
+                    every(DAY_US, days, 3 * HOUR_US),
+                    5 * MINUTE_US,
+                ),
+                timer("man-db.timer", every(DAY_US, days, 0), 12 * HOUR_US),
+                cron("other", "10 4 * * *", &made),
+            ];
+            let verdict = only(made, &jobs);
+            let now = quality(&verdict, "backup.timer");
+            assert!(
+                now >= least,
+                "x {factor}, seed {seed}: {}",
+                verdict.sentence
+            );
+            least = now;
+        }
+        assert_eq!(least, 2, "seed {seed}");
+    }
+}
+
+#[test]
+fn exact_starts_from_a_log_leave_no_event_out() {
+    // The same trims, each at a time of its own that a log has.
+    let days = 112;
+    let mut unit = drawn(7);
+    let starts: Vec<i64> = every(WEEK_US, days, 0)
+        .map(|due| due + (unit() * 100.0 * MINUTE_US as f64) as i64)
+        .collect();
+    let events: Vec<(i64, i64)> = starts.iter().map(|&at| (at, 25 * MINUTE_US)).collect();
+    for factor in [2.0, 20.0] {
+        let made = curve(days, 5 * MINUTE_US, &events, factor, Shows::Mean, 7);
+        let jobs = [
+            given("fstrim.timer", starts.iter().copied()),
+            cron("report", "0 0 * * 1", &made),
+            cron("logrotate", "0 0 * * *", &made),
+        ];
+        let verdict = only(made, &jobs);
+        assert_eq!(quality(&verdict, "fstrim.timer"), 2, "{}", verdict.sentence);
+        assert!(verdict.cycles_seen >= Some(15), "{}", verdict.sentence);
+        let place = "between Monday 00:0";
+        assert!(verdict.sentence.contains(place), "{}", verdict.sentence);
+    }
+}
+
+#[test]
+fn bursts_at_other_times_blame_no_timer() {
+    // Two bursts a day at any time, as large as trims are.
+    for seed in 1..6 {
+        let (days, mut unit) = (84, drawn(seed));
+        let events: Vec<(i64, i64)> = (0..2 * days)
+            .map(|_| START_US + (unit() * (days * DAY_US) as f64) as i64)
+            .map(|at| (at, 30 * MINUTE_US))
+            .collect();
+        let made = curve(days, 5 * MINUTE_US, &events, 6.0, Shows::Mean, seed);
+        let jobs = [
+            timer("fstrim.timer", every(WEEK_US, days, 0), 100 * MINUTE_US),
+            timer(
+                "apt-upgrade.timer",
+                every(DAY_US, days, 6 * HOUR_US),
+                HOUR_US,
+            ),
+            timer("man-db.timer", every(DAY_US, days, 0), 12 * HOUR_US),
+        ];
+        let verdict = only(made, &jobs);
+        let told = &verdict.sentence;
+        assert_ne!(verdict.level, Some(Level::Named), "seed {seed}: {told}");
+        assert!(!told.contains("timer"), "seed {seed}: {told}");
+    }
+}
+
+#[test]
+fn a_window_of_half_the_day_is_no_cause_of_what_is_always_in_one_place() {
+    let days = 42;
+    let events: Vec<(i64, i64)> = every(DAY_US, days, 9 * HOUR_US + 7 * MINUTE_US)
+        .map(|at| (at, 20 * MINUTE_US))
+        .collect();
+    for factor in [1.6, 10.0] {
+        let made = curve(days, 5 * MINUTE_US, &events, factor, Shows::Mean, 3);
+        let jobs = [
+            timer("dpkg-db-backup.timer", every(DAY_US, days, 0), 12 * HOUR_US),
+            timer("apt-daily.timer", every(DAY_US / 2, days, 0), 12 * HOUR_US),
+        ];
+        let verdict = only(made, &jobs);
+        assert_ne!(verdict.level, Some(Level::Named), "{}", verdict.sentence);
+    }
+}
+
+#[test]
+fn a_gauge_shows_the_moment() {
+    // 12 to 40 minutes at a known minute, read every five minutes.
+    for (seed, len_min) in [(1, 12), (2, 20), (3, 33), (4, 40)] {
+        let days = 28;
+        let start_us = 3 * HOUR_US + (seed as i64 * 7 + 1) * MINUTE_US;
+        let events: Vec<(i64, i64)> = every(DAY_US, days, start_us)
+            .map(|at| (at, len_min * MINUTE_US))
+            .collect();
+        let made = curve(days, 5 * MINUTE_US, &events, 3.0, Shows::Moment, seed);
+        let minute = (start_us - 3 * HOUR_US) / MINUTE_US;
+        let jobs = [
+            cron("dump", &format!("{minute} 3 * * *"), &made),
+            cron("other", "30 5 * * *", &made),
+            cron("hourly", "17 * * * *", &made),
+        ];
+        let verdict = only(made, &jobs);
+        assert_eq!(
+            quality(&verdict, "dump"),
+            2,
+            "{len_min} min: {}",
+            verdict.sentence
+        );
+    }
+}
+
+#[test]
+fn a_job_with_work_on_every_second_run_is_found() {
+    let days = 42 * 7;
+    let events: Vec<(i64, i64)> = every(2 * WEEK_US, days, 6 * DAY_US + 3 * HOUR_US)
+        .map(|at| (at, 40 * MINUTE_US))
+        .collect();
+    let made = curve(days, 10 * MINUTE_US, &events, 4.0, Shows::Mean, 2);
+    let jobs = [
+        cron("scrub", "0 3 * * 7", &made),
+        cron("daily", "25 6 * * *", &made),
+        cron("weekly", "47 6 * * 7", &made),
+    ];
+    let verdict = only(made, &jobs);
+    assert!(quality(&verdict, "scrub") >= 1, "{}", verdict.sentence);
+}
+
+#[test]
+fn hours_on_one_night_of_the_week_are_no_load() {
+    let days = 63;
+    let events: Vec<(i64, i64)> = every(WEEK_US, days, 0)
+        .map(|at| (at, 2 * HOUR_US))
+        .collect();
+    let made = curve(days, 5 * MINUTE_US, &events, 1.8, Shows::Mean, 5);
+    let jobs = [
+        cron("reindex", "0 0 * * 1", &made),
+        cron("daily", "25 6 * * *", &made),
+    ];
+    let verdict = only(made, &jobs);
+    assert_eq!(quality(&verdict, "reindex"), 2, "{}", verdict.sentence);
+}
