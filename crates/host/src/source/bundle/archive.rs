@@ -18,6 +18,8 @@ const BLOCK_BYTES: usize = 512;
 const EXTENSION_BYTES_MAX: u64 = 64 << 10;
 /// log2 of the largest window that a zstd frame may request: 32 MiB, enough for `zstd --ultra -20`.
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;
+/// What is said of a file whose first block is no header.
+const NO_ARCHIVE: &str = "it is neither a tar archive nor one compressed with gzip or zstd";
 
 /// An archive entry.
 #[derive(Debug)]
@@ -271,7 +273,7 @@ impl<R: Read> Tar<'_, R> {
             .sum();
         if header.cksum().ok() != Some(sum) {
             return Err(damaged(if self.headers == 0 {
-                "it is neither a tar archive nor one compressed with gzip or zstd"
+                NO_ARCHIVE
             } else {
                 "a header's checksum is wrong"
             }));
@@ -368,6 +370,7 @@ impl<R: Read> Tar<'_, R> {
         while len < BLOCK_BYTES {
             match self.input.read(&mut block[len..]) {
                 Ok(0) if len == 0 => return Ok(None),
+                Ok(0) if self.headers == 0 => return Err(damaged(NO_ARCHIVE)),
                 Ok(0) => return Err(damaged("it ends within a block")),
                 Ok(read) => len += read,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
