@@ -264,7 +264,7 @@ pub fn origin(
     let seen = jobs
         .iter()
         .flat_map(|job| &job.runs)
-        .filter(|run| matches!(run.seen, Seen::Journal | Seen::Syslog))
+        .filter(|run| run.seen.is_recorded())
         .count();
     let runs = match seen {
         0 => "none of their runs was".to_owned(),

@@ -28,6 +28,16 @@ pub enum Dating {
     Undated,
 }
 
+/// What a sample says of the time since the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SampleOf {
+    /// The mean of that time, or a rate over it.
+    Interval,
+    /// The value at the sample's own moment, as a gauge is read.
+    Moment,
+}
+
 /// A time series with its metadata.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
@@ -43,6 +53,8 @@ pub struct Series {
     pub better: Option<Better>,
     /// How precisely the timestamps are known.
     pub dating: Dating,
+    /// What a sample says, if the source tells.
+    pub sample_of: Option<SampleOf>,
     /// Sample timestamps in microseconds since the epoch, strictly ascending. A value that covers
     /// an interval, such as a mean, is dated by the end of the interval.
     pub times_us: Vec<i64>,

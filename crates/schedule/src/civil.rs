@@ -5,6 +5,16 @@
 
 /// Seconds per day, ignoring clock changes.
 pub(crate) const DAY_S: i64 = 86_400;
+/// Names of the days of the week, Monday first, in the C locale.
+pub(crate) const WEEKDAYS: [&str; 7] = [
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+    "Sunday",
+];
 
 /// Returns the days from 1970-01-01 to a date. `month` may lie outside 1 to 12 and `day` outside
 /// the month: they overflow into adjacent years and months, as in mktime(3).

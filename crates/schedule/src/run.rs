@@ -10,12 +10,21 @@ pub enum Seen {
     Journal,
     /// A line of syslog.
     Syslog,
+    /// What a monitoring system recorded of a timer.
+    Metric,
     /// The time stamp that anacron or systemd keeps of the last run.
     Stamp,
     /// A list supplied by the user, of deployments for example.
     Given,
     /// Computed from the schedule, not observed.
     Computed,
+}
+
+impl Seen {
+    /// Whether it was recorded when it happened.
+    pub fn is_recorded(self) -> bool {
+        matches!(self, Self::Journal | Self::Syslog | Self::Metric)
+    }
 }
 
 /// One execution of a job. Its start lies between two times, which are equal if the start is exact.

@@ -4,7 +4,7 @@ use crate::clean::{self, Samples};
 use crate::reading::SERIES_SAMPLES_MAX;
 use crate::{Limits, Reading, SourceError, Times};
 use facts::Skipped;
-use facts::series::{Better, Dating, Series};
+use facts::series::{Better, Dating, SampleOf, Series};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -38,6 +38,8 @@ pub(crate) struct SeriesCollector {
     outside_us: Option<(i64, i64)>,
     /// The zone in which times are shown.
     zone: TimeZone,
+    /// What samples say that are no rates of counters.
+    pub sample_of: Option<SampleOf>,
     pub skipped: Vec<Skipped>,
     pub warnings: Vec<String>,
 }
@@ -59,6 +61,7 @@ impl SeriesCollector {
             beyond_samples: 0,
             outside_us: None,
             zone: times.zone.clone(),
+            sample_of: None,
             skipped: Vec::new(),
             warnings: Vec::new(),
         }
@@ -176,7 +179,9 @@ impl SeriesCollector {
                 continue;
             }
             curve.notes.extend(notes.iter().cloned());
+            let of_rate = draft.counter.then_some(SampleOf::Interval);
             series.push(Series {
+                sample_of: of_rate.or(self.sample_of),
                 name: draft.name,
                 source: self.source.clone(),
                 labels: draft.labels,

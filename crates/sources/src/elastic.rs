@@ -18,7 +18,7 @@ use crate::{Limits, Reading, SourceError, Times};
 use answer::{Bucket, Search};
 use bounded_http::{Client, Endpoint, shown};
 use facts::Skipped;
-use facts::series::{Dating, Series};
+use facts::series::{Dating, SampleOf, Series};
 use query::Group;
 use serde_json::{Value, json};
 use session::Session;
@@ -263,6 +263,7 @@ fn series(source_name: &str, query: &Query, group: &Group, samples: Samples) -> 
         unit: (query.figure == Figure::Rate).then(|| "1/s".to_owned()),
         better: clean::better(&query.field, None),
         dating: Dating::Absolute,
+        sample_of: (query.figure == Figure::Rate).then_some(SampleOf::Interval),
         times_us: curve.times_us,
         values: curve.values,
         notes: curve.notes,

@@ -156,6 +156,7 @@ mod tests {
             unit: None,
             better: None,
             dating: Dating::Absolute,
+            sample_of: None,
             values: vec![1.0; times_us.len()],
             times_us,
             notes: Vec::new(),

@@ -1,6 +1,7 @@
 //! Prometheus and compatible servers: `query_range`, in parts.
 
 mod answer;
+mod timers;
 
 #[cfg(test)]
 mod tests;
@@ -12,10 +13,12 @@ use crate::{Limits, Reading, SourceError, Times};
 use answer::{Answer, Data};
 use bounded_http::{Client, Endpoint, ErrorKind, Response, shown};
 use facts::Skipped;
-use facts::series::{Dating, Series};
+use facts::series::{Dating, SampleOf, Series};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+
+pub use timers::{TimerStarts, timer_starts};
 
 /// Maximum number of points per series in a response ("exceeded maximum resolution of 11,000 points per
 /// timeseries").
@@ -304,6 +307,7 @@ impl Collector {
                 unit: None,
                 better,
                 dating: Dating::Absolute,
+                sample_of: sample_of(&self.promql),
                 times_us: curve.times_us,
                 values: curve.values,
                 notes: curve.notes,
@@ -347,6 +351,24 @@ impl Collector {
         reading.warnings.extend(self.warnings);
         Ok(reading)
     }
+}
+
+/// Returns what the samples of a query say: rates and means are of an interval, and a metric alone is read at each moment.
+fn sample_of(promql: &str) -> Option<SampleOf> {
+    const OF_INTERVALS: [&str; 4] = ["rate(", "increase(", "avg_over_time(", "sum_over_time("];
+    let name = promql.split('{').next().unwrap_or(promql);
+    let is_name = |text: &str| {
+        let is_part = |one: u8| one.is_ascii_alphanumeric() || b"_:".contains(&one);
+        !text.is_empty() && text.bytes().all(is_part)
+    };
+    let is_selector = name.len() == promql.len() || promql.ends_with('}');
+    if is_name(name) && is_selector {
+        return Some(SampleOf::Moment);
+    }
+    let is_of_interval = OF_INTERVALS
+        .iter()
+        .any(|function| promql.contains(function));
+    is_of_interval.then_some(SampleOf::Interval)
 }
 
 /// Returns the labels, other than the metric's name, whose values differ between series.

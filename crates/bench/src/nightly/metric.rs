@@ -69,6 +69,7 @@ impl Metric {
             unit: (!self.unit.is_empty()).then(|| self.unit.clone()),
             better: self.better,
             dating: Dating::Absolute,
+            sample_of: None,
             times_us: Vec::new(),
             values: Vec::new(),
             notes: Vec::new(),

@@ -8,6 +8,7 @@
 mod anova;
 #[path = "../../tests/simulate/mod.rs"]
 mod simulate;
+mod speed;
 
 use anova::fold_by_weekday;
 use explain::verdict::{Kind, Shape, Verdict};
@@ -100,10 +101,10 @@ fn main() -> ExitCode {
         print!("{}", nulls(asked.nulls));
     }
     if asked.has("large") {
-        print!("{}", large());
+        print!("{}", speed::large());
     }
     if asked.has("many") {
-        print!("{}", many());
+        print!("{}", speed::many());
     }
     ExitCode::SUCCESS
 }
@@ -478,100 +479,6 @@ fn nulls(total: u64) -> String {
         text,
         "\n{false_alarms} of {total} `periodic` or `change`, a job named in {blamed}. For daily waves \
          \"recurs, no job\" is right."
-    )
-    .expect("text");
-    text
-}
-
-/// Returns the peak resident size of this process, in kB (proc(5), `VmHWM`).
-fn peak_memory_kb() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    line.split_ascii_whitespace().nth(1)?.parse().ok()
-}
-
-fn large() -> String {
-    let train = SpikeTrain {
-        step_s: 60,
-        noise: Noise::Ar1 { phi: 0.9 },
-        ..SpikeTrain::default()
-    };
-    let made = train.simulate(1);
-    let samples = made.series.times_us.len();
-    let (first, last) = (made.series.times_us[0], made.series.times_us[samples - 1]);
-    let jobs = fifty_jobs(
-        1,
-        moment(first - 35 * DAY_US),
-        moment(last + DAY_US),
-        &train.zone,
-        "cron.d/culprit:1",
-    );
-    let before_kb = peak_memory_kb();
-    let start = Instant::now();
-    let verdict = verdict(&made.series, &jobs, &train.zone);
-    let took_s = start.elapsed().as_secs_f64();
-    let peak = |peak: Option<u64>| peak.map_or("unknown".to_owned(), |kb| format!("{}", kb / 1024));
-    let mut text = heading("A year of minutes against fifty jobs", "large", "");
-    writeln!(
-        text,
-        "| samples | jobs | runs | time | peak memory before | and after | kind | first class \
-         |\n|---|---|---|---|---|---|---|---|\n\
-         | {samples} | {} | {} | {took_s:.2} s | {} MiB | {} MiB | {:?} | {} |\n\n> {}",
-        jobs.len(),
-        jobs.iter().map(|job| job.runs.len()).sum::<usize>(),
-        peak(before_kb),
-        peak(peak_memory_kb()),
-        verdict.kind,
-        verdict
-            .classes
-            .first()
-            .map_or("-".to_owned(), |class| class.jobs.join(", ")),
-        verdict.sentence,
-    )
-    .expect("text");
-    text
-}
-
-fn many() -> String {
-    const SAMPLES: u32 = 10_000;
-    let zone = zone("Europe/Berlin");
-    let series: Vec<Series> = (0..200)
-        .zip(NULL_KINDS.iter().cycle())
-        .map(|(seed, kind)| {
-            let null = Null {
-                first_day: date(2025, 1, 1),
-                zone: zone.clone(),
-                samples: SAMPLES,
-                step_s: 300,
-                noise: kind.noise,
-                daily_wave_sigmas: kind.daily_wave_sigmas,
-            };
-            null.simulate(seed).series
-        })
-        .collect();
-    let first_us = series[0].times_us[0];
-    let (from, until) = (first_us - 35 * DAY_US, first_us + 36 * DAY_US);
-    let jobs = fifty_jobs(1, moment(from), moment(until), &zone, "cron.d/any:1");
-    let options = Options {
-        zone,
-        ..Options::default()
-    };
-    let start = Instant::now();
-    let analysis = explain(&series, &jobs, &options);
-    let took_s = start.elapsed().as_secs_f64();
-    let recur = analysis
-        .series
-        .iter()
-        .filter(|one| [Kind::Periodic, Kind::Unattributed].contains(&one.verdict.kind));
-    let peak = peak_memory_kb().map_or("unknown".to_owned(), |kb| format!("{}", kb / 1024));
-    let mut text = heading("Many series against fifty jobs", "many", "");
-    writeln!(
-        text,
-        "| series | samples each | jobs | time | peak memory | recur |\n|---|---|---|---|---|---|\n\
-         | {} | {SAMPLES} | {} | {took_s:.1} s | {peak} MiB | {} |",
-        series.len(),
-        jobs.len(),
-        recur.count(),
     )
     .expect("text");
     text

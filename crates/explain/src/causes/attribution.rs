@@ -1,13 +1,13 @@
 //! Attributes each pattern to possible causes and orders patterns by relevance.
 
-use super::events::score_events;
+use super::events::{Scored, score_events};
 use super::likelihood::{Cause, ScoredCause, score_causes};
 use super::located::score_located;
 use super::matches::{Reach, gaps, matches};
 use crate::fit::found::{Findings, Found, is_wave};
 use crate::model::grid::grid;
 use crate::model::input::JobRuns;
-use crate::model::samples::Samples;
+use crate::model::samples::{SampleTaken, Samples};
 use crate::search::runs::Class;
 use std::cmp::Ordering;
 
@@ -23,6 +23,8 @@ pub(crate) struct Attribution<'a> {
     pub gaps: Vec<(i64, i64)>,
     /// All explanations, most likely first.
     pub causes: Vec<ScoredCause>,
+    /// What a sample was taken for, where that matters.
+    pub sample: Option<SampleTaken>,
     /// Whether jobs, over all classes, are the most likely explanation.
     pub is_explained: bool,
 }
@@ -68,10 +70,17 @@ pub(crate) fn attribute<'a>(
                     .for_each(|(all, of)| *all -= of);
             }
         }
-        let located = score_located(found, samples, classes, jobs);
-        let causes = located
+        let located = || {
+            let causes = score_located(found, samples, classes, jobs)?;
+            let sample = None;
+            Some(Scored { causes, sample })
+        };
+        let Scored { causes, sample } = located()
             .or_else(|| score_events(found, samples, &whole, classes, jobs, &in_gaps))
-            .unwrap_or_else(|| score_causes(found, &grid, classes, &in_gaps));
+            .unwrap_or_else(|| Scored {
+                causes: score_causes(found, &grid, classes, &in_gaps),
+                sample: None,
+            });
         let known = |other: &Found| found.pattern.reverses(&other.pattern);
         let p_jobs: f64 = if findings.patterns.iter().any(known) {
             0.0
@@ -86,6 +95,7 @@ pub(crate) fn attribute<'a>(
                 found,
                 gaps,
                 causes,
+                sample,
                 is_explained: p_jobs >= SCORE_MIN,
             });
         }

@@ -9,16 +9,17 @@ use super::likelihood::{
     Cause, JOBS_ODDS, LESS_NATS, LOST_NATS, MISS_NATS, ScoredCause, WORKDAYS_MIN, normalise,
 };
 use super::matches::{LAG_US, Matches};
-use super::response::{Explained, Meaning, Response, power};
+use super::response::{Explained, Response, power};
 use super::sums::log_mean;
 use crate::calendar::weekdays::Weekdays;
 use crate::fit::found::Found;
 use crate::model::form::Form;
 use crate::model::input::JobRuns;
 use crate::model::pattern::{Clock, Pattern};
-use crate::model::samples::Samples;
+use crate::model::samples::{SampleTaken, Samples};
 use crate::numbers::{as_count, as_f64, as_i64, count_f64};
 use crate::search::runs::{AfterRun, At, Class, RunsFit};
+use facts::series::SampleOf;
 use rayon::prelude::*;
 
 /// How long after a run its effect begins, in seconds, with the probability of that.
@@ -35,8 +36,12 @@ const LAGS_S: [(i64, f64); 7] = [
 const DATED_BY_START: f64 = 0.03;
 /// Gauges are read at least this often.
 const GAUGES_US: i64 = 3_600_000_000;
-/// What a sample is matters if one meaning explains no more than this much less than the other, in nats.
-const MEANING_NATS: f64 = 30.0;
+/// What a sample says counts in both ways unless one explains this much less than the other, in nats, and is told if it explains
+/// that much more.
+const UNLIKELY_NATS: f64 = 30.0;
+const TELLING_NATS: f64 = 3.0;
+/// How much more likely it is what the source says, in nats: exporters keep means and maxima of their own.
+const SOURCE_NATS: f64 = 10.0;
 /// Runs of a class for each occurrence, at most: a job that also runs at many other times is not the cause.
 const RUNS_PER_OCCURRENCE_MAX: usize = 9;
 /// The largest share of the occurrences that show something at which a job may not have run.
@@ -72,8 +77,16 @@ struct Question<'a> {
     alike: usize,
 }
 
-/// Compares all causes of a pattern in `values`, the series without its other patterns; the most likely comes first.
-/// `None` if the pattern does not consist of events.
+/// All causes of a pattern, the most likely first.
+#[derive(Debug, Clone)]
+pub(crate) struct Scored {
+    pub causes: Vec<ScoredCause>,
+    /// What a sample was taken for, if values or source tell.
+    pub sample: Option<SampleTaken>,
+}
+
+/// Compares all causes of a pattern in `values`, the series without its other patterns. `None` if the pattern does not consist
+/// of events.
 pub(crate) fn score_events(
     found: &Found,
     samples: &Samples,
@@ -81,7 +94,7 @@ pub(crate) fn score_events(
     classes: &[Class],
     jobs: &[JobRuns],
     in_gaps: &(impl Fn(usize, i64) -> Matches + Sync),
-) -> Option<Vec<ScoredCause>> {
+) -> Option<Scored> {
     let pattern = &found.pattern;
     let moves = |class: &Class| is_alike(class, pattern) && may_move(class, jobs, pattern);
     let is_in_place = !classes.iter().any(moves);
@@ -94,29 +107,72 @@ pub(crate) fn score_events(
     }
     let starts = starts_of(rival.unwrap_or(pattern), found, samples);
     let mut responses = Vec::new();
-    let meanings: &[Meaning] = if samples.gap_us <= GAUGES_US {
-        &[Meaning::Mean, Meaning::Moment]
+    let mut evidence = Vec::new();
+    let either = if samples.gap_us <= GAUGES_US {
+        &[SampleOf::Interval, SampleOf::Moment][..]
     } else {
-        &[Meaning::Mean]
+        &[SampleOf::Interval]
     };
-    for &meaning in meanings {
-        let response = Response::new(found, samples, values, is_in_place, meaning)?;
-        let evidence = response.near(&starts);
-        responses.push((response, evidence));
+    for &sample_of in either {
+        let response = Response::new(found, samples, values, is_in_place, sample_of)?;
+        let explained = response.near(&starts);
+        let is_told_otherwise = samples.sample_of.is_some_and(|told| told != sample_of);
+        let penalty = if is_told_otherwise { SOURCE_NATS } else { 0.0 };
+        evidence.push((sample_of, explained));
+        responses.push((response, explained, penalty));
     }
-    let best = responses.iter().map(|one| one.1).fold(f64::MIN, f64::max);
-    responses.retain(|one| one.1 >= best - MEANING_NATS);
+    let best = (responses.iter())
+        .map(|one| one.1 - one.2)
+        .fold(f64::MIN, f64::max);
+    responses.retain(|one| one.1 - one.2 >= best - UNLIKELY_NATS);
     let rival = rival.map(|rival| (rival, &starts[..]));
     let scored: Vec<Vec<ScoredCause>> = (responses.into_iter())
-        .map(|(response, _)| {
-            score_response(
-                response, best, found, samples, rival, classes, jobs, in_gaps,
-            )
+        .map(|(response, _, penalty)| {
+            let mut scored = score_response(
+                response,
+                best,
+                (found, samples),
+                rival,
+                (classes, jobs),
+                in_gaps,
+            );
+            for one in scored.iter_mut().filter(|one| one.cause != Cause::Nothing) {
+                one.gain -= penalty;
+            }
+            scored
         })
         .collect();
-    let mut scored = averaged(scored);
-    normalise(&mut scored);
-    Some(scored)
+    let mut causes = averaged(scored);
+    normalise(&mut causes);
+    Some(Scored {
+        causes,
+        sample: sample_taken(&evidence, samples.sample_of),
+    })
+}
+
+/// What a sample was taken for, from how well the values are explained if it is an interval's or a moment's, in nats, and from
+/// what the source says.
+fn sample_taken(evidence: &[(SampleOf, f64)], source: Option<SampleOf>) -> Option<SampleTaken> {
+    let of = |wanted| {
+        let penalty = if source.is_some_and(|source| source != wanted) {
+            SOURCE_NATS
+        } else {
+            0.0
+        };
+        let one = evidence.iter().find(|one| one.0 == wanted)?;
+        Some(one.1 - penalty)
+    };
+    let (interval, moment) = (of(SampleOf::Interval)?, of(SampleOf::Moment)?);
+    let sample_of = if interval > moment {
+        SampleOf::Interval
+    } else {
+        SampleOf::Moment
+    };
+    let by_source = source == Some(sample_of);
+    (by_source || (interval - moment).abs() >= TELLING_NATS).then_some(SampleTaken {
+        sample_of,
+        by_source,
+    })
 }
 
 /// The mean evidence for each cause over what a sample may be.
@@ -148,16 +204,13 @@ fn averaged(mut scored: Vec<Vec<ScoredCause>>) -> Vec<ScoredCause> {
     first
 }
 
-/// Compares all causes by how values of one meaning respond. `least` is what the best meaning explains.
-#[expect(clippy::too_many_arguments, reason = "all of what is compared")]
+/// Compares all causes by how values respond that say one thing. `least` is what the better of both explains.
 fn score_response(
     response: Response,
     least: f64,
-    found: &Found,
-    samples: &Samples,
+    (found, samples): (&Found, &Samples),
     rival: Option<(&Pattern, &[i64])>,
-    classes: &[Class],
-    jobs: &[JobRuns],
+    (classes, jobs): (&[Class], &[JobRuns]),
     in_gaps: &(impl Fn(usize, i64) -> Matches + Sync),
 ) -> Vec<ScoredCause> {
     let pattern = &found.pattern;
@@ -199,9 +252,6 @@ fn score_response(
             .count(),
     };
     let of_class = |(number, class): (usize, &Class)| {
-        if class.covers_most() {
-            return None;
-        }
         let members: Vec<Weighed> = class
             .members
             .iter()
@@ -236,7 +286,7 @@ fn score_response(
         })
     };
     scored.par_extend(classes.par_iter().enumerate().filter_map(of_class));
-    question.admit_periods_of(classes, jobs, &mut scored);
+    question.admit_rhythm_of_best(classes, jobs, &mut scored);
     scored
 }
 
@@ -250,50 +300,64 @@ struct Weighed {
 }
 
 impl Question<'_> {
-    /// Lets the unknown cause come as often as the best class of another period does, at any phase: values that recur every
-    /// ten minutes say little for the one of two jobs that runs every ten minutes.
-    fn admit_periods_of(&self, classes: &[Class], jobs: &[JobRuns], scored: &mut [ScoredCause]) {
+    /// Lets the unknown cause do what the best class does: begin at one place of a window, wherever in its period; and come as
+    /// often, at any phase, if that is another period. Values that recur every ten minutes say little for the one of two
+    /// jobs that runs every ten minutes.
+    fn admit_rhythm_of_best(
+        &self,
+        classes: &[Class],
+        jobs: &[JobRuns],
+        scored: &mut [ScoredCause],
+    ) {
         let best = scored
             .iter()
             .filter_map(|one| match one.cause {
-                Cause::Class(number, _) => Some((&classes[number], one.gain)),
+                Cause::Class(number, fit) => Some((&classes[number], fit.gain, one.gain)),
                 _ => None,
             })
-            .max_by(|a, b| a.1.total_cmp(&b.1));
-        let Some((class, _)) = best.filter(|(class, _)| !is_alike(class, &self.found.pattern))
-        else {
+            .max_by(|a, b| a.2.total_cmp(&b.2));
+        let Some((class, gain, _)) = best else {
             return;
         };
-        let starts: Vec<i64> = self
-            .among(&runs_of(&jobs[class.members[0]]))
-            .iter()
-            .map(|run| i64::midpoint(run.0, run.1))
-            .collect();
-        if starts.is_empty() {
-            return;
+        let mut least = f64::MIN;
+        let all = self.among(&runs_of(&jobs[class.members[0]]));
+        if self.response.is_narrow(&all) {
+            // Its place was known no better than to the width of its windows.
+            let windows = as_f64(class.period_us) / as_f64(class.width_us().max(1));
+            least = gain - windows.max(1.0).ln();
         }
-        let (mean, ..) = self
-            .response
-            .to_any_phase(&starts, class.period_us, PHASES_MAX, |_| self.power);
+        if !is_alike(class, &self.found.pattern) {
+            least = least.max(self.at_any_phase(&all, class.period_us));
+        }
         for one in scored.iter_mut().filter(|one| one.cause == Cause::Unknown) {
-            one.gain = one.gain.max(mean);
+            one.gain = one.gain.max(least);
         }
+    }
+
+    /// How well starts as far apart as these runs explain the values, at any phase, throughout or only while the pattern is
+    /// active, as those of a job.
+    fn at_any_phase(&self, runs: &[(i64, i64)], period_us: i64) -> f64 {
+        let on = self.while_active(runs);
+        [(runs, 0.0), (&on[..], self.bounds)]
+            .into_iter()
+            .filter(|(runs, _)| !runs.is_empty())
+            .map(|(runs, penalty)| {
+                let middles: Vec<i64> = (runs.iter())
+                    .map(|run| i64::midpoint(run.0, run.1))
+                    .collect();
+                let power = |_| self.power;
+                let (mean, ..) =
+                    (self.response).to_any_phase(&middles, period_us, PHASES_MAX, power);
+                mean - penalty
+            })
+            .fold(f64::MIN, f64::max)
     }
 
     /// Weighs the runs of one job of a class. `None` if it runs at far too many other times.
     fn weigh(&self, runs: &[(i64, i64)], class: &Class, in_gaps: &Matches) -> Option<Weighed> {
         let pattern = &self.found.pattern;
         let all = self.among(runs);
-        let longest_lag_us = LAGS_S[LAGS_S.len() - 1].0 * 1_000_000;
-        let from = pattern
-            .active_us
-            .0
-            .saturating_sub(self.samples.gap_us.max(longest_lag_us));
-        let is_on = |start: &&(i64, i64)| {
-            let wall = self.samples.offsets.wall_us(start.1);
-            (from..=pattern.active_us.1).contains(&wall)
-        };
-        let on: Vec<(i64, i64)> = all.iter().filter(is_on).copied().collect();
+        let on = self.while_active(&all);
         if on.is_empty() || on.len() > self.occurrences * RUNS_PER_OCCURRENCE_MAX {
             return None;
         }
@@ -413,6 +477,16 @@ impl Question<'_> {
             lag_us: 0,
             len_us: unknown.len_us,
         })
+    }
+
+    /// The runs while the pattern is active.
+    fn while_active(&self, runs: &[(i64, i64)]) -> Vec<(i64, i64)> {
+        let longest_lag_us = LAGS_S[LAGS_S.len() - 1].0 * 1_000_000;
+        let (from, until) = self.found.pattern.active_us;
+        let from = from.saturating_sub(self.samples.gap_us.max(longest_lag_us));
+        let is_on =
+            |start: &&(i64, i64)| (from..=until).contains(&self.samples.offsets.wall_us(start.1));
+        runs.iter().filter(is_on).copied().collect()
     }
 
     /// The runs among the samples.

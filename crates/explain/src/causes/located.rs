@@ -52,9 +52,10 @@ pub(super) fn score_located(
         .map(|&(onset, _)| (at(onset) - half_us, at(onset) + half_us))
         .collect();
     let on = found.active_onsets(samples);
+    let (from, until) = found.pattern.active_us;
     let among_us = (
-        found.pattern.active_us.0.max(*samples.times_us.first()?),
-        found.pattern.active_us.1.min(*samples.times_us.last()?),
+        at(from.max(*samples.wall_us.first()?)),
+        at(until.min(*samples.wall_us.last()?)),
     );
     let points = Points {
         share: count_f64(shown.len()) / count_f64(on.len().max(1)),
@@ -128,6 +129,8 @@ impl Points {
             .copied()
             .collect();
         let (mut hit, mut missed, mut next, mut gain) = (0usize, 0usize, 0, 0.0);
+        // Two events in one window are the work of one run.
+        let (mut busy, mut last) = (0usize, None);
         for &(from, to) in &self.begin_us {
             let (from, to) = (from + later_us, to + later_us);
             while next < among.len() && among[next].1 + LATE_US < from {
@@ -135,15 +138,17 @@ impl Points {
             }
             // Of several runs at once, any may be the cause.
             let near = among[next..].iter().take_while(|run| run.0 < to);
-            let density = near
-                .map(|run| {
-                    let until = run.1 + LATE_US;
-                    let within = to.min(until) - from.max(run.0);
-                    as_f64(within.max(0)) / as_f64(until - run.0)
-                })
-                .fold(0.0, f64::max);
+            let densities = near.enumerate().map(|(after, run)| {
+                let until = run.1 + LATE_US;
+                let within = to.min(until) - from.max(run.0);
+                let density = as_f64(within.max(0)) / as_f64(until - run.0);
+                (density, next + after)
+            });
+            let (density, run) = densities.fold((0.0, 0), |a, b| if b.0 > a.0 { b } else { a });
             if density > 0.0 {
                 hit += 1;
+                busy += usize::from(last != Some(run));
+                last = Some(run);
                 gain += density.ln() - self.by_chance((from, to));
             } else {
                 missed += 1;
@@ -152,18 +157,11 @@ impl Points {
         if hit == 0 {
             return f64::MIN;
         }
-        let idle = among.len().saturating_sub(hit);
         // The share of runs with an event is fitted.
-        let of = count_f64(hit + idle);
-        let share = count_f64(hit) / of;
-        let idle_nats = if idle > 0 {
-            count_f64(idle) * (1.0 - share).ln()
-        } else {
-            0.0
-        };
-        gain + count_f64(hit) * share.ln() + idle_nats
+        let (of, idle) = (count_f64(among.len()), count_f64(among.len() - busy));
+        gain + nats_of_shares(count_f64(busy), idle)
             - 0.5 * of.ln()
-            - MISS_NATS * count_f64(missed)
+            - MISS_NATS * count_f64(missed + hit - busy)
     }
 
     /// Logarithm of the probability that an event is in its interval by chance.
@@ -194,15 +192,21 @@ impl Points {
                 (as_f64(begin.1 - begin.0) / width_us).min(1.0).ln() - self.by_chance(begin)
             })
             .sum();
-        let idle = count * (1.0 / self.share - 1.0);
-        let idle_nats = if idle > 0.0 {
-            count * self.share.ln() + idle * (1.0 - self.share).ln()
-        } else {
-            0.0
-        };
-        explained + idle_nats
+        explained + nats_of_shares(count, count * (1.0 / self.share - 1.0))
             - (as_f64(period_us) / width_us).max(1.0).ln()
             - 2.0 * count.ln()
             - UNKNOWN_KINDS.ln()
     }
+}
+
+/// Logarithm of the probability that so many runs have an effect and so many have none, at the share that fits best.
+fn nats_of_shares(busy: f64, idle: f64) -> f64 {
+    let of = |count: f64| {
+        if count > 0.0 {
+            count * (count / (busy + idle)).ln()
+        } else {
+            0.0
+        }
+    };
+    of(busy) + of(idle)
 }

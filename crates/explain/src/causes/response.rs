@@ -1,11 +1,11 @@
 //! How values respond to events: by a rise that begins with each start and lasts about as long as the pattern does.
 //!
 //! A sample is the mean of the time since the one before it, so that an event that begins between two samples fills the
-//! first in part, or the value at its moment, as gauges are read ([`Meaning`]): the model is the share of the sample's time that lies within the event, in noise that remembers, above a baseline
-//! that follows slow changes. Length, course of the end and size are not known beforehand and are averaged over, with the
-//! same prior for every cause, so that causes differ by when their starts are and by nothing else. A start without an
-//! effect costs [`IDLE_SHARE`]; one that is only known to lie within an interval, as with `RandomizedDelaySec=`, is averaged
-//! over that.
+//! first in part, or the value at its moment, as gauges are read ([`SampleOf`]): the model is the share of the sample's
+//! time that lies within the event, in noise that remembers, above a baseline that follows slow changes. Length, course
+//! of the end and size are not known beforehand and are averaged over, with the same prior for every cause, so that
+//! causes differ by when their starts are and by nothing else. A start without an effect costs [`IDLE_SHARE`]; one that
+//! is only known to lie within an interval, as with `RandomizedDelaySec=`, is averaged over that.
 //!
 //! The same computation for starts at any other phase of the pattern's period says how well an unknown cause does.
 
@@ -18,6 +18,7 @@ use crate::model::noise::{autocorrelation, step};
 use crate::model::samples::Samples;
 use crate::numbers::{as_f64, as_i64, count_f64};
 use crate::statistics::robust_scale;
+use facts::series::SampleOf;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -62,15 +63,6 @@ const STEPS_IN_EVENT: i64 = 24;
 const COURSES_TOGETHER: usize = 32;
 /// How far from where it would be without gaps a sample is looked for first.
 const NEAR: usize = 32;
-
-/// What a sample is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Meaning {
-    /// The mean since the sample before.
-    Mean,
-    /// The value at the moment. The largest since the sample before is the same with events that are longer by that.
-    Moment,
-}
 
 /// A series around a pattern of events, whitened.
 pub(crate) struct Response {
@@ -126,7 +118,7 @@ impl Response {
         samples: &Samples,
         values: &[f64],
         is_in_place: bool,
-        meaning: Meaning,
+        sample_of: SampleOf,
     ) -> Option<Self> {
         let Form::Box { duty } = found.pattern.form else {
             return None;
@@ -208,9 +200,10 @@ impl Response {
                 (seen[at] - steps[at].0 * before) * steps[at].1
             })
             .collect();
-        let (shown_us, from_us) = match meaning {
-            Meaning::Mean => (gap_us, covered_from(&samples.times_us, gap_us)),
-            Meaning::Moment => (1, samples.times_us.iter().map(|at| at - 1).collect()),
+        let (shown_us, from_us) = match sample_of {
+            SampleOf::Interval => (gap_us, covered_from(&samples.times_us, gap_us)),
+            // The largest since the sample before is the same with events that are longer by that.
+            SampleOf::Moment => (1, samples.times_us.iter().map(|at| at - 1).collect()),
         };
         Some(Self {
             until_us: samples.times_us.clone(),
@@ -303,7 +296,7 @@ impl Response {
     }
 
     /// Whether the pattern is narrow for what starts anywhere in these windows would make.
-    fn is_narrow(&self, starts: &[(i64, i64)]) -> bool {
+    pub fn is_narrow(&self, starts: &[(i64, i64)]) -> bool {
         let widest_us = starts
             .iter()
             .map(|start| start.1 - start.0)

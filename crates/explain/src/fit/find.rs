@@ -351,6 +351,7 @@ impl<'a> Search<'a> {
             times_us: on.iter().map(|&i| samples.times_us[i]).collect(),
             values: values.clone(),
             gap_us: samples.gap_us,
+            sample_of: samples.sample_of,
             offsets: samples.offsets.clone(),
             other_zones: samples.other_zones.clone(),
         };

@@ -7,7 +7,7 @@ use crate::model::grid::Variant;
 use crate::model::noise::Fit;
 use crate::model::pattern::{Clock, Pattern, Window};
 use crate::model::samples::Samples;
-use crate::numbers::{as_f64, as_i64};
+use crate::numbers::{as_f64, count_f64};
 use crate::search::runs::Class;
 use crate::search::windows::{Event, Located, locate};
 use crate::statistics::{median, quantile};
@@ -124,8 +124,7 @@ fn pattern(
         };
         onsets.push((onset_us(event, samples), 1.0));
         sizes.push(event.size);
-        let us = as_i64(as_f64(samples.gap_us) * crate::numbers::count_f64(event.samples.len()));
-        lengths.push(as_f64(us));
+        lengths.push(as_f64(samples.gap_us) * count_f64(event.samples.len()));
         // The first and the last sample may be filled in part by what is next to them.
         let around = event.samples.start.saturating_sub(1)..event.samples.end + 1;
         for (at, value) in values
@@ -144,30 +143,18 @@ fn pattern(
     adds.dedup_by_key(|(at, _)| *at);
     let seen = |one: &(i64, f64)| one.1 > 0.0;
     let first = onsets.iter().position(seen).unwrap_or(0);
-    let last = onsets
-        .iter()
-        .rposition(seen)
-        .map_or(onsets.len(), |at| at + 1);
-    let active = if first >= IDLE_ENDS { first } else { 0 }..if onsets.len() - last >= IDLE_ENDS {
-        last
-    } else {
-        onsets.len()
-    };
+    let last = onsets.iter().rposition(seen).unwrap_or(0);
     let period_us = class.period_us.max(1);
     let half_us = samples.gap_us / 2 + found.unclear_us;
-    let bound = |at: usize| onsets.get(at).map(|one| one.0);
-    let active_us = (
-        if active.start > 0 {
-            bound(active.start).map_or(i64::MIN, |at| at - half_us)
-        } else {
-            i64::MIN
-        },
-        if active.end < onsets.len() {
-            bound(active.end - 1).map_or(i64::MAX, |at| at + period_us / 2)
-        } else {
-            i64::MAX
-        },
-    );
+    let (mut active, mut active_us) = (0..onsets.len(), (i64::MIN, i64::MAX));
+    if first >= IDLE_ENDS {
+        active.start = first;
+        active_us.0 = onsets[first].0 - half_us;
+    }
+    if onsets.len() - last > IDLE_ENDS {
+        active.end = last + 1;
+        active_us.1 = onsets[last].0 + period_us / 2;
+    }
     let pattern = Pattern {
         clock: Clock::Runs {
             starts_us: (onsets.iter().filter(|one| seen(one)))

@@ -3,8 +3,10 @@
 use crate::calendar::offsets::UtcOffsets;
 use crate::calendar::other_zone::OtherZone;
 use crate::model::grid::{Grid, grids};
-use facts::series::{Dating, Series};
+use facts::series::{Dating, SampleOf, Series};
 use jiff::tz::TimeZone;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::sync::Arc;
 
 /// Minimum number of samples.
@@ -30,6 +32,8 @@ pub(crate) struct Samples {
     pub values: Vec<f64>,
     /// Usual sampling interval.
     pub gap_us: i64,
+    /// What a sample says, if the source tells.
+    pub sample_of: Option<SampleOf>,
     /// UTC offsets at that time.
     pub offsets: UtcOffsets,
     /// Other zones whose clocks a job may follow, if these samples can tell.
@@ -48,6 +52,15 @@ impl Samples {
             }
         }
     }
+}
+
+/// What a sample was taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SampleTaken {
+    /// The mean of the time since the one before it, or the value at its moment.
+    pub sample_of: SampleOf,
+    /// Whether the source says so; else the values do.
+    pub by_source: bool,
 }
 
 /// A series, as far as it is usable.
@@ -94,6 +107,7 @@ pub(crate) fn prepare(series: &Series, zone: &TimeZone, other_zones: &[TimeZone]
             times_us,
             values,
             gap_us,
+            sample_of: series.sample_of,
             offsets,
             other_zones,
         })

@@ -8,27 +8,11 @@ use crate::statistics::median;
 
 /// A window that is this many sampling intervals wide tells more than its middle does.
 const WIDE_GAPS: f64 = 1.5;
-/// Windows that cover more than this share of the time say nothing.
-const COVERED_MAX: f64 = 0.6;
 
 impl Class {
-    /// Returns whether its runs start anywhere in windows that samples resolve, or follow no calendar; not if the windows
-    /// cover most of the time.
+    /// Returns whether its runs start anywhere in windows that samples resolve, or follow no calendar.
     pub fn is_moving(&self, gap_us: i64) -> bool {
-        if self.covers_most() {
-            return false;
-        }
         self.width_us() > as_i64(as_f64(gap_us) * WIDE_GAPS) || self.follows_no_calendar(gap_us)
-    }
-
-    /// Returns whether it may start at most times.
-    pub fn covers_most(&self) -> bool {
-        let windows = &self.windows_us;
-        let (Some(first), Some(last)) = (windows.first(), windows.last()) else {
-            return true;
-        };
-        let covered: i64 = windows.iter().map(|window| window.1 - window.0).sum();
-        as_f64(covered) > as_f64(last.1 - first.0) * COVERED_MAX
     }
 
     /// Returns the median width of the windows of its starts.

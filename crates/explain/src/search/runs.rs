@@ -8,11 +8,13 @@ use crate::model::grid::{Grid, Variant};
 use crate::model::input::JobRuns;
 use crate::model::pattern::ages;
 use crate::numbers::{as_f64, count_f64};
-use schedule::{Run, Seen};
+use schedule::Run;
 use std::collections::BTreeMap;
 
 /// Minimum number of runs among the samples for a job to be considered.
 pub(crate) const RUNS_MIN: usize = 3;
+/// Starts that may be at more than this share of the time say nothing.
+const COVERED_MAX: f64 = 0.6;
 /// Bins per period for slow forms.
 const PERIOD_BINS: f64 = 12.0;
 /// The effect of a job lasts at most this fraction of its period.
@@ -87,8 +89,10 @@ pub(crate) fn classes(
             .collect();
         let mut gaps = within.clone();
         gaps.dedup();
-        // A job that runs between nearly all samples leaves no trace in them.
-        if gaps.len() < RUNS_MIN || gaps.len() * 20 > times_us.len() * 19 {
+        // A job that runs between nearly all samples leaves no trace in them, and one that may start at most times proves
+        // nothing.
+        let is_everywhere = gaps.len() * 20 > times_us.len() * 19 || cover_most(&starts);
+        if gaps.len() < RUNS_MIN || is_everywhere {
             useless.push(number);
             continue;
         }
@@ -120,6 +124,15 @@ pub(crate) fn classes(
     (classes, useless)
 }
 
+/// Returns whether starts from earliest to latest cover most of the time.
+fn cover_most(starts: &[(i64, i64)]) -> bool {
+    let (Some(first), Some(last)) = (starts.first(), starts.last()) else {
+        return false;
+    };
+    let covered: i64 = starts.iter().map(|start| start.1 - start.0).sum();
+    as_f64(covered) > as_f64(last.1 - first.0) * COVERED_MAX
+}
+
 fn is_regular(starts_us: &[(i64, i64)], period_us: i64, gap_us: i64) -> bool {
     let Some(&(first, _)) = starts_us.first() else {
         return false;
@@ -133,7 +146,7 @@ fn is_regular(starts_us: &[(i64, i64)], period_us: i64, gap_us: i64) -> bool {
 }
 
 fn is_observed(runs: &[Run]) -> bool {
-    let is_logged = |run: &&Run| matches!(run.seen, Seen::Journal | Seen::Syslog);
+    let is_logged = |run: &&Run| run.seen.is_recorded();
     runs.iter().filter(is_logged).count() * 2 > runs.len()
 }
 

@@ -139,24 +139,24 @@ pub(crate) fn locate(
     };
     let down = Scan::new(times_us, seen.iter().map(|value| -value).collect(), gap_us);
     let up = Scan::new(times_us, seen, gap_us);
-    let tried: Vec<(f64, usize, &Class, bool)> = (wanted.iter())
+    let tried: Vec<(Kind, usize, &Class, bool)> = (wanted.iter())
         .flat_map(|&(number, class)| [(number, class, false), (number, class, true)])
         .collect::<Vec<_>>()
         .into_par_iter()
         .filter_map(|(number, class, is_drop)| {
             let scan = if is_drop { &down } else { &up };
-            let kind = scan.kind(class)?;
-            Some((kind.nats, number, class, is_drop))
+            Some((scan.kind(class)?, number, class, is_drop))
         })
         .collect();
     let trials = count_f64(wanted.len() * 2 * SHARES.len()).ln();
-    let (nats, number, class, is_drop) = tried.into_iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let nats = nats - trials;
+    let (kind, number, class, is_drop) =
+        (tried.into_iter()).max_by(|a, b| a.0.nats.total_cmp(&b.0.nats))?;
+    let nats = kind.nats - trials;
     if nats < -alpha.ln() {
         return None;
     }
     let scan = if is_drop { &down } else { &up };
-    let mut runs = scan.events(class)?;
+    let mut runs = scan.events(class, &kind)?;
     let unclear_us = scan.unclear_us(&runs);
     for event in runs.iter_mut().filter_map(|run| run.1.as_mut()) {
         if is_drop {
@@ -182,7 +182,8 @@ fn side_reach(gap_us: i64) -> usize {
 }
 
 /// Returns whether noise is larger where values are, in proportion: none of them is near zero, and the half of them on a
-/// higher level varies more than the other by at least the root of how much higher it is.
+/// higher level varies more than the other by at least the root of how much higher it is. Unlike the likelihood in
+/// `causes::baseline`, which is asked of what is left, this bears events of any size.
 fn is_in_proportion(values: &[f64], reach: usize) -> bool {
     if values.iter().any(|value| *value <= 0.0) {
         return false;
@@ -401,8 +402,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The event in each window of a class.
-    fn events(&self, class: &Class) -> Option<Vec<RunEvent>> {
-        let kind = self.kind(class)?;
+    fn events(&self, class: &Class, kind: &Kind) -> Option<Vec<RunEvent>> {
         let lengths = self.lengths_of(class);
         let found: Vec<((i64, i64), Event)> = (class.windows_us.iter())
             .filter_map(|&window| {

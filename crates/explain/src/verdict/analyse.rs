@@ -193,6 +193,7 @@ fn verdict(
         cycles: recurrence.map(|recurrence| recurrence.cycles),
         cycles_seen: recurrence.map(|recurrence| recurrence.cycles_seen),
         effect: recurrence.map(|recurrence| recurrence.effect),
+        sample: recurs.and_then(|recurs| recurs.sample),
         events: recurrence.map_or(Vec::new(), |recurrence| recurrence.events.clone()),
         classes: classes
             .iter()

@@ -12,7 +12,7 @@ use crate::fit::found::{Findings, Found};
 use crate::fit::segmentation::Segmentation;
 use crate::model::form::Form;
 use crate::model::input::JobRuns;
-use crate::model::samples::{Samples, Unusable};
+use crate::model::samples::{SampleTaken, Samples, Unusable};
 use crate::search::runs::Class;
 use facts::series::Better;
 use jiff::tz::TimeZone;
@@ -98,6 +98,8 @@ pub(crate) struct Recurs {
     pub depends_on_dating: Option<Vec<String>>,
     /// Whether it may be ordinary load, which comes as often and lasts as long.
     pub may_be_load: bool,
+    /// What a sample was taken for, where that matters.
+    pub sample: Option<SampleTaken>,
     /// Other patterns, in the order in which they are reported.
     pub others: Vec<Secondary>,
 }
@@ -385,6 +387,7 @@ fn recurs(
         like_load,
         depends_on_dating,
         may_be_load,
+        sample: main.sample,
         others,
     }
 }

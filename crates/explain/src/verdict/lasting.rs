@@ -183,9 +183,11 @@ fn job_events(jobs: &[JobRuns], times_us: &[i64]) -> Vec<(i64, Coincidence)> {
                 Seen::Given => Coincidence::Noted {
                     event: job.name.clone(),
                 },
-                Seen::Journal | Seen::Syslog | Seen::Stamp | Seen::Computed => Coincidence::Ran {
-                    job: job.name.clone(),
-                },
+                Seen::Journal | Seen::Syslog | Seen::Metric | Seen::Stamp | Seen::Computed => {
+                    Coincidence::Ran {
+                        job: job.name.clone(),
+                    }
+                }
             };
             let starts = job.runs.iter();
             found.extend(starts.map(|run| (run.earliest.as_microsecond(), ran(run))));

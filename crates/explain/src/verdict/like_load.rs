@@ -76,9 +76,9 @@ pub(super) fn is_as_long_as_load(
     samples: &Samples,
 ) -> bool {
     let near = |period_s: f64| (recurrence.rhythm.period_s / period_s - 1.0).abs() < 0.05;
-    let is_of_people = near(86_400.0) || near(604_800.0);
-    let is_burst = matches!(recurrence.shape, Shape::Spike | Shape::Dip | Shape::Step);
     let is_weekly = near(604_800.0);
+    let is_of_people = near(86_400.0) || is_weekly;
+    let is_burst = matches!(recurrence.shape, Shape::Spike | Shape::Dip | Shape::Step);
     let of_jobs = main.causes.iter().find_map(|one| match one.cause {
         Cause::Class(_, fit) => Some(seconds(fit.event?.len_us)),
         _ => None,

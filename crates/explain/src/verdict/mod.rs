@@ -20,6 +20,6 @@ mod unlike_load;
 
 pub use result::{
     Analysis, Candidate, Change, ChangeKind, ClockChoice, Cycle, Effect, Folded, Interval,
-    JobClass, Kind, Level, LocalTime, OtherClock, OtherPattern, Phase, Role, SeriesVerdict, Shape,
-    Undecided, Verdict,
+    JobClass, Kind, Level, LocalTime, OtherClock, OtherPattern, Phase, Role, SampleTaken,
+    SeriesVerdict, Shape, Undecided, Verdict,
 };

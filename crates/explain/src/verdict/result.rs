@@ -1,5 +1,6 @@
 //! The result of an analysis. It defines the JSON output of `trimtab explain` and the data of its charts.
 
+pub use crate::model::samples::SampleTaken;
 use facts::series::{Better, Dating};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -79,6 +80,8 @@ pub struct Verdict {
     pub cycles_seen: Option<usize>,
     /// Its size.
     pub effect: Option<Effect>,
+    /// What a sample was taken for; null where that is unknown or does not matter.
+    pub sample: Option<SampleTaken>,
     /// The interval of each reset, spike, dip or step, as exactly as the samples tell.
     pub events: Vec<Interval>,
     /// Jobs that may be the cause, most likely first; jobs that the samples cannot distinguish form a

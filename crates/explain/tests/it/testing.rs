@@ -31,6 +31,7 @@ pub(crate) fn series(times_us: Vec<i64>, values: Vec<f64>) -> Series {
         unit: Some("ms".to_owned()),
         better: Some(Better::Lower),
         dating: Dating::Absolute,
+        sample_of: None,
         times_us,
         values,
         notes: Vec::new(),

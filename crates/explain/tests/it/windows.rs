@@ -131,6 +131,12 @@ fn quality(verdict: &Verdict, job: &str) -> u8 {
     }
 }
 
+/// What a clearer event is answered with, which may be no worse than before.
+fn at_least(before: u8, now: u8, told: &str) -> u8 {
+    assert!(now >= before, "worse than before: {told}");
+    now
+}
+
 #[test]
 fn the_default_fstrim_timer_is_named_and_no_worse_the_larger_its_effect() {
     for (gap_us, seed) in [
@@ -142,15 +148,10 @@ fn the_default_fstrim_timer_is_named_and_no_worse_the_larger_its_effect() {
         let mut least = 0;
         for factor in [1.15, 1.5, 3.0, 10.0, 50.0] {
             let verdict = trimmed(factor, gap_us, seed);
-            let now = quality(&verdict, "fstrim.timer");
-            assert!(
-                now >= least,
-                "x {factor}, seed {seed}: {}",
-                verdict.sentence
-            );
-            least = now;
+            let told = format!("x {factor}, seed {seed}: {}", verdict.sentence);
+            least = at_least(least, quality(&verdict, "fstrim.timer"), &told);
             if factor > 2.0 {
-                assert_eq!(now, 2, "x {factor}, seed {seed}: {}", verdict.sentence);
+                assert_eq!(least, 2, "{told}");
                 // The first one may lie too near to the first sample.
                 assert!(verdict.cycles_seen >= Some(15), "{}", verdict.sentence);
                 assert!(
@@ -194,13 +195,8 @@ fn a_short_delay_every_day_is_no_worse_the_larger_its_effect() {
                 cron("other", "10 4 * * *", &made),
             ];
             let verdict = only(made, &jobs);
-            let now = quality(&verdict, "backup.timer");
-            assert!(
-                now >= least,
-                "x {factor}, seed {seed}: {}",
-                verdict.sentence
-            );
-            least = now;
+            let told = format!("x {factor}, seed {seed}: {}", verdict.sentence);
+            least = at_least(least, quality(&verdict, "backup.timer"), &told);
         }
         assert_eq!(least, 2, "seed {seed}");
     }

@@ -69,6 +69,35 @@ pub fn fifty_jobs(
         .collect()
 }
 
+/// Replaces the last of some jobs by as many timers of Debian 12, whose starts are delayed at random.
+pub fn with_timers(
+    mut jobs: Vec<JobRuns>,
+    from: Timestamp,
+    until: Timestamp,
+    zone: &TimeZone,
+) -> Vec<JobRuns> {
+    const TIMERS: [(&str, &str, f64, f64); 6] = [
+        ("fstrim.timer", "weekly", 6_000.0, 3_600.0),
+        ("apt-daily.timer", "*-*-* 6,18:00", 43_200.0, 60.0),
+        ("apt-daily-upgrade.timer", "*-*-* 6:00", 3_600.0, 60.0),
+        ("man-db.timer", "daily", 43_200.0, 60.0),
+        ("e2scrub_all.timer", "Sun *-*-* 03:10:00", 60.0, 60.0),
+        ("logrotate.timer", "daily", 0.0, 3_600.0),
+    ];
+    jobs.truncate(jobs.len().saturating_sub(TIMERS.len()));
+    jobs.extend(TIMERS.map(|(name, expression, delay_s, accuracy_s)| {
+        let trigger = Trigger::Calendar(Calendars {
+            expressions: vec![expression.to_owned()],
+            randomized_delay_s: Some(delay_s),
+            accuracy_s: Some(accuracy_s),
+            source: format!("usr/lib/systemd/system/{name}"),
+            ..Calendars::default()
+        });
+        runs_of(&job(name, trigger), from, until, zone)
+    }));
+    jobs
+}
+
 /// A job with one trigger.
 pub fn job(name: &str, trigger: Trigger) -> Job {
     Job {

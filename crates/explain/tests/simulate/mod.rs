@@ -10,7 +10,7 @@
 mod jobs;
 mod random;
 
-pub use jobs::{RIGHT_CLASS, fifty_jobs, four_jobs, job, runs_of};
+pub use jobs::{RIGHT_CLASS, fifty_jobs, four_jobs, job, runs_of, with_timers};
 
 use facts::series::{Better, Dating, Series};
 use jiff::civil::{Date, Time, Weekday, date, time};
@@ -409,6 +409,7 @@ fn series(
         unit: unit.map(|(unit, _)| unit.to_owned()),
         better: unit.map(|(_, better)| better),
         dating: Dating::Absolute,
+        sample_of: None,
         times_us,
         values,
         notes: Vec::new(),

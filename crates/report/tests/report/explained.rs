@@ -103,6 +103,7 @@ pub fn series(name: &str, start: &str, step_s: i64, values: Vec<f64>) -> Series 
         unit: Some("ops/s".to_owned()),
         better: Some(Better::Higher),
         dating: Dating::Absolute,
+        sample_of: None,
         times_us: (0_i64..)
             .take(values.len())
             .map(|index| start_us + index * step_s * US)
@@ -137,6 +138,7 @@ pub fn bare(kind: Kind, sentence: &str) -> Verdict {
         cycles: None,
         cycles_seen: None,
         effect: None,
+        sample: None,
         events: Vec::new(),
         classes: Vec::new(),
         also: Vec::new(),
@@ -468,6 +470,7 @@ pub fn disks() -> Case {
         host: Some(HOSTILE.to_owned()),
         kernel: Some("4.4.0-1105-aws".to_owned()),
         dating: Dating::Day(jiff::civil::date(2020, 4, 13)),
+        sample_of: None,
         samples: 2,
         jump_sample: 2,
         devices: vec![

@@ -1,7 +1,7 @@
 //! Parser for calendar event expressions.
 
 use super::{Calendar, Part, SECOND_US, WEEKDAY_NAMES};
-use crate::civil::{DAY_S, date_of_days};
+use crate::civil::{DAY_S, WEEKDAYS, date_of_days};
 use crate::parse_zone;
 use facts::InputError;
 use jiff::tz::TimeZone;
@@ -25,16 +25,6 @@ const WORDS: &[(&[&str], &str)] = &[
         "*-01,07-01 00:00:00",
     ),
     (&["yearly", "annually", "anually"], "*-01-01 00:00:00"),
-];
-
-const LONG_WEEKDAY_NAMES: [&str; 7] = [
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-    "Sunday",
 ];
 
 /// The unit of a list, which determines its range and its name in error messages.
@@ -487,7 +477,7 @@ fn weekday(text: &str) -> Option<(usize, &str)> {
             .map(|_| &text[name.len()..])
     };
     (0..7).find_map(|day| {
-        let rest = starts(LONG_WEEKDAY_NAMES[day]).or_else(|| starts(WEEKDAY_NAMES[day]))?;
+        let rest = starts(WEEKDAYS[day]).or_else(|| starts(WEEKDAY_NAMES[day]))?;
         Some((day, rest))
     })
 }

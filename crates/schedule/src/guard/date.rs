@@ -1,18 +1,11 @@
 //! What `date +FORMAT` prints, as GNU's date does in the C locale.
 
-use crate::civil::{DAY_S, date_of_days, days_of_date, weekday_from_monday, weekday_from_sunday};
+use crate::civil::{
+    DAY_S, WEEKDAYS, date_of_days, days_of_date, weekday_from_monday, weekday_from_sunday,
+};
 use crate::zone::Clock;
 use std::fmt::Write as _;
 
-const WEEKDAYS: [&str; 7] = [
-    "Sunday",
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-];
 const MONTHS: [&str; 12] = [
     "January",
     "February",
@@ -178,8 +171,8 @@ impl Moment {
             'T' => self.print("%H:%M:%S", out),
             'R' => self.print("%H:%M", out),
             'D' => self.print("%m/%d/%y", out),
-            'a' => Self::name(&WEEKDAYS, weekday, 3, out),
-            'A' => Self::name(&WEEKDAYS, weekday, usize::MAX, out),
+            'a' => Self::name(&WEEKDAYS, weekday_from_monday(self.days), 3, out),
+            'A' => Self::name(&WEEKDAYS, weekday_from_monday(self.days), usize::MAX, out),
             'b' | 'h' => Self::name(&MONTHS, self.month - 1, 3, out),
             'B' => Self::name(&MONTHS, self.month - 1, usize::MAX, out),
             'p' => {

@@ -20,7 +20,7 @@ pub(super) const HOSTS_MAX: usize = 100_000;
 pub struct Log {
     /// The file name, or that of the newest file if several were joined.
     pub source: String,
-    /// Its kind: [`Seen::Journal`] or [`Seen::Syslog`].
+    /// Its kind: [`Seen::Journal`], [`Seen::Syslog`] or [`Seen::Metric`].
     pub seen: Seen,
     /// The time of its first line.
     pub from: Timestamp,

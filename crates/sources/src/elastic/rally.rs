@@ -209,6 +209,7 @@ impl Races {
                 unit,
                 better,
                 dating: Dating::Absolute,
+                sample_of: None,
                 times_us: curve.times_us,
                 values: curve.values,
                 notes: curve.notes,

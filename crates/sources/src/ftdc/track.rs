@@ -1,7 +1,7 @@
 //! Incremental construction of series: counters become rates, and samples are averaged over steps.
 
 use crate::clean::reset_note;
-use facts::series::{Better, Dating, Series};
+use facts::series::{Better, Dating, SampleOf, Series};
 use std::collections::BTreeMap;
 
 /// Maximum distance of two samples between which a rate is computed; over a longer time it would not
@@ -152,6 +152,8 @@ impl Track {
             unit: self.unit,
             better: self.better,
             dating: Dating::Absolute,
+            // A mean of many samples, or a rate.
+            sample_of: Some(SampleOf::Interval),
             times_us: self.times_us,
             values: self.values,
             notes,

@@ -5,6 +5,7 @@ use crate::collector::{Draft, SeriesCollector};
 use crate::times::{self, Slashes};
 use crate::{Limits, SourceError, Times};
 use facts::InputError;
+use facts::series::SampleOf;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Columns that identify the heading of a device table in any language.
@@ -165,9 +166,11 @@ impl<'s> Log<'s> {
     pub(super) fn new(source: &'s str, limits: Limits) -> Self {
         // Report numbers stand in for times until the times are known.
         let everything = Times::default();
+        let mut collector = SeriesCollector::new(source, &everything, limits);
+        collector.sample_of = Some(SampleOf::Interval);
         Self {
             source,
-            collector: SeriesCollector::new(source, &everything, limits),
+            collector,
             headers: Vec::new(),
             reports: Vec::new(),
             tables: Vec::new(),

@@ -134,6 +134,7 @@ impl Store {
                 unit: stored.unit.clone(),
                 better: stored.better,
                 dating: stored.dating,
+                sample_of: None,
                 times_us,
                 values,
                 notes,

@@ -15,6 +15,7 @@ fn series(name: &str, samples: &[(i64, f64)]) -> Series {
         unit: Some("docs/s".to_owned()),
         better: Some(Better::Higher),
         dating: Dating::Absolute,
+        sample_of: None,
         times_us: samples.iter().map(|(time_us, _)| *time_us).collect(),
         values: samples.iter().map(|(_, value)| *value).collect(),
         notes: vec!["2 duplicates: the last one stands".to_owned()],

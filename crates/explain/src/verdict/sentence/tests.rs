@@ -58,6 +58,7 @@ fn spike(cause: CauseFound, classes: Vec<JobMatch>) -> Decision {
             like_load: None,
             depends_on_dating: None,
             may_be_load: false,
+            sample: None,
             others: Vec::new(),
         })),
         candidates: Vec::new(),

@@ -1,6 +1,7 @@
 //! Display names for the enums of an analysis.
 
-use explain::verdict::{ChangeKind, Cycle, Kind, Role, Shape};
+use explain::verdict::{ChangeKind, Cycle, Kind, Role, SampleTaken, Shape};
+use facts::series::SampleOf;
 use page::{Level, Tone};
 
 /// Name of a verdict, for a table.
@@ -84,4 +85,18 @@ pub(super) fn cycle(cycle: Cycle) -> &'static str {
         Cycle::Runs => "at the runs of a job",
         Cycle::Fixed => "on no calendar",
     }
+}
+
+/// Says what a sample was taken for, and who says so.
+pub(super) fn sample(taken: SampleTaken) -> String {
+    let what = match taken.sample_of {
+        SampleOf::Interval => "each is the mean since the one before",
+        SampleOf::Moment => "each is the value at its moment",
+    };
+    let who = if taken.by_source {
+        "as the source says"
+    } else {
+        "which fits them better"
+    };
+    format!("{what}, {who}")
 }

@@ -126,6 +126,9 @@ fn facts(listed: &ListedSeries<'_>, has_others: bool, clock: &Clock<'_>) -> Vec<
         row("shape", names::shape(shape).to_owned());
     }
     row_of_effect(verdict, unit, &mut row);
+    if let Some(taken) = verdict.sample {
+        row("samples", names::sample(taken));
+    }
     if let Some(since) = verdict.since {
         let until = match verdict.until {
             Some(until) => clock.moment(until),

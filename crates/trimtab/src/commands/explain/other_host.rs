@@ -50,6 +50,7 @@ mod tests {
             unit: None,
             better: None,
             dating: facts::series::Dating::Absolute,
+            sample_of: None,
             times_us: vec![0],
             values: vec![1.0],
             notes: Vec::new(),

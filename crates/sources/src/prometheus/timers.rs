@@ -1,0 +1,280 @@
+//! When a host's systemd timers ran, as `node_exporter` records it.
+
+use super::{Query, read};
+use crate::{Limits, SourceError, Times};
+use bounded_http::{Client, Endpoint};
+use facts::series::Series;
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The time of a timer's last start, in seconds since 1970; 0 if it never started (`node_exporter`,
+/// collector/systemd_linux.go).
+const METRIC: &str = "node_systemd_timer_last_trigger_seconds";
+/// Seconds per point.
+const STEP_S: u32 = 600;
+/// A timer whose time changes in more than one of so many steps may have started more often than that shows.
+const OFTEN: usize = 4;
+/// Maximum number of timers whose starts are kept.
+const TIMERS_MAX: usize = 1_000;
+
+/// The starts of a host's timers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimerStarts {
+    /// The host's name, from the label `instance`.
+    pub host: String,
+    /// Where they come from.
+    pub source_name: String,
+    /// The first and the last time at which a timer's last start is known.
+    pub from: Timestamp,
+    /// See `from`.
+    pub until: Timestamp,
+    /// Timer units (`fstrim.timer`), each with its starts. Those that may have started more often than once in
+    /// [`STEP_S`] are left out.
+    pub timers: Vec<(String, Vec<Timestamp>)>,
+}
+
+/// Asks a Prometheus when the timers of the host of some series ran. `None` if it does not know, if the series are of several
+/// hosts, or if they name none and it has several.
+///
+/// # Errors
+/// As [`read`].
+pub fn timer_starts(
+    client: &Client,
+    endpoint: &Endpoint,
+    series: &[Series],
+    limits: &Limits,
+) -> Result<Option<TimerStarts>, SourceError> {
+    let hosts: BTreeSet<&str> = series
+        .iter()
+        .filter_map(|one| host_of(&one.labels))
+        .collect();
+    let matcher = match hosts.iter().collect::<Vec<_>>()[..] {
+        [] => String::new(),
+        // A host's exporters have ports of their own.
+        [host] if is_plain(host) => {
+            format!("{{instance=~\"{}(:[0-9]+)?\"}}", host.replace('.', "[.]"))
+        }
+        _ => return Ok(None),
+    };
+    let first = series.iter().filter_map(|one| one.times_us.first()).min();
+    let last = series.iter().filter_map(|one| one.times_us.last()).max();
+    let at = |us: &i64| Timestamp::from_microsecond(*us).ok();
+    let times = Times {
+        since: first.and_then(at),
+        until: last.and_then(at),
+        ..Times::default()
+    };
+    let query = Query {
+        promql: format!("{METRIC}{matcher}"),
+        step_s: STEP_S,
+    };
+    match read(client, endpoint, &query, &times, limits) {
+        Ok(reading) => Ok(starts_of(
+            &reading.series,
+            &format!("{endpoint} ({METRIC})"),
+        )),
+        Err(SourceError::Empty { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The starts that the series of the metric tell. `None` if they are of several hosts.
+fn starts_of(series: &[Series], source_name: &str) -> Option<TimerStarts> {
+    let host = host_of(&series.first()?.labels)?;
+    if series.iter().any(|one| host_of(&one.labels) != Some(host)) {
+        return None;
+    }
+    let mut timers: BTreeMap<&str, BTreeSet<i64>> = BTreeMap::new();
+    let mut often: BTreeSet<&str> = BTreeSet::new();
+    for one in series {
+        let Some(unit) = one
+            .labels
+            .get("name")
+            .filter(|name| name.ends_with(".timer"))
+        else {
+            continue;
+        };
+        // The same host may be known to several jobs of Prometheus.
+        let starts = timers.entry(unit).or_default();
+        let before = starts.len();
+        let points = one.times_us.iter().zip(&one.values);
+        starts.extend(points.filter_map(|(&at_us, &seconds)| start_us(seconds, at_us)));
+        if (starts.len() - before) * OFTEN > one.values.len() {
+            often.insert(unit);
+        }
+    }
+    let at = |us: &i64| Timestamp::from_microsecond(*us).ok();
+    let known: Vec<(String, Vec<Timestamp>)> = timers
+        .iter()
+        .filter(|(unit, starts)| !often.contains(*unit) && !starts.is_empty())
+        .take(TIMERS_MAX)
+        .map(|(unit, starts)| ((*unit).to_owned(), starts.iter().filter_map(at).collect()))
+        .collect();
+    Some(TimerStarts {
+        host: host.to_owned(),
+        source_name: source_name.to_owned(),
+        from: series
+            .iter()
+            .filter_map(|one| one.times_us.first())
+            .min()
+            .and_then(at)?,
+        until: series
+            .iter()
+            .filter_map(|one| one.times_us.last())
+            .max()
+            .and_then(at)?,
+        timers: known,
+    })
+}
+
+/// The start that a value tells, in microseconds. `None` for 0 and for what was not yet when the value was read.
+fn start_us(seconds: f64, read_at_us: i64) -> Option<i64> {
+    let us = super::answer::time_us(seconds)?;
+    (us > 0 && us <= read_at_us).then_some(us)
+}
+
+/// The host's name in the label `instance`: without the port.
+fn host_of(labels: &BTreeMap<String, String>) -> Option<&str> {
+    let instance = labels.get("instance")?;
+    Some(match instance.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => instance,
+    })
+}
+
+/// Whether a name means itself in a regular expression, apart from its dots.
+fn is_plain(host: &str) -> bool {
+    let is_part = |one: u8| one.is_ascii_alphanumeric() || b".-_".contains(&one);
+    !host.is_empty() && host.bytes().all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prometheus::read_answer;
+    use bounded_http::Options;
+    use bounded_http::testing::{Answer, Server};
+    use serde_json::{Value, json};
+
+    const MONDAY_S: i64 = 1_764_547_200;
+    const DAY_S: i64 = 86_400;
+
+    /// A timer's time of last start at every ten minutes of three weeks.
+    fn timer(instance: &str, name: &str, starts_s: &[i64]) -> Value {
+        let values: Vec<Value> = (0..21 * 144)
+            .map(|step| MONDAY_S + step * 600)
+            .map(|at| {
+                let last = starts_s.iter().rfind(|start| **start <= at);
+                json!([
+                    at,
+                    last.map_or("0".to_owned(), |start| format!("{start}.5"))
+                ])
+            })
+            .collect();
+        let metric = json!({"__name__": METRIC, "instance": instance, "name": name});
+        json!({"metric": metric, "values": values})
+    }
+
+    fn answer(result: &[Value]) -> Vec<u8> {
+        let data = json!({"resultType": "matrix", "result": result});
+        json!({"status": "success", "data": data})
+            .to_string()
+            .into_bytes()
+    }
+
+    fn starts(result: &[Value]) -> Option<TimerStarts> {
+        let reading = read_answer(&answer(result), "p", &Limits::default()).unwrap();
+        starts_of(&reading.series, "p")
+    }
+
+    #[test]
+    fn each_start_is_told_once_and_what_starts_often_is_left_out() {
+        let weekly: Vec<i64> = (0..3)
+            .map(|week| MONDAY_S + week * 7 * DAY_S + 2_345)
+            .collect();
+        let often: Vec<i64> = (0..21 * 144)
+            .map(|step| MONDAY_S + step * 600 - 60)
+            .collect();
+        let hourly: Vec<i64> = (0..21 * 24)
+            .map(|hour| MONDAY_S + hour * 3_600 + 17)
+            .collect();
+        let found = starts(&[
+            timer("db1:9100", "fstrim.timer", &weekly),
+            timer("db1:9100", "sysstat-collect.timer", &often),
+            timer("db1:9100", "hourly.timer", &hourly),
+            timer("db1:9100", "never.timer", &[]),
+        ])
+        .unwrap();
+        assert_eq!(found.host, "db1");
+        let units: Vec<&str> = found.timers.iter().map(|timer| timer.0.as_str()).collect();
+        assert_eq!(units, ["fstrim.timer", "hourly.timer"]);
+        let told: Vec<i64> = found.timers[0]
+            .1
+            .iter()
+            .map(|at| at.as_millisecond())
+            .collect();
+        let made: Vec<i64> = weekly.iter().map(|start| start * 1_000 + 500).collect();
+        assert_eq!(told, made);
+        assert_eq!(found.timers[1].1.len(), hourly.len());
+        assert_eq!(found.from.as_second(), MONDAY_S);
+    }
+
+    #[test]
+    fn hosts_are_not_mixed() {
+        let of = |instance| timer(instance, "fstrim.timer", &[MONDAY_S + 60]);
+        assert_eq!(starts(&[of("db1:9100"), of("db2:9100")]), None);
+        assert!(starts(&[of("db1:9100"), of("db1:9256")]).is_some());
+        // A start in the future is none.
+        let mut wrong = of("db1");
+        wrong["values"] = json!([
+            [MONDAY_S, "1e15"],
+            [MONDAY_S + 600, "NaN"],
+            [MONDAY_S + 1_200, "-5"]
+        ]);
+        assert!(starts(&[wrong]).is_none_or(|found| found.timers.is_empty()));
+    }
+
+    #[test]
+    fn the_series_own_host_is_asked_for() {
+        let server = Server::start(|_| {
+            Answer::Body(
+                200,
+                answer(&[timer(
+                    "db1.example.org:9100",
+                    "fstrim.timer",
+                    &[MONDAY_S + 60],
+                )]),
+            )
+        });
+        let client = Client::new(Options::default()).unwrap();
+        let series = |instances: &[&str]| -> Vec<Series> {
+            let result: Vec<Value> = (instances.iter())
+                .map(|instance| timer(instance, "x.timer", &[MONDAY_S]))
+                .collect();
+            read_answer(&answer(&result), "p", &Limits::default())
+                .unwrap()
+                .series
+        };
+        let ask = |instances: &[&str]| {
+            timer_starts(
+                &client,
+                &server.endpoint(),
+                &series(instances),
+                &Limits::default(),
+            )
+            .unwrap()
+        };
+        let found = ask(&["db1.example.org:9114"]).unwrap();
+        assert_eq!(found.timers.len(), 1);
+        // {instance=~"db1[.]example[.]org(:[0-9]+)?"}
+        let head = &server.requests()[0];
+        assert!(
+            head.contains("%7Binstance%3D~%22db1%5B.%5Dexample%5B.%5Dorg%28%3A"),
+            "{head}"
+        );
+        assert!(head.contains("&step=600 "), "{head}");
+        // Several hosts have no starts in common, and a name with a quote is not put into a query.
+        assert_eq!(ask(&["db1:9100", "db2:9100"]), None);
+        assert_eq!(ask(&["a\"b"]), None);
+    }
+}
