@@ -12,6 +12,8 @@ All curves are functions of the minute: two hosts, 14 days from 2026-01-05 (a Mo
   are exact in binary, in single precision as well.
 - bytes: a counter that grows by 60 per minute, by 600 from 02:00 to 02:59; it is reset on the ninth day.
 - wait: about 5, and 35 in the five minutes from 03:10 on each day; db2 has no such spikes.
+- stall: of a third host, about 5, and 20 in the eight minutes after its timer `nightly` starts, at any time between 02:00
+  and 04:00. node_exporter tells when that and another timer started last.
 - There are no samples from day 3 12:00 to day 3 14:00.
 """
 
@@ -57,6 +59,25 @@ def counters():
 COUNTER = list(counters())
 
 
+def openmetrics_of_timers():
+    draw = random.Random(258)
+    starts = {name: [86400 * day + draw.uniform(7200, 14400) for day in range(MINUTES // 1440)]
+              for name in ("nightly", "tidy")}
+    minutes = [minute for minute in range(MINUTES) if minute not in GAP]
+    print("# TYPE node_systemd_timer_last_trigger_seconds gauge")
+    for name, moments in starts.items():
+        for minute in minutes:
+            past = [at for at in moments[: minute // 1440 + 1] if at <= 60 * minute]
+            last = f"{START_S + past[-1]:.6f}" if past else "0"
+            print(f'node_systemd_timer_last_trigger_seconds{{instance="db3:9100",name="{name}.timer"}} {last} '
+                  f"{START_S + 60 * minute}")
+    print("# TYPE lab_stall gauge")
+    for minute in minutes:
+        is_stalled = 0 <= 60 * minute - starts["nightly"][minute // 1440] < 480
+        print(f'lab_stall{{instance="db3:9114",job="lab"}} {draw.gauss(5, 0.5) + 15 * is_stalled:.4f} '
+              f"{START_S + 60 * minute}")
+
+
 def openmetrics():
     print("# TYPE lab_load gauge")
     for host in HOSTS:
@@ -73,6 +94,7 @@ def openmetrics():
     for minute in range(MINUTES):
         if minute not in GAP:
             print(f'lab_bytes_total{{host="db1",job="lab"}} {COUNTER[minute]} {START_S + 60 * minute}')
+    openmetrics_of_timers()
     print("# EOF")
 
 

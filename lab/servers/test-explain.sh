@@ -19,6 +19,7 @@
 # - a counter gives its rates, and none where it restarted;
 # - Rally's results give one series for each metric of each task, with one point for each race;
 # - errors contain the server's own message, or the names that exist;
+# - `trimtab explain` names the timer whose starts node_exporter recorded, wherever in their window they were;
 # - `trimtab explain` finds that one host's spikes recur daily at 03:10 and attributes them to a crontab's
 #   job of that time; it finds nothing for the other host. With wrong credentials it fails with exit code
 #   2.
@@ -104,6 +105,24 @@ explained() { # ARGUMENT...: that select the server's curve
     explain "${asked[@]}" --jobs "$top/crontab"
     expect "spikes recur daily, and a job is behind them" blames periodic
 }
+names() { # JOB: as the only one of a daily pattern
+    python3 -c '
+import json, sys
+(one,) = json.load(open(sys.argv[1]))["result"]["series"]
+told = one["verdict"]
+jobs = told["classes"][0]["jobs"] if told["classes"] else []
+if (told["kind"], jobs) != ("periodic", [sys.argv[2]]):
+    sys.exit(told["sentence"])
+print(told["sentence"])
+' "$top/out" "$1" >"$top/said" 2>>"$top/err" && sed "s/^/   $server: /" "$top/said"
+}
+blames_nobody() {
+    python3 -c '
+import json, sys
+(one,) = json.load(open(sys.argv[1]))["result"]["series"]
+sys.exit(one["verdict"]["kind"] == "periodic")
+' "$top/out" 2>>"$top/err"
+}
 cannot_run() { # TEXT
     [ "$code" = 2 ] && [ ! -s "$top/out" ] && says "$1" && ! says wrong-password
 }
@@ -149,6 +168,10 @@ assert len(rates) > 19000 and {1.0, 10.0} <= {round(rate, 6) for rate in rates} 
         elastic "$url" - - 60 lab load mean
     jobs >"$top/crontab"
     explained "$url" --query lab_wait
+    explain "$url" --query lab_stall --since "$begin" --until "$end" --jobs none
+    expect "node_exporter's timers say which one it was" names nightly.service
+    explain "$url" --query lab_stall --since "$begin" --until "$end" --jobs none --log none
+    expect "without them no job is known" blames_nobody
     TRIMTAB_PASSWORD=wrong-password explain "$url" --query lab_wait --jobs none
     expect "wrong credentials are reported" cannot_run "status 401"
     explain "$url" --query 'rate(lab_wait[5m]' --jobs none

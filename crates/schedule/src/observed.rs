@@ -21,13 +21,14 @@ pub use join::{RUNS_OF_ALL_MAX, observed_runs};
 pub use log::{Log, OBSERVED_MAX};
 pub use subject::Commands;
 
-use crate::run::Run;
+use crate::run::{Run, Seen};
 use facts::InputError;
 use facts::host::Job;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use log::Observed;
-use message::MessageParser;
+use message::{LogEvent, MessageParser};
+use pair::RunPairer;
 use std::collections::HashSet;
 use subject::Subject;
 
@@ -112,6 +113,32 @@ impl Log {
         } else {
             syslog::parse(source, text, zone, ended, parser)
         }
+    }
+
+    /// Returns the log of a host's timers, each of which starts the service of its own name, as a monitoring system
+    /// recorded them between two times. `None` if none started.
+    pub fn of_timers(
+        source: &str,
+        host: &str,
+        (from, until): (Timestamp, Timestamp),
+        timers: &[(String, Vec<Timestamp>)],
+    ) -> Option<Self> {
+        let mut pairs = RunPairer::new(source, Seen::Metric);
+        for (timer, starts) in timers {
+            let stem = timer.strip_suffix(".timer").unwrap_or(timer);
+            let service = format!("{stem}.service");
+            for at in starts.iter().filter(|at| (from..=until).contains(at)) {
+                let started = LogEvent::Starts(Subject::Unit(service.clone()));
+                if !pairs.push(*at, 0, Some(host), Some(started)) {
+                    break;
+                }
+            }
+        }
+        pairs.push(from, 0, Some(host), None);
+        pairs.push(until, 0, Some(host), None);
+        let mut log = pairs.finish("").ok().filter(|log| log.count() > 0)?;
+        log.parts.iter_mut().for_each(|part| part.has_lines = false);
+        Some(log)
     }
 
     /// Returns the number of runs.

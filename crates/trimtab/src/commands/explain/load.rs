@@ -10,6 +10,8 @@ use bounded_http::Endpoint;
 use facts::Skipped;
 use facts::series::Series;
 use jiff::tz::TimeZone;
+use schedule::Log;
+use sources::prometheus::timer_starts;
 use sources::{Limits, Reading, Times, gaps};
 use std::path::Path;
 use std::time::Duration;
@@ -27,6 +29,8 @@ pub struct Loaded {
     pub unselected: Vec<String>,
     /// Whether a server other than this host was queried.
     pub is_remote: bool,
+    /// When timers ran, where a Prometheus knows that.
+    pub logs: Vec<Log>,
 }
 
 /// Kind of a SOURCE.
@@ -106,10 +110,14 @@ pub fn load(
                 let endpoint = parse_endpoint(url, "SOURCE")?;
                 draw.show(&format!("asking {endpoint}"));
                 loaded.is_remote |= !endpoint.is_loopback();
-                server(&endpoint, source, arguments, config, times).map(|mut reading| {
-                    reading.select(&arguments.select);
-                    reading
-                })
+                server(
+                    &endpoint,
+                    source,
+                    arguments,
+                    config,
+                    times,
+                    &mut loaded.logs,
+                )
             }
         };
         match outcome {
@@ -154,6 +162,7 @@ fn server(
     arguments: &Explain,
     config: &ExplainConfig,
     times: &Times,
+    logs: &mut Vec<Log>,
 ) -> Result<Reading, CommandError> {
     const STEP: Duration = Duration::from_mins(1);
     let servers = &arguments.servers;
@@ -161,7 +170,7 @@ fn server(
     let client = access::client(options, endpoint)?;
     let step = servers.step.unwrap_or(STEP);
     let limits = Limits::default();
-    let reading = match (source, &servers.index, &servers.field) {
+    let mut reading = match (source, &servers.index, &servers.field) {
         (Source::Index(_), Some(index), Some(field)) => {
             let query = readers::IndexQuery {
                 index,
@@ -173,8 +182,23 @@ fn server(
             readers::index(&client, endpoint, &query, step, times, &limits)
         }
         _ => readers::prometheus(&client, endpoint, &servers.query, step, times, &limits),
-    };
-    Ok(reading?)
+    }?;
+    reading.select(&arguments.select);
+    if matches!(source, Source::Prometheus(_)) && !reading.series.is_empty() {
+        match timer_starts(&client, endpoint, &reading.series, &limits) {
+            Ok(found) => logs.extend(found.and_then(|found| {
+                let times = (found.from, found.until);
+                Log::of_timers(&found.source_name, &found.host, times, &found.timers)
+            })),
+            Err(error) => {
+                let what = "when the timers of the series' host ran";
+                reading
+                    .skipped
+                    .push(Skipped::new(what, error.to_string(), None));
+            }
+        }
+    }
+    Ok(reading)
 }
 
 fn save(path: &Path, loaded: &Loaded) -> Result<(), CommandError> {

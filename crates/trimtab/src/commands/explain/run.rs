@@ -38,11 +38,14 @@ pub fn run(
     let times = times::times(arguments, &zone.zone)?;
     // Log lines without a zone are in the host's time zone.
     let zone_of_host = found.zone.as_ref().unwrap_or(&zone.zone);
-    let given = logs::given(&arguments.log, zone_of_host)?;
+    let mut given = logs::given(&arguments.log, zone_of_host)?;
     let mut loaded = load::load(arguments, config, &times, &mut draw)?;
     // `--save` may have just created the store.
     overwrite::refuse(target, arguments.save.iter().cloned())?;
     loaded.note_gaps(&zone.zone);
+    if given.reads_host {
+        given.logs.append(&mut loaded.logs);
+    }
     let mut skipped = std::mem::take(&mut loaded.skipped);
     skipped.extend(found.skipped.iter().cloned());
     let KnownRuns {
