@@ -228,7 +228,7 @@ impl Sweep<'_> {
 mod tests {
     use super::*;
     use crate::forecast::tests::{cron_job, timer_job};
-    use crate::{Conditions, Seen, parse_zone, runs};
+    use crate::{Conditions, Delays, Seen, parse_zone, runs};
     use proptest::prelude::*;
 
     fn at(text: &str) -> Timestamp {
@@ -240,7 +240,7 @@ mod tests {
             job: "job".to_owned(),
             earliest: Timestamp::from_second(earliest_s).expect("in range"),
             latest: Timestamp::from_second(earliest_s + wide_s).expect("in range"),
-            shares_delay: false,
+            delays: Delays::Either,
             len_s: None,
             seen: Seen::Computed,
             evidence: "".into(),

@@ -1,6 +1,6 @@
 use super::*;
 use crate::forecast::tests::{cron_job, timer_job};
-use crate::run::Seen;
+use crate::run::{Delays, Seen};
 use crate::{parse_zone, runs};
 use facts::host::{Calendars, Platform, TimerState, Trigger};
 use proptest::prelude::*;
@@ -184,7 +184,7 @@ fn a_random_offset_is_the_same_for_all_runs() {
     let is_shared = |job: &Job| {
         let (from, until) = (at("2024-06-01T00:00:00Z"), at("2024-07-01T00:00:00Z"));
         let found = runs(job, from, until, &Conditions::in_zone(&TimeZone::UTC)).expect("readable");
-        found.runs.iter().all(|run| run.shares_delay)
+        found.runs.iter().all(|run| run.delays == Delays::Shared)
     };
     let mut job = job_of(vec![Trigger::Calendar(offset)]);
     // 2 h of offset, 10 min of delay, 1 min of accuracy.
@@ -418,7 +418,7 @@ fn given(moments_s: &[i64]) -> Vec<Run> {
             job: "x".to_owned(),
             earliest: at,
             latest: at,
-            shares_delay: false,
+            delays: Delays::Either,
             len_s: None,
             seen: Seen::Given,
             evidence: "".into(),

@@ -2,6 +2,7 @@
 
 use crate::calendar::Calendar;
 use crate::conditions::Conditions;
+use crate::run::Delays;
 use crate::window::SECOND_US;
 use facts::InputError;
 use facts::host::{Calendars, Job};
@@ -62,9 +63,15 @@ impl Delay {
         self.shared_us.1 + self.own_us
     }
 
-    /// Whether where a run lies in its window is mostly the same for all runs.
-    pub fn is_shared(&self) -> bool {
-        self.shared_us.1 - self.shared_us.0 > self.own_us
+    /// Where in their windows runs lie.
+    pub fn delays(&self) -> Delays {
+        if self.shared_us.1 - self.shared_us.0 > self.own_us {
+            Delays::Shared
+        } else if self.own_us - self.accuracy_us > self.accuracy_us {
+            Delays::Anew
+        } else {
+            Delays::Either
+        }
     }
 
     /// Narrows the shared part to what fits a known run, unless none fits or it may be as long as the
@@ -122,7 +129,9 @@ impl Delay {
                 ", {} to {latest} later each time, as known from a run",
                 span_text(self.earliest_us())
             ),
-            _ if self.is_shared() => format!(", up to {latest} later, the same each time"),
+            _ if self.delays() == Delays::Shared => {
+                format!(", up to {latest} later, the same each time")
+            }
             _ => format!(", up to {latest} later"),
         }
     }

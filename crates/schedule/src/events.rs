@@ -1,6 +1,6 @@
 //! User-supplied lists of events: deployments, backups and the like.
 
-use crate::run::{Run, Seen};
+use crate::run::{Delays, Run, Seen};
 use crate::zone::wall_instants;
 use facts::InputError;
 use jiff::civil::{Date, DateTime};
@@ -126,7 +126,7 @@ pub fn parse_events(source: &str, text: &str, zone: &TimeZone) -> Result<Vec<Eve
             job: name.to_owned(),
             earliest,
             latest,
-            shares_delay: false,
+            delays: Delays::Either,
             len_s,
             seen: Seen::Given,
             evidence: format!("{source}:{number}").into(),

@@ -4,7 +4,7 @@ use crate::anacron;
 use crate::conditions::{Conditions, Uptimes};
 use crate::cron_times::cron_times;
 use crate::guard::{self, Gate, Passes};
-use crate::run::{Forecast, Run, Seen};
+use crate::run::{Delays, Forecast, Run, Seen};
 use crate::timer;
 use crate::window::{SECOND_US, STARTUP_US, Source, Window};
 use facts::InputError;
@@ -89,7 +89,7 @@ pub fn runs(
                 job: job.name.clone(),
                 earliest: Timestamp::from_microsecond(window.earliest_us).ok()?,
                 latest: Timestamp::from_microsecond(window.latest_us).ok()?,
-                shares_delay: sources[source].shares_delay,
+                delays: sources[source].delays,
                 len_s: None,
                 seen,
                 evidence: match seen {
@@ -220,7 +220,7 @@ fn trigger_sources(
                 evidence: format!("{source}: {spec}{named}").into(),
                 accuracy_us: None,
                 stamp_us: None,
-                shares_delay: false,
+                delays: Delays::Either,
             }])
         }
         Trigger::Calendar(calendars) => {
@@ -250,7 +250,7 @@ fn trigger_sources(
                     evidence: due.evidence().into(),
                     accuracy_us: None,
                     stamp_us: job.last_run.map(Timestamp::as_microsecond),
-                    shares_delay: false,
+                    delays: Delays::Either,
                 }]),
                 Err(reason) => {
                     unknown.push(reason);
@@ -279,7 +279,7 @@ fn trigger_sources(
                 evidence: format!("{source}: @reboot, when cron starts").into(),
                 accuracy_us: None,
                 stamp_us: None,
-                shares_delay: false,
+                delays: Delays::Either,
             }])
         }
     }

@@ -49,5 +49,5 @@ pub use events::{EVENTS_MAX, Events, parse_events};
 pub use forecast::{job_period_s, period_s, runs};
 pub use known::known_runs;
 pub use observed::{Commands, HostIdentity, Log, OBSERVED_MAX, RUNS_OF_ALL_MAX, observed_runs};
-pub use run::{Forecast, Run, Seen};
+pub use run::{Delays, Forecast, Run, Seen};
 pub use zone::parse_zone;

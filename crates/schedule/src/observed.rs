@@ -21,7 +21,7 @@ pub use join::{RUNS_OF_ALL_MAX, observed_runs};
 pub use log::{Log, OBSERVED_MAX};
 pub use subject::Commands;
 
-use crate::run::{Run, Seen};
+use crate::run::{Delays, Run, Seen};
 use facts::InputError;
 use facts::host::Job;
 use jiff::Timestamp;
@@ -49,7 +49,7 @@ impl Sighting<'_> {
             job: job.to_owned(),
             earliest: self.start,
             latest: self.start,
-            shares_delay: false,
+            delays: Delays::Either,
             len_s: self.len_s,
             seen: self.log.seen,
             evidence: format!(

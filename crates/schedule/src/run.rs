@@ -20,6 +20,17 @@ pub enum Seen {
     Computed,
 }
 
+/// Where computed runs start between their earliest and their latest times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Delays {
+    /// All at the same place, but for a smaller part: the delay was chosen once for the host.
+    Shared,
+    /// Each anew at random, but for a smaller part.
+    Anew,
+    /// Either: systemd's accuracy puts them at the same place, unless something else wakes the host up before.
+    Either,
+}
+
 impl Seen {
     /// Whether it was recorded when it happened.
     pub fn is_recorded(self) -> bool {
@@ -36,9 +47,8 @@ pub struct Run {
     pub earliest: Timestamp,
     /// The latest possible start, including random delay, systemd's accuracy and anacron's slack.
     pub latest: Timestamp,
-    /// Whether all computed runs of the schedule start at the same place between these two, but for
-    /// a smaller part: the delay was chosen once for the host. Otherwise each run has its own.
-    pub shares_delay: bool,
+    /// Where between these two it starts, compared with the other runs of its schedule.
+    pub delays: Delays,
     /// Duration in seconds, if a log records it.
     pub len_s: Option<f64>,
     /// The source.

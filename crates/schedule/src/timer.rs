@@ -6,6 +6,7 @@
 use crate::calendar::Calendar;
 use crate::conditions::{Conditions, Uptimes};
 use crate::delay::{Delay, accuracy_us, span_text, span_us};
+use crate::run::Delays;
 use crate::window::{STARTUP_US, Source, Window};
 use crate::zone::Clock;
 use facts::InputError;
@@ -104,7 +105,7 @@ fn expression_sources(
                 evidence: format!("{}: OnCalendar={text}{}", calendars.source, delay.text()).into(),
                 accuracy_us: Some(delay.accuracy_us),
                 stamp_us: None,
-                shares_delay: delay.is_shared(),
+                delays: delay.delays(),
                 windows: Box::new(events),
             })
         })
@@ -382,7 +383,7 @@ impl<'a> Relative<'a> {
             evidence: self.evidence.clone(),
             accuracy_us: Some(self.accuracy_us),
             stamp_us: None,
-            shares_delay: false,
+            delays: Delays::Either,
         }
     }
 

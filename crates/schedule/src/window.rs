@@ -1,5 +1,6 @@
 //! Time windows in which runs start, and the sources that produce them.
 
+use crate::run::Delays;
 use std::sync::Arc;
 
 /// Microseconds per second.
@@ -27,6 +28,6 @@ pub(crate) struct Source {
     pub accuracy_us: Option<i64>,
     /// For anacron, the last run according to its time stamp file.
     pub stamp_us: Option<i64>,
-    /// Whether where a run lies in its window is mostly the same for all runs.
-    pub shares_delay: bool,
+    /// Where in their windows runs lie.
+    pub delays: Delays,
 }

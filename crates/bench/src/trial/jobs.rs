@@ -156,7 +156,7 @@ mod tests {
             job: "job".to_owned(),
             earliest: at(from),
             latest: at(until),
-            shares_delay: false,
+            delays: schedule::Delays::Either,
             len_s: None,
             seen,
             evidence: "crontab".into(),

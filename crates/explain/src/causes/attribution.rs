@@ -9,7 +9,6 @@ use crate::model::grid::grid;
 use crate::model::input::JobRuns;
 use crate::model::samples::{SampleTaken, Samples};
 use crate::search::runs::Class;
-use std::cmp::Ordering;
 
 /// Minimum probability at which jobs are reported as the cause.
 const SCORE_MIN: f64 = 0.5;
@@ -31,7 +30,7 @@ pub(crate) struct Attribution<'a> {
 
 /// Returns the patterns that pass an exact fit, with their causes, in the order in which they are reported:
 /// first those that jobs explain, then those that are sudden and not small compared with a wave, then the
-/// others as they were found.
+/// others, and the larger ones of each before the smaller.
 pub(crate) fn attribute<'a>(
     samples: &Samples,
     findings: &'a Findings,
@@ -113,11 +112,7 @@ pub(crate) fn attribute<'a>(
             let is_sudden = !is_wave(one.found) && (one.is_explained || size(one) * 2.0 > wave);
             (one.is_explained, is_sudden)
         };
-        let larger = match worth(a) {
-            (false, false) => size(b).total_cmp(&size(a)),
-            _ => Ordering::Equal,
-        };
-        worth(b).cmp(&worth(a)).then(larger)
+        worth(b).cmp(&worth(a)).then(size(b).total_cmp(&size(a)))
     });
     attributions
 }

@@ -8,6 +8,7 @@
 use super::likelihood::{
     Cause, JOBS_ODDS, LESS_NATS, LOST_NATS, MISS_NATS, ScoredCause, WORKDAYS_MIN, normalise,
 };
+use super::located::UNKNOWN_KINDS;
 use super::matches::{LAG_US, Matches};
 use super::response::{Explained, Response, power};
 use super::sums::log_mean;
@@ -21,6 +22,7 @@ use crate::numbers::{as_count, as_f64, as_i64, count_f64};
 use crate::search::runs::{AfterRun, At, Class, RunsFit};
 use facts::series::SampleOf;
 use rayon::prelude::*;
+use schedule::Delays;
 
 /// How long after a run its effect begins, in seconds, with the probability of that.
 const LAGS_S: [(i64, f64); 7] = [
@@ -56,6 +58,8 @@ const QUICK_SHARE: f64 = 0.5;
 const KTH: std::ops::RangeInclusive<usize> = 2..=4;
 const KTH_NATS: f64 = 3.0;
 const KTH_NEAR: f64 = 0.03;
+/// Places of a delay that is always the same that are compared, at most.
+pub(super) const SHARED_PLACES_MAX: i64 = 96;
 /// Phases of a period that are compared, at most.
 const PHASES_MAX: i64 = 2016;
 
@@ -321,10 +325,10 @@ impl Question<'_> {
         };
         let mut least = f64::MIN;
         let all = self.among(&runs_of(&jobs[class.members[0]]));
-        if self.response.is_narrow(&all) {
+        if class.is_wide(self.samples.gap_us) {
             // Its place was known no better than to the width of its windows.
             let windows = as_f64(class.period_us) / as_f64(class.width_us().max(1));
-            least = gain - windows.max(1.0).ln();
+            least = gain - windows.max(1.0).ln() - UNKNOWN_KINDS.ln();
         }
         if !is_alike(class, &self.found.pattern) {
             least = least.max(self.at_any_phase(&all, class.period_us));
@@ -385,8 +389,14 @@ impl Question<'_> {
             .iter()
             .map(|(lag_s, share)| (lag_s * 1_000_000, *share))
             .collect();
+        let mut delays = class.delays;
+        if delays == Delays::Shared {
+            variants = self.at_each_place(&variants);
+            delays = Delays::Either;
+            lags = vec![(0, 1.0 - DATED_BY_START)];
+        }
         lags.push((-self.samples.gap_us, DATED_BY_START));
-        let mut weighed: Vec<Weighed> = self.quickest(&variants, &lags);
+        let mut weighed: Vec<Weighed> = self.quickest(&variants, &lags, delays);
         weighed.extend(self.lost_lines(class, in_gaps));
         let best = weighed
             .iter()
@@ -397,6 +407,28 @@ impl Question<'_> {
             gain: best.gain + sum.ln(),
             ..best
         })
+    }
+
+    /// The starts at one place of their windows, for each of several places: the delay is always the same.
+    fn at_each_place(&self, variants: &[(Vec<(i64, i64)>, f64)]) -> Vec<(Vec<(i64, i64)>, f64)> {
+        let widths = variants
+            .iter()
+            .flat_map(|(starts, _)| starts)
+            .map(|start| start.1 - start.0);
+        let widest_us = widths.max().unwrap_or(0);
+        let places = (widest_us * 4 / self.samples.gap_us.max(1)).clamp(1, SHARED_PLACES_MAX);
+        let at_place = |start: &(i64, i64), place: i64| {
+            let at = |place: i64| start.0 + (start.1 - start.0) / places * place;
+            (at(place), at(place + 1))
+        };
+        (variants.iter())
+            .flat_map(|(starts, penalty)| {
+                (0..places).map(move |place| {
+                    let starts = starts.iter().map(|start| at_place(start, place)).collect();
+                    (starts, penalty + as_f64(places).ln())
+                })
+            })
+            .collect()
     }
 
     /// Every second to fourth run, if the pattern comes as rarely: a guard that cannot be evaluated, or work that is only
@@ -416,7 +448,12 @@ impl Question<'_> {
     }
 
     /// Weighs the most likely of some variants of a job's starts, each begun by some lags.
-    fn quickest(&self, variants: &[(Vec<(i64, i64)>, f64)], lags: &[(i64, f64)]) -> Vec<Weighed> {
+    fn quickest(
+        &self,
+        variants: &[(Vec<(i64, i64)>, f64)],
+        lags: &[(i64, f64)],
+        delays: Delays,
+    ) -> Vec<Weighed> {
         let mut tried = Vec::with_capacity(variants.len() * lags.len());
         for (starts, penalty) in variants {
             for &(lag_us, share) in lags {
@@ -453,7 +490,7 @@ impl Question<'_> {
                         len_us: self.response.len_us(),
                     };
                 }
-                let explained = self.response.to(&moved);
+                let explained = self.response.to(&moved, delays);
                 Weighed {
                     gain: (explained.evidence + missed) * self.power + prior,
                     amplitude: explained.amplitude,

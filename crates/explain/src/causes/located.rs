@@ -4,6 +4,7 @@
 //! of that run anywhere in it: the narrower the windows that hold the events, the more likely the job. An unknown cause
 //! starts anywhere in a window of its own, of unknown place and width, in every period; no cause, at any time at all.
 
+use super::events::SHARED_PLACES_MAX;
 use super::likelihood::{Cause, JOBS_ODDS, MISS_NATS, ScoredCause, normalise};
 use crate::fit::found::Found;
 use crate::model::form::Form;
@@ -13,13 +14,14 @@ use crate::model::samples::Samples;
 use crate::numbers::{as_f64, as_i64, count_f64};
 use crate::search::runs::{AfterRun, At, Class, RunsFit};
 use crate::search::windows::LATE_US;
+use schedule::Delays;
 
 /// Logarithm of the probability that timestamps mark the start of each interval, or the moment: three in twenty.
 const SHIFTED_NATS: f64 = 1.9;
 /// Parts of their windows in which runs may start: systemd rarely uses all of a timer's accuracy.
 const PARTS: [f64; 3] = [1.0, 0.7, 0.5];
 /// Calendars and lengths of windows that an unknown cause may have.
-const UNKNOWN_KINDS: f64 = 4.0;
+pub(super) const UNKNOWN_KINDS: f64 = 4.0;
 
 /// The events as they are compared with starts.
 struct Points {
@@ -85,15 +87,24 @@ pub(super) fn score_located(
                 let runs: Vec<(i64, i64)> = runs
                     .map(|run| (run.earliest.as_microsecond(), run.latest.as_microsecond()))
                     .collect();
-                let of = |part: f64, later_us: i64| {
-                    let runs: Vec<(i64, i64)> = (runs.iter())
-                        .map(|run| (run.0, run.0 + as_i64(as_f64(run.1 - run.0) * part)))
-                        .collect();
-                    points.of_runs(&runs, later_us) - count_f64(PARTS.len()).ln()
+                let parts = if class.delays == Delays::Shared {
+                    places(class.width_us() / samples.gap_us.max(1))
+                } else {
+                    PARTS.map(|part| (0.0, part)).to_vec()
                 };
-                let usual = PARTS.map(|part| (of(part, 0), 0));
-                let shifted = PARTS.map(|part| (of(part, samples.gap_us) - SHIFTED_NATS, -1));
-                let all = usual.into_iter().chain(shifted);
+                let of = |part: &(f64, f64), later_us: i64| {
+                    let at =
+                        |run: &(i64, i64), part: f64| run.0 + as_i64(as_f64(run.1 - run.0) * part);
+                    let runs: Vec<(i64, i64)> = (runs.iter())
+                        .map(|run| (at(run, part.0), at(run, part.1)))
+                        .collect();
+                    points.of_runs(&runs, later_us) - count_f64(parts.len()).ln()
+                };
+                let usual = parts.iter().map(|part| (of(part, 0), 0));
+                let shifted = parts
+                    .iter()
+                    .map(|part| (of(part, samples.gap_us) - SHIFTED_NATS, -1));
+                let all = usual.chain(shifted);
                 all.fold((f64::MIN, 0), |a, b| if b.0 > a.0 { b } else { a })
             });
             let (gain, shift) = gains.max_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -118,6 +129,13 @@ pub(super) fn score_located(
     }));
     normalise(&mut scored);
     Some(scored)
+}
+
+/// So many parts of a window, one after the other, up to [`SHARED_PLACES_MAX`].
+fn places(count: i64) -> Vec<(f64, f64)> {
+    let count = count.clamp(1, SHARED_PLACES_MAX);
+    let part = |at: i64| as_f64(at) / as_f64(count);
+    (0..count).map(|at| (part(at), part(at + 1))).collect()
 }
 
 impl Points {
@@ -178,23 +196,27 @@ impl Points {
         let Some(&(first, _)) = self.begin_us.first() else {
             return 0.0;
         };
-        let half = period_us / 2;
         let mut places: Vec<i64> = (self.begin_us.iter())
-            .map(|begin| (i64::midpoint(begin.0, begin.1) - first + half).rem_euclid(period_us))
+            .map(|begin| (i64::midpoint(begin.0, begin.1) - first).rem_euclid(period_us))
             .collect();
         places.sort_unstable();
-        let known_us = self.begin_us[0].1 - self.begin_us[0].0;
-        let spread_us = places[places.len() - 1] - places[0] + known_us;
-        let count = count_f64(self.begin_us.len());
-        let width_us = as_f64(spread_us);
-        let explained: f64 = (self.begin_us.iter())
-            .map(|&begin| {
-                (as_f64(begin.1 - begin.0) / width_us).min(1.0).ln() - self.by_chance(begin)
-            })
-            .sum();
-        explained + nats_of_shares(count, count * (1.0 / self.share - 1.0))
-            - (as_f64(period_us) / width_us).max(1.0).ln()
-            - 2.0 * count.ln()
+        let (count, known_us) = (places.len(), self.begin_us[0].1 - self.begin_us[0].0);
+        // Once around, from each place on.
+        let around = |at: usize| places[at % count] + as_i64(count_f64(at / count)) * period_us;
+        let idle = count_f64(count) * (1.0 / self.share - 1.0);
+        let within = |hit: usize| {
+            let narrowest = (0..count).map(|at| around(at + hit - 1) - places[at]).min();
+            let width_us = as_f64(narrowest.unwrap_or(0) + known_us);
+            let each = (as_f64(known_us) / width_us).ln() - self.by_chance(self.begin_us[0]);
+            let (hit, missed) = (count_f64(hit), count_f64(count - hit));
+            hit * each + nats_of_shares(hit, idle)
+                - MISS_NATS * missed
+                - (as_f64(period_us) / width_us).max(1.0).ln()
+        };
+        // Some events may be others' or in the wrong place.
+        let least = count.div_ceil(2);
+        (least..=count).map(within).fold(f64::MIN, f64::max)
+            - 2.0 * count_f64(count).ln()
             - UNKNOWN_KINDS.ln()
     }
 }

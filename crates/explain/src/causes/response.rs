@@ -20,6 +20,7 @@ use crate::numbers::{as_f64, as_i64, count_f64};
 use crate::statistics::robust_scale;
 use facts::series::SampleOf;
 use rayon::prelude::*;
+use schedule::Delays;
 use std::ops::Range;
 
 /// The smallest and the largest size of an event, in sizes of the pattern; the largest if starts are uncertain, since a
@@ -231,9 +232,9 @@ impl Response {
     }
 
     /// Returns how well an effect after each of these starts, from earliest to latest in microseconds of UTC, explains
-    /// the values, at the size and course that explain them best.
-    pub fn to(&self, starts: &[(i64, i64)]) -> Explained {
-        let mut best = self.alike(starts, &self.courses);
+    /// the values, at the size and course that explain them best. `delays` tells where between earliest and latest they are.
+    pub fn to(&self, starts: &[(i64, i64)], delays: Delays) -> Explained {
+        let mut best = self.alike(starts, &self.courses, delays);
         let mut step_us = as_f64(self.gap_us) / as_f64(PARTS);
         for _ in 0..LENGTH_STEPS {
             step_us /= 2.0;
@@ -244,7 +245,7 @@ impl Response {
             if near.is_empty() {
                 break;
             }
-            let better = self.alike(starts, &near);
+            let better = self.alike(starts, &near, delays);
             if better.evidence > best.evidence {
                 best = better;
             }
@@ -271,7 +272,7 @@ impl Response {
                     .iter()
                     .map(|at| (at + by(part), at + by(part)))
                     .collect();
-                self.alike(&moved, &self.courses).evidence
+                self.alike(&moved, &self.courses, Delays::Either).evidence
             })
             .fold(f64::MIN, f64::max)
     }
@@ -306,10 +307,11 @@ impl Response {
     }
 
     /// The best of some courses that all events take.
-    fn alike(&self, starts: &[(i64, i64)], courses: &[Course]) -> Fitted {
+    fn alike(&self, starts: &[(i64, i64)], courses: &[Course], delays: Delays) -> Fitted {
         let places = self.places(starts, courses);
-        // A timer's accuracy, and a fixed random delay, put every run at the same place of its interval.
-        let common = places.iter().map(Vec::len).max().unwrap_or(1);
+        // A timer's accuracy puts every run at the same place of its interval, unless something else wakes the host up.
+        let most = places.iter().map(Vec::len).max().unwrap_or(1);
+        let common = if delays == Delays::Anew { 1 } else { most };
         let mut hypotheses: Vec<Vec<&[Vec<Sums>]>> =
             vec![places.iter().map(Vec::as_slice).collect()];
         for place in 0..if common > 1 { common } else { 0 } {
@@ -467,8 +469,10 @@ impl Response {
             .max_by(|a, b| a.1.total_cmp(b.1))
             .map_or(0, |(phase, _)| phase);
         let mut there: Vec<i64> = moved(best).collect();
-        let exactly =
-            |starts: &[i64]| self.to(&starts.iter().map(|&at| (at, at)).collect::<Vec<_>>());
+        let exactly = |starts: &[i64]| {
+            let exact: Vec<(i64, i64)> = starts.iter().map(|&at| (at, at)).collect();
+            self.to(&exact, Delays::Either)
+        };
         let mut exact = exactly(&there);
         let mut by_us = step_us;
         for _ in 0..LENGTH_STEPS {

@@ -13,8 +13,9 @@ use crate::search::windows::{Event, Located, locate};
 use crate::statistics::{median, quantile};
 use std::sync::Arc;
 
-/// Events whose places differ by less than this many sampling intervals have a fixed place.
+/// Events whose places differ by less than this many sampling intervals, or this part of their windows, have a fixed place.
 const FIXED_GAPS: f64 = 1.2;
+const FIXED_SHARE: f64 = 0.2;
 /// A calendar's period, give or take this much, is one.
 const CALENDAR: f64 = 0.1;
 /// Windows of a calendar are at the same place of each period but for clock changes, in microseconds.
@@ -38,10 +39,9 @@ pub(super) fn located(
         .map(|event| onset_us(event, samples))
         .collect();
     let period = calendar(class, samples);
-    if period.is_some_and(|window| {
-        has_fixed_place(&onsets, window.period_us, samples.gap_us + found.unclear_us)
-    }) && events.len() * 4 > found.runs.len() * 3
-    {
+    let known = as_f64(samples.gap_us + found.unclear_us) * FIXED_GAPS;
+    let narrow = (as_f64(class.width_us()) * FIXED_SHARE).max(known);
+    if period.is_some_and(|window| spread(&onsets, window.period_us) <= narrow) {
         return None;
     }
     Some(pattern(&found, class, samples, values, period))
@@ -94,16 +94,15 @@ fn calendar(class: &Class, samples: &Samples) -> Option<Window> {
     })
 }
 
-/// Returns whether nearly all onsets are at the same place of a period.
-fn has_fixed_place(onsets: &[i64], period_us: i64, gap_us: i64) -> bool {
+/// Returns within how much of a period most onsets are, in microseconds.
+fn spread(onsets: &[i64], period_us: i64) -> f64 {
     let Some(&first) = onsets.first() else {
-        return false;
+        return 0.0;
     };
     let half = period_us / 2;
     let apart = |at: &i64| as_f64((at - first + half).rem_euclid(period_us) - half);
     let mut places: Vec<f64> = onsets.iter().map(apart).collect();
-    let spread = quantile(&mut places, 0.97) - quantile(&mut places, 0.03);
-    spread <= as_f64(gap_us) * FIXED_GAPS
+    quantile(&mut places, 0.9) - quantile(&mut places, 0.1)
 }
 
 fn pattern(

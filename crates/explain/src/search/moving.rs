@@ -5,6 +5,7 @@ use super::windows::LATE_US;
 use crate::calendar::periods::DAY_US;
 use crate::numbers::{as_f64, as_i64};
 use crate::statistics::median;
+use schedule::Delays;
 
 /// A window that is this many sampling intervals wide tells more than its middle does.
 const WIDE_GAPS: f64 = 1.5;
@@ -12,7 +13,12 @@ const WIDE_GAPS: f64 = 1.5;
 impl Class {
     /// Returns whether its runs start anywhere in windows that samples resolve, or follow no calendar.
     pub fn is_moving(&self, gap_us: i64) -> bool {
-        self.width_us() > as_i64(as_f64(gap_us) * WIDE_GAPS) || self.follows_no_calendar(gap_us)
+        self.is_wide(gap_us) || self.follows_no_calendar(gap_us)
+    }
+
+    /// Returns whether its runs start anywhere in windows that samples resolve.
+    pub fn is_wide(&self, gap_us: i64) -> bool {
+        self.delays != Delays::Shared && self.width_us() > as_i64(as_f64(gap_us) * WIDE_GAPS)
     }
 
     /// Returns the median width of the windows of its starts.

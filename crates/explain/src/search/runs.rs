@@ -8,7 +8,7 @@ use crate::model::grid::{Grid, Variant};
 use crate::model::input::JobRuns;
 use crate::model::pattern::ages;
 use crate::numbers::{as_f64, count_f64};
-use schedule::Run;
+use schedule::{Delays, Run};
 use std::collections::BTreeMap;
 
 /// Minimum number of runs among the samples for a job to be considered.
@@ -51,6 +51,8 @@ pub(crate) struct Class {
     pub is_rescheduled: bool,
     /// Whether most of its runs are known from logs.
     pub is_observed: bool,
+    /// Where in their windows runs start.
+    pub delays: Delays,
     /// Whether nearly all runs are periodic to within the sampling interval, so that they carry no more
     /// information than a period does.
     pub is_regular: bool,
@@ -66,7 +68,7 @@ pub(crate) fn classes(
 ) -> (Vec<Class>, Vec<usize>) {
     // A sample that ends right after a start covers the time before it.
     let shows_us = (gap_us / SHOWS_PART).min(SHOWS_MAX_US);
-    let mut by_gaps: BTreeMap<Vec<(usize, usize)>, Class> = BTreeMap::new();
+    let mut by_gaps: BTreeMap<(Vec<(usize, usize)>, Delays), Class> = BTreeMap::new();
     let mut useless = Vec::new();
     let (Some(&first), Some(&last)) = (times_us.first(), times_us.last()) else {
         return (Vec::new(), (0..jobs.len()).collect());
@@ -96,8 +98,9 @@ pub(crate) fn classes(
             useless.push(number);
             continue;
         }
+        let delays = delays(&job.runs);
         by_gaps
-            .entry(gaps)
+            .entry((gaps, delays))
             .or_insert_with(|| {
                 let at = |us: i64| offsets.wall_us(us) + shows_us;
                 let starts_us: Vec<(i64, i64)> = (starts.iter())
@@ -110,6 +113,7 @@ pub(crate) fn classes(
                     longest_us: distance(&starts, 0.9),
                     is_rescheduled: is_rescheduled(&starts),
                     is_observed: is_observed(&job.runs),
+                    delays,
                     is_regular: is_regular(&starts_us, period_us, gap_us),
                     starts_us,
                     windows_us: starts.clone(),
@@ -122,6 +126,16 @@ pub(crate) fn classes(
     classes.retain(|class| class.period_us > 0);
     classes.sort_by(|a, b| a.members.cmp(&b.members));
     (classes, useless)
+}
+
+/// Returns where most runs lie in their windows.
+fn delays(runs: &[Run]) -> Delays {
+    let is_most = |wanted| runs.iter().filter(|run| run.delays == wanted).count() * 2 > runs.len();
+    let known = [Delays::Shared, Delays::Anew];
+    known
+        .into_iter()
+        .find(|one| is_most(*one))
+        .unwrap_or(Delays::Either)
 }
 
 /// Returns whether starts from earliest to latest cover most of the time.

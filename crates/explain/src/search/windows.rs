@@ -28,7 +28,7 @@ const OFTEN_US: i64 = DAY_US * 3 / 2;
 /// An event begins at most so long after a start, beyond what samples show: programs take time to start.
 pub(crate) const LATE_US: i64 = 120_000_000;
 /// Events last at most so long, and at most this share of a period.
-const LEN_MAX_US: i64 = 6 * 3_600_000_000;
+const LEN_MAX_US: i64 = 9 * 3_600_000_000;
 const LEN_SHARE_MAX: f64 = 0.3;
 /// The length of what an event stands above, on either side of it, in time and in samples.
 const SIDE_US: i64 = 1_800_000_000;

@@ -94,7 +94,7 @@ pub(crate) fn given(name: &str, starts_us: impl Iterator<Item = i64>) -> JobRuns
             job: name.to_owned(),
             earliest: at,
             latest: at,
-            shares_delay: false,
+            delays: schedule::Delays::Either,
             len_s: None,
             seen: schedule::Seen::Given,
             evidence: "trims.csv".into(),

@@ -11,7 +11,7 @@ use facts::series::{Better, Dating, Series};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use report::ExplainReport;
-use schedule::{Run, Seen};
+use schedule::{Delays, Run, Seen};
 use std::collections::BTreeMap;
 
 pub const DAY_S: i64 = 86_400;
@@ -154,7 +154,7 @@ fn run(job: &str, start: Timestamp, evidence: &str) -> Run {
         job: job.to_owned(),
         earliest: start,
         latest: start,
-        shares_delay: false,
+        delays: Delays::Either,
         len_s: None,
         seen: Seen::Computed,
         evidence: evidence.into(),

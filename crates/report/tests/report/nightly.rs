@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use page::{Terminal, html, terminal};
 use report::views::bench::{BenchAnswer, Nightly, page};
 use report::{Envelope, schema_of};
-use schedule::{Run, Seen};
+use schedule::{Delays, Run, Seen};
 use std::collections::BTreeMap;
 
 const NIGHTS: i64 = 84;
@@ -92,7 +92,7 @@ fn fstrim() -> JobRuns {
             job: "fstrim".to_owned(),
             earliest: at,
             latest: at,
-            shares_delay: false,
+            delays: Delays::Either,
             len_s: None,
             seen: Seen::Computed,
             evidence: "crontab:1: 47 6 * * 1".into(),

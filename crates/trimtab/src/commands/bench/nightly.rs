@@ -19,7 +19,7 @@ use facts::series::Series;
 use jiff::tz::TimeZone;
 use report::Envelope;
 use report::views::bench::{BenchAnswer, Nightly as Drawn, page};
-use schedule::{Run, Seen};
+use schedule::{Delays, Run, Seen};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -211,7 +211,7 @@ fn events(history: &History) -> Vec<JobRuns> {
             job: one.text.clone(),
             earliest: one.from,
             latest: one.to,
-            shares_delay: false,
+            delays: Delays::Either,
             len_s: None,
             seen: Seen::Given,
             evidence: match one.kind {
