@@ -18,7 +18,7 @@ use bench::compare::{
 };
 use facts::series::Better;
 use rayon::prelude::*;
-use simulate::{Effect, Random, System};
+use simulate::{Effect, Machine, Random, System};
 
 const SEED: u64 = 20;
 const MARGIN: f64 = 0.03;
@@ -27,7 +27,7 @@ const MARGIN: f64 = 0.03;
 type Part = (&'static str, fn(u64));
 
 /// The parts, in order.
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     ("equal", equal_systems),
     ("unequal-sets", unequal_sets),
     ("first-200", first_200),
@@ -36,6 +36,7 @@ const PARTS: [Part; 8] = [
     ("promised-trials", promised_trials),
     ("many-metrics", many_metrics),
     ("interleaved", interleaved),
+    ("one-after-the-other", one_after_the_other),
 ];
 
 fn main() {
@@ -114,6 +115,16 @@ fn ours(runs: &Runs) -> Comparison {
 
 fn differs(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Differs { .. })
+}
+
+fn says_equal(verdict: Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::NoDifferenceLargerThan { .. }
+            | Verdict::Differs {
+                within_margin: true
+            }
+    )
 }
 
 /// Welch's t at 5 % on means with variances and numbers of independent values.
@@ -326,13 +337,7 @@ fn equivalence(pairs: u64) {
                 .map(|pair| {
                     let verdict = ours(&simulate(&system, trials, ratio, pair)).verdict;
                     [
-                        matches!(
-                            verdict,
-                            Verdict::NoDifferenceLargerThan { .. }
-                                | Verdict::Differs {
-                                    within_margin: true
-                                }
-                        ),
+                        says_equal(verdict),
                         matches!(verdict, Verdict::CannotTell { .. }),
                         differs(verdict),
                     ]
@@ -382,16 +387,7 @@ fn promised_trials(pairs: u64) {
             .map(|pair| {
                 let of =
                     |ratio: f64| ours(&simulate(&system, trials as usize, ratio, pair)).verdict;
-                [
-                    matches!(
-                        of(1.0),
-                        Verdict::NoDifferenceLargerThan { .. }
-                            | Verdict::Differs {
-                                within_margin: true
-                            }
-                    ),
-                    differs(of(1.03)),
-                ]
+                [says_equal(of(1.0)), differs(of(1.03))]
             })
             .collect();
         println!(
@@ -461,13 +457,18 @@ fn interleaved(pairs: u64) {
         ("10 % in all", 0.1 / 19.0, 0.0),
         ("3 % a trial, at random", 0.0, 0.03),
     ] {
+        let machine = Machine {
+            slow: 0.01,
+            slope,
+            step,
+            ..Machine::default()
+        };
+        let order = "ABBA".repeat(5);
         let outcomes: Vec<[bool; 4]> = (0..pairs)
             .into_par_iter()
             .map(|pair| {
                 let of = |ratio: f64, timed: bool| {
-                    let sets = drifting(ratio, slope, step, timed, pair);
-                    let report = compare(&sets, &options()).expect("sets of trials");
-                    report.comparisons[0].is_better()
+                    in_order(&order, machine, ratio, timed, pair).is_better()
                 };
                 [
                     of(1.0, true).is_some(),
@@ -481,28 +482,103 @@ fn interleaved(pairs: u64) {
     }
 }
 
-fn drifting(ratio: f64, slope: f64, step: f64, timed: bool, pair: u64) -> [TrialSet; 2] {
+/// Sets of trials in an order, such as `ABBA`; without their times, the comparison does not know it.
+fn in_order(order: &str, machine: Machine, ratio: f64, timed: bool, pair: u64) -> Comparison {
     let mut random = Random::new(SEED + 2, pair + 1);
     let mut sets = ["baseline", "contender"].map(|name| TrialSet {
         name: name.to_owned(),
         trials: Vec::new(),
     });
-    let mut level = 0.0;
-    for place in 0..20_i32 {
-        level += slope + step * random.normal();
-        let is_contender = matches!(place % 4, 1 | 2);
+    let logs = machine.trials(order.len(), &mut random);
+    for ((place, set), log) in (0..).zip(order.chars()).zip(logs) {
+        let is_contender = set == 'B';
         let mean = if is_contender { 100.0 * ratio } else { 100.0 };
-        let value = mean * (0.01 * random.normal() - level).exp();
-        let trial = Trial {
-            started_us: timed.then_some(i64::from(place)),
-            metrics: [(
-                MetricKey::new("bulk", "throughput"),
-                Metric::scalar(value, None, Better::Higher, Rank::Primary),
-            )]
-            .into(),
+        let throughput = Metric::scalar(mean * log.exp(), None, Better::Higher, Rank::Primary);
+        sets[usize::from(is_contender)].trials.push(Trial {
+            started_us: timed.then_some(place),
+            metrics: [(MetricKey::new("bulk", "throughput"), throughput)].into(),
             ..Trial::default()
-        };
-        sets[usize::from(is_contender)].trials.push(trial);
+        });
     }
-    sets
+    compare(&sets, &options())
+        .expect("sets of trials")
+        .comparisons
+        .remove(0)
+}
+
+/// Trials that resemble the one before, by the order in which the sets ran.
+fn one_after_the_other(pairs: u64) {
+    println!(
+        "\nTrials that resemble the one before. In brackets: the order is not known. Equal systems and 5 % slower ones \
+         at 2 %, systems that differ by 3 % and equal ones at 1 %\n"
+    );
+    println!(
+        "| order | trials | correlation | equal: differs | 5 % slower: worse | 3 % apart: no difference larger | equal: \
+         no difference larger |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    let all = [0.0, 0.3, 0.6, 0.8, 0.9];
+    for trials in [3, 5, 10, 20] {
+        let order = "A".repeat(trials) + &"B".repeat(trials);
+        lines(pairs, "A ... A B ... B", &order, &all, 1.0);
+    }
+    for trials in [10, 20] {
+        let order = "A".repeat(trials) + &"B".repeat(trials);
+        let name = "A ... A B ... B, half of the variance independent";
+        lines(pairs, name, &order, &all[3..], 0.5);
+    }
+    lines(pairs, "A B B A", &"ABBA".repeat(5), &all, 1.0);
+    lines(pairs, "A B A B", &"AB".repeat(10), &all[2..4], 1.0);
+    lines(pairs, "A A B B", &"AABB".repeat(5), &all[2..4], 1.0);
+    lines(
+        pairs,
+        "5 A 5 B, twice",
+        &"AAAAABBBBB".repeat(2),
+        &all[2..4],
+        1.0,
+    );
+}
+
+/// One line for each coefficient, which `slow` of the variance has.
+fn lines(pairs: u64, name: &str, order: &str, phis: &[f64], slow: f64) {
+    let trials = order.len() / 2;
+    for phi in phis {
+        // The noise within a run of 300 s adds half a percent, as in the other parts.
+        let [wide, narrow] = [0.02, 0.01].map(|between| {
+            let sd = f64::hypot(between, 0.005);
+            Machine {
+                slow: sd * slow.sqrt(),
+                phi: *phi,
+                noise: sd * (1.0 - slow).sqrt(),
+                ..Machine::default()
+            }
+        });
+        let outcomes: Vec<[[bool; 4]; 2]> = (0..pairs)
+            .into_par_iter()
+            .map(|pair| {
+                [true, false].map(|timed| {
+                    let of = |machine, ratio| in_order(order, machine, ratio, timed, pair);
+                    [
+                        differs(of(wide, 1.0).verdict),
+                        of(wide, 0.95).is_better() == Some(false),
+                        says_equal(of(narrow, 1.03).verdict),
+                        says_equal(of(narrow, 1.0).verdict),
+                    ]
+                })
+            })
+            .collect();
+        print!("| {name} | {trials} and {trials} | {phi} |");
+        for column in 0..4 {
+            let hits = [0, 1].map(|known: usize| {
+                let outcomes = outcomes.iter();
+                outcomes.filter(|outcome| outcome[known][column]).count()
+            });
+            let unknown = 100.0 * hits[1] as f64 / pairs as f64;
+            print!(
+                " {:.1} % ({unknown:.1}) |",
+                100.0 * hits[0] as f64 / pairs as f64
+            );
+        }
+        println!();
+    }
 }

@@ -43,6 +43,44 @@ pub enum Effect {
     Outliers,
 }
 
+/// A machine on which trials differ: by a level that drifts, and by what each trial has of its own. In
+/// logarithms.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Machine {
+    /// Standard deviation of an autoregressive process of the first order.
+    pub slow: f64,
+    /// Its correlation from trial to trial.
+    pub phi: f64,
+    /// Standard deviation of noise that is independent from trial to trial.
+    pub noise: f64,
+    /// By how much the level falls from trial to trial.
+    pub slope: f64,
+    /// Standard deviation of the level's random step from trial to trial.
+    pub step: f64,
+}
+
+impl Machine {
+    /// Returns the logarithms of the factors by which successive trials differ from the mean.
+    pub fn trials(&self, count: usize, random: &mut Random) -> Vec<f64> {
+        let (mut level, mut slow) = (0.0, None);
+        let innovation = (1.0 - self.phi * self.phi).sqrt();
+        (0..count)
+            .map(|_| {
+                level += self.slope + self.step * random.normal();
+                let new = random.normal();
+                let now = slow.map_or(new, |before: f64| self.phi * before + innovation * new);
+                slow = Some(now);
+                let own = if self.noise > 0.0 {
+                    self.noise * random.normal()
+                } else {
+                    0.0
+                };
+                self.slow * now + own - level
+            })
+            .collect()
+    }
+}
+
 /// A system under test.
 #[derive(Debug, Clone, Copy)]
 pub struct System {

@@ -47,6 +47,9 @@ pub struct Comparison {
     pub ratio: f64,
     /// The interval of the ratio.
     pub interval: Interval,
+    /// How many times as wide the interval is as that of independent trials: above 1 if the order of the trials
+    /// lets drift of the machine look like a difference, as one set after the other does.
+    pub widening: f64,
     /// Probability of a ratio at least this far from 1 between equal systems, for this metric alone.
     pub p: f64,
     /// Standard deviation from trial to trial, relative: 0.01 is 1 %.
@@ -91,6 +94,9 @@ pub enum Verdict {
         more_pairs_needed: u32,
         /// The same if these few trials happened to differ less than usual (80 % upper limit).
         more_pairs_at_most: u32,
+        /// Whether drift of the machine may be all that these trials show, because one set ran after the other.
+        /// Then the numbers are of trials in turns (A B B A), and these trials do not count.
+        in_turns: bool,
     },
 }
 
@@ -213,6 +219,7 @@ mod tests {
                 high,
                 confidence: 0.99,
             },
+            widening: 1.0,
             p: 0.5,
             run_to_run_sd: 0.01,
             within_run_error: None,
@@ -224,6 +231,7 @@ mod tests {
                 Verdict::CannotTell {
                     more_pairs_needed: 1,
                     more_pairs_at_most: 2,
+                    in_turns: false,
                 }
             },
         }

@@ -133,7 +133,7 @@ pub fn chi_squared_quantile(tail: f64, freedom: f64) -> f64 {
 
 /// Returns the non-negative argument at which a falling tail has a value of at most 1/2, by false position
 /// (Illinois, Dowell and Jarratt 1971) on its logarithm.
-fn descend(tail_at: impl Fn(f64) -> f64, tail: f64) -> f64 {
+pub(crate) fn descend(tail_at: impl Fn(f64) -> f64, tail: f64) -> f64 {
     let tail = tail.clamp(1e-300, 0.5);
     let above = |x: f64| (tail_at(x) / tail).max(f64::MIN_POSITIVE).ln();
     let (mut low, mut above_low) = (0.0, above(0.0));

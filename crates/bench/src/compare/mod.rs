@@ -3,8 +3,9 @@
 //! [`compare`] takes a baseline and contenders, each a [set of trials](TrialSet), and is pure. The trial is the
 //! unit of repetition: a longer run tells more about that run, not about the next one. Of each trial and metric
 //! one value is taken, with its error [within the trial](Comparison::within_run_error); the sets of their
-//! logarithms are compared by Student's t, in pairs if the trials ran alternately. Several metrics are judged
-//! together, so that equal systems are rarely called different in any of them.
+//! logarithms are compared by Student's t, in pairs if the trials ran alternately. If they ran one set after the
+//! other, the interval allows for drift of the machine. Several metrics are judged together, so that equal systems
+//! are rarely called different in any of them.
 //!
 //! A verdict is [*differs*](Verdict::Differs), [*no difference larger
 //! than*](Verdict::NoDifferenceLargerThan), or [*cannot tell*](Verdict::CannotTell) with the number of trials
@@ -37,13 +38,14 @@
 //! # Ok::<(), bench::compare::CompareError>(())
 //! ```
 //!
-//! Data flows one way: `trial` -> `within` (over `batch_means`) -> `shift` -> `family`, `power` -> `sets`,
-//! which fills a [`Report`].
+//! Data flows one way: `trial` -> `within` (over `batch_means`) -> `shift` (over `arrangement`, `drift`) -> `family`,
+//! `power` -> `sets`, which fills a [`Report`].
 
 mod arrangement;
 pub mod batch_means;
 mod comparison;
 pub mod distribution;
+mod drift;
 mod environment;
 mod error;
 mod family;

@@ -43,6 +43,8 @@ fn fewest(shift: &Shift, demand: &Demand, inflation: f64) -> u32 {
         );
         let freedom = match shift.design {
             Design::Pairs => n - 1.0,
+            // They are to be run in turns, and then compared in pairs.
+            _ if shift.drift.is_possible() => n - 1.0,
             Design::Sets | Design::CommonSpread => welch_freedom((of_a, n), (of_b, n)),
             // More trials of the other sets would add to it.
             Design::PooledSpread => welch_freedom((of_a, n), (of_b, n)).max(shift.freedom),
@@ -73,6 +75,7 @@ fn fewest(shift: &Shift, demand: &Demand, inflation: f64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::drift::Drift;
 
     const DEMAND: Demand = Demand {
         log_margin: 0.03,
@@ -90,6 +93,7 @@ mod tests {
             error: sd * (2.0_f64 / 5.0).sqrt(),
             freedom: 8.0,
             common: None,
+            drift: Drift::NONE,
         }
     }
 

@@ -1,25 +1,29 @@
 //! Compares sets of trials, metric by metric.
 
-use super::arrangement::{Arrangement, arrangement};
+use super::arrangement::{Arrangement, PAIRS_MIN, Place, arrangement, days_between, places};
 use super::batch_means::mean;
 use super::comparison::{Comparison, Interval, NotCompared, Report, Shows, Verdict};
+use super::drift::{Drift, Ordered};
 use super::environment::environment_differences;
 use super::error::CompareError;
 use super::family::levels;
 use super::options::Options;
 use super::power::{Demand, pairs_needed};
 use super::random::Random;
-use super::shift::{LogValue, Shift};
+use super::shift::{Design, LogValue, Shift};
 use super::single::{RUN_TO_RUN_SDS, TYPICAL_WITHIN_ERROR, single_run_false_share};
 use super::trial::{Metric, MetricKey, Rank, TrialSet};
 use super::within::{TrialValue, trial_value};
 use facts::series::Better;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 use units::escape;
 
 /// Logarithms of ratios beyond this are shown as this, e^±700, which f64 holds.
 const LOG_MAX: f64 = 700.0;
+/// From here on, what the order of trials costs is told even if neither set ran after the other.
+const WIDENING_TOLD: f64 = 1.1;
 
 /// Compares each set after the first, the baseline, with it.
 ///
@@ -47,14 +51,14 @@ pub fn compare(sets: &[TrialSet], options: &Options) -> Result<Report, CompareEr
     }
 
     let (mut found, mut skipped) = (Vec::new(), Vec::new());
-    let mut notes = Vec::new();
+    let mut pairs = Vec::new();
     for (index, contender) in contenders.iter().enumerate() {
-        let order = arrangement(&baseline.trials, &contender.trials);
-        notes.extend(order_note(&order, baseline, contender));
+        let places = places(&baseline.trials, &contender.trials);
         let pair = Pair {
             baseline,
             contender,
-            order,
+            arrangement: arrangement(places.as_deref()),
+            places,
             all: options.pools_spread.then_some(sets),
             seed: options.seed ^ (index as u64) << 48,
         };
@@ -77,6 +81,7 @@ pub fn compare(sets: &[TrialSet], options: &Options) -> Result<Report, CompareEr
                 }),
             }
         }
+        pairs.push(pair);
     }
     if found.is_empty() {
         let reason = skipped.first().map_or_else(
@@ -93,10 +98,14 @@ pub fn compare(sets: &[TrialSet], options: &Options) -> Result<Report, CompareEr
         );
         return Err(CompareError::NothingInCommon { reason });
     }
-    notes.extend(trial_notes(sets));
+    let comparisons = judge(found, options);
+    let orders = pairs
+        .iter()
+        .filter_map(|pair| pair.order_note(&comparisons));
+    let notes = orders.chain(trial_notes(sets)).collect();
     Ok(Report {
         baseline: baseline.name.clone(),
-        comparisons: judge(found, options),
+        comparisons,
         skipped,
         environment: environment_differences(sets),
         notes,
@@ -130,7 +139,9 @@ fn judge(found: Vec<(&TrialSet, &MetricKey, Shifted)>, options: &Options) -> Vec
 struct Pair<'t> {
     baseline: &'t TrialSet,
     contender: &'t TrialSet,
-    order: Arrangement,
+    /// All trials in the order of time, if it is known.
+    places: Option<Vec<Place>>,
+    arrangement: Arrangement,
     /// All sets, if they are taken to spread alike.
     all: Option<&'t [TrialSet]>,
     seed: u64,
@@ -211,7 +222,7 @@ impl<'t> Pair<'t> {
             .zip(positive(&b))
             .ok_or_else(|| without_ratio(&a, &b, first.better, alpha))?;
         let logs = |set: &BTreeMap<usize, LogValue>| set.values().copied().collect::<Vec<_>>();
-        let shift = match self.all {
+        let mut shift = match self.all {
             Some(sets) => {
                 let all = self.logs_of_all(sets, key, number);
                 Shift::of_pooled(&logs(&logs_a), &logs(&logs_b), &all)
@@ -220,6 +231,11 @@ impl<'t> Pair<'t> {
                 .paired(&logs_a, &logs_b)
                 .or_else(|| Shift::of_sets(&logs(&logs_a), &logs(&logs_b))),
         };
+        if let Some(shift) = &mut shift
+            && shift.design != Design::Pairs
+        {
+            shift.drift = self.drift(&logs_a, &logs_b);
+        }
         let log = |set: &BTreeMap<usize, LogValue>| {
             let logs: Vec<f64> = set.values().map(|value| value.log).collect();
             mean(&logs).unwrap_or(0.0)
@@ -272,7 +288,7 @@ impl<'t> Pair<'t> {
         baseline: &BTreeMap<usize, LogValue>,
         contender: &BTreeMap<usize, LogValue>,
     ) -> Option<Shift> {
-        let Arrangement::Pairs(pairs) = &self.order else {
+        let Arrangement::Pairs(pairs) = &self.arrangement else {
             return None;
         };
         let values: Option<Vec<(LogValue, LogValue)>> = pairs
@@ -280,6 +296,73 @@ impl<'t> Pair<'t> {
             .map(|(a, b)| Some((*baseline.get(a)?, *contender.get(b)?)))
             .collect();
         Shift::of_pairs(&values?)
+    }
+
+    /// Returns the drift that the trials which have a metric allow.
+    fn drift(
+        &self,
+        baseline: &BTreeMap<usize, LogValue>,
+        contender: &BTreeMap<usize, LogValue>,
+    ) -> Drift {
+        let ordered = |place: &Place| {
+            let set = if place.is_contender {
+                contender
+            } else {
+                baseline
+            };
+            Some(Ordered {
+                started_us: place.started_us,
+                is_contender: place.is_contender,
+                log: set.get(&place.index)?.log,
+            })
+        };
+        let places = self.places.iter().flatten();
+        Drift::of(&places.filter_map(ordered).collect::<Vec<_>>())
+    }
+
+    /// Returns what the order of the trials leaves open, and the remedy. One trial against many is what a night is
+    /// compared by, and needs none.
+    fn order_note(&self, comparisons: &[Comparison]) -> Option<String> {
+        let (one, other) = (self.baseline, self.contender);
+        if one.trials.len().min(other.trials.len()) == 1 {
+            return None;
+        }
+        let sets = format!("{} and {}", escape(&one.name), escape(&other.name));
+        match self.arrangement {
+            Arrangement::Pairs(_) => None,
+            Arrangement::Unknown => Some(format!(
+                "not all trials of {sets} say when they started: if one set ran after the other, drift of the \
+                 machine looks like a difference between them; run them in turns (A B B A)"
+            )),
+            Arrangement::Sequential | Arrangement::Mixed => {
+                let widest = comparisons
+                    .iter()
+                    .filter(|comparison| comparison.contender == other.name)
+                    .map(|comparison| comparison.widening)
+                    .fold(1.0, f64::max);
+                let is_sequential = self.arrangement == Arrangement::Sequential;
+                (is_sequential || widest > WIDENING_TOLD).then(|| {
+                    format!(
+                        "run {sets} in turns (A B B A): {} ran after the other, and drift of the machine looks like \
+                         a difference between them; intervals allow for it and are up to {widest:.1} times as wide{}",
+                        if is_sequential { "one" } else { "much of one" },
+                        self.days_note()
+                    )
+                })
+            }
+        }
+    }
+
+    /// What no interval allows for: that the days differ.
+    fn days_note(&self) -> String {
+        let between = self.places.as_deref().and_then(days_between);
+        between.map_or_else(String::new, |gap_us| {
+            let gap = Duration::from_micros(gap_us.unsigned_abs());
+            format!(
+                "; they ran {} apart, and a difference between those days cannot be told from one between the sets",
+                units::duration(gap)
+            )
+        })
     }
 }
 
@@ -374,10 +457,18 @@ impl Shifted<'_> {
             };
             let (needed, at_most) = pairs_needed(shift, &demand);
             let have = u32::try_from(shift.trials.0.min(shift.trials.1)).unwrap_or(u32::MAX);
-            let more = |all: u32| all.saturating_sub(have).max(1);
+            let in_turns = shift.drift.is_possible();
+            let more = |all: u32| {
+                if in_turns {
+                    all.max(PAIRS_MIN.try_into().unwrap_or(u32::MAX))
+                } else {
+                    all.saturating_sub(have).max(1)
+                }
+            };
             Verdict::CannotTell {
                 more_pairs_needed: more(needed),
                 more_pairs_at_most: more(at_most),
+                in_turns,
             }
         };
         Comparison {
@@ -397,6 +488,7 @@ impl Shifted<'_> {
                 high: ratio_of(high),
                 confidence: 1.0 - level,
             },
+            widening: shift.widening(level),
             p,
             run_to_run_sd: f64::midpoint(shift.variances.0, shift.variances.1).sqrt(),
             within_run_error: self.within_run_error,
@@ -450,18 +542,6 @@ fn one_against_one(baseline: &TrialSet, contender: &TrialSet, options: &Options)
             .map(|sd| (*sd, single_run_false_share(*sd, within_error)))
             .collect(),
     }
-}
-
-fn order_note(order: &Arrangement, baseline: &TrialSet, contender: &TrialSet) -> Option<String> {
-    let one_is_single = baseline.trials.len().min(contender.trials.len()) == 1;
-    (*order == Arrangement::Sequential && !one_is_single).then(|| {
-        format!(
-            "the trials of {} and {} ran one set after the other: a drift of the machine looks like a \
-             difference between them; run them alternately (A B B A)",
-            escape(&baseline.name),
-            escape(&contender.name)
-        )
-    })
 }
 
 fn trial_notes(sets: &[TrialSet]) -> impl Iterator<Item = String> {

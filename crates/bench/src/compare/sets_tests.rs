@@ -205,12 +205,91 @@ fn drift_is_removed_from_alternating_trials() {
     assert_eq!(sets.design, Design::Sets);
     let width = |one: &Comparison| one.interval.high - one.interval.low;
     assert!(width(&paired) < width(&sets) * 0.7, "{paired:?} {sets:?}");
-    // One set after the other is told.
-    for (place, trial) in a.iter_mut().chain(&mut b).enumerate() {
-        trial.started_us = i64::try_from(place).ok();
+}
+
+/// Throughputs that fall by half a percent an hour, the sets one after the other, with as many hours between them.
+fn falling(trials: u32, hours_between: u32) -> [TrialSet; 2] {
+    let mut all = throughput(
+        &(0..2 * trials)
+            .map(|place| 1_000.0 - 5.0 * f64::from(place) + f64::from(place * 5 % 3))
+            .collect::<Vec<_>>(),
+    );
+    for (place, trial) in (0..).zip(&mut all) {
+        let hour = place + if place < trials { 0 } else { hours_between };
+        trial.started_us = Some(i64::from(hour) * 3_600_000_000);
     }
-    let notes = report(a, b).notes;
-    assert!(notes[0].contains("one set after the other"), "{notes:?}");
+    let later = all.split_off(trials as usize);
+    [set("old", all), set("new", later)]
+}
+
+#[test]
+fn drift_from_one_set_to_the_next_is_no_difference() {
+    let sets = falling(5, 0);
+    let report = compare(&sets, &Options::default()).unwrap();
+    let found = &report.comparisons[0];
+    let Verdict::CannotTell {
+        more_pairs_needed,
+        in_turns: true,
+        ..
+    } = found.verdict
+    else {
+        panic!("{found:?}");
+    };
+    // Fewer than four pairs are not compared as pairs.
+    assert!(more_pairs_needed >= 4, "{found:?}");
+    assert!(found.widening > 1.5, "{found:?}");
+    assert!(
+        report.notes[0].starts_with("run old and new in turns (A B B A): one ran after the other"),
+        "{:?}",
+        report.notes
+    );
+    // The same trials without their times.
+    let unknown = sets.map(|mut set| {
+        for trial in &mut set.trials {
+            trial.started_us = None;
+        }
+        set
+    });
+    let report = compare(&unknown, &Options::default()).unwrap();
+    let found = &report.comparisons[0];
+    assert!(
+        matches!(found.verdict, Verdict::Differs { .. }),
+        "{found:?}"
+    );
+    assert!((found.widening - 1.0).abs() < 1e-12, "{found:?}");
+    assert!(
+        report.notes[0].contains("say when they started"),
+        "{:?}",
+        report.notes
+    );
+}
+
+#[test]
+fn sets_of_different_days_are_told() {
+    for (hours_between, days) in [(0, None), (168, Some("they ran 7 days 1 h apart"))] {
+        let report = compare(&falling(5, hours_between), &Options::default()).unwrap();
+        let told = days.map_or(!report.notes[0].contains("apart"), |days| {
+            report.notes[0].contains(days)
+        });
+        assert!(told, "{:?}", report.notes);
+    }
+}
+
+#[test]
+fn a_large_difference_is_found_one_set_after_the_other() {
+    let [old, mut new] = falling(10, 0);
+    for metric in new
+        .trials
+        .iter_mut()
+        .flat_map(|trial| trial.metrics.values_mut())
+    {
+        if let Observations::Scalar(value) = &mut metric.observations {
+            *value /= 2.0;
+        }
+    }
+    let report = compare(&[old, new], &Options::default()).unwrap();
+    assert_eq!(report.regressions(0.3).count(), 1, "{report:?}");
+    assert_eq!(report.notes.len(), 1);
 }
 
 #[test]

@@ -18,7 +18,8 @@
 //! there is the least that trials must differ.
 
 use super::batch_means::{mean, variance};
-use super::distribution::{student_quantile, student_tail, student_two_sided};
+use super::distribution::{descend, student_tail, student_two_sided};
+use super::drift::Drift;
 use super::within::TrialValue;
 
 /// How the trials of two sets are related.
@@ -56,6 +57,8 @@ pub(crate) struct Shift {
     pub freedom: f64,
     /// The same if both sets spread alike; the wider interval counts.
     pub common: Option<(f64, f64)>,
+    /// By how much the errors may be too small, as trials near in time resemble each other.
+    pub drift: Drift,
 }
 
 /// A trial's logarithm, and its error within the trial.
@@ -101,6 +104,7 @@ impl Shift {
             error: (spread / count).sqrt(),
             freedom: count - 1.0,
             common: None,
+            drift: Drift::NONE,
         })
     }
 
@@ -144,6 +148,7 @@ impl Shift {
             error: (of_a + of_b).sqrt(),
             freedom,
             common,
+            drift: Drift::NONE,
         })
     }
 
@@ -178,6 +183,7 @@ impl Shift {
             error: (pooled * (1.0 / count_a + 1.0 / count_b)).sqrt(),
             freedom,
             common: None,
+            drift: Drift::NONE,
         })
     }
 
@@ -189,12 +195,17 @@ impl Shift {
     /// Returns the probability of a shift at least this large between equal systems.
     ///
     /// If no trial of a set differs from another, the spread is unknown rather than 0, such as with values in
-    /// whole milliseconds. Then it is the probability that the trials' order alone separates the sets.
+    /// whole milliseconds. Then it is the probability that the trials' order alone separates the sets. What does
+    /// not vary is taken not to drift either.
     pub(crate) fn p(&self) -> f64 {
         if self.error > 0.0 {
             return self
                 .errors()
-                .map(|(error, freedom)| student_two_sided(self.log_ratio / error, freedom))
+                .map(|(error, freedom)| {
+                    let t = self.log_ratio / error;
+                    self.drift
+                        .mean(|factor| student_two_sided(t / factor, freedom))
+                })
                 .fold(0.0, f64::max);
         }
         if self.log_ratio == 0.0 {
@@ -209,11 +220,28 @@ impl Shift {
 
     /// Returns the interval of the logarithm that misses the truth with probability `alpha`.
     pub(crate) fn interval(&self, alpha: f64) -> (f64, f64) {
-        let half = self
-            .errors()
-            .map(|(error, freedom)| student_quantile(alpha / 2.0, freedom) * error)
-            .fold(0.0, f64::max);
+        let half = self.half_width(alpha, &self.drift);
         (self.log_ratio - half, self.log_ratio + half)
+    }
+
+    /// Returns how many times as wide the interval is as that of independent trials.
+    pub(crate) fn widening(&self, alpha: f64) -> f64 {
+        let independent = self.half_width(alpha, &Drift::NONE);
+        if independent > 0.0 {
+            self.half_width(alpha, &self.drift) / independent
+        } else {
+            1.0
+        }
+    }
+
+    fn half_width(&self, alpha: f64, drift: &Drift) -> f64 {
+        let quantile = |freedom: f64| {
+            let tail = |t: f64| drift.mean(|factor| student_tail(t / factor, freedom));
+            descend(tail, alpha / 2.0)
+        };
+        self.errors()
+            .map(|(error, freedom)| quantile(freedom) * error)
+            .fold(0.0, f64::max)
     }
 
     /// Returns the probability of data like these if the truth lies outside ± `margin` (two one-sided tests,
@@ -224,7 +252,11 @@ impl Shift {
             let room = margin - self.log_ratio.abs();
             return self
                 .errors()
-                .map(|(error, freedom)| student_tail(room / error, freedom))
+                .map(|(error, freedom)| {
+                    let t = room / error;
+                    self.drift
+                        .mean_if_dependent(|factor| student_tail(t / factor, freedom))
+                })
                 .fold(0.0, f64::max);
         }
         if self.log_ratio.abs() < margin {
