@@ -527,6 +527,8 @@ fn one_after_the_other(pairs: u64) {
         let name = "A ... A B ... B, half of the variance independent";
         lines(pairs, name, &order, &all[3..], 0.5);
     }
+    let nights = "A".repeat(20) + "B";
+    lines(pairs, "A ... A B", &nights, &all, 1.0);
     lines(pairs, "A B B A", &"ABBA".repeat(5), &all, 1.0);
     lines(pairs, "A B A B", &"AB".repeat(10), &all[2..4], 1.0);
     lines(pairs, "A A B B", &"AABB".repeat(5), &all[2..4], 1.0);
@@ -541,7 +543,7 @@ fn one_after_the_other(pairs: u64) {
 
 /// One line for each coefficient, which `slow` of the variance has.
 fn lines(pairs: u64, name: &str, order: &str, phis: &[f64], slow: f64) {
-    let trials = order.len() / 2;
+    let [a, b] = ['A', 'B'].map(|set| order.matches(set).count());
     for phi in phis {
         // The noise within a run of 300 s adds half a percent, as in the other parts.
         let [wide, narrow] = [0.02, 0.01].map(|between| {
@@ -567,7 +569,7 @@ fn lines(pairs: u64, name: &str, order: &str, phis: &[f64], slow: f64) {
                 })
             })
             .collect();
-        print!("| {name} | {trials} and {trials} | {phi} |");
+        print!("| {name} | {a} and {b} | {phi} |");
         for column in 0..4 {
             let hits = [0, 1].map(|known: usize| {
                 let outcomes = outcomes.iter();

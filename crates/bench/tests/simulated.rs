@@ -8,7 +8,7 @@ use bench::compare::{
 };
 use facts::series::Better;
 use rayon::prelude::*;
-use simulate::{Effect, Random, System};
+use simulate::{Effect, Machine, Random, System};
 
 /// A test that is right fails this rarely by chance.
 const CHANCE: f64 = 1e-6;
@@ -147,5 +147,68 @@ fn no_difference_is_said_of_equal_systems_and_not_of_others() {
         let wrong = count(&system, 10, ratio, 200, says_equal);
         let bound = at_most(0.025, 200);
         assert!(wrong <= bound, "{ratio}: {wrong} of 200, at most {bound}");
+    }
+}
+
+/// The verdict on sets in an order such as `ABBA`, on a machine on which trials resemble the one before.
+fn verdict_in_order(order: &str, phi: f64, ratio: f64, number: u64) -> (Verdict, f64) {
+    let machine = Machine {
+        slow: 0.02,
+        phi,
+        ..Machine::default()
+    };
+    let mut random = Random::new(78, number + 1);
+    let mut sets = ["a", "b"].map(|name| TrialSet {
+        name: name.to_owned(),
+        trials: Vec::new(),
+    });
+    let logs = machine.trials(order.len(), &mut random);
+    for ((place, of), log) in (0..).zip(order.chars()).zip(logs) {
+        let value = if of == 'B' { ratio } else { 1.0 } * log.exp();
+        let metric = Metric::scalar(value, None, Better::Higher, Rank::Primary);
+        sets[usize::from(of == 'B')].trials.push(Trial {
+            started_us: Some(place),
+            metrics: [(MetricKey::new("bulk", "throughput"), metric)].into(),
+            ..Trial::default()
+        });
+    }
+    let found = compare(&sets, &Options::default())
+        .unwrap()
+        .comparisons
+        .remove(0);
+    (found.verdict, found.ratio)
+}
+
+#[test]
+fn sets_one_after_the_other_are_rarely_called_different_on_a_machine_that_drifts() {
+    for trials in [5, 10] {
+        let order = "A".repeat(trials) + &"B".repeat(trials);
+        for phi in [0.6, 0.8] {
+            let wrong = (0..400_u64).into_par_iter().filter(|number| {
+                let (verdict, ratio) = verdict_in_order(&order, phi, 1.0, *number);
+                differs(verdict, ratio)
+            });
+            let wrong = u32::try_from(wrong.count()).unwrap();
+            // Without the times it is 8 % (5 trials, 0.6) to 30 % (10 trials, 0.8).
+            let bound = at_most(0.05, 400);
+            assert!(
+                wrong <= bound,
+                "{trials} {phi}: {wrong} of 400, at most {bound}"
+            );
+        }
+    }
+}
+
+#[test]
+fn five_percent_are_found_in_turns_on_a_machine_that_drifts() {
+    let order = "ABBA".repeat(5);
+    for phi in [0.0, 0.6] {
+        let missed = (0..200_u64).into_par_iter().filter(|number| {
+            let (verdict, ratio) = verdict_in_order(&order, phi, 0.95, *number);
+            !(differs(verdict, ratio) && ratio < 1.0)
+        });
+        let missed = u32::try_from(missed.count()).unwrap();
+        let bound = at_most(0.1, 200);
+        assert!(missed <= bound, "{phi}: {missed} of 200, at most {bound}");
     }
 }

@@ -67,10 +67,9 @@ pub(crate) fn arrangement(places: Option<&[Place]>) -> Arrangement {
     }
     let pairs: Option<Vec<(usize, usize)>> = places
         .chunks(2)
-        .map(|two| match two {
-            [a, b] if b.is_contender && !a.is_contender => Some((a.index, b.index)),
-            [b, a] if b.is_contender && !a.is_contender => Some((a.index, b.index)),
-            _ => None,
+        .map(|two| {
+            let of = |is_contender: bool| two.iter().find(|one| one.is_contender == is_contender);
+            Some((of(false)?.index, of(true)?.index))
         })
         .collect();
     match pairs {

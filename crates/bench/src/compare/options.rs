@@ -9,7 +9,8 @@ pub struct Options {
     /// Seed of the bootstrap within trials. The same trials and seed always give the same result.
     pub seed: u64,
     /// Share of comparisons of equal systems that may find any metric of a rank different: 0.01. Intervals hold
-    /// the true ratio with a confidence of 1 - `alpha` or more.
+    /// the true ratio with a confidence of 1 - `alpha` or more. If one set ran after the other on a machine that
+    /// drifts, up to four times as many are, as ten trials do not tell how much it drifts.
     pub alpha: f64,
     /// The smallest difference that matters, for *no difference larger than*: 0.03 is 3 %.
     pub margin: f64,

@@ -331,8 +331,8 @@ impl<'t> Pair<'t> {
         match self.arrangement {
             Arrangement::Pairs(_) => None,
             Arrangement::Unknown => Some(format!(
-                "not all trials of {sets} say when they started: if one set ran after the other, drift of the \
-                 machine looks like a difference between them; run them in turns (A B B A)"
+                "it is not known in which order the trials of {sets} ran: if one set ran after the other, drift of \
+                 the machine looks like a difference between them; run them in turns (A B B A)"
             )),
             Arrangement::Sequential | Arrangement::Mixed => {
                 let widest = comparisons

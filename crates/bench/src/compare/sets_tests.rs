@@ -258,7 +258,7 @@ fn drift_from_one_set_to_the_next_is_no_difference() {
     );
     assert!((found.widening - 1.0).abs() < 1e-12, "{found:?}");
     assert!(
-        report.notes[0].contains("say when they started"),
+        report.notes[0].contains("not known in which order"),
         "{:?}",
         report.notes
     );

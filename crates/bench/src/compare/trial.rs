@@ -19,7 +19,8 @@ pub struct Trial {
     pub name: String,
     /// What identifies it whatever its name is, such as Rally's race id: the same trial must not count twice.
     pub id: Option<String>,
-    /// When it started, in microseconds since the epoch. Trials that alternate in time are compared in pairs.
+    /// When it started, in microseconds since the epoch. Trials that alternate in time are compared in pairs; those of
+    /// one set after the other may differ by drift alone. Without it, they are taken as independent.
     pub started_us: Option<i64>,
     /// Its environment: `kernel`, `distribution-version`, `mount options`, `governor`.
     pub environment: BTreeMap<String, String>,

@@ -118,9 +118,6 @@ fn lead(compared: &Compared) -> String {
         }
     }
     let differing: Vec<&Comparison> = primary().filter(|one| one.is_better().is_some()).collect();
-    let unknown: Vec<&Comparison> = primary()
-        .filter(|one| matches!(one.verdict, Verdict::CannotTell { .. }))
-        .collect();
     let first = match differing.first() {
         Some(first) => format!(
             "{}{}.",
@@ -136,18 +133,10 @@ fn lead(compared: &Compared) -> String {
             None => String::new(),
         },
     };
-    let mut sentences = vec![appeared(report), first];
-    if let Some(more) = unknown.iter().filter_map(|one| more(one)).max() {
-        let what = units::count(unknown.len(), "metric");
-        sentences.push(if more < MORE_MAX {
-            format!(
-                "Cannot tell for {what}: {} of each would.",
-                units::count(more, "more trial")
-            )
-        } else {
-            format!("Cannot tell for {what}: trials differ too much among themselves.")
-        });
-    }
+    let drifting = unknown(primary(), true);
+    let mut sentences = vec![appeared(report), first, unknown(primary(), false)];
+    // If nothing is shown to differ, how to find out comes first.
+    sentences.insert(if differing.is_empty() { 1 } else { 2 }, drifting);
     if let Some(share) = compared.fail_on_regression {
         let open = primary().filter(|one| {
             matches!(
@@ -206,12 +195,38 @@ fn same<'c>(all: impl Iterator<Item = &'c Comparison>) -> Option<(usize, f64)> {
     margins.first().map(|margin| (margins.len(), *margin))
 }
 
-fn more(comparison: &Comparison) -> Option<u32> {
-    match comparison.verdict {
-        Verdict::CannotTell {
-            more_pairs_needed, ..
-        } => Some(more_pairs_needed),
-        _ => None,
+/// What cannot be told and what would: of the metrics that may only drift, or of the others.
+fn unknown<'c>(all: impl Iterator<Item = &'c Comparison>, may_drift: bool) -> String {
+    let needed: Vec<u32> = all
+        .filter_map(|one| match one.verdict {
+            Verdict::CannotTell {
+                more_pairs_needed,
+                in_turns,
+                ..
+            } if in_turns == may_drift => Some(more_pairs_needed),
+            _ => None,
+        })
+        .collect();
+    let Some(most) = needed.iter().max() else {
+        return String::new();
+    };
+    let what = units::count(needed.len(), "metric");
+    match (may_drift, *most < MORE_MAX) {
+        (true, true) => format!(
+            "Cannot tell change from drift in {what}: run the sets in turns (A B B A), {} of each.",
+            units::count(*most, "trial")
+        ),
+        (true, false) => format!(
+            "Cannot tell change from drift in {what}: run the sets in turns (A B B A); trials differ too much among \
+             themselves."
+        ),
+        (false, true) => format!(
+            "Cannot tell for {what}: {} of each would.",
+            units::count(*most, "more trial")
+        ),
+        (false, false) => {
+            format!("Cannot tell for {what}: trials differ too much among themselves.")
+        }
     }
 }
 
@@ -322,28 +337,26 @@ fn verdict(comparison: &Comparison) -> String {
             format!("same within {}", units::percent(margin))
         }
         Verdict::CannotTell {
-            more_pairs_needed,
-            more_pairs_at_most,
-        } if more_pairs_at_most >= MORE_MAX => {
-            if more_pairs_needed >= MORE_MAX {
-                "cannot tell: trials differ too much".to_owned()
-            } else {
-                format!("cannot tell: {more_pairs_needed} more trials of each, or far more")
-            }
-        }
-        Verdict::CannotTell {
-            more_pairs_needed,
-            more_pairs_at_most,
-        } if more_pairs_at_most > more_pairs_needed => {
-            format!("cannot tell: {more_pairs_needed} to {more_pairs_at_most} more trials of each")
-        }
-        Verdict::CannotTell {
-            more_pairs_needed, ..
+            more_pairs_needed: needed,
+            more_pairs_at_most: at_most,
+            in_turns,
         } => {
-            format!(
-                "cannot tell: {}",
-                units::count(more_pairs_needed, "more trial")
-            )
+            let trials = if in_turns {
+                "trials in turns"
+            } else {
+                "more trials of each"
+            };
+            if needed >= MORE_MAX {
+                "cannot tell: trials differ too much".to_owned()
+            } else if at_most >= MORE_MAX {
+                format!("cannot tell: {needed} {trials}, or far more")
+            } else if at_most > needed {
+                format!("cannot tell: {needed} to {at_most} {trials}")
+            } else if needed > 1 {
+                format!("cannot tell: {needed} {trials}")
+            } else {
+                "cannot tell: 1 more trial of each".to_owned()
+            }
         }
     }
 }
@@ -390,6 +403,7 @@ fn method(report: &Report) -> String {
     };
     let how = match first.design {
         Design::Pairs => "in pairs, as they ran alternately",
+        Design::Sets if first.widening > 1.0 => "as two sets that may drift",
         Design::Sets => "as two independent sets",
         Design::CommonSpread => "with the spread of the larger set taken for both",
         Design::PooledSpread => "with one spread taken for all sets",

@@ -139,3 +139,64 @@ fn equal_sets_are_said_to_be_equal_within_the_margin() {
         "{text}"
     );
 }
+
+/// The sets with times, as if each ran after the one before.
+fn one_after_the_other(mut sets: [TrialSet; 2]) -> [TrialSet; 2] {
+    let trials = sets.iter_mut().flat_map(|set| &mut set.trials);
+    for (hour, trial) in (0..).zip(trials) {
+        trial.started_us = Some(hour * 3_600_000_000);
+    }
+    sets
+}
+
+#[test]
+fn what_may_be_drift_says_first_how_to_find_out() {
+    // Throughput falls from trial to trial, whichever set it is of; latency stays.
+    let falling = one_after_the_other([
+        set(
+            "old",
+            &[
+                (1000.0, 20.0),
+                (994.0, 20.1),
+                (991.0, 19.9),
+                (985.0, 20.0),
+                (980.0, 20.0),
+            ],
+        ),
+        set(
+            "newer",
+            &[
+                (974.0, 20.0),
+                (971.0, 19.9),
+                (965.0, 20.1),
+                (961.0, 20.0),
+                (955.0, 20.0),
+            ],
+        ),
+    ]);
+    for share in [None, Some(0.01)] {
+        let text = text(&falling, share);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.starts_with(
+                "Cannot tell change from drift in 1 metric: run the sets in turns (A B B A), "
+            ),
+            "{text}"
+        );
+        assert!(
+            words.contains("No difference larger than 3 % in 1 metric"),
+            "{text}"
+        );
+        assert!(words.contains("trials in turns"), "{text}");
+        assert!(
+            words.contains("caution run old and newer in turns (A B B A): one ran after the other"),
+            "{text}"
+        );
+    }
+    // A tenth is more than drift of that size explains, and comes first.
+    let text = text(&one_after_the_other(slower()), None);
+    assert!(
+        text.starts_with("Bulk throughput mean of newer is 10 % lower"),
+        "{text}"
+    );
+}
