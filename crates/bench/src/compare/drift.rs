@@ -19,9 +19,9 @@
 /// Coefficients that are tried, at equal distances between 0 and 1.
 const COEFFICIENTS: usize = 20;
 /// Probability, before the data, that trials are independent; otherwise all coefficients are as probable. Calibrated
-/// on sets of 3 to 40 trials one after the other: at most 4 % of equal sets are called different, whatever the
-/// coefficient is up to 0.97. At 0.7 it would be 5 %. Without it, of systems that differ by 5 % and run
-/// independently by 2 %, ten trials of each find 73 % and not 89 %.
+/// on equal sets of 3 to 40 trials one after the other: 4.5 % of them are called different at the most, with
+/// coefficients of up to 0.97. At 0.7 it is 5 %. At 0, ten independent trials of each find a difference of 2.5
+/// standard deviations in 73 %, and not in 90 %.
 const INDEPENDENCE: f64 = 0.6;
 /// Below this factor, another order of the trials would not help.
 const FACTOR_MIN: f64 = 1.1;
@@ -100,7 +100,7 @@ impl Drift {
     }
 
     /// The same without the benefit that trials may be independent: for the claim that systems are alike, which
-    /// needs more proof. With it, that claim would be wrong in up to 10 %.
+    /// needs more proof. With it, that claim would be wrong in up to 9 %.
     pub(crate) fn mean_if_dependent(&self, at: impl Fn(f64) -> f64) -> f64 {
         if self.largest() <= 1.0 {
             return at(1.0);

@@ -29,9 +29,9 @@ pub enum Design {
     /// Trials ran alternately (A B B A) and are compared with their neighbour, which removes what drifts slowly:
     /// paired t.
     Pairs,
-    /// Two sets, which may drift if their order is known: the wider interval of Welch's t (1947), as they may spread
-    /// differently, and Student's. Welch's alone trusts a small set that happens to agree: of two trials against ten of an equal
-    /// system, at 1 %, it calls 3.8 % different.
+    /// Two sets, which may drift if their order is known: the wider interval of Welch's t (1947), as they may
+    /// spread differently, and Student's. Welch's alone trusts a small set that happens to agree: of two trials
+    /// against ten of an equal system, at 1 %, it calls 3.8 % different.
     Sets,
     /// One set has a single trial, so that the spread of the other is taken for both: Student's t.
     CommonSpread,
