@@ -26,16 +26,17 @@ use schedule::Delays;
 
 /// How long after a run its effect begins, in seconds, with the probability of that.
 const LAGS_S: [(i64, f64); 7] = [
-    (0, 0.40),
+    (0, 0.41),
     (30, 0.2),
     (60, 0.2),
-    (120, 0.1),
+    (120, 0.11),
     (300, 0.04),
     (600, 0.02),
-    (1200, 0.01),
+    (1200, 0.02),
 ];
-/// Probability that timestamps mark the start of each interval, as in many exports.
-const DATED_BY_START: f64 = 0.03;
+/// Probability that timestamps mark the start of each interval, as in many exports, and if the source is known.
+const DATED_BY_START: f64 = 0.12;
+const DATED_BY_START_IF_TOLD: f64 = 0.01;
 /// Gauges are read at least this often.
 const GAUGES_US: i64 = 3_600_000_000;
 /// What a sample says counts in both ways unless one explains this much less than the other, in nats, and is told if it explains
@@ -58,8 +59,9 @@ const QUICK_SHARE: f64 = 0.5;
 const KTH: std::ops::RangeInclusive<usize> = 2..=4;
 const KTH_NATS: f64 = 3.0;
 const KTH_NEAR: f64 = 0.03;
-/// Places of a delay that is always the same that are compared, at most.
-pub(super) const SHARED_PLACES_MAX: i64 = 96;
+/// Places of a delay that is always the same that are compared at once, and in the end in the time of each sample.
+const PLACES_AT_ONCE: f64 = 16.0;
+const PLACES_IN_SAMPLE: f64 = 3.0;
 /// Phases of a period that are compared, at most.
 const PHASES_MAX: i64 = 2016;
 
@@ -385,17 +387,25 @@ impl Question<'_> {
             variants.push((on, 0.0));
         }
         variants.extend(self.every_kth(&on_all, class));
+        // What the source says of samples, it also dates.
+        let dated_by_start = match self.samples.sample_of {
+            Some(_) => DATED_BY_START_IF_TOLD,
+            None => DATED_BY_START,
+        };
         let mut lags: Vec<(i64, f64)> = LAGS_S
             .iter()
-            .map(|(lag_s, share)| (lag_s * 1_000_000, *share))
+            .map(|(lag_s, share)| (lag_s * 1_000_000, share * (1.0 - dated_by_start)))
             .collect();
         let mut delays = class.delays;
         if delays == Delays::Shared {
-            variants = self.at_each_place(&variants);
+            variants = variants
+                .iter()
+                .flat_map(|(starts, penalty)| self.at_best_places(starts, *penalty))
+                .collect();
             delays = Delays::Either;
-            lags = vec![(0, 1.0 - DATED_BY_START)];
+            lags = vec![(0, 1.0 - dated_by_start)];
         }
-        lags.push((-self.samples.gap_us, DATED_BY_START));
+        lags.push((-self.samples.gap_us, dated_by_start));
         let mut weighed: Vec<Weighed> = self.quickest(&variants, &lags, delays);
         weighed.extend(self.lost_lines(class, in_gaps));
         let best = weighed
@@ -409,26 +419,53 @@ impl Question<'_> {
         })
     }
 
-    /// The starts at one place of their windows, for each of several places: the delay is always the same.
-    fn at_each_place(&self, variants: &[(Vec<(i64, i64)>, f64)]) -> Vec<(Vec<(i64, i64)>, f64)> {
-        let widths = variants
+    /// The starts at one place of their windows, for each of the places that explain the values best: the delay is always the
+    /// same.
+    fn at_best_places(&self, starts: &[(i64, i64)], penalty: f64) -> Vec<(Vec<(i64, i64)>, f64)> {
+        let widest_us = starts
             .iter()
-            .flat_map(|(starts, _)| starts)
-            .map(|start| start.1 - start.0);
-        let widest_us = widths.max().unwrap_or(0);
-        let places = (widest_us * 4 / self.samples.gap_us.max(1)).clamp(1, SHARED_PLACES_MAX);
-        let at_place = |start: &(i64, i64), place: i64| {
-            let at = |place: i64| start.0 + (start.1 - start.0) / places * place;
-            (at(place), at(place + 1))
+            .map(|start| start.1 - start.0)
+            .max()
+            .unwrap_or(0);
+        let fine = as_f64(self.samples.gap_us.max(1)) / as_f64(widest_us.max(1)) / PLACES_IN_SAMPLE;
+        let within = |part: (f64, f64)| -> Vec<(i64, i64)> {
+            let at =
+                |start: &(i64, i64), part: f64| start.0 + as_i64(as_f64(start.1 - start.0) * part);
+            (starts.iter())
+                .map(|start| (at(start, part.0), at(start, part.1)))
+                .collect()
         };
-        (variants.iter())
-            .flat_map(|(starts, penalty)| {
-                (0..places).map(move |place| {
-                    let starts = starts.iter().map(|start| at_place(start, place)).collect();
-                    (starts, penalty + as_f64(places).ln())
-                })
-            })
-            .collect()
+        let mut part = (0.0, 1.0);
+        loop {
+            let width = (part.1 - part.0) / PLACES_AT_ONCE;
+            let places: Vec<(f64, f64)> = (0..as_count(PLACES_AT_ONCE))
+                .map(|place| part.0 + width * count_f64(place))
+                .map(|from| (from, from + width))
+                .collect();
+            let lag_us = self.samples.gap_us;
+            let explained = |place: &(f64, f64)| {
+                // Timestamps may mark the start of each interval.
+                let mut earlier = within(*place);
+                let at_once = self.response.quickly(&earlier);
+                earlier
+                    .iter_mut()
+                    .for_each(|start| *start = (start.0 - lag_us, start.1 - lag_us));
+                at_once.max(self.response.quickly(&earlier))
+            };
+            if width <= fine {
+                let penalty = penalty - width.ln();
+                return places
+                    .iter()
+                    .map(|place| (within(*place), penalty))
+                    .collect();
+            }
+            let Some((from, to)) =
+                (places.into_iter()).max_by(|a, b| explained(a).total_cmp(&explained(b)))
+            else {
+                return Vec::new();
+            };
+            part = ((from - width).max(0.0), (to + width).min(1.0));
+        }
     }
 
     /// Every second to fourth run, if the pattern comes as rarely: a guard that cannot be evaluated, or work that is only
@@ -457,10 +494,11 @@ impl Question<'_> {
         let mut tried = Vec::with_capacity(variants.len() * lags.len());
         for (starts, penalty) in variants {
             for &(lag_us, share) in lags {
-                let moved: Vec<(i64, i64)> = starts
+                let mut moved: Vec<(i64, i64)> = starts
                     .iter()
                     .map(|start| (start.0 + lag_us, start.1 + lag_us))
                     .collect();
+                self.response.as_seen(&mut moved);
                 let missed = self.missed(&moved);
                 let prior = share.ln() - penalty;
                 let gain = (self.response.quickly(&moved) + missed) * self.power + prior;

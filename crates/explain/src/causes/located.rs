@@ -4,7 +4,6 @@
 //! of that run anywhere in it: the narrower the windows that hold the events, the more likely the job. An unknown cause
 //! starts anywhere in a window of its own, of unknown place and width, in every period; no cause, at any time at all.
 
-use super::events::SHARED_PLACES_MAX;
 use super::likelihood::{Cause, JOBS_ODDS, MISS_NATS, ScoredCause, normalise};
 use crate::fit::found::Found;
 use crate::model::form::Form;
@@ -20,6 +19,8 @@ use schedule::Delays;
 const SHIFTED_NATS: f64 = 1.9;
 /// Parts of their windows in which runs may start: systemd rarely uses all of a timer's accuracy.
 const PARTS: [f64; 3] = [1.0, 0.7, 0.5];
+/// Places of a delay that is always the same that are compared, at most.
+const SHARED_PLACES_MAX: i64 = 96;
 /// Calendars and lengths of windows that an unknown cause may have.
 pub(super) const UNKNOWN_KINDS: f64 = 4.0;
 
