@@ -12,6 +12,8 @@ use crate::search::runs::Class;
 
 /// Minimum probability at which jobs are reported as the cause.
 const SCORE_MIN: f64 = 0.5;
+/// A pattern that another one exceeds this many times does not come before it.
+const TRIFLE: f64 = 20.0;
 
 /// A pattern that passed an exact fit, with its possible causes.
 #[derive(Debug, Clone)]
@@ -105,12 +107,19 @@ pub(crate) fn attribute<'a>(
         .filter(|one| is_wave(one.found))
         .map(size)
         .fold(0.0, f64::max);
+    let largest = attributions
+        .iter()
+        .filter(|one| !is_wave(one.found))
+        .map(size)
+        .fold(0.0, f64::max);
     // A stable sort keeps the order in which equals were found.
     attributions.sort_by(|a, b| {
         let worth = |one: &Attribution| {
             // A pattern that no job explains may be an artefact of load next to a wave.
             let is_sudden = !is_wave(one.found) && (one.is_explained || size(one) * 2.0 > wave);
-            (one.is_explained, is_sudden)
+            // Beside an event this much larger, what else recurs is a trifle, whoever does it.
+            let is_trifle = size(one) * TRIFLE < largest;
+            (!is_trifle, one.is_explained, is_sudden)
         };
         worth(b).cmp(&worth(a)).then(size(b).total_cmp(&size(a)))
     });

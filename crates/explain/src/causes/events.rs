@@ -48,7 +48,7 @@ const SOURCE_NATS: f64 = 10.0;
 /// Runs of a class for each occurrence, at most: a job that also runs at many other times is not the cause.
 const RUNS_PER_OCCURRENCE_MAX: usize = 9;
 /// The largest share of the occurrences that show something at which a job may not have run.
-const MISSED_MAX: f64 = 0.25;
+pub(super) const MISSED_MAX: f64 = 0.25;
 /// Variants and lags of a job that are compared exactly, at most; those that are so much less likely at a first look
 /// are not, nor is a job that explains less than this share of what an unknown cause does.
 const EXACTLY_MAX: usize = 4;
@@ -136,7 +136,7 @@ pub(crate) fn score_events(
         .map(|(response, _, penalty)| {
             let mut scored = score_response(
                 response,
-                best,
+                power(best),
                 (found, samples),
                 rival,
                 (classes, jobs),
@@ -210,10 +210,10 @@ fn averaged(mut scored: Vec<Vec<ScoredCause>>) -> Vec<ScoredCause> {
     first
 }
 
-/// Compares all causes by how values respond that say one thing. `least` is what the better of both explains.
+/// Compares all causes by how values respond that say one thing, with a power of the likelihood that is the same for both.
 fn score_response(
     response: Response,
-    least: f64,
+    power: f64,
     (found, samples): (&Found, &Samples),
     rival: Option<(&Pattern, &[i64])>,
     (classes, jobs): (&[Class], &[JobRuns]),
@@ -228,7 +228,6 @@ fn score_response(
         score: 0.0,
         gain: 0.0,
     }];
-    let power = |evidence: f64| power(evidence.max(least));
     let unknown = rival.map(|(rival, starts)| {
         let period_us = as_i64(rival.clock.period_us());
         let (mean, there, best) = response.to_any_phase(starts, period_us, PHASES_MAX, power);
@@ -243,11 +242,7 @@ fn score_response(
         found,
         samples,
         response,
-        power: power(
-            unknown
-                .as_ref()
-                .map_or(0.0, |(_, unknown)| unknown.evidence),
-        ),
+        power,
         unknown,
         bounds,
         occurrences: found.active.len().max(1),
@@ -351,9 +346,8 @@ impl Question<'_> {
                 let middles: Vec<i64> = (runs.iter())
                     .map(|run| i64::midpoint(run.0, run.1))
                     .collect();
-                let power = |_| self.power;
                 let (mean, ..) =
-                    (self.response).to_any_phase(&middles, period_us, PHASES_MAX, power);
+                    (self.response).to_any_phase(&middles, period_us, PHASES_MAX, self.power);
                 mean - penalty
             })
             .fold(f64::MIN, f64::max)

@@ -5,6 +5,7 @@
 //! of the same values, minus a penalty for their free parameters. All are equally likely a priori. A
 //! matching weekday is weak evidence: one in seven matches by chance.
 
+use super::events::MISSED_MAX;
 use super::matches::Matches;
 use crate::calendar::weekdays::Weekdays;
 use crate::fit::found::Found;
@@ -220,12 +221,21 @@ pub(crate) fn score_causes(
             let sum: f64 = match model.cause {
                 Cause::Class(..) => {
                     let missed = |period: usize| likelihood[period] < fallback[period] - MISS_NATS;
+                    // What gets many of them wrong is not the cause.
+                    let misses = (0..likelihood.len())
+                        .filter(|&period| missed(period))
+                        .count();
+                    let is_most = count_f64(misses) > count_f64(likelihood.len()) * MISSED_MAX;
                     // The amplitude is refitted to the periods that the model gets right.
                     let again = model
                         .without(grid, values, &periods, missed)
                         .map(|again| again.by_period(grid, values, noise, &periods));
                     let again = again.map_or(f64::MIN, |again| with_misses(&again));
-                    with_misses(likelihood).max(again)
+                    if is_most {
+                        likelihood.iter().sum()
+                    } else {
+                        with_misses(likelihood).max(again)
+                    }
                 }
                 _ => likelihood.iter().sum(),
             };

@@ -28,6 +28,8 @@ pub(super) const UNKNOWN_KINDS: f64 = 4.0;
 struct Points {
     /// The interval in which each begins, in microseconds of UTC.
     begin_us: Vec<(i64, i64)>,
+    /// How clear each is: what may be noise counts less.
+    clarity: Vec<f64>,
     /// First and last time at which they could be seen.
     among_us: (i64, i64),
     /// Share of the runs that show one.
@@ -63,6 +65,7 @@ pub(super) fn score_located(
     let points = Points {
         share: count_f64(shown.len()) / count_f64(on.len().max(1)),
         among_us,
+        clarity: shown.iter().map(|&(_, clarity)| clarity).collect(),
         begin_us,
     };
     let event = AfterRun {
@@ -147,10 +150,10 @@ impl Points {
             .filter(|run| run.1 > self.among_us.0 && run.0 < self.among_us.1)
             .copied()
             .collect();
-        let (mut hit, mut missed, mut next, mut gain) = (0usize, 0usize, 0, 0.0);
+        let (mut hit, mut missed, mut next, mut gain) = (0usize, 0.0, 0, 0.0);
         // Two events in one window are the work of one run.
         let (mut busy, mut last) = (0usize, None);
-        for &(from, to) in &self.begin_us {
+        for (&(from, to), clarity) in self.begin_us.iter().zip(&self.clarity) {
             let (from, to) = (from + later_us, to + later_us);
             while next < among.len() && among[next].1 + LATE_US < from {
                 next += 1;
@@ -168,9 +171,9 @@ impl Points {
                 hit += 1;
                 busy += usize::from(last != Some(run));
                 last = Some(run);
-                gain += density.ln() - self.by_chance((from, to));
+                gain += clarity * (density.ln() - self.by_chance((from, to)));
             } else {
-                missed += 1;
+                missed += clarity;
             }
         }
         if hit == 0 {
@@ -180,7 +183,7 @@ impl Points {
         let (of, idle) = (count_f64(among.len()), count_f64(among.len() - busy));
         gain + nats_of_shares(count_f64(busy), idle)
             - 0.5 * of.ln()
-            - MISS_NATS * count_f64(missed + hit - busy)
+            - MISS_NATS * (missed + count_f64(hit - busy))
     }
 
     /// Logarithm of the probability that an event is in its interval by chance.
@@ -197,21 +200,27 @@ impl Points {
         let Some(&(first, _)) = self.begin_us.first() else {
             return 0.0;
         };
-        let mut places: Vec<i64> = (self.begin_us.iter())
-            .map(|begin| (i64::midpoint(begin.0, begin.1) - first).rem_euclid(period_us))
+        let place =
+            |begin: &(i64, i64)| (i64::midpoint(begin.0, begin.1) - first).rem_euclid(period_us);
+        let mut places: Vec<(i64, f64)> = (self.begin_us.iter().zip(&self.clarity))
+            .map(|(begin, clarity)| (place(begin), *clarity))
             .collect();
-        places.sort_unstable();
+        places.sort_by_key(|one| one.0);
+        let clear: f64 = self.clarity.iter().sum();
         let (count, known_us) = (places.len(), self.begin_us[0].1 - self.begin_us[0].0);
         // Once around, from each place on.
-        let around = |at: usize| places[at % count] + as_i64(count_f64(at / count)) * period_us;
+        let around = |at: usize| places[at % count].0 + as_i64(count_f64(at / count)) * period_us;
         let idle = count_f64(count) * (1.0 / self.share - 1.0);
         let within = |hit: usize| {
-            let narrowest = (0..count).map(|at| around(at + hit - 1) - places[at]).min();
-            let width_us = as_f64(narrowest.unwrap_or(0) + known_us);
+            let width = |at: &usize| around(at + hit - 1) - places[*at].0;
+            let narrowest = (0..count).min_by_key(width).unwrap_or(0);
+            let width_us = as_f64(width(&narrowest) + known_us);
+            let within: f64 = (narrowest..narrowest + hit)
+                .map(|at| places[at % count].1)
+                .sum();
             let each = (as_f64(known_us) / width_us).ln() - self.by_chance(self.begin_us[0]);
-            let (hit, missed) = (count_f64(hit), count_f64(count - hit));
-            hit * each + nats_of_shares(hit, idle)
-                - MISS_NATS * missed
+            within * each + nats_of_shares(count_f64(hit), idle)
+                - MISS_NATS * (clear - within)
                 - (as_f64(period_us) / width_us).max(1.0).ln()
         };
         // Some events may be others' or in the wrong place.

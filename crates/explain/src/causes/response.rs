@@ -56,7 +56,8 @@ const COVERED_MAX: f64 = 1.5;
 const EXACTNESS: f64 = 4.0;
 /// A pattern is narrow if windows of starts are this many times as wide.
 const NARROW: i64 = 3;
-/// Places within the interval of an uncertain start.
+/// Places within the interval of an uncertain start: so many in the time of a sample, and at most.
+const PLACES_IN_SAMPLE: i64 = 6;
 const PLACES_MAX: i64 = 40;
 /// Phases of a period that are compared, for each length of an event.
 const STEPS_IN_EVENT: i64 = 24;
@@ -266,15 +267,15 @@ impl Response {
     /// Returns how well starts at about these times explain the values.
     pub fn near(&self, starts: &[i64]) -> f64 {
         let by = |part: i64| self.gap_us * part / PARTS;
-        (-PARTS..=PARTS)
-            .map(|part| {
-                let moved: Vec<(i64, i64)> = starts
-                    .iter()
-                    .map(|at| (at + by(part), at + by(part)))
-                    .collect();
-                self.alike(&moved, &self.courses, Delays::Either).evidence
-            })
-            .fold(f64::MIN, f64::max)
+        let moved = |part: i64| -> Vec<(i64, i64)> {
+            (starts.iter())
+                .map(|at| (at + by(part), at + by(part)))
+                .collect()
+        };
+        let (best, _) = (-PARTS..=PARTS)
+            .map(|part| (part, self.quickly(&moved(part))))
+            .fold((0, f64::MIN), |a, b| if b.1 > a.1 { b } else { a });
+        self.to(&moved(best), Delays::Either).evidence
     }
 
     /// Moves exact starts as far ahead as samples cannot tell: no value is read between one and the sample before it.
@@ -461,14 +462,14 @@ impl Response {
             .collect()
     }
 
-    /// Returns the logarithm of the mean evidence of starts at all phases of a period from these on, to a power that may
-    /// depend on the best evidence, and the best of them with what they explain.
+    /// Returns the logarithm of the mean evidence of starts at all phases of a period from these on, to a power, and the best
+    /// of them with what they explain.
     pub fn to_any_phase(
         &self,
         starts: &[i64],
         period_us: i64,
         phases_max: i64,
-        power: impl Fn(f64) -> f64,
+        power: f64,
     ) -> (f64, Vec<i64>, Explained) {
         let step_us = self.phase_us();
         let phases = (period_us / step_us).clamp(1, phases_max);
@@ -505,7 +506,6 @@ impl Response {
         }
         // How much the phase matters is told well enough by starts that all have an effect.
         let rough = all.iter().copied().fold(f64::MIN, f64::max);
-        let power = power(exact.evidence);
         let left = log_mean(all.iter().map(|one| (one - rough) * power));
         (exact.evidence * power + left, there, exact)
     }
@@ -549,7 +549,7 @@ impl Response {
         next_us: Option<i64>,
         courses: &[Course],
     ) -> Vec<Vec<Sums>> {
-        let apart_us = (self.gap_us.min(self.len_us) / 2).max(1);
+        let apart_us = (self.gap_us.min(self.len_us) / PLACES_IN_SAMPLE).max(1);
         let places = (start.1.saturating_sub(start.0) / apart_us + 1).clamp(1, PLACES_MAX);
         (0..places)
             .map(|place| {

@@ -121,7 +121,7 @@ fn pattern(
             onsets.push((samples.offsets.wall_us(middle), -1.0));
             continue;
         };
-        onsets.push((onset_us(event, samples), 1.0));
+        onsets.push((onset_us(event, samples), event.clarity));
         sizes.push(event.size);
         lengths.push(as_f64(samples.gap_us) * count_f64(event.samples.len()));
         // The first and the last sample may be filled in part by what is next to them.

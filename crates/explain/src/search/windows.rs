@@ -46,6 +46,8 @@ const LARGER_OF_DAY: f64 = 1.6;
 const SEEN_MIN: f64 = 0.3;
 /// Noise can be in proportion to levels that are never below this part of their median.
 const LEVEL_MIN: f64 = 0.1;
+/// What counts least of an event that is hardly larger than what other windows show.
+const CLARITY_MIN: f64 = 0.05;
 /// How inexact an event's begin is, in squares of the ratio of noise and size, and at most, in samples.
 const UNCLEAR: f64 = 8.0;
 const UNCLEAR_MAX: f64 = 3.0;
@@ -81,6 +83,8 @@ pub(crate) struct Event {
     pub size: f64,
     /// What it stands on.
     pub level: f64,
+    /// Above 0, and 1 if it is at least twice as large as what most windows without a run show.
+    pub clarity: f64,
 }
 
 /// A series to look for events in.
@@ -434,7 +438,9 @@ impl<'a> Scan<'a> {
         let usual = median(sizes);
         let runs = found.into_iter().map(|(window, event)| {
             let is_seen = is_high(&event) && event.size >= usual * SEEN_MIN;
-            (window, is_seen.then_some(event))
+            let clarity =
+                (event.size / kind.usual_max.max(f64::MIN_POSITIVE) - 1.0).clamp(CLARITY_MIN, 1.0);
+            (window, is_seen.then_some(Event { clarity, ..event }))
         });
         Some(runs.collect())
     }
@@ -512,6 +518,7 @@ impl<'a> Scan<'a> {
             samples: from..until,
             size: self.mean(from, until) - level,
             level,
+            clarity: 1.0,
         })
     }
 }
