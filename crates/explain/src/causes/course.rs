@@ -9,10 +9,10 @@ const SHORTER: i64 = 6;
 const LONGER: i64 = 3;
 /// An event ends at once, or its end is spread until this many times its length: runs differ.
 const ENDS: [f64; 2] = [1.0, 1.8];
-/// The shortest and the longest event where each has its own length, in lengths of the pattern; lengths between that are
-/// tried.
-const LENGTHS_VARYING: (f64, f64) = (0.1, 2.5);
-const LENGTHS_TRIED: i32 = 12;
+/// The lengths of events where each has its own, in lengths of the pattern: most differ by a tenth or two.
+const LENGTHS_VARYING: [f64; 15] = [
+    0.1, 0.18, 0.32, 0.5, 0.6, 0.71, 0.8, 0.9, 1.0, 1.12, 1.26, 1.41, 1.6, 2.0, 2.5,
+];
 
 /// The course of an event: all of its effect until `whole_us`, then less and less until `end_us`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,14 +79,13 @@ pub(crate) fn courses(len_us: i64, gap_us: i64, shown_us: i64) -> Vec<Course> {
 
 /// The lengths that events may have if each has its own.
 pub(crate) fn lengths(len_us: i64, gap_us: i64, shown_us: i64) -> Vec<Course> {
-    let (shortest, longest) = LENGTHS_VARYING;
-    let least_us = (as_f64(len_us) * shortest).max(as_f64(gap_us) / 4.0);
-    let ratio = (as_f64(len_us) * longest / least_us).max(1.0);
-    (0..LENGTHS_TRIED)
-        .map(|step| {
-            let whole_us = least_us * ratio.powf(f64::from(step) / f64::from(LENGTHS_TRIED - 1));
-            Course::new(whole_us, 1.0, shown_us)
-        })
+    let least_us = as_f64(gap_us) / 4.0;
+    let lengths = LENGTHS_VARYING.map(|length| as_f64(len_us) * length);
+    let longer = lengths.into_iter().filter(|whole_us| *whole_us > least_us);
+    std::iter::once(least_us.min(lengths[lengths.len() - 1]))
+        .chain(longer)
+        .skip(usize::from(lengths[0] >= least_us))
+        .map(|whole_us| Course::new(whole_us, 1.0, shown_us))
         .collect()
 }
 

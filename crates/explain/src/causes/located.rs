@@ -17,8 +17,15 @@ use schedule::Delays;
 
 /// Logarithm of the probability that timestamps mark the start of each interval, or the moment: three in twenty.
 const SHIFTED_NATS: f64 = 1.9;
-/// Parts of their windows in which runs may start: systemd rarely uses all of a timer's accuracy.
-const PARTS: [f64; 3] = [1.0, 0.7, 0.5];
+/// Parts of their windows in which most runs may start: systemd rarely uses all of a timer's accuracy, and the sum of a random
+/// delay and of that is rarely near either end.
+const PARTS: [(f64, f64); 5] = [
+    (0.0, 1.0),
+    (0.0, 0.7),
+    (0.0, 0.5),
+    (0.15, 0.85),
+    (0.25, 0.75),
+];
 /// Places of a delay that is always the same that are compared, at most.
 const SHARED_PLACES_MAX: i64 = 96;
 /// Calendars and lengths of windows that an unknown cause may have.
@@ -94,7 +101,7 @@ pub(super) fn score_located(
                 let parts = if class.delays == Delays::Shared {
                     places(class.width_us() / samples.gap_us.max(1))
                 } else {
-                    PARTS.map(|part| (0.0, part)).to_vec()
+                    PARTS.to_vec()
                 };
                 let of = |part: &(f64, f64), later_us: i64| {
                     let at =

@@ -278,19 +278,19 @@ impl Response {
         self.to(&moved(best), Delays::Either).evidence
     }
 
-    /// Moves exact starts as far ahead as samples cannot tell: no value is read between one and the sample before it.
+    /// Moves starts as far ahead as samples cannot tell: no value is read between one and the sample before it.
     pub fn as_seen(&self, starts: &mut [(i64, i64)]) {
         if self.shown_us >= self.gap_us {
             return;
         }
-        for start in starts.iter_mut().filter(|start| start.0 == start.1) {
+        for start in starts {
             let before = self.first_after(start.0).checked_sub(1);
             let Some(seen_us) = before.and_then(|at| self.until_us.get(at)) else {
                 continue;
             };
-            let unseen_us = start.0 - seen_us;
-            if (0..self.gap_us).contains(&unseen_us) {
-                *start = (seen_us + 1, seen_us + 1);
+            let unseen = seen_us + 1..seen_us + self.gap_us;
+            if unseen.contains(&start.0) && unseen.contains(&start.1) {
+                *start = (unseen.start, unseen.start);
             }
         }
     }
