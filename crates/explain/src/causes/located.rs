@@ -65,9 +65,11 @@ pub(super) fn score_located(
         .collect();
     let on = found.active_onsets(samples);
     let (from, until) = found.pattern.active_us;
+    // A run too near to the first or the last sample was not looked at.
+    let (first, last) = (found.onsets.first()?.0, found.onsets.last()?.0);
     let among_us = (
-        at(from.max(*samples.wall_us.first()?)),
-        at(until.min(*samples.wall_us.last()?)),
+        at(from.max(first - period_us / 2)),
+        at(until.min(last + period_us / 2)),
     );
     let points = Points {
         share: count_f64(shown.len()) / count_f64(on.len().max(1)),
