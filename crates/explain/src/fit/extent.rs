@@ -11,6 +11,9 @@ use crate::search::periods::CALENDARS_US;
 use crate::statistics::median;
 use std::ops::Range;
 
+/// Events are plain to see if capped values show them this many times smaller; what each such occurrence says, in nats.
+const CAPPED: f64 = 5.0;
+const PLAIN_NATS: f64 = 5.0;
 /// Minimum ratio of the typical to the fitted size of a box.
 const TYPICAL_MIN: f64 = 0.5;
 /// Minimum ratio of the typical to the fitted slope of a sawtooth.
@@ -56,6 +59,9 @@ fn evidence(pattern: &Pattern, grid: &Grid) -> Vec<(i64, f64)> {
     if onsets.is_empty() {
         return Vec::new();
     }
+    if let Some(plain) = plain_evidence(pattern, grid, &onsets) {
+        return plain;
+    }
     let mut gains: Vec<(i64, f64)> = onsets.iter().map(|&at| (at, f64::NAN)).collect();
     for (gain, &wall) in evidence_of_bins(pattern, grid)
         .into_iter()
@@ -68,6 +74,46 @@ fn evidence(pattern: &Pattern, grid: &Grid) -> Vec<(i64, f64)> {
     // Onsets without samples around them carry no evidence.
     gains.retain(|(_, gain)| !gain.is_nan());
     gains
+}
+
+/// The same of events of which capped values show hardly anything, because they are so large: whether each occurrence is.
+fn plain_evidence(pattern: &Pattern, grid: &Grid, onsets: &[i64]) -> Option<Vec<(i64, f64)>> {
+    let Form::Box { duty } = pattern.form else {
+        return None;
+    };
+    let (size, capped) = (
+        pattern.coefficients.first()?,
+        pattern.fit.coefficients.first()?,
+    );
+    if size.abs() < capped.abs() * CAPPED {
+        return None;
+    }
+    let mut inside: Vec<Vec<f64>> = vec![Vec::new(); onsets.len()];
+    let mut outside = inside.clone();
+    let phases = pattern.clock.phases(&grid.wall_us);
+    for ((&wall, &value), phase) in grid.wall_us.iter().zip(&grid.means).zip(phases) {
+        let of = if phase < duty {
+            &mut inside
+        } else {
+            &mut outside
+        };
+        of[nearest_onset(onsets, wall)].push(value);
+    }
+    let shown = onsets
+        .iter()
+        .zip(inside.into_iter().zip(outside))
+        .filter_map(|(&at, (on, off))| {
+            let contrast = (!on.is_empty() && !off.is_empty()).then(|| median(on) - median(off))?;
+            Some((
+                at,
+                if contrast / size > 0.5 {
+                    PLAIN_NATS
+                } else {
+                    -PLAIN_NATS
+                },
+            ))
+        });
+    Some(shown.collect())
 }
 
 /// Returns the index of the nearest onset; 0 if there is none.

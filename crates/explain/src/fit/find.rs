@@ -1,6 +1,7 @@
 //! Finds the patterns of a series one by one: the best is tested and removed, then the residual is searched
 //! again.
 
+use super::clear_box::clear_box;
 use super::extent::{bounded, is_supported, onsets_of};
 use super::forms::{each_form, from_zone, with_best_form, with_best_form_in_zone};
 use super::found::{Findings, Found, ZoneFit};
@@ -11,6 +12,7 @@ use super::size::{HARMONICS_MAX, fit, grid_to_fit};
 use super::together::fit_together;
 use super::weekdays::weekday_gain;
 use crate::calendar::other_zone::OtherZone;
+use crate::calendar::periods::{DAY_US, is_period};
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant, grids};
 use crate::model::noise::{Fit, Null, whiten};
@@ -36,6 +38,8 @@ const MULTIPLE_MIN: f64 = 10.0;
 const ROUNDING: f64 = 1e-6;
 /// With fewer occurrences than this, a box may consist of bursts without a period.
 const FEW: usize = 12;
+/// A form that takes this share of its period may be a bad fit of a shorter one.
+const WIDE: f64 = 0.3;
 /// Minimum number of bins in a fraction of a period.
 const PART_BINS_MIN: f64 = 6.0;
 /// Candidates with at least this fraction of the best statistic are compared with it.
@@ -267,6 +271,15 @@ impl<'a> Search<'a> {
             (None, Some(by_period)) => (by_period, None),
             (None, None) => return None,
         };
+        let is_daily_box = matches!(pattern.form, Form::Box { duty } if duty < WIDE)
+            && is_period(pattern.clock.period_us(), DAY_US);
+        let plain = if is_daily_box {
+            None
+        } else {
+            clear_box(&self.grids)
+        };
+        let p_plain = plain.as_ref().map(|(_, p)| *p);
+        let (pattern, rival) = plain.map_or((pattern, rival), |(plain, _)| (plain, None));
         let mut found = bounded(pattern, &self.grids);
         match rival {
             Some(rival) if rival.class.is_some() => found.across_schedule_change = Some(rival),
@@ -296,7 +309,10 @@ impl<'a> Search<'a> {
                 chance.p_extrapolated.max(all.p_extrapolated),
             );
         }
-        (found.p, found.p_extrapolated) = (chance.p, chance.p_extrapolated);
+        (found.p, found.p_extrapolated) = match p_plain {
+            Some(p) => (p.min(chance.p), p.min(chance.p_extrapolated)),
+            None => (chance.p, chance.p_extrapolated),
+        };
         Some(found)
     }
 

@@ -1,5 +1,6 @@
 //! Exact fits of patterns, one by one and jointly.
 
+mod clear_box;
 pub(crate) mod extent;
 pub(crate) mod find;
 pub(crate) mod forms;

@@ -27,6 +27,8 @@ const ALIKE_MIN: f64 = 0.7;
 const PARTS_MAX: usize = 3;
 /// Numbers of harmonics that are tried for a wave next to something sudden.
 const HARMONICS: [usize; 3] = [1, 2, 4];
+/// What the edges of an event leave beside it is this many times smaller.
+const EDGES: f64 = 3.0;
 /// Rounds of fitting a wave and something sudden alternately.
 const TURNS: usize = 3;
 
@@ -306,8 +308,10 @@ fn separate_wave(samples: &Samples, findings: &mut Findings, number: usize) -> b
     let others: Vec<usize> = (number + 1..findings.patterns.len())
         .filter(|&other| is_alike(&findings.patterns[other]))
         .collect();
-    // Short patterns are not a mixture.
-    if found.pattern.form.duty() <= 0.2 && others.is_empty() {
+    // Short patterns are not a mixture, with what their edges leave.
+    let size = |found: &Found| found.pattern.size().abs();
+    let is_small = |other: &usize| size(&findings.patterns[*other]) * EDGES < size(found);
+    if found.pattern.form.duty() <= 0.2 && others.iter().all(is_small) {
         return false;
     }
     let alike: Vec<&Found> = std::iter::once(found)

@@ -1,0 +1,151 @@
+//! Long events that are so large that no statistics are needed: at the same time of each day, values rise at once to several times
+//! the level of all other times. In the noise that such events leave, each jump counts as one outlier, so that a wave
+//! may seem as good.
+
+use super::refine::refine;
+use crate::calendar::periods::DAY_US;
+use crate::model::form::Form;
+use crate::model::grid::{Grid, Variant};
+use crate::model::pattern::Pattern;
+use crate::numbers::{as_count, as_f64, count_f64};
+use crate::search::periods::{Candidate, Scratch, Task};
+use crate::statistics::median;
+
+/// The finest grid that divides a period in at most so many bins.
+const BINS: std::ops::RangeInclusive<usize> = 24..=400;
+/// Minimum number of periods, and the share of them that show the event.
+const PERIODS_MIN: usize = 8;
+const SHOWN_MIN: f64 = 0.7;
+/// The event is at least this large, relative to the level, and lasts at most this share of the period.
+const SIZE_MIN: f64 = 1.0;
+const DUTY_MAX: f64 = 0.35;
+/// Where it is: above this part of its size; elsewhere values differ by less than the other, but next to it, for a part of its
+/// length: runs differ.
+const HIGH: f64 = 0.5;
+const ELSEWHERE: f64 = 0.25;
+const BESIDE: f64 = 0.25;
+
+/// Returns the daily event that is plain to see in the bins' means, if there is one, with the probability that days which have
+/// nothing to do with each other show it at the same time.
+pub(super) fn clear_box(grids: &[Grid]) -> Option<(Pattern, f64)> {
+    let bins = |grid: &Grid| as_count(as_f64(DAY_US) / as_f64(grid.width_us));
+    let number = grids.iter().position(|grid| BINS.contains(&bins(grid)))?;
+    let (grid, bins) = (&grids[number], bins(&grids[number]));
+    let days = Days::new(grid, bins);
+    let profile: Vec<f64> = days
+        .by_bin
+        .iter()
+        .map(|values| median(values.clone()))
+        .collect();
+    if days.all.len() < PERIODS_MIN {
+        return None;
+    }
+    let level = median(profile.clone());
+    let apart: Vec<f64> = profile.iter().map(|value| value - level).collect();
+    let size = apart
+        .iter()
+        .copied()
+        .fold(0.0, |a, b| if b.abs() > f64::abs(a) { b } else { a });
+    if size.abs() < level.abs() * SIZE_MIN {
+        return None;
+    }
+    let is_high = |bin: usize| apart[bin % bins] / size > HIGH;
+    let mut begins = (0..bins).filter(|&bin| is_high(bin) && !is_high(bin + bins - 1));
+    let (Some(begin), None) = (begins.next(), begins.next()) else {
+        return None;
+    };
+    let len = (begin..begin + bins)
+        .take_while(|&bin| is_high(bin))
+        .count();
+    let beside = as_count(count_f64(len) * BESIDE).max(1);
+    let elsewhere = begin + len + beside..begin + bins - 1;
+    let is_quiet = |bin: usize| (apart[bin % bins] / size).abs() < ELSEWHERE;
+    let is_box =
+        len >= 2 && count_f64(len) < count_f64(bins) * DUTY_MAX && elsewhere.clone().all(is_quiet);
+    if !is_box {
+        return None;
+    }
+    let shown = days.shown(begin..begin + len, elsewhere, size)?;
+    let period_bins = as_f64(DAY_US) / as_f64(grid.width_us);
+    let candidate = Candidate {
+        statistic: 0.0,
+        period_bins,
+        phase_bins: count_f64(begin) / count_f64(bins) * period_bins,
+        form: Form::Box {
+            duty: count_f64(len) / count_f64(bins),
+        },
+    };
+    // Slow values have no short peaks.
+    let pattern = [Variant::Slow, Variant::Sharp]
+        .into_iter()
+        .filter_map(|variant| {
+            let task = Task::of_period(number, grid, variant, period_bins);
+            refine(grids, &task, &candidate, &mut Scratch::default())
+        })
+        .filter(|pattern| pattern.size() / size > HIGH)
+        .max_by(|a, b| (a.size() / size).total_cmp(&(b.size() / size)))?;
+    let by_chance = DUTY_MAX.powf(count_f64(shown - 1)) * count_f64(bins);
+    Some((pattern, by_chance.min(1.0)))
+}
+
+/// The means of bins, by day.
+struct Days {
+    /// All values at each time of the day.
+    by_bin: Vec<Vec<f64>>,
+    /// Each day's times and values.
+    all: Vec<Vec<(usize, f64)>>,
+}
+
+impl Days {
+    fn new(grid: &Grid, bins: usize) -> Self {
+        let first_us = grid.start_us + grid.index.first().copied().unwrap_or(0) * grid.width_us;
+        let mut days = Self {
+            by_bin: vec![Vec::new(); bins],
+            all: Vec::new(),
+        };
+        let mut last = None;
+        for (&wall, &value) in grid.wall_us.iter().zip(&grid.means) {
+            let since = wall - first_us;
+            let part = as_f64(since.rem_euclid(DAY_US)) / as_f64(DAY_US);
+            let at = as_count((part * count_f64(bins)).floor()).min(bins - 1);
+            let day = since.div_euclid(DAY_US);
+            if last != Some(day) {
+                last = Some(day);
+                days.all.push(Vec::new());
+            }
+            days.by_bin[at].push(value);
+            if let Some(day) = days.all.last_mut() {
+                day.push((at, value));
+            }
+        }
+        days
+    }
+
+    /// The number of days that show an event of about this size at these times. `None` if these are not most days.
+    fn shown(
+        &self,
+        event: std::ops::Range<usize>,
+        elsewhere: std::ops::Range<usize>,
+        size: f64,
+    ) -> Option<usize> {
+        let bins = self.by_bin.len();
+        let of = |day: &[(usize, f64)], range: &std::ops::Range<usize>| {
+            let within = |at: usize| range.contains(&at) || range.contains(&(at + bins));
+            let values: Vec<f64> = day
+                .iter()
+                .filter(|one| within(one.0))
+                .map(|one| one.1)
+                .collect();
+            (values.len() * 2 > range.len()).then(|| median(values))
+        };
+        let contrasts: Vec<f64> = (self.all.iter())
+            .filter_map(|day| Some(of(day, &event)? - of(day, &elsewhere)?))
+            .collect();
+        let shown = contrasts
+            .iter()
+            .filter(|contrast| **contrast / size > HIGH)
+            .count();
+        let is_most = count_f64(shown) > count_f64(contrasts.len()) * SHOWN_MIN;
+        (contrasts.len() >= PERIODS_MIN && is_most).then_some(shown)
+    }
+}
