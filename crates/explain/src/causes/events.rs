@@ -48,7 +48,7 @@ const SOURCE_NATS: f64 = 10.0;
 /// Runs of a class for each occurrence, at most: a job that also runs at many other times is not the cause.
 const RUNS_PER_OCCURRENCE_MAX: usize = 9;
 /// The largest share of the occurrences that show something at which a job may not have run.
-pub(super) const MISSED_MAX: f64 = 0.25;
+const MISSED_MAX: f64 = 0.25;
 /// Variants and lags of a job that are compared exactly, at most; those that are so much less likely at a first look
 /// are not, nor is a job that explains less than this share of what an unknown cause does.
 const EXACTLY_MAX: usize = 4;

@@ -5,7 +5,6 @@
 //! of the same values, minus a penalty for their free parameters. All are equally likely a priori. A
 //! matching weekday is weak evidence: one in seven matches by chance.
 
-use super::events::MISSED_MAX;
 use super::matches::Matches;
 use crate::calendar::weekdays::Weekdays;
 use crate::fit::found::Found;
@@ -46,6 +45,8 @@ const EXACT_MAX: usize = 6;
 /// Maximum cost of a period without a run, or a run without effect, in nats: about one in twenty is missed,
 /// because logs have gaps and jobs are skipped.
 pub(crate) const MISS_NATS: f64 = 3.0;
+/// The largest share of the periods that a class may get wrong.
+const MISSED_MAX: f64 = 0.6;
 
 /// How much more likely a job on the list is to be the cause than something that is not on it: nine of ten are.
 pub(crate) const JOBS_ODDS: f64 = 9.0;
@@ -221,7 +222,6 @@ pub(crate) fn score_causes(
             let sum: f64 = match model.cause {
                 Cause::Class(..) => {
                     let missed = |period: usize| likelihood[period] < fallback[period] - MISS_NATS;
-                    // What gets many of them wrong is not the cause.
                     let misses = (0..likelihood.len())
                         .filter(|&period| missed(period))
                         .count();
@@ -232,6 +232,7 @@ pub(crate) fn score_causes(
                         .map(|again| again.by_period(grid, values, noise, &periods));
                     let again = again.map_or(f64::MIN, |again| with_misses(&again));
                     if is_most {
+                        // It is another cause that is right in the other periods.
                         likelihood.iter().sum()
                     } else {
                         with_misses(likelihood).max(again)

@@ -139,17 +139,26 @@ fn edges(samples: &Samples, from_us: i64, len_us: i64) -> Option<(f64, f64)> {
         let values = samples.values.get(range)?;
         (!values.is_empty()).then(|| median(values.to_vec()))
     };
-    let (first, last) = (index(from_us), index(from_us + len_us));
-    let before = of(first.checked_sub(2 + BESIDE_SAMPLES)?..first.checked_sub(2)?)?;
-    let inside = of(index(from_us + len_us / 4)..index(from_us + len_us * 3 / 4).max(first + 1))?;
-    let half = f64::midpoint(before, inside);
-    let is_high = |at: usize| {
-        let value = samples.values.get(at)?;
-        Some((*value - half) * (inside - before) > 0.0)
+    let first = index(from_us);
+    let (earliest, latest) = (
+        first.checked_sub(2 + BESIDE_SAMPLES)?,
+        index(from_us + len_us * 3 / 2),
+    );
+    let part = |from: i64, to: i64| {
+        let from = index(from_us + len_us * from / 8);
+        of(from..index(from_us + len_us * to / 8).max(from + 1))
     };
-    let between = |low: usize, high: usize| {
+    // Load below the event changes meanwhile.
+    let begins = (of(earliest..earliest + BESIDE_SAMPLES)?, part(1, 4)?);
+    let ends = (of(latest..latest + BESIDE_SAMPLES)?, part(4, 6)?);
+    let is_out = |at: usize, (outside, inside): (f64, f64)| {
+        let half = f64::midpoint(outside, inside);
+        let value = samples.values.get(at)?;
+        Some((*value - half) * (inside - outside) <= 0.0)
+    };
+    let between = |low: usize, high: usize, (outside, inside): (f64, f64)| {
         let (a, b) = (samples.values[low], samples.values[high]);
-        let part = ((half - a) / (b - a)).clamp(0.0, 1.0);
+        let part = ((f64::midpoint(outside, inside) - a) / (b - a)).clamp(0.0, 1.0);
         let (from, to) = (
             as_f64(samples.times_us[low]),
             as_f64(samples.times_us[high]),
@@ -158,17 +167,17 @@ fn edges(samples: &Samples, from_us: i64, len_us: i64) -> Option<(f64, f64)> {
     };
     // From the middle outwards, over single samples that noise moved to the other side.
     let middle = index(from_us + len_us / 2);
-    let is_out = |at: usize, next: usize| Some(!is_high(at)? && !is_high(next)?);
-    let earliest = first.checked_sub(2 + BESIDE_SAMPLES)?;
+    let both = |a: usize, b: usize, levels| {
+        is_out(a, levels) == Some(true) && is_out(b, levels) == Some(true)
+    };
     let low = (earliest + 1..=middle)
         .rev()
-        .find(|&at| is_out(at, at - 1) == Some(true))?;
-    let latest = (last + (last - first)).min(samples.values.len().checked_sub(2)?);
-    let after = (middle..latest).find(|&at| is_out(at, at + 1) == Some(true))?;
-    let is_whole = as_f64(samples.times_us[after] - samples.times_us[low])
-        <= as_f64(samples.gap_us) * (count_f64(after - low) + 0.5);
-    (is_whole && low < middle && after > middle)
-        .then(|| (between(low, low + 1), between(after, after - 1)))
+        .find(|&at| both(at, at - 1, begins))?;
+    let high = (middle..latest + BESIDE_SAMPLES).find(|&at| both(at, at + 1, ends))?;
+    let is_whole = as_f64(samples.times_us[high] - samples.times_us[low])
+        <= as_f64(samples.gap_us) * (count_f64(high - low) + 0.5);
+    (is_whole && low < middle && high > middle)
+        .then(|| (between(low, low + 1, begins), between(high, high - 1, ends)))
 }
 
 /// How far the samples of some time are above those on either side. `None` where samples are missing.

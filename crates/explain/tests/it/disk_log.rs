@@ -65,6 +65,7 @@ fn series_of(log: &str, kernel: Option<&str>, dating: Dating) -> Vec<Series> {
                 unit: None,
                 better: Some(Better::Lower),
                 dating,
+                sample_of: None,
                 times_us: samples.iter().map(|(at, _)| *at).collect(),
                 values: samples.iter().map(|(_, value)| *value).collect(),
                 notes: Vec::new(),
