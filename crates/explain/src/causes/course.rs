@@ -9,10 +9,13 @@ const SHORTER: i64 = 6;
 const LONGER: i64 = 3;
 /// An event ends at once, or its end is spread until this many times its length: runs differ.
 const ENDS: [f64; 2] = [1.0, 1.8];
-/// The lengths of events where each has its own, in lengths of the pattern: most differ by a tenth or two.
-const LENGTHS_VARYING: [f64; 15] = [
-    0.1, 0.18, 0.32, 0.5, 0.6, 0.71, 0.8, 0.9, 1.0, 1.12, 1.26, 1.41, 1.6, 2.0, 2.5,
-];
+/// The lengths of events where each has its own, in lengths of the pattern: most differ by a tenth or two, which so many
+/// samples show by one more or less.
+const LENGTHS_SHORT: [f64; 4] = [0.1, 0.18, 0.32, 0.5];
+const LENGTHS_NEAR: [f64; 8] = [0.6, 0.71, 0.8, 0.9, 1.0, 1.12, 1.26, 1.41];
+const LENGTHS_LONG: [f64; 3] = [1.6, 2.0, 2.5];
+const SAMPLES_MAX: f64 = 16.0;
+const SAMPLES_MORE: i64 = 4;
 
 /// The course of an event: all of its effect until `whole_us`, then less and less until `end_us`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,12 +82,26 @@ pub(crate) fn courses(len_us: i64, gap_us: i64, shown_us: i64) -> Vec<Course> {
 
 /// The lengths that events may have if each has its own.
 pub(crate) fn lengths(len_us: i64, gap_us: i64, shown_us: i64) -> Vec<Course> {
-    let least_us = as_f64(gap_us) / 4.0;
-    let lengths = LENGTHS_VARYING.map(|length| as_f64(len_us) * length);
-    let longer = lengths.into_iter().filter(|whole_us| *whole_us > least_us);
-    std::iter::once(least_us.min(lengths[lengths.len() - 1]))
+    let (len, gap) = (as_f64(len_us), as_f64(gap_us));
+    let samples = (len / gap).round();
+    let near: Vec<f64> = if samples < SAMPLES_MAX {
+        (-SAMPLES_MORE..=SAMPLES_MORE)
+            .map(|more| (samples + as_f64(more) - 0.5) * gap)
+            .filter(|whole_us| (LENGTHS_SHORT[3]..LENGTHS_LONG[0]).contains(&(whole_us / len)))
+            .collect()
+    } else {
+        LENGTHS_NEAR.map(|length| length * len).to_vec()
+    };
+    let least_us = (gap / 4.0).min(len);
+    let shorter = LENGTHS_SHORT
+        .into_iter()
+        .map(|length| length * len)
+        .filter(|whole_us| *whole_us > least_us);
+    let longer = LENGTHS_LONG.into_iter().map(|length| length * len);
+    std::iter::once(least_us.max(LENGTHS_SHORT[0] * len))
+        .chain(shorter.filter(|whole_us| *whole_us > LENGTHS_SHORT[0] * len))
+        .chain(near)
         .chain(longer)
-        .skip(usize::from(lengths[0] >= least_us))
         .map(|whole_us| Course::new(whole_us, 1.0, shown_us))
         .collect()
 }

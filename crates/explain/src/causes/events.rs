@@ -441,9 +441,9 @@ impl Question<'_> {
                 // Timestamps may mark the start of each interval.
                 let mut earlier = within(*place);
                 let at_once = self.response.quickly(&earlier);
-                earlier
-                    .iter_mut()
-                    .for_each(|start| *start = (start.0 - lag_us, start.1 - lag_us));
+                for start in &mut earlier {
+                    *start = (start.0 - lag_us, start.1 - lag_us);
+                }
                 at_once.max(self.response.quickly(&earlier))
             };
             if width <= fine {

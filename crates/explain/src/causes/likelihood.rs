@@ -222,10 +222,10 @@ pub(crate) fn score_causes(
             let sum: f64 = match model.cause {
                 Cause::Class(..) => {
                     let missed = |period: usize| likelihood[period] < fallback[period] - MISS_NATS;
-                    let misses = (0..likelihood.len())
+                    let wrong = (0..likelihood.len())
                         .filter(|&period| missed(period))
                         .count();
-                    let is_most = count_f64(misses) > count_f64(likelihood.len()) * MISSED_MAX;
+                    let is_most = count_f64(wrong) > count_f64(likelihood.len()) * MISSED_MAX;
                     // The amplitude is refitted to the periods that the model gets right.
                     let again = model
                         .without(grid, values, &periods, missed)

@@ -1,5 +1,5 @@
-//! Long events that are so large that no statistics are needed: at the same time of each day, values rise at once to several times
-//! the level of all other times. In the noise that such events leave, each jump counts as one outlier, so that a wave
+//! Long events that are so large that no statistics are needed: at the same time of each day or week, values rise at once to
+//! several times the level of all other times. In the noise that such events leave, each jump counts as one outlier, so that a wave
 //! may seem as good.
 
 use super::refine::refine;
@@ -11,10 +11,10 @@ use crate::numbers::{as_count, as_f64, count_f64};
 use crate::search::periods::{Candidate, Scratch, Task};
 use crate::statistics::median;
 
-/// The finest grid that divides a period in at most so many bins.
-const BINS: std::ops::RangeInclusive<usize> = 24..=400;
-/// Minimum number of periods, and the share of them that show the event.
-const PERIODS_MIN: usize = 8;
+/// Periods, with the number of bins that the finest grid may divide them in, and how many there are at least.
+const PERIODS: [(i64, std::ops::RangeInclusive<usize>, usize); 2] =
+    [(DAY_US, 24..=400, 8), (7 * DAY_US, 100..=1_400, 5)];
+/// The share of periods that show the event.
 const SHOWN_MIN: f64 = 0.7;
 /// The event is at least this large, relative to the level, and lasts at most this share of the period.
 const SIZE_MIN: f64 = 1.0;
@@ -25,19 +25,30 @@ const HIGH: f64 = 0.5;
 const ELSEWHERE: f64 = 0.25;
 const BESIDE: f64 = 0.25;
 
-/// Returns the daily event that is plain to see in the bins' means, if there is one, with the probability that days which have
-/// nothing to do with each other show it at the same time.
+/// Returns the daily or weekly event that is plain to see in the bins' means, if there is one, with the probability that periods
+/// which have nothing to do with each other show it at the same time.
 pub(super) fn clear_box(grids: &[Grid]) -> Option<(Pattern, f64)> {
-    let bins = |grid: &Grid| as_count(as_f64(DAY_US) / as_f64(grid.width_us));
-    let number = grids.iter().position(|grid| BINS.contains(&bins(grid)))?;
+    PERIODS
+        .iter()
+        .find_map(|(period_us, wanted, least)| of_period(grids, *period_us, wanted, *least))
+}
+
+fn of_period(
+    grids: &[Grid],
+    period_us: i64,
+    wanted: &std::ops::RangeInclusive<usize>,
+    least: usize,
+) -> Option<(Pattern, f64)> {
+    let bins = |grid: &Grid| as_count(as_f64(period_us) / as_f64(grid.width_us));
+    let number = grids.iter().position(|grid| wanted.contains(&bins(grid)))?;
     let (grid, bins) = (&grids[number], bins(&grids[number]));
-    let days = Days::new(grid, bins);
-    let profile: Vec<f64> = days
+    let periods = Periods::new(grid, period_us, bins);
+    let profile: Vec<f64> = periods
         .by_bin
         .iter()
         .map(|values| median(values.clone()))
         .collect();
-    if days.all.len() < PERIODS_MIN {
+    if periods.all.len() < least {
         return None;
     }
     let level = median(profile.clone());
@@ -65,8 +76,8 @@ pub(super) fn clear_box(grids: &[Grid]) -> Option<(Pattern, f64)> {
     if !is_box {
         return None;
     }
-    let shown = days.shown(begin..begin + len, elsewhere, size)?;
-    let period_bins = as_f64(DAY_US) / as_f64(grid.width_us);
+    let shown = periods.shown(begin..begin + len, elsewhere, size)?;
+    let period_bins = as_f64(period_us) / as_f64(grid.width_us);
     let candidate = Candidate {
         statistic: 0.0,
         period_bins,
@@ -84,44 +95,45 @@ pub(super) fn clear_box(grids: &[Grid]) -> Option<(Pattern, f64)> {
         })
         .filter(|pattern| pattern.size() / size > HIGH)
         .max_by(|a, b| (a.size() / size).total_cmp(&(b.size() / size)))?;
-    let by_chance = DUTY_MAX.powf(count_f64(shown - 1)) * count_f64(bins);
+    let by_chance =
+        (count_f64(len + beside) / count_f64(bins)).powf(count_f64(shown - 1)) * count_f64(bins);
     Some((pattern, by_chance.min(1.0)))
 }
 
-/// The means of bins, by day.
-struct Days {
-    /// All values at each time of the day.
+/// The means of bins, by period.
+struct Periods {
+    /// All values at each place of a period.
     by_bin: Vec<Vec<f64>>,
-    /// Each day's times and values.
+    /// Each period's places and values.
     all: Vec<Vec<(usize, f64)>>,
 }
 
-impl Days {
-    fn new(grid: &Grid, bins: usize) -> Self {
+impl Periods {
+    fn new(grid: &Grid, period_us: i64, bins: usize) -> Self {
         let first_us = grid.start_us + grid.index.first().copied().unwrap_or(0) * grid.width_us;
-        let mut days = Self {
+        let mut periods = Self {
             by_bin: vec![Vec::new(); bins],
             all: Vec::new(),
         };
         let mut last = None;
         for (&wall, &value) in grid.wall_us.iter().zip(&grid.means) {
             let since = wall - first_us;
-            let part = as_f64(since.rem_euclid(DAY_US)) / as_f64(DAY_US);
+            let part = as_f64(since.rem_euclid(period_us)) / as_f64(period_us);
             let at = as_count((part * count_f64(bins)).floor()).min(bins - 1);
-            let day = since.div_euclid(DAY_US);
+            let day = since.div_euclid(period_us);
             if last != Some(day) {
                 last = Some(day);
-                days.all.push(Vec::new());
+                periods.all.push(Vec::new());
             }
-            days.by_bin[at].push(value);
-            if let Some(day) = days.all.last_mut() {
+            periods.by_bin[at].push(value);
+            if let Some(day) = periods.all.last_mut() {
                 day.push((at, value));
             }
         }
-        days
+        periods
     }
 
-    /// The number of days that show an event of about this size at these times. `None` if these are not most days.
+    /// The number of periods that show an event of about this size at these places. `None` if these are not most.
     fn shown(
         &self,
         event: std::ops::Range<usize>,
@@ -146,6 +158,6 @@ impl Days {
             .filter(|contrast| **contrast / size > HIGH)
             .count();
         let is_most = count_f64(shown) > count_f64(contrasts.len()) * SHOWN_MIN;
-        (contrasts.len() >= PERIODS_MIN && is_most).then_some(shown)
+        is_most.then_some(shown)
     }
 }

@@ -12,7 +12,6 @@ use super::size::{HARMONICS_MAX, fit, grid_to_fit};
 use super::together::fit_together;
 use super::weekdays::weekday_gain;
 use crate::calendar::other_zone::OtherZone;
-use crate::calendar::periods::{DAY_US, is_period};
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant, grids};
 use crate::model::noise::{Fit, Null, whiten};
@@ -271,13 +270,11 @@ impl<'a> Search<'a> {
             (None, Some(by_period)) => (by_period, None),
             (None, None) => return None,
         };
-        let is_daily_box = matches!(pattern.form, Form::Box { duty } if duty < WIDE)
-            && is_period(pattern.clock.period_us(), DAY_US);
-        let plain = if is_daily_box {
-            None
-        } else {
-            clear_box(&self.grids)
-        };
+        let plain = clear_box(&self.grids).filter(|(plain, _)| {
+            let is_short = matches!(pattern.form, Form::Box { duty } if duty < WIDE);
+            let is_alike = pattern.size() / plain.size() > 0.5;
+            !(is_short && is_alike && pattern.shares_period_with(plain))
+        });
         let p_plain = plain.as_ref().map(|(_, p)| *p);
         let (pattern, rival) = plain.map_or((pattern, rival), |(plain, _)| (plain, None));
         let mut found = bounded(pattern, &self.grids);

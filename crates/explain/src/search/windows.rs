@@ -98,6 +98,8 @@ struct Scan<'a> {
     /// Median of the values around each, of `2 reach + 1` of them.
     medians: Vec<f64>,
     reach: usize,
+    /// Robust standard deviation of the values from these.
+    noise: f64,
     /// Lengths that are tried, in samples.
     lengths: Vec<usize>,
 }
@@ -228,7 +230,12 @@ impl<'a> Scan<'a> {
             lengths.push(len);
             len = (len * 4 / 3).max(len + 1);
         }
+        let apart = values
+            .iter()
+            .zip(&medians)
+            .map(|(value, median)| value - median);
         Self {
+            noise: robust_scale(&apart.collect::<Vec<_>>()),
             times_us,
             gap_us,
             values,
@@ -379,6 +386,13 @@ impl<'a> Scan<'a> {
         shown
     }
 
+    /// How far the highest of some samples in a window is above the level in white noise, about (the mean of the largest of `n`
+    /// normal values is at most `sqrt(2 ln n)`).
+    fn highest_of_noise(&self, class: &Class, len: usize) -> f64 {
+        let places = as_f64(class.width_us()) / (as_f64(self.gap_us) * count_f64(len)) + 1.0;
+        self.noise * (2.0 * places.ln()).sqrt() / count_f64(len).sqrt()
+    }
+
     /// The evidence of a class, at the length that tells most.
     fn kind(&self, class: &Class) -> Option<Kind> {
         let lengths = self.lengths_of(class);
@@ -393,7 +407,13 @@ impl<'a> Scan<'a> {
             LARGER_OF_DAY
         };
         (0..lengths.len())
-            .filter_map(|length| shown.kind(length, larger))
+            .filter_map(|length| {
+                shown.kind(
+                    length,
+                    larger,
+                    self.highest_of_noise(class, lengths[length]),
+                )
+            })
             .map(|kind| Kind {
                 nats: kind.nats - trials,
                 ..kind
@@ -465,13 +485,7 @@ impl<'a> Scan<'a> {
             .iter()
             .filter_map(|run| Some(run.1.as_ref()?.size.abs()));
         let usual = median(sizes.collect());
-        let apart = self
-            .values
-            .iter()
-            .zip(&self.medians)
-            .map(|(value, median)| value - median);
-        let noise = robust_scale(&apart.collect::<Vec<_>>());
-        let ratio = (noise / usual.max(f64::MIN_POSITIVE)).min(1.0);
+        let ratio = (self.noise / usual.max(f64::MIN_POSITIVE)).min(1.0);
         as_i64(as_f64(self.gap_us) * (UNCLEAR * ratio * ratio).min(UNCLEAR_MAX))
     }
 
@@ -525,7 +539,8 @@ impl<'a> Scan<'a> {
 
 impl Shown {
     /// The evidence at one length. `None` if nothing is clear.
-    fn kind(&self, length: usize, larger: f64) -> Option<Kind> {
+    /// `noise` is what noise alone reaches in a window: on the slopes of load, windows show less than that.
+    fn kind(&self, length: usize, larger: f64, noise: f64) -> Option<Kind> {
         let mut ratios = Vec::with_capacity(self.runs.len());
         let mut all = Vec::new();
         let mut high = Vec::new();
@@ -553,7 +568,7 @@ impl Shown {
             })
             .fold(f64::MIN, f64::max);
         let scale = robust_scale(&all);
-        let usual_max = quantile(&mut all, 0.9);
+        let usual_max = quantile(&mut all, 0.9).max(noise);
         let middle = quantile(&mut all, 0.5);
         let usual = median(high);
         let clear = (usual - middle) / scale.max(f64::MIN_POSITIVE);
