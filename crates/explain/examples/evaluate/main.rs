@@ -18,13 +18,10 @@ use jiff::Timestamp;
 use jiff::civil::date;
 use jiff::tz::TimeZone;
 use rayon::prelude::*;
-use simulate::{
-    Noise, Null, RIGHT_CLASS, Sawtooth, Simulated, SpikeTrain, fifty_jobs, four_jobs, zone,
-};
+use simulate::{Noise, Null, RIGHT_CLASS, Sawtooth, Simulated, SpikeTrain, four_jobs, zone};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Instant;
 
 const PARTS: [&str; 7] = [
     "sawtooth", "blind", "spikes", "nulls", "large", "many", "weekday",

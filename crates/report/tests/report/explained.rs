@@ -470,7 +470,6 @@ pub fn disks() -> Case {
         host: Some(HOSTILE.to_owned()),
         kernel: Some("4.4.0-1105-aws".to_owned()),
         dating: Dating::Day(jiff::civil::date(2020, 4, 13)),
-        sample_of: None,
         samples: 2,
         jump_sample: 2,
         devices: vec![

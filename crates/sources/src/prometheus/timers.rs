@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The time of a timer's last start, in seconds since 1970; 0 if it never started (`node_exporter`,
-/// collector/systemd_linux.go).
+/// `collector/systemd_linux.go`).
 const METRIC: &str = "node_systemd_timer_last_trigger_seconds";
 /// Seconds per point.
 const STEP_S: u32 = 600;
@@ -90,7 +90,7 @@ fn starts_of(series: &[Series], source_name: &str) -> Option<TimerStarts> {
         let Some(unit) = one
             .labels
             .get("name")
-            .filter(|name| name.ends_with(".timer"))
+            .filter(|name| name.strip_suffix(".timer").is_some())
         else {
             continue;
         };
