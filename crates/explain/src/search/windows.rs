@@ -27,6 +27,14 @@ const CONTROLS_OF_DAY: usize = 12;
 const OFTEN_US: i64 = DAY_US * 3 / 2;
 /// An event begins at most so long after a start, beyond what samples show: programs take time to start.
 pub(crate) const LATE_US: i64 = 120_000_000;
+/// Windows that take this share of a period are compared with what is left between those of so many runs before and after, if
+/// that is nearly as wide.
+const WIDE: f64 = 0.35;
+const NEAR_RUNS: usize = 6;
+const NEARLY: f64 = 0.8;
+/// The first of so many parts of an event is at least this high, relative to the whole.
+const HEAD: usize = 4;
+const HEAD_MIN: f64 = 0.4;
 /// Events last at most so long, and at most this share of a period.
 const LEN_MAX_US: i64 = 9 * 3_600_000_000;
 const LEN_SHARE_MAX: f64 = 0.3;
@@ -295,6 +303,9 @@ impl<'a> Scan<'a> {
                 };
                 seen += 1;
                 let above = self.mean(from, from + len) - level;
+                // A shorter event later on is not one that begins here.
+                let head = self.mean(from, from + len.div_ceil(HEAD)) - level;
+                let above = above.min(head.max(0.0) / HEAD_MIN);
                 if best.is_none_or(|(most, _)| above > most) {
                     best = Some((above, from));
                 }
@@ -324,6 +335,9 @@ impl<'a> Scan<'a> {
             return Vec::new();
         };
         let (len, beside) = (to - from, LATE_US + self.gap_us);
+        if class.period_us < OFTEN_US && as_f64(len) > as_f64(class.period_us) * WIDE {
+            return between(windows, run, len, beside);
+        }
         let is_free = |at: i64| {
             let next = windows.partition_point(|own| own.1 + beside < at);
             windows
@@ -535,6 +549,17 @@ impl<'a> Scan<'a> {
             clarity: 1.0,
         })
     }
+}
+
+/// The times between the windows near a run, if these leave nearly as much as they take.
+fn between(windows: &[(i64, i64)], run: usize, len: i64, beside: i64) -> Vec<(i64, i64)> {
+    let near = run.saturating_sub(NEAR_RUNS)..(run + NEAR_RUNS).min(windows.len());
+    let free = windows[near].windows(2).map(|two| {
+        let (from, to) = (two[0].1 + beside, two[1].0 - beside);
+        (from, to.min(from + len))
+    });
+    free.filter(|free| as_f64(free.1 - free.0) > as_f64(len) * NEARLY)
+        .collect()
 }
 
 impl Shown {

@@ -92,6 +92,7 @@ pub(super) fn is_as_long_as_load(
         is_weekly && unlike_load::is_of_one_day(main.found, samples)
             || unlike_load::is_abrupt(main.found, samples)
             || unlike_load::is_clockwork(main.found, samples)
+            || unlike_load::is_scattered(main.found, samples)
     };
     is_long && !is_unlike_load()
 }

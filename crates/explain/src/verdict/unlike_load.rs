@@ -5,7 +5,7 @@ use crate::fit::found::Found;
 use crate::model::form::Form;
 use crate::model::samples::Samples;
 use crate::numbers::{as_count, as_f64, as_i64, count_f64};
-use crate::statistics::{median, robust_scale};
+use crate::statistics::{median, quantile, robust_scale};
 
 /// Time beside an event with which it is compared, at most.
 const BESIDE_US: i64 = 3 * 3_600_000_000;
@@ -28,6 +28,8 @@ const ENDS_MIN_SHARE: f64 = 0.05;
 const KNOWN_MIN: f64 = 0.3;
 const CLOCKWORK_GAP_US: i64 = 900_000_000;
 const CLOCKWORK_MIN: usize = 10;
+/// Most events of load begin within this time of the day.
+const SCATTERED_US: i64 = 3 * 3_600_000_000;
 /// Minimum number of days to tell.
 const DAYS_MIN: usize = 3;
 
@@ -102,6 +104,22 @@ pub(super) fn is_abrupt(found: &Found, samples: &Samples) -> bool {
     };
     let edges = on.iter().filter(is_edge).count();
     on.len() >= DAYS_MIN && edges * 10 >= on.len() * 8
+}
+
+/// Returns whether events begin hours apart from one period to the next: people's load comes at about the same time.
+pub(super) fn is_scattered(found: &Found, samples: &Samples) -> bool {
+    if found.located.is_none() {
+        return false;
+    }
+    let on = found.shown_onsets(samples);
+    let period_us = as_i64(found.pattern.clock.period_us()).max(1);
+    let Some(&(first, _)) = on.first() else {
+        return false;
+    };
+    let half = period_us / 2;
+    let apart = |at: i64| as_f64((at - first + half).rem_euclid(period_us) - half);
+    let mut places: Vec<f64> = on.iter().map(|(at, _)| apart(*at)).collect();
+    quantile(&mut places, 0.9) - quantile(&mut places, 0.1) > as_f64(SCATTERED_US)
 }
 
 /// Returns whether events begin at the same moment each time, while how long they last varies: a job starts by the clock and ends
