@@ -69,8 +69,7 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
             .patterns
             .iter()
             .any(|found| found.located.is_some());
-        // Load is its own control there; without a wave that was fitted to it, the days without load stand out.
-        if !is_known && let Some(found) = located(samples, &samples.values, classes, alpha) {
+        if !is_known && let Some(found) = located(samples, &findings.rest, classes, alpha) {
             let values = found.values(&samples.wall_us);
             for (rest, value) in findings.rest.iter_mut().zip(values) {
                 *rest -= value;

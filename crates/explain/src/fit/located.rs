@@ -31,7 +31,17 @@ pub(super) fn located(
     classes: &[Class],
     alpha: f64,
 ) -> Option<Found> {
-    let found = locate(&samples.times_us, values, samples.gap_us, classes, alpha)?;
+    let found = locate(&samples.times_us, values, samples.gap_us, classes, alpha);
+    (found.into_iter()).find_map(|found| moving_pattern(&found, samples, values, classes))
+}
+
+/// Returns the pattern of a class's events, unless a fixed period explains them.
+fn moving_pattern(
+    found: &Located,
+    samples: &Samples,
+    values: &[f64],
+    classes: &[Class],
+) -> Option<Found> {
     let class = &classes[found.class];
     let events: Vec<&Event> = found.runs.iter().filter_map(|run| run.1.as_ref()).collect();
     let onsets: Vec<i64> = events
@@ -44,7 +54,7 @@ pub(super) fn located(
     if period.is_some_and(|window| spread(&onsets, window.period_us) <= narrow) {
         return None;
     }
-    Some(pattern(&found, class, samples, values, period))
+    Some(pattern(found, class, samples, values, period))
 }
 
 /// When an event begins, in local time: between the sample before it and its first one.

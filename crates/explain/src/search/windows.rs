@@ -16,6 +16,8 @@ use crate::statistics::{median, over_sorted_windows, quantile, robust_scale};
 use rayon::prelude::*;
 use std::ops::Range;
 
+/// Classes that are returned, at most.
+const LOCATED_MAX: usize = 3;
 /// Minimum number of runs with samples and controls.
 const RUNS_MIN: usize = 4;
 /// Runs of a class that are compared, and controls of each, at most.
@@ -27,14 +29,10 @@ const CONTROLS_OF_DAY: usize = 12;
 const OFTEN_US: i64 = DAY_US * 3 / 2;
 /// An event begins at most so long after a start, beyond what samples show: programs take time to start.
 pub(crate) const LATE_US: i64 = 120_000_000;
-/// Windows that take this share of a period are compared with what is left between those of so many runs before and after, if
-/// that is nearly as wide.
-const WIDE: f64 = 0.35;
-const NEAR_RUNS: usize = 6;
-const NEARLY: f64 = 0.8;
-/// The first of so many parts of an event is at least this high, relative to the whole.
+/// The first of so many parts of an event of hours is at least this high, relative to the whole.
+const HEAD_FROM_US: i64 = 3 * 3_600_000_000;
 const HEAD: usize = 4;
-const HEAD_MIN: f64 = 0.4;
+const HEAD_MIN: f64 = 0.15;
 /// Events last at most so long, and at most this share of a period.
 const LEN_MAX_US: i64 = 9 * 3_600_000_000;
 const LEN_SHARE_MAX: f64 = 0.3;
@@ -129,7 +127,7 @@ struct Kind {
     clear: f64,
 }
 
-/// Returns the class whose windows have the clearest events, if any has. `alpha` is the probability of finding some by
+/// Returns the classes whose windows have clear events, the clearest first. `alpha` is the probability of finding some by
 /// chance.
 pub(crate) fn locate(
     times_us: &[i64],
@@ -137,12 +135,12 @@ pub(crate) fn locate(
     gap_us: i64,
     classes: &[Class],
     alpha: f64,
-) -> Option<Located> {
+) -> Vec<Located> {
     let wanted: Vec<(usize, &Class)> = (classes.iter().enumerate())
         .filter(|(_, class)| class.is_moving(gap_us))
         .collect();
     if wanted.is_empty() || times_us.len() < 4 * SIDE_SAMPLES.0 {
-        return None;
+        return Vec::new();
     }
     // Noise in proportion to the level is the same everywhere in its logarithm.
     let is_relative = is_in_proportion(values, side_reach(gap_us));
@@ -163,30 +161,32 @@ pub(crate) fn locate(
         })
         .collect();
     let trials = count_f64(wanted.len() * 2 * SHARES.len()).ln();
-    let (kind, number, class, is_drop) =
-        (tried.into_iter()).max_by(|a, b| a.0.nats.total_cmp(&b.0.nats))?;
-    let nats = kind.nats - trials;
-    if nats < -alpha.ln() {
-        return None;
-    }
-    let scan = if is_drop { &down } else { &up };
-    let mut runs = scan.events(class, &kind)?;
-    let unclear_us = scan.unclear_us(&runs);
-    for event in runs.iter_mut().filter_map(|run| run.1.as_mut()) {
-        if is_drop {
-            (event.size, event.level) = (-event.size, -event.level);
+    let mut clear: Vec<_> = (tried.into_iter())
+        .filter(|one| one.0.nats - trials >= -alpha.ln())
+        .collect();
+    clear.sort_by(|a, b| b.0.nats.total_cmp(&a.0.nats));
+    clear.truncate(LOCATED_MAX);
+    let of = |(kind, number, class, is_drop): (Kind, usize, &Class, bool)| {
+        let scan = if is_drop { &down } else { &up };
+        let mut runs = scan.events(class, &kind)?;
+        let unclear_us = scan.unclear_us(&runs);
+        for event in runs.iter_mut().filter_map(|run| run.1.as_mut()) {
+            if is_drop {
+                (event.size, event.level) = (-event.size, -event.level);
+            }
+            if is_relative {
+                let level = event.level.exp();
+                (event.size, event.level) = (level * event.size.exp_m1(), level);
+            }
         }
-        if is_relative {
-            let level = event.level.exp();
-            (event.size, event.level) = (level * event.size.exp_m1(), level);
-        }
-    }
-    Some(Located {
-        class: number,
-        nats,
-        unclear_us,
-        runs,
-    })
+        Some(Located {
+            class: number,
+            nats: kind.nats - trials,
+            unclear_us,
+            runs,
+        })
+    };
+    clear.into_iter().filter_map(of).collect()
 }
 
 /// Half the number of samples whose median is what events stand on.
@@ -304,8 +304,12 @@ impl<'a> Scan<'a> {
                 seen += 1;
                 let above = self.mean(from, from + len) - level;
                 // A shorter event later on is not one that begins here.
-                let head = self.mean(from, from + len.div_ceil(HEAD)) - level;
-                let above = above.min(head.max(0.0) / HEAD_MIN);
+                let above = if as_f64(self.gap_us) * count_f64(len) < as_f64(HEAD_FROM_US) {
+                    above
+                } else {
+                    let head = self.mean(from, from + len / HEAD) - level;
+                    above.min(head.max(0.0) / HEAD_MIN)
+                };
                 if best.is_none_or(|(most, _)| above > most) {
                     best = Some((above, from));
                 }
@@ -335,9 +339,6 @@ impl<'a> Scan<'a> {
             return Vec::new();
         };
         let (len, beside) = (to - from, LATE_US + self.gap_us);
-        if class.period_us < OFTEN_US && as_f64(len) > as_f64(class.period_us) * WIDE {
-            return between(windows, run, len, beside);
-        }
         let is_free = |at: i64| {
             let next = windows.partition_point(|own| own.1 + beside < at);
             windows
@@ -549,17 +550,6 @@ impl<'a> Scan<'a> {
             clarity: 1.0,
         })
     }
-}
-
-/// The times between the windows near a run, if these leave nearly as much as they take.
-fn between(windows: &[(i64, i64)], run: usize, len: i64, beside: i64) -> Vec<(i64, i64)> {
-    let near = run.saturating_sub(NEAR_RUNS)..(run + NEAR_RUNS).min(windows.len());
-    let free = windows[near].windows(2).map(|two| {
-        let (from, to) = (two[0].1 + beside, two[1].0 - beside);
-        (from, to.min(from + len))
-    });
-    free.filter(|free| as_f64(free.1 - free.0) > as_f64(len) * NEARLY)
-        .collect()
 }
 
 impl Shown {
