@@ -16,6 +16,8 @@
 //!
 //! `cargo run --release -p bench --example equal -- 2000 one-after-the-other` measures what that holds.
 
+use super::shift::as_f64;
+
 /// Coefficients that are tried, at equal distances between 0 and 1.
 const COEFFICIENTS: usize = 20;
 /// Probability, before the data, that trials are independent; otherwise all coefficients are as probable. Calibrated
@@ -250,14 +252,6 @@ impl Order {
         let freedom = self.counts.0 + self.counts.1 - 2.0;
         -0.5 * (ln_determinant + determinant.ln() + freedom * share.ln())
     }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "numbers of trials are below 2^52"
-)]
-fn as_f64(count: usize) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

@@ -289,7 +289,7 @@ fn binomial((baseline, contender): (usize, usize)) -> f64 {
     clippy::cast_precision_loss,
     reason = "numbers of trials are below 2^52"
 )]
-fn as_f64(count: usize) -> f64 {
+pub(super) fn as_f64(count: usize) -> f64 {
     count as f64
 }
 

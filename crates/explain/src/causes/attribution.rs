@@ -107,26 +107,22 @@ pub(crate) fn attribute<'a>(
         .filter(|one| is_wave(one.found))
         .map(size)
         .fold(0.0, f64::max);
-    // Beside an event or a wave of its period that is this much larger, what else recurs is a trifle, whoever does it.
-    let is_trifle: Vec<*const Found> = (attributions.iter())
-        .filter(|one| {
-            attributions.iter().any(|other| {
-                let is_beside = !is_wave(other.found)
-                    || other.found.pattern.shares_period_with(&one.found.pattern);
-                is_beside && size(one) * TRIFLE < size(other)
-            })
-        })
-        .map(|one| std::ptr::from_ref(one.found))
-        .collect();
+    let worth = |one: &Attribution| {
+        // A pattern that no job explains may be an artefact of load next to a wave.
+        let is_sudden = !is_wave(one.found) && (one.is_explained || size(one) * 2.0 > wave);
+        // Beside an event or a wave of its period that is this much larger, what else recurs is a trifle, whoever does it.
+        let is_trifle = attributions.iter().any(|other| {
+            let is_beside =
+                !is_wave(other.found) || other.found.pattern.shares_period_with(&one.found.pattern);
+            is_beside && size(one) * TRIFLE < size(other)
+        });
+        (!is_trifle, one.is_explained, is_sudden)
+    };
+    let worths: Vec<_> = attributions.iter().map(worth).collect();
+    let mut ranked: Vec<_> = worths.into_iter().zip(attributions).collect();
     // A stable sort keeps the order in which equals were found.
-    attributions.sort_by(|a, b| {
-        let worth = |one: &Attribution| {
-            // A pattern that no job explains may be an artefact of load next to a wave.
-            let is_sudden = !is_wave(one.found) && (one.is_explained || size(one) * 2.0 > wave);
-            let is_trifle = is_trifle.contains(&std::ptr::from_ref(one.found));
-            (!is_trifle, one.is_explained, is_sudden)
-        };
-        worth(b).cmp(&worth(a)).then(size(b).total_cmp(&size(a)))
+    ranked.sort_by(|(a_worth, a), (b_worth, b)| {
+        b_worth.cmp(a_worth).then(size(b).total_cmp(&size(a)))
     });
-    attributions
+    ranked.into_iter().map(|(_, one)| one).collect()
 }

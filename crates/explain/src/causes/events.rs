@@ -113,7 +113,6 @@ pub(crate) fn score_events(
     }
     let starts = starts_of(rival.unwrap_or(pattern), found, samples);
     let mut responses = Vec::new();
-    let mut evidence = Vec::new();
     let either = if samples.gap_us <= GAUGES_US {
         &[SampleOf::Interval, SampleOf::Moment][..]
     } else {
@@ -121,16 +120,15 @@ pub(crate) fn score_events(
     };
     for &sample_of in either {
         let response = Response::new(found, samples, values, is_in_place, sample_of)?;
-        let explained = response.near(&starts);
         let is_told_otherwise = samples.sample_of.is_some_and(|told| told != sample_of);
         let penalty = if is_told_otherwise { SOURCE_NATS } else { 0.0 };
-        evidence.push((sample_of, explained));
-        responses.push((response, explained, penalty));
+        let evidence = response.near(&starts) - penalty;
+        responses.push((response, evidence, penalty));
     }
-    let best = (responses.iter())
-        .map(|one| one.1 - one.2)
-        .fold(f64::MIN, f64::max);
-    responses.retain(|one| one.1 - one.2 >= best - UNLIKELY_NATS);
+    let evidence: Vec<f64> = responses.iter().map(|one| one.1).collect();
+    let sample = sample_taken(&evidence, samples.sample_of);
+    let best = evidence.into_iter().fold(f64::MIN, f64::max);
+    responses.retain(|one| one.1 >= best - UNLIKELY_NATS);
     let rival = rival.map(|rival| (rival, &starts[..]));
     let scored: Vec<Vec<ScoredCause>> = (responses.into_iter())
         .map(|(response, _, penalty)| {
@@ -150,25 +148,15 @@ pub(crate) fn score_events(
         .collect();
     let mut causes = averaged(scored);
     normalise(&mut causes);
-    Some(Scored {
-        causes,
-        sample: sample_taken(&evidence, samples.sample_of),
-    })
+    Some(Scored { causes, sample })
 }
 
-/// What a sample was taken for, from how well the values are explained if it is an interval's or a moment's, in nats, and from
-/// what the source says.
-fn sample_taken(evidence: &[(SampleOf, f64)], source: Option<SampleOf>) -> Option<SampleTaken> {
-    let of = |wanted| {
-        let penalty = if source.is_some_and(|source| source != wanted) {
-            SOURCE_NATS
-        } else {
-            0.0
-        };
-        let one = evidence.iter().find(|one| one.0 == wanted)?;
-        Some(one.1 - penalty)
+/// What a sample was taken for, from the evidence that it is an interval's and that it is a moment's, in nats. `None` if only one
+/// was tried, or if neither values nor source tell.
+fn sample_taken(evidence: &[f64], source: Option<SampleOf>) -> Option<SampleTaken> {
+    let &[interval, moment] = evidence else {
+        return None;
     };
-    let (interval, moment) = (of(SampleOf::Interval)?, of(SampleOf::Moment)?);
     let sample_of = if interval > moment {
         SampleOf::Interval
     } else {

@@ -45,8 +45,6 @@ const EXACT_MAX: usize = 6;
 /// Maximum cost of a period without a run, or a run without effect, in nats: about one in twenty is missed,
 /// because logs have gaps and jobs are skipped.
 pub(crate) const MISS_NATS: f64 = 3.0;
-/// The largest share of the periods that a class may get wrong.
-const MISSED_MAX: f64 = 0.6;
 
 /// How much more likely a job on the list is to be the cause than something that is not on it: nine of ten are.
 pub(crate) const JOBS_ODDS: f64 = 9.0;
@@ -222,21 +220,12 @@ pub(crate) fn score_causes(
             let sum: f64 = match model.cause {
                 Cause::Class(..) => {
                     let missed = |period: usize| likelihood[period] < fallback[period] - MISS_NATS;
-                    let wrong = (0..likelihood.len())
-                        .filter(|&period| missed(period))
-                        .count();
-                    let is_most = count_f64(wrong) > count_f64(likelihood.len()) * MISSED_MAX;
                     // The amplitude is refitted to the periods that the model gets right.
                     let again = model
                         .without(grid, values, &periods, missed)
                         .map(|again| again.by_period(grid, values, noise, &periods));
                     let again = again.map_or(f64::MIN, |again| with_misses(&again));
-                    if is_most {
-                        // It is another cause that is right in the other periods.
-                        likelihood.iter().sum()
-                    } else {
-                        with_misses(likelihood).max(again)
-                    }
+                    with_misses(likelihood).max(again)
                 }
                 _ => likelihood.iter().sum(),
             };

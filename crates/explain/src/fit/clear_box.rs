@@ -120,14 +120,14 @@ impl Periods {
             let since = wall - first_us;
             let part = as_f64(since.rem_euclid(period_us)) / as_f64(period_us);
             let at = as_count((part * count_f64(bins)).floor()).min(bins - 1);
-            let day = since.div_euclid(period_us);
-            if last != Some(day) {
-                last = Some(day);
+            let one = since.div_euclid(period_us);
+            if last != Some(one) {
+                last = Some(one);
                 periods.all.push(Vec::new());
             }
             periods.by_bin[at].push(value);
-            if let Some(day) = periods.all.last_mut() {
-                day.push((at, value));
+            if let Some(one) = periods.all.last_mut() {
+                one.push((at, value));
             }
         }
         periods
@@ -141,17 +141,17 @@ impl Periods {
         size: f64,
     ) -> Option<usize> {
         let bins = self.by_bin.len();
-        let of = |day: &[(usize, f64)], range: &std::ops::Range<usize>| {
+        let of = |one: &[(usize, f64)], range: &std::ops::Range<usize>| {
             let within = |at: usize| range.contains(&at) || range.contains(&(at + bins));
-            let values: Vec<f64> = day
+            let values: Vec<f64> = one
                 .iter()
-                .filter(|one| within(one.0))
-                .map(|one| one.1)
+                .filter(|place| within(place.0))
+                .map(|place| place.1)
                 .collect();
             (values.len() * 2 > range.len()).then(|| median(values))
         };
         let contrasts: Vec<f64> = (self.all.iter())
-            .filter_map(|day| Some(of(day, &event)? - of(day, &elsewhere)?))
+            .filter_map(|one| Some(of(one, &event)? - of(one, &elsewhere)?))
             .collect();
         let shown = contrasts
             .iter()

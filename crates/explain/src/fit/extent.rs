@@ -85,7 +85,7 @@ fn plain_evidence(pattern: &Pattern, grid: &Grid, onsets: &[i64]) -> Option<Vec<
         pattern.coefficients.first()?,
         pattern.fit.coefficients.first()?,
     );
-    if size.abs() < capped.abs() * CAPPED {
+    if *size == 0.0 || size.abs() < capped.abs() * CAPPED {
         return None;
     }
     let mut inside: Vec<Vec<f64>> = vec![Vec::new(); onsets.len()];

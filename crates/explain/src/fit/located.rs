@@ -51,7 +51,7 @@ fn moving_pattern(
     let period = calendar(class, samples);
     let known = as_f64(samples.gap_us + found.unclear_us) * FIXED_GAPS;
     let narrow = (as_f64(class.width_us()) * FIXED_SHARE).max(known);
-    if period.is_some_and(|window| spread(&onsets, window.period_us) <= narrow) {
+    if period.is_some_and(|window| spread_us(&onsets, window.period_us) <= narrow) {
         return None;
     }
     Some(pattern(found, class, samples, values, period))
@@ -105,7 +105,7 @@ fn calendar(class: &Class, samples: &Samples) -> Option<Window> {
 }
 
 /// Returns within how much of a period most onsets are, in microseconds.
-fn spread(onsets: &[i64], period_us: i64) -> f64 {
+pub(crate) fn spread_us(onsets: &[i64], period_us: i64) -> f64 {
     let Some(&first) = onsets.first() else {
         return 0.0;
     };

@@ -6,7 +6,7 @@ pub(crate) mod find;
 pub(crate) mod forms;
 pub(crate) mod found;
 pub(crate) mod likelihood;
-mod located;
+pub(crate) mod located;
 pub(crate) mod refine;
 pub(crate) mod segmentation;
 pub(crate) mod size;

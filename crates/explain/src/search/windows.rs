@@ -553,8 +553,8 @@ impl<'a> Scan<'a> {
 }
 
 impl Shown {
-    /// The evidence at one length. `None` if nothing is clear.
-    /// `noise` is what noise alone reaches in a window: on the slopes of load, windows show less than that.
+    /// The evidence at one length. `None` if nothing is clear. `noise` is what noise alone reaches in a window: on the slopes of
+    /// load, windows show less than that.
     fn kind(&self, length: usize, larger: f64, noise: f64) -> Option<Kind> {
         let mut ratios = Vec::with_capacity(self.runs.len());
         let mut all = Vec::new();

@@ -2,10 +2,11 @@
 
 use crate::calendar::periods::DAY_US;
 use crate::fit::found::Found;
+use crate::fit::located::spread_us;
 use crate::model::form::Form;
 use crate::model::samples::Samples;
 use crate::numbers::{as_count, as_f64, as_i64, count_f64};
-use crate::statistics::{median, quantile, robust_scale};
+use crate::statistics::{median, robust_scale};
 
 /// Time beside an event with which it is compared, at most.
 const BESIDE_US: i64 = 3 * 3_600_000_000;
@@ -111,15 +112,11 @@ pub(super) fn is_scattered(found: &Found, samples: &Samples) -> bool {
     if found.located.is_none() {
         return false;
     }
-    let on = found.shown_onsets(samples);
+    let on: Vec<i64> = (found.shown_onsets(samples).iter())
+        .map(|(at, _)| *at)
+        .collect();
     let period_us = as_i64(found.pattern.clock.period_us()).max(1);
-    let Some(&(first, _)) = on.first() else {
-        return false;
-    };
-    let half = period_us / 2;
-    let apart = |at: i64| as_f64((at - first + half).rem_euclid(period_us) - half);
-    let mut places: Vec<f64> = on.iter().map(|(at, _)| apart(*at)).collect();
-    quantile(&mut places, 0.9) - quantile(&mut places, 0.1) > as_f64(SCATTERED_US)
+    spread_us(&on, period_us) > as_f64(SCATTERED_US)
 }
 
 /// Returns whether events begin at the same moment each time, while how long they last varies: a job starts by the clock and ends

@@ -325,3 +325,142 @@ fn hours_on_one_night_of_the_week_are_no_load() {
     let verdict = only(made, &jobs);
     assert_eq!(quality(&verdict, "reindex"), 2, "{}", verdict.sentence);
 }
+
+#[test]
+fn hours_of_every_day_are_no_wave_however_large() {
+    for (gap_min, seed) in [(1, 61), (5, 62), (15, 63), (60, 64)] {
+        let mut least = 0;
+        for factor in [3.0, 10.0, 50.0] {
+            let mut unit = drawn(seed);
+            let events: Vec<(i64, i64)> = every(DAY_US, 28, 7 * HOUR_US + 15 * MINUTE_US)
+                .map(|due| (due, ((150.0 + 60.0 * unit()) * MINUTE_US as f64) as i64))
+                .collect();
+            let made = curve(
+                28,
+                gap_min * MINUTE_US,
+                &events,
+                factor,
+                Shows::Moment,
+                seed,
+            );
+            let jobs = [
+                cron("report", "15 7 * * *", &made),
+                cron("other", "25 6 * * *", &made),
+            ];
+            let verdict = only(made, &jobs);
+            let told = format!("x {factor}, {gap_min} min: {}", verdict.sentence);
+            least = at_least(least, quality(&verdict, "report"), &told);
+            assert!(least > 0, "{told}");
+        }
+        assert!(least == 2 || gap_min == 60, "{gap_min} min");
+    }
+}
+
+#[test]
+fn a_delay_drawn_anew_does_not_explain_what_comes_at_the_same_minute() {
+    let days = 42;
+    let moments = |is_fixed: bool| -> Vec<(i64, i64)> {
+        let mut unit = drawn(71);
+        every(DAY_US, days, 6 * HOUR_US)
+            .map(|due| {
+                let part = if is_fixed { 0.67 } else { unit() };
+                (
+                    due + (part * HOUR_US as f64) as i64,
+                    20 * MINUTE_US + (unit() * 5.0 * MINUTE_US as f64) as i64,
+                )
+            })
+            .collect()
+    };
+    for (is_fixed, right, wrong) in [
+        (true, "fixed.timer", "anew.timer"),
+        (false, "anew.timer", "fixed.timer"),
+    ] {
+        let made = curve(
+            days,
+            5 * MINUTE_US,
+            &moments(is_fixed),
+            4.0,
+            Shows::Mean,
+            71,
+        );
+        let with = |name: &str, from_us: i64, delay_us: i64, delays: schedule::Delays| {
+            let mut job = timer(name, every(DAY_US, days, from_us), delay_us);
+            for run in &mut job.runs {
+                run.delays = delays;
+            }
+            job
+        };
+        let jobs = [
+            with("anew.timer", 6 * HOUR_US, HOUR_US, schedule::Delays::Anew),
+            with(
+                "fixed.timer",
+                5 * HOUR_US + 30 * MINUTE_US,
+                100 * MINUTE_US,
+                schedule::Delays::Shared,
+            ),
+        ];
+        let verdict = only(made, &jobs);
+        assert!(quality(&verdict, right) > 0, "{}", verdict.sentence);
+        assert_eq!(verdict.classes[0].jobs, [right], "{}", verdict.sentence);
+        assert_eq!(quality(&verdict, wrong), 0, "{}", verdict.sentence);
+    }
+}
+
+#[test]
+fn what_a_sample_is_comes_from_the_source_and_else_from_the_values() {
+    use facts::series::SampleOf;
+    let events: Vec<(i64, i64)> = every(DAY_US, 28, 3 * HOUR_US + 7 * MINUTE_US)
+        .map(|due| (due, 25 * MINUTE_US))
+        .collect();
+    for (source, shows, told) in [
+        (None, Shows::Mean, Some((SampleOf::Interval, false))),
+        (
+            Some(SampleOf::Interval),
+            Shows::Mean,
+            Some((SampleOf::Interval, true)),
+        ),
+        (
+            Some(SampleOf::Moment),
+            Shows::Moment,
+            Some((SampleOf::Moment, true)),
+        ),
+        // An exporter that keeps means of its own.
+        (
+            Some(SampleOf::Moment),
+            Shows::Mean,
+            Some((SampleOf::Interval, false)),
+        ),
+    ] {
+        let mut made = curve(28, 10 * MINUTE_US, &events, 4.0, shows, 81);
+        made.sample_of = source;
+        let jobs = [cron("sync", "7 3 * * *", &made)];
+        let verdict = only(made, &jobs);
+        let taken = verdict
+            .sample
+            .map(|taken| (taken.sample_of, taken.by_source));
+        assert_eq!(taken, told, "{}", verdict.sentence);
+        assert_eq!(quality(&verdict, "sync"), 2, "{}", verdict.sentence);
+    }
+}
+
+#[test]
+fn a_short_event_hours_after_a_window_is_not_that_timers() {
+    // Sundays at 03:10; the other timer starts on Saturdays from 21:00 on.
+    let days = 154;
+    let events: Vec<(i64, i64)> = every(WEEK_US, days, 6 * DAY_US + 3 * HOUR_US + 10 * MINUTE_US)
+        .map(|due| (due, 20 * MINUTE_US))
+        .collect();
+    for factor in [3.0, 30.0] {
+        let made = curve(days, 5 * MINUTE_US, &events, factor, Shows::Mean, 91);
+        let jobs = [
+            timer(
+                "import.timer",
+                every(WEEK_US, days, 5 * DAY_US + 21 * HOUR_US),
+                100 * MINUTE_US,
+            ),
+            cron("scrub", "10 3 * * 7", &made),
+        ];
+        let verdict = only(made, &jobs);
+        assert_eq!(quality(&verdict, "scrub"), 2, "{}", verdict.sentence);
+    }
+}

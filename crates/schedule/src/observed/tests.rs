@@ -581,3 +581,27 @@ proptest! {
         prop_assert_eq!(read, moments);
     }
 }
+
+#[test]
+fn what_a_monitoring_system_recorded_of_timers_is_a_log() {
+    let starts = [at("2026-06-01T00:42:10Z"), at("2026-06-08T01:13:55Z")];
+    let timers = [
+        ("fstrim.timer".to_owned(), starts.to_vec()),
+        ("before.timer".to_owned(), vec![at("2026-05-01T00:00:00Z")]),
+    ];
+    let times = (at("2026-05-30T00:00:00Z"), at("2026-06-10T00:00:00Z"));
+    let log = Log::of_timers("prometheus", "db1", times, &timers).unwrap();
+    assert_eq!((log.from, log.until, log.count()), (times.0, times.1, 2));
+    let runs: Vec<_> = (log.sightings(&fstrim_timer()).iter())
+        .map(|sighting| sighting.run("fstrim.timer"))
+        .collect();
+    let told: Vec<_> = runs.iter().map(|run| run.earliest).collect();
+    assert_eq!(told, starts);
+    assert!(runs.iter().all(|run| run.seen == Seen::Metric));
+    // There are no lines to point at.
+    assert_eq!(
+        &*runs[0].evidence,
+        "prometheus: systemd started fstrim.service"
+    );
+    assert!(Log::of_timers("prometheus", "db1", times, &timers[1..]).is_none());
+}
