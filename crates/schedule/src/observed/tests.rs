@@ -589,9 +589,12 @@ fn what_a_monitoring_system_recorded_of_timers_is_a_log() {
         ("fstrim.timer".to_owned(), starts.to_vec()),
         ("before.timer".to_owned(), vec![at("2026-05-01T00:00:00Z")]),
     ];
-    let times = (at("2026-05-30T00:00:00Z"), at("2026-06-10T00:00:00Z"));
-    let log = Log::of_timers("prometheus", "db1", times, &timers).unwrap();
-    assert_eq!((log.from, log.until, log.count()), (times.0, times.1, 2));
+    let recorded = (at("2026-05-30T00:00:00Z"), at("2026-06-10T00:00:00Z"));
+    let log = Log::of_timers("prometheus", "db1", recorded, &timers).unwrap();
+    assert_eq!(
+        (log.from, log.until, log.count()),
+        (recorded.0, recorded.1, 2)
+    );
     let runs: Vec<_> = (log.sightings(&fstrim_timer()).iter())
         .map(|sighting| sighting.run("fstrim.timer"))
         .collect();
@@ -603,5 +606,5 @@ fn what_a_monitoring_system_recorded_of_timers_is_a_log() {
         &*runs[0].evidence,
         "prometheus: systemd started fstrim.service"
     );
-    assert!(Log::of_timers("prometheus", "db1", times, &timers[1..]).is_none());
+    assert!(Log::of_timers("prometheus", "db1", recorded, &timers[1..]).is_none());
 }
