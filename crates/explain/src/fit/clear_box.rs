@@ -2,13 +2,14 @@
 //! several times the level of all other times. In the noise that such events leave, each jump counts as one outlier, so that a wave
 //! may seem as good.
 
-use super::refine::refine;
+use super::size::fit;
 use crate::calendar::periods::DAY_US;
+use crate::calendar::weekdays::Weekdays;
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant};
-use crate::model::pattern::Pattern;
+use crate::model::noise::Fit;
+use crate::model::pattern::{Clock, Pattern};
 use crate::numbers::{as_count, as_f64, count_f64};
-use crate::search::periods::{Candidate, Scratch, Task};
 use crate::statistics::median;
 
 /// Periods, with the number of bins that the finest grid may divide them in, and how many there are at least.
@@ -77,24 +78,27 @@ fn of_period(
         return None;
     }
     let shown = periods.shown(begin..begin + len, elsewhere, size)?;
-    let period_bins = as_f64(period_us) / as_f64(grid.width_us);
-    let candidate = Candidate {
-        statistic: 0.0,
-        period_bins,
-        phase_bins: count_f64(begin) / count_f64(bins) * period_bins,
+    let first_us = as_f64(periods.first_us);
+    let mut pattern = Pattern {
+        clock: Clock::Fixed {
+            period_us: as_f64(period_us),
+            origin_us: first_us + as_f64(period_us) * count_f64(begin) / count_f64(bins),
+            days: Weekdays::ALL,
+            zone: None,
+        },
+        class: None,
+        grid: number,
+        variant: Variant::Slow,
         form: Form::Box {
             duty: count_f64(len) / count_f64(bins),
         },
+        coefficients: vec![size],
+        interval_us: (-grid.width_us, grid.width_us),
+        active_us: (i64::MIN, i64::MAX),
+        fit: Fit::empty(),
+        gain: 0.0,
     };
-    // Slow values have no short peaks.
-    let pattern = [Variant::Slow, Variant::Sharp]
-        .into_iter()
-        .filter_map(|variant| {
-            let task = Task::of_period(number, grid, variant, period_bins);
-            refine(grids, &task, &candidate, &mut Scratch::default())
-        })
-        .filter(|pattern| pattern.size() / size > HIGH)
-        .max_by(|a, b| (a.size() / size).total_cmp(&(b.size() / size)))?;
+    fit(&mut pattern, grid)?;
     let by_chance =
         (count_f64(len + beside) / count_f64(bins)).powf(count_f64(shown - 1)) * count_f64(bins);
     Some((pattern, by_chance.min(1.0)))
@@ -102,6 +106,8 @@ fn of_period(
 
 /// The means of bins, by period.
 struct Periods {
+    /// When the first one begins, in local time.
+    first_us: i64,
     /// All values at each place of a period.
     by_bin: Vec<Vec<f64>>,
     /// Each period's places and values.
@@ -112,6 +118,7 @@ impl Periods {
     fn new(grid: &Grid, period_us: i64, bins: usize) -> Self {
         let first_us = grid.start_us + grid.index.first().copied().unwrap_or(0) * grid.width_us;
         let mut periods = Self {
+            first_us,
             by_bin: vec![Vec::new(); bins],
             all: Vec::new(),
         };

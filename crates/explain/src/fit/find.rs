@@ -256,27 +256,30 @@ impl<'a> Search<'a> {
             Some((statistic, pattern)) => (statistic, Some(pattern)),
             None => (least, None),
         };
-        let (pattern, rival) = match (by_runs, by_period) {
+        let chosen = match (by_runs, by_period) {
             // The schedule has changed: report the pattern before the change, and compare the runs with it.
             (Some(by_runs), Some(by_period)) if is_irregular(classes, &by_runs) => {
-                (by_period, Some(by_runs))
+                Some((by_period, Some(by_runs)))
             }
             (Some(by_runs), by_period) => {
                 match self.best_for_regular_class(classes, &by_runs, by_period.as_ref()) {
-                    Some(regular) => (regular, None),
-                    None => (by_runs, by_period),
+                    Some(regular) => Some((regular, None)),
+                    None => Some((by_runs, by_period)),
                 }
             }
-            (None, Some(by_period)) => (by_period, None),
-            (None, None) => return None,
+            (None, by_period) => by_period.map(|by_period| (by_period, None)),
         };
+        // What is plain to see, unless the search has found it.
         let plain = clear_box(&self.grids).filter(|(plain, _)| {
-            let is_short = matches!(pattern.form, Form::Box { duty } if duty < WIDE);
-            let is_alike = pattern.size() / plain.size() > 0.5;
-            !(is_short && is_alike && pattern.shares_period_with(plain))
+            let is_it = |(pattern, _): &(Pattern, _)| {
+                matches!(pattern.form, Form::Box { duty } if duty < WIDE)
+                    && pattern.size() / plain.size() > 0.5
+                    && pattern.shares_period_with(plain)
+            };
+            !chosen.as_ref().is_some_and(is_it)
         });
         let p_plain = plain.as_ref().map(|(_, p)| *p);
-        let (pattern, rival) = plain.map_or((pattern, rival), |(plain, _)| (plain, None));
+        let (pattern, rival) = plain.map(|(plain, _)| (plain, None)).or(chosen)?;
         let mut found = bounded(pattern, &self.grids);
         match rival {
             Some(rival) if rival.class.is_some() => found.across_schedule_change = Some(rival),

@@ -328,31 +328,28 @@ fn hours_on_one_night_of_the_week_are_no_load() {
 
 #[test]
 fn hours_of_every_day_are_no_wave_however_large() {
-    for (gap_min, seed) in [(1, 61), (5, 62), (15, 63), (60, 64)] {
-        let mut least = 0;
-        for factor in [3.0, 10.0, 50.0] {
+    let due = || every(DAY_US, 21, 7 * HOUR_US + 15 * MINUTE_US);
+    for (gap_s, level) in [(15, 1), (60, 2), (300, 2), (900, 2), (3_600, 1)] {
+        for seed in [301, 303] {
             let mut unit = drawn(seed);
-            let events: Vec<(i64, i64)> = every(DAY_US, 28, 7 * HOUR_US + 15 * MINUTE_US)
-                .map(|due| (due, ((150.0 + 60.0 * unit()) * MINUTE_US as f64) as i64))
+            let events: Vec<(i64, i64)> = due()
+                .map(|due| {
+                    let start = due + (unit() * 5.0 * MINUTE_US as f64) as i64;
+                    let len = 180.0 * (0.7 + 0.3 * (unit() + unit()));
+                    (start, (len * MINUTE_US as f64) as i64)
+                })
                 .collect();
-            let made = curve(
-                28,
-                gap_min * MINUTE_US,
-                &events,
-                factor,
-                Shows::Moment,
-                seed,
-            );
+            let made = curve(21, gap_s * 1_000_000, &events, 50.0, Shows::Moment, seed);
             let jobs = [
-                cron("report", "15 7 * * *", &made),
+                timer("report.timer", due(), 5 * MINUTE_US),
                 cron("other", "25 6 * * *", &made),
             ];
             let verdict = only(made, &jobs);
-            let told = format!("x {factor}, {gap_min} min: {}", verdict.sentence);
-            least = at_least(least, quality(&verdict, "report"), &told);
-            assert!(least > 0, "{told}");
+            let told = format!("{gap_s} s, seed {seed}: {}", verdict.sentence);
+            assert!(quality(&verdict, "report.timer") >= level, "{told}");
+            let len_h = verdict.effect.expect(&told).len_s.expect(&told) / 3_600.0;
+            assert!((2.4..4.1).contains(&len_h), "{told}");
         }
-        assert!(least == 2 || gap_min == 60, "{gap_min} min");
     }
 }
 
@@ -445,22 +442,28 @@ fn what_a_sample_is_comes_from_the_source_and_else_from_the_values() {
 
 #[test]
 fn a_short_event_hours_after_a_window_is_not_that_timers() {
-    // Sundays at 03:10; the other timer starts on Saturdays from 21:00 on.
-    let days = 154;
-    let events: Vec<(i64, i64)> = every(WEEK_US, days, 6 * DAY_US + 3 * HOUR_US + 10 * MINUTE_US)
-        .map(|due| (due, 20 * MINUTE_US))
+    // Load on working days; each Sunday something at 03:10; another timer starts on Saturdays from 21:00 on.
+    let (days, gap_us) = (154, 5 * MINUTE_US);
+    let due = || every(WEEK_US, days, 6 * DAY_US + 3 * HOUR_US + 10 * MINUTE_US);
+    let times_us: Vec<i64> = (1..days * DAY_US / gap_us)
+        .map(|i| START_US + i * gap_us)
         .collect();
-    for factor in [3.0, 30.0] {
-        let made = curve(days, 5 * MINUTE_US, &events, factor, Shows::Mean, 91);
-        let jobs = [
-            timer(
-                "import.timer",
-                every(WEEK_US, days, 5 * DAY_US + 21 * HOUR_US),
-                100 * MINUTE_US,
-            ),
-            cron("scrub", "10 3 * * 7", &made),
-        ];
-        let verdict = only(made, &jobs);
-        assert_eq!(quality(&verdict, "scrub"), 2, "{}", verdict.sentence);
-    }
+    let values = (times_us.iter().zip(noise(times_us.len(), 1)))
+        .map(|(&at, noise)| {
+            let is_on = due().any(|from| (from + 1..=from + 20 * MINUTE_US).contains(&at));
+            let hour = (at - START_US).rem_euclid(DAY_US) as f64 / HOUR_US as f64;
+            let is_working = (at - START_US).rem_euclid(WEEK_US) < 5 * DAY_US;
+            let hump = ((hour - 9.5).tanh() - (hour - 19.0).tanh()) / 2.0;
+            let load = if is_working { 1.0 + 0.55 * hump } else { 1.0 };
+            load * if is_on { 30.0 } else { 10.0 } * (1.0 + 0.02 * noise)
+        })
+        .collect();
+    let made = series(times_us, values);
+    let saturdays = every(WEEK_US, days, 5 * DAY_US + 21 * HOUR_US);
+    let jobs = [
+        timer("import.timer", saturdays, 100 * MINUTE_US),
+        cron("scrub", "10 3 * * 7", &made),
+    ];
+    let verdict = only(made, &jobs);
+    assert_eq!(quality(&verdict, "scrub"), 2, "{}", verdict.sentence);
 }
