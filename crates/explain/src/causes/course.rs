@@ -23,7 +23,7 @@ pub(crate) struct Course {
     pub whole_us: f64,
     pub end_us: f64,
     /// The effect, relative to the size that a sample shows at most.
-    scale: f64,
+    pub scale: f64,
     /// How fast it fades: half the inverse of the time from `whole_us` to `end_us`, or 0 if it ends at once.
     fading: f64,
 }

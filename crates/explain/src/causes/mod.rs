@@ -9,3 +9,4 @@ mod located;
 pub(crate) mod matches;
 mod response;
 mod sums;
+mod weighing;

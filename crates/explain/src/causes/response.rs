@@ -11,7 +11,7 @@
 
 use super::baseline::{baseline, level_of_noise, quiet};
 use super::course::{Course, PARTS, courses, lengths};
-use super::sums::{Sums, common_lengths, gain, log_mean, sum_of};
+use super::sums::{Sums, common_lengths, gain, sum_of};
 use crate::fit::found::Found;
 use crate::model::form::Form;
 use crate::model::noise::{autocorrelation, step};
@@ -19,7 +19,7 @@ use crate::model::samples::Samples;
 use crate::numbers::{as_f64, as_i64, count_f64};
 use crate::statistics::robust_scale;
 use facts::series::SampleOf;
-use rayon::prelude::*;
+use phases::spread;
 use schedule::Delays;
 use std::ops::Range;
 
@@ -41,8 +41,6 @@ const EVIDENCE_NATS: f64 = 1_000.0;
 const SIZE_NATS: f64 = 20.0;
 /// What two free numbers explain by themselves, in nats.
 const FREE_NATS: f64 = 3.0;
-/// The prior of the size where it is integrated out, in sizes of the pattern.
-const PRIOR_SIZES: f64 = 1.5;
 /// Deviations from baseline and pattern count up to this many robust standard deviations (Huber 1964).
 const DEVIATIONS_MAX: f64 = 4.0;
 /// The baseline follows changes that take longer than this, and this many samples.
@@ -59,10 +57,10 @@ const NARROW: i64 = 3;
 /// Places within the interval of an uncertain start: so many in the time of a sample, and at most.
 const PLACES_IN_SAMPLE: i64 = 6;
 const PLACES_MAX: i64 = 40;
-/// Phases of a period that are compared, for each length of an event.
-const STEPS_IN_EVENT: i64 = 24;
-/// Courses that are compared with a sample at once.
-const COURSES_TOGETHER: usize = 32;
+/// Starts that tell whether all are worth a look.
+const STARTS_AT_FIRST: usize = 32;
+/// From so many samples on, those that an event fills are added up at once.
+const WHOLE_MIN: i64 = 4;
 /// How far from where it would be without gaps a sample is looked for first.
 const NEAR: usize = 32;
 
@@ -76,6 +74,9 @@ pub(crate) struct Response {
     white: Vec<f64>,
     /// What a value keeps of the one before it, and the factor to standard deviations.
     steps: Vec<(f64, f64)>,
+    /// Sums over all samples before each, as if an effect of one unit filled them and those before: of its products with the
+    /// values, and of its squares.
+    whole: Vec<(f64, f64)>,
     /// The courses that events may take, all the same.
     courses: Vec<Course>,
     /// Those that each may take by itself, in the order of their lengths.
@@ -196,7 +197,7 @@ impl Response {
         for (step, _) in steps.iter_mut().zip(&own).filter(|(_, own)| **own != 0.0) {
             step.1 /= louder;
         }
-        let white = (0..seen.len())
+        let white: Vec<f64> = (0..seen.len())
             .map(|at| {
                 let before = if at == 0 { 0.0 } else { seen[at - 1] };
                 (seen[at] - steps[at].0 * before) * steps[at].1
@@ -210,6 +211,7 @@ impl Response {
         Some(Self {
             until_us: samples.times_us.clone(),
             from_us,
+            whole: whole_sums(&white, &steps),
             white,
             steps,
             courses: courses(len_us, gap_us, shown_us),
@@ -303,6 +305,23 @@ impl Response {
             .map(|course| self.best_roughly(&places, course))
             .fold(f64::MIN, f64::max);
         best - FREE_NATS
+    }
+
+    /// Returns about how well many starts explain the values, from some of them; as well as [`Response::to`] finds, if they are
+    /// delayed. `None` if there are not many.
+    pub fn by_some(&self, starts: &[(i64, i64)], delays: Option<Delays>) -> Option<f64> {
+        let some: Vec<(i64, i64)> = (spread(starts.len(), STARTS_AT_FIRST).into_iter())
+            .map(|at| starts[at])
+            .collect();
+        if some.len() * 2 > starts.len() {
+            return None;
+        }
+        let mut evidence = self.quickly(&some);
+        if let Some(delays) = delays {
+            evidence = evidence.max(self.to(&some, delays).evidence);
+        }
+        let weight = count_f64(starts.len()) / count_f64(some.len());
+        Some((evidence + FREE_NATS) * weight - FREE_NATS)
     }
 
     /// The largest likelihood at a few sizes of an effect of one course.
@@ -462,86 +481,6 @@ impl Response {
             .collect()
     }
 
-    /// Returns the logarithm of the mean evidence of starts at all phases of a period from these on, to a power, and the best
-    /// of them with what they explain.
-    pub fn to_any_phase(
-        &self,
-        starts: &[i64],
-        period_us: i64,
-        phases_max: i64,
-        power: f64,
-    ) -> (f64, Vec<i64>, Explained) {
-        let step_us = self.phase_us();
-        let phases = (period_us / step_us).clamp(1, phases_max);
-        let moved = |phase: i64| {
-            // From half a period before to half a period after.
-            let by_us = as_i64(as_f64(period_us) * as_f64(phase - phases / 2) / as_f64(phases));
-            starts.iter().map(move |start| start + by_us)
-        };
-        let all: Vec<f64> = (0..phases)
-            .into_par_iter()
-            .map(|phase| self.roughly(moved(phase)))
-            .collect();
-        let best = (0..phases)
-            .zip(&all)
-            .max_by(|a, b| a.1.total_cmp(b.1))
-            .map_or(0, |(phase, _)| phase);
-        let mut there: Vec<i64> = moved(best).collect();
-        let exactly = |starts: &[i64]| {
-            let exact: Vec<(i64, i64)> = starts.iter().map(|&at| (at, at)).collect();
-            self.to(&exact, Delays::Either)
-        };
-        let mut exact = exactly(&there);
-        let mut by_us = step_us;
-        for _ in 0..LENGTH_STEPS {
-            by_us /= 2;
-            for by_us in [-by_us, by_us] {
-                let near: Vec<i64> = there.iter().map(|at| at + by_us).collect();
-                let better = exactly(&near);
-                if better.evidence > exact.evidence {
-                    (there, exact) = (near, better);
-                    break;
-                }
-            }
-        }
-        // How much the phase matters is told well enough by starts that all have an effect.
-        let rough = all.iter().copied().fold(f64::MIN, f64::max);
-        let left = log_mean(all.iter().map(|one| (one - rough) * power));
-        (exact.evidence * power + left, there, exact)
-    }
-
-    /// How far the phases are apart that are compared.
-    fn phase_us(&self) -> i64 {
-        (self.gap_us / PARTS)
-            .max(self.len_us / STEPS_IN_EVENT)
-            .max(1)
-    }
-
-    /// The evidence of starts that all have an effect, with its size integrated out, or with a length of its own for each.
-    fn roughly(&self, starts: impl Iterator<Item = i64>) -> f64 {
-        let mut sums = vec![Sums::default(); self.courses.len()];
-        let mut varying = 0.0;
-        let mut starts = starts.peekable();
-        while let Some(start) = starts.next() {
-            let next_us = starts.peek().copied();
-            self.add(start, next_us, &self.courses, &mut sums);
-            let mut own = vec![Sums::default(); self.lengths.len()];
-            self.add(start, next_us, &self.lengths, &mut own);
-            varying += log_mean(own.iter().map(|sums| sums.gain(self.size)));
-        }
-        let prior = (PRIOR_SIZES * self.size).powi(2);
-        let alike = log_mean(sums.iter().map(|sums| {
-            let along = if sums.product * self.size > 0.0 {
-                sums.product
-            } else {
-                0.0
-            };
-            0.5 * along * along / (sums.square + 1.0 / prior)
-                - 0.5 * (1.0 + prior * sums.square).ln()
-        }));
-        alike.max(varying)
-    }
-
     /// The sums of each course at each place within the interval of a start.
     fn at_places(
         &self,
@@ -567,43 +506,65 @@ impl Response {
         let until_next =
             next_us.map_or(f64::INFINITY, |next| as_f64(next.saturating_sub(start_us)));
         let first = self.first_after(start_us);
-        let together = courses
-            .chunks(COURSES_TOGETHER)
-            .zip(sums.chunks_mut(COURSES_TOGETHER));
-        for (courses, sums) in together {
-            let ends = courses.iter().map(|course| course.end_us);
-            let longest = ends.fold(0.0, f64::max).min(until_next);
-            // Of each course: its share of the sample before, and its integral until the end of that.
-            let (mut before, mut reached) = ([0.0; COURSES_TOGETHER], [0.0; COURSES_TOGETHER]);
-            let mut reached_us = None;
-            for at in first..self.until_us.len() {
-                let from = as_f64(self.from_us[at] - start_us);
-                let until = as_f64(self.until_us[at] - start_us);
-                let len = (until - from).max(1.0);
-                let (from_within, until_within) = (from.min(until_next), until.min(until_next));
-                let (kept, factor) = self.steps[at];
-                if reached_us != Some(self.from_us[at]) {
-                    for (course, reached) in courses.iter().zip(&mut reached) {
-                        *reached = course.until(from_within);
-                    }
-                }
-                let states = before.iter_mut().zip(&mut reached);
-                for ((course, sums), (before, reached)) in
-                    courses.iter().zip(&mut *sums).zip(states)
-                {
-                    let now = course.until(until_within);
-                    let share = (now - *reached) / len;
-                    let seen = (share - kept * *before) * factor;
-                    sums.product += seen * self.white[at];
-                    sums.square += seen * seen;
-                    (*before, *reached) = (share, now);
-                }
-                reached_us = Some(self.until_us[at]);
-                // The sample after the last shows what noise that remembers leaves of it.
-                if from >= longest {
-                    break;
-                }
+        for (course, sums) in courses.iter().zip(sums) {
+            self.add_course(first, (start_us, until_next), *course, sums);
+        }
+    }
+
+    /// The same for one course, from the first sample after the start on.
+    fn add_course(
+        &self,
+        first: usize,
+        (start_us, until_next): (i64, f64),
+        course: Course,
+        sums: &mut Sums,
+    ) {
+        let (whole_us, end_us) = (
+            course.whole_us.min(until_next),
+            course.end_us.min(until_next),
+        );
+        let mut whole = first..first;
+        if whole_us > as_f64(self.gap_us * WHOLE_MIN) {
+            // Of these and of the one before each, all the time is within the event.
+            whole = first + 2..self.first_after(start_us.saturating_add(as_i64(whole_us)));
+        }
+        // Its share of the sample before, and its integral until the end of that.
+        let (mut before, mut reached) = (0.0, 0.0);
+        let mut reached_us = None;
+        let mut at = first;
+        while at < self.until_us.len() {
+            if at == whole.start && !whole.is_empty() {
+                let of = |prefix: &[(f64, f64)]| {
+                    let (from, to) = (prefix[whole.start], prefix[whole.end]);
+                    (to.0 - from.0, to.1 - from.1)
+                };
+                let (product, square) = of(&self.whole);
+                sums.product += product * course.scale;
+                sums.square += square * course.scale * course.scale;
+                at = whole.end;
+                reached_us = Some(self.until_us[at - 1]);
+                reached = course.until(as_f64(self.until_us[at - 1] - start_us));
+                before = course.scale;
+                continue;
             }
+            let from = as_f64(self.from_us[at] - start_us);
+            let until = as_f64(self.until_us[at] - start_us);
+            let (kept, factor) = self.steps[at];
+            if reached_us != Some(self.from_us[at]) {
+                reached = course.until(from.min(until_next));
+            }
+            let now = course.until(until.min(until_next));
+            let share = (now - reached) / (until - from).max(1.0);
+            let seen = (share - kept * before) * factor;
+            sums.product += seen * self.white[at];
+            sums.square += seen * seen;
+            (before, reached) = (share, now);
+            reached_us = Some(self.until_us[at]);
+            // The sample after the last shows what noise that remembers leaves of it.
+            if from >= end_us {
+                break;
+            }
+            at += 1;
         }
     }
 
@@ -624,6 +585,19 @@ impl Response {
         };
         within.start + until_us[within].partition_point(|&until| until <= at_us)
     }
+}
+
+/// Sums over all samples before each, as if an effect of one unit filled them and those before.
+fn whole_sums(white: &[f64], steps: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut sums = vec![(0.0, 0.0)];
+    let (mut product, mut square) = (0.0, 0.0);
+    for (white, (kept, factor)) in white.iter().zip(steps) {
+        let seen = (1.0 - kept) * factor;
+        product += seen * white;
+        square += seen * seen;
+        sums.push((product, square));
+    }
+    sums
 }
 
 /// How many samples apart each is from the one before it, and their places on a grid.
@@ -656,5 +630,6 @@ pub(crate) fn power(evidence: f64) -> f64 {
     EVIDENCE_NATS / (EVIDENCE_NATS + evidence.max(0.0))
 }
 
+mod phases;
 #[cfg(test)]
 mod tests;

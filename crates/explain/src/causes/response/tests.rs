@@ -23,12 +23,15 @@ fn common_lengths_are_those_of_most_events() {
 /// A response to events of two and a half samples, with values and noise that differ from sample to sample.
 fn of_times(until_us: Vec<i64>, gap_us: i64) -> Response {
     let len = until_us.len();
+    let white: Vec<f64> = (0..len).map(|at| count_f64(at * 31 % 17) - 8.0).collect();
+    let steps: Vec<(f64, f64)> = (0..len)
+        .map(|at| (count_f64(at * 7 % 10) / 10.0, 1.0 + count_f64(at % 4)))
+        .collect();
     Response {
         from_us: covered_from(&until_us, gap_us),
-        white: (0..len).map(|at| count_f64(at * 31 % 17) - 8.0).collect(),
-        steps: (0..len)
-            .map(|at| (count_f64(at * 7 % 10) / 10.0, 1.0 + count_f64(at % 4)))
-            .collect(),
+        whole: whole_sums(&white, &steps),
+        white,
+        steps,
         courses: courses(gap_us * 5 / 2, gap_us, gap_us),
         lengths: lengths(gap_us * 5 / 2, gap_us, gap_us),
         gap_us,
@@ -96,11 +99,14 @@ fn by_definition(
 #[test]
 fn sums_are_those_of_the_shares_of_all_samples() {
     let response = irregular();
-    let courses = [&response.courses[..], &response.lengths, &response.courses].concat();
-    assert!(courses.len() > COURSES_TOGETHER, "{}", courses.len());
+    // Of the pattern's length, and of many samples.
+    let long = courses(40 * 60_000_000, 60_000_000, 60_000_000);
+    let courses = [&response.courses[..], &response.lengths, &long].concat();
     for (at, next_s) in [
         (0, None),
         (5, Some(100)),
+        (9, Some(1_000)),
+        (690, None),
         (699, None),
         (700, Some(70)),
         (1_299, None),
