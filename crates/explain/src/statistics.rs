@@ -1,5 +1,11 @@
 //! Medians, running ones too, and robust scales.
 
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Windows over more values than this are looked at in parallel, in parts of as many.
+const CHUNK: usize = 32_768;
+
 /// Returns the median; 0 if there are no values.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     quantile(&mut values, 0.5)
@@ -45,20 +51,40 @@ pub(crate) fn robust_scale(values: &[f64]) -> f64 {
 pub(crate) fn over_sorted_windows(
     values: &[f64],
     reach: usize,
+    of: impl Fn(&[f64]) -> f64 + Sync,
+) -> Vec<f64> {
+    let chunks = values.len().div_ceil(CHUNK);
+    let of_chunk = |chunk: usize| {
+        let within = chunk * CHUNK..((chunk + 1) * CHUNK).min(values.len());
+        over_sorted_windows_of(values, within, reach, &of)
+    };
+    if chunks < 2 {
+        return over_sorted_windows_of(values, 0..values.len(), reach, &of);
+    }
+    let all: Vec<Vec<f64>> = (0..chunks).into_par_iter().map(of_chunk).collect();
+    all.concat()
+}
+
+/// The same for some of the values.
+fn over_sorted_windows_of(
+    values: &[f64],
+    within: Range<usize>,
+    reach: usize,
     mut of: impl FnMut(&[f64]) -> f64,
 ) -> Vec<f64> {
+    let first = within.start.saturating_sub(reach);
     let mut window: Vec<f64> = Vec::with_capacity(2 * reach + 2);
     let place =
         |window: &[f64], value: f64| window.partition_point(|one| one.total_cmp(&value).is_lt());
-    for &value in values.iter().take(reach) {
+    for &value in &values[first..(within.start + reach).min(values.len())] {
         window.insert(place(&window, value), value);
     }
-    (0..values.len())
+    (within)
         .map(|at| {
             if let Some(&value) = values.get(at + reach) {
                 window.insert(place(&window, value), value);
             }
-            if let Some(left) = at.checked_sub(reach + 1) {
+            if let Some(left) = at.checked_sub(reach + 1).filter(|left| *left >= first) {
                 window.remove(place(&window, values[left]));
             }
             of(&window)
@@ -92,7 +118,7 @@ mod tests {
         ) {
             let values: Vec<f64> = values.into_iter().map(f64::from).collect();
             let mut told = Vec::new();
-            let firsts = over_sorted_windows(&values, reach, |window| {
+            let firsts = over_sorted_windows_of(&values, 0..values.len(), reach, |window| {
                 told.push(window.to_vec());
                 window[0]
             });
@@ -104,6 +130,11 @@ mod tests {
                 prop_assert_eq!(first.to_bits(), expected[0].to_bits());
                 prop_assert_eq!(window, expected);
             }
+            let cut = values.len() / 3;
+            let median = |window: &[f64]| window[window.len() / 2];
+            let parts = [0..cut, cut..values.len()]
+                .map(|part| over_sorted_windows_of(&values, part, reach, median));
+            prop_assert_eq!(parts.concat(), over_sorted_windows(&values, reach, median));
         }
     }
 }

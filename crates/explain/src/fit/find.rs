@@ -300,7 +300,7 @@ impl<'a> Search<'a> {
         let rest = grids(&samples.wall_us, &rest, samples.gap_us);
         let mut chance = probability(&rest, &self.tasks, &self.runs, statistic, seed);
         let is_box = matches!(found.pattern.form, Form::Box { .. });
-        if is_box && found.onsets.len() < FEW {
+        if is_box && found.onsets.len() < FEW && !chance.is_plain_noise() {
             // Bursts at random times: a few may share a phase by chance, and are then missing from the
             // residual.
             let all = probability(&self.grids, &self.tasks, &self.runs, statistic, seed);

@@ -16,6 +16,7 @@ use crate::model::noise::regress;
 use crate::model::pattern::{Clock, Pattern};
 use crate::model::samples::Samples;
 use crate::numbers::{as_count, as_f64, count_f64};
+use rayon::prelude::*;
 
 /// Minimum gain of two patterns in place of one, in nats, on top of their penalty.
 const TWO_MIN: f64 = 10.0;
@@ -367,7 +368,7 @@ fn fit_wave_and_event(samples: &Samples, values: &[f64], period_us: f64) -> Opti
     let whole = each_form(&all, period_us, |form| form == Form::Wave)
         .into_iter()
         .next()?;
-    let pairs = HARMONICS.iter().filter_map(|&harmonics| {
+    let pairs = HARMONICS.par_iter().filter_map(|&harmonics| {
         let mut wave = whole.clone();
         wave.coefficients.truncate(2 * harmonics);
         wave.fit.coefficients.truncate(2 * harmonics + 1);

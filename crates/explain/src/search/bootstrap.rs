@@ -135,6 +135,13 @@ pub(crate) struct Chance {
     pub p_extrapolated: f64,
 }
 
+impl Chance {
+    /// Whether so many simulations were as good that no more were made.
+    pub fn is_plain_noise(self) -> bool {
+        self.p * count_f64(1 + COUNT) > count_f64(ENOUGH)
+    }
+}
+
 /// Returns the tail probability of the Gumbel distribution with the mean and standard deviation of the
 /// maxima.
 fn tail(best: &[f64], statistic: f64) -> f64 {

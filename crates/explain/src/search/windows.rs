@@ -149,8 +149,11 @@ pub(crate) fn locate(
     } else {
         values.to_vec()
     };
-    let down = Scan::new(times_us, seen.iter().map(|value| -value).collect(), gap_us);
-    let up = Scan::new(times_us, seen, gap_us);
+    let opposite = seen.iter().map(|value| -value).collect();
+    let (down, up) = rayon::join(
+        || Scan::new(times_us, opposite, gap_us),
+        || Scan::new(times_us, seen, gap_us),
+    );
     let tried: Vec<(Kind, usize, &Class, bool)> = (wanted.iter())
         .flat_map(|&(number, class)| [(number, class, false), (number, class, true)])
         .collect::<Vec<_>>()
