@@ -257,7 +257,11 @@ impl Question<'_> {
         if class.is_wide(self.samples.gap_us) {
             // Its place was known no better than to the width of its windows.
             let windows = as_f64(class.period_us) / as_f64(class.width_us().max(1));
-            least = gain - windows.max(1.0).ln() - UNKNOWN_KINDS.ln();
+            least = gain - windows.max(1.0).ln();
+            // A window of half the day is no more of a schedule than what has none.
+            if windows > UNKNOWN_KINDS {
+                least -= UNKNOWN_KINDS.ln();
+            }
         }
         if !is_alike(class, &self.found.pattern) {
             least = least.max(self.at_any_phase(&all, class.period_us));

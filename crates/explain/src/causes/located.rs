@@ -28,6 +28,8 @@ const PARTS: [(f64, f64); 5] = [
 ];
 /// Places of a delay that is always the same that are compared, at most.
 const SHARED_PLACES_MAX: i64 = 96;
+/// Events that are less clear than this may be noise, which the windows that they were looked for in are full of.
+const CLEAR_MIN: f64 = 0.5;
 /// Calendars and lengths of windows that an unknown cause may have.
 pub(super) const UNKNOWN_KINDS: f64 = 4.0;
 
@@ -58,7 +60,8 @@ pub(super) fn score_located(
     };
     // Between two samples, or not as exactly.
     let half_us = found.pattern.interval_us.1;
-    let shown = found.shown_onsets(samples);
+    let mut shown = found.shown_onsets(samples);
+    shown.retain(|&(_, clarity)| clarity >= CLEAR_MIN);
     let at = |us: i64| samples.offsets.utc_us(us);
     let begin_us: Vec<(i64, i64)> = (shown.iter())
         .map(|&(onset, _)| (at(onset) - half_us, at(onset) + half_us))

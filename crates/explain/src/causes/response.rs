@@ -36,7 +36,7 @@ const LENGTH_STEPS: usize = 3;
 const SIZES_ROUGHLY: [f64; 4] = [0.6, 1.0, 1.6, 2.7];
 const TRIED_EXACTLY: usize = 3;
 /// Up to about this much evidence, in nats, an event is as the model says.
-const EVIDENCE_NATS: f64 = 1_000.0;
+const EVIDENCE_NATS: f64 = 400.0;
 /// What another size adds once the shares of lengths are fitted, in nats, about at most.
 const SIZE_NATS: f64 = 20.0;
 /// What two free numbers explain by themselves, in nats.
