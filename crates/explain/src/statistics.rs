@@ -1,10 +1,14 @@
-//! Medians, running ones too, and robust scales.
+//! Medians, running ones too, robust scales, and samples of many.
 
+use crate::numbers::count_f64;
 use rayon::prelude::*;
 use std::ops::Range;
 
 /// Windows over more values than this are looked at in parallel, in parts of as many.
 const CHUNK: usize = 32_768;
+
+/// The inverse of the golden ratio: its multiples fill an interval evenly, and with them those of every second or third.
+const EVENLY: f64 = 0.618_033_988_749_895;
 
 /// Returns the median; 0 if there are no values.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
@@ -92,6 +96,14 @@ fn over_sorted_windows_of(
         .collect()
 }
 
+/// Returns the numbers of about `wanted` of so many, evenly, but at no distance that recurs.
+pub(crate) fn spread(count: usize, wanted: usize) -> Vec<usize> {
+    let share = count_f64(wanted) / count_f64(count.max(1));
+    (0..count)
+        .filter(|at| (count_f64(*at) * EVENLY).fract() < share)
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,6 +120,18 @@ mod tests {
         mostly[3] = 100.0;
         assert!(robust_scale(&mostly) > 0.0);
         assert!(median(Vec::new()).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn some_of_many_are_as_many_of_every_second_or_seventh() {
+        for every in 1..8 {
+            let some = spread(3_000, 300);
+            let among = some.iter().filter(|at| **at % every == 0).count();
+            let expected = 300 / every;
+            assert!(among.abs_diff(expected) <= 4, "{among} of {expected}");
+        }
+        assert_eq!(spread(3, 5), [0, 1, 2]);
+        assert!(spread(0, 5).is_empty());
     }
 
     proptest! {

@@ -21,7 +21,6 @@ const BATCH_TIMES_MAX: f64 = 5.0;
 const BLOCKS_MIN: usize = 8;
 
 /// Estimates the memory of a series.
-#[expect(clippy::cast_precision_loss, reason = "lengths are below 2^52")]
 pub fn memory(values: &[f64]) -> Memory {
     let mut found = Memory {
         autocorrelation_time: 1.0,
@@ -33,8 +32,8 @@ pub fn memory(values: &[f64]) -> Memory {
     };
     let mut len = 1;
     while let Some(of_means) = variance(&batches) {
-        let time = len as f64 * of_means / single;
-        if time * BATCH_TIMES_MAX <= len as f64 {
+        let time = as_f64(len) * of_means / single;
+        if time * BATCH_TIMES_MAX <= as_f64(len) {
             break;
         }
         if time > found.autocorrelation_time {
@@ -52,22 +51,25 @@ pub fn memory(values: &[f64]) -> Memory {
 }
 
 /// Returns the mean; `None` without values.
-#[expect(clippy::cast_precision_loss, reason = "lengths are below 2^52")]
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     // A running mean: sums of huge values would overflow.
     let mut mean = 0.0;
     for (count, value) in values.iter().enumerate() {
-        mean += (value - mean) / (count as f64 + 1.0);
+        mean += (value - mean) / (as_f64(count) + 1.0);
     }
     (!values.is_empty()).then_some(mean)
 }
 
 /// Returns the unbiased variance; `None` below two values.
-#[expect(clippy::cast_precision_loss, reason = "lengths are below 2^52")]
 pub(crate) fn variance(values: &[f64]) -> Option<f64> {
     let centre = mean(values)?;
     let squares: f64 = values.iter().map(|value| (value - centre).powi(2)).sum();
-    (values.len() > 1).then(|| squares / (values.len() as f64 - 1.0))
+    (values.len() > 1).then(|| squares / (as_f64(values.len()) - 1.0))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
+pub(super) fn as_f64(count: usize) -> f64 {
+    count as f64
 }
 
 #[cfg(test)]

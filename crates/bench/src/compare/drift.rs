@@ -16,7 +16,7 @@
 //!
 //! `cargo run --release -p bench --example equal -- 2000 one-after-the-other` measures what that holds.
 
-use super::shift::as_f64;
+use super::batch_means::as_f64;
 
 /// Coefficients that are tried, at equal distances between 0 and 1.
 const COEFFICIENTS: usize = 20;

@@ -17,7 +17,7 @@
 //! So the bootstrap is only used where it has enough to draw from, [within a trial](super::within): what it finds
 //! there is the least that trials must differ.
 
-use super::batch_means::{mean, variance};
+use super::batch_means::{as_f64, mean, variance};
 use super::distribution::{descend, student_tail, student_two_sided};
 use super::drift::Drift;
 use super::within::TrialValue;
@@ -283,14 +283,6 @@ fn binomial((baseline, contender): (usize, usize)) -> f64 {
     (1..=baseline.min(contender)).fold(1.0, |ways, chosen| {
         ways * as_f64(baseline.max(contender) + chosen) / as_f64(chosen)
     })
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "numbers of trials are below 2^52"
-)]
-pub(super) fn as_f64(count: usize) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

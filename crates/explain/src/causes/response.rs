@@ -17,9 +17,8 @@ use crate::model::form::Form;
 use crate::model::noise::{autocorrelation, step};
 use crate::model::samples::Samples;
 use crate::numbers::{as_f64, as_i64, count_f64};
-use crate::statistics::robust_scale;
+use crate::statistics::{robust_scale, spread};
 use facts::series::SampleOf;
-use phases::spread;
 use schedule::Delays;
 use std::ops::Range;
 

@@ -36,6 +36,8 @@ const HEAD_MIN: f64 = 0.15;
 /// Events last at most so long, and at most this share of a period.
 const LEN_MAX_US: i64 = 9 * 3_600_000_000;
 const LEN_SHARE_MAX: f64 = 0.3;
+/// Where windows take so much of a day that what is left between them is night, humps are as long as these.
+const LEN_SHARE_BETWEEN: f64 = 0.17;
 /// The length of what an event stands above, on either side of it, in time and in samples.
 const SIDE_US: i64 = 1_800_000_000;
 const SIDE_SAMPLES: (usize, usize) = (3, 121);
@@ -48,6 +50,9 @@ const SHARES: [f64; 5] = [1.0, 0.7, 0.5, 0.34, 0.25];
 const CLEAR: f64 = 4.0;
 const LARGER: f64 = 1.2;
 const LARGER_OF_DAY: f64 = 1.6;
+const LARGER_BETWEEN: f64 = 2.0;
+/// Samples between windows, at least, if these leave no room for others.
+const BETWEEN_SAMPLES: i64 = 8;
 /// An event is seen if it is at least this large, relative to the others.
 const SEEN_MIN: f64 = 0.3;
 /// Noise can be in proportion to levels that are never below this part of their median.
@@ -125,6 +130,8 @@ struct Kind {
     usual_max: f64,
     /// The median of what stands out on runs with an effect.
     clear: f64,
+    /// Whether that was compared with what is left between windows.
+    is_between: bool,
 }
 
 /// Returns the classes whose windows have clear events, the clearest first. `alpha` is the probability of finding some by
@@ -167,7 +174,11 @@ pub(crate) fn locate(
     let mut clear: Vec<_> = (tried.into_iter())
         .filter(|one| one.0.nats - trials >= -alpha.ln())
         .collect();
-    clear.sort_by(|a, b| b.0.nats.total_cmp(&a.0.nats));
+    // What is left between windows is another time of the day.
+    clear.sort_by(|a, b| {
+        let order = a.0.is_between.cmp(&b.0.is_between);
+        order.then(b.0.nats.total_cmp(&a.0.nats))
+    });
     clear.truncate(LOCATED_MAX);
     let of = |(kind, number, class, is_drop): (Kind, usize, &Class, bool)| {
         let scan = if is_drop { &down } else { &up };
@@ -327,11 +338,39 @@ impl<'a> Scan<'a> {
 
     /// The lengths that events of a class may have.
     fn lengths_of(&self, class: &Class) -> &[usize] {
-        let longest = as_f64(class.period_us) * LEN_SHARE_MAX / as_f64(self.gap_us);
+        let share = if self.leaves_no_room(class) {
+            LEN_SHARE_BETWEEN
+        } else {
+            LEN_SHARE_MAX
+        };
+        let longest = as_f64(class.period_us) * share / as_f64(self.gap_us);
         let count = self
             .lengths
             .partition_point(|&len| count_f64(len) <= longest);
         &self.lengths[..count.max(1)]
+    }
+
+    /// Whether between the windows of a job of every day there is no room for others as wide.
+    fn leaves_no_room(&self, class: &Class) -> bool {
+        let beside_us = LATE_US + self.gap_us;
+        class.period_us < OFTEN_US && (class.width_us() + beside_us) * 2 > class.period_us
+    }
+
+    /// The middle of the time between a window and that of the run before it, and of the one after it, if there is as much as half
+    /// a window.
+    fn between(&self, run: usize, class: &Class) -> Vec<(i64, i64)> {
+        let windows = &class.windows_us;
+        let (Some(&first), Some(&last)) = (self.times_us.first(), self.times_us.last()) else {
+            return Vec::new();
+        };
+        let least = (class.width_us() / 2).max(self.gap_us * BETWEEN_SAMPLES);
+        [run.checked_sub(1), Some(run)]
+            .into_iter()
+            .flatten()
+            .filter_map(|before| Some((windows.get(before)?.1, windows.get(before + 1)?.0)))
+            .filter(|(from, to)| to - from >= least && *from > first && *to < last)
+            .map(|(from, to)| (from + (to - from) / 4, to - (to - from) / 4))
+            .collect()
     }
 
     /// The windows with which a run's is compared.
@@ -391,11 +430,12 @@ impl<'a> Scan<'a> {
             let Some(own) = of(class.windows_us[run]) else {
                 continue;
             };
-            let controls: Vec<Vec<f64>> = self
-                .controls(run, class)
-                .into_iter()
-                .filter_map(of)
-                .collect();
+            let controls = if self.leaves_no_room(class) {
+                self.between(run, class)
+            } else {
+                self.controls(run, class)
+            };
+            let controls: Vec<Vec<f64>> = controls.into_iter().filter_map(of).collect();
             if !controls.is_empty() {
                 shown.runs.push(own);
                 shown.controls.push(controls);
@@ -421,6 +461,8 @@ impl<'a> Scan<'a> {
         let trials = count_f64(lengths.len()).ln();
         let larger = if class.period_us >= OFTEN_US {
             LARGER
+        } else if self.leaves_no_room(class) {
+            LARGER_BETWEEN
         } else {
             LARGER_OF_DAY
         };
@@ -434,6 +476,7 @@ impl<'a> Scan<'a> {
             })
             .map(|kind| Kind {
                 nats: kind.nats - trials,
+                is_between: self.leaves_no_room(class),
                 ..kind
             })
             .max_by(|a, b| {
@@ -469,7 +512,10 @@ impl<'a> Scan<'a> {
         }
         // Noise that remembers, and the top of a hump, rise slowly.
         let edges = found.iter().filter(|(_, event)| is_high(event));
-        let edges: Vec<f64> = edges.filter_map(|(_, event)| self.edge(event)).collect();
+        let near_min = usize::from(kind.is_between);
+        let edges: Vec<f64> = edges
+            .filter_map(|(_, event)| self.edge(event, near_min))
+            .collect();
         if class.period_us < OFTEN_US && !edges.is_empty() && median(edges) < ABRUPT {
             return None;
         }
@@ -484,10 +530,10 @@ impl<'a> Scan<'a> {
     }
 
     /// The part of an event's size that values rise by at its beginning. `None` if it is too short to have one.
-    fn edge(&self, event: &Event) -> Option<f64> {
+    fn edge(&self, event: &Event, near_min: usize) -> Option<f64> {
         let (start, len) = (event.samples.start, event.samples.len());
-        let near = len / EDGE_PART;
-        if near == 0 || start < near + 2 {
+        let near = (len / EDGE_PART).max(near_min);
+        if near == 0 || len < near + 2 || start < near + 2 {
             return None;
         }
         // The sample in between may be filled in part.
@@ -594,6 +640,7 @@ impl Shown {
             nats,
             usual_max,
             clear,
+            is_between: false,
         })
     }
 }

@@ -17,6 +17,8 @@ use jiff::tz::TimeZone;
 use std::fmt::Write as _;
 use units::number::probability;
 
+/// What is larger, relative to the usual level, is told in its unit: that level is near zero.
+const RELATIVE_MAX: f64 = 1_000.0;
 const TYPICAL_OF_TRIM: &str =
     " A slow decay with a sudden recovery right after a run is typical of a trim.";
 
@@ -297,8 +299,8 @@ impl SentenceContext<'_> {
         let (name, effect) = (self.name, recurrence.effect);
         let when = self.when(recurrence);
         let size = match effect.relative {
-            // Nothing falls by more than all of its usual level: that is near zero.
-            Some(relative) if relative.is_finite() && relative >= -1.0 => percent(relative),
+            // Nothing falls by more than all of its usual level, nor rises this often above it: that is near zero.
+            Some(relative) if (-1.0..=RELATIVE_MAX).contains(&relative) => percent(relative),
             _ => self.amount(effect.size.abs()),
         };
         let lasting = effect.len_s.map_or(String::new(), |len_s| {

@@ -4,6 +4,7 @@ use super::{Explained, LENGTH_STEPS, Response, STARTS_AT_FIRST};
 use crate::causes::course::PARTS;
 use crate::causes::sums::{Sums, log_mean};
 use crate::numbers::{as_count, as_f64, as_i64, count_f64};
+use crate::statistics::spread;
 use rayon::prelude::*;
 use schedule::Delays;
 
@@ -14,8 +15,6 @@ const PRIOR_SIZES: f64 = 1.5;
 /// Phases are compared by all starts that do not explain so much less by some, as a share and in nats.
 const UNCERTAIN: f64 = 0.3;
 const LIKELY_NATS: f64 = 40.0;
-/// The inverse of the golden ratio: its multiples fill an interval evenly, and with them those of every second or third.
-const EVENLY: f64 = 0.618_033_988_749_895;
 
 impl Response {
     /// Returns the logarithm of the mean evidence of starts at all phases of a period from these on, to a power, and the best
@@ -120,12 +119,4 @@ impl Response {
         }));
         alike.max(varying)
     }
-}
-
-/// About `wanted` of so many, evenly, but at no distance that recurs.
-pub(super) fn spread(count: usize, wanted: usize) -> Vec<usize> {
-    let share = count_f64(wanted) / count_f64(count.max(1));
-    (0..count)
-        .filter(|at| (count_f64(*at) * EVENLY).fract() < share)
-        .collect()
 }
