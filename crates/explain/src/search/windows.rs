@@ -167,6 +167,10 @@ pub(crate) fn locate(
         .into_par_iter()
         .filter_map(|(number, class, is_drop)| {
             let scan = if is_drop { &down } else { &up };
+            // Next to windows of half the day, the trough of a daily wave looks like an improvement.
+            if is_drop && scan.leaves_no_room(class) {
+                return None;
+            }
             Some((scan.kind(class)?, number, class, is_drop))
         })
         .collect();
@@ -363,12 +367,12 @@ impl<'a> Scan<'a> {
         let (Some(&first), Some(&last)) = (self.times_us.first(), self.times_us.last()) else {
             return Vec::new();
         };
-        let least = (class.width_us() / 2).max(self.gap_us * BETWEEN_SAMPLES);
+        let narrowest = (class.width_us() / 2).max(self.gap_us * BETWEEN_SAMPLES);
         [run.checked_sub(1), Some(run)]
             .into_iter()
             .flatten()
             .filter_map(|before| Some((windows.get(before)?.1, windows.get(before + 1)?.0)))
-            .filter(|(from, to)| to - from >= least && *from > first && *to < last)
+            .filter(|(from, to)| to - from >= narrowest && *from > first && *to < last)
             .map(|(from, to)| (from + (to - from) / 4, to - (to - from) / 4))
             .collect()
     }
