@@ -31,8 +31,8 @@ pub(super) fn located(
     classes: &[Class],
     alpha: f64,
 ) -> Option<Found> {
-    let found = locate(&samples.times_us, values, samples.gap_us, classes, alpha);
-    (found.into_iter()).find_map(|found| moving_pattern(&found, samples, values, classes))
+    let found = locate(&samples.times_us, values, samples.gap_us, classes, alpha)?;
+    moving_pattern(&found, samples, values, classes)
 }
 
 /// Returns the pattern of a class's events, unless a fixed period explains them.

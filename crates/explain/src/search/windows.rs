@@ -16,8 +16,6 @@ use crate::statistics::{median, over_sorted_windows, quantile, robust_scale};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Classes that are returned, at most.
-const LOCATED_MAX: usize = 3;
 /// Minimum number of runs with samples and controls.
 const RUNS_MIN: usize = 4;
 /// Runs of a class that are compared, and controls of each, at most.
@@ -134,20 +132,19 @@ struct Kind {
     is_between: bool,
 }
 
-/// Returns the classes whose windows have clear events, the clearest first. `alpha` is the probability of finding some by
-/// chance.
+/// Returns the class whose windows have the clearest events. `alpha` is the probability of finding some by chance.
 pub(crate) fn locate(
     times_us: &[i64],
     values: &[f64],
     gap_us: i64,
     classes: &[Class],
     alpha: f64,
-) -> Vec<Located> {
+) -> Option<Located> {
     let wanted: Vec<(usize, &Class)> = (classes.iter().enumerate())
         .filter(|(_, class)| class.is_moving(gap_us))
         .collect();
     if wanted.is_empty() || times_us.len() < 4 * SIDE_SAMPLES.0 {
-        return Vec::new();
+        return None;
     }
     // Noise in proportion to the level is the same everywhere in its logarithm.
     let is_relative = is_in_proportion(values, side_reach(gap_us));
@@ -183,28 +180,25 @@ pub(crate) fn locate(
         let order = a.0.is_between.cmp(&b.0.is_between);
         order.then(b.0.nats.total_cmp(&a.0.nats))
     });
-    clear.truncate(LOCATED_MAX);
-    let of = |(kind, number, class, is_drop): (Kind, usize, &Class, bool)| {
-        let scan = if is_drop { &down } else { &up };
-        let mut runs = scan.events(class, &kind)?;
-        let unclear_us = scan.unclear_us(&runs);
-        for event in runs.iter_mut().filter_map(|run| run.1.as_mut()) {
-            if is_drop {
-                (event.size, event.level) = (-event.size, -event.level);
-            }
-            if is_relative {
-                let level = event.level.exp();
-                (event.size, event.level) = (level * event.size.exp_m1(), level);
-            }
+    let (kind, number, class, is_drop) = clear.into_iter().next()?;
+    let scan = if is_drop { &down } else { &up };
+    let mut runs = scan.events(class, &kind)?;
+    let unclear_us = scan.unclear_us(&runs);
+    for event in runs.iter_mut().filter_map(|run| run.1.as_mut()) {
+        if is_drop {
+            (event.size, event.level) = (-event.size, -event.level);
         }
-        Some(Located {
-            class: number,
-            nats: kind.nats - trials,
-            unclear_us,
-            runs,
-        })
-    };
-    clear.into_iter().filter_map(of).collect()
+        if is_relative {
+            let level = event.level.exp();
+            (event.size, event.level) = (level * event.size.exp_m1(), level);
+        }
+    }
+    Some(Located {
+        class: number,
+        nats: kind.nats - trials,
+        unclear_us,
+        runs,
+    })
 }
 
 /// Half the number of samples whose median is what events stand on.
