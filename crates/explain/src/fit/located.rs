@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// Events whose places differ by less than this many sampling intervals, or this part of their windows, have a fixed place.
 const FIXED_GAPS: f64 = 1.2;
 const FIXED_SHARE: f64 = 0.2;
+/// The larger events, by their quantile, are at most so many times as large as most.
+const LARGE: f64 = 0.9;
+const UNLIKE: f64 = 5.0;
 /// A calendar's period, give or take this much, is one.
 const CALENDAR: f64 = 0.1;
 /// Windows of a calendar are at the same place of each period but for clock changes, in microseconds.
@@ -52,6 +55,11 @@ fn moving_pattern(
     let known = as_f64(samples.gap_us + found.unclear_us) * FIXED_GAPS;
     let narrow = (as_f64(class.width_us()) * FIXED_SHARE).max(known);
     if period.is_some_and(|window| spread_us(&onsets, window.period_us) <= narrow) {
+        return None;
+    }
+    // A few large events among many small ones are something else, which comes less often.
+    let mut sizes: Vec<f64> = events.iter().map(|event| event.size.abs()).collect();
+    if quantile(&mut sizes, LARGE) > median(sizes.clone()) * UNLIKE {
         return None;
     }
     Some(pattern(found, class, samples, values, period))

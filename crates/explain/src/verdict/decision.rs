@@ -21,7 +21,8 @@ use jiff::tz::TimeZone;
 const SCORE_REPORTED_MIN: f64 = 0.001;
 /// Minimum probability at which one class of jobs is said to be the cause.
 pub(super) const SCORE_NAMED: f64 = 0.95;
-/// Maximum probability of one that fits only if samples far apart are dated by the start of their interval.
+/// Maximum probability of one that fits only if samples far apart are dated by the start of their interval, or only by an
+/// effect that jobs seldom have.
 const SCORE_VAGUE: f64 = 0.94;
 /// Minimum probability at which it is said to fit.
 const SCORE_FITS: f64 = 0.02;
@@ -441,6 +442,11 @@ fn nearly_always(weighed: &[JobMatch], main: &Attribution, evidence: &Evidence) 
 /// Returns the classes of jobs that may cause a pattern, most likely first.
 fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobMatch> {
     let (gaps, jobs) = (&attribution.gaps, evidence.jobs);
+    let found = attribution.found;
+    let on = found.active_onsets(evidence.samples);
+    let shown = on.iter().filter(|(_, gain)| *gain > 0.0).count();
+    // A curve that resets on fewer than half of the days is none that a job of every day resets.
+    let is_rare = found.pattern.form == Form::Sawtooth && shown * 2 < on.len();
     let told = attribution.causes.iter().filter_map(|one| match one.cause {
         Cause::Class(number, fit) if one.score >= SCORE_REPORTED_MIN => Some((one, number, fit)),
         _ => None,
@@ -452,10 +458,16 @@ fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobMatch> 
         let inside = count_inside(gaps, &jobs[class.members[0]].runs);
         let dated_by_start = fit.shift < 0 && inside * 2 < runs.matched;
         // Half an hour's freedom, or more, to move an event to where a job runs.
-        let is_vague = dated_by_start && is_coarse(evidence.samples);
+        let is_coarse = dated_by_start && is_coarse(evidence.samples);
+        let role = role(fit.form, fit.amplitude, evidence.better);
+        // What is better just while a job runs, and not even each time, is seldom so because of it.
+        let is_odd = role == Role::Heals
+            && matches!(fit.form, Form::Box { .. })
+            && shown * 10 < on.len() * 9;
+        let is_vague = is_coarse || is_odd || is_rare;
         JobMatch {
             jobs: members(class, jobs),
-            role: role(fit.form, fit.amplitude, evidence.better),
+            role,
             matched: runs.matched,
             missed: runs.missed,
             idle_runs: runs.idle,
