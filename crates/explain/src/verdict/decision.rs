@@ -460,10 +460,10 @@ fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobMatch> 
         // Half an hour's freedom, or more, to move an event to where a job runs.
         let is_coarse = dated_by_start && is_coarse(evidence.samples);
         let role = role(fit.form, fit.amplitude, evidence.better);
-        // What is better just while a job runs, and not even each time, is seldom so because of it.
+        // What is better just while a job runs, and not each time or not at the same one, is seldom so because of it.
         let is_odd = role == Role::Heals
             && matches!(fit.form, Form::Box { .. })
-            && shown * 10 < on.len() * 9;
+            && (shown * 10 < on.len() * 9 || found.located.is_some());
         let is_vague = is_coarse || is_odd || is_rare;
         JobMatch {
             jobs: members(class, jobs),
