@@ -112,12 +112,13 @@ impl Question<'_> {
             None => DATED_BY_START,
         };
         let mut lags: Vec<(i64, f64)> = vec![(0, 0.0)];
-        for (lag_us, share) in LAGS_S.map(|(lag_s, share)| (lag_s * 1_000_000, share)) {
+        for (lag_s, share) in LAGS_S {
+            let (lag_us, share) = (lag_s * 1_000_000, share * (1.0 - dated_by_start));
             // Where in a wide window a run starts says more.
-            if lag_us * LAGS_IN_WINDOW < class.width_us() {
-                lags[0].1 += share * (1.0 - dated_by_start);
+            if lag_us == 0 || lag_us * LAGS_IN_WINDOW < class.width_us() {
+                lags[0].1 += share;
             } else {
-                lags.push((lag_us, share * (1.0 - dated_by_start)));
+                lags.push((lag_us, share));
             }
         }
         let mut delays = class.delays;
@@ -234,7 +235,8 @@ impl Question<'_> {
                     let interval_us = start.1 - start.0;
                     interval_us > self.samples.gap_us && interval_us >= self.response.len_us() / 2
                 });
-                let some = self.response.by_some(&moved, is_delayed.then_some(delays));
+                let some = (self.unknown.as_ref())
+                    .and_then(|_| self.response.by_some(&moved, is_delayed.then_some(delays)));
                 let by_some = some.map(with).filter(|gain| *gain < unlikely);
                 let gain = by_some.unwrap_or_else(|| with(self.response.quickly(&moved)));
                 let is_unlikely = by_some.is_some() || gain < unlikely && !is_delayed;

@@ -59,7 +59,7 @@ fn moving_pattern(
     }
     // A few large events among many small ones are something else, which comes less often.
     let mut sizes: Vec<f64> = events.iter().map(|event| event.size.abs()).collect();
-    if quantile(&mut sizes, LARGE) > median(sizes.clone()) * UNLIKE {
+    if quantile(&mut sizes, LARGE) > median(sizes) * UNLIKE {
         return None;
     }
     Some(pattern(found, class, samples, values, period))

@@ -296,7 +296,9 @@ mod tests {
         let unclear = of(&noise, 15.0, is_clear);
         assert!(unclear.p_extrapolated > CLEAR_TAIL, "{unclear:?}");
         assert!(unclear.p < 0.05, "{unclear:?}");
-        assert!(of(&noise, 1.0, is_clear).p > 0.2);
+        let none = of(&noise, 1.0, is_clear);
+        assert!(none.p > 0.2 && none.is_plain_noise(), "{none:?}");
+        assert!(!unclear.is_plain_noise(), "{unclear:?}");
     }
 
     #[test]

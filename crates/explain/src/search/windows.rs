@@ -14,6 +14,7 @@ use crate::calendar::periods::DAY_US;
 use crate::numbers::{as_f64, as_i64, count_f64};
 use crate::statistics::{median, over_sorted_windows, quantile, robust_scale};
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Minimum number of runs with samples and controls.
@@ -51,6 +52,8 @@ const LARGER_OF_DAY: f64 = 1.6;
 const LARGER_BETWEEN: f64 = 2.0;
 /// Samples between windows, at least, if these leave no room for others.
 const BETWEEN_SAMPLES: i64 = 8;
+/// Times of the day that are told apart.
+const TIME_OF_DAY_US: i64 = 300_000_000;
 /// An event is seen if it is at least this large, relative to the others.
 const SEEN_MIN: f64 = 0.3;
 /// Noise can be in proportion to levels that are never below this part of their median.
@@ -158,35 +161,48 @@ pub(crate) fn locate(
         || Scan::new(times_us, opposite, gap_us),
         || Scan::new(times_us, seen, gap_us),
     );
-    let tried: Vec<(Kind, usize, &Class, bool)> = (wanted.iter())
+    // Where there is no room for other windows as wide, each time of the day is compared with itself.
+    let is_full = |class: &Class| leaves_no_room(class, gap_us);
+    let of_day = (wanted.iter().any(|(_, class)| is_full(class)))
+        .then(|| at_time_of_day(times_us, &up.values, gap_us));
+    let flat = of_day.as_ref().map(|of_day| {
+        let left = up.values.iter().zip(of_day).map(|(value, at)| value - at);
+        Scan::new(times_us, left.collect(), gap_us)
+    });
+    let scan_of = |class: &Class, is_drop: bool| match (&flat, is_drop) {
+        (Some(flat), _) if is_full(class) => flat,
+        (_, true) => &down,
+        _ => &up,
+    };
+    let tried: Vec<(Kind, usize, bool)> = (wanted.iter())
         .flat_map(|&(number, class)| [(number, class, false), (number, class, true)])
         .collect::<Vec<_>>()
         .into_par_iter()
         .filter_map(|(number, class, is_drop)| {
-            let scan = if is_drop { &down } else { &up };
             // Next to windows of half the day, the trough of a daily wave looks like an improvement.
-            if is_drop && scan.leaves_no_room(class) {
+            if is_drop && is_full(class) {
                 return None;
             }
-            Some((scan.kind(class)?, number, class, is_drop))
+            Some((scan_of(class, is_drop).kind(class)?, number, is_drop))
         })
         .collect();
     let trials = count_f64(wanted.len() * 2 * SHARES.len()).ln();
-    let mut clear: Vec<_> = (tried.into_iter())
+    let (kind, number, is_drop) = (tried.into_iter())
         .filter(|one| one.0.nats - trials >= -alpha.ln())
-        .collect();
-    // What is left between windows is another time of the day.
-    clear.sort_by(|a, b| {
-        let order = a.0.is_between.cmp(&b.0.is_between);
-        order.then(b.0.nats.total_cmp(&a.0.nats))
-    });
-    let (kind, number, class, is_drop) = clear.into_iter().next()?;
-    let scan = if is_drop { &down } else { &up };
-    let mut runs = scan.events(class, &kind)?;
+        .min_by(|a, b| {
+            // What is left between windows is another time of the day.
+            let order = a.0.is_between.cmp(&b.0.is_between);
+            order.then(b.0.nats.total_cmp(&a.0.nats))
+        })?;
+    let scan = scan_of(&classes[number], is_drop);
+    let mut runs = scan.events(&classes[number], &kind)?;
     let unclear_us = scan.unclear_us(&runs);
     for event in runs.iter_mut().filter_map(|run| run.1.as_mut()) {
         if is_drop {
             (event.size, event.level) = (-event.size, -event.level);
+        }
+        if let Some(of_day) = of_day.as_ref().filter(|_| kind.is_between) {
+            event.level += of_day[event.samples.start];
         }
         if is_relative {
             let level = event.level.exp();
@@ -199,6 +215,25 @@ pub(crate) fn locate(
         unclear_us,
         runs,
     })
+}
+
+/// Whether between the windows of a job of every day there is no room for others as wide.
+fn leaves_no_room(class: &Class, gap_us: i64) -> bool {
+    class.period_us < OFTEN_US && (class.width_us() + LATE_US + gap_us) * 2 > class.period_us
+}
+
+/// The median of the values at each one's time of the day: what comes at any time of half the day is at each on few days.
+fn at_time_of_day(times_us: &[i64], values: &[f64], gap_us: i64) -> Vec<f64> {
+    let width_us = gap_us.max(TIME_OF_DAY_US);
+    let of = |at_us: i64| at_us.rem_euclid(DAY_US) / width_us;
+    let mut by_time: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
+    for (&at_us, &value) in times_us.iter().zip(values) {
+        by_time.entry(of(at_us)).or_default().push(value);
+    }
+    let medians: BTreeMap<i64, f64> = (by_time.into_iter())
+        .map(|(time, values)| (time, median(values)))
+        .collect();
+    times_us.iter().map(|&at_us| medians[&of(at_us)]).collect()
 }
 
 /// Half the number of samples whose median is what events stand on.
@@ -336,7 +371,7 @@ impl<'a> Scan<'a> {
 
     /// The lengths that events of a class may have.
     fn lengths_of(&self, class: &Class) -> &[usize] {
-        let share = if self.leaves_no_room(class) {
+        let share = if leaves_no_room(class, self.gap_us) {
             LEN_SHARE_BETWEEN
         } else {
             LEN_SHARE_MAX
@@ -346,12 +381,6 @@ impl<'a> Scan<'a> {
             .lengths
             .partition_point(|&len| count_f64(len) <= longest);
         &self.lengths[..count.max(1)]
-    }
-
-    /// Whether between the windows of a job of every day there is no room for others as wide.
-    fn leaves_no_room(&self, class: &Class) -> bool {
-        let beside_us = LATE_US + self.gap_us;
-        class.period_us < OFTEN_US && (class.width_us() + beside_us) * 2 > class.period_us
     }
 
     /// The middle of the time between a window and that of the run before it, and of the one after it, if there is as much as half
@@ -428,7 +457,7 @@ impl<'a> Scan<'a> {
             let Some(own) = of(class.windows_us[run]) else {
                 continue;
             };
-            let controls = if self.leaves_no_room(class) {
+            let controls = if leaves_no_room(class, self.gap_us) {
                 self.between(run, class)
             } else {
                 self.controls(run, class)
@@ -459,7 +488,7 @@ impl<'a> Scan<'a> {
         let trials = count_f64(lengths.len()).ln();
         let larger = if class.period_us >= OFTEN_US {
             LARGER
-        } else if self.leaves_no_room(class) {
+        } else if leaves_no_room(class, self.gap_us) {
             LARGER_BETWEEN
         } else {
             LARGER_OF_DAY
@@ -474,7 +503,7 @@ impl<'a> Scan<'a> {
             })
             .map(|kind| Kind {
                 nats: kind.nats - trials,
-                is_between: self.leaves_no_room(class),
+                is_between: leaves_no_room(class, self.gap_us),
                 ..kind
             })
             .max_by(|a, b| {

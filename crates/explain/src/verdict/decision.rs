@@ -445,7 +445,7 @@ fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobMatch> 
     let found = attribution.found;
     let on = found.active_onsets(evidence.samples);
     let shown = on.iter().filter(|(_, gain)| *gain > 0.0).count();
-    // A curve that resets on fewer than half of the days is none that a job of every day resets.
+    // A curve that resets in fewer than half of its periods is none that a job resets in each.
     let is_rare = found.pattern.form == Form::Sawtooth && shown * 2 < on.len();
     let told = attribution.causes.iter().filter_map(|one| match one.cause {
         Cause::Class(number, fit) if one.score >= SCORE_REPORTED_MIN => Some((one, number, fit)),

@@ -467,3 +467,116 @@ fn a_short_event_hours_after_a_window_is_not_that_timers() {
     let verdict = only(made, &jobs);
     assert_eq!(quality(&verdict, "scrub"), 2, "{}", verdict.sentence);
 }
+
+/// Events of half an hour, three weeks or more of them, each anywhere in the half of the day from six on.
+fn any_time_of_half_the_day(factor: f64, gap_us: i64, seed: u64) -> Verdict {
+    let days = 42;
+    let due = || every(DAY_US, days, 6 * HOUR_US);
+    let mut unit = drawn(seed);
+    let events: Vec<(i64, i64)> = due()
+        .map(|due| {
+            let start = due + (unit() * 12.0 * HOUR_US as f64) as i64;
+            (start, ((30.0 + 15.0 * unit()) * MINUTE_US as f64) as i64)
+        })
+        .collect();
+    let made = curve(days, gap_us, &events, factor, Shows::Mean, seed);
+    let jobs = [
+        timer("report.timer", due(), 12 * HOUR_US),
+        timer("fstrim.timer", every(WEEK_US, days, 0), 100 * MINUTE_US),
+        timer("logrotate.timer", every(DAY_US, days, 0), HOUR_US),
+        cron("weekly", "47 6 * * 7", &made),
+    ];
+    only(made, &jobs)
+}
+
+#[test]
+fn a_random_delay_of_half_the_day_is_named_and_no_worse_the_larger_its_effect() {
+    for (gap_min, seed) in [(1, 91), (5, 92), (5, 93), (15, 94)] {
+        let mut least = 0;
+        for factor in [1.2, 3.0, 10.0, 50.0] {
+            let verdict = any_time_of_half_the_day(factor, gap_min * MINUTE_US, seed);
+            let told = format!("x {factor}, {gap_min} min: {}", verdict.sentence);
+            least = at_least(least, quality(&verdict, "report.timer"), &told);
+            assert!(factor < 3.0 || least == 2, "{told}");
+        }
+    }
+}
+
+#[test]
+fn load_alone_is_nothing_that_windows_of_half_the_day_explain() {
+    for seed in 101..107 {
+        for gap_min in [5, 15, 60] {
+            let verdict = any_time_of_half_the_day(1.0, gap_min * MINUTE_US, seed);
+            let told = format!("seed {seed}, {gap_min} min: {}", verdict.sentence);
+            assert_eq!(quality(&verdict, "report.timer"), 0, "{told}");
+            assert_ne!(verdict.level, Some(Level::Named), "{told}");
+        }
+    }
+}
+
+#[test]
+fn something_weekly_at_the_time_of_a_daily_timer_is_not_that_timers() {
+    let days = 112;
+    let events: Vec<(i64, i64)> = every(WEEK_US, days, 37 * MINUTE_US)
+        .map(|due| (due, 10 * MINUTE_US))
+        .collect();
+    for (factor, seed) in [(3.0, 111), (10.0, 112), (50.0, 113)] {
+        let made = curve(days, 5 * MINUTE_US, &events, factor, Shows::Mean, seed);
+        let mut fstrim = timer("fstrim.timer", every(WEEK_US, days, 0), 100 * MINUTE_US);
+        for run in &mut fstrim.runs {
+            run.delays = schedule::Delays::Anew;
+        }
+        let jobs = [
+            timer("logrotate.timer", every(DAY_US, days, 0), HOUR_US),
+            fstrim,
+            cron("backup", "37 0 * * 1", &made),
+        ];
+        let verdict = only(made, &jobs);
+        let told = format!("x {factor}: {}", verdict.sentence);
+        assert_eq!(quality(&verdict, "backup"), 2, "{told}");
+        assert_eq!(quality(&verdict, "logrotate.timer"), 0, "{told}");
+    }
+}
+
+#[test]
+fn an_improvement_at_any_time_of_a_window_names_nobody() {
+    let days = 60;
+    let due = || every(DAY_US, days, 5 * HOUR_US);
+    let mut unit = drawn(121);
+    let events: Vec<(i64, i64)> = due()
+        .map(|due| (due + (unit() * 2.0 * HOUR_US as f64) as i64, 20 * MINUTE_US))
+        .collect();
+    for (factor, level) in [(4.0, Some(Level::Named)), (0.4, Some(Level::Fits))] {
+        let made = curve(days, 5 * MINUTE_US, &events, factor, Shows::Mean, 121);
+        let jobs = [
+            timer("sync.timer", due(), 2 * HOUR_US),
+            cron("other", "25 6 * * *", &made),
+        ];
+        let verdict = only(made, &jobs);
+        assert_eq!(verdict.level, level, "{}", verdict.sentence);
+        assert_eq!(
+            verdict.classes[0].jobs,
+            ["sync.timer"],
+            "{}",
+            verdict.sentence
+        );
+    }
+}
+
+#[test]
+fn a_level_near_zero_is_no_measure_of_a_size() {
+    let times_us: Vec<i64> = (0..28 * 288)
+        .map(|i| START_US + i * 5 * MINUTE_US)
+        .collect();
+    let of = |level: f64| {
+        let values = (times_us.iter().zip(noise(times_us.len(), 131)))
+            .map(|(&at, noise)| {
+                let is_on = (at - START_US).rem_euclid(DAY_US) < 20 * MINUTE_US;
+                level + 0.1 * noise + if is_on { 50.0 } else { 0.0 }
+            })
+            .collect();
+        only(series(times_us.clone(), values), &[]).sentence
+    };
+    assert!(of(10.0).contains(" % for about 20 min"), "{}", of(10.0));
+    assert!(of(1e-4).contains(" by 50 ms for"), "{}", of(1e-4));
+}
