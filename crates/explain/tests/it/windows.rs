@@ -520,8 +520,24 @@ fn something_weekly_at_the_time_of_a_daily_timer_is_not_that_timers() {
     let events: Vec<(i64, i64)> = every(WEEK_US, days, 37 * MINUTE_US)
         .map(|due| (due, 10 * MINUTE_US))
         .collect();
-    for (factor, seed) in [(3.0, 111), (10.0, 112), (50.0, 113)] {
-        let made = curve(days, 5 * MINUTE_US, &events, factor, Shows::Mean, seed);
+    for (factor, own, seed) in [
+        (3.0, 1.0, 111),
+        (10.0, 1.0, 112),
+        (50.0, 1.0, 113),
+        (10.0, 1.6, 112),
+        (50.0, 1.6, 113),
+    ] {
+        let mut made = curve(days, 5 * MINUTE_US, &events, factor, Shows::Mean, seed);
+        // The daily job has a small effect of its own, at any time of its window.
+        let mut unit = drawn(seed);
+        for from in every(DAY_US, days, 0) {
+            let from = from + (unit() * HOUR_US as f64) as i64;
+            let is_on = |at: &i64| (from..from + 15 * MINUTE_US).contains(at);
+            let values = made.times_us.iter().zip(&mut made.values);
+            values
+                .filter(|(at, _)| is_on(at))
+                .for_each(|(_, value)| *value *= own);
+        }
         let mut fstrim = timer("fstrim.timer", every(WEEK_US, days, 0), 100 * MINUTE_US);
         for run in &mut fstrim.runs {
             run.delays = schedule::Delays::Anew;
@@ -532,7 +548,7 @@ fn something_weekly_at_the_time_of_a_daily_timer_is_not_that_timers() {
             cron("backup", "37 0 * * 1", &made),
         ];
         let verdict = only(made, &jobs);
-        let told = format!("x {factor}: {}", verdict.sentence);
+        let told = format!("x {factor}, own x {own}: {}", verdict.sentence);
         assert_eq!(quality(&verdict, "backup"), 2, "{told}");
         assert_eq!(quality(&verdict, "logrotate.timer"), 0, "{told}");
     }
