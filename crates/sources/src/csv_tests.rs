@@ -359,6 +359,12 @@ fn almost_numeric_text_gets_a_hint() {
             "f:2:18: expected a number in column latency, found \"1.2.3\"",
             "",
         ),
+        // As many numbers as other texts: the first that is none is named.
+        (
+            format!("time,latency\n{day},1\n{day},x\n"),
+            "f:3:18: expected a number in column latency, found \"x\"",
+            "",
+        ),
         (
             format!("time,what\n{day},slow\n"),
             "f:2: expected a column of numbers, found \"the columns time, what\"",

@@ -108,7 +108,11 @@ pub(super) fn begins_as_number(text: &str) -> bool {
 pub(super) fn number_hint(text: &str, comma: bool) -> String {
     let text = text.trim();
     let is_number = |text: &str| text.parse::<f64>().is_ok();
-    if !comma && begins_as_number(text) && is_number(&text.replacen(',', ".", 1)) {
+    if !comma
+        && text.contains(',')
+        && begins_as_number(text)
+        && is_number(&text.replacen(',', ".", 1))
+    {
         return " (decimal commas are read where semicolons, tabs or bars separate columns; else write \
                 decimal points)"
             .to_owned();

@@ -1,6 +1,6 @@
 //! Assigns roles to columns: as the user says, or else by the first rows.
 
-use super::cells::{Role, begins_as_number, is_missing, number_hint, numeric};
+use super::cells::{Role, begins_as_number, is_missing, number, number_hint, numeric};
 use super::{Sample, Table};
 use crate::SourceError;
 use crate::times;
@@ -193,21 +193,23 @@ impl Table<'_> {
         Err(error.into())
     }
 
-    /// Returns an error for a column that begins with a number but is not numeric.
+    /// Returns an error for a column that begins with a number but is not numeric, at the first cell that is none.
     fn almost_numeric(&self, sample: &Sample, labels: &BTreeSet<usize>) -> Option<InputError> {
         let is_open = |column: usize| self.columns[column].role.is_none();
         (0..self.columns.len())
             .filter(|column| is_open(*column) && !labels.contains(column))
             .find_map(|column| {
-                let mut rows = sample.rows.iter();
-                let (line, cell) = rows.find_map(|row| {
+                let cells = sample.rows.iter().filter_map(|row| {
                     let mut cells = row.cells();
                     let cell = cells.find(|one| one.column == column && !is_missing(one.text))?;
                     Some((row.line, cell))
-                })?;
-                if !begins_as_number(cell.text) || times::looks_like_time(cell.text) {
+                });
+                let (_, first) = cells.clone().next()?;
+                if !begins_as_number(first.text) || times::looks_like_time(first.text) {
                     return None;
                 }
+                let mut others = cells.skip_while(|(_, cell)| number(cell, false).is_ok());
+                let (line, cell) = others.next()?;
                 let name = &self.columns[column].name;
                 let way = number_hint(cell.text, false);
                 let expected = format!("a number in column {name}{way}");
