@@ -12,7 +12,7 @@ use super::result::{
     Analysis, Candidate, Change, ClockChoice, JobClass, Kind, Level, LocalTime, OtherClock,
     OtherPattern, Phase, SeriesVerdict, Undecided, Verdict,
 };
-use super::sentence::{SentenceContext, coincidence, secondary, sentence};
+use super::sentence::{SentenceContext, coincidence, sentence};
 use super::separation::Experiment;
 use super::significance::{Significance, control_false_discoveries};
 use crate::calendar::offsets::moment;
@@ -291,7 +291,7 @@ fn others(recurs: &Recurs, context: &SentenceContext) -> Vec<OtherPattern> {
         shape: other.shape,
         p: other.p,
         jobs: other.jobs.clone(),
-        sentence: secondary(other, context),
+        sentence: context.also(other),
     });
     told.collect()
 }

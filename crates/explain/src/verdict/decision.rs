@@ -328,7 +328,10 @@ fn recurs(
         like_load = Some(LikeLoad::Break);
     }
     let is_rest_of_wave = is_event(recurrence.shape) && like_load == Some(LikeLoad::PartOfWave);
-    let is_of_people = matches!(like_load, Some(LikeLoad::TimesOfDay | LikeLoad::Break));
+    let is_of_people = matches!(
+        like_load,
+        Some(LikeLoad::TimesOfDay | LikeLoad::Break | LikeLoad::WorkingHours)
+    );
     let may_be_load =
         is_rest_of_wave || is_of_people || is_as_long_as_load(&recurrence, main, evidence.samples);
     let is_named = main.is_explained

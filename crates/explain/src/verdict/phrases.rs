@@ -52,7 +52,7 @@ pub(crate) fn periods(cycle: Cycle) -> &'static str {
         Cycle::Day => "days",
         Cycle::Week => "weeks",
         Cycle::Runs => "runs",
-        Cycle::Fixed => "periods",
+        Cycle::Fixed => "times",
     }
 }
 
@@ -61,12 +61,16 @@ pub(crate) fn percent(fraction: f64) -> String {
     units::number::with_unit(&units::number(fraction.abs() * 100.0), Some("%"))
 }
 
-/// Formats a list of names, grouping scripts of one directory: `cron.weekly (fstrim, man-db)`.
+/// Formats a list of names, grouping scripts of one directory: `cron.weekly (fstrim, man-db)`. A line of a crontab is
+/// told by its command first, as its file and number alone look like a time of day: `logrotate (/etc/crontab, line 5)`.
 pub(crate) fn names(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| of_line(name)).collect();
     let mut parts: Vec<(&str, Vec<&str>)> = Vec::new();
-    for name in names {
-        // A path is not grouped: `/etc/crontab:5 logrotate`.
-        let split = name.split_once('/').filter(|(head, _)| !head.is_empty());
+    for name in &names {
+        // A path is not grouped.
+        let split = name
+            .split_once('/')
+            .filter(|(head, _)| !head.is_empty() && !head.contains(' '));
         let (head, tail) = split.unwrap_or((name, ""));
         match parts.iter_mut().find(|(known, _)| *known == head) {
             Some((_, tails)) => tails.push(tail),
@@ -85,6 +89,17 @@ pub(crate) fn names(names: &[String]) -> String {
         })
         .collect();
     parts.join(", ")
+}
+
+/// Rewrites `/etc/crontab:5 logrotate` as `logrotate (/etc/crontab, line 5)`.
+fn of_line(name: &str) -> String {
+    let line = || {
+        let (place, command) = name.split_once(' ')?;
+        let (file, line) = place.rsplit_once(':')?;
+        let is_line = file.starts_with('/') && line.parse::<u32>().is_ok() && !command.is_empty();
+        is_line.then(|| format!("{command} ({file}, line {line})"))
+    };
+    line().unwrap_or_else(|| name.to_owned())
 }
 
 /// Describes the samples: `daily samples`, `samples every 5 min`.
@@ -137,6 +152,17 @@ mod tests {
             of(&["cron.weekly/fstrim", "fstrim.timer"]),
             "cron.weekly/fstrim, fstrim.timer"
         );
+    }
+
+    #[test]
+    fn a_line_of_a_crontab_is_told_by_its_command() {
+        let of = |name: &str| names(&[name.to_owned()]);
+        assert_eq!(
+            of("/etc/crontab:11 compact"),
+            "compact (/etc/crontab, line 11)"
+        );
+        assert_eq!(of("backup of 03:11 today"), "backup of 03:11 today");
+        assert_eq!(of("/opt/a:b c"), "/opt/a:b c");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 use super::*;
-use crate::verdict::recurrence::Rhythm;
-use crate::verdict::result::{Effect, Folded};
+use crate::verdict::decision::{JobMatch, Recurs};
+use crate::verdict::recurrence::{Place, Recurrence, Rhythm, Secondary};
+use crate::verdict::result::{Cycle, Effect, Folded, Role, Shape};
 
 const CONTEXT: SentenceContext = SentenceContext {
     name: "latency",
@@ -91,31 +92,40 @@ fn told(decision: &Decision, likely_chance: Option<f64>) -> String {
     sentence(decision, &significance, None, &CONTEXT)
 }
 
-const WHAT: &str = "latency jumps up by 40 % for about 10 min, starting between 03:10 and 03:15 UTC every day (28 of 30 days).";
+const WHAT: &str = "latency jumps up by 40 % for about 10 min every day, starting between 03:10 and 03:15 UTC (28 of 30 days).";
+
+/// The decision on the spike, changed.
+fn changed(cause: CauseFound, class: JobMatch, change: impl FnOnce(&mut Recurs)) -> Decision {
+    let mut decision = spike(cause, vec![class]);
+    match &mut decision.outcome {
+        Outcome::Recurs(recurs) => change(recurs),
+        _ => unreachable!("a spike recurs"),
+    }
+    decision
+}
 
 #[test]
-fn sentences_depend_on_how_runs_match() {
-    let of = |class: JobMatch| {
-        let text = told(&spike(CauseFound::Jobs, vec![class]), None);
-        text.strip_prefix(WHAT).map(str::to_owned).expect(&text)
-    };
+fn the_cause_comes_first_then_what_recurs_then_how_often_jobs_run() {
+    let of = |class: JobMatch| told(&spike(CauseFound::Jobs, vec![class]), None);
     assert_eq!(
         of(job(30, 0)),
-        " One job always runs at that time: backup. latency is worse while the job runs."
+        format!("Likely cause: backup. {WHAT} The job runs then in all 30 cases.")
     );
     assert_eq!(
         of(JobMatch {
             role: Role::Unknown,
             ..job(29, 1)
         }),
-        " In 29 of 30 cases one job runs at that time: backup. Pass --better to say whether higher or lower is better."
+        format!("Likely cause: backup. {WHAT} The job runs then in 29 of 30 cases.")
     );
     assert_eq!(
         of(JobMatch {
             dated_by_start: true,
             ..job(30, 0)
         }),
-        " One job always runs at that time, if your timestamps mark the start of each interval: backup. latency is worse while the job runs."
+        format!(
+            "Likely cause: backup. {WHAT} The job runs then in all 30 cases. This holds if your timestamps mark the start of each interval."
+        )
     );
     assert_eq!(
         of(JobMatch {
@@ -124,7 +134,110 @@ fn sentences_depend_on_how_runs_match() {
             jobs: vec!["cron.daily/a".to_owned(), "cron.daily/b".to_owned()],
             ..job(30, 0)
         }),
-        " These jobs always run at that time or up to 1 min 30 s before: cron.daily (a, b); samples every 5 min cannot tell them apart. latency is better while they run."
+        format!(
+            "Likely cause of the improvement: cron.daily (a, b); samples every 5 min cannot tell which. {WHAT} These jobs run then, or up to 1 min 30 s before, in all 30 cases."
+        )
+    );
+}
+
+#[test]
+fn a_pattern_that_varies_within_its_window_is_not_said_to_start_there() {
+    let of = |width_us: i64, len_s: f64| {
+        let decision = changed(CauseFound::Jobs, job(30, 0), |recurs| {
+            let place = recurs.recurrence.place.as_mut().expect("it has one");
+            place.to_wall_us = place.from_wall_us + width_us;
+            recurs.recurrence.effect.len_s = Some(len_s);
+        });
+        let text = told(&decision, None);
+        let (_, when) = text.split_once("every day").expect(&text);
+        when.split(" UTC").next().expect("text").to_owned()
+    };
+    let hours = |hours: i64| hours * 3_600_000_000;
+    assert_eq!(
+        of(hours(6), 900.0),
+        ", at varying times between 03:10 and 09:10"
+    );
+    assert_eq!(of(hours(6), 25_200.0), ", starting between 03:10 and 09:10");
+    // As wide as samples are apart: nothing varies.
+    assert_eq!(of(300_000_000, 60.0), " between 03:10 and 03:15");
+}
+
+#[test]
+fn a_pattern_that_follows_runs_has_a_date_and_its_job() {
+    let of = |cause: CauseFound, seen: usize| {
+        let decision = changed(cause, job(30, 0), |recurs| {
+            recurs.recurrence.rhythm.cycle = Cycle::Runs;
+            recurs.recurrence.cycles_seen = seen;
+        });
+        told(&decision, None)
+    };
+    let date = "most recently between 1970-01-01 03:10 and 03:15 UTC";
+    assert_eq!(
+        of(CauseFound::Jobs, 30),
+        format!(
+            "Likely cause: backup. latency jumps up by 40 % for about 10 min right after each run of the job, {date} (30 of 30 runs)."
+        )
+    );
+    assert_eq!(
+        of(CauseFound::Fits, 28),
+        format!(
+            "latency jumps up by 40 % for about 10 min right after some runs of backup, {date} (28 of 30 runs). Possible cause, not proven: backup (90 % likely, 95 % needed), or something else (10 %)."
+        )
+    );
+}
+
+#[test]
+fn a_pattern_without_a_calendar_has_a_last_and_a_next_time() {
+    let decision = changed(CauseFound::NotTheJobs, job(30, 0), |recurs| {
+        recurs.classes.clear();
+        recurs.recurrence.rhythm.cycle = Cycle::Fixed;
+        recurs.recurrence.rhythm.period_s = 21.0 * 86_400.0;
+    });
+    assert_eq!(
+        told(&decision, None),
+        "latency jumps up by 40 % for about 10 min every 21 days, most recently between 1970-01-01 03:10 and 03:15 UTC, next about 1970-01-22 (28 of 30 times). No known job explains it."
+    );
+}
+
+#[test]
+fn large_rises_are_multiples_of_the_usual_level() {
+    let of = |relative: f64| {
+        let decision = changed(CauseFound::Jobs, job(30, 0), |recurs| {
+            recurs.recurrence.effect.relative = Some(relative);
+        });
+        let text = told(&decision, None);
+        let (_, size) = text.split_once("latency ").expect(&text);
+        size.split(" for about").next().expect("text").to_owned()
+    };
+    assert_eq!(of(1.99), "jumps up by 199 %");
+    assert_eq!(of(46.57), "jumps to about 48 times its usual level");
+    // The usual level is near zero.
+    assert_eq!(of(2_000.0), "jumps up by 8 ms");
+}
+
+#[test]
+fn small_patterns_are_left_to_the_list() {
+    let other = |size: f64| Secondary {
+        rhythm: Rhythm {
+            cycle: Cycle::Hour,
+            weekdays: None,
+            period_s: 3_600.0,
+        },
+        shape: Shape::Step,
+        size,
+        zone: None,
+        place_wall_us: None,
+        p: 0.001,
+        jobs: vec!["/etc/crontab:2 hourly".to_owned()],
+    };
+    let decision = changed(CauseFound::Jobs, job(30, 0), |recurs| {
+        recurs.others = vec![other(-4.0), other(1.0)];
+    });
+    assert_eq!(
+        told(&decision, None),
+        format!(
+            "Likely cause: backup. {WHAT} The job runs then in all 30 cases. There is also a longer drop of 4 ms every hour, when hourly (/etc/crontab, line 2) runs."
+        )
     );
 }
 
@@ -163,7 +276,7 @@ fn unexplained_patterns_blame_no_job() {
             ]
         ),
         format!(
-            "{WHAT} Suspected, not proven: backup (81 %), report (12 %), or something else (7 %)."
+            "{WHAT} Possible causes, none proven: backup (81 % likely, 95 % needed), report (12 %), or something else (7 %)."
         )
     );
 }
@@ -195,7 +308,11 @@ fn no_pattern_sentence() {
     );
     assert_eq!(
         told(&nothing(Some(0.42)), None),
-        "latency: no recurring pattern found; noise alone looks as regular 42 % of the time."
+        "latency: no recurring pattern found; noise alone would look as regular in 42 % of cases."
+    );
+    assert_eq!(
+        told(&nothing(Some(0.02)), None),
+        "latency: no recurring pattern proven; noise alone looks as regular in 2 % of cases, too often to rule it out."
     );
     assert_eq!(
         told(&Decision::unusable(Unusable::TooFew(5)), None),

@@ -1,0 +1,212 @@
+//! The cause of a pattern: which jobs, how sure, and by what.
+
+use crate::numbers::seconds;
+use crate::verdict::decision::{CauseFound, JobMatch, Recurs, SCORE_NAMED};
+use crate::verdict::phrases::{names, sampling};
+use crate::verdict::result::{Cycle, Role, Shape};
+use crate::verdict::separation::Experiment;
+use units::share;
+
+const TYPICAL_OF_TRIM: &str =
+    " A slow decay with a sudden recovery right after a run is typical of a trim.";
+
+/// Begins the sentence with the jobs that are the cause: `Likely cause: fstrim.timer. `; empty if none are.
+pub(super) fn lead(recurs: &Recurs, gap_us: i64) -> String {
+    let Some(first) = named_class(recurs) else {
+        return String::new();
+    };
+    let of = match (recurs.recurrence.shape, first.role) {
+        (Shape::Sawtooth, Role::Heals) => " of the recovery",
+        (_, Role::Heals) => " of the improvement",
+        (_, Role::Hurts | Role::Unknown) => "",
+    };
+    let jobs = names(&first.jobs);
+    if first.jobs.len() > 1 {
+        let samples = sampling(seconds(gap_us));
+        format!("Likely cause{of}: {jobs}; {samples} cannot tell which. ")
+    } else {
+        format!("Likely cause{of}: {jobs}. ")
+    }
+}
+
+/// Describes the runs that a pattern follows: `each run of the job`, with which the sentence began.
+pub(super) fn of_runs(recurs: &Recurs, is_each: bool) -> String {
+    let runs = if is_each { "each run" } else { "some runs" };
+    let Some(first) = recurs.classes.first() else {
+        return runs.to_owned();
+    };
+    match recurs.cause {
+        CauseFound::Jobs if first.jobs.len() > 1 => format!("{runs} of these jobs"),
+        CauseFound::Jobs => format!("{runs} of the job"),
+        _ => format!("{runs} of {}", names(&first.jobs)),
+    }
+}
+
+/// Returns the class of jobs that is the cause.
+fn named_class(recurs: &Recurs) -> Option<&JobMatch> {
+    let is_cause = recurs.cause == CauseFound::Jobs;
+    recurs.classes.first().filter(|_| is_cause)
+}
+
+/// Says by what the cause is known, or what else is known of it.
+pub(super) fn evidence(recurs: &Recurs, name: &str) -> String {
+    let first = recurs.classes.first();
+    match (recurs.cause, first) {
+        (CauseFound::Jobs, Some(first)) => jobs(recurs, first, name),
+        (CauseFound::LessLoad, Some(first)) => format!(
+            " {}, but an improvement this long is more likely reduced load than an effect of the job.",
+            runs_then(first),
+        ),
+        (CauseFound::Fits, Some(first)) => fitting(recurs, first),
+        (CauseFound::RunsThen, Some(first)) => format!(
+            " {}, but the values do not follow its starts closely enough to name it.",
+            runs_then(first)
+        ),
+        (CauseFound::SmoothLoad, _) => {
+            let cycle = match recurs.recurrence.rhythm.cycle {
+                Cycle::Day => "the daily cycle of load",
+                Cycle::Week => "the weekly cycle of load",
+                _ => "load",
+            };
+            format!(" A curve this smooth looks like {cycle}, not like a job.")
+        }
+        (CauseFound::NoJobsGiven, _) => " There are no jobs to compare it with.".to_owned(),
+        (CauseFound::NotTheJobs, _) => " No known job explains it.".to_owned(),
+        (CauseFound::NoJobRuns, _) => " No known job on this host runs at that time.".to_owned(),
+        (
+            CauseFound::Jobs | CauseFound::LessLoad | CauseFound::Fits | CauseFound::RunsThen,
+            None,
+        ) => String::new(),
+    }
+}
+
+/// Says how often the jobs run that explain a pattern.
+fn jobs(recurs: &Recurs, first: &JobMatch, name: &str) -> String {
+    let (matched, cycles) = (first.matched, first.matched + first.missed);
+    let (who, runs) = match first.jobs.len() {
+        0 | 1 => ("The job", "runs"),
+        _ => ("These jobs", "run"),
+    };
+    let before = (first.lag_s).map_or(String::new(), |lag_s| {
+        format!(", or up to {} before,", units::seconds(lag_s))
+    });
+    let is_after_runs = recurs.recurrence.rhythm.cycle == Cycle::Runs;
+    let mut text = match first.missed {
+        0 if is_after_runs => String::new(),
+        0 => format!(" {who} {runs} then{before} in all {matched} cases."),
+        _ => format!(" {who} {runs} then{before} in {matched} of {cycles} cases."),
+    };
+    if recurs.recurrence.shape == Shape::Sawtooth {
+        match first.role {
+            Role::Heals if may_trim(&first.jobs) => text.push_str(TYPICAL_OF_TRIM),
+            Role::Hurts => {
+                text.push_str(&format!(
+                    " {name} is worst right after a run, then improves slowly."
+                ));
+            }
+            Role::Heals | Role::Unknown => {}
+        }
+    }
+    text
+}
+
+/// Says on what the cause depends.
+pub(super) fn condition(recurs: &Recurs) -> &'static str {
+    match named_class(recurs) {
+        Some(first) if first.dated_by_start => {
+            " This holds if your timestamps mark the start of each interval."
+        }
+        _ => "",
+    }
+}
+
+/// Says what would tell jobs apart that run at the same time.
+pub(super) fn experiment(recurs: &Recurs, experiment: Option<&Experiment>) -> String {
+    let is_told = recurs.cause == CauseFound::Jobs
+        || recurs.cause == CauseFound::Fits && !(recurs.may_be_load && recurs.like_load.is_some());
+    match (experiment, recurs.classes.first()) {
+        (Some(experiment), Some(first)) if is_told => format!(
+            " To tell {} apart: {}.",
+            units::list(&first.jobs),
+            experiment.words()
+        ),
+        _ => String::new(),
+    }
+}
+
+/// Begins a sentence on how often jobs run at the time of a pattern: `backup runs at that time in 69 of 70 cases`.
+fn runs_then(jobs: &JobMatch) -> String {
+    let dated = if jobs.dated_by_start {
+        "If your timestamps mark the start of each interval, "
+    } else {
+        ""
+    };
+    format!(
+        "{dated}{} {} at that time in {} of {} cases",
+        names(&jobs.jobs),
+        if jobs.jobs.len() > 1 { "run" } else { "runs" },
+        jobs.matched,
+        jobs.matched + jobs.missed,
+    )
+}
+
+/// Describes the jobs that fit a pattern, with their shares.
+fn fitting(recurs: &Recurs, first: &JobMatch) -> String {
+    let mut text = if recurs.may_be_load {
+        // The load that looks like this is told next: a job that runs then is no suspect.
+        match recurs.like_load {
+            Some(_) => String::new(),
+            None => format!(
+                " {}, but an event this long may be ordinary load.",
+                runs_then(first)
+            ),
+        }
+    } else {
+        let shares: Vec<String> = recurs.classes.iter().enumerate().map(share_of).collect();
+        let left = 1.0 - recurs.classes.iter().map(|class| class.score).sum::<f64>();
+        let cause = match shares.len() {
+            0 | 1 => "Possible cause, not proven",
+            _ => "Possible causes, none proven",
+        };
+        format!(
+            " {cause}: {}, or something else ({}).",
+            shares.join(", "),
+            share::score(left.max(0.0))
+        )
+    };
+    if recurs.recurrence.shape == Shape::Sawtooth
+        && first.role == Role::Heals
+        && may_trim(&first.jobs)
+    {
+        text.push_str(TYPICAL_OF_TRIM);
+    }
+    text
+}
+
+/// Describes how probable jobs are as the cause; of the first, how probable they would have to be.
+fn share_of((place, class): (usize, &JobMatch)) -> String {
+    // Never rounded up to a share at which it would be named.
+    let is_below = class.score < SCORE_NAMED;
+    let most = if is_below { 0.94 } else { 1.0 };
+    let share = share::score(class.score.min(most));
+    let each = if class.jobs.len() > 1 {
+        " together"
+    } else {
+        ""
+    };
+    let needed = if place == 0 && is_below {
+        format!(" likely, {} needed", share::score(SCORE_NAMED))
+    } else {
+        String::new()
+    };
+    format!("{} ({share}{each}{needed})", names(&class.jobs))
+}
+
+/// Returns whether one of these jobs may be a trim, judging by its name; a directory of scripts may contain
+/// one.
+fn may_trim(jobs: &[String]) -> bool {
+    jobs.iter().any(|name| {
+        let is_directory = ["cron.daily", "cron.weekly", "cron.monthly"].contains(&name.as_str());
+        is_directory || name.contains("trim")
+    })
+}
