@@ -69,12 +69,12 @@ fn working_hours_are_reported_as_load() {
     let sentence = &verdict.sentence;
     assert!(
         sentence
-            .contains("for about 10 h, starting between 07:45 and 08:00 UTC from Monday to Friday"),
+            .contains("for about 10 h from Monday to Friday, starting between 07:45 and 08:00 UTC"),
         "{sentence}"
     );
     assert!(sentence.contains("Load during working hours looks like this"));
     // The effect is smaller on both days of the weekend.
-    let weekend = "a temporary step of 3 ms on Saturday and Sunday between 07:45 and 08:00";
+    let weekend = "a longer rise of 3 ms on Saturday and Sunday between 07:45 and 08:00";
     assert!(sentence.contains(weekend), "{sentence}");
 }
 
