@@ -96,7 +96,8 @@ fn of_line(name: &str) -> String {
     let line = || {
         let (place, command) = name.split_once(' ')?;
         let (file, line) = place.rsplit_once(':')?;
-        let is_line = file.starts_with('/') && line.parse::<u32>().is_ok() && !command.is_empty();
+        let is_file = file.starts_with('/') || file.contains("cron");
+        let is_line = is_file && line.parse::<u32>().is_ok() && !command.is_empty();
         is_line.then(|| format!("{command} ({file}, line {line})"))
     };
     line().unwrap_or_else(|| name.to_owned())
@@ -161,7 +162,8 @@ mod tests {
             of("/etc/crontab:11 compact"),
             "compact (/etc/crontab, line 11)"
         );
-        assert_eq!(of("backup of 03:11 today"), "backup of 03:11 today");
+        assert_eq!(of("crontab:1 fstrim"), "fstrim (crontab, line 1)");
+        assert_eq!(of("backup:3 of today"), "backup:3 of today");
         assert_eq!(of("/opt/a:b c"), "/opt/a:b c");
     }
 

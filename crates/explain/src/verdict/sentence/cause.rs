@@ -124,14 +124,16 @@ pub(super) fn condition(recurs: &Recurs) -> &'static str {
 pub(super) fn experiment(recurs: &Recurs, experiment: Option<&Experiment>) -> String {
     let is_told = recurs.cause == CauseFound::Jobs
         || recurs.cause == CauseFound::Fits && !(recurs.may_be_load && recurs.like_load.is_some());
-    match (experiment, recurs.classes.first()) {
-        (Some(experiment), Some(first)) if is_told => format!(
-            " To tell {} apart: {}.",
-            units::list(&first.jobs),
-            experiment.words()
-        ),
-        _ => String::new(),
-    }
+    let Some((experiment, first)) = experiment.filter(|_| is_told).zip(recurs.classes.first())
+    else {
+        return String::new();
+    };
+    // Those that are the cause begin the sentence.
+    let jobs = match recurs.cause {
+        CauseFound::Jobs => "them".to_owned(),
+        _ => units::list(&first.jobs),
+    };
+    format!(" To tell {jobs} apart: {}.", experiment.words())
 }
 
 /// Begins a sentence on how often jobs run at the time of a pattern: `backup runs at that time in 69 of 70 cases`.
