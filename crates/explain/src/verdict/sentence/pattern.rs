@@ -66,8 +66,13 @@ impl SentenceContext<'_> {
         });
         text.push_str(&cause::experiment(recurs, experiment));
         let least = recurrence.effect.size.abs() * OTHER_MIN;
-        let others = recurs.others.iter();
-        for other in others.filter(|other| is_event(other.shape) && other.size.abs() >= least) {
+        let first = recurs.classes.first();
+        let is_told = |other: &&Secondary| {
+            // What the same jobs do beside is a part of the same event.
+            let is_same = first.is_some_and(|first| first.jobs == other.jobs);
+            is_event(other.shape) && other.size.abs() >= least && !is_same
+        };
+        for other in recurs.others.iter().filter(is_told) {
             text.push(' ');
             text.push_str(&self.also(other));
         }
@@ -114,7 +119,9 @@ impl SentenceContext<'_> {
                     Some(Better::Higher) | None => !rises,
                 };
                 let known = self.better.is_some();
-                let drift = match (rises, effect.relative_per_day) {
+                // Nothing decays by more than all of it: what is lost in less than a day is told as a whole.
+                let a_day = effect.relative_per_day.filter(|a_day| a_day.abs() < 1.0);
+                let drift = match (rises, a_day) {
                     (true, Some(a_day)) => format!("rises {} a day", percent(a_day)),
                     (false, Some(a_day)) => format!("decays {} a day", percent(a_day)),
                     (true, None) => format!("rises by {size}"),
@@ -167,18 +174,7 @@ impl SentenceContext<'_> {
             return every;
         };
         let cycle = recurrence.rhythm.cycle;
-        let (from, to) = self.place_texts(cycle, at);
-        // The same day, or `minute`, is told once.
-        let same = from.rsplit_once(' ').zip(to.rsplit_once(' '));
-        let to_short = match same {
-            Some(((first, _), (second, rest))) if first == second => rest,
-            _ => to.as_str(),
-        };
-        let place = if from == to {
-            format!("at {from}")
-        } else {
-            format!("between {from} and {to_short}")
-        };
+        let place = self.place_between(cycle, (at.from_wall_us, at.to_wall_us));
         let zone = match cycle {
             Cycle::Hour => String::new(),
             _ => format!(" {}", self.zone_of(recurrence)),
@@ -274,6 +270,21 @@ impl SentenceContext<'_> {
         )
     }
 
+    /// Describes an interval within a cycle: `between Sunday 06:00 and 07:00`, `at 06:47`.
+    fn place_between(&self, cycle: Cycle, wall_us: (i64, i64)) -> String {
+        let from = place(cycle, wall_us.0, self.gap_us);
+        let to = place(cycle, wall_us.1, self.gap_us);
+        if from == to {
+            return format!("at {from}");
+        }
+        // The same day, or `minute`, is told once.
+        let to_told = match (from.rsplit_once(' '), to.rsplit_once(' ')) {
+            (Some((first, _)), Some((second, rest))) if first == second => rest,
+            _ => to.as_str(),
+        };
+        format!("between {from} and {to_told}")
+    }
+
     /// Describes another pattern in a sentence.
     pub fn also(&self, pattern: &Secondary) -> String {
         let what = self.secondary(pattern);
@@ -287,13 +298,13 @@ impl SentenceContext<'_> {
         }
     }
 
-    /// Describes another pattern: `a short rise of 14.6 ms every week between Sunday 06:00 and Sunday 07:00`.
+    /// Describes another pattern: `a short rise of 14.6 ms every week between Sunday 06:00 and 07:00`.
     pub(super) fn secondary(&self, pattern: &Secondary) -> String {
-        let place = pattern.place_wall_us.map_or(String::new(), |(from, to)| {
-            let of = |wall_us| place(pattern.rhythm.cycle, wall_us, self.gap_us);
+        let place = pattern.place_wall_us.map_or(String::new(), |wall_us| {
+            let place = self.place_between(pattern.rhythm.cycle, wall_us);
             let zone = pattern.zone.as_ref();
             let zone = zone.map_or(String::new(), |zone| format!(" {zone}"));
-            format!(" between {} and {}{zone}", of(from), of(to))
+            format!(" {place}{zone}")
         });
         let what = match pattern.shape {
             Shape::Sawtooth => "a sawtooth",
