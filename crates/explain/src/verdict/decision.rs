@@ -21,9 +21,10 @@ use jiff::tz::TimeZone;
 const SCORE_REPORTED_MIN: f64 = 0.001;
 /// Minimum probability at which one class of jobs is said to be the cause.
 pub(super) const SCORE_NAMED: f64 = 0.95;
-/// Maximum probability of one that fits only if samples far apart are dated by the start of their interval, or only by an
-/// effect that jobs seldom have.
+/// Maximum probability of one that fits only by an effect that jobs seldom have, or only if samples far apart are dated by
+/// the start of their interval, unless that is more probable than [`SCORE_COARSE_NAMED`].
 const SCORE_VAGUE: f64 = 0.94;
+const SCORE_COARSE_NAMED: f64 = 0.97;
 /// Minimum probability at which it is said to fit.
 const SCORE_FITS: f64 = 0.02;
 /// A job that starts in so many windows for each that it does not start in is told, unless it starts in one of so many
@@ -467,7 +468,7 @@ fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobMatch> 
         let is_odd = role == Role::Heals
             && matches!(fit.form, Form::Box { .. })
             && (shown * 10 < on.len() * 9 || found.located.is_some());
-        let is_vague = is_coarse || is_odd || is_rare;
+        let is_vague = is_coarse && one.score < SCORE_COARSE_NAMED || is_odd || is_rare;
         JobMatch {
             jobs: members(class, jobs),
             role,

@@ -56,6 +56,14 @@ pub(crate) fn periods(cycle: Cycle) -> &'static str {
     }
 }
 
+/// Returns the preposition of cycles: `on` days, `in` weeks.
+pub(crate) fn in_periods(cycle: Cycle) -> &'static str {
+    match cycle {
+        Cycle::Day => "on",
+        Cycle::Hour | Cycle::Week | Cycle::Runs | Cycle::Fixed => "in",
+    }
+}
+
 /// Formats the magnitude of a change: `12 %`, `0.04 %`, without a sign.
 pub(crate) fn percent(fraction: f64) -> String {
     units::number::with_unit(&units::number(fraction.abs() * 100.0), Some("%"))

@@ -2,7 +2,7 @@
 
 use crate::numbers::seconds;
 use crate::verdict::decision::{CauseFound, JobMatch, Recurs, SCORE_NAMED};
-use crate::verdict::phrases::{names, sampling};
+use crate::verdict::phrases::{in_periods, names, periods, sampling};
 use crate::verdict::result::{Cycle, Role, Shape};
 use crate::verdict::separation::Experiment;
 use units::share;
@@ -29,16 +29,19 @@ pub(super) fn lead(recurs: &Recurs, gap_us: i64) -> String {
     }
 }
 
-/// Describes the runs that a pattern follows: `each run of the job`, with which the sentence began.
-pub(super) fn of_runs(recurs: &Recurs, is_each: bool) -> String {
-    let runs = if is_each { "each run" } else { "some runs" };
-    let Some(first) = recurs.classes.first() else {
-        return runs.to_owned();
+/// Describes the runs that a pattern follows: `each time the job starts`, if the sentence began with it.
+pub(super) fn starts(recurs: &Recurs, is_each: bool) -> String {
+    let first = recurs.classes.first();
+    let several = first.is_some_and(|first| first.jobs.len() > 1);
+    let who = match (recurs.cause, first) {
+        (CauseFound::Jobs, _) | (_, None) if several => "these jobs".to_owned(),
+        (CauseFound::Jobs, _) | (_, None) => "the job".to_owned(),
+        (_, Some(first)) => names(&first.jobs),
     };
-    match recurs.cause {
-        CauseFound::Jobs if first.jobs.len() > 1 => format!("{runs} of these jobs"),
-        CauseFound::Jobs => format!("{runs} of the job"),
-        _ => format!("{runs} of {}", names(&first.jobs)),
+    match (is_each, several) {
+        (true, true) => format!("each time {who} start"),
+        (true, false) => format!("each time {who} starts"),
+        (false, _) => format!("on some runs of {who}"),
     }
 }
 
@@ -55,12 +58,12 @@ pub(super) fn evidence(recurs: &Recurs, name: &str) -> String {
         (CauseFound::Jobs, Some(first)) => jobs(recurs, first, name),
         (CauseFound::LessLoad, Some(first)) => format!(
             " {}, but an improvement this long is more likely reduced load than an effect of the job.",
-            runs_then(first),
+            runs_then(recurs, first),
         ),
         (CauseFound::Fits, Some(first)) => fitting(recurs, first),
         (CauseFound::RunsThen, Some(first)) => format!(
             " {}, but the values do not follow its starts closely enough to name it.",
-            runs_then(first)
+            runs_then(recurs, first)
         ),
         (CauseFound::SmoothLoad, _) => {
             let cycle = match recurs.recurrence.rhythm.cycle {
@@ -82,7 +85,6 @@ pub(super) fn evidence(recurs: &Recurs, name: &str) -> String {
 
 /// Says how often the jobs run that explain a pattern.
 fn jobs(recurs: &Recurs, first: &JobMatch, name: &str) -> String {
-    let (matched, cycles) = (first.matched, first.matched + first.missed);
     let (who, runs) = match first.jobs.len() {
         0 | 1 => ("The job", "runs"),
         _ => ("These jobs", "run"),
@@ -93,8 +95,7 @@ fn jobs(recurs: &Recurs, first: &JobMatch, name: &str) -> String {
     let is_after_runs = recurs.recurrence.rhythm.cycle == Cycle::Runs;
     let mut text = match first.missed {
         0 if is_after_runs => String::new(),
-        0 => format!(" {who} {runs} then{before} in all {matched} cases."),
-        _ => format!(" {who} {runs} then{before} in {matched} of {cycles} cases."),
+        _ => format!(" {who} {runs} then{before} {}.", how_many(recurs, first)),
     };
     if recurs.recurrence.shape == Shape::Sawtooth {
         match first.role {
@@ -110,11 +111,26 @@ fn jobs(recurs: &Recurs, first: &JobMatch, name: &str) -> String {
     text
 }
 
+/// Says at how many of the occurrences jobs run: `on all 77 days`, `in 8 of 9 weeks`.
+fn how_many(recurs: &Recurs, jobs: &JobMatch) -> String {
+    let (matched, all) = (jobs.matched, jobs.matched + jobs.missed);
+    let cycle = recurs.recurrence.rhythm.cycle;
+    let (within, what) = if all == recurs.recurrence.cycles {
+        (in_periods(cycle), periods(cycle))
+    } else {
+        ("in", "cases")
+    };
+    match jobs.missed {
+        0 => format!("{within} all {matched} {what}"),
+        _ => format!("{within} {matched} of {all} {what}"),
+    }
+}
+
 /// Says on what the cause depends.
 pub(super) fn condition(recurs: &Recurs) -> &'static str {
     match named_class(recurs) {
         Some(first) if first.dated_by_start => {
-            " This holds if your timestamps mark the start of each interval."
+            " Likely only if your timestamps mark the start of each interval."
         }
         _ => "",
     }
@@ -136,19 +152,18 @@ pub(super) fn experiment(recurs: &Recurs, experiment: Option<&Experiment>) -> St
     format!(" To tell {jobs} apart: {}.", experiment.words())
 }
 
-/// Begins a sentence on how often jobs run at the time of a pattern: `backup runs at that time in 69 of 70 cases`.
-fn runs_then(jobs: &JobMatch) -> String {
+/// Begins a sentence on how often jobs run at the time of a pattern: `backup runs then on 69 of 70 days`.
+fn runs_then(recurs: &Recurs, jobs: &JobMatch) -> String {
     let dated = if jobs.dated_by_start {
         "If your timestamps mark the start of each interval, "
     } else {
         ""
     };
     format!(
-        "{dated}{} {} at that time in {} of {} cases",
+        "{dated}{} {} then {}",
         names(&jobs.jobs),
         if jobs.jobs.len() > 1 { "run" } else { "runs" },
-        jobs.matched,
-        jobs.matched + jobs.missed,
+        how_many(recurs, jobs)
     )
 }
 
@@ -159,22 +174,22 @@ fn fitting(recurs: &Recurs, first: &JobMatch) -> String {
         match recurs.like_load {
             Some(_) => String::new(),
             None => format!(
-                " {}, but an event this long may be ordinary load.",
-                runs_then(first)
+                " Cause unclear: {}, but ordinary load may last as long.",
+                runs_then(recurs, first)
             ),
         }
     } else {
         let shares: Vec<String> = recurs.classes.iter().enumerate().map(share_of).collect();
         let left = 1.0 - recurs.classes.iter().map(|class| class.score).sum::<f64>();
-        let cause = match shares.len() {
-            0 | 1 => "Possible cause, not proven",
-            _ => "Possible causes, none proven",
-        };
-        format!(
-            " {cause}: {}, or something else ({}).",
-            shares.join(", "),
-            share::score(left.max(0.0))
-        )
+        let (shares, left) = (shares.join(", "), left.max(0.0));
+        let something_else = format!("something else ({})", share::score(left));
+        match recurs.classes.len() {
+            _ if left > first.score => {
+                format!(" Cause unclear: {something_else}, or {shares}.")
+            }
+            0 | 1 => format!(" Possible cause, not proven: {shares}, or {something_else}."),
+            _ => format!(" Possible causes, none proven: {shares}, or {something_else}."),
+        }
     };
     if recurs.recurrence.shape == Shape::Sawtooth
         && first.role == Role::Heals

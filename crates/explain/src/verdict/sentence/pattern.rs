@@ -6,8 +6,8 @@ use crate::numbers::seconds;
 use crate::verdict::clocks::LocalPlace;
 use crate::verdict::decision::Recurs;
 use crate::verdict::like_load::LikeLoad;
-use crate::verdict::phrases::{how_often, names, percent, periods, place};
-use crate::verdict::recurrence::{Place, Recurrence, Secondary, is_event};
+use crate::verdict::phrases::{how_often, in_periods, names, percent, periods, place};
+use crate::verdict::recurrence::{Place, Recurrence, Rhythm, Secondary, is_event};
 use crate::verdict::result::{Cycle, Shape};
 use crate::verdict::separation::Experiment;
 use facts::series::Better;
@@ -22,6 +22,7 @@ const PERCENT_MAX: f64 = 2.0;
 /// Another pattern is told in the sentence if it is at least this large, relative to the main one; all are listed.
 const OTHER_MIN: f64 = 0.25;
 const DAY_S: f64 = 86_400.0;
+const MINUTE_US: i64 = 60_000_000;
 
 /// How a pattern lies in the interval in which it occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,14 +40,9 @@ impl SentenceContext<'_> {
     pub(super) fn recurring(&self, recurs: &Recurs, experiment: Option<&Experiment>) -> String {
         let recurrence = &recurs.recurrence;
         let mut text = cause::lead(recurs, self.gap_us);
-        text.push_str(&format!(
-            "{} ({} of {} {}){}.",
-            self.what_recurs(recurs),
-            recurrence.cycles_seen,
-            recurrence.cycles,
-            periods(recurrence.rhythm.cycle),
-            self.since_until(recurrence)
-        ));
+        text.push_str(&self.since_until(recurrence));
+        text.push_str(&self.what_recurs(recurs));
+        text.push('.');
         text.push_str(&self.clocks(recurrence));
         text.push_str(&cause::evidence(recurs, self.name));
         text.push_str(match recurs.like_load {
@@ -80,7 +76,7 @@ impl SentenceContext<'_> {
         text
     }
 
-    /// Describes when the pattern began and ended, unless it covers the whole time.
+    /// Describes when the pattern began and ended, unless it covers the whole time: `Until 2016-10-17: `.
     fn since_until(&self, recurrence: &Recurrence) -> String {
         let late = recurrence.since.zip(self.first).filter(|(since, first)| {
             since.duration_since(*first).as_secs_f64() > recurrence.rhythm.period_s
@@ -88,10 +84,10 @@ impl SentenceContext<'_> {
         let day = |at: Timestamp| date::day(at, &TimeZone::UTC);
         match (late, recurrence.until) {
             (None, None) => String::new(),
-            (Some((since, _)), None) => format!(", since {}", day(since)),
-            (None, Some(until)) => format!(", until {}", day(until)),
+            (Some((since, _)), None) => format!("Since {}: ", day(since)),
+            (None, Some(until)) => format!("Until {}: ", day(until)),
             (Some((since, _)), Some(until)) => {
-                format!(", from {} until {}", day(since), day(until))
+                format!("From {} until {}: ", day(since), day(until))
             }
         }
     }
@@ -166,46 +162,55 @@ impl SentenceContext<'_> {
         }
     }
 
-    /// Describes how often, and where in each period: `every week between Sunday 02:59 and Monday 01:07 UTC`.
+    /// Describes how often, and where in each period: `every week (8 of 8 weeks) between Sunday 06:00 and 07:00 UTC`.
     fn when(&self, recurs: &Recurs, within: Within) -> String {
         let recurrence = &recurs.recurrence;
-        let every = how_often(&recurrence.rhythm);
-        let Some(at) = recurrence.place else {
-            return every;
-        };
         let cycle = recurrence.rhythm.cycle;
+        let (seen, all) = (recurrence.cycles_seen, recurrence.cycles);
+        let often = match cycle {
+            Cycle::Runs => cause::starts(recurs, seen == all),
+            // Not every day what is seen on few.
+            Cycle::Day | Cycle::Week if seen * 2 < all => String::new(),
+            _ => how_often(&recurrence.rhythm),
+        };
+        let often = if often.is_empty() {
+            format!("{} {seen} of {all} {}", in_periods(cycle), periods(cycle))
+        } else {
+            format!("{often} ({seen} of {all} {})", periods(cycle))
+        };
+        let Some(at) = recurrence.place else {
+            return often;
+        };
         let place = self.place_between(cycle, (at.from_wall_us, at.to_wall_us));
         let zone = match cycle {
             Cycle::Hour => String::new(),
             _ => format!(" {}", self.zone_of(recurrence)),
         };
-        let how = match within {
-            Within::Starts => ", starting ",
-            Within::Varies => ", at varying times ",
-            Within::Lies => " ",
+        let starting = match within {
+            Within::Starts => " starting",
+            Within::Varies | Within::Lies => "",
         };
-        match cycle {
-            Cycle::Runs => {
-                let is_each = recurrence.cycles_seen == recurrence.cycles;
-                let runs = cause::of_runs(recurs, is_each);
-                format!("right after {runs}, most recently {place}{zone}")
-            }
-            Cycle::Hour | Cycle::Day | Cycle::Week if recurrence.shape == Shape::Wave => {
-                format!("{place}{zone} {every}")
-            }
-            Cycle::Hour | Cycle::Day | Cycle::Week => format!("{every}{how}{place}{zone}"),
+        match (cycle, within) {
             // A single date does not describe all the others.
-            Cycle::Fixed => {
+            (Cycle::Runs | Cycle::Fixed, _) => {
                 let next = self.next(recurrence, at);
-                format!("{every}, most recently {place}{zone}{next}")
+                format!("{often}, last{starting} {place}{zone}{next}")
             }
+            (_, Within::Starts) => format!("{often}, starting {place}{zone}"),
+            (_, Within::Varies) => format!("{often}, at varying times {place}{zone}"),
+            (_, Within::Lies) if recurrence.shape == Shape::Wave => {
+                format!("{place}{zone} {often}")
+            }
+            (_, Within::Lies) => format!("{often} {place}{zone}"),
         }
     }
 
     /// Describes the day on which a pattern without a calendar is due next.
     fn next(&self, recurrence: &Recurrence, last: Place) -> String {
-        let period_s = recurrence.rhythm.period_s;
-        if period_s < DAY_S || recurrence.until.is_some() {
+        let Rhythm {
+            cycle, period_s, ..
+        } = recurrence.rhythm;
+        if cycle != Cycle::Fixed || period_s < DAY_S || recurrence.until.is_some() {
             return String::new();
         }
         let day = TimeZone::get(self.zone).ok().and_then(|zone| {
@@ -272,8 +277,12 @@ impl SentenceContext<'_> {
 
     /// Describes an interval within a cycle: `between Sunday 06:00 and 07:00`, `at 06:47`.
     fn place_between(&self, cycle: Cycle, wall_us: (i64, i64)) -> String {
-        let from = place(cycle, wall_us.0, self.gap_us);
-        let to = place(cycle, wall_us.1, self.gap_us);
+        // Seconds mean nothing at the ends of a long interval; it does not become shorter without.
+        let is_long = self.gap_us < MINUTE_US && wall_us.1 - wall_us.0 >= 10 * MINUTE_US;
+        let gap_us = if is_long { MINUTE_US } else { self.gap_us };
+        let up_us = if is_long { MINUTE_US - 1 } else { 0 };
+        let from = place(cycle, wall_us.0, gap_us);
+        let to = place(cycle, wall_us.1.saturating_add(up_us), gap_us);
         if from == to {
             return format!("at {from}");
         }

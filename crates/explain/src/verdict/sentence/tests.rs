@@ -92,7 +92,7 @@ fn told(decision: &Decision, likely_chance: Option<f64>) -> String {
     sentence(decision, &significance, None, &CONTEXT)
 }
 
-const WHAT: &str = "latency jumps up by 40 % for about 10 min every day, starting between 03:10 and 03:15 UTC (28 of 30 days).";
+const WHAT: &str = "latency jumps up by 40 % for about 10 min every day (28 of 30 days), starting between 03:10 and 03:15 UTC.";
 
 /// The decision on the spike, changed.
 fn changed(cause: CauseFound, class: JobMatch, change: impl FnOnce(&mut Recurs)) -> Decision {
@@ -109,14 +109,14 @@ fn the_cause_comes_first_then_what_recurs_then_how_often_jobs_run() {
     let of = |class: JobMatch| told(&spike(CauseFound::Jobs, vec![class]), None);
     assert_eq!(
         of(job(30, 0)),
-        format!("Likely cause: backup. {WHAT} The job runs then in all 30 cases.")
+        format!("Likely cause: backup. {WHAT} The job runs then on all 30 days.")
     );
     assert_eq!(
         of(JobMatch {
             role: Role::Unknown,
             ..job(29, 1)
         }),
-        format!("Likely cause: backup. {WHAT} The job runs then in 29 of 30 cases.")
+        format!("Likely cause: backup. {WHAT} The job runs then on 29 of 30 days.")
     );
     assert_eq!(
         of(JobMatch {
@@ -124,7 +124,7 @@ fn the_cause_comes_first_then_what_recurs_then_how_often_jobs_run() {
             ..job(30, 0)
         }),
         format!(
-            "Likely cause: backup. {WHAT} The job runs then in all 30 cases. This holds if your timestamps mark the start of each interval."
+            "Likely cause: backup. {WHAT} The job runs then on all 30 days. Likely only if your timestamps mark the start of each interval."
         )
     );
     assert_eq!(
@@ -135,7 +135,7 @@ fn the_cause_comes_first_then_what_recurs_then_how_often_jobs_run() {
             ..job(30, 0)
         }),
         format!(
-            "Likely cause of the improvement: cron.daily (a, b); samples every 5 min cannot tell which. {WHAT} These jobs run then, or up to 1 min 30 s before, in all 30 cases."
+            "Likely cause of the improvement: cron.daily (a, b); samples every 5 min cannot tell which. {WHAT} These jobs run then, or up to 1 min 30 s before, on all 30 days."
         )
     );
 }
@@ -149,7 +149,7 @@ fn a_pattern_that_varies_within_its_window_is_not_said_to_start_there() {
             recurs.recurrence.effect.len_s = Some(len_s);
         });
         let text = told(&decision, None);
-        let (_, when) = text.split_once("every day").expect(&text);
+        let (_, when) = text.split_once("every day (28 of 30 days)").expect(&text);
         when.split(" UTC").next().expect("text").to_owned()
     };
     let hours = |hours: i64| hours * 3_600_000_000;
@@ -171,17 +171,17 @@ fn a_pattern_that_follows_runs_has_a_date_and_its_job() {
         });
         told(&decision, None)
     };
-    let date = "most recently between 1970-01-01 03:10 and 03:15 UTC";
+    let date = "last starting between 1970-01-01 03:10 and 03:15 UTC";
     assert_eq!(
         of(CauseFound::Jobs, 30),
         format!(
-            "Likely cause: backup. latency jumps up by 40 % for about 10 min right after each run of the job, {date} (30 of 30 runs)."
+            "Likely cause: backup. latency jumps up by 40 % for about 10 min each time the job starts (30 of 30 runs), {date}."
         )
     );
     assert_eq!(
         of(CauseFound::Fits, 28),
         format!(
-            "latency jumps up by 40 % for about 10 min right after some runs of backup, {date} (28 of 30 runs). Possible cause, not proven: backup (90 % likely, 95 % needed), or something else (10 %)."
+            "latency jumps up by 40 % for about 10 min on some runs of backup (28 of 30 runs), {date}. Possible cause, not proven: backup (90 % likely, 95 % needed), or something else (10 %)."
         )
     );
 }
@@ -195,7 +195,20 @@ fn a_pattern_without_a_calendar_has_a_last_and_a_next_time() {
     });
     assert_eq!(
         told(&decision, None),
-        "latency jumps up by 40 % for about 10 min every 21 days, most recently between 1970-01-01 03:10 and 03:15 UTC, next about 1970-01-22 (28 of 30 times). No known job explains it."
+        "latency jumps up by 40 % for about 10 min every 21 days (28 of 30 times), last starting between 1970-01-01 03:10 and 03:15 UTC, next about 1970-01-22. No known job explains it."
+    );
+}
+
+#[test]
+fn what_is_seen_on_few_days_is_not_said_to_come_every_day() {
+    let decision = changed(CauseFound::NoJobRuns, job(30, 0), |recurs| {
+        recurs.recurrence.cycles_seen = 9;
+        recurs.recurrence.since = Some(Timestamp::UNIX_EPOCH);
+        recurs.recurrence.until = Timestamp::from_second(30 * 86_400).ok();
+    });
+    assert_eq!(
+        told(&decision, None),
+        "Until 1970-01-31: latency jumps up by 40 % for about 10 min on 9 of 30 days, starting between 03:10 and 03:15 UTC. No known job on this host runs at that time."
     );
 }
 
@@ -236,7 +249,7 @@ fn small_patterns_are_left_to_the_list() {
     assert_eq!(
         told(&decision, None),
         format!(
-            "Likely cause: backup. {WHAT} The job runs then in all 30 cases. There is also a longer drop of 4 ms every hour, when hourly (/etc/crontab, line 2) runs."
+            "Likely cause: backup. {WHAT} The job runs then on all 30 days. There is also a longer drop of 4 ms every hour, when hourly (/etc/crontab, line 2) runs."
         )
     );
 }
@@ -257,7 +270,7 @@ fn unexplained_patterns_blame_no_job() {
             }]
         ),
         format!(
-            "{WHAT} If your timestamps mark the start of each interval, backup runs at that time in 29 of 30 cases, but an improvement this long is more likely reduced load than an effect of the job."
+            "{WHAT} If your timestamps mark the start of each interval, backup runs then on 29 of 30 days, but an improvement this long is more likely reduced load than an effect of the job."
         )
     );
     assert_eq!(
@@ -277,6 +290,18 @@ fn unexplained_patterns_blame_no_job() {
         ),
         format!(
             "{WHAT} Possible causes, none proven: backup (81 % likely, 95 % needed), report (12 %), or something else (7 %)."
+        )
+    );
+    assert_eq!(
+        of(
+            CauseFound::Fits,
+            vec![JobMatch {
+                score: 0.4,
+                ..job(30, 0)
+            }]
+        ),
+        format!(
+            "{WHAT} Cause unclear: something else (60 %), or backup (40 % likely, 95 % needed)."
         )
     );
 }
