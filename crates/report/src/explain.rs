@@ -19,7 +19,7 @@ pub struct ExplainReport<'a> {
     pub analysis: &'a Analysis,
     /// The analysed series, in any order.
     pub series: &'a [Series],
-    /// Jumps found in short disk logs.
+    /// Bursts found in short disk logs.
     pub disk_logs: &'a [DiskLog],
     /// The jobs that were considered, and events given by hand.
     pub jobs: &'a [JobRuns],
@@ -43,7 +43,8 @@ pub struct ExplainReport<'a> {
 }
 
 impl ExplainReport<'_> {
-    /// Returns whether something was found: a recurring or changed series, or a jump in a disk log.
+    /// Returns whether something was found: a recurring or changed series, or a burst in a disk log
+    /// that does harm.
     pub fn is_trouble(&self) -> bool {
         let is_found = |series: &SeriesVerdict| {
             matches!(
@@ -51,6 +52,7 @@ impl ExplainReport<'_> {
                 Kind::Periodic | Kind::Unattributed | Kind::Change
             )
         };
-        !self.disk_logs.is_empty() || self.analysis.series.iter().any(is_found)
+        self.disk_logs.iter().any(|log| !log.harm.is_empty())
+            || self.analysis.series.iter().any(is_found)
     }
 }

@@ -1,7 +1,9 @@
-//! Finds the jump in a disk log, and what each device did.
+//! Reads a disk log: the burst in it, what each device did, and what got worse.
 
+use super::burst::{Bursts, JUMP_TIMES, QUIET_KB_S, moved};
+use super::harm;
 use super::mounts::{self, MountedWith};
-use super::result::{DeviceJump, DiskLog, FromTo, WritesAre};
+use super::result::{Burst, DeviceJump, DiskLog, Moved};
 use super::sentences;
 use super::stack;
 use super::table::{Metric, Table};
@@ -13,12 +15,8 @@ use jiff::tz::TimeZone;
 /// Maximum number of samples; a longer log is a history, for [`explain`](crate::explain()).
 const SAMPLES_MAX: usize = 1_000;
 
-/// Minimum factor by which writes jump.
-const JUMP_TIMES: f64 = 10.0;
-
-/// Lower write rates, summed over all drives, count as this rate, in kB/s, so that starting from zero is
-/// not a jump.
-const QUIET_KB_S: f64 = 64.0;
+/// Samples farther apart than this, in microseconds, are no log of a slowdown: writes jump every night.
+const GAP_MAX_US: i64 = 60_000_000;
 
 /// The first kernel that counts discards separately from writes.
 const KERNEL_COUNTS_DISCARDS: (u32, u32) = (4, 18);
@@ -42,126 +40,173 @@ pub struct LogContext<'a> {
 }
 
 /// Analyses a disk log: series with the labels `device` and `metric` and, if known, `kernel` and `host`,
-/// with metrics named like iostat's columns. Of several hosts, the first with a jump is used.
+/// with metrics named like the columns of iostat or `sar -d`. Of several hosts, the first with a burst is used. The label
+/// `since` with the value `boot` marks a single report about the time since boot.
 ///
-/// Returns `None` if nothing is written to drives, if there is no jump, or if the log is longer than a
-/// thousand samples, which makes it a history.
+/// Writes that jump without harm are none. Returns `None` if there are no rates of devices, or one sample, or if the log is
+/// a history: longer than a thousand samples, or without a burst of discards in samples more than a minute apart.
 pub fn read_disk_log(series: &[Series], context: &LogContext<'_>) -> Option<DiskLog> {
-    Table::all(series)
-        .iter()
-        .find_map(|table| read(table, context))
+    let tables = Table::all(series);
+    let all = || tables.iter().filter(|table| table.samples() <= SAMPLES_MAX);
+    let is_short = |table: &&Table<'_>| table.gap_us().is_some_and(|gap_us| gap_us <= GAP_MAX_US);
+    let mut found = all().filter_map(|table| read(table, context));
+    found.next().or_else(|| {
+        let quiet = all().find(is_short)?;
+        Some(DiskLog {
+            moved: Moved::Nothing,
+            sentences: vec![sentences::nothing(quiet)],
+            ..begin(quiet, context)
+        })
+    })
 }
 
 fn read(table: &Table<'_>, context: &LogContext<'_>) -> Option<DiskLog> {
-    if table.samples() > SAMPLES_MAX {
-        return None;
-    }
     let (drives, stacked): (Vec<&str>, Vec<&str>) = table
         .devices()
         .partition(|device| !stack::is_stacked(device));
     // If only the stacked device was logged, it stands in for its drives.
-    let drives = if drives
-        .iter()
-        .any(|drive| table.max(drive, Metric::Write) > 0.0)
-    {
+    let does =
+        |drive: &&str| table.max(drive, Metric::Write) + table.max(drive, Metric::Discard) > 0.0;
+    let drives = if drives.iter().any(does) {
         drives
     } else {
         stacked.clone()
     };
-    let jump = jump(table, &drives)?;
-    let members_of = |device: &str| stack::members(table, device, &drives, jump);
-    let mut devices: Vec<DeviceJump> = drives
-        .iter()
-        .filter_map(|device| device_jump(table, device, Vec::new(), jump))
+    if table.label("since") == Some("boot") {
+        return since_boot(table, &drives, context);
+    }
+    let discards = (table
+        .has_discards()
+        .then(|| Bursts::of_discards(table, &drives)))
+    .flatten();
+    let (metric, bursts) = match discards {
+        Some(bursts) => (Metric::Discard, bursts),
+        None if table.gap_us()? > GAP_MAX_US => return None,
+        None => (Metric::Write, Bursts::of_writes(table, &drives)?),
+    };
+    let of = |device: &str, members| device_jump(table, device, members, metric, &bursts);
+    let members = |device: &str| stack::members(table, device, &drives, bursts.samples().start);
+    let mut devices: Vec<DeviceJump> = (drives.iter())
+        .filter_map(|device| of(device, Vec::new()))
         .collect();
     if drives != stacked {
-        devices.extend(
-            stacked
-                .iter()
-                .filter_map(|device| device_jump(table, device, members_of(device), jump)),
-        );
+        devices.extend((stacked.iter()).filter_map(|device| of(device, members(device))));
     }
     // They rose together, but none of them by itself: nothing to report.
     if devices.is_empty() {
         return None;
     }
-    let kernel = table.label("kernel");
-    let (writes_are, because) = judge(&devices, kernel);
-    let mut log = DiskLog {
-        source: table.source().to_owned(),
-        host: table.label("host").map(str::to_owned),
-        kernel: kernel.map(str::to_owned),
-        dating: table.dating(),
-        samples: table.samples(),
-        jump_sample: jump + 1,
-        drives_write_kb_s: written(table, &drives, jump),
-        iowait_percent: table
-            .iowait(0)
-            .zip(table.iowait(jump))
-            .map(|(from, to)| FromTo { from, to }),
-        devices,
-        writes_are,
-        because,
-        sentences: Vec::new(),
-        cannot_tell: Vec::new(),
-        mounts: mounts::remarks(context.mounts, context.jobs),
+    let names: Vec<&str> = devices
+        .iter()
+        .map(|device| device.device.as_str())
+        .collect();
+    let harm = harm::harm(table, &names, &bursts);
+    if metric == Metric::Write && harm.is_empty() {
+        return None;
+    }
+    let (moved_is, because) = match metric {
+        Metric::Discard => (Moved::Discards, Vec::new()),
+        _ => judge(&devices, table.label("kernel"), table.has_discards()),
     };
-    log.sentences = sentences::sentences(&log);
+    let burst = |(index, (first, samples)): (usize, &(usize, usize))| Burst {
+        first_sample: first + 1,
+        samples: *samples,
+        is_clearest: index == bursts.clearest,
+        at: table.at(*first),
+    };
+    let mut log = DiskLog {
+        bursts: bursts.runs.iter().enumerate().map(burst).collect(),
+        drives_kb_s: moved(table, &drives, metric, bursts.samples().start),
+        moved: moved_is,
+        because,
+        harm,
+        devices,
+        ..begin(table, context)
+    };
+    log.sentences = sentences::sentences(&log, context.zone);
     log.cannot_tell = sentences::cannot_tell(&log, context.jobs, context.zone);
     Some(log)
 }
 
-/// Returns the total written to all drives in one sample, in kB/s.
-fn written(table: &Table<'_>, drives: &[&str], sample: usize) -> f64 {
-    drives
+/// Returns what is known without looking at any rate.
+fn begin(table: &Table<'_>, context: &LogContext<'_>) -> DiskLog {
+    DiskLog {
+        source: table.source().to_owned(),
+        host: table.label("host").map(str::to_owned),
+        kernel: table.label("kernel").map(str::to_owned),
+        dating: table.dating(),
+        samples: table.samples(),
+        bursts: Vec::new(),
+        devices: Vec::new(),
+        drives_kb_s: 0.0,
+        moved: Moved::SinceBoot,
+        because: Vec::new(),
+        harm: Vec::new(),
+        sentences: Vec::new(),
+        cannot_tell: Vec::new(),
+        mounts: mounts::remarks(context.mounts, context.jobs),
+    }
+}
+
+/// Reads one report of averages since boot: whether anything was ever discarded.
+fn since_boot(table: &Table<'_>, drives: &[&str], context: &LogContext<'_>) -> Option<DiskLog> {
+    let rates: Vec<(&str, f64, Option<f64>)> = drives
         .iter()
-        .filter_map(|drive| table.get(drive, Metric::Write, sample))
-        .sum()
+        .filter_map(|drive| {
+            let written = table.get(drive, Metric::Write, 0)?;
+            let discarded = table.get(drive, Metric::Discard, 0);
+            (written > 0.0 || discarded > Some(0.0)).then_some((*drive, written, discarded))
+        })
+        .collect();
+    if rates.is_empty() {
+        return None;
+    }
+    Some(DiskLog {
+        sentences: sentences::since_boot(&rates),
+        ..begin(table, context)
+    })
 }
 
-/// Returns the first sample after the jump.
-fn jump(table: &Table<'_>, drives: &[&str]) -> Option<usize> {
-    let at = |sample| written(table, drives, sample).max(QUIET_KB_S);
-    (1..table.samples())
-        .map(|sample| (sample, at(sample) / at(sample - 1)))
-        .filter(|(_, times)| *times >= JUMP_TIMES)
-        // The earliest one wins a tie.
-        .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
-        .map(|(sample, _)| sample)
-}
-
-/// Describes what a device did, if its writes jumped too.
+/// Describes what a device did, if its rate jumped too: that of discards anywhere in the burst, that of writes in its first
+/// sample.
 fn device_jump(
     table: &Table<'_>,
     device: &str,
     members: Vec<String>,
-    jump: usize,
+    metric: Metric,
+    bursts: &Bursts,
 ) -> Option<DeviceJump> {
-    let before_kb_s = table.get(device, Metric::Write, 0)?;
-    let after = |metric| (jump..table.samples()).map(move |at| table.get(device, metric, at));
-    let write_after_kb_s: Vec<Option<f64>> = after(Metric::Write).collect();
-    let first_kb_s = write_after_kb_s[0]?;
-    if first_kb_s < JUMP_TIMES * before_kb_s || first_kb_s < QUIET_KB_S * JUMP_TIMES {
+    let samples = bursts.samples();
+    let before = |metric| bursts.before(table, |sample| table.get(device, metric, sample));
+    let before_kb_s = before(metric)?;
+    let after = |metric| samples.clone().map(move |at| table.get(device, metric, at));
+    let after_kb_s: Vec<Option<f64>> = after(metric).collect();
+    let largest_kb_s = if metric == Metric::Discard {
+        after_kb_s.iter().flatten().copied().fold(0.0, f64::max)
+    } else {
+        after_kb_s[0]?
+    };
+    if largest_kb_s < JUMP_TIMES * before_kb_s || largest_kb_s < QUIET_KB_S * JUMP_TIMES {
         return None;
     }
-    let read_before_kb_s = table.get(device, Metric::Read, 0);
+    let read_before_kb_s = before(Metric::Read);
     let read_after_kb_s: Vec<Option<f64>> = after(Metric::Read).collect();
-    let moved_kb_s = first_kb_s + read_after_kb_s[0].unwrap_or(0.0);
+    let in_first = |metric| table.get(device, metric, samples.start).unwrap_or(0.0);
+    let moved_kb_s = [Metric::Write, Metric::Read, Metric::Discard].map(in_first);
+    let requests = table.get(device, Metric::Requests, samples.start);
     Some(DeviceJump {
         device: device.to_owned(),
         members,
-        write_before_kb_s: before_kb_s,
-        write_after_kb_s,
-        write_times: ratio(first_kb_s, before_kb_s),
+        before_kb_s,
+        after_kb_s,
+        times: ratio(largest_kb_s, before_kb_s),
         read_before_kb_s,
         read_down_times: read_after_kb_s
             .iter()
             .map(|after_kb_s| ratio(read_before_kb_s?, (*after_kb_s)?))
             .collect(),
         read_after_kb_s,
-        request_kb: table
-            .get(device, Metric::Requests, jump)
-            .and_then(|requests| ratio(moved_kb_s, requests)),
+        request_kb: requests.and_then(|requests| ratio(moved_kb_s.iter().sum(), requests)),
     })
 }
 
@@ -171,7 +216,11 @@ fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
 }
 
 /// Judges what the writes were, and why.
-fn judge(devices: &[DeviceJump], kernel: Option<&str>) -> (WritesAre, Vec<String>) {
+fn judge(devices: &[DeviceJump], kernel: Option<&str>, has_discards: bool) -> (Moved, Vec<String>) {
+    if has_discards {
+        let because = "The log counts discards apart from writes, so these are writes.";
+        return (Moved::Writes, vec![because.to_owned()]);
+    }
     let version = Platform {
         kernel_release: kernel.map(str::to_owned),
         ..Platform::default()
@@ -183,7 +232,7 @@ fn judge(devices: &[DeviceJump], kernel: Option<&str>) -> (WritesAre, Vec<String
             because.push(format!(
                 "Linux {kernel} counts discards apart from writes, so these are writes."
             ));
-            return (WritesAre::Writes, because);
+            return (Moved::Writes, because);
         }
         (Some(kernel), Some(_)) => because.push(format!(
             "Linux {kernel} counts discards as writes (4.18 is the first that does not)."
@@ -194,10 +243,7 @@ fn judge(devices: &[DeviceJump], kernel: Option<&str>) -> (WritesAre, Vec<String
         ),
     }
     let drives = || devices.iter().filter(|device| device.members.is_empty());
-    let is_too_fast = drives().any(|drive| {
-        let after = drive.write_after_kb_s.iter().flatten();
-        after.copied().fold(0.0, f64::max) * 1024.0 > LINK_BYTES_S
-    });
+    let is_too_fast = drives().any(|drive| drive.largest_kb_s() * 1024.0 > LINK_BYTES_S);
     let is_too_long = drives().any(|drive| drive.request_kb.is_some_and(|kb| kb > WRITE_KB_MAX));
     if is_too_fast {
         because.push(format!(
@@ -215,9 +261,9 @@ fn judge(devices: &[DeviceJump], kernel: Option<&str>) -> (WritesAre, Vec<String
     let is_probable = version.is_some() && (is_too_fast || is_too_long);
     (
         if is_probable {
-            WritesAre::ProbablyDiscards
+            Moved::ProbablyDiscards
         } else {
-            WritesAre::WritesOrDiscards
+            Moved::WritesOrDiscards
         },
         because,
     )

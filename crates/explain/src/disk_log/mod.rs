@@ -1,21 +1,24 @@
-//! Analyses short disk logs: too short for a pattern, long enough for a jump.
+//! Analyses short disk logs: too short for a pattern, long enough for a burst.
 //!
 //! A few samples of `iostat` from before and after a slowdown are no history, but they show what the disks
-//! did: by how much writes jumped and reads fell, and whether the writes can have been writes at all.
+//! did: what was discarded, by how much writes jumped and reads fell, and whether the writes can have been writes at all.
 //! Before 4.18 Linux counts discards as writes (Documentation/admin-guide/iostats.rst: fields 15 to 18 came
 //! with 4.18), so a trim looks like gigabytes per second.
 //!
-//! **Definitions.** The *jump* is before the sample whose total written to all drives is the largest
-//! multiple of that in the previous sample. The first sample of the log, which is undisturbed, is compared
-//! with those after the jump:
+//! **Definitions.** A *burst* of discards is consecutive samples in which at least ten times as much is discarded, on all
+//! drives, as in the median sample; the clearest is the one that discards most. Where discards are not counted, or none
+//! stand out, the *jump* of writes is before the sample whose total written to all drives is the largest multiple of that
+//! in the previous sample, and the burst lasts from there to the end. What was *before* is the median of the samples
+//! outside of bursts; of fewer than five, the first one, which is undisturbed:
 //!
-//! - writes rise by `first sample after the jump / first sample of the log`;
-//! - reads fall by `first sample of the log / sample after the jump`, for each of those;
-//! - CPU time spent waiting for disks is reported for the first sample of the log and the first after the
-//!   jump.
+//! - rates rise by `in the burst / before`; reads fall by `before / sample of the burst`, for each;
+//! - *harm* is what gets worse in the clearest burst: reads fall by half, or take three times as long; CPU time spent
+//!   waiting for disks rises by three points; a device is busy. Writes that jump without harm are no finding.
 //!
-//! **What it never reports**: a period, a time of day, or who sent the discards.
+//! **What it never reports**: a period, or who sent the discards.
 
+mod burst;
+mod harm;
 mod jump;
 mod mounts;
 mod result;
@@ -25,4 +28,4 @@ mod table;
 
 pub use jump::{LogContext, read_disk_log};
 pub use mounts::{MountedWith, parse_findmnt};
-pub use result::{DeviceJump, DiskLog, FromTo, WritesAre};
+pub use result::{Burst, DeviceJump, DiskLog, Harm, HarmTo, Moved};

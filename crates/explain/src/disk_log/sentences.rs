@@ -1,38 +1,51 @@
 //! Describes a disk log in sentences.
 
-use super::result::{DeviceJump, DiskLog, WritesAre};
+use super::result::{Burst, DeviceJump, DiskLog, Harm, HarmTo, Moved};
+use super::table::Table;
 use crate::model::input::JobRuns;
 use facts::series::Dating;
-use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use schedule::Run;
 use std::fmt::Write as _;
 use units::number::factor;
 
 /// Maximum number of devices listed individually; more are summarised by their extremes.
 const DEVICES_NAMED: usize = 10;
 
-pub(super) fn sentences(log: &DiskLog) -> Vec<String> {
-    let mut sentences = vec![writes(log)];
+/// A job that is due this long before a burst may have caused it: it may do something else first.
+const DUE_BEFORE: SignedDuration = SignedDuration::from_mins(10);
+
+pub(super) fn sentences(log: &DiskLog, zone: &TimeZone) -> Vec<String> {
+    let mut sentences = vec![match log.moved {
+        Moved::Discards => discards(log, zone),
+        _ => writes(log, zone),
+    }];
     sentences.extend(reads(log));
-    if let Some(iowait) = log.iowait_percent {
-        sentences.push(format!(
-            "CPU time spent waiting for disks (%iowait) goes from {} to {}.",
-            units::percent(iowait.from / 100.0),
-            units::percent(iowait.to / 100.0)
-        ));
+    sentences.extend(log.harm.iter().filter_map(worse));
+    if log.harm.is_empty() {
+        sentences.push(
+            "No harm is visible: reads, waiting times and %iowait stay as they were.".to_owned(),
+        );
     }
-    sentences.push(match log.writes_are {
-        WritesAre::ProbablyDiscards => format!(
+    match log.moved {
+        Moved::ProbablyDiscards => sentences.push(format!(
             "These are probably discards (blocks that a filesystem frees), not data: {} per drive.",
             drive_rates(&log.devices)
-        ),
-        WritesAre::WritesOrDiscards => format!(
+        )),
+        Moved::WritesOrDiscards => sentences.push(format!(
             "These are writes or discards, {} per drive; the log does not tell which.",
             drive_rates(&log.devices)
-        ),
-        WritesAre::Writes => format!("These are writes, {} per drive.", drive_rates(&log.devices)),
-    });
+        )),
+        Moved::Writes => {
+            sentences.push(format!(
+                "These are writes, {} per drive.",
+                drive_rates(&log.devices)
+            ));
+        }
+        Moved::Discards | Moved::SinceBoot | Moved::Nothing => {}
+    }
     for device in log
         .devices
         .iter()
@@ -43,32 +56,162 @@ pub(super) fn sentences(log: &DiskLog) -> Vec<String> {
              {} in total.",
             device.device,
             device.members.join(", "),
-            rate(log.drives_write_kb_s),
+            rate(log.drives_kb_s),
         ));
     }
     sentences
 }
 
-fn writes(log: &DiskLog) -> String {
+/// The sentence for a log in which nothing stands out.
+pub(super) fn nothing(table: &Table<'_>) -> String {
+    let discards = if table.has_discards() {
+        "no burst of discards, and no jump of writes that harms reads"
+    } else {
+        "no jump of writes, or of discards counted as writes, that harms reads; discards of a kernel that counts them \
+         apart are not in this log"
+    };
+    format!(
+        "Nothing stands out in {}: {discards}.",
+        units::count(table.samples(), "sample")
+    )
+}
+
+/// Describes averages since boot: of each drive what was written and discarded, in kB per second.
+pub(super) fn since_boot(rates: &[(&str, f64, Option<f64>)]) -> Vec<String> {
+    let names = |is: &dyn Fn(Option<f64>) -> bool| -> Vec<String> {
+        let those = rates.iter().filter(|(.., discarded)| is(*discarded));
+        those.map(|(name, ..)| (*name).to_owned()).collect()
+    };
+    let nothing = names(&|discarded| discarded == Some(0.0));
+    let unknown = names(&|discarded| discarded.is_none());
+    let mut sentences = Vec::new();
+    if !nothing.is_empty() {
+        sentences.push(format!(
+            "Nothing has been discarded on {} since boot, although data was written: no trim has run since then, \
+             or none arrives.",
+            units::list(&nothing)
+        ));
+    }
+    for (name, written, discarded) in rates {
+        if let Some(discarded) = discarded.filter(|discarded| *discarded > 0.0) {
+            sentences.push(format!(
+                "{name}: {} discarded, {} written, on average since boot.",
+                rate(discarded),
+                rate(*written)
+            ));
+        }
+    }
+    if !unknown.is_empty() {
+        sentences.push(format!(
+            "What was discarded on {} is not in this log.",
+            units::list(&unknown)
+        ));
+    }
+    sentences.push(
+        "The only report is about the time since boot: give iostat an interval, as in `iostat -xt 3 100`, to see \
+         what happens now."
+            .to_owned(),
+    );
+    sentences
+}
+
+/// Describes the bursts of discards: `Discards come in 3 bursts, the largest in samples 7 to 9 of 100: nvme0n1 up to 7.3
+/// GiB/s.`
+fn discards(log: &DiskLog, zone: &TimeZone) -> String {
+    let mut drives: Vec<&DeviceJump> = log.devices.iter().collect();
+    drives.sort_by(|a, b| b.largest_kb_s().total_cmp(&a.largest_kb_s()));
+    let more = drives.len().saturating_sub(DEVICES_NAMED);
+    let mut named: Vec<String> = drives
+        .iter()
+        .take(DEVICES_NAMED)
+        .map(|device| format!("{} up to {}", device.device, rate(device.largest_kb_s())))
+        .collect();
+    if more > 0 {
+        named.push(format!("{more} more"));
+    }
+    let bursts = match log.bursts.len() {
+        1 => "Discards come in one burst,".to_owned(),
+        number => format!("Discards come in {number} bursts, the largest"),
+    };
+    let within = clearest(log).map_or(String::new(), |burst| {
+        let first = burst.first_sample;
+        let at = moment(burst, zone);
+        match burst.samples {
+            1 => format!(" in sample {first} of {}{at}", log.samples),
+            number => format!(
+                " in samples {first} to {} of {}{at}",
+                first + number - 1,
+                log.samples
+            ),
+        }
+    });
+    format!("{bursts}{within}: {}.", named.join(", "))
+}
+
+fn clearest(log: &DiskLog) -> Option<&Burst> {
+    log.bursts.iter().find(|burst| burst.is_clearest)
+}
+
+/// Describes when a burst begins: ` (from Monday 2020-04-13 06:47:07)`; empty if that is not known.
+fn moment(burst: &Burst, zone: &TimeZone) -> String {
+    burst.at.map_or(String::new(), |at| {
+        format!(
+            " (from {})",
+            units::date::formatted(at, zone, "%A %Y-%m-%d %H:%M:%S")
+        )
+    })
+}
+
+/// Describes what got worse; reads that fall are told by device.
+fn worse(harm: &Harm) -> Option<String> {
+    let percent = |value: f64| units::percent(value / 100.0);
+    let ms = |value: f64| format!("{} ms", units::number(value));
+    let (from, to) = (harm.from, harm.to);
+    let device = harm.device.as_deref().unwrap_or_default();
+    match harm.what {
+        HarmTo::Reads => None,
+        HarmTo::Iowait => Some(format!(
+            "CPU time spent waiting for disks (%iowait) goes from {} to {}.",
+            percent(from),
+            percent(to)
+        )),
+        HarmTo::ReadTime => Some(format!(
+            "A read of {device} takes {} instead of {}.",
+            ms(to),
+            ms(from)
+        )),
+        HarmTo::RequestTime => Some(format!(
+            "A request to {device} takes {} instead of {}.",
+            ms(to),
+            ms(from)
+        )),
+        HarmTo::Utilization => Some(format!(
+            "{device} is busy {} of the time instead of {}.",
+            percent(to),
+            percent(from)
+        )),
+    }
+}
+
+fn writes(log: &DiskLog, zone: &TimeZone) -> String {
     let mut named: Vec<String> = log
         .devices
         .iter()
-        .filter_map(|device| Some(format!("{} {}", device.device, factor(device.write_times?))))
+        .filter_map(|device| Some(format!("{} {}", device.device, factor(device.times?))))
         .collect();
     let more = named.len().saturating_sub(DEVICES_NAMED);
     named.truncate(DEVICES_NAMED);
     if more > 0 {
         named.push(format!("{more} more"));
     }
-    let from_nothing = log
-        .devices
-        .iter()
-        .filter(|device| device.write_times.is_none());
+    let from_nothing = log.devices.iter().filter(|device| device.times.is_none());
     named.extend(from_nothing.map(|device| format!("{} from nothing", device.device)));
+    let (first, at) = clearest(log).map_or((1, String::new()), |burst| {
+        (burst.first_sample, moment(burst, zone))
+    });
     format!(
-        "Writes jump between sample {} and sample {} of {}: {} (relative to the first sample).",
-        log.jump_sample - 1,
-        log.jump_sample,
+        "Writes jump between sample {} and sample {first} of {}{at}: {} (relative to before).",
+        first - 1,
         log.samples,
         named.join(", "),
     )
@@ -108,7 +251,7 @@ fn reads(log: &DiskLog) -> Option<String> {
 
 pub(super) fn cannot_tell(log: &DiskLog, jobs: &[JobRuns], zone: &TimeZone) -> Vec<String> {
     let mut sentences = Vec::new();
-    if log.writes_are == WritesAre::ProbablyDiscards {
+    if [Moved::Discards, Moved::ProbablyDiscards].contains(&log.moved) {
         sentences.push(
             "Who sent the discards: fstrim, deletions on a filesystem mounted with `discard`, and a manual \
              command look the same here."
@@ -122,13 +265,43 @@ pub(super) fn cannot_tell(log: &DiskLog, jobs: &[JobRuns], zone: &TimeZone) -> V
              job."
             .to_owned(),
         ),
-        Dating::Absolute => {}
+        Dating::Absolute => sentences.extend(due_then(log, jobs, zone)),
     }
-    sentences.push(format!(
-        "Whether it recurs: {} samples show one jump; a pattern needs three.",
-        log.samples
-    ));
+    if let [_] = log.bursts[..] {
+        sentences.push(format!(
+            "Whether it recurs: {} samples show one jump; a pattern needs three.",
+            log.samples
+        ));
+    }
     sentences
+}
+
+/// Names the jobs that were due when the clearest burst began.
+fn due_then(log: &DiskLog, jobs: &[JobRuns], zone: &TimeZone) -> Option<String> {
+    let at = clearest(log)?.at?;
+    let early = at.checked_sub(DUE_BEFORE).ok()?;
+    let due: Vec<String> = jobs
+        .iter()
+        .filter_map(|job| {
+            let near = |run: &&Run| run.earliest <= at && run.latest >= early;
+            let run = job.runs.iter().filter(near).next_back()?;
+            let from = units::date::formatted(run.earliest, zone, "%H:%M");
+            let to = units::date::formatted(run.latest, zone, "%H:%M");
+            Some(if from == to {
+                format!("{} at {from}", job.name)
+            } else {
+                format!("{} between {from} and {to}", job.name)
+            })
+        })
+        .collect();
+    Some(if due.is_empty() {
+        "Which job: none that is known was due then, or in the ten minutes before.".to_owned()
+    } else {
+        format!(
+            "Which job: due then, or in the ten minutes before: {}. One occurrence proves nothing.",
+            due.join(", ")
+        )
+    })
 }
 
 fn of_day(day: Date, jobs: &[JobRuns], zone: &TimeZone) -> String {
@@ -179,7 +352,7 @@ pub(super) fn drive_rates(devices: &[DeviceJump]) -> String {
         .iter()
         .filter(|device| !has_drives || device.members.is_empty());
     let rates: Vec<f64> = drives
-        .flat_map(|drive| drive.write_after_kb_s.iter().flatten().copied())
+        .flat_map(|drive| drive.after_kb_s.iter().flatten().copied())
         .collect();
     range(&rates, rate)
 }

@@ -1,6 +1,7 @@
 //! The series of a log as a table by device, metric and sample.
 
 use facts::series::{Dating, Series};
+use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A metric of a device.
@@ -10,28 +11,55 @@ pub(super) enum Metric {
     Read,
     /// kB written per second.
     Write,
+    /// kB discarded per second.
+    Discard,
     /// Requests per second.
     Requests,
+    /// Milliseconds that a read takes.
+    ReadTime,
+    /// Milliseconds that a request takes.
+    RequestTime,
+    /// Percent of the time in which the device was busy.
+    Utilization,
 }
 
-/// iostat's columns with and without `-x`, of all versions, with conversion factors. Blocks and sectors
-/// have 512 bytes.
-const COLUMNS: [(&str, Metric, f64); 15] = [
+/// Columns of iostat with and without `-x`, of all versions, and of `sar -d`, as text and as `sadf` names them, with
+/// conversion factors. Blocks and sectors have 512 bytes.
+const COLUMNS: [(&str, Metric, f64); 34] = [
     ("kB_read/s", Metric::Read, 1.0),
     ("MB_read/s", Metric::Read, 1024.0),
     ("Blk_read/s", Metric::Read, 0.5),
     ("rkB/s", Metric::Read, 1.0),
     ("rMB/s", Metric::Read, 1024.0),
     ("rsec/s", Metric::Read, 0.5),
+    ("rd_sec/s", Metric::Read, 0.5),
+    ("rkB", Metric::Read, 1.0),
+    ("rd_sec", Metric::Read, 0.5),
     ("kB_wrtn/s", Metric::Write, 1.0),
     ("MB_wrtn/s", Metric::Write, 1024.0),
     ("Blk_wrtn/s", Metric::Write, 0.5),
     ("wkB/s", Metric::Write, 1.0),
     ("wMB/s", Metric::Write, 1024.0),
     ("wsec/s", Metric::Write, 0.5),
+    ("wr_sec/s", Metric::Write, 0.5),
+    ("wkB", Metric::Write, 1.0),
+    ("wr_sec", Metric::Write, 0.5),
+    ("kB_dscd/s", Metric::Discard, 1.0),
+    ("MB_dscd/s", Metric::Discard, 1024.0),
+    ("Blk_dscd/s", Metric::Discard, 0.5),
+    ("dkB/s", Metric::Discard, 1.0),
+    ("dMB/s", Metric::Discard, 1024.0),
+    ("dsec/s", Metric::Discard, 0.5),
+    ("dkB", Metric::Discard, 1.0),
     ("tps", Metric::Requests, 1.0),
     ("r/s", Metric::Requests, 1.0),
     ("w/s", Metric::Requests, 1.0),
+    ("d/s", Metric::Requests, 1.0),
+    ("r_await", Metric::ReadTime, 1.0),
+    ("await", Metric::RequestTime, 1.0),
+    ("%util", Metric::Utilization, 1.0),
+    ("util", Metric::Utilization, 1.0),
+    ("util-percent", Metric::Utilization, 1.0),
 ];
 
 /// One log.
@@ -99,7 +127,7 @@ impl<'a> Table<'a> {
             .find(|one| {
                 one.labels
                     .get("metric")
-                    .is_some_and(|metric| metric == "%iowait")
+                    .is_some_and(|metric| metric == "%iowait" || metric == "iowait")
             })
             .map(|one| {
                 let mut row = empty();
@@ -118,12 +146,36 @@ impl<'a> Table<'a> {
         self.times_us.len()
     }
 
+    /// Returns the usual time between samples; `None` if there is only one.
+    pub(super) fn gap_us(&self) -> Option<i64> {
+        let mut gaps: Vec<i64> = self
+            .times_us
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .collect();
+        gaps.sort_unstable();
+        gaps.get(gaps.len() / 2).copied()
+    }
+
     pub(super) fn source(&self) -> &str {
         &self.first.source
     }
 
     pub(super) fn dating(&self) -> Dating {
         self.first.dating
+    }
+
+    /// Returns when a sample was made, if the log is dated.
+    pub(super) fn at(&self, sample: usize) -> Option<Timestamp> {
+        let is_dated = self.first.dating == Dating::Absolute;
+        let at_us = self.times_us.get(sample).filter(|_| is_dated)?;
+        Timestamp::from_microsecond(*at_us).ok()
+    }
+
+    /// Returns whether discards are counted by themselves.
+    pub(super) fn has_discards(&self) -> bool {
+        let mut metrics = self.cells.keys().map(|(_, metric)| *metric);
+        metrics.any(|metric| metric == Metric::Discard)
     }
 
     pub(super) fn label(&self, name: &str) -> Option<&str> {

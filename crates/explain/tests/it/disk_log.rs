@@ -3,7 +3,7 @@
 use crate::simulate;
 use explain::JobRuns;
 use explain::disk_log::{
-    DeviceJump, DiskLog, FromTo, LogContext, WritesAre, parse_findmnt, read_disk_log,
+    DeviceJump, DiskLog, Harm, HarmTo, LogContext, Moved, parse_findmnt, read_disk_log,
 };
 use facts::host::Trigger;
 use facts::series::{Better, Dating, Series};
@@ -128,10 +128,10 @@ fn assert_near(found: Option<f64>, expected: f64, within: f64) {
 #[test]
 fn write_jump_compares_the_third_sample_with_the_first() {
     let log = the_log();
-    assert_eq!((log.samples, log.jump_sample), (4, 3));
+    assert_eq!((log.samples, log.bursts[0].first_sample), (4, 3));
     // 7540296.00 over 560.00, and 80663394.50 over 4628.00.
-    assert_near(device(&log, "nvme1n1").write_times, 13_465.0, 0.5);
-    assert_near(device(&log, "md0").write_times, 17_429.0, 0.5);
+    assert_near(device(&log, "nvme1n1").times, 13_465.0, 0.5);
+    assert_near(device(&log, "md0").times, 17_429.0, 0.5);
     assert_eq!(log.devices.len(), 9);
     assert!(
         log.sentences[0].contains("nvme1n1 13,465x"),
@@ -164,13 +164,14 @@ fn reads_fall_to_a_7th_and_then_to_a_200th() {
 #[test]
 fn iowait_rises() {
     let log = the_log();
-    assert_eq!(
-        log.iowait_percent,
-        Some(FromTo {
-            from: 0.18,
-            to: 9.8
-        })
-    );
+    let iowait = log.harm.iter().find(|harm| harm.what == HarmTo::Iowait);
+    let expected = Harm {
+        what: HarmTo::Iowait,
+        device: None,
+        from: 0.18,
+        to: 9.8,
+    };
+    assert_eq!(iowait, Some(&expected));
     assert!(
         log.sentences
             .iter()
@@ -179,9 +180,9 @@ fn iowait_rises() {
 }
 
 #[test]
-fn before_kernel_4_18_writes_are_probably_discards() {
+fn before_kernel_4_18_moved_probably_discards() {
     let log = the_log();
-    assert_eq!(log.writes_are, WritesAre::ProbablyDiscards);
+    assert_eq!(log.moved, Moved::ProbablyDiscards);
     let because = log.because.join(" ");
     // 7392044.00 and 8689493.33 kB/s; nvme3n1 7653532.83 kB in 932.33 requests, nvme6n1
     // 7421348.00 in 889.67.
@@ -198,12 +199,12 @@ fn later_kernels_show_writes_and_unknown_ones_are_ambiguous() {
         let series = series_of(LOG, kernel, of_the_day());
         let log = read_log(&series, &[]).expect("a jump");
         assert!(!log.sentences.join(" ").contains("probably"));
-        log.writes_are
+        log.moved
     };
-    assert_eq!(judged(Some("4.18.0-80.el8.x86_64")), WritesAre::Writes);
-    assert_eq!(judged(Some("5.4.0-1009-aws")), WritesAre::Writes);
-    assert_eq!(judged(None), WritesAre::WritesOrDiscards);
-    assert_eq!(judged(Some("generic")), WritesAre::WritesOrDiscards);
+    assert_eq!(judged(Some("4.18.0-80.el8.x86_64")), Moved::Writes);
+    assert_eq!(judged(Some("5.4.0-1009-aws")), Moved::Writes);
+    assert_eq!(judged(None), Moved::WritesOrDiscards);
+    assert_eq!(judged(Some("generic")), Moved::WritesOrDiscards);
 }
 
 #[test]
@@ -218,7 +219,7 @@ fn slow_short_writes_on_an_old_kernel_are_ambiguous() {
         }
     }
     let log = read_log(&series, &[]).expect("a jump");
-    assert_eq!(log.writes_are, WritesAre::WritesOrDiscards);
+    assert_eq!(log.moved, Moved::WritesOrDiscards);
 }
 
 #[test]
@@ -239,7 +240,7 @@ fn md0_is_not_added_to_its_drives() {
         + 7_395_156.0
         + 369.67
         + 17.33;
-    assert_near(Some(log.drives_write_kb_s), sum, 0.01);
+    assert_near(Some(log.drives_kb_s), sum, 0.01);
     assert!(
         log.sentences
             .iter()
@@ -365,7 +366,7 @@ fn logs_without_a_jump_give_no_result() {
             one
         })
         .collect();
-    assert_eq!(read_log(&quiet, &[]), None);
+    assert_quiet(&quiet);
     assert_eq!(read_log(&[], &[]), None);
     // Twenty drives that go from no writes to 60 kB/s each: the sum jumps, but no single drive does.
     let many: Vec<Series> = (0..20)
@@ -380,7 +381,7 @@ fn logs_without_a_jump_give_no_result() {
             one
         })
         .collect();
-    assert_eq!(read_log(&many, &[]), None);
+    assert_quiet(&many);
     // Nor is it a jump if a drive begins to write a little.
     let mut small = series_of(LOG, Some(KERNEL), of_the_day());
     small.retain(|one| {
@@ -388,7 +389,19 @@ fn logs_without_a_jump_give_no_result() {
             .get("device")
             .is_some_and(|device| device == "xvda")
     });
-    assert_eq!(read_log(&small, &[]), None);
+    assert_quiet(&small);
+}
+
+#[track_caller]
+fn assert_quiet(series: &[Series]) {
+    let log = read_log(series, &[]).expect("a log");
+    assert_eq!(log.moved, Moved::Nothing, "{:?}", log.sentences);
+    assert!(log.bursts.is_empty() && log.harm.is_empty());
+    assert!(
+        log.sentences[0].starts_with("Nothing stands out in "),
+        "{:?}",
+        log.sentences
+    );
 }
 
 #[test]
@@ -407,9 +420,9 @@ fn extended_columns_and_other_units_give_the_same_result() {
         }
     }
     let log = read_log(&series, &[]).expect("a jump");
-    assert_near(device(&log, "nvme1n1").write_times, 13_465.0, 0.5);
+    assert_near(device(&log, "nvme1n1").times, 13_465.0, 0.5);
     assert_near(device(&log, "md0").read_down_times[1], 202.9, 0.05);
-    assert_eq!(log.writes_are, WritesAre::ProbablyDiscards);
+    assert_eq!(log.moved, Moved::ProbablyDiscards);
     assert!(
         log.cannot_tell
             .join(" ")

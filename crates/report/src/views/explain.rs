@@ -99,13 +99,13 @@ impl View<'_, '_> {
         let [first, others @ ..] = self.report.disk_logs else {
             return;
         };
-        self.lead(&disk_log::lead(first), names::tone(Kind::Change));
+        self.lead(&disk_log::lead(first), disk_log::tone(first));
         let about = format!("{}: {}", name(&first.source), disk_log::about(first));
         self.page.about.push(about);
         self.page.blocks = disk_log::blocks(first, self.detail);
         for log in others {
             let mut section = Section::new(name(&log.source));
-            section.push(Text::new(disk_log::lead(log), names::tone(Kind::Change)));
+            section.push(Text::new(disk_log::lead(log), disk_log::tone(log)));
             section.push(Block::aside(disk_log::about(log)));
             section.blocks.extend(disk_log::blocks(log, self.detail));
             self.page.push(section);

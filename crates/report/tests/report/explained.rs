@@ -1,7 +1,7 @@
 //! Hand-made analyses to render, filled in as an analysis would be.
 
 use explain::JobRuns;
-use explain::disk_log::{DeviceJump, DiskLog, FromTo, WritesAre};
+use explain::disk_log::{Burst, DeviceJump, DiskLog, Harm, HarmTo, Moved};
 use explain::verdict::{
     Analysis, Candidate, Change, ChangeKind, Cycle, Effect, Folded, Interval, JobClass, Kind,
     Level, OtherPattern, Phase, Role, SeriesVerdict, Shape, Verdict,
@@ -457,9 +457,9 @@ pub fn disks() -> Case {
     let device = |name: &str, members: &[&str]| DeviceJump {
         device: name.to_owned(),
         members: members.iter().map(|name| (*name).to_owned()).collect(),
-        write_before_kb_s: 512.0,
-        write_after_kb_s: vec![Some(8e6), None],
-        write_times: Some(15_625.0),
+        before_kb_s: 512.0,
+        after_kb_s: vec![Some(8e6), None],
+        times: Some(15_625.0),
         read_before_kb_s: Some(2_048.0),
         read_after_kb_s: vec![Some(0.0), None],
         read_down_times: vec![None, None],
@@ -471,11 +471,16 @@ pub fn disks() -> Case {
         kernel: Some("4.4.0-1105-aws".to_owned()),
         dating: Dating::Day(jiff::civil::date(2020, 4, 13)),
         samples: 2,
-        jump_sample: 2,
+        bursts: vec![Burst {
+            first_sample: 2,
+            samples: 1,
+            is_clearest: true,
+            at: None,
+        }],
         devices: vec![
             DeviceJump {
-                write_before_kb_s: 0.0,
-                write_times: None,
+                before_kb_s: 0.0,
+                times: None,
                 read_before_kb_s: None,
                 read_after_kb_s: vec![None, None],
                 ..device("sda", &[])
@@ -483,9 +488,14 @@ pub fn disks() -> Case {
             device(HOSTILE, &[]),
             device("md0", &["sda", HOSTILE]),
         ],
-        drives_write_kb_s: 16e6,
-        iowait_percent: Some(FromTo { from: 0.2, to: 9.8 }),
-        writes_are: WritesAre::ProbablyDiscards,
+        drives_kb_s: 16e6,
+        harm: vec![Harm {
+            what: HarmTo::Iowait,
+            device: None,
+            from: 0.2,
+            to: 9.8,
+        }],
+        moved: Moved::ProbablyDiscards,
         because: vec!["Linux 4.4.0-1105-aws counts discards as writes.".to_owned()],
         sentences: vec![
             "Writes jump between sample 1 and sample 2 of 2: md0 15,625x.".to_owned(),

@@ -2,8 +2,10 @@
 
 use super::clock;
 use super::detail::ExplainDetail;
-use explain::disk_log::{DeviceJump, DiskLog};
-use page::{Block, Table};
+use super::names;
+use explain::disk_log::{DeviceJump, DiskLog, Moved};
+use explain::verdict::Kind;
+use page::{Block, Table, Tone};
 
 /// Maximum number of device rows on a terminal.
 const DEVICES_MAX: usize = 40;
@@ -11,6 +13,15 @@ const DEVICES_MAX: usize = 40;
 /// Returns the sentences that sum up the log.
 pub(super) fn lead(log: &DiskLog) -> String {
     log.sentences.join(" ")
+}
+
+/// Returns the tone of its sentences: that of a finding if it does harm.
+pub(super) fn tone(log: &DiskLog) -> Tone {
+    names::tone(if log.harm.is_empty() {
+        Kind::None
+    } else {
+        Kind::Change
+    })
 }
 
 /// Describes the log:
@@ -33,21 +44,35 @@ pub(super) fn about(log: &DiskLog) -> String {
 
 /// Builds everything below the description.
 pub(super) fn blocks(log: &DiskLog, detail: ExplainDetail) -> Vec<Block> {
+    let (before, after, title) = match log.moved {
+        Moved::Discards => (
+            "discarded before",
+            "discarded at most",
+            "Before: the samples outside of bursts. Read after: in the first sample of the largest burst.",
+        ),
+        _ => (
+            "written before",
+            "written after",
+            "Before: the samples before the jump. After: the first sample after it.",
+        ),
+    };
     let mut table = Table::new(&[
         "<device",
-        "written before",
-        "written after",
+        before,
+        after,
         "times",
         "read before",
         "read after",
     ]);
-    "Before: the first sample. After: the first sample after the jump."
-        .clone_into(&mut table.title);
+    title.clone_into(&mut table.title);
     let shown = detail.shown(log.devices.len(), DEVICES_MAX);
     for device in &log.devices[..shown] {
-        table.row(row(device));
+        table.row(row(device, log.moved));
     }
-    let mut blocks = vec![table.into()];
+    let mut blocks: Vec<Block> = Vec::new();
+    if !log.devices.is_empty() {
+        blocks.push(table.into());
+    }
     blocks.extend(
         detail
             .more(log.devices.len(), DEVICES_MAX)
@@ -66,14 +91,17 @@ pub(super) fn blocks(log: &DiskLog, detail: ExplainDetail) -> Vec<Block> {
     blocks
 }
 
-fn row(device: &DeviceJump) -> [String; 6] {
+fn row(device: &DeviceJump, moved: Moved) -> [String; 6] {
     let first = |values: &[Option<f64>]| values.first().copied().flatten();
     [
         device.device.clone(),
-        rate(Some(device.write_before_kb_s)),
-        rate(first(&device.write_after_kb_s)),
+        rate(Some(device.before_kb_s)),
+        rate(match moved {
+            Moved::Discards => Some(device.largest_kb_s()),
+            _ => first(&device.after_kb_s),
+        }),
         device
-            .write_times
+            .times
             .map_or_else(|| "-".to_owned(), units::number::factor),
         rate(device.read_before_kb_s),
         rate(first(&device.read_after_kb_s)),

@@ -2,16 +2,23 @@
 
 use super::jobs::Found;
 use explain::JobRuns;
-use explain::disk_log::{DiskLog, LogContext, MountedWith, read_disk_log};
-use facts::series::{Dating, Series};
+use explain::disk_log::{DiskLog, LogContext, MountedWith, Moved, read_disk_log};
+use explain::verdict::{Analysis, Kind};
+use facts::series::Series;
 use jiff::tz::TimeZone;
 
-/// Analyses each disk log without absolute times, such as iostat without `-t`. `jobs` have their runs
-/// around the days of the logs.
-pub fn logs(series: &[Series], found: &Found, jobs: &[JobRuns], zone: &TimeZone) -> Vec<DiskLog> {
+/// Analyses each disk log. `jobs` have their runs around the days of the logs. A log in which nothing stands out is told
+/// only if it is too short for the `analysis` of its series.
+pub fn logs(
+    series: &[Series],
+    analysis: &Analysis,
+    found: &Found,
+    jobs: &[JobRuns],
+    zone: &TimeZone,
+) -> Vec<DiskLog> {
     let mut groups: Vec<Vec<Series>> = Vec::new();
     for one in series {
-        if one.dating == Dating::Absolute || !one.labels.contains_key("metric") {
+        if !one.labels.contains_key("metric") {
             continue;
         }
         let host = |series: &Series| series.labels.get("host").cloned();
@@ -44,7 +51,17 @@ pub fn logs(series: &[Series], found: &Found, jobs: &[JobRuns], zone: &TimeZone)
                 jobs: &known,
                 zone,
             };
-            read_disk_log(group, &beside)
+            let log = read_disk_log(group, &beside)?;
+            let was_analysed = || {
+                let of_log = analysis
+                    .series
+                    .iter()
+                    .filter(|one| one.source == log.source);
+                of_log
+                    .into_iter()
+                    .any(|one| one.verdict.kind != Kind::Undecided)
+            };
+            (log.moved != Moved::Nothing || !was_analysed()).then_some(log)
         })
         .collect()
 }

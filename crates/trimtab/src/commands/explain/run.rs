@@ -78,7 +78,7 @@ pub fn run(
     draw.show(&format!("analysing {} series", loaded.series.len()));
     let analysis = explain::explain(&loaded.series, &all_jobs, &options);
     warnings.extend(job_runs::caution(&all_jobs, &logs, &analysis));
-    let disk_logs = disks::logs(&loaded.series, &found, &all_jobs, &zone.zone);
+    let disk_logs = disks::logs(&loaded.series, &analysis, &found, &all_jobs, &zone.zone);
     draw.clear();
     let report = ExplainReport {
         analysis: &analysis,
