@@ -43,15 +43,6 @@ pub enum SourceError {
         /// The file to convert, as it stands in a command.
         datafile: String,
     },
-    /// A log has no times, and nothing in it tells how far apart its reports are.
-    #[error(
-        "{source_name}: nothing tells how far apart its reports are: name the seconds between them, or \
-         let iostat print times (-t)"
-    )]
-    NoStep {
-        /// The file.
-        source_name: String,
-    },
     /// A server understood the query and refused it.
     #[error("{source_name}: {reason}")]
     Refused {

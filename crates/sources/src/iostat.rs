@@ -61,14 +61,18 @@ impl Log<'_> {
             notes,
             ..
         } = dated;
-        if times_us.iter().all(Option::is_none) {
-            return Err(SourceError::Empty {
-                source_name: self.source.to_owned(),
-                reason: "it holds one report only, about the time since boot; give iostat an \
-                         interval"
-                    .to_owned(),
-            });
+        // Of what happened since boot the average is known, which tells whether anything was ever discarded.
+        let is_since_boot = times_us.iter().all(Option::is_none);
+        if is_since_boot {
+            times_us = (0..times_us.len())
+                .map(|index| i64::try_from(index).ok().map(|index| index * 1_000_000))
+                .collect();
         }
+        let dating = if is_since_boot {
+            Dating::Undated
+        } else {
+            dating
+        };
         let is_wanted = options.times.since.is_some() || options.times.until.is_some();
         if dating == Dating::Undated && is_wanted {
             let warning = "the times that are wanted are not looked at: the log is not dated";
@@ -88,10 +92,14 @@ impl Log<'_> {
         let with_devices = kept
             .filter(|(time, report)| time.is_some() && report.has_devices)
             .count();
-        let mut reading = self.collector.finish_with(dating, &notes, |index| {
+        let notes: &[String] = if is_since_boot { &[] } else { &notes };
+        let mut reading = self.collector.finish_with(dating, notes, |index| {
             *times_us.get(usize::try_from(index).ok()?)?
         })?;
         for one in &mut reading.series {
+            if is_since_boot {
+                one.labels.insert("since".to_owned(), "boot".to_owned());
+            }
             let absent = with_devices.saturating_sub(one.values.len());
             if absent > 0 && one.labels.contains_key("device") {
                 one.notes.push(format!(

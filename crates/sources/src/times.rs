@@ -4,8 +4,10 @@
 //! does not match is an error, never a guess.
 
 mod check;
+mod plain;
 
 pub use check::check_format;
+pub(crate) use plain::plain;
 
 use crate::Times;
 use jiff::civil::{Date, DateTime, Time};

@@ -168,9 +168,6 @@ impl From<AskError> for CommandError {
 impl From<SourceError> for CommandError {
     fn from(error: SourceError) -> Self {
         let hint = match &error {
-            SourceError::NoStep { .. } => {
-                "`--step 5s` says that its reports are five seconds apart"
-            }
             SourceError::Input(_) => {
                 "--column, --label-column, --time-column, --time-format and --data-tz say how to read \
                  a file"

@@ -11,6 +11,9 @@ pub(super) const QUIET_KB_S: f64 = 64.0;
 /// With at least so many samples outside of bursts, their median is what was before; else the first sample.
 const BEFORE_MIN: usize = 5;
 
+/// What is usual is what one sample in so many does not exceed.
+const USUAL: usize = 10;
+
 /// Runs of samples, as `(first, number)`, and the clearest one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bursts {
@@ -24,7 +27,10 @@ impl Bursts {
         let rates: Vec<f64> = (0..table.samples())
             .map(|sample| moved(table, drives, Metric::Discard, sample))
             .collect();
-        let usual = median(rates.clone())?.max(QUIET_KB_S);
+        let mut sorted = rates.clone();
+        sorted.sort_by(f64::total_cmp);
+        // Bursts may take most of a short log.
+        let usual = sorted.get(sorted.len() / USUAL)?.max(QUIET_KB_S);
         let mut runs: Vec<(usize, usize)> = Vec::new();
         for (sample, rate) in rates.iter().enumerate() {
             if *rate < usual * JUMP_TIMES {

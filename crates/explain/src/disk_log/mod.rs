@@ -6,7 +6,7 @@
 //! with 4.18), so a trim looks like gigabytes per second.
 //!
 //! **Definitions.** A *burst* of discards is consecutive samples in which at least ten times as much is discarded, on all
-//! drives, as in the median sample; the clearest is the one that discards most. Where discards are not counted, or none
+//! drives, as in the quietest tenth of the log; the clearest is the one that discards most. Where discards are not counted, or none
 //! stand out, the *jump* of writes is before the sample whose total written to all drives is the largest multiple of that
 //! in the previous sample, and the burst lasts from there to the end. What was *before* is the median of the samples
 //! outside of bursts; of fewer than five, the first one, which is undisturbed:

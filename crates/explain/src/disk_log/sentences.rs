@@ -118,7 +118,9 @@ pub(super) fn since_boot(rates: &[(&str, f64, Option<f64>)]) -> Vec<String> {
 /// Describes the bursts of discards: `Discards come in 3 bursts, the largest in samples 7 to 9 of 100: nvme0n1 up to 7.3
 /// GiB/s.`
 fn discards(log: &DiskLog, zone: &TimeZone) -> String {
-    let mut drives: Vec<&DeviceJump> = log.devices.iter().collect();
+    let mut drives: Vec<&DeviceJump> = (log.devices.iter())
+        .filter(|device| device.members.is_empty())
+        .collect();
     drives.sort_by(|a, b| b.largest_kb_s().total_cmp(&a.largest_kb_s()));
     let more = drives.len().saturating_sub(DEVICES_NAMED);
     let mut named: Vec<String> = drives
@@ -210,7 +212,7 @@ fn writes(log: &DiskLog, zone: &TimeZone) -> String {
         (burst.first_sample, moment(burst, zone))
     });
     format!(
-        "Writes jump between sample {} and sample {first} of {}{at}: {} (relative to before).",
+        "Writes jump between sample {} and sample {first} of {}{at}: {} (relative to the samples before).",
         first - 1,
         log.samples,
         named.join(", "),

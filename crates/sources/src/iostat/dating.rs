@@ -8,6 +8,7 @@ use facts::InputError;
 use facts::series::Dating;
 use jiff::civil::{Date, Time};
 use jiff::tz::Offset;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use units::count;
 
@@ -57,11 +58,20 @@ pub(super) fn date(log: &Log, options: &FileOptions) -> Result<Dated, SourceErro
             is_counted: false,
         });
     }
-    let section = longest_section(log, &kept, &mut warnings);
-    let in_section = |index: usize| kept[index] && reports[index].header == section;
-    if (0..reports.len()).any(in_section) {
-        let step_us = step_us(log, options, &in_section, &mut notes)?;
-        let (dating, start_us) = day(log, section, options, &mut notes);
+    let mut dating = Dating::Undated;
+    // Hosts are dated each by itself; the day is that of the first one.
+    for (number, section) in longest_sections(log, &kept, &mut warnings)
+        .into_iter()
+        .enumerate()
+    {
+        let in_section = |index: usize| kept[index] && reports[index].header == section;
+        let (mut more, is_first) = (Vec::new(), number == 0);
+        let step_us = step_us(log, options, &in_section, &mut more)?;
+        let (day_of, start_us) = day(log, section, options, &mut more);
+        if is_first {
+            dating = day_of;
+            notes.append(&mut more);
+        }
         let mut next_us = Some(start_us);
         for (index, time) in times_us.iter_mut().enumerate() {
             if in_section(index) {
@@ -69,16 +79,9 @@ pub(super) fn date(log: &Log, options: &FileOptions) -> Result<Dated, SourceErro
                 next_us = next_us.and_then(|at| at.checked_add(step_us));
             }
         }
-        return Ok(Dated {
-            dating,
-            times_us,
-            notes,
-            warnings,
-            is_counted: true,
-        });
     }
     Ok(Dated {
-        dating: Dating::Undated,
+        dating,
         times_us,
         notes,
         warnings,
@@ -179,6 +182,7 @@ fn read_stamps(
             times.push(reader.read_us(text).map_err(wrong)?);
             continue;
         }
+        let text = &*times::plain(text);
         if let Some(slashes) = Slashes::parse(text) {
             let order = order.ok_or_else(|| {
                 wrong(
@@ -227,10 +231,10 @@ fn day_order(log: &Log) -> Option<DayOrder> {
         .reports
         .iter()
         .filter_map(|report| report.stamp.as_ref())
-        .map(|(_, text)| text.as_str());
-    let dates = log.headers.iter().map(|header| header.date.as_str());
+        .map(|(_, text)| times::plain(text));
+    let dates = (log.headers.iter()).map(|header| Cow::Borrowed(header.date.as_str()));
     let mut order = None;
-    for slashes in stamps.chain(dates).filter_map(Slashes::parse) {
+    for slashes in stamps.chain(dates).filter_map(|text| Slashes::parse(&text)) {
         let told = if slashes.dots || slashes.first > 12 {
             Some(DayOrder::DayFirst)
         } else if slashes.second > 12 || slashes.has_am_pm && !slashes.short_year {
@@ -253,30 +257,34 @@ fn header_date(header: &Header, order: Option<DayOrder>) -> Option<Date> {
 
 // --- Times that are counted.
 
-/// Returns the header with the most reports below it. Without times, the distance between sections is
+/// Returns of each host the header with the most reports below it. Without times, the distance between sections is
 /// unknown.
-fn longest_section(log: &Log, kept: &[bool], warnings: &mut Vec<String>) -> Option<usize> {
+fn longest_sections(log: &Log, kept: &[bool], warnings: &mut Vec<String>) -> Vec<Option<usize>> {
     let mut sizes: BTreeMap<Option<usize>, usize> = BTreeMap::new();
     for (report, keep) in log.reports.iter().zip(kept) {
         *sizes.entry(report.header).or_default() += usize::from(*keep);
     }
-    let mut best = None;
-    let mut best_size = 0;
-    for (section, size) in sizes {
-        if size > best_size {
-            (best, best_size) = (section, size);
+    let host = |section: Option<usize>| section.map(|header| log.headers[header].host.as_str());
+    let mut best: Vec<(Option<usize>, usize)> = Vec::new();
+    for (section, size) in sizes.into_iter().filter(|(_, size)| *size > 0) {
+        match best
+            .iter_mut()
+            .find(|(known, _)| host(*known) == host(section))
+        {
+            Some(known) if size > known.1 => *known = (section, size),
+            Some(_) => {}
+            None => best.push((section, size)),
         }
     }
-    let others = kept.iter().filter(|keep| **keep).count() - best_size;
+    let in_best: usize = best.iter().map(|(_, size)| size).sum();
+    let others = kept.iter().filter(|keep| **keep).count() - in_best;
     if others > 0 {
-        let line = best.map_or(1, |header| log.headers[header].line);
         warnings.push(format!(
-            "{} left out: without times, nothing tells how long before or after those below line \
-             {line}",
+            "{} left out: without times, nothing tells how long before or after the others of the same host",
             count(others, "report")
         ));
     }
-    best
+    best.into_iter().map(|(section, _)| section).collect()
 }
 
 fn step_us(
@@ -304,11 +312,14 @@ fn step_us(
     } else if let Some(step_s) = log.command_step_s {
         (step_s, "from the command line above them")
     } else {
-        return Err(SourceError::NoStep {
-            source_name: log.source.to_owned(),
-        });
+        (1.0, "")
     };
-    notes.push(format!("no times: counted in steps of {step} s, {how}"));
+    notes.push(if how.is_empty() {
+        "no times, and nothing tells how far apart the samples are: each counts as a second, unless --step says more"
+            .to_owned()
+    } else {
+        format!("no times: counted in steps of {step} s, {how}")
+    });
     let step_us = (step * 1e6).round();
     if !(1.0..=1e15).contains(&step_us) {
         let expected = "a step between reports from a microsecond to thirty years";

@@ -46,7 +46,10 @@ impl Header {
         let system = words.next()?;
         let kernel = words.next()?;
         let host = words.next()?.strip_prefix('(')?.strip_suffix(')')?;
-        let date = words.next()?;
+        // Of the words of a date, only those of East Asia are several; `_x86_64_` comes next.
+        let rest: Vec<&str> = words.take_while(|word| !word.starts_with('_')).collect();
+        let date = times::plain(&rest.join(" ")).into_owned();
+        let date = date.split(' ').next()?;
         let is_date =
             date.starts_with(|c: char| c.is_ascii_digit()) && date.contains(['/', '-', '.']);
         (system == "Linux" && is_date).then(|| Self {
@@ -382,10 +385,14 @@ impl<'s> Log<'s> {
 fn stamp(line: &str) -> Option<String> {
     let text = line.trim();
     let text = text.strip_prefix("Time:").map_or(text, str::trim);
-    let is_time = Slashes::parse(text).is_some()
-        || times::clock(text).is_some()
-        || times::looks_like_time(text);
-    is_time.then(|| text.to_owned())
+    // A format that the user named reads what was written.
+    let plain = times::plain(text);
+    let is_time = |text: &str| {
+        Slashes::parse(text).is_some()
+            || times::clock(text).is_some()
+            || times::looks_like_time(text)
+    };
+    is_time(&plain).then(|| text.to_owned())
 }
 
 /// Parses a number with a point or a comma; with `-h`, it may have a suffix for thousands, or `%`.
