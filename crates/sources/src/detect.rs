@@ -4,9 +4,7 @@
 
 use crate::store::{Selection, Store};
 use crate::text::file_error;
-use crate::{
-    FileOptions, Format, Reading, SourceError, csv, ftdc, iostat, jsonl, rally, sadf, times,
-};
+use crate::{FileOptions, Format, Reading, SourceError, csv, ftdc, iostat, jsonl, rally, sadf};
 use facts::InputError;
 use linux::regular_file;
 use std::fs::File;
@@ -243,9 +241,6 @@ fn detect(name: &str, head: &[u8]) -> Result<Format, SourceError> {
         b'{' => return Ok(json_format(&text)),
         _ => {}
     }
-    if is_sar_text(&text) {
-        return Err(sysstat(name, SAR_TEXT));
-    }
     if text.lines().any(iostat::is_head) {
         return Ok(Format::Iostat);
     }
@@ -261,9 +256,6 @@ fn detect(name: &str, head: &[u8]) -> Result<Format, SourceError> {
 const SYSSTAT_MAGIC: u16 = 0xd596;
 const SYSSTAT_FORMATS: std::ops::RangeInclusive<u16> = 0x2160..=0x21ff;
 
-/// Name of a text that sar printed.
-const SAR_TEXT: &str =
-    "the text of sar, whose lines have no date (DD is the day; Red Hat keeps saDD in /var/log/sa)";
 /// Name of a file that sysstat's collector wrote.
 const SAR_FILE: &str = "a file of sar in its own binary format";
 
@@ -277,20 +269,6 @@ fn sysstat_file(head: &[u8]) -> Option<&'static str> {
         .then_some(SAR_FILE)
 }
 
-/// Returns whether a text was printed by sar: it begins as iostat's does, and times begin its lines.
-fn is_sar_text(text: &str) -> bool {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let is_head = |line: &str| line.starts_with("Linux ") && line.contains(" CPU)");
-    let is_row = |line: &str| {
-        let mut words = line.split_whitespace();
-        let has_time = words
-            .next()
-            .is_some_and(|word| times::clock(word).is_some());
-        has_time || line.starts_with("Average:")
-    };
-    lines.next().is_some_and(is_head) && lines.take(20).any(is_row)
-}
-
 /// The error for what sysstat itself has to convert.
 fn sysstat(name: &str, kind: &'static str) -> SourceError {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
@@ -298,7 +276,7 @@ fn sysstat(name: &str, kind: &'static str) -> SourceError {
     SourceError::Sysstat {
         path: name.to_owned(),
         kind,
-        datafile: if is_word && kind == SAR_FILE {
+        datafile: if is_word {
             name.to_owned()
         } else {
             "/var/log/sysstat/saDD".to_owned()

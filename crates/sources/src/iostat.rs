@@ -1,11 +1,12 @@
-//! The text output of sysstat's `iostat`, version 9 and later, with and without `-x`, `-t`, `-y`, `-h`,
-//! `-k`, `-m`; a whole log or a pasted excerpt.
+//! The text output of sysstat's `iostat` and `sar`, version 9 and later, in every layout and language, and of `vmstat`; a
+//! whole log or a pasted excerpt.
 //!
-//! The layouts are those of sysstat's `iostat.c`: a line about the host, then reports, each consisting of a
+//! The layouts are those of sysstat's `iostat.c` and `pr_stats.c`, and of procps' `vmstat.c`: a line about the host, then reports, each consisting of a
 //! table with one row for the processors (`avg-cpu`) and a table with a row per device. Columns are
 //! identified by the table headings.
 
 mod dating;
+mod layouts;
 mod log;
 
 pub(crate) use log::is_head;

@@ -1,4 +1,5 @@
-//! The JSON output of sysstat's `sadf -j`: what `sar` recorded, on many hosts for weeks.
+//! The JSON output of sysstat's `sadf -j`, what `sar` recorded, on many hosts for weeks; and of `iostat -o JSON`, whose
+//! times are texts, if it has any (`-t`), and whose first record is about the time since boot.
 //!
 //! `{"sysstat": {"hosts": [{"nodename": .., "statistics": [..], "restarts": [..]}]}}`, where each of the
 //! statistics is `{"timestamp": .., "disk": [..]}` and the like. Records are parsed one by one, so memory
@@ -10,7 +11,7 @@ use crate::collector::{Draft, SeriesCollector};
 use crate::jsonl::json_error;
 use crate::options::FileOptions;
 use crate::text::{Bounded, InputTracker, too_long};
-use crate::times::TimeReader;
+use crate::times::{self, Slashes, TimeReader};
 use crate::{Reading, SourceError};
 use facts::InputError;
 use facts::series::Dating;
@@ -47,6 +48,10 @@ pub(crate) fn read(
         zone: None,
         local: 0,
         records: 0,
+        is_first: true,
+        boot: 0,
+        undated: 0,
+        release: None,
         restarts: 0,
         failed: None,
     };
@@ -78,6 +83,12 @@ struct State<'s> {
     /// Number of records with local times.
     local: usize,
     records: usize,
+    /// Whether no record of this host was read.
+    is_first: bool,
+    /// Records about the time since boot, and those without a time.
+    boot: usize,
+    undated: usize,
+    release: Option<String>,
     restarts: usize,
     failed: Option<InputError>,
 }
@@ -133,6 +144,8 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
         if self.level == Level::Host {
             self.state.host = None;
             self.state.zone = None;
+            self.state.release = None;
+            self.state.is_first = true;
         }
         while let Some(key) = fields.next_key::<String>()? {
             let level = match (self.level, key.as_str()) {
@@ -142,6 +155,10 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
                 (Level::Host, "restarts") => Level::Restarts,
                 (Level::Host, "nodename") => {
                     self.state.host = fields.next_value::<Value>()?.as_str().map(str::to_owned);
+                    continue;
+                }
+                (Level::Host, "release") => {
+                    self.state.release = fields.next_value::<Value>()?.as_str().map(str::to_owned);
                     continue;
                 }
                 (Level::Host, "timezone") => {
@@ -207,19 +224,38 @@ fn time_text(timestamp: &Value) -> Option<(String, bool)> {
 impl State<'_> {
     fn record(&mut self, record: &Value) -> Result<(), InputError> {
         let timestamp = record.get("timestamp");
+        let is_first = std::mem::take(&mut self.is_first);
+        let is_iostat = timestamp.is_none_or(Value::is_string);
+        if is_iostat && is_first {
+            self.boot += 1;
+            return Ok(());
+        }
         let found = timestamp.map_or_else(|| "a record without".to_owned(), Value::to_string);
+        let source = self.source;
         let wrong = || {
-            let expected =
-                "a timestamp with date and time in the record that ends here, as sadf -j writes it";
-            InputError::new(self.source, expected, &found)
+            let expected = "a timestamp with date and time in the record that ends here, as sadf -j writes it; of iostat, \
+                            one whose day and month can be told apart (S_TIME_FORMAT=ISO)";
+            InputError::new(source, expected, &found)
         };
-        let (text, is_utc) = timestamp.and_then(time_text).ok_or_else(wrong)?;
-        let time_us = if is_utc {
-            self.utc.read_us(&format!("{text} UTC"))
-        } else {
-            self.reader.read_us(&text)
+        let (time_us, is_utc) = match timestamp {
+            // Without -t: each counts as a second.
+            None => {
+                self.undated += 1;
+                let second = i64::try_from(self.undated).unwrap_or(i64::MAX);
+                (Some(second.saturating_mul(1_000_000)), true)
+            }
+            Some(Value::String(text)) => (self.read_text(text), false),
+            Some(parts) => {
+                let (text, is_utc) = time_text(parts).ok_or_else(wrong)?;
+                let time_us = if is_utc {
+                    self.utc.read_us(&format!("{text} UTC"))
+                } else {
+                    self.reader.read_us(&text)
+                };
+                (time_us.ok(), is_utc)
+            }
         };
-        let time_us = time_us.map_err(|_| wrong())?;
+        let time_us = time_us.ok_or_else(wrong)?;
         self.local += usize::from(!is_utc);
         self.records += 1;
         let fields = record.as_object().into_iter().flatten();
@@ -230,6 +266,16 @@ impl State<'_> {
             path.pop();
         }
         Ok(())
+    }
+
+    /// Reads a time of iostat.
+    fn read_text(&mut self, text: &str) -> Option<i64> {
+        let text = times::plain(text);
+        let Some(slashes) = Slashes::parse(&text) else {
+            return self.reader.read_us(&text).ok();
+        };
+        let at = slashes.datetime(slashes.order()?)?;
+        self.reader.read_local_us(at)
     }
 
     fn leaves<'v>(
@@ -266,7 +312,10 @@ impl State<'_> {
                     key.push('\u{1e}');
                     key.push_str(label);
                 }
-                let id = self.collector.id(&key, || draft(path, labels, host));
+                let release = self.release.as_deref();
+                let id = self
+                    .collector
+                    .id(&key, || draft(path, labels, host, release));
                 self.collector.push(id, time_us, number.as_f64());
             }
             // Text was already handled as labels; nothing else occurs.
@@ -293,9 +342,14 @@ impl State<'_> {
 
     fn finish(mut self) -> Result<Reading, SourceError> {
         if self.records == 0 {
+            let reason = if self.boot > 0 {
+                "it holds one report only, about the time since boot; give iostat an interval"
+            } else {
+                "it holds no statistics"
+            };
             return Err(SourceError::Empty {
                 source_name: self.source.to_owned(),
-                reason: "it holds no statistics".to_owned(),
+                reason: reason.to_owned(),
             });
         }
         if self.restarts > RESTARTS_MAX {
@@ -312,6 +366,12 @@ impl State<'_> {
             ));
         }
         self.collector.warnings.extend(self.reader.notes());
+        if self.undated > 0 {
+            self.collector.warnings.push(
+                "no times: each record counts as a second; iostat -t prints times".to_owned(),
+            );
+            return self.collector.finish(Dating::Undated);
+        }
         self.collector.finish(Dating::Absolute)
     }
 }
@@ -327,7 +387,7 @@ fn names(fields: &Map<String, Value>) -> impl Iterator<Item = (&str, String)> {
         .filter(|(key, value)| is_name(key, value))
         .map(|(key, value)| {
             let key = match key.as_str() {
-                "disk-device" => "device",
+                "disk-device" | "disk_device" => "device",
                 "iface" => "interface",
                 key => key,
             };
@@ -336,7 +396,12 @@ fn names(fields: &Map<String, Value>) -> impl Iterator<Item = (&str, String)> {
         })
 }
 
-fn draft(path: &[&str], labels: &BTreeMap<&str, String>, host: Option<&str>) -> Draft {
+fn draft(
+    path: &[&str],
+    labels: &BTreeMap<&str, String>,
+    host: Option<&str>,
+    release: Option<&str>,
+) -> Draft {
     let (leaf, sections) = path.split_last().unwrap_or((&"", &[]));
     let mut words: Vec<&str> = sections.last().copied().into_iter().collect();
     words.extend(labels.values().map(String::as_str));
@@ -349,6 +414,9 @@ fn draft(path: &[&str], labels: &BTreeMap<&str, String>, host: Option<&str>) -> 
     labels.insert("metric".to_owned(), path.join("."));
     if let Some(host) = host {
         labels.insert("host".to_owned(), host.to_owned());
+    }
+    if let Some(release) = release {
+        labels.insert("kernel".to_owned(), release.to_owned());
     }
     let unit = unit(sections, leaf);
     Draft {

@@ -1,7 +1,7 @@
 use crate::Reading;
 use crate::detect::read_text;
 use crate::{FileOptions, Format};
-use facts::series::{Better, Series};
+use facts::series::{Better, Dating, Series};
 use jiff::Timestamp;
 use proptest::prelude::*;
 
@@ -83,7 +83,7 @@ fn errors_name_their_line() {
     assert_eq!(
         error(&SADF.replacen("\"01:42:47\"", "\"soon\"", 1)),
         "f:69: expected a timestamp with date and time in the record that ends here, as sadf -j \
-         writes it, found \"{\\\"date\\\":\\\"2026-11-22\\\",\\\"interval\\\":1,\\\"time\\\":\\\"soon\\\",\\\"utc\\\":1}\""
+         writes it; of iostat, one whose day and month can be told apart (S_TIME_FORMAT=ISO), found \"{\\\"date\\\":\\\"2026-11-22\\\",\\\"interval\\\":1,\\\"time\\\":\\\"soon\\\",\\\"utc\\\":1}\""
     );
     assert!(error(&SADF.replacen("\"iowait\": 0.00", "\"iowait\": x", 1)).starts_with("f:16:"));
     assert!(error(&SADF[..SADF.len() / 2]).contains("expected JSON"));
@@ -92,11 +92,15 @@ fn errors_name_their_line() {
         "f:1:24: expected JSON, found \"invalid type: integer `7`, expected a list of hosts\""
     );
     assert_eq!(error("{\"sysstat\": {}}"), "f: it holds no statistics");
-    // The JSON of iostat has no dates.
-    assert!(
-        error("{\"sysstat\": {\"hosts\": [{\"statistics\": [{\"avg-cpu\": {\"user\": 1}}]}]}}")
-            .contains("found \"a record without\"")
-    );
+    // iostat's first record is about the time since boot.
+    let iostat = |records: &str| {
+        format!("{{\"sysstat\": {{\"hosts\": [{{\"statistics\": [{records}]}}]}}}}")
+    };
+    let record = "{\"avg-cpu\": {\"user\": 1}}";
+    assert!(error(&iostat(record)).contains("one report only, about the time since boot"));
+    let reading = read_text(&iostat(&[record; 3].join(",")), &options()).unwrap();
+    assert_eq!(reading.series[0].values, [1.0, 1.0]);
+    assert_eq!(reading.series[0].dating, Dating::Undated);
 }
 
 proptest! {

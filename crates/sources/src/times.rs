@@ -232,6 +232,9 @@ fn log(text: &str) -> Option<Timestamp> {
         .ok()
 }
 
+/// Years that only Thailand's calendar has now.
+const BUDDHIST_YEARS: std::ops::RangeInclusive<i16> = 2513..=2700;
+
 /// The parts of a time such as `04/13/2020 06:47:01 AM`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Slashes {
@@ -291,16 +294,30 @@ impl Slashes {
         })
     }
 
+    /// Returns whether the day or the month comes first, if this time alone tells.
+    pub fn order(&self) -> Option<DayOrder> {
+        if self.dots || self.first > 12 {
+            Some(DayOrder::DayFirst)
+        } else if self.second > 12 || self.has_am_pm && !self.short_year {
+            // Of the locales with slashes, only en_US has four-digit years and AM or PM.
+            Some(DayOrder::MonthFirst)
+        } else {
+            None
+        }
+    }
+
     pub fn datetime(&self, order: DayOrder) -> Option<DateTime> {
         let (day, month) = match order {
             DayOrder::DayFirst => (self.first, self.second),
             DayOrder::MonthFirst => (self.second, self.first),
         };
-        let date = Date::new(
-            self.year,
-            i8::try_from(month).ok()?,
-            i8::try_from(day).ok()?,
-        );
+        // Thailand's calendar counts from 543 years earlier.
+        let year = if BUDDHIST_YEARS.contains(&self.year) {
+            self.year - 543
+        } else {
+            self.year
+        };
+        let date = Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?);
         Some(
             date.ok()?
                 .to_datetime(self.time.unwrap_or(Time::midnight())),

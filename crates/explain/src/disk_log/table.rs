@@ -23,9 +23,9 @@ pub(super) enum Metric {
     Utilization,
 }
 
-/// Columns of iostat with and without `-x`, of all versions, and of `sar -d`, as text and as `sadf` names them, with
-/// conversion factors. Blocks and sectors have 512 bytes.
-const COLUMNS: [(&str, Metric, f64); 34] = [
+/// Columns of iostat with and without `-x`, of all versions, of `sar -d` and `-b`, as text and as `sadf` names them, and of vmstat,
+/// with conversion factors. Blocks and sectors have 512 bytes.
+const COLUMNS: [(&str, Metric, f64); 39] = [
     ("kB_read/s", Metric::Read, 1.0),
     ("MB_read/s", Metric::Read, 1024.0),
     ("Blk_read/s", Metric::Read, 0.5),
@@ -35,6 +35,11 @@ const COLUMNS: [(&str, Metric, f64); 34] = [
     ("rd_sec/s", Metric::Read, 0.5),
     ("rkB", Metric::Read, 1.0),
     ("rd_sec", Metric::Read, 0.5),
+    ("bi", Metric::Read, 1.0),
+    ("bo", Metric::Write, 1.0),
+    ("bread/s", Metric::Read, 0.5),
+    ("bwrtn/s", Metric::Write, 0.5),
+    ("bdscd/s", Metric::Discard, 0.5),
     ("kB_wrtn/s", Metric::Write, 1.0),
     ("MB_wrtn/s", Metric::Write, 1024.0),
     ("Blk_wrtn/s", Metric::Write, 0.5),
@@ -61,6 +66,19 @@ const COLUMNS: [(&str, Metric, f64); 34] = [
     ("util", Metric::Utilization, 1.0),
     ("util-percent", Metric::Utilization, 1.0),
 ];
+
+/// Columns of the CPU time spent waiting for disks.
+const IOWAIT: [&str; 3] = ["%iowait", "iowait", "wa"];
+
+/// Returns the column that a series is of; `sadf` names the section before it: `disk.rkB`.
+fn column(series: &Series) -> Option<&str> {
+    let metric = series.labels.get("metric")?;
+    Some(
+        metric
+            .rsplit_once('.')
+            .map_or(metric.as_str(), |(_, column)| column),
+    )
+}
 
 /// One log.
 pub(super) struct Table<'a> {
@@ -94,8 +112,8 @@ impl<'a> Table<'a> {
             .iter()
             .filter_map(|&one| {
                 let device = one.labels.get("device")?;
-                let metric = one.labels.get("metric")?;
-                let &(_, metric, factor) = COLUMNS.iter().find(|(name, ..)| name == metric)?;
+                let metric = column(one)?;
+                let &(_, metric, factor) = COLUMNS.iter().find(|(name, ..)| *name == metric)?;
                 Some((one, device.as_str(), metric, factor))
             })
             .collect();
@@ -125,9 +143,8 @@ impl<'a> Table<'a> {
         let iowait = series
             .iter()
             .find(|one| {
-                one.labels
-                    .get("metric")
-                    .is_some_and(|metric| metric == "%iowait" || metric == "iowait")
+                let of_all = !one.labels.contains_key("cpu") && !one.labels.contains_key("device");
+                of_all && column(one).is_some_and(|name| IOWAIT.contains(&name))
             })
             .map(|one| {
                 let mut row = empty();

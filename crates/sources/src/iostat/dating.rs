@@ -6,6 +6,7 @@ use crate::options::FileOptions;
 use crate::times::{self, DayOrder, Slashes, TimeReader};
 use facts::InputError;
 use facts::series::Dating;
+use jiff::Timestamp;
 use jiff::civil::{Date, Time};
 use jiff::tz::Offset;
 use std::borrow::Cow;
@@ -21,6 +22,9 @@ const SAME_WITHIN: f64 = 0.1;
 
 /// A step is considered known if its error is at most this fraction.
 const KNOWN_WITHIN: f64 = 0.05;
+
+/// The day of times without one.
+const EPOCH: Date = Date::constant(1970, 1, 1);
 
 /// The times of all reports.
 pub(super) struct Dated {
@@ -38,20 +42,32 @@ pub(super) fn date(log: &Log, options: &FileOptions) -> Result<Dated, SourceErro
     let reports = &log.reports;
     let stamped = reports.iter().any(|report| report.stamp.is_some());
     let mut reader = options.time_reader();
+    let mut is_dated = true;
     let (mut times_us, mut warnings) = if stamped {
-        let times = read_stamps(log, options, &mut reader)?;
+        let (times, all_dated) = read_stamps(log, options, &mut reader)?;
+        is_dated = all_dated;
         (times.into_iter().map(Some).collect(), reader.notes())
     } else {
         (vec![None; reports.len()], Vec::new())
     };
     let mut notes = Vec::new();
+    if !is_dated {
+        notes.push(
+            "times of day without a date that can be read one way: only distances are known"
+                .to_owned(),
+        );
+    }
     let kept = covers_interval(reports, stamped.then_some(&times_us[..]), &mut notes);
     if stamped {
         for (time, keep) in times_us.iter_mut().zip(&kept) {
             *time = time.filter(|_| *keep);
         }
         return Ok(Dated {
-            dating: Dating::Absolute,
+            dating: if is_dated {
+                Dating::Absolute
+            } else {
+                Dating::Undated
+            },
             times_us,
             notes,
             warnings,
@@ -158,7 +174,8 @@ fn read_stamps(
     log: &Log,
     options: &FileOptions,
     reader: &mut TimeReader,
-) -> Result<Vec<i64>, SourceError> {
+) -> Result<(Vec<i64>, bool), SourceError> {
+    let mut is_dated = true;
     let order = options
         .time_format
         .is_none()
@@ -214,14 +231,19 @@ fn read_stamps(
                 .header
                 .and_then(|header| header_date(&log.headers[header], order)),
         };
-        let date = date.ok_or_else(|| {
-            wrong("a time with its date, or a header with one that can be read one way".to_owned())
-        })?;
+        // Without a date that can be read one way, only the distances are known.
+        is_dated &= date.is_some();
+        let date = date.unwrap_or(EPOCH);
         clock_day = Some((report.header, date, time));
-        let at = reader.read_local_us(date.to_datetime(time));
+        let at = if is_dated {
+            reader.read_local_us(date.to_datetime(time))
+        } else {
+            let at = Offset::UTC.to_timestamp(date.to_datetime(time));
+            at.ok().map(Timestamp::as_microsecond)
+        };
         times.push(at.ok_or_else(|| wrong("a time".to_owned()))?);
     }
-    Ok(times)
+    Ok((times, is_dated))
 }
 
 /// Determines from all dates of the log whether the day or the month comes first; `None` if they are all
@@ -235,15 +257,7 @@ fn day_order(log: &Log) -> Option<DayOrder> {
     let dates = (log.headers.iter()).map(|header| Cow::Borrowed(header.date.as_str()));
     let mut order = None;
     for slashes in stamps.chain(dates).filter_map(|text| Slashes::parse(&text)) {
-        let told = if slashes.dots || slashes.first > 12 {
-            Some(DayOrder::DayFirst)
-        } else if slashes.second > 12 || slashes.has_am_pm && !slashes.short_year {
-            // Of the locales with slashes, only en_US has four-digit years and AM or PM.
-            Some(DayOrder::MonthFirst)
-        } else {
-            None
-        };
-        order = order.or(told);
+        order = order.or(slashes.order());
     }
     order
 }

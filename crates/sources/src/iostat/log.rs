@@ -1,5 +1,6 @@
 //! Parses the lines of an `iostat` log: headers, reports, tables.
 
+use super::layouts;
 use crate::clean;
 use crate::collector::{Draft, SeriesCollector};
 use crate::times::{self, Slashes};
@@ -23,10 +24,18 @@ const DEVICE_COLUMNS: &[&str] = &[
     "MB/s",
     "aqu-sz",
     "avgqu-sz",
+    "d/s",
+    "dkB/s",
+    "dMB/s",
+    "f/s",
+    "%util",
 ];
 
 /// Maximum number of distinct tables (by columns or host) in one log.
 const TABLES_MAX: usize = 1_000;
+
+/// The name of all disks together.
+const ALL_DISKS: &str = "all disks";
 
 /// Maximum length of a foreign line quoted in a warning, in characters.
 const REMARK_CHARS_MAX: usize = 40;
@@ -47,12 +56,18 @@ impl Header {
         let kernel = words.next()?;
         let host = words.next()?.strip_prefix('(')?.strip_suffix(')')?;
         // Of the words of a date, only those of East Asia are several; `_x86_64_` comes next.
-        let rest: Vec<&str> = words.take_while(|word| !word.starts_with('_')).collect();
+        let rest: Vec<&str> = words
+            .clone()
+            .take_while(|word| !word.starts_with('_'))
+            .collect();
         let date = times::plain(&rest.join(" ")).into_owned();
         let date = date.split(' ').next()?;
         let is_date =
             date.starts_with(|c: char| c.is_ascii_digit()) && date.contains(['/', '-', '.']);
-        (system == "Linux" && is_date).then(|| Self {
+        // A date in digits that are not ours is none that can be read; the line is still about the host.
+        let has_machine =
+            words.any(|word| word.len() > 2 && word.starts_with('_') && word.ends_with('_'));
+        (system == "Linux" && (is_date || has_machine)).then(|| Self {
             line,
             kernel: kernel.to_owned(),
             host: host.to_owned(),
@@ -93,6 +108,10 @@ pub(super) enum Rows {
     Devices,
     /// A device per row, named in the last column, as with `-h`.
     DevicesLast,
+    /// A processor per row, named in the first column, or `all` of them.
+    Cpus,
+    /// The whole host, in one row.
+    Host,
 }
 
 /// A table of one host, with the series of its rows.
@@ -100,15 +119,21 @@ pub(super) enum Rows {
 pub(super) struct Table {
     head: Head,
     host: Option<(String, String)>,
+    /// The number of the report in which it was last opened.
+    opened_in: usize,
     /// For each column of totals, its column of rates.
     rates: Vec<Option<usize>>,
     series: HashMap<String, Vec<Option<usize>>>,
 }
 
-/// Returns whether a line can only come from `iostat`.
+/// Returns whether a line can only come from `iostat`, `sar` or `vmstat`.
 pub(crate) fn is_head(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
-    Header::parse(line, 1).is_some() || processors(&words).is_some() || devices(&words).is_some()
+    Header::parse(line, 1).is_some()
+        || processors(&words).is_some()
+        || devices(&words).is_some()
+        || layouts::is_sar_head(line)
+        || layouts::is_vmstat_head(line)
 }
 
 fn processors(words: &[&str]) -> Option<Head> {
@@ -134,8 +159,19 @@ fn devices(words: &[&str]) -> Option<Head> {
     })
 }
 
+impl Table {
+    pub(super) fn kind(&self) -> Rows {
+        self.head.kind
+    }
+
+    /// Returns the number of columns.
+    pub(super) fn columns(&self) -> usize {
+        self.head.columns.len()
+    }
+}
+
 impl Head {
-    fn new(columns: &[&str], kind: Rows) -> Self {
+    pub(super) fn new(columns: &[&str], kind: Rows) -> Self {
         Self {
             columns: columns.iter().map(|&word| word.to_owned()).collect(),
             kind,
@@ -163,6 +199,22 @@ pub(super) struct Log<'s> {
     pub(super) totals: BTreeSet<String>,
     /// An incomplete row. That is fine for the last row of a log that is still being written.
     pub(super) broken: Option<InputError>,
+    /// Whether lines begin with times, as sar's do, or are vmstat's.
+    pub(super) layout: Layout,
+    /// The report that is being read, and those of sar by the number of headers above them and time.
+    pub(super) current: usize,
+    pub(super) by_time: HashMap<(usize, String), usize>,
+}
+
+/// How reports are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Tables with a heading, with a time above them if at all.
+    Iostat,
+    /// A time before each heading and row.
+    Sar,
+    /// A report per row.
+    Vmstat,
 }
 
 impl<'s> Log<'s> {
@@ -185,6 +237,9 @@ impl<'s> Log<'s> {
             command_step_s: None,
             totals: BTreeSet::new(),
             broken: None,
+            layout: Layout::Iostat,
+            current: 0,
+            by_time: HashMap::new(),
         }
     }
 
@@ -196,6 +251,9 @@ impl<'s> Log<'s> {
         }
         if let Some(error) = self.broken.take() {
             return Err(error.into());
+        }
+        if self.other_layout(number, line, &words)? {
+            return Ok(());
         }
         if let Some(header) = Header::parse(line, number) {
             self.headers.push(header);
@@ -211,7 +269,9 @@ impl<'s> Log<'s> {
             return self.open(number, head);
         }
         if let Some(head) = devices(&words) {
-            if self.last(|report| report.has_devices) {
+            // With -h, reads, writes and discards have a table each.
+            let is_next = |log: &Self| head.kind != Rows::DevicesLast || log.was_open(&head);
+            if self.last(|report| report.has_devices) && is_next(self) {
                 self.begin(number, None)?;
             }
             self.report().has_devices = true;
@@ -234,7 +294,8 @@ impl<'s> Log<'s> {
                 self.table = None;
                 ("", &words[..])
             }
-            Rows::Devices => (words[0], &words[1..]),
+            Rows::Devices | Rows::Cpus => (words[0], &words[1..]),
+            Rows::Host => ("", &words[..]),
             Rows::DevicesLast => (words[words.len() - 1], &words[..words.len() - 1]),
         };
         self.row(number, line, table, name, values);
@@ -242,7 +303,7 @@ impl<'s> Log<'s> {
     }
 
     /// Starts a table with this heading.
-    fn open(&mut self, line: usize, head: Head) -> Result<(), SourceError> {
+    pub(super) fn open(&mut self, line: usize, head: Head) -> Result<(), SourceError> {
         let header = self.reports.last().and_then(|report| report.header);
         let host = header.map(|header| {
             let header = &self.headers[header];
@@ -264,11 +325,21 @@ impl<'s> Log<'s> {
                 rates: head.columns.iter().map(rate_of).collect(),
                 head,
                 host,
+                opened_in: 0,
                 series: HashMap::new(),
             });
         }
-        self.table = Some(known.unwrap_or(self.tables.len() - 1));
+        let table = known.unwrap_or(self.tables.len() - 1);
+        self.tables[table].opened_in = self.reports.len();
+        self.table = Some(table);
         Ok(())
+    }
+
+    /// Returns whether the current report has a table with this heading already.
+    fn was_open(&self, head: &Head) -> bool {
+        let report = self.reports.len();
+        let mut tables = self.tables.iter();
+        tables.any(|table| table.head == *head && table.opened_in == report)
     }
 
     /// Returns whether there is no current report, or the current one satisfies a condition.
@@ -276,7 +347,11 @@ impl<'s> Log<'s> {
         self.fresh_header || self.reports.last().is_none_or(is)
     }
 
-    fn begin(&mut self, line: usize, stamp: Option<(usize, String)>) -> Result<(), SourceError> {
+    pub(super) fn begin(
+        &mut self,
+        line: usize,
+        stamp: Option<(usize, String)>,
+    ) -> Result<(), SourceError> {
         if self.reports.len() >= self.reports_max {
             let expected = format!("{} reports at most", self.reports_max);
             return Err(InputError::new(self.source, expected, "more")
@@ -291,19 +366,20 @@ impl<'s> Log<'s> {
             ..Report::default()
         });
         self.fresh_header = false;
+        self.current = self.reports.len() - 1;
         Ok(())
     }
 
     /// Returns the current report; a table without one starts one.
-    fn report(&mut self) -> &mut Report {
+    pub(super) fn report(&mut self) -> &mut Report {
         if self.reports.is_empty() {
             self.reports.push(Report::default());
         }
-        let last = self.reports.len() - 1;
-        &mut self.reports[last]
+        let current = self.current;
+        &mut self.reports[current]
     }
 
-    fn remark(&mut self, number: usize, line: &str) {
+    pub(super) fn remark(&mut self, number: usize, line: &str) {
         if let Some((_, arguments)) = line.split_once("iostat") {
             let step = arguments
                 .split_whitespace()
@@ -317,12 +393,20 @@ impl<'s> Log<'s> {
         }
     }
 
-    fn row(&mut self, number: usize, line: &str, table: usize, name: &str, words: &[&str]) {
+    pub(super) fn row(
+        &mut self,
+        number: usize,
+        line: &str,
+        table: usize,
+        name: &str,
+        words: &[&str],
+    ) {
         let Table {
             head,
             host,
             rates,
             series,
+            ..
         } = &mut self.tables[table];
         let columns = &head.columns;
         if words.len() != columns.len() {
@@ -345,7 +429,7 @@ impl<'s> Log<'s> {
             };
             values.push(value);
         }
-        let report = self.reports.len() - 1;
+        let report = self.current;
         for (total, rate) in rates.iter().enumerate() {
             let Some(rate) = *rate else { continue };
             if values[total] > 0.0 && values[rate] > 0.0 {
@@ -358,7 +442,7 @@ impl<'s> Log<'s> {
             }
         }
         if !series.contains_key(name) {
-            let device = (head.kind != Rows::Processors).then_some(name);
+            let of = Of::new(head.kind, name);
             let host = host.as_ref().map(|(kernel, host)| (&kernel[..], &host[..]));
             let ids = columns.iter().zip(rates.iter()).map(|(column, rate)| {
                 if rate.is_some() {
@@ -366,8 +450,8 @@ impl<'s> Log<'s> {
                     return None;
                 }
                 // Another table may have the same columns in a different order.
-                let key = format!("{device:?} {column} {host:?}");
-                self.collector.id(&key, || draft(device, column, host))
+                let key = format!("{of:?} {column} {host:?}");
+                self.collector.id(&key, || draft(of, column, host))
             });
             let ids = ids.collect();
             series.insert(name.to_owned(), ids);
@@ -396,7 +480,7 @@ fn stamp(line: &str) -> Option<String> {
 }
 
 /// Parses a number with a point or a comma; with `-h`, it may have a suffix for thousands, or `%`.
-fn number_of(word: &str) -> Option<f64> {
+pub(super) fn number_of(word: &str) -> Option<f64> {
     let word = word.strip_suffix('%').unwrap_or(word);
     let (digits, factor) = match word.as_bytes().last()? {
         b'k' => (&word[..word.len() - 1], 1.0),
@@ -434,12 +518,45 @@ fn rate_of_total(column: &str, columns: &[String]) -> Option<usize> {
         .position(|rate| rate.strip_suffix("/s") == Some(column))
 }
 
-fn draft(device: Option<&str>, column: &str, host: Option<(&str, &str)>) -> Draft {
-    let mut labels = BTreeMap::from([("metric".to_owned(), column.to_owned())]);
-    let what = device.unwrap_or("avg-cpu");
-    if let Some(device) = device {
-        labels.insert("device".to_owned(), device.to_owned());
+/// What a row is about.
+#[derive(Debug, Clone, Copy)]
+enum Of<'a> {
+    Device(&'a str),
+    Cpu(&'a str),
+    AllCpus,
+    Host,
+}
+
+impl<'a> Of<'a> {
+    fn new(kind: Rows, name: &'a str) -> Self {
+        match (kind, name) {
+            (Rows::Processors, _) | (Rows::Cpus, "all") => Self::AllCpus,
+            (Rows::Cpus, name) => Self::Cpu(name),
+            (Rows::Host, _) => Self::Host,
+            (Rows::Devices | Rows::DevicesLast, name) => Self::Device(name),
+        }
     }
+}
+
+fn draft(of: Of<'_>, column: &str, host: Option<(&str, &str)>) -> Draft {
+    let mut labels = BTreeMap::from([("metric".to_owned(), column.to_owned())]);
+    let what = match of {
+        Of::Device(name) => {
+            labels.insert("device".to_owned(), name.to_owned());
+            name.to_owned()
+        }
+        Of::Cpu(name) => {
+            labels.insert("cpu".to_owned(), name.to_owned());
+            format!("cpu {name}")
+        }
+        Of::AllCpus => "avg-cpu".to_owned(),
+        // Blocks of vmstat and `sar -b` are those of all disks.
+        Of::Host if ["bi", "bo", "bread/s", "bwrtn/s", "bdscd/s"].contains(&column) => {
+            labels.insert("device".to_owned(), ALL_DISKS.to_owned());
+            ALL_DISKS.to_owned()
+        }
+        Of::Host => "host".to_owned(),
+    };
     if let Some((kernel, host)) = host {
         labels.insert("kernel".to_owned(), kernel.to_owned());
         labels.insert("host".to_owned(), host.to_owned());
@@ -467,6 +584,12 @@ fn unit(column: &str) -> Option<&'static str> {
     }
     if column == "avgrq-sz" {
         return Some("sectors");
+    }
+    if ["bi", "bo"].contains(&column) {
+        return Some("KiB/s");
+    }
+    if ["us", "sy", "id", "wa", "st", "gu"].contains(&column) {
+        return Some("%");
     }
     for (part, unit) in [
         ("kB", "kB/s"),

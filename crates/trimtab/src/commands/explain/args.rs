@@ -34,13 +34,13 @@ pub const LONG_ABOUT: &str = "Find what recurs in a time series (since when, and
     2026-11-01T06:00:00Z, or a span before now: 90d, 12h.\n\n\
     Exit codes: 0 no pattern and no lasting change, or not enough data (the verdict\n\
     says which); 1 a recurring pattern (with or without a known job), a lasting\n\
-    change, or a jump in disk writes in a short log; 2 could not run, or nothing\n\
+    change, or a short disk log in which discards or writes do harm; 2 could not run, or nothing\n\
     could be read."
 )]
 pub struct Explain {
-    /// Time series: files (CSV, TSV, JSON lines, iostat text, sadf -j), directories (Rally races,
-    /// MongoDB diagnostic.data), stores written by --save, or URLs of Prometheus (with --query),
-    /// Elasticsearch or OpenSearch (with --index)
+    /// Time series: files (CSV, TSV, JSON lines, the output of iostat, sar, vmstat or sadf -j), `-` (one
+    /// of these from stdin), directories (Rally races, MongoDB diagnostic.data), stores written by
+    /// --save, or URLs of Prometheus (with --query), Elasticsearch or OpenSearch (with --index)
     #[arg(value_name = "SOURCE", required_unless_present = "schema")]
     pub sources: Vec<String>,
 

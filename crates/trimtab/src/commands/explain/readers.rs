@@ -24,7 +24,7 @@ pub fn save(path: &Path, reading: &Reading) -> Result<String, SourceError> {
     ))
 }
 
-/// Reads what lies at a path.
+/// Reads what lies at a path; `-` is standard input.
 ///
 /// # Errors
 /// As [`sources::read_path`].
@@ -46,6 +46,11 @@ pub fn file(
         step_s: step.map(|step| step.as_secs_f64()),
         ..FileOptions::default()
     };
+    if path.as_os_str() == "-" {
+        let mut reading = sources::read_bytes("stdin", std::io::stdin().lock(), &options)?;
+        reading.select(&options.select);
+        return Ok(reading);
+    }
     sources::read_path(path, &options)
 }
 
