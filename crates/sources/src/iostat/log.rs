@@ -304,11 +304,8 @@ impl<'s> Log<'s> {
 
     /// Starts a table with this heading.
     pub(super) fn open(&mut self, line: usize, head: Head) -> Result<(), SourceError> {
-        let header = self.reports.last().and_then(|report| report.header);
-        let host = header.map(|header| {
-            let header = &self.headers[header];
-            (header.kernel.clone(), header.host.clone())
-        });
+        let header = self.headers.last();
+        let host = header.map(|header| (header.kernel.clone(), header.host.clone()));
         let known = self
             .tables
             .iter()
