@@ -5,6 +5,7 @@
 //! table with one row for the processors (`avg-cpu`) and a table with a row per device. Columns are
 //! identified by the table headings.
 
+mod columns;
 mod dating;
 mod layouts;
 mod log;

@@ -478,12 +478,12 @@ fn the_same_burst_in_each_layout() {
             3e6,
             14,
         ),
-        // In blocks of 512 bytes, of all devices: the loop device and the file below it.
+        // In blocks of 512 bytes, of the disk below the loop device.
         (
             "sar -b",
             include_str!("../tests/data/sar-buq.txt"),
             "all disks bdscd/s",
-            9.2e6,
+            3.07e6,
             7,
         ),
         (
@@ -517,8 +517,8 @@ fn the_same_burst_in_each_layout() {
     assert!((value / 3e6 - 1.0).abs() < 0.06, "{value}");
     assert_eq!(series(&reading, "vda %util").values.len(), 5);
     let reading = read(include_str!("../tests/data/sar-buq.txt"));
-    assert_eq!(series(&reading, "avg-cpu %iowait").values[0], 0.5);
-    assert_eq!(series(&reading, "host ldavg-1").values[0], 3.29);
+    assert_eq!(series(&reading, "avg-cpu %iowait").values[..1], [0.5]);
+    assert_eq!(series(&reading, "host ldavg-1").values[..1], [3.29]);
 }
 
 #[test]

@@ -286,7 +286,7 @@ fn due_then(log: &DiskLog, jobs: &[JobRuns], zone: &TimeZone) -> Option<String> 
         .iter()
         .filter_map(|job| {
             let near = |run: &&Run| run.earliest <= at && run.latest >= early;
-            let run = job.runs.iter().filter(near).next_back()?;
+            let run = job.runs.iter().rfind(near)?;
             let from = units::date::formatted(run.earliest, zone, "%H:%M");
             let to = units::date::formatted(run.latest, zone, "%H:%M");
             Some(if from == to {

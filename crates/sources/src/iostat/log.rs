@@ -1,13 +1,13 @@
 //! Parses the lines of an `iostat` log: headers, reports, tables.
 
+use super::columns::{Of, draft};
 use super::layouts;
-use crate::clean;
-use crate::collector::{Draft, SeriesCollector};
+use crate::collector::SeriesCollector;
 use crate::times::{self, Slashes};
 use crate::{Limits, SourceError, Times};
 use facts::InputError;
 use facts::series::SampleOf;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 /// Columns that identify the heading of a device table in any language.
 const DEVICE_COLUMNS: &[&str] = &[
@@ -33,9 +33,6 @@ const DEVICE_COLUMNS: &[&str] = &[
 
 /// Maximum number of distinct tables (by columns or host) in one log.
 const TABLES_MAX: usize = 1_000;
-
-/// The name of all disks together.
-const ALL_DISKS: &str = "all disks";
 
 /// Maximum length of a foreign line quoted in a warning, in characters.
 const REMARK_CHARS_MAX: usize = 40;
@@ -513,90 +510,4 @@ fn rate_of_total(column: &str, columns: &[String]) -> Option<usize> {
     columns
         .iter()
         .position(|rate| rate.strip_suffix("/s") == Some(column))
-}
-
-/// What a row is about.
-#[derive(Debug, Clone, Copy)]
-enum Of<'a> {
-    Device(&'a str),
-    Cpu(&'a str),
-    AllCpus,
-    Host,
-}
-
-impl<'a> Of<'a> {
-    fn new(kind: Rows, name: &'a str) -> Self {
-        match (kind, name) {
-            (Rows::Processors, _) | (Rows::Cpus, "all") => Self::AllCpus,
-            (Rows::Cpus, name) => Self::Cpu(name),
-            (Rows::Host, _) => Self::Host,
-            (Rows::Devices | Rows::DevicesLast, name) => Self::Device(name),
-        }
-    }
-}
-
-fn draft(of: Of<'_>, column: &str, host: Option<(&str, &str)>) -> Draft {
-    let mut labels = BTreeMap::from([("metric".to_owned(), column.to_owned())]);
-    let what = match of {
-        Of::Device(name) => {
-            labels.insert("device".to_owned(), name.to_owned());
-            name.to_owned()
-        }
-        Of::Cpu(name) => {
-            labels.insert("cpu".to_owned(), name.to_owned());
-            format!("cpu {name}")
-        }
-        Of::AllCpus => "avg-cpu".to_owned(),
-        // Blocks of vmstat and `sar -b` are those of all disks.
-        Of::Host if ["bi", "bo", "bread/s", "bwrtn/s", "bdscd/s"].contains(&column) => {
-            labels.insert("device".to_owned(), ALL_DISKS.to_owned());
-            ALL_DISKS.to_owned()
-        }
-        Of::Host => "host".to_owned(),
-    };
-    if let Some((kernel, host)) = host {
-        labels.insert("kernel".to_owned(), kernel.to_owned());
-        labels.insert("host".to_owned(), host.to_owned());
-    }
-    let unit = unit(column);
-    Draft {
-        name: format!("{what} {column}"),
-        labels,
-        unit: unit.map(str::to_owned),
-        better: clean::better(column, unit),
-        counter: false,
-    }
-}
-
-/// Returns the unit of a column, according to iostat(1).
-fn unit(column: &str) -> Option<&'static str> {
-    if column.starts_with('%') {
-        return Some("%");
-    }
-    if column.ends_with("await") || column == "svctm" {
-        return Some("ms");
-    }
-    if column.ends_with("areq-sz") || ["rareq-sz", "wareq-sz", "dareq-sz"].contains(&column) {
-        return Some("kB");
-    }
-    if column == "avgrq-sz" {
-        return Some("sectors");
-    }
-    if ["bi", "bo"].contains(&column) {
-        return Some("KiB/s");
-    }
-    if ["us", "sy", "id", "wa", "st", "gu"].contains(&column) {
-        return Some("%");
-    }
-    for (part, unit) in [
-        ("kB", "kB/s"),
-        ("MB", "MB/s"),
-        ("Blk", "blocks/s"),
-        ("sec/s", "sectors/s"),
-    ] {
-        if column.ends_with("/s") && column.contains(part) {
-            return Some(unit);
-        }
-    }
-    None
 }

@@ -5,6 +5,7 @@ use crate::verdict::decision::{CauseFound, JobMatch, Recurs, SCORE_NAMED};
 use crate::verdict::phrases::{in_periods, names, periods, sampling};
 use crate::verdict::result::{Cycle, Role, Shape};
 use crate::verdict::separation::Experiment;
+use std::fmt::Write as _;
 use units::share;
 
 const TYPICAL_OF_TRIM: &str =
@@ -101,9 +102,10 @@ fn jobs(recurs: &Recurs, first: &JobMatch, name: &str) -> String {
         match first.role {
             Role::Heals if may_trim(&first.jobs) => text.push_str(TYPICAL_OF_TRIM),
             Role::Hurts => {
-                text.push_str(&format!(
+                let _ = write!(
+                    text,
                     " {name} is worst right after a run, then improves slowly."
-                ));
+                );
             }
             Role::Heals | Role::Unknown => {}
         }

@@ -135,13 +135,13 @@ impl SentenceContext<'_> {
                 None => format!("{name} jumps up by {size}{lasting} {when}"),
             },
             Shape::Dip => format!("{name} drops by {size}{lasting} {when}"),
-            Shape::Step => match times {
-                Some(times) => format!("{name} is at {times}{lasting} {when}"),
-                None => {
+            Shape::Step => {
+                let level = times.unwrap_or_else(|| {
                     let way = if effect.size > 0.0 { "higher" } else { "lower" };
-                    format!("{name} is {size} {way}{lasting} {when}")
-                }
-            },
+                    format!("{size} {way}")
+                });
+                format!("{name} is {level}{lasting} {when}")
+            }
             Shape::Wave => format!("{name} rises and falls smoothly by {size}, highest {when}"),
         }
     }
