@@ -33,6 +33,8 @@ java:default-jre-headless the real servers
 javac:default-jdk-headless the driver of the real scheduler
 curl:curl the real servers
 ps:procps the real servers
+iostat:sysstat recordings of real trims
+/usr/share/i18n/locales/ja_JP:locales recordings of real trims
 openssl:openssl the real servers behind TLS
 /usr/lib/x86_64-linux-gnu/nbdkit/plugins/nbdkit-python-plugin.so:nbdkit-plugin-python the disk models
 "

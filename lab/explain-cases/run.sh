@@ -27,3 +27,6 @@ explain jobs "$out/sawtooth.csv" --better higher --jobs $cases/rally-2016
 explain blind "$out/sawtooth.csv" --better higher --jobs none
 explain events "$out/sawtooth.csv" --better higher --jobs none --events "$out/trims.csv"
 explain iostat $cases/mongo-03.iostat.txt --jobs $cases/mongo-03
+
+printf '\nA real trim, recorded by what this host has:\n'
+./$cases/recorders.sh

@@ -515,6 +515,7 @@ fn the_same_burst_in_each_layout() {
     let (dating, samples, _, value) = largest(&reading, "loop0 dkB/s");
     assert_eq!((dating, samples), (Dating::Day(date(2026, 11, 28)), 5));
     assert!((value / 3e6 - 1.0).abs() < 0.06, "{value}");
+    assert_eq!(series(&reading, "vda wkB/s").values.len(), 5);
     assert_eq!(series(&reading, "vda %util").values.len(), 5);
     let reading = read(include_str!("../tests/data/sar-buq.txt"));
     assert_eq!(series(&reading, "avg-cpu %iowait").values[..1], [0.5]);

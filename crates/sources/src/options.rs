@@ -21,7 +21,7 @@ pub enum Format {
 impl Format {
     /// The formats, for error messages.
     pub(crate) const KNOWN_FORMATS: &str = "CSV or TSV with a column of times, JSON lines, Rally's race.json (or \
-                             a directory of them), the text of iostat, the JSON of sadf -j";
+                             a directory of them), the text of iostat, sar or vmstat, the JSON of sadf -j or of iostat";
 }
 
 /// Options for reading files.

@@ -7,23 +7,42 @@ use crate::times;
 /// vmstat's columns from procps 3 on, which its `-t`, `-a`, `-w` and `-S` leave in place.
 const VMSTAT: [&str; 2] = ["r", "b"];
 
+/// Headings of sar's first columns, which name what a row is about, and what it prints of a restart.
+const SAR_NAMES: [&str; 9] = [
+    "CPU", "DEV", "IFACE", "INTR", "TTY", "BUS", "FAN", "TEMP", "LINUX",
+];
+
 /// The time that begins one of sar's lines, as written, and what follows it.
 pub(super) fn timed<'w, 'l>(words: &'w [&'l str]) -> Option<(String, &'w [&'l str])> {
     let (first, rest) = words.split_first()?;
     let is_time = |text: &str| times::clock(&times::plain(text)).is_some();
     if let Some((half, rest)) = rest
         .split_first()
-        .filter(|(half, _)| ["AM", "PM"].contains(*half))
+        .filter(|(half, _)| times::is_half_of_day(half))
     {
         let text = format!("{first} {half}");
-        return is_time(&text).then_some((text, rest));
+        return is_time(&text).then(|| (text, without_zone(rest)));
     }
     // `시`, `분` and `초` are words of their own.
     let three = (words.len() > 3).then(|| words[..3].join(" "));
     if let Some(text) = three.filter(|text| text.contains('시') && is_time(text)) {
         return Some((text, &words[3..]));
     }
-    is_time(first).then(|| ((*first).to_owned(), rest))
+    is_time(first).then(|| ((*first).to_owned(), without_zone(rest)))
+}
+
+/// Leaves out the abbreviation of a zone behind a time, which is no name of a table.
+fn without_zone<'w, 'l>(words: &'w [&'l str]) -> &'w [&'l str] {
+    match words.split_first() {
+        Some((zone, rest))
+            if (3..=5).contains(&zone.len())
+                && zone.bytes().all(|byte| byte.is_ascii_uppercase())
+                && !SAR_NAMES.contains(zone) =>
+        {
+            rest
+        }
+        _ => words,
+    }
 }
 
 /// Returns whether a line begins one of sar's tables: a time, and names of columns.

@@ -25,6 +25,8 @@ const DEVICE_COLUMNS: &[&str] = &[
     "aqu-sz",
     "avgqu-sz",
     "d/s",
+    "wkB/s",
+    "wMB/s",
     "dkB/s",
     "dMB/s",
     "f/s",

@@ -34,8 +34,8 @@ pub const LONG_ABOUT: &str = "Find what recurs in a time series (since when, and
     2026-11-01T06:00:00Z, or a span before now: 90d, 12h.\n\n\
     Exit codes: 0 no pattern and no lasting change, or not enough data (the verdict\n\
     says which); 1 a recurring pattern (with or without a known job), a lasting\n\
-    change, or a short disk log in which discards or writes do harm; 2 could not run, or nothing\n\
-    could be read."
+    change, or a short disk log in which discards or writes do harm; 2 could not\n\
+    run, or nothing could be read."
 )]
 pub struct Explain {
     /// Time series: files (CSV, TSV, JSON lines, the output of iostat, sar, vmstat or sadf -j), `-` (one
