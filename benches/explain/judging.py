@@ -38,7 +38,7 @@ def judge(made, verdict):
     classes = [(short(listed["jobs"]), listed["score"]) for listed in verdict["classes"]]
     names = classes[0][0] if verdict["kind"] == "periodic" and classes else set()
     # A share is said, unless load looks the same; it counts as wrong where naming would.
-    of_load = ("may be ordinary load", "more likely reduced load", "may be part of the larger wave of load", "looks like this.")
+    of_load = ("ordinary load", "more likely reduced load", "may be part of the larger wave of load", "looks like this.")
     is_load = any(words in verdict["sentence"] for words in of_load)
     is_said = bool(classes) and not is_load
     said = classes[0][1] if is_said else None

@@ -24,6 +24,9 @@ pub const IOSTAT_SEEDS: &[&str] = &[
     "Linux 4.4.0 (h) \t04/13/2020 \t_x86_64_\t(64 CPU)\n\navg-cpu:  %user   %idle\n           3.27   95.97\n\nDevice:  tps    kB_wrtn/s    kB_wrtn\nmd0     19.33      560.00       1680\n\n# x\navg-cpu:  %user   %idle\n           3.39   95.98\n\nDevice:  tps    kB_wrtn/s    kB_wrtn\nmd0     20.00      544.00       1632\n",
     "$ iostat -tx 5\nLinux 6.1 (h) 2026-11-22 _x86_64_ (2 CPU)\n\n11/22/2026 11:59:58 PM\nDevice r/s w/s r_await\nvda 1.00 2.00 0.10\n\n11/23/2026 12:00:03 AM\nDevice r/s w/s r_await\nvda 1.00 2,00 0.10\n",
     "Linux 6.1 (h) 2026-11-22 _x86_64_ (2 CPU)\nTime: 23:59:59\n  tps  kB_read/s kB_read Device\n 1.00  1.5M 3.0M vda\n\nTime: 00:00:01\n  tps  kB_read/s kB_read Device\n 1.00  1.5M 3.0M vda\n",
+    "Linux 6.1 (h) 2026年11月22日 _x86_64_ (2 CPU)\n\n2026年11月22日 22时20分40秒\nDevice d/s dkB/s %util\nvda 1.00 2.00 0.10\n\n22時20分45秒\nDevice d/s dkB/s %util\nvda 1.00 2.00 0.10\n",
+    "Linux 6.1 (h) 11/22/2026 _x86_64_ (2 CPU)\n\n11:59:58 PM UTC DEV tps dkB/s\n11:59:59 PM UTC vda 1.00 2.00\n\n11:59:59 PM CPU %user %iowait\n12:00:00 AM all 1.00 2.00\nAverage: all 1.00 2.00\n12:00:01 AM LINUX RESTART (2 CPU)\n",
+    "procs ---memory--- ---io--- --cpu-- --timestamp--\n r  b   free bi bo us wa st UTC\n 1  0   100 1 2 3 4 5 2026-11-22 22:20:40\n 1  0   100 1 2 3 4 5 2026-11-22 22:20:41\n",
 ];
 
 pub const SADF_SEEDS: &[&str] = &[

@@ -356,8 +356,19 @@ fn a_truncated_last_line_is_reported() {
     );
 }
 
+/// Lines of every layout.
+const LOGS: [&str; 7] = [
+    MONGO,
+    OLD,
+    include_str!("../tests/data/iostat-xt-ko_KR.txt"),
+    include_str!("../tests/data/iostat-xh.txt"),
+    include_str!("../tests/data/sar-d-en_US.txt"),
+    include_str!("../tests/data/sar-buq.txt"),
+    include_str!("../tests/data/vmstat-t.txt"),
+];
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     /// Any numbers are read as printed, at the times above them.
     #[test]
@@ -375,10 +386,11 @@ proptest! {
 
     #[test]
     fn any_lines_parse_or_fail(lines in prop::collection::vec(
-        prop::sample::select(MONGO.lines().chain(OLD.lines()).collect::<Vec<_>>()), 0..60,
+        prop::sample::select(LOGS.iter().flat_map(|log| log.lines()).collect::<Vec<_>>()), 0..60,
     ), cut in 0_usize..200) {
         let text = lines.join("\n");
-        let text = &text[..text.len().saturating_sub(cut)];
+        let cut = text.floor_char_boundary(text.len().saturating_sub(cut));
+        let text = &text[..cut];
         let _ = read_text(text, &options());
     }
 }

@@ -56,11 +56,12 @@ pub(crate) fn periods(cycle: Cycle) -> &'static str {
     }
 }
 
-/// Returns the preposition of cycles: `on` days, `in` weeks.
+/// Returns the preposition of cycles, with a blank: `on ` days, `in ` weeks, and nothing before times.
 pub(crate) fn in_periods(cycle: Cycle) -> &'static str {
     match cycle {
-        Cycle::Day => "on",
-        Cycle::Hour | Cycle::Week | Cycle::Runs | Cycle::Fixed => "in",
+        Cycle::Day => "on ",
+        Cycle::Hour | Cycle::Week | Cycle::Runs => "in ",
+        Cycle::Fixed => "",
     }
 }
 

@@ -443,3 +443,211 @@ fn long_logs_are_rejected_as_histories() {
     }
     assert_eq!(read_log(&series, &[]), None);
 }
+
+// --- Kernels that count discards.
+
+/// The log as a kernel that counts discards prints it: what it counted as writes from the third sample on are discards, and
+/// writes stay as they were.
+fn counted_apart(dating: Dating) -> Vec<Series> {
+    let mut series = series_of(LOG, Some("5.15.0-1105-aws"), dating);
+    let mut discards = Vec::new();
+    for one in &mut series {
+        if one.labels["metric"] == "kB_wrtn/s" {
+            let mut discarded = one.clone();
+            (discarded.labels).insert("metric".to_owned(), "kB_dscd/s".to_owned());
+            for (index, value) in discarded.values.iter_mut().enumerate() {
+                if index < 2 {
+                    *value = 0.0;
+                } else {
+                    one.values[index] = one.values[0];
+                }
+            }
+            discards.push(discarded);
+        }
+    }
+    series.extend(discards);
+    series
+}
+
+#[test]
+fn discards_that_are_counted_tell_the_same_story() {
+    let log = read_log(&counted_apart(of_the_day()), &cron_weekly()).expect("a log");
+    assert_eq!(log.moved, Moved::Discards);
+    let [burst] = log.bursts[..] else {
+        panic!("{:?}", log.bursts)
+    };
+    assert_eq!((burst.first_sample, burst.samples, burst.at), (3, 2, None));
+    // 8689493.33 kB/s in the fourth sample.
+    assert_near(
+        Some(device(&log, "nvme7n1").largest_kb_s()),
+        8_689_493.33,
+        100_000.0,
+    );
+    assert_near(device(&log, "md0").read_down_times[1], 202.9, 0.05);
+    assert_eq!(device(&log, "md0").members.len(), 8);
+    let iowait = log.harm.iter().find(|harm| harm.what == HarmTo::Iowait);
+    assert_eq!(iowait.map(|harm| harm.to), Some(9.8));
+    let said = log.sentences.join(" ");
+    assert!(
+        said.starts_with("Discards come in one burst, in samples 3 to 4 of 4: "),
+        "{said}"
+    );
+    assert!(
+        !said.contains("probably") && !said.contains("Writes"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_dated_log_tells_when_and_which_jobs_were_due() {
+    let dated = |minute: i64| -> Vec<Series> {
+        let start_us = date(2020, 4, 12)
+            .at(6, 0, 0, 0)
+            .to_zoned(TimeZone::UTC)
+            .expect("a time")
+            .timestamp()
+            .as_microsecond();
+        let mut series = counted_apart(Dating::Absolute);
+        for one in &mut series {
+            for at in &mut one.times_us {
+                *at += start_us + minute * 60_000_000;
+            }
+        }
+        series
+    };
+    let log = read_log(&dated(48), &cron_weekly()).expect("a log");
+    let said = format!("{} {}", log.sentences.join(" "), log.cannot_tell.join(" "));
+    assert!(said.contains("(from Sunday 2020-04-12 06:48:06)"), "{said}");
+    assert!(
+        said.contains("due then, or in the ten minutes before: cron.weekly/fstrim at 06:47"),
+        "{said}"
+    );
+    // An hour later it was not, and an hour before neither.
+    for minute in [108, 0] {
+        let log = read_log(&dated(minute), &cron_weekly()).expect("a log");
+        let said = log.cannot_tell.join(" ");
+        assert!(said.contains("none that is known was due then"), "{said}");
+    }
+}
+
+#[test]
+fn a_larger_burst_is_told_no_worse_and_one_without_harm_is_no_harm() {
+    for times in [0.001, 0.1, 1.0, 10.0, 1_000.0] {
+        let mut series = counted_apart(of_the_day());
+        for one in &mut series {
+            let of_discards = one.labels["metric"] == "kB_dscd/s";
+            for value in one.values.iter_mut().filter(|_| of_discards) {
+                *value *= times;
+            }
+        }
+        let log = read_log(&series, &[]).expect("a log");
+        assert_eq!(
+            (log.moved, log.bursts[0].samples),
+            (Moved::Discards, 2),
+            "{times}"
+        );
+        assert!(!log.harm.is_empty(), "{times}");
+    }
+    // The same discards beside reads and waiting times that stay as they were.
+    let mut series = counted_apart(of_the_day());
+    for one in &mut series {
+        if one.labels["metric"] != "kB_dscd/s" {
+            let before = one.values[0];
+            one.values.fill(before);
+        }
+    }
+    let log = read_log(&series, &[]).expect("a log");
+    assert_eq!((log.moved, log.harm.len()), (Moved::Discards, 0));
+    assert!(
+        log.sentences.join(" ").contains("No harm is visible"),
+        "{:?}",
+        log.sentences
+    );
+}
+
+#[test]
+fn a_page_cache_that_is_flushed_once_is_no_finding() {
+    // Five seconds of an idle disk, with 960 kB/s in the fourth; then the same with 500 MB/s.
+    for written in [960.0, 500_000.0] {
+        let mut series = series_of(LOG, Some("6.1.0"), of_the_day());
+        series.retain(|one| {
+            one.labels
+                .get("device")
+                .is_some_and(|device| device == "xvda")
+        });
+        for one in &mut series {
+            let is_written = one.labels["metric"] == "kB_wrtn/s";
+            one.times_us = (0..5).map(|at| at * 1_000_000).collect();
+            one.values = vec![0.0; 5];
+            if is_written {
+                one.values[3] = written;
+            }
+        }
+        assert_quiet(&series);
+    }
+}
+
+#[test]
+fn a_report_since_boot_tells_whether_anything_was_discarded() {
+    let of = |discarded: f64| {
+        let mut series = counted_apart(Dating::Undated);
+        for one in &mut series {
+            one.times_us.truncate(1);
+            one.values.truncate(1);
+            one.labels.insert("since".to_owned(), "boot".to_owned());
+            if one.labels["metric"] == "kB_dscd/s" {
+                one.values[0] = discarded;
+            }
+        }
+        let log = read_log(&series, &[]).expect("a log");
+        assert_eq!((log.moved, log.harm.len()), (Moved::SinceBoot, 0));
+        log.sentences.join(" ")
+    };
+    assert!(
+        of(0.0).starts_with("Nothing has been discarded on "),
+        "{}",
+        of(0.0)
+    );
+    assert!(of(0.0).contains("nvme7n1 since boot"), "{}", of(0.0));
+    assert!(
+        of(56.0).contains("nvme1n1: 56 KiB/s discarded, 560 KiB/s written"),
+        "{}",
+        of(56.0)
+    );
+}
+
+#[test]
+fn what_sadf_and_vmstat_call_them_is_the_same() {
+    let renamed = |names: &[(&str, &str, f64)]| {
+        let mut series = counted_apart(of_the_day());
+        series.retain_mut(|one| {
+            let Some((_, name, factor)) =
+                names.iter().find(|(old, ..)| *old == one.labels["metric"])
+            else {
+                return false;
+            };
+            one.labels.insert("metric".to_owned(), (*name).to_owned());
+            one.values.iter_mut().for_each(|value| *value *= factor);
+            true
+        });
+        read_log(&series, &[]).expect("a log")
+    };
+    let sadf = renamed(&[
+        ("kB_read/s", "disk.rkB", 1.0),
+        ("kB_wrtn/s", "disk.wkB", 1.0),
+        ("kB_dscd/s", "disk.dkB", 1.0),
+        ("%iowait", "cpu-load.iowait", 1.0),
+    ]);
+    assert_eq!(sadf.moved, Moved::Discards);
+    assert!(sadf.harm.iter().any(|harm| harm.what == HarmTo::Iowait));
+    let blocks = renamed(&[
+        ("kB_read/s", "bread/s", 2.0),
+        ("kB_wrtn/s", "bwrtn/s", 2.0),
+        ("kB_dscd/s", "bdscd/s", 2.0),
+    ]);
+    assert_near(
+        Some(device(&blocks, "nvme1n1").largest_kb_s()),
+        device(&sadf, "nvme1n1").largest_kb_s(),
+        0.01,
+    );
+}

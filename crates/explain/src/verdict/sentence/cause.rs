@@ -120,11 +120,11 @@ fn how_many(recurs: &Recurs, jobs: &JobMatch) -> String {
     let (within, what) = if all == recurs.recurrence.cycles {
         (in_periods(cycle), periods(cycle))
     } else {
-        ("in", "cases")
+        ("in ", "cases")
     };
     match jobs.missed {
-        0 => format!("{within} all {matched} {what}"),
-        _ => format!("{within} {matched} of {all} {what}"),
+        0 => format!("{within}all {matched} {what}"),
+        _ => format!("{within}{matched} of {all} {what}"),
     }
 }
 

@@ -174,7 +174,7 @@ impl SentenceContext<'_> {
             _ => how_often(&recurrence.rhythm),
         };
         let often = if often.is_empty() {
-            format!("{} {seen} of {all} {}", in_periods(cycle), periods(cycle))
+            format!("{}{seen} of {all} {}", in_periods(cycle), periods(cycle))
         } else {
             format!("{often} ({seen} of {all} {})", periods(cycle))
         };
