@@ -117,7 +117,7 @@ fn is_redundant_md(device: &BlockDevice) -> bool {
 fn work_of(command: &JobCommand) -> Option<DiskWork> {
     let has = |word: &str| command.arguments.iter().any(|argument| argument == word);
     Some(match command.program.as_str() {
-        "fstrim" | "fstrim-all" => DiskWork::Trim,
+        "fstrim" | "fstrim-all" | "scylla_fstrim" => DiskWork::Trim,
         "checkarray" | "raid-check" | "mdcheck" => DiskWork::RaidCheck,
         "mdadm" if has("--action=check") || has("check") => DiskWork::RaidCheck,
         // -r only removes what an interrupted scrub left behind.

@@ -10,8 +10,6 @@ mod dating;
 mod layouts;
 mod log;
 
-pub(crate) use log::is_head;
-
 use crate::options::FileOptions;
 use crate::text::Lines;
 use crate::{Reading, SourceError};
@@ -19,9 +17,19 @@ use dating::Dated;
 use facts::series::Dating;
 use facts::{InputError, Skipped};
 use jiff::Timestamp;
-use log::Log;
+use log::{Header, Log};
 use std::io::BufRead;
 use units::count;
+
+/// Returns whether a line can only come from `iostat`, `sar` or `vmstat`.
+pub(crate) fn is_head(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    Header::parse(line, 1).is_some()
+        || log::processors(&words).is_some()
+        || log::devices(&words).is_some()
+        || layouts::is_sar_head(line)
+        || layouts::is_vmstat_head(line)
+}
 
 pub(crate) fn read(
     source: &str,

@@ -9,7 +9,7 @@ mod slashes;
 
 pub use check::check_format;
 pub(crate) use plain::{is_half_of_day, plain};
-pub(crate) use slashes::Slashes;
+pub(crate) use slashes::{DayOrder, Slashes, clock};
 
 use crate::Times;
 use jiff::civil::{DateTime, Time};
@@ -72,15 +72,6 @@ impl EpochUnit {
             Self::Nanos => "nanoseconds",
         }
     }
-}
-
-/// Whether the day or the month comes first in `04/05/2020`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DayOrder {
-    /// `13/04/2020`, and always `13.04.2020`.
-    DayFirst,
-    /// `04/13/2020`.
-    MonthFirst,
 }
 
 /// The format of the times in a column.
@@ -232,49 +223,6 @@ fn log(text: &str) -> Option<Timestamp> {
         .ok()?
         .to_timestamp()
         .ok()
-}
-
-/// Parses a time of day, `06:47`, `06:47:01.5`, `6:47:01 AM`; also returns whether it has AM or PM.
-pub(crate) fn clock(text: &str) -> Option<(Time, bool)> {
-    let text = text.trim();
-    let upper = text.to_ascii_uppercase();
-    let (digits, half) = if let Some(rest) = upper.strip_suffix("AM") {
-        (rest, Some(0))
-    } else if let Some(rest) = upper.strip_suffix("PM") {
-        (rest, Some(12))
-    } else {
-        (upper.as_str(), None)
-    };
-    let digits = digits.trim_end();
-    // Fractions are truncated to jiff's precision.
-    let (whole, fraction) = match digits.split_once(['.', ',']) {
-        Some((whole, fraction)) => (whole, fraction),
-        None => (digits, ""),
-    };
-    if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let nanos: i32 = format!("{fraction:0<9}").parse().ok()?;
-    let mut parts = whole.split(':');
-    let mut part = || -> Option<Option<i8>> {
-        let Some(text) = parts.next() else {
-            return Some(None);
-        };
-        let fits = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-        fits.then(|| text.parse().ok())
-    };
-    let (hour, minute, second) = (part()??, part()??, part()?.unwrap_or(0));
-    if parts.next().is_some() {
-        return None;
-    }
-    let hour = match half {
-        None => hour,
-        Some(_) if !(1..=12).contains(&hour) => return None,
-        Some(base) => hour % 12 + base,
-    };
-    Time::new(hour, minute, second, nanos)
-        .ok()
-        .map(|time| (time, half.is_some()))
 }
 
 /// Parses the times of one column in order.

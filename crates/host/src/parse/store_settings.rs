@@ -75,6 +75,11 @@ pub(crate) fn list_of(key: &str) -> &str {
         .map_or(key, |(list, _)| list)
 }
 
+/// Whether a setting of another store is kept: where its data is.
+pub(crate) fn is_kept_for_others(key: &str) -> bool {
+    ["data_file_directories", "workdir", "data-dir"].contains(&list_of(key))
+}
+
 /// Whether a setting of mongod is kept.
 pub(crate) fn is_kept_for_mongod(key: &str) -> bool {
     MONGOD_KEPT.contains(&key)

@@ -37,16 +37,27 @@ impl<'a> TrimCommand<'a> {
         match command.program.as_str() {
             "fstrim" => Self::parse_fstrim(command),
             // Ubuntu 14.04's script in cron.weekly.
-            "fstrim-all" => Some(Self {
+            "fstrim-all" => Some(Self::by_another_name(
                 command,
-                targets: Targets::Unknown(
-                    "fstrim-all trims the drives of some makers only".to_owned(),
-                ),
-                in_pieces: false,
-                types: None,
-            }),
+                "fstrim-all trims the drives of some makers only",
+            )),
+            // ScyllaDB's packages, started daily by scylla-fstrim.timer (scylladb, dist/common/scripts).
+            "scylla_fstrim" => Some(Self::by_another_name(
+                command,
+                "scylla_fstrim trims the directories that scylla.yaml names",
+            )),
             "trimtab" => Self::parse_trimtab(command),
             _ => None,
+        }
+    }
+
+    /// A program that runs fstrim itself, on what its arguments do not tell.
+    fn by_another_name(command: &'a JobCommand, why: &str) -> Self {
+        Self {
+            command,
+            targets: Targets::Unknown(why.to_owned()),
+            in_pieces: false,
+            types: None,
         }
     }
 

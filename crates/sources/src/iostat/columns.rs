@@ -1,12 +1,26 @@
 //! What the rows and columns of a table are about, as series.
 
-use super::log::Rows;
 use crate::clean;
 use crate::collector::Draft;
 use std::collections::BTreeMap;
 
 /// The name of all disks together.
 const ALL_DISKS: &str = "all disks";
+
+/// What the rows of a table describe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// All processors, in one row.
+    Processors,
+    /// A device per row, named in the first column.
+    Devices,
+    /// A device per row, named in the last column, as with `-h`.
+    DevicesLast,
+    /// A processor per row, named in the first column, or `all` of them.
+    Cpus,
+    /// The whole host, in one row.
+    Host,
+}
 
 /// What a row is about.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,7 @@
 //! Lines that begin with a time, as `sar` prints them, and those of `vmstat`.
 
-use super::log::{Head, Layout, Log, Rows};
+use super::columns::Rows;
+use super::log::{Head, Layout, Log};
 use crate::SourceError;
 use crate::times;
 

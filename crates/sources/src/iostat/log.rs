@@ -1,7 +1,6 @@
 //! Parses the lines of an `iostat` log: headers, reports, tables.
 
-use super::columns::{Of, draft};
-use super::layouts;
+use super::columns::{Of, Rows, draft};
 use crate::collector::SeriesCollector;
 use crate::times::{self, Slashes};
 use crate::{Limits, SourceError, Times};
@@ -49,7 +48,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    fn parse(text: &str, line: usize) -> Option<Self> {
+    pub(super) fn parse(text: &str, line: usize) -> Option<Self> {
         let mut words = text.split_whitespace();
         let system = words.next()?;
         let kernel = words.next()?;
@@ -98,21 +97,6 @@ pub(super) struct Head {
     kind: Rows,
 }
 
-/// What the rows of a table describe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rows {
-    /// All processors, in one row.
-    Processors,
-    /// A device per row, named in the first column.
-    Devices,
-    /// A device per row, named in the last column, as with `-h`.
-    DevicesLast,
-    /// A processor per row, named in the first column, or `all` of them.
-    Cpus,
-    /// The whole host, in one row.
-    Host,
-}
-
 /// A table of one host, with the series of its rows.
 #[derive(Debug)]
 pub(super) struct Table {
@@ -125,22 +109,12 @@ pub(super) struct Table {
     series: HashMap<String, Vec<Option<usize>>>,
 }
 
-/// Returns whether a line can only come from `iostat`, `sar` or `vmstat`.
-pub(crate) fn is_head(line: &str) -> bool {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    Header::parse(line, 1).is_some()
-        || processors(&words).is_some()
-        || devices(&words).is_some()
-        || layouts::is_sar_head(line)
-        || layouts::is_vmstat_head(line)
-}
-
-fn processors(words: &[&str]) -> Option<Head> {
+pub(super) fn processors(words: &[&str]) -> Option<Head> {
     let is_head = words.first()?.starts_with("avg-cpu") && words.contains(&"%idle");
     is_head.then(|| Head::new(&words[1..], Rows::Processors))
 }
 
-fn devices(words: &[&str]) -> Option<Head> {
+pub(super) fn devices(words: &[&str]) -> Option<Head> {
     let known = words
         .iter()
         .filter(|word| DEVICE_COLUMNS.contains(word))

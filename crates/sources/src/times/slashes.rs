@@ -1,7 +1,15 @@
-//! Times whose dates have the day or the month first.
+//! Times of day, and times whose dates have the day or the month first.
 
-use super::{DayOrder, clock};
 use jiff::civil::{Date, DateTime, Time};
+
+/// Whether the day or the month comes first in `04/05/2020`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DayOrder {
+    /// `13/04/2020`, and always `13.04.2020`.
+    DayFirst,
+    /// `04/13/2020`.
+    MonthFirst,
+}
 
 /// Years that only Thailand's calendar has now.
 const BUDDHIST_YEARS: std::ops::RangeInclusive<i16> = 2513..=2700;
@@ -94,4 +102,47 @@ impl Slashes {
                 .to_datetime(self.time.unwrap_or(Time::midnight())),
         )
     }
+}
+
+/// Parses a time of day, `06:47`, `06:47:01.5`, `6:47:01 AM`; also returns whether it has AM or PM.
+pub(crate) fn clock(text: &str) -> Option<(Time, bool)> {
+    let text = text.trim();
+    let upper = text.to_ascii_uppercase();
+    let (digits, half) = if let Some(rest) = upper.strip_suffix("AM") {
+        (rest, Some(0))
+    } else if let Some(rest) = upper.strip_suffix("PM") {
+        (rest, Some(12))
+    } else {
+        (upper.as_str(), None)
+    };
+    let digits = digits.trim_end();
+    // Fractions are truncated to jiff's precision.
+    let (whole, fraction) = match digits.split_once(['.', ',']) {
+        Some((whole, fraction)) => (whole, fraction),
+        None => (digits, ""),
+    };
+    if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let nanos: i32 = format!("{fraction:0<9}").parse().ok()?;
+    let mut parts = whole.split(':');
+    let mut part = || -> Option<Option<i8>> {
+        let Some(text) = parts.next() else {
+            return Some(None);
+        };
+        let fits = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+        fits.then(|| text.parse().ok())
+    };
+    let (hour, minute, second) = (part()??, part()??, part()?.unwrap_or(0));
+    if parts.next().is_some() {
+        return None;
+    }
+    let hour = match half {
+        None => hour,
+        Some(_) if !(1..=12).contains(&hour) => return None,
+        Some(base) => hour % 12 + base,
+    };
+    Time::new(hour, minute, second, nanos)
+        .ok()
+        .map(|time| (time, half.is_some()))
 }

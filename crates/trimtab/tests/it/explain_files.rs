@@ -299,17 +299,17 @@ fn a_diagnostic_data_directory_is_recognised() {
 }
 
 #[test]
-fn a_log_without_timestamps_hints_at_step() {
+fn a_log_without_timestamps_counts_its_samples_unless_step_tells_more() {
     let log = repository().join("crates/sources/tests/data/iostat-x.txt");
-    let output = explain(&log, &["--jobs", "none"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr(&output).contains("hint: `--step 5s`"),
-        "{}",
-        stderr(&output)
-    );
-    let output = explain(&log, &["--jobs", "none", "--step", "5s"]);
-    assert_ne!(output.status.code(), Some(2), "{}", stderr(&output));
+    let gap_s = |arguments: &[&str]| {
+        let document = json(&explain(
+            &log,
+            &[arguments, &["--jobs", "none", "--format", "json"]].concat(),
+        ));
+        document["result"]["series"][0]["gap_s"].as_f64()
+    };
+    assert_eq!(gap_s(&[]), Some(1.0));
+    assert_eq!(gap_s(&["--step", "5s"]), Some(5.0));
 }
 
 #[test]

@@ -32,6 +32,10 @@ pub(super) enum Paths {
 }
 
 impl Paths {
+    pub(super) fn is_known(&self) -> bool {
+        matches!(self, Self::Known { .. })
+    }
+
     pub(super) fn unknown(why: String, denied: bool) -> Self {
         let needs = if denied {
             "root, or --data-path"

@@ -9,6 +9,7 @@ mod container;
 mod elastic;
 mod found;
 mod mongo;
+mod others;
 mod processes;
 mod version;
 
@@ -201,6 +202,7 @@ fn configured(
                 .any(|other| other.view.is_host() && other.config_file == store.config_file)
         }));
     }
+    stores.extend(others::configured(reader, view, running, skipped));
     stores
 }
 
@@ -315,10 +317,24 @@ const PACKAGE_DATA: [(StoreEngine, &str, &[&str]); 4] = [
     ),
 ];
 
+/// The same of stores that are recognised only.
+const OTHERS_DATA: [(&str, &str, &[&str]); 8] = [
+    ("PostgreSQL", "/var/lib/pgsql/data", &["PG_VERSION"]),
+    ("MySQL", "/var/lib/mysql", &["ibdata1"]),
+    ("ClickHouse", "/var/lib/clickhouse", &["metadata"]),
+    ("Kafka", "/var/lib/kafka", &["meta.properties"]),
+    ("Kafka", "/var/lib/kafka/data", &["meta.properties"]),
+    ("etcd", "/var/lib/etcd", &["member"]),
+    ("Prometheus", "/var/lib/prometheus/metrics2", &["wal"]),
+    ("Prometheus", "/var/lib/prometheus/data", &["wal"]),
+];
+
 /// Adds a store if its data is in the default location of a package but nothing else of it was
 /// found.
 fn add_unconfigured(reader: &Reader<'_>, view: &View, host: &mut Host) {
-    for (engine, path, files) in PACKAGE_DATA {
+    let others =
+        OTHERS_DATA.map(|(name, path, files)| (StoreEngine::Other(name.to_owned()), path, files));
+    for (engine, path, files) in PACKAGE_DATA.into_iter().chain(others) {
         if host.stores.iter().any(|store| store.engine == engine) {
             continue;
         }

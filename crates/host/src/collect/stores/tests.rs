@@ -711,3 +711,71 @@ fn the_number_of_data_paths_is_limited() {
         "{skipped}"
     );
 }
+
+#[test]
+fn other_stores_are_known_by_their_configuration_when_nothing_runs() {
+    let source = base()
+        .file(
+            "etc/scylla/scylla.yaml",
+            "cluster_name: 'c'\ndata_file_directories:\n    - /mnt/data/scylla\n    - /srv/more\ncommitlog_directory: /c\n",
+        )
+        .directory("mnt/data/scylla")
+        .directory("srv/more")
+        .file("etc/cassandra/cassandra.yaml", "cluster_name: x\n")
+        .directory("var/lib/cassandra/data")
+        .file("etc/etcd/etcd.conf.yml", "data-dir: default.etcd\n")
+        .file("var/lib/mysql/ibdata1", "")
+        .whole();
+    let host = read_from(&source, &[]);
+    let found: Vec<_> = (host.stores.iter())
+        .map(|store| {
+            let paths = store.data_paths.join(" ");
+            (store.engine.label(), paths, store.paths_from.as_str())
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (
+                "ScyllaDB",
+                "/mnt/data/scylla /srv/more".to_owned(),
+                "etc/scylla/scylla.yaml: data_file_directories"
+            ),
+            (
+                "Cassandra",
+                "/var/lib/cassandra/data".to_owned(),
+                "default of Cassandra"
+            ),
+            (
+                "MySQL",
+                "/var/lib/mysql".to_owned(),
+                "data found: var/lib/mysql/ibdata1"
+            ),
+        ]
+    );
+    // Relative to a directory that nobody told.
+    let said = skipped(&host);
+    assert!(said.contains("data-dir names no absolute path"), "{said}");
+}
+
+#[test]
+fn a_running_store_that_does_not_say_where_its_data_is_has_a_configuration() {
+    let of = |line: &str| {
+        let source = process(base(), 40, "scylla", line)
+            .file("etc/scylla/scylla.yaml", "workdir: /mnt/data/s\n")
+            .directory("mnt/data/s/data")
+            .directory("mnt/data/other");
+        let host = read_from(&source.whole(), &[]);
+        let paths: Vec<String> = host
+            .stores
+            .into_iter()
+            .flat_map(|store| store.data_paths)
+            .collect();
+        paths.join(" ")
+    };
+    assert_eq!(of("/usr/bin/scylla --options"), "/mnt/data/s/data");
+    assert_eq!(
+        of("/usr/bin/scylla --workdir /mnt/data/other"),
+        "/mnt/data/other"
+    );
+}

@@ -32,7 +32,10 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     }
     let document = yaml::read(path, &text).map_err(malformed)?;
     for (key, value) in document.pairs {
-        if store_settings::is_kept(&key) || store_settings::is_kept_for_mongod(&key) {
+        let is_kept = store_settings::is_kept(&key)
+            || store_settings::is_kept_for_mongod(&key)
+            || store_settings::is_kept_for_others(&key);
+        if is_kept {
             kept.push_str(&yaml::write_pair(&key, &value));
         } else if let Some(setting) = store_settings::expanded_mongod_setting(&key) {
             // It matters that the value is fetched; where from may be secret.

@@ -66,6 +66,7 @@ const NAME_MATTERS: &[&str] = &[
     "restic",
     "rsnapshot",
     "rsync",
+    "scylla_fstrim",
     "xfsdump",
     "xtrabackup",
 ];

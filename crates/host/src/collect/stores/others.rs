@@ -1,0 +1,125 @@
+//! Stores of which only the data paths matter, by their configuration if they do not run.
+
+use super::config;
+use super::found::{Found, Paths};
+use crate::collect::view::View;
+use crate::parse::{store_config, store_settings as settings};
+use crate::source::Reader;
+use crate::unread::Unread;
+use facts::Skipped;
+use facts::host::{StoreEngine, StoreState};
+
+/// A store with its configuration file in YAML.
+struct Product {
+    name: &'static str,
+    /// Configuration files of the packages.
+    files: &'static [&'static str],
+    /// The setting with the data paths: a list or one.
+    setting: &'static str,
+    /// Data path if the setting is not there, by the packages; `None` if there is none to rely on.
+    default: Option<&'static str>,
+}
+
+/// ScyllaDB's `scylla.yaml` (`data_file_directories`, default of its packages), Cassandra's `cassandra.yaml` as the Debian and
+/// the Red Hat package install it, and etcd's configuration file (`--config-file`, `data-dir`).
+const PRODUCTS: [Product; 3] = [
+    Product {
+        name: "ScyllaDB",
+        files: &["/etc/scylla/scylla.yaml"],
+        setting: "data_file_directories",
+        default: Some("/var/lib/scylla/data"),
+    },
+    Product {
+        name: "Cassandra",
+        files: &[
+            "/etc/cassandra/cassandra.yaml",
+            "/etc/cassandra/conf/cassandra.yaml",
+        ],
+        setting: "data_file_directories",
+        default: Some("/var/lib/cassandra/data"),
+    },
+    Product {
+        name: "etcd",
+        files: &["/etc/etcd/etcd.conf.yml", "/etc/etcd/etcd.yaml"],
+        setting: "data-dir",
+        default: None,
+    },
+];
+
+/// Returns the stores whose configuration is there, and reports files that cannot be read.
+pub(super) fn configured(
+    reader: &Reader<'_>,
+    view: &View,
+    running: &[Found],
+    skipped: &mut Vec<Skipped>,
+) -> Vec<Found> {
+    let mut stores = Vec::new();
+    for product in &PRODUCTS {
+        let engine = StoreEngine::Other(product.name.to_owned());
+        // A running one has said where its data is, or that it does not say.
+        if running
+            .iter()
+            .any(|store| store.engine == engine && store.view.is_host() && store.paths.is_known())
+        {
+            continue;
+        }
+        for file in product.files {
+            match config::read(reader, view, file, skipped) {
+                Ok(config) => stores.push(product.found(engine.clone(), view, &config)),
+                Err(Unread::NotFound) => {}
+                Err(unread) => {
+                    let needs = (unread == Unread::Denied).then_some("root");
+                    let what = format!("configuration of {}", product.name);
+                    skipped.push(Skipped::new(
+                        what,
+                        format!("{}: {unread}", &file[1..]),
+                        needs,
+                    ));
+                }
+            }
+        }
+    }
+    stores
+}
+
+impl Product {
+    fn found(&self, engine: StoreEngine, view: &View, config: &config::Config) -> Found {
+        let is_path = |(key, _): &&(String, String)| settings::list_of(key) == self.setting;
+        let given: Vec<String> = (config.settings.iter())
+            .filter(is_path)
+            .map(|(_, value)| value.clone())
+            .filter(|value| !value.is_empty())
+            .collect();
+        // ScyllaDB's own directory, below which its data is.
+        let below = store_config::value(&config.settings, "workdir")
+            .filter(|_| given.is_empty())
+            .map(|workdir| format!("{workdir}/data"));
+        let (paths, from) = match (given.is_empty(), below, self.default) {
+            (false, ..) => (given, format!("{}: {}", config.file, self.setting)),
+            (true, Some(below), _) => (vec![below], format!("{}: workdir", config.file)),
+            (true, None, Some(default)) => (
+                vec![default.to_owned()],
+                format!("default of {}", self.name),
+            ),
+            (true, None, None) => (Vec::new(), String::new()),
+        };
+        let paths = if paths.is_empty() || paths.iter().any(|path| !path.starts_with('/')) {
+            Paths::unknown(
+                format!("{}: {} names no absolute path", config.file, self.setting),
+                false,
+            )
+        } else {
+            Paths::Known { paths, from }
+        };
+        Found {
+            engine,
+            version: None,
+            state: StoreState::Configured,
+            pid: None,
+            view: view.clone(),
+            paths,
+            settings: Vec::new(),
+            config_file: Some(config.file.clone()),
+        }
+    }
+}
