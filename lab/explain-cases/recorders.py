@@ -25,12 +25,13 @@ def main(recording, device, path):
         expect(log["moved"] in ("nothing", "writes_or_discards", "writes"), f"moved {log['moved']}")
     else:
         expect(log["moved"] == "discards", f"moved {log['moved']}")
-        expect(len(log["bursts"]) == 1, f"bursts {log['bursts']}")
-        expect(12 <= log["samples"] <= 14, f"{log['samples']} samples")
+        # A slow device may pause within the trim, and a busy machine may skip a second.
+        expect(1 <= len(log["bursts"]) <= 3, f"bursts {log['bursts']}")
+        expect(10 <= log["samples"] <= 14, f"{log['samples']} samples")
         largest = {one["device"]: max(kb or 0 for kb in one["after_kb_s"]) for one in log["devices"]}
         name = device if device in largest else "all disks"
-        # The file of 1.5 GB and the rest of the device, in one second or two.
-        expect(1e6 <= largest.get(name, 0) <= 4e6, f"discarded {largest}")
+        # The device has 3 GB, in one second or several.
+        expect(1e5 <= largest.get(name, 0) <= 4e6, f"discarded {largest}")
         is_dated = recording not in UNDATED and "without" not in recording
         expect((log["dating"] == "absolute") == is_dated, f"dating {log['dating']}")
     print(f"  {'FAIL' if failures else 'ok  '} {recording}" + "".join(f"; {one}" for one in failures))

@@ -20,7 +20,7 @@ struct Product {
     default: Option<&'static str>,
 }
 
-/// ScyllaDB's `scylla.yaml` (`data_file_directories`, default of its packages), Cassandra's `cassandra.yaml` as the Debian and
+/// `scylla.yaml` (`data_file_directories`, default of its packages), Cassandra's `cassandra.yaml` as the Debian and
 /// the Red Hat package install it, and etcd's configuration file (`--config-file`, `data-dir`).
 const PRODUCTS: [Product; 3] = [
     Product {
