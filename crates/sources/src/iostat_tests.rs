@@ -551,6 +551,9 @@ fn tables_of_sar_that_follow_each_other_share_their_times() {
     assert_eq!(times(series(&reading, "avg-cpu %iowait")), expected);
     assert_eq!(times(series(&reading, "dm-0 wkB/s")), expected);
     assert_eq!(series(&reading, "dm-0 wkB/s").values, [10.0, 20.0]);
+    // A line that holds nothing but its time is none of a table.
+    let cut = read(&format!("{text}00:05:01\n"));
+    assert_eq!(series(&cut, "dm-0 wkB/s").values, [10.0, 20.0]);
     // Without the first line, only the distances are known.
     let (_, tables) = text.split_once("\n\n").unwrap();
     let reading = read(tables);

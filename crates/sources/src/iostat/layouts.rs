@@ -110,14 +110,12 @@ impl Log<'_> {
         if self.layout != Layout::Sar {
             return Ok(false);
         }
-        let Some(table) = self.table else {
+        // A restart, or a line that was cut off behind its time.
+        let is_row = rest.first().is_some_and(|first| *first != "LINUX");
+        let Some(table) = self.table.filter(|_| is_row) else {
             self.remark(number, line);
             return Ok(true);
         };
-        if rest.first() == Some(&"LINUX") {
-            self.remark(number, line);
-            return Ok(true);
-        }
         self.begin_at(number, stamp)?;
         let kind = self.tables[table].kind();
         self.report().has_devices |= kind == Rows::Devices;
