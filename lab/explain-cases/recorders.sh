@@ -12,7 +12,12 @@ work=$(mktemp -d)
 device= writer=
 finish() {
     [ -z "$writer" ] || kill "$writer" 2>/dev/null || true
-    mountpoint -q "$work/mnt" && umount "$work/mnt"
+    wait "$writer" 2>/dev/null || true
+    # Its last write may still be under way.
+    for _ in 1 2 3 4 5; do
+        mountpoint -q "$work/mnt" || break
+        umount "$work/mnt" 2>/dev/null || sleep 1
+    done
     [ -z "$device" ] || losetup -d "$device"
     [ -n "${KEEP:-}" ] && cp -r "$work/out" "$KEEP"
     rm -rf "$work"
