@@ -1,9 +1,10 @@
 //! The text output of sysstat's `iostat` and `sar`, version 9 and later, in every layout and language, and of `vmstat`; a
 //! whole log or a pasted excerpt.
 //!
-//! The layouts are those of sysstat's `iostat.c` and `pr_stats.c`, and of procps' `vmstat.c`: a line about the host, then reports, each consisting of a
-//! table with one row for the processors (`avg-cpu`) and a table with a row per device. Columns are
-//! identified by the table headings.
+//! The layouts are those of sysstat's `iostat.c` and `pr_stats.c`, and of procps' `vmstat.c`: a line about the host, then
+//! reports. Those of iostat consist of a table with one row for the processors (`avg-cpu`) and a table with a row per
+//! device; in sar's tables, a time begins each line; a row of vmstat is a report. Columns are identified by the table
+//! headings.
 
 mod columns;
 mod dating;
@@ -17,18 +18,14 @@ use dating::Dated;
 use facts::series::Dating;
 use facts::{InputError, Skipped};
 use jiff::Timestamp;
-use log::{Header, Log};
+use log::Log;
 use std::io::BufRead;
 use units::count;
 
 /// Returns whether a line can only come from `iostat`, `sar` or `vmstat`.
 pub(crate) fn is_head(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
-    Header::parse(line, 1).is_some()
-        || log::processors(&words).is_some()
-        || log::devices(&words).is_some()
-        || layouts::is_sar_head(line)
-        || layouts::is_vmstat_head(line)
+    log::is_head(line, &words) || layouts::is_sar_head(line) || layouts::is_vmstat_head(line)
 }
 
 pub(crate) fn read(
@@ -127,6 +124,14 @@ impl Log<'_> {
             self.collector.skipped.push(Skipped::new(
                 format!("columns {}", names.join(", ")),
                 "they are the rates times the interval",
+                None,
+            ));
+        }
+        if !self.with_text.is_empty() {
+            let names: Vec<&str> = self.with_text.iter().map(String::as_str).collect();
+            self.collector.skipped.push(Skipped::new(
+                format!("sar's tables {}", names.join(", ")),
+                "they hold text",
                 None,
             ));
         }

@@ -535,6 +535,62 @@ fn the_same_burst_in_each_layout() {
 }
 
 #[test]
+fn other_output_below_sars_or_vmstats_is_read_as_such() {
+    let sar = include_str!("../tests/data/sar-d-en_US.txt");
+    let vmstat = include_str!("../tests/data/vmstat-t.txt");
+    let iostat = include_str!("../tests/data/iostat-xt-en_IN.txt");
+    for above in [sar, vmstat] {
+        let reading = read(&format!("{above}\n{iostat}"));
+        assert_eq!(series(&reading, "avg-cpu %idle").values.len(), 5);
+    }
+    // What belongs to neither is told.
+    let reading = read(&sar.replacen("\n\n", "\n\nsome words of somebody\n", 2));
+    assert!(
+        reading
+            .warnings
+            .iter()
+            .any(|text| text.contains("some words")),
+        "{:?}",
+        reading.warnings
+    );
+    // An empty line ends no table of vmstat.
+    let parted = read(&vmstat.replacen("54:43", "54:43\n", 1));
+    assert_eq!(series(&parted, "all disks bo").values.len(), 13);
+}
+
+#[test]
+fn everything_that_sar_collects_is_read_or_named() {
+    let reading = read(include_str!("../tests/data/sar-all.txt"));
+    for (name, label, value) in [
+        ("eth0 rxpck/s", "interface", "eth0"),
+        ("NMI CPU0", "interrupt", "NMI"),
+        ("cpu 1 %idle", "cpu", "1"),
+        ("loop0 dkB/s", "device", "loop0"),
+    ] {
+        let one = series(&reading, name);
+        assert_eq!(
+            (one.labels[label].as_str(), one.values.len()),
+            (value, 2),
+            "{name}"
+        );
+    }
+    // NFS and TCP both have a column of this name.
+    let both = reading
+        .series
+        .iter()
+        .filter(|one| one.labels["metric"] == "retrans/s");
+    let tables: Vec<&str> = both.map(|one| one.labels["table"].as_str()).collect();
+    assert_eq!(tables, ["call/s", "atmptf/s"]);
+    let filesystem = |one: &&Series| one.labels.contains_key("filesystem");
+    assert!(reading.series.iter().any(|one| filesystem(&one)));
+    // Hosts with sensors have tables with text.
+    let text = "00:00:01 BUS idvendor product\n00:10:01 1 8087 Some hub\n\n00:00:01 DEV tps rkB/s\n00:10:01 sda 1.00 2.00\n";
+    let reading = read(text);
+    assert_eq!(series(&reading, "sda tps").values, [1.0]);
+    assert_eq!(reading.skipped[0].what, "sar's tables BUS");
+}
+
+#[test]
 fn tables_of_sar_that_follow_each_other_share_their_times() {
     // `sar -A` prints each table for the whole day before the next.
     let text = "Linux 5.4.0 (db1) \t2026-11-22 \t_x86_64_\t(8 CPU)\n\n\

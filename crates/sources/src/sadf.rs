@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::BufRead;
+use units::count;
 
 /// Maximum nesting depth of objects.
 const DEPTH_MAX: usize = 8;
@@ -49,6 +50,7 @@ pub(crate) fn read(
         local: 0,
         records: 0,
         is_first: true,
+        is_iostat: false,
         boot: 0,
         undated: 0,
         release: None,
@@ -83,8 +85,9 @@ struct State<'s> {
     /// Number of records with local times.
     local: usize,
     records: usize,
-    /// Whether no record of this host was read.
+    /// Whether no record of this host was read, and whether they are iostat's.
     is_first: bool,
+    is_iostat: bool,
     /// Records about the time since boot, and those without a time.
     boot: usize,
     undated: usize,
@@ -226,6 +229,7 @@ impl State<'_> {
         let timestamp = record.get("timestamp");
         let is_first = std::mem::take(&mut self.is_first);
         let is_iostat = timestamp.is_none_or(Value::is_string);
+        self.is_iostat = is_iostat;
         if is_iostat && is_first {
             self.boot += 1;
             return Ok(());
@@ -312,7 +316,8 @@ impl State<'_> {
                     key.push('\u{1e}');
                     key.push_str(label);
                 }
-                let release = self.release.as_deref();
+                // What sar recorded outlives a kernel.
+                let release = self.release.as_deref().filter(|_| self.is_iostat);
                 let id = self
                     .collector
                     .id(&key, || draft(path, labels, host, release));
@@ -366,6 +371,12 @@ impl State<'_> {
             ));
         }
         self.collector.warnings.extend(self.reader.notes());
+        if self.boot > 0 {
+            self.collector.warnings.push(format!(
+                "{} left out: about the time since boot, unless iostat ran with -y",
+                count(self.boot, "first record")
+            ));
+        }
         if self.undated > 0 {
             self.collector.warnings.push(
                 "no times: each record counts as a second; iostat -t prints times".to_owned(),

@@ -101,6 +101,13 @@ fn errors_name_their_line() {
     let reading = read_text(&iostat(&[record; 3].join(",")), &options()).unwrap();
     assert_eq!(reading.series[0].values, [1.0, 1.0]);
     assert_eq!(reading.series[0].dating, Dating::Undated);
+    let left_out = "1 first record left out";
+    assert!(
+        reading
+            .warnings
+            .iter()
+            .any(|text| text.starts_with(left_out))
+    );
 }
 
 proptest! {

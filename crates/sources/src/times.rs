@@ -8,7 +8,7 @@ mod plain;
 mod slashes;
 
 pub use check::check_format;
-pub(crate) use plain::{is_half_of_day, plain};
+pub(crate) use plain::plain;
 pub(crate) use slashes::{DayOrder, Slashes, clock};
 
 use crate::Times;

@@ -11,8 +11,8 @@ pub(super) const QUIET_KB_S: f64 = 64.0;
 /// With at least so many samples outside of bursts, their median is what was before; else the first sample.
 const BEFORE_MIN: usize = 5;
 
-/// What is usual is what one sample in so many does not exceed.
-const USUAL: usize = 10;
+/// What is usual is what one sample in so many does not exceed: bursts may take most of a log.
+const USUAL: usize = 30;
 
 /// Runs of samples, as `(first, number)`, and the clearest one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,37 +29,36 @@ impl Bursts {
             .collect();
         let mut sorted = rates.clone();
         sorted.sort_by(f64::total_cmp);
-        // Bursts may take most of a short log.
         let usual = sorted.get(sorted.len() / USUAL)?.max(QUIET_KB_S);
-        let mut runs: Vec<(usize, usize)> = Vec::new();
-        for (sample, rate) in rates.iter().enumerate() {
-            if *rate < usual * JUMP_TIMES {
-                continue;
-            }
-            match runs.last_mut() {
-                Some((first, number)) if *first + *number == sample => *number += 1,
-                _ => runs.push((sample, 1)),
-            }
-        }
+        let runs = runs(&rates, usual * JUMP_TIMES);
         let all = |run: &(usize, usize)| rates[run.0..run.0 + run.1].iter().sum::<f64>();
+        // The earliest one wins a tie.
         let numbers = (0..runs.len()).rev();
         let clearest = numbers.max_by(|&a, &b| all(&runs[a]).total_cmp(&all(&runs[b])))?;
         Some(Self { runs, clearest })
     }
 
-    /// Returns the samples from the largest jump of writes on.
+    /// Returns the runs in which as much is written as after the largest jump of writes; that one is the clearest.
     pub(super) fn of_writes(table: &Table<'_>, drives: &[&str]) -> Option<Self> {
-        let at = |sample| moved(table, drives, Metric::Write, sample).max(QUIET_KB_S);
-        let jump = (1..table.samples())
-            .map(|sample| (sample, at(sample) / at(sample - 1)))
+        let rates: Vec<f64> = (0..table.samples())
+            .map(|sample| moved(table, drives, Metric::Write, sample).max(QUIET_KB_S))
+            .collect();
+        let jump = (1..rates.len())
+            .map(|sample| (sample, rates[sample] / rates[sample - 1]))
             .filter(|(_, times)| *times >= JUMP_TIMES)
             // The earliest one wins a tie.
             .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?
             .0;
-        Some(Self {
-            runs: vec![(jump, table.samples() - jump)],
-            clearest: 0,
-        })
+        let runs = runs(&rates, rates[jump - 1] * JUMP_TIMES);
+        let clearest = runs.iter().position(|(first, _)| *first == jump)?;
+        Some(Self { runs, clearest })
+    }
+
+    /// Returns the samples of all bursts.
+    pub(super) fn all_samples(&self) -> Vec<usize> {
+        let runs = self.runs.iter();
+        runs.flat_map(|(first, number)| *first..first + number)
+            .collect()
     }
 
     /// Returns the samples of the clearest burst.
@@ -74,18 +73,33 @@ impl Bursts {
         table: &Table<'_>,
         get: impl Fn(usize) -> Option<f64>,
     ) -> Option<f64> {
-        let is_in = |sample: usize| {
-            let mut runs = self.runs.iter();
-            runs.any(|(first, number)| (*first..first + number).contains(&sample))
-        };
-        let quiet: Vec<usize> = (0..table.samples())
-            .filter(|&sample| !is_in(sample))
-            .collect();
+        let quiet = self.quiet(table);
         if quiet.len() < BEFORE_MIN {
             return get(*quiet.first()?);
         }
         median(quiet.into_iter().filter_map(get).collect())
     }
+
+    /// Returns the samples outside of bursts.
+    pub(super) fn quiet(&self, table: &Table<'_>) -> Vec<usize> {
+        let within = self.all_samples();
+        (0..table.samples())
+            .filter(|sample| within.binary_search(sample).is_err())
+            .collect()
+    }
+}
+
+/// Returns the maximal runs of rates that are at least so high.
+fn runs(rates: &[f64], least: f64) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for (sample, rate) in rates.iter().enumerate() {
+        match runs.last_mut() {
+            _ if *rate < least => {}
+            Some((first, number)) if *first + *number == sample => *number += 1,
+            _ => runs.push((sample, 1)),
+        }
+    }
+    runs
 }
 
 /// Returns what moved on all drives in one sample, in kB/s.
@@ -96,7 +110,7 @@ pub(super) fn moved(table: &Table<'_>, drives: &[&str], metric: Metric, sample: 
         .sum()
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }

@@ -1,6 +1,6 @@
 //! What gets worse in a burst. Without harm, a burst of writes is no finding: every idle machine flushes its page cache.
 
-use super::burst::Bursts;
+use super::burst::{Bursts, median};
 use super::result::{Harm, HarmTo};
 use super::table::{Metric, Table};
 
@@ -15,30 +15,36 @@ const IOWAIT_POINTS: f64 = 3.0;
 /// A device becomes busy from below the first to at least the second, in percent.
 const UTIL: (f64, f64) = (50.0, 80.0);
 
-/// Returns what gets worse in the clearest burst, each on the device that shows it most.
-pub(super) fn harm(table: &Table<'_>, devices: &[&str], bursts: &Bursts) -> Vec<Harm> {
-    let kinds = [
+/// Returns what gets worse in these `samples` of bursts, each on the device that shows it most: in half of them, by the
+/// figures above and beyond every sample outside of bursts, since reads and waiting times vary without a cause.
+pub(super) fn harm(
+    table: &Table<'_>,
+    devices: &[&str],
+    bursts: &Bursts,
+    samples: &[usize],
+) -> Vec<Harm> {
+    let compared =
+        |what, get: &dyn Fn(usize) -> Option<f64>| compared(table, bursts, samples, what, get);
+    let mut all: Vec<Harm> = [
         (HarmTo::Reads, Metric::Read),
         (HarmTo::ReadTime, Metric::ReadTime),
         (HarmTo::RequestTime, Metric::RequestTime),
         (HarmTo::Utilization, Metric::Utilization),
-    ];
-    let mut all: Vec<Harm> = kinds
-        .into_iter()
-        .filter_map(|(what, metric)| worst(table, devices, bursts, what, metric))
-        .collect();
-    let iowait = || {
-        let from = bursts.before(table, |sample| table.iowait(sample))?;
-        let to = bursts.samples().filter_map(|sample| table.iowait(sample));
-        let to = to.fold(0.0, f64::max);
-        (to - from >= IOWAIT_POINTS).then_some(Harm {
-            what: HarmTo::Iowait,
-            device: None,
-            from,
-            to,
-        })
-    };
-    all.extend(iowait());
+    ]
+    .into_iter()
+    .filter_map(|(what, metric)| {
+        let of = |device: &&str| {
+            let get = |sample| table.get(device, metric, sample);
+            let harm = compared(what, &get)?;
+            let device = Some((*device).to_owned());
+            Some(Harm { device, ..harm })
+        };
+        let much = |harm: &Harm| (harm.from - harm.to).abs();
+        let found = devices.iter().filter_map(of);
+        found.max_by(|a, b| much(a).total_cmp(&much(b)))
+    })
+    .collect();
+    all.extend(compared(HarmTo::Iowait, &|sample| table.iowait(sample)));
     // The time of reads says more than that of all requests.
     if all.iter().any(|one| one.what == HarmTo::ReadTime) {
         all.retain(|one| one.what != HarmTo::RequestTime);
@@ -46,38 +52,41 @@ pub(super) fn harm(table: &Table<'_>, devices: &[&str], bursts: &Bursts) -> Vec<
     all
 }
 
-fn worst(
+/// Compares a metric in samples of bursts with what it was before.
+fn compared(
     table: &Table<'_>,
-    devices: &[&str],
     bursts: &Bursts,
+    samples: &[usize],
     what: HarmTo,
-    metric: Metric,
+    get: &dyn Fn(usize) -> Option<f64>,
 ) -> Option<Harm> {
-    let of = |device: &&str| {
-        let from = bursts.before(table, |sample| table.get(device, metric, sample))?;
-        let values = bursts
-            .samples()
-            .filter_map(|sample| table.get(device, metric, sample));
-        let to = match what {
-            HarmTo::Reads => values.fold(f64::INFINITY, f64::min),
-            _ => values.fold(0.0, f64::max),
-        };
-        let is_harm = match what {
-            HarmTo::Reads => from >= READS_KB_S && to * READS_DOWN <= from,
-            HarmTo::ReadTime | HarmTo::RequestTime => {
-                to >= from * TIME_TIMES && to - from >= TIME_MORE_MS
-            }
-            HarmTo::Utilization => from < UTIL.0 && to >= UTIL.1,
-            HarmTo::Iowait => false,
-        };
-        is_harm.then(|| Harm {
-            what,
-            device: Some((*device).to_owned()),
-            from,
-            to,
-        })
+    let from = bursts.before(table, get)?;
+    let values: Vec<f64> = samples.iter().filter_map(|sample| get(*sample)).collect();
+    let quiet = || bursts.quiet(table).into_iter().filter_map(get);
+    let lowest = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
+    let highest = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
+    let half = median(values.clone())?;
+    let is_beyond = match what {
+        HarmTo::Reads => half < lowest(&mut quiet()),
+        _ => half > highest(&mut quiet()),
     };
-    let much = |harm: &Harm| (harm.from - harm.to).abs();
-    let found = devices.iter().filter_map(of);
-    found.max_by(|a, b| much(a).total_cmp(&much(b)))
+    let is_harm = match what {
+        HarmTo::Reads => from >= READS_KB_S && half * READS_DOWN <= from,
+        HarmTo::ReadTime | HarmTo::RequestTime => {
+            half >= from * TIME_TIMES && half - from >= TIME_MORE_MS
+        }
+        HarmTo::Utilization => from < UTIL.0 && half >= UTIL.1,
+        HarmTo::Iowait => half - from >= IOWAIT_POINTS,
+    };
+    let mut values = values.into_iter();
+    let to = match what {
+        HarmTo::Reads => lowest(&mut values),
+        _ => highest(&mut values),
+    };
+    (is_harm && is_beyond).then_some(Harm {
+        what,
+        device: None,
+        from,
+        to,
+    })
 }

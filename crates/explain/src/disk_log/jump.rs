@@ -1,6 +1,6 @@
 //! Reads a disk log: the burst in it, what each device did, and what got worse.
 
-use super::burst::{Bursts, JUMP_TIMES, QUIET_KB_S, moved};
+use super::burst::{Bursts, JUMP_TIMES, QUIET_KB_S, median, moved};
 use super::harm;
 use super::mounts::{self, MountedWith};
 use super::result::{Burst, DeviceJump, DiskLog, Moved};
@@ -54,10 +54,20 @@ pub fn read_disk_log(series: &[Series], context: &LogContext<'_>) -> Option<Disk
         let quiet = all().find(is_short)?;
         Some(DiskLog {
             moved: Moved::Nothing,
-            sentences: vec![sentences::nothing(quiet)],
+            sentences: vec![sentences::nothing(quiet, discarded_kb_s(quiet))],
             ..begin(quiet, context)
         })
     })
+}
+
+/// Returns what is discarded on all drives in the median sample, in kB per second.
+fn discarded_kb_s(table: &Table<'_>) -> f64 {
+    let devices = table.devices();
+    let drives: Vec<&str> = devices
+        .filter(|device| !stack::is_stacked(device))
+        .collect();
+    let rates = (0..table.samples()).map(|at| moved(table, &drives, Metric::Discard, at));
+    median(rates.collect()).unwrap_or(0.0)
 }
 
 fn read(table: &Table<'_>, context: &LogContext<'_>) -> Option<DiskLog> {
@@ -100,7 +110,12 @@ fn read(table: &Table<'_>, context: &LogContext<'_>) -> Option<DiskLog> {
         .iter()
         .map(|device| device.device.as_str())
         .collect();
-    let harm = harm::harm(table, &names, &bursts);
+    // Every flush of the page cache is like the others; of trims, the largest may be the one that hurts.
+    let samples = match metric {
+        Metric::Discard => bursts.samples().collect(),
+        _ => bursts.all_samples(),
+    };
+    let harm = harm::harm(table, &names, &bursts, &samples);
     if metric == Metric::Write && harm.is_empty() {
         return None;
     }
@@ -247,7 +262,7 @@ fn judge(devices: &[DeviceJump], kernel: Option<&str>, has_discards: bool) -> (M
     let is_too_long = drives().any(|drive| drive.request_kb.is_some_and(|kb| kb > WRITE_KB_MAX));
     if is_too_fast {
         because.push(format!(
-            "{} per drive is too fast for writes: four lanes of PCIe 3.0 carry 3.7 GiB/s.",
+            "{} is too fast for writes: four lanes of PCIe 3.0 carry 3.7 GiB/s.",
             sentences::drive_rates(devices)
         ));
     }

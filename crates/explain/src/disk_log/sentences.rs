@@ -14,6 +14,9 @@ use units::number::factor;
 /// Maximum number of devices listed individually; more are summarised by their extremes.
 const DEVICES_NAMED: usize = 10;
 
+/// Discards at this rate, in kB/s, are told even if they do not come in bursts.
+const STEADY_KB_S: f64 = 10.0 * 1024.0;
+
 /// A job that is due this long before a burst may have caused it: it may do something else first.
 const DUE_BEFORE: SignedDuration = SignedDuration::from_mins(10);
 
@@ -31,18 +34,15 @@ pub(super) fn sentences(log: &DiskLog, zone: &TimeZone) -> Vec<String> {
     }
     match log.moved {
         Moved::ProbablyDiscards => sentences.push(format!(
-            "These are probably discards (blocks that a filesystem frees), not data: {} per drive.",
+            "These are probably discards (blocks that a filesystem frees), not data: {}.",
             drive_rates(&log.devices)
         )),
         Moved::WritesOrDiscards => sentences.push(format!(
-            "These are writes or discards, {} per drive; the log does not tell which.",
+            "These are writes or discards, {}; the log does not tell which.",
             drive_rates(&log.devices)
         )),
         Moved::Writes => {
-            sentences.push(format!(
-                "These are writes, {} per drive.",
-                drive_rates(&log.devices)
-            ));
+            sentences.push(format!("These are writes, {}.", drive_rates(&log.devices)));
         }
         Moved::Discards | Moved::SinceBoot | Moved::Nothing => {}
     }
@@ -62,8 +62,15 @@ pub(super) fn sentences(log: &DiskLog, zone: &TimeZone) -> Vec<String> {
     sentences
 }
 
-/// The sentence for a log in which nothing stands out.
-pub(super) fn nothing(table: &Table<'_>) -> String {
+/// The sentence for a log in which nothing stands out. `discarded_kb_s` is what is discarded in the median sample.
+pub(super) fn nothing(table: &Table<'_>, discarded_kb_s: f64) -> String {
+    if discarded_kb_s >= STEADY_KB_S {
+        return format!(
+            "Discards run through all {}, {} in the median: a log that begins before them tells what they harm.",
+            units::count(table.samples(), "sample"),
+            rate(discarded_kb_s)
+        );
+    }
     let discards = if table.has_discards() {
         "no burst of discards, and no jump of writes that harms reads"
     } else {
@@ -347,16 +354,18 @@ fn of_day(day: Date, jobs: &[JobRuns], zone: &TimeZone) -> String {
     text
 }
 
-/// Returns the drives' write rates after the jump: `7.0 to 8.3 GiB/s`.
+/// Returns the drives' rates in the burst: `7.0 to 8.3 GiB/s per drive`; of one drive, without that.
 pub(super) fn drive_rates(devices: &[DeviceJump]) -> String {
     let has_drives = devices.iter().any(|device| device.members.is_empty());
     let drives = devices
         .iter()
         .filter(|device| !has_drives || device.members.is_empty());
     let rates: Vec<f64> = drives
+        .clone()
         .flat_map(|drive| drive.after_kb_s.iter().flatten().copied())
         .collect();
-    range(&rates, rate)
+    let each = if drives.count() > 1 { " per drive" } else { "" };
+    format!("{}{each}", range(&rates, rate))
 }
 
 /// Returns the drives' request sizes after the jump: `7.9 to 8.2 MiB`.

@@ -1,6 +1,7 @@
 //! Tests on the log of the MongoDB article, as pasted by its author.
 
 use crate::simulate;
+use crate::testing::noise;
 use explain::JobRuns;
 use explain::disk_log::{
     DeviceJump, DiskLog, Harm, HarmTo, LogContext, Moved, parse_findmnt, read_disk_log,
@@ -563,6 +564,111 @@ fn a_larger_burst_is_told_no_worse_and_one_without_harm_is_no_harm() {
         "{:?}",
         log.sentences
     );
+}
+
+#[test]
+fn a_longer_burst_is_told_no_worse_and_one_without_an_end_is_told_as_such() {
+    for length in 1..=12 {
+        let mut series = counted_apart(of_the_day());
+        for one in &mut series {
+            let (quiet, busy) = (one.values[0], one.values[2]);
+            one.times_us = (0..12).map(|at| at * 3_000_000).collect();
+            one.values = (0..12)
+                .map(|at| if at < 12 - length { quiet } else { busy })
+                .collect();
+        }
+        let log = read_log(&series, &[]).expect("a log");
+        if length == 12 {
+            assert_eq!(log.moved, Moved::Nothing, "{length}");
+            assert!(
+                log.sentences[0].starts_with("Discards run through all 12 samples, 57"),
+                "{:?}",
+                log.sentences
+            );
+            continue;
+        }
+        let burst = log.bursts.first().map(|burst| burst.samples);
+        assert_eq!(
+            (log.moved, burst),
+            (Moved::Discards, Some(length)),
+            "{length}"
+        );
+        assert!(!log.harm.is_empty(), "{length}");
+    }
+}
+
+/// Five minutes of a drive, second by second: reads and waiting times that vary by a factor, and what `written` says.
+fn varying(seed: u64, spread: f64, written: impl Fn(usize, f64) -> f64) -> Vec<Series> {
+    let samples = 300;
+    let mut drawn = noise(samples * 5, seed).into_iter();
+    let mut column = |metric: &str, level: f64| {
+        let mut one = series_of(LOG, Some("6.1.0"), of_the_day())[0].clone();
+        one.labels.insert("metric".to_owned(), metric.to_owned());
+        one.labels.insert("device".to_owned(), "sda".to_owned());
+        one.times_us = (0..samples as i64).map(|at| at * 1_000_000).collect();
+        one.values = drawn
+            .by_ref()
+            .take(samples)
+            .map(|z| level * (spread * z).exp())
+            .collect();
+        one
+    };
+    let (reads, waits, mut writes, mut util, mut iowait) = (
+        column("rkB/s", 2_000.0),
+        column("r_await", 2.0),
+        column("wkB/s", 100.0),
+        column("%util", 20.0),
+        column("%iowait", 2.0),
+    );
+    for (at, value) in writes.values.iter_mut().enumerate() {
+        *value = written(at, *value);
+    }
+    for one in [&mut util, &mut iowait] {
+        one.values
+            .iter_mut()
+            .for_each(|value| *value = value.min(100.0));
+    }
+    iowait.labels.remove("device");
+    vec![reads, waits, writes, util, iowait]
+}
+
+#[test]
+fn machines_that_flush_their_page_cache_are_no_finding_and_a_trim_among_them_is() {
+    for seed in 1..=60 {
+        // Every half a minute, once, or fsyncs all the time; idle reads, and busy ones.
+        let every = |at: usize, value: f64| if at % 30 == 7 { 80_000.0 } else { value };
+        let once = |at: usize, value: f64| if at == 140 { 300_000.0 } else { value };
+        let fsyncs = |_: usize, value: f64| value * 50.0;
+        for (spread, series) in [
+            (0.3, varying(seed, 0.3, every)),
+            (0.8, varying(seed, 0.8, once)),
+            (1.2, varying(seed, 1.2, once)),
+            (0.8, varying(seed, 0.8, fsyncs)),
+        ] {
+            let log = read_log(&series, &[]).expect("a log");
+            assert!(log.harm.is_empty(), "{seed} {spread}: {:?}", log.sentences);
+        }
+        // Discards for eight seconds, in which reads take 95 ms instead of 2.
+        let mut series = varying(seed, 0.5, every);
+        let mut discards = series[2].clone();
+        (discards.labels).insert("metric".to_owned(), "dkB/s".to_owned());
+        discards.values.fill(0.0);
+        discards.values[200..208].fill(5e6);
+        series[1].values[200..208].fill(95.0);
+        series.push(discards);
+        let log = read_log(&series, &[]).expect("a log");
+        let [burst] = log.bursts[..] else {
+            panic!("{:?}", log.bursts)
+        };
+        assert_eq!(
+            (log.moved, burst.first_sample, burst.samples),
+            (Moved::Discards, 201, 8)
+        );
+        assert!(
+            log.harm.iter().any(|harm| harm.what == HarmTo::ReadTime),
+            "{seed}"
+        );
+    }
 }
 
 #[test]

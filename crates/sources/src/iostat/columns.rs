@@ -7,59 +7,67 @@ use std::collections::BTreeMap;
 /// The name of all disks together.
 const ALL_DISKS: &str = "all disks";
 
+/// Label of devices.
+pub(super) const DEVICE: &str = "device";
+
 /// What the rows of a table describe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rows {
     /// All processors, in one row.
     Processors,
-    /// A device per row, named in the first column.
-    Devices,
-    /// A device per row, named in the last column, as with `-h`.
-    DevicesLast,
     /// A processor per row, named in the first column, or `all` of them.
     Cpus,
     /// The whole host, in one row.
     Host,
+    /// Something per row, named in the first column; its label.
+    First(&'static str),
+    /// The same named in the last column, as devices are with `-h`.
+    Last(&'static str),
 }
 
-/// What a row is about.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Of<'a> {
-    Device(&'a str),
-    Cpu(&'a str),
-    AllCpus,
-    Host,
-}
-
-impl<'a> Of<'a> {
-    pub(super) fn new(kind: Rows, name: &'a str) -> Self {
-        match (kind, name) {
-            (Rows::Processors, _) | (Rows::Cpus, "all") => Self::AllCpus,
-            (Rows::Cpus, name) => Self::Cpu(name),
-            (Rows::Host, _) => Self::Host,
-            (Rows::Devices | Rows::DevicesLast, name) => Self::Device(name),
+impl Rows {
+    /// Splits a row into the name of what it is about, empty if there is none, and the values.
+    pub(super) fn split<'w, 'l>(self, words: &'w [&'l str]) -> (&'l str, &'w [&'l str]) {
+        match (self, words) {
+            (Self::Cpus | Self::First(_), [name, values @ ..])
+            | (Self::Last(_), [values @ .., name]) => (name, values),
+            _ => ("", words),
         }
     }
 }
 
-pub(super) fn draft(of: Of<'_>, column: &str, host: Option<(&str, &str)>) -> Draft {
+/// Describes the series of a row's column.
+pub(super) fn draft(
+    rows: Rows,
+    name: &str,
+    column: &str,
+    columns: &[String],
+    host: Option<(&str, &str)>,
+) -> Draft {
     let mut labels = BTreeMap::from([("metric".to_owned(), column.to_owned())]);
-    let what = match of {
-        Of::Device(name) => {
-            labels.insert("device".to_owned(), name.to_owned());
+    let mut label = |label: &str, text: &str| {
+        labels.insert(label.to_owned(), text.to_owned());
+    };
+    let what = match (rows, name) {
+        (Rows::First(kind) | Rows::Last(kind), name) => {
+            label(kind, name);
             name.to_owned()
         }
-        Of::Cpu(name) => {
-            labels.insert("cpu".to_owned(), name.to_owned());
+        (Rows::Processors, _) | (Rows::Cpus, "all") => "avg-cpu".to_owned(),
+        (Rows::Cpus, name) => {
+            label("cpu", name);
             format!("cpu {name}")
         }
-        Of::AllCpus => "avg-cpu".to_owned(),
         // Blocks of vmstat and `sar -b` are those of all disks.
-        Of::Host if ["bi", "bo", "bread/s", "bwrtn/s", "bdscd/s"].contains(&column) => {
-            labels.insert("device".to_owned(), ALL_DISKS.to_owned());
+        (Rows::Host, _) if ["bi", "bo", "bread/s", "bwrtn/s", "bdscd/s"].contains(&column) => {
+            label(DEVICE, ALL_DISKS);
             ALL_DISKS.to_owned()
         }
-        Of::Host => "host".to_owned(),
+        (Rows::Host, _) => {
+            // Several of sar's tables have columns of one name.
+            label("table", columns.first().map_or("", String::as_str));
+            "host".to_owned()
+        }
     };
     if let Some((kernel, host)) = host {
         labels.insert("kernel".to_owned(), kernel.to_owned());

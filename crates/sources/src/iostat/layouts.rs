@@ -1,55 +1,54 @@
 //! Lines that begin with a time, as `sar` prints them, and those of `vmstat`.
 
-use super::columns::Rows;
-use super::log::{Head, Layout, Log};
+use super::columns::{DEVICE, Rows};
+use super::log::{Head, Layout, Log, is_head, number_of};
 use crate::SourceError;
 use crate::times;
 
 /// vmstat's columns from procps 3 on, which its `-t`, `-a`, `-w` and `-S` leave in place.
 const VMSTAT: [&str; 2] = ["r", "b"];
 
-/// Headings of sar's first columns, which name what a row is about, and what it prints of a restart.
-const SAR_NAMES: [&str; 9] = [
-    "CPU", "DEV", "IFACE", "INTR", "TTY", "BUS", "FAN", "TEMP", "LINUX",
+/// Headings of sar's first columns that name what a row is about, with their labels; those without hold text, too.
+const NAMED_FIRST: [(&str, Option<&str>); 10] = [
+    ("DEV", Some(DEVICE)),
+    ("IFACE", Some("interface")),
+    ("INTR", Some("interrupt")),
+    ("TTY", Some("tty")),
+    ("FCHOST", Some("adapter")),
+    ("CPU", Some("cpu")),
+    ("BUS", None),
+    ("FAN", None),
+    ("TEMP", None),
+    ("IN", None),
 ];
+/// The same of last columns.
+const NAMED_LAST: [&str; 2] = ["FILESYSTEM", "MOUNTPOINT"];
 
-/// The time that begins one of sar's lines, as written, and what follows it.
-pub(super) fn timed<'w, 'l>(words: &'w [&'l str]) -> Option<(String, &'w [&'l str])> {
-    let (first, rest) = words.split_first()?;
-    let is_time = |text: &str| times::clock(&times::plain(text)).is_some();
-    if let Some((half, rest)) = rest
-        .split_first()
-        .filter(|(half, _)| times::is_half_of_day(half))
+/// Returns how many words of one of sar's headings are its time; `None` if it is none. A row has the same number.
+fn time_words(words: &[&str]) -> Option<usize> {
+    // Most lines have no time; not to look twice.
+    if words
+        .first()
+        .is_none_or(|first| first.is_ascii() && !first.contains(':'))
     {
-        let text = format!("{first} {half}");
-        return is_time(&text).then(|| (text, without_zone(rest)));
+        return None;
     }
-    // `시`, `분` and `초` are words of their own.
-    let three = (words.len() > 3).then(|| words[..3].join(" "));
-    if let Some(text) = three.filter(|text| text.contains('시') && is_time(text)) {
-        return Some((text, &words[3..]));
-    }
-    is_time(first).then(|| ((*first).to_owned(), without_zone(rest)))
+    let is_named = |word: &str| NAMED_FIRST.iter().any(|(name, _)| *name == word);
+    // At most `10:20:40 PM IST`, or three words in Korean.
+    (1..=3.min(words.len())).rev().find(|&number| {
+        let (time, names) = words.split_at(number);
+        is_time(time) && (number == 1 || !is_named(time[number - 1])) && is_names(names)
+    })
 }
 
-/// Leaves out the abbreviation of a zone behind a time, which is no name of a table.
-fn without_zone<'w, 'l>(words: &'w [&'l str]) -> &'w [&'l str] {
-    match words.split_first() {
-        Some((zone, rest))
-            if (3..=5).contains(&zone.len())
-                && zone.bytes().all(|byte| byte.is_ascii_uppercase())
-                && !SAR_NAMES.contains(zone) =>
-        {
-            rest
-        }
-        _ => words,
-    }
+fn is_time(words: &[&str]) -> bool {
+    times::clock(&times::plain(&words.join(" "))).is_some()
 }
 
 /// Returns whether a line begins one of sar's tables: a time, and names of columns.
 pub(crate) fn is_sar_head(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
-    timed(&words).is_some_and(|(_, rest)| is_names(rest))
+    time_words(&words).is_some()
 }
 
 /// Returns whether a line is vmstat's heading.
@@ -62,9 +61,15 @@ pub(crate) fn is_vmstat_head(line: &str) -> bool {
 fn is_names(words: &[&str]) -> bool {
     let is_name = |word: &&str| {
         let has_letter = word.bytes().any(|byte| byte.is_ascii_alphabetic());
-        has_letter && !word.starts_with('(') && super::log::number_of(word).is_none()
+        has_letter && !word.starts_with('(') && number_of(word).is_none()
     };
     words.len() >= 2 && words[0] != "LINUX" && words.iter().all(is_name)
+}
+
+/// Returns whether a line is one of sar's averages, in any language: `Average:`, `Moyenne :`.
+fn is_average(words: &[&str]) -> bool {
+    let ends = |word: &&str| word.ends_with([':', '：']);
+    words.iter().take(2).any(ends)
 }
 
 impl Log<'_> {
@@ -85,46 +90,99 @@ impl Log<'_> {
             self.open(number, Head::new(columns, Rows::Host))?;
             return Ok(true);
         }
-        if self.layout == Layout::Vmstat {
-            return self.vmstat_row(number, line, words);
-        }
-        let Some((stamp, rest)) = timed(words) else {
-            // The averages at the end, in any language.
-            let is_average = self.layout == Layout::Sar && !line.starts_with("Linux ");
-            return Ok(is_average);
-        };
-        if is_names(rest) {
-            self.layout = Layout::Sar;
+        if let Some(time_words) = time_words(words) {
+            self.layout = Layout::Sar { time_words };
             // None of sar's reports is about the time since boot.
             self.fresh_header = false;
-            let head = match rest[0] {
-                "CPU" => Head::new(&rest[1..], Rows::Cpus),
-                name if name.bytes().all(|byte| byte.is_ascii_uppercase()) => {
-                    Head::new(&rest[1..], Rows::Devices)
+            self.sar_head(number, &words[time_words..])?;
+            return Ok(true);
+        }
+        let is_other = |log: &mut Self| {
+            // Another program's output below it.
+            let is_head = is_head(line, words);
+            if is_head {
+                log.layout = Layout::Iostat;
+                log.table = None;
+            }
+            is_head
+        };
+        match self.layout {
+            Layout::Iostat => Ok(false),
+            Layout::Sar { time_words } => {
+                let (time, rest) = words.split_at(time_words.min(words.len()));
+                if is_time(time) {
+                    self.sar_row(number, line, &time.join(" "), rest)?;
+                } else if !is_average(words) {
+                    if is_other(self) {
+                        return Ok(false);
+                    }
+                    self.remark(number, line);
                 }
-                _ => Head::new(rest, Rows::Host),
-            };
-            self.open(number, head)?;
-            return Ok(true);
+                Ok(true)
+            }
+            Layout::Vmstat => {
+                let is_row = words[0].parse::<u64>().is_ok();
+                if let Some(table) = self.table.filter(|_| is_row) {
+                    let columns = self.tables[table].columns();
+                    let (values, time) = words.split_at(columns.min(words.len()));
+                    let stamp = (!time.is_empty()).then(|| (number, time.join(" ")));
+                    self.begin(number, stamp)?;
+                    self.row(number, line, table, "", values);
+                } else if is_other(self) {
+                    return Ok(false);
+                } else if !words[0].starts_with("procs") {
+                    self.remark(number, line);
+                }
+                Ok(true)
+            }
         }
-        if self.layout != Layout::Sar {
-            return Ok(false);
-        }
+    }
+
+    /// Starts one of sar's tables. One that holds text is left out.
+    fn sar_head(&mut self, number: usize, names: &[&str]) -> Result<(), SourceError> {
+        let last = names.len() - 1;
+        let named = NAMED_FIRST.iter().find(|(name, _)| *name == names[0]);
+        let head = match named {
+            Some((name, None)) => {
+                self.table = None;
+                self.with_text.insert((*name).to_owned());
+                return Ok(());
+            }
+            Some((_, Some("cpu"))) => Head::new(&names[1..], Rows::Cpus),
+            Some((_, Some(label))) => Head::new(&names[1..], Rows::First(label)),
+            None if NAMED_LAST.contains(&names[last]) => {
+                Head::new(&names[..last], Rows::Last("filesystem"))
+            }
+            None => Head::new(names, Rows::Host),
+        };
+        self.open(number, head)
+    }
+
+    fn sar_row(
+        &mut self,
+        number: usize,
+        line: &str,
+        time: &str,
+        rest: &[&str],
+    ) -> Result<(), SourceError> {
         // A restart, or a line that was cut off behind its time.
-        let is_row = rest.first().is_some_and(|first| *first != "LINUX");
-        let Some(table) = self.table.filter(|_| is_row) else {
+        if rest.first().is_none_or(|first| *first == "LINUX") {
             self.remark(number, line);
-            return Ok(true);
+            return Ok(());
+        }
+        // Of a table that was left out, or whose heading is not there.
+        let Some(table) = self.table else {
+            if self.with_text.is_empty() {
+                self.remark(number, line);
+            }
+            return Ok(());
         };
-        self.begin_at(number, stamp)?;
+        self.begin_at(number, time.to_owned())?;
         let kind = self.tables[table].kind();
-        self.report().has_devices |= kind == Rows::Devices;
-        let (name, values) = match kind {
-            Rows::Host | Rows::Processors => ("", rest),
-            _ => (rest[0], &rest[1..]),
-        };
+        self.report().has_devices |= kind == Rows::First(DEVICE);
+        let (name, values) = kind.split(rest);
         self.row(number, line, table, name, values);
-        Ok(true)
+        Ok(())
     }
 
     /// Makes the report of a time the current one; sar prints each of its tables for all times before the next.
@@ -137,27 +195,5 @@ impl Log<'_> {
         self.begin(number, Some((number, key.1.clone())))?;
         self.by_time.insert(key, self.current);
         Ok(())
-    }
-
-    fn vmstat_row(
-        &mut self,
-        number: usize,
-        line: &str,
-        words: &[&str],
-    ) -> Result<bool, SourceError> {
-        let is_row = words[0].parse::<u64>().is_ok();
-        let Some(table) = self.table.filter(|_| is_row) else {
-            // The heading of groups, and what was typed.
-            if !words[0].starts_with("procs") {
-                self.remark(number, line);
-            }
-            return Ok(true);
-        };
-        let columns = self.tables[table].columns();
-        let (values, time) = words.split_at(columns.min(words.len()));
-        let stamp = (!time.is_empty()).then(|| (number, time.join(" ")));
-        self.begin(number, stamp)?;
-        self.row(number, line, table, "", values);
-        Ok(true)
     }
 }

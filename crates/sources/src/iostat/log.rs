@@ -1,6 +1,6 @@
 //! Parses the lines of an `iostat` log: headers, reports, tables.
 
-use super::columns::{Of, Rows, draft};
+use super::columns::{DEVICE, Rows, draft};
 use crate::collector::SeriesCollector;
 use crate::times::{self, Slashes};
 use crate::{Limits, SourceError, Times};
@@ -48,7 +48,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    pub(super) fn parse(text: &str, line: usize) -> Option<Self> {
+    fn parse(text: &str, line: usize) -> Option<Self> {
         let mut words = text.split_whitespace();
         let system = words.next()?;
         let kernel = words.next()?;
@@ -109,12 +109,17 @@ pub(super) struct Table {
     series: HashMap<String, Vec<Option<usize>>>,
 }
 
-pub(super) fn processors(words: &[&str]) -> Option<Head> {
+/// Returns whether a line begins a log or one of iostat's tables.
+pub(super) fn is_head(line: &str, words: &[&str]) -> bool {
+    Header::parse(line, 1).is_some() || processors(words).is_some() || devices(words).is_some()
+}
+
+fn processors(words: &[&str]) -> Option<Head> {
     let is_head = words.first()?.starts_with("avg-cpu") && words.contains(&"%idle");
     is_head.then(|| Head::new(&words[1..], Rows::Processors))
 }
 
-pub(super) fn devices(words: &[&str]) -> Option<Head> {
+fn devices(words: &[&str]) -> Option<Head> {
     let known = words
         .iter()
         .filter(|word| DEVICE_COLUMNS.contains(word))
@@ -126,9 +131,9 @@ pub(super) fn devices(words: &[&str]) -> Option<Head> {
         return None;
     }
     Some(if device_last {
-        Head::new(&words[..words.len() - 1], Rows::DevicesLast)
+        Head::new(&words[..words.len() - 1], Rows::Last(DEVICE))
     } else {
-        Head::new(&words[1..], Rows::Devices)
+        Head::new(&words[1..], Rows::First(DEVICE))
     })
 }
 
@@ -177,6 +182,8 @@ pub(super) struct Log<'s> {
     /// The report that is being read, and those of sar by the number of headers above them and time.
     pub(super) current: usize,
     pub(super) by_time: HashMap<(usize, String), usize>,
+    /// Tables of sar that hold text, which are left out.
+    pub(super) with_text: BTreeSet<String>,
 }
 
 /// How reports are laid out.
@@ -184,8 +191,8 @@ pub(super) struct Log<'s> {
 pub(super) enum Layout {
     /// Tables with a heading, with a time above them if at all.
     Iostat,
-    /// A time before each heading and row.
-    Sar,
+    /// A time, of so many words, before each heading and row.
+    Sar { time_words: usize },
     /// A report per row.
     Vmstat,
 }
@@ -213,13 +220,17 @@ impl<'s> Log<'s> {
             layout: Layout::Iostat,
             current: 0,
             by_time: HashMap::new(),
+            with_text: BTreeSet::new(),
         }
     }
 
     pub(super) fn line(&mut self, number: usize, line: &str) -> Result<(), SourceError> {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.is_empty() {
-            self.table = None;
+            // vmstat prints its heading only now and then.
+            if self.layout != Layout::Vmstat {
+                self.table = None;
+            }
             return Ok(());
         }
         if let Some(error) = self.broken.take() {
@@ -243,7 +254,7 @@ impl<'s> Log<'s> {
         }
         if let Some(head) = devices(&words) {
             // With -h, reads, writes and discards have a table each.
-            let is_next = |log: &Self| head.kind != Rows::DevicesLast || log.was_open(&head);
+            let is_next = |log: &Self| head.kind != Rows::Last(DEVICE) || log.was_open(&head);
             if self.last(|report| report.has_devices) && is_next(self) {
                 self.begin(number, None)?;
             }
@@ -262,15 +273,11 @@ impl<'s> Log<'s> {
             self.remark(number, line);
             return Ok(());
         };
-        let (name, values) = match self.tables[table].head.kind {
-            Rows::Processors => {
-                self.table = None;
-                ("", &words[..])
-            }
-            Rows::Devices | Rows::Cpus => (words[0], &words[1..]),
-            Rows::Host => ("", &words[..]),
-            Rows::DevicesLast => (words[words.len() - 1], &words[..words.len() - 1]),
-        };
+        let kind = self.tables[table].head.kind;
+        if kind == Rows::Processors {
+            self.table = None;
+        }
+        let (name, values) = kind.split(&words);
         self.row(number, line, table, name, values);
         Ok(())
     }
@@ -412,7 +419,6 @@ impl<'s> Log<'s> {
             }
         }
         if !series.contains_key(name) {
-            let of = Of::new(head.kind, name);
             let host = host.as_ref().map(|(kernel, host)| (&kernel[..], &host[..]));
             let ids = columns.iter().zip(rates.iter()).map(|(column, rate)| {
                 if rate.is_some() {
@@ -420,8 +426,11 @@ impl<'s> Log<'s> {
                     return None;
                 }
                 // Another table may have the same columns in a different order.
-                let key = format!("{of:?} {column} {host:?}");
-                self.collector.id(&key, || draft(of, column, host))
+                let kind = head.kind;
+                let apart = (kind == Rows::Host).then_some(columns);
+                let key = format!("{kind:?} {name} {column} {host:?} {apart:?}");
+                let draft = || draft(kind, name, column, columns, host);
+                self.collector.id(&key, draft)
             });
             let ids = ids.collect();
             series.insert(name.to_owned(), ids);

@@ -6,12 +6,6 @@ use std::borrow::Cow;
 const BEFORE_NOON: [&str; 4] = ["上午", "午前", "오전", "पूर्वाह्न"];
 const AFTER_NOON: [&str; 4] = ["下午", "午後", "오후", "अपराह्न"];
 
-/// Returns whether a word tells the half of the day: `AM`, `下午`.
-pub(crate) fn is_half_of_day(word: &str) -> bool {
-    let mut marks = BEFORE_NOON.iter().chain(&AFTER_NOON);
-    ["AM", "PM"].contains(&word) || marks.any(|mark| *mark == word)
-}
-
 /// Rewrites a date, a time of day or both as ASCII: `2026年11月26日 22时20分40秒`, `2026년 11월 26일` and `下午 10時20分` as
 /// `2026-11-26 22:20:40`, `2026-11-26` and `10:20 PM`; and leaves out the abbreviation of a zone behind it (`10:20:40 PM
 /// IST`), which names no zone for sure. What is none of these is returned as it is.
