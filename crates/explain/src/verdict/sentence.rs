@@ -1,7 +1,6 @@
 //! The sentence of a verdict. All of it is made by [`sentence`].
 
-use super::decision::CauseFound;
-use super::decision::{Decision, Outcome};
+use super::decision::{CauseFound, Decision, Outcome};
 use super::lasting::{Coincidence, Lasting, LastingChange, Trend};
 use super::phrases::every;
 use super::result::{ChangeKind, Kind};

@@ -37,6 +37,13 @@ pub enum StoreEngine {
 }
 
 impl StoreEngine {
+    /// Returns the store with this name for display.
+    pub fn of_label(label: &str) -> Self {
+        let known = [Self::Elasticsearch, Self::Opensearch, Self::Mongodb];
+        let named = known.into_iter().find(|engine| engine.label() == label);
+        named.unwrap_or_else(|| Self::Other(label.to_owned()))
+    }
+
     /// Returns the name for display.
     pub fn label(&self) -> &str {
         match self {

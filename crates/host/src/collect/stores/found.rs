@@ -31,11 +31,15 @@ pub(super) enum Paths {
     },
 }
 
-impl Paths {
-    pub(super) fn is_known(&self) -> bool {
-        matches!(self, Self::Known { .. })
+impl Found {
+    /// Returns whether it is this store, on the host itself, and has told where its data is.
+    pub(super) fn is_known(&self, engine: &StoreEngine) -> bool {
+        let has_paths = matches!(self.paths, Paths::Known { .. });
+        self.engine == *engine && self.view.is_host() && has_paths
     }
+}
 
+impl Paths {
     pub(super) fn unknown(why: String, denied: bool) -> Self {
         let needs = if denied {
             "root, or --data-path"

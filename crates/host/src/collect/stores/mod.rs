@@ -180,15 +180,31 @@ fn configured(
     let mut stores = Vec::new();
     let products = elastic::PRODUCTS
         .iter()
-        .map(|product| (&product.engine, product.configured(reader, view, skipped)))
+        .map(|product| {
+            (
+                product.engine.clone(),
+                product.configured(reader, view, skipped),
+            )
+        })
         .collect::<Vec<_>>();
     let mongodb = mongo::configured(reader, view, skipped);
+    let others: Vec<_> = others::PRODUCTS
+        .iter()
+        // A running one may have said where its data is.
+        .filter(|product| {
+            !running
+                .iter()
+                .any(|store| store.is_known(&product.engine()))
+        })
+        .map(|product| (product.engine(), product.configured(reader, view, skipped)))
+        .collect();
     for (engine, (found, unread)) in products
         .into_iter()
-        .chain([(&StoreEngine::Mongodb, mongodb)])
+        .chain([(StoreEngine::Mongodb, mongodb)])
+        .chain(others)
     {
         // For a running store, the file that it was started with has already been reported.
-        let runs = running.iter().any(|store| store.engine == *engine);
+        let runs = running.iter().any(|store| store.engine == engine);
         if let Some((file, unread)) = unread
             && !runs
         {
@@ -202,7 +218,6 @@ fn configured(
                 .any(|other| other.view.is_host() && other.config_file == store.config_file)
         }));
     }
-    stores.extend(others::configured(reader, view, running, skipped));
     stores
 }
 
@@ -294,31 +309,19 @@ fn report_unknown_mount(host: &Host, path: &str, skipped: &mut Vec<Skipped>) {
 }
 
 /// Data directories of packages, with file names that only the store itself creates.
-const PACKAGE_DATA: [(StoreEngine, &str, &[&str]); 4] = [
+const PACKAGE_DATA: [(&str, &str, &[&str]); 12] = [
     (
-        StoreEngine::Elasticsearch,
+        "Elasticsearch",
         "/var/lib/elasticsearch",
         &["nodes", "_state"],
     ),
+    ("OpenSearch", "/var/lib/opensearch", &["nodes", "_state"]),
     (
-        StoreEngine::Opensearch,
-        "/var/lib/opensearch",
-        &["nodes", "_state"],
-    ),
-    (
-        StoreEngine::Mongodb,
+        "MongoDB",
         "/var/lib/mongodb",
         &["WiredTiger", "storage.bson"],
     ),
-    (
-        StoreEngine::Mongodb,
-        "/var/lib/mongo",
-        &["WiredTiger", "storage.bson"],
-    ),
-];
-
-/// The same of stores that are recognised only.
-const OTHERS_DATA: [(&str, &str, &[&str]); 8] = [
+    ("MongoDB", "/var/lib/mongo", &["WiredTiger", "storage.bson"]),
     ("PostgreSQL", "/var/lib/pgsql/data", &["PG_VERSION"]),
     ("MySQL", "/var/lib/mysql", &["ibdata1"]),
     ("ClickHouse", "/var/lib/clickhouse", &["metadata"]),
@@ -332,9 +335,8 @@ const OTHERS_DATA: [(&str, &str, &[&str]); 8] = [
 /// Adds a store if its data is in the default location of a package but nothing else of it was
 /// found.
 fn add_unconfigured(reader: &Reader<'_>, view: &View, host: &mut Host) {
-    let others =
-        OTHERS_DATA.map(|(name, path, files)| (StoreEngine::Other(name.to_owned()), path, files));
-    for (engine, path, files) in PACKAGE_DATA.into_iter().chain(others) {
+    for (name, path, files) in PACKAGE_DATA {
+        let engine = StoreEngine::of_label(name);
         if host.stores.iter().any(|store| store.engine == engine) {
             continue;
         }

@@ -10,7 +10,7 @@ use facts::Skipped;
 use facts::host::{StoreEngine, StoreState};
 
 /// A store with its configuration file in YAML.
-struct Product {
+pub(super) struct Product {
     name: &'static str,
     /// Configuration files of the packages.
     files: &'static [&'static str],
@@ -22,7 +22,7 @@ struct Product {
 
 /// `scylla.yaml` (`data_file_directories`, default of its packages), Cassandra's `cassandra.yaml` as the Debian and
 /// the Red Hat package install it, and etcd's configuration file (`--config-file`, `data-dir`).
-const PRODUCTS: [Product; 3] = [
+pub(super) const PRODUCTS: [Product; 3] = [
     Product {
         name: "ScyllaDB",
         files: &["/etc/scylla/scylla.yaml"],
@@ -46,44 +46,33 @@ const PRODUCTS: [Product; 3] = [
     },
 ];
 
-/// Returns the stores whose configuration is there, and reports files that cannot be read.
-pub(super) fn configured(
-    reader: &Reader<'_>,
-    view: &View,
-    running: &[Found],
-    skipped: &mut Vec<Skipped>,
-) -> Vec<Found> {
-    let mut stores = Vec::new();
-    for product in &PRODUCTS {
-        let engine = StoreEngine::Other(product.name.to_owned());
-        // A running one has said where its data is, or that it does not say.
-        if running
-            .iter()
-            .any(|store| store.engine == engine && store.view.is_host() && store.paths.is_known())
-        {
-            continue;
-        }
-        for file in product.files {
+impl Product {
+    /// The store.
+    pub(super) fn engine(&self) -> StoreEngine {
+        StoreEngine::Other(self.name.to_owned())
+    }
+
+    /// Returns the store if its configuration is there. The caller reports what cannot be read.
+    pub(super) fn configured(
+        &self,
+        reader: &Reader<'_>,
+        view: &View,
+        skipped: &mut Vec<Skipped>,
+    ) -> (Vec<Found>, Option<(String, Unread)>) {
+        let (mut found, mut unread) = (Vec::new(), None);
+        for file in self.files {
             match config::read(reader, view, file, skipped) {
-                Ok(config) => stores.push(product.found(engine.clone(), view, &config)),
+                Ok(config) => found.push(self.found(view, &config)),
                 Err(Unread::NotFound) => {}
-                Err(unread) => {
-                    let needs = (unread == Unread::Denied).then_some("root");
-                    let what = format!("configuration of {}", product.name);
-                    skipped.push(Skipped::new(
-                        what,
-                        format!("{}: {unread}", &file[1..]),
-                        needs,
-                    ));
+                Err(error) => {
+                    unread.get_or_insert((file[1..].to_owned(), error));
                 }
             }
         }
+        (found, unread)
     }
-    stores
-}
 
-impl Product {
-    fn found(&self, engine: StoreEngine, view: &View, config: &config::Config) -> Found {
+    fn found(&self, view: &View, config: &config::Config) -> Found {
         let is_path = |(key, _): &&(String, String)| settings::list_of(key) == self.setting;
         let given: Vec<String> = (config.settings.iter())
             .filter(is_path)
@@ -112,7 +101,7 @@ impl Product {
             Paths::Known { paths, from }
         };
         Found {
-            engine,
+            engine: self.engine(),
             version: None,
             state: StoreState::Configured,
             pid: None,
