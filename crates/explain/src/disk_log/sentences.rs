@@ -304,7 +304,7 @@ fn due_then(log: &DiskLog, jobs: &[JobRuns], zone: &TimeZone) -> Option<String> 
         })
         .collect();
     Some(if due.is_empty() {
-        "Which job: none that is known was due then, or in the ten minutes before.".to_owned()
+        "Which job: no known job was due then, or in the ten minutes before.".to_owned()
     } else {
         format!(
             "Which job: due then, or in the ten minutes before: {}. One occurrence proves nothing.",
