@@ -141,8 +141,8 @@ impl Log<'_> {
     /// Starts one of sar's tables. One that holds text is left out.
     fn sar_head(&mut self, number: usize, names: &[&str]) -> Result<(), SourceError> {
         let last = names.len() - 1;
-        let named = NAMED_FIRST.iter().find(|(name, _)| *name == names[0]);
-        let head = match named {
+        let first = NAMED_FIRST.iter().find(|(name, _)| *name == names[0]);
+        let head = match first {
             Some((name, None)) => {
                 self.table = None;
                 self.with_text.insert((*name).to_owned());
