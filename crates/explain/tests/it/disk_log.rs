@@ -599,16 +599,16 @@ fn a_longer_burst_is_told_no_worse_and_one_without_an_end_is_told_as_such() {
 
 /// Five minutes of a drive, second by second: reads and waiting times that vary by a factor, and what `written` says.
 fn varying(seed: u64, spread: f64, written: impl Fn(usize, f64) -> f64) -> Vec<Series> {
-    let samples = 300;
-    let mut drawn = noise(samples * 5, seed).into_iter();
+    let samples: u16 = 300;
+    let mut drawn = noise(usize::from(samples) * 5, seed).into_iter();
     let mut column = |metric: &str, level: f64| {
         let mut one = series_of(LOG, Some("6.1.0"), of_the_day())[0].clone();
         one.labels.insert("metric".to_owned(), metric.to_owned());
         one.labels.insert("device".to_owned(), "sda".to_owned());
-        one.times_us = (0..samples as i64).map(|at| at * 1_000_000).collect();
+        one.times_us = (0..i64::from(samples)).map(|at| at * 1_000_000).collect();
         one.values = drawn
             .by_ref()
-            .take(samples)
+            .take(usize::from(samples))
             .map(|z| level * (spread * z).exp())
             .collect();
         one
