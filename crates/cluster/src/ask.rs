@@ -463,7 +463,7 @@ fn unanswered(page: &str, kind: &ErrorKind) -> Unanswered {
 }
 
 /// Describes what was received instead of the expected JSON.
-fn looks_like(body: &[u8], error: &serde_json::Error) -> String {
+pub(crate) fn looks_like(body: &[u8], error: &serde_json::Error) -> String {
     let start = body.trim_ascii_start();
     if start.is_empty() {
         "an empty answer".to_owned()
@@ -481,7 +481,7 @@ fn looks_like(body: &[u8], error: &serde_json::Error) -> String {
 }
 
 /// Extracts the exception type from an error body.
-fn exception(body: &[u8]) -> Option<String> {
+pub(crate) fn exception(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Body {
         error: Inner,

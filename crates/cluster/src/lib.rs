@@ -8,6 +8,7 @@
 //! - [`Answers::facts`] builds the facts, from live and saved responses alike.
 //! - [`Answers::to_json`] and [`Answers::from_json`] save and load responses;
 //!   [`Answers::anonymise`] replaces the names in them.
+//! - [`diagnostics`] reads them out of an archive of elastic/support-diagnostics.
 //! - [`require_green`] queries the health only.
 //! - [`threads::from_file`] reads a saved thread dump or hot threads response.
 //!
@@ -22,6 +23,7 @@ mod answer;
 mod answers;
 mod ask;
 mod assemble;
+pub mod diagnostics;
 mod green;
 mod shards;
 pub mod threads;

@@ -1,9 +1,10 @@
 //! Input and output types common to all readers.
 
 use facts::Skipped;
-use facts::series::Series;
+use facts::series::{Dating, Series};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use std::collections::{BTreeMap, HashMap};
 
 /// How times are interpreted, and which range is wanted.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +63,47 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// Adds what was read elsewhere.
+    pub fn append(&mut self, other: Self) {
+        self.series.extend(other.series);
+        self.skipped.extend(other.skipped);
+        self.warnings.extend(other.warnings);
+        self.unselected.extend(other.unselected);
+    }
+
+    /// Joins series that continue each other, as those of one file a day: with the same name, labels and
+    /// unit. Where they overlap, the one that begins first counts. The joined one has the source of the
+    /// first.
+    pub fn join(&mut self) {
+        let mut all = std::mem::take(&mut self.series);
+        all.sort_by_key(|series| series.times_us.first().copied());
+        let mut places: HashMap<(String, BTreeMap<String, String>, Option<String>), usize> =
+            HashMap::new();
+        for series in all {
+            let key = (
+                series.name.clone(),
+                series.labels.clone(),
+                series.unit.clone(),
+            );
+            let place = *places.entry(key).or_insert(self.series.len());
+            let known = self.series.get_mut(place);
+            let is_dated = |series: &Series| series.dating == Dating::Absolute;
+            match known.filter(|known| is_dated(known) && is_dated(&series)) {
+                None => self.series.push(series),
+                Some(known) => {
+                    let last = known.times_us.last().copied();
+                    let from = series.times_us.partition_point(|&time| Some(time) <= last);
+                    known.times_us.extend_from_slice(&series.times_us[from..]);
+                    known.values.extend_from_slice(&series.values[from..]);
+                    let notes = series.notes.into_iter();
+                    let new: Vec<String> =
+                        notes.filter(|note| !known.notes.contains(note)).collect();
+                    known.notes.extend(new);
+                }
+            }
+        }
+    }
+
     /// Keeps the series whose names match one of the patterns; all of them if there are none.
     pub fn select(&mut self, patterns: &[String]) {
         const EXAMPLES: usize = 5;
@@ -76,5 +118,32 @@ impl Reading {
             }
             is_selected
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FileOptions, read_bytes};
+
+    fn day(text: &str) -> Reading {
+        read_bytes("x.csv", text.as_bytes(), &FileOptions::default()).unwrap()
+    }
+
+    #[test]
+    fn days_of_one_curve_are_joined_in_order() {
+        let mut all = day("time,util\n2026-02-08T00:00:00Z,3\n2026-02-08T00:10:00Z,4\n");
+        all.append(day(
+            "time,util\n2026-02-07T23:50:00Z,1\n2026-02-08T00:00:00Z,2\n",
+        ));
+        all.append(day("time,await\n2026-02-07T23:50:00Z,9\n"));
+        all.join();
+        let values: Vec<(&str, &[f64])> = all
+            .series
+            .iter()
+            .map(|series| (series.name.as_str(), series.values.as_slice()))
+            .collect();
+        assert_eq!(values, [("util", &[1.0, 2.0, 4.0][..]), ("await", &[9.0])]);
+        assert!(all.series[0].times_us.is_sorted());
     }
 }

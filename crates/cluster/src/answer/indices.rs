@@ -1,9 +1,9 @@
 //! `GET /_all/_settings`, once for open and once for closed indices. A large cluster has tens of
 //! thousands, so they are counted while parsing.
 
-use super::settings::{ARCHIVED, NOT_KEPT, Value};
+use super::settings::{ARCHIVED, Keys, NOT_KEPT};
 use facts::cluster::SettingValue;
-use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -82,6 +82,15 @@ impl Counter {
         &mut self,
         body: &[u8],
         state: IndexState,
+    ) -> Result<(), serde_json::Error> {
+        self.count_each(body, &|_| state)
+    }
+
+    /// As [`Self::count`], of an answer for all indices; `state` tells those of each.
+    pub(crate) fn count_each(
+        &mut self,
+        body: &[u8],
+        state: &dyn Fn(&str) -> IndexState,
     ) -> Result<(), serde_json::Error> {
         let mut deserializer = serde_json::Deserializer::from_slice(body);
         Answer {
@@ -189,7 +198,7 @@ fn kept_value(key: &str, value: &SettingValue) -> String {
 /// `{"INDEX": {"settings": {...}}, ...}`.
 struct Answer<'a> {
     counter: &'a mut Counter,
-    state: IndexState,
+    state: &'a dyn Fn(&str) -> IndexState,
 }
 
 impl<'de> DeserializeSeed<'de> for Answer<'_> {
@@ -210,7 +219,8 @@ impl<'de> Visitor<'de> for Answer<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(name) = map.next_key::<String>()? {
             let index: Index = map.next_value()?;
-            self.counter.index(&name, self.state, index.settings.0);
+            let state = (self.state)(&name);
+            self.counter.index(&name, state, index.settings.0);
         }
         Ok(())
     }
@@ -226,32 +236,17 @@ struct Kept(Vec<(String, String)>);
 
 impl<'de> Deserialize<'de> for Kept {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Flat;
-
-        impl<'de> Visitor<'de> for Flat {
-            type Value = Kept;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an index's settings by their full keys")
+        let mut kept: Vec<(String, String)> = Vec::new();
+        let mut take = |key: &str, value: Option<SettingValue>| {
+            if let Some(value) = value
+                && is_kept(key)
+                && kept.len() < KEYS_MAX
+            {
+                kept.push((key.to_owned(), kept_value(key, &value)));
             }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Kept, A::Error> {
-                let mut kept = Vec::new();
-                while let Some(key) = map.next_key::<String>()? {
-                    if !is_kept(&key) || kept.len() >= KEYS_MAX {
-                        map.next_value::<IgnoredAny>()?;
-                        continue;
-                    }
-                    if let Some(value) = map.next_value::<Value>()?.0 {
-                        let value = kept_value(&key, &value);
-                        kept.push((key, value));
-                    }
-                }
-                Ok(Kept(kept))
-            }
-        }
-
-        deserializer.deserialize_map(Flat)
+        };
+        deserializer.deserialize_map(Keys::of(String::new(), &mut take))?;
+        Ok(Self(kept))
     }
 }
 

@@ -1,9 +1,10 @@
-//! `GET /_cluster/settings`, and the node settings in `_nodes`: flat keys, of which only those that
-//! affect shards and disks are kept.
+//! `GET /_cluster/settings`, and the node settings in `_nodes`: keys, of which only those that affect
+//! shards and disks are kept.
 
 use facts::cluster::SettingValue;
-use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -63,99 +64,107 @@ impl Settings {
 
 impl<'de> Deserialize<'de> for SettingsByKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Flat;
-
-        impl<'de> Visitor<'de> for Flat {
-            type Value = SettingsByKey;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("settings by their full keys")
+        let mut kept = BTreeMap::new();
+        let mut take = |key: &str, value: Option<SettingValue>| {
+            let archived = key.strip_prefix(ARCHIVED);
+            if kept.len() >= KEYS_MAX {
+            } else if archived.is_some_and(|key| !is_kept(key)) {
+                kept.insert(key.to_owned(), SettingValue::One(NOT_KEPT.to_owned()));
+            } else if let (true, Some(value)) = (is_kept(archived.unwrap_or(key)), value) {
+                kept.insert(key.to_owned(), value);
             }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<SettingsByKey, A::Error> {
-                let mut kept = BTreeMap::new();
-                while let Some(key) = map.next_key::<String>()? {
-                    let archived = key.strip_prefix(ARCHIVED);
-                    if kept.len() < KEYS_MAX && archived.is_some_and(|key| !is_kept(key)) {
-                        map.next_value::<IgnoredAny>()?;
-                        kept.insert(key, SettingValue::One(NOT_KEPT.to_owned()));
-                    } else if is_kept(archived.unwrap_or(&key)) && kept.len() < KEYS_MAX {
-                        if let Some(value) = map.next_value::<Value>()?.0 {
-                            kept.insert(key, value);
-                        }
-                    } else {
-                        map.next_value::<IgnoredAny>()?;
-                    }
-                }
-                Ok(SettingsByKey(kept))
-            }
-        }
-
-        deserializer.deserialize_map(Flat)
+        };
+        deserializer.deserialize_map(Keys::of(String::new(), &mut take))?;
+        Ok(Self(kept))
     }
 }
 
-/// A string, number, boolean, or list of strings; anything else is not the value of a flat key.
-pub(super) struct Value(pub(super) Option<SettingValue>);
+/// Reads settings by their full keys, whether the server was asked for flat ones or not: a key within
+/// an object is appended to the object's own, after a dot. A setting that is null has no value.
+pub(super) struct Keys<'a> {
+    key: String,
+    take: &'a mut dyn FnMut(&str, Option<SettingValue>),
+}
 
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
+impl<'a> Keys<'a> {
+    /// What is read lies below `key`; `take` gets each setting.
+    pub(super) fn of(key: String, take: &'a mut dyn FnMut(&str, Option<SettingValue>)) -> Self {
+        Self { key, take }
+    }
 
-        fn one(text: &str) -> Value {
-            Value(Some(SettingValue::One(cut(text))))
+    fn one<E>(self, text: &str) -> Result<(), E> {
+        (self.take)(&self.key, Some(SettingValue::One(cut(text))));
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Keys<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Keys<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("settings by their keys")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.one(text)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<(), E> {
+        self.one(&value.to_string())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<(), E> {
+        self.one(&value.to_string())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<(), E> {
+        self.one(&value.to_string())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<(), E> {
+        self.one(&value.to_string())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        (self.take)(&self.key, None);
+        Ok(())
+    }
+
+    /// A list of plain values; what else is in it is left out.
+    fn visit_seq<A: SeqAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let mut list = Vec::new();
+        let mut add = |key: &str, member: Option<SettingValue>| {
+            if let (true, Some(SettingValue::One(text))) = (key.is_empty(), member)
+                && list.len() < LIST_MAX
+            {
+                list.push(text);
+            }
+        };
+        while members
+            .next_element_seed(Keys::of(String::new(), &mut add))?
+            .is_some()
+        {}
+        (self.take)(&self.key, Some(SettingValue::List(list)));
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            let key = match self.key.as_str() {
+                "" => key.into_owned(),
+                above => format!("{above}.{key}"),
+            };
+            map.next_value_seed(Keys::of(key, self.take))?;
         }
-
-        impl<'de> Visitor<'de> for Any {
-            type Value = Value;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a setting's value")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Value, E> {
-                Ok(one(text))
-            }
-
-            fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-                Ok(one(&value.to_string()))
-            }
-
-            fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-                Ok(one(&value.to_string()))
-            }
-
-            fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-                Ok(one(&value.to_string()))
-            }
-
-            fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-                Ok(one(&value.to_string()))
-            }
-
-            fn visit_unit<E>(self) -> Result<Value, E> {
-                Ok(Value(None))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-                let mut list = Vec::new();
-                while let Some(Value(member)) = members.next_element()? {
-                    if let Some(SettingValue::One(text)) = member
-                        && list.len() < LIST_MAX
-                    {
-                        list.push(text);
-                    }
-                }
-                Ok(Value(Some(SettingValue::List(list))))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Value(None))
-            }
-        }
-
-        deserializer.deserialize_any(Any)
+        Ok(())
     }
 }
 
@@ -176,7 +185,8 @@ mod tests {
                 "archived.indices.store.throttle.type":"merge"},"defaults":{"indices.recovery.max_bytes_per_sec":"40mb",
                 "cluster.routing.allocation.awareness.attributes":["rack","zone"],
                 "cluster.max_shards_per_node":1000,"cluster.routing.x":null,
-                "cluster.routing.y":{"a":{"b":["hunter2"]}},"cluster.initial_master_nodes":["h"]}}"#,
+                "cluster.routing.y":[{"a":"hunter2"}],"cluster.initial_master_nodes":["h"],
+                "cluster":{"routing":{"z":{"a":"1"}},"remote":{"b":"hunter2"}}}}"#,
         )
         .unwrap();
         let one = |text: &str| SettingValue::One(text.to_owned());
@@ -203,6 +213,11 @@ mod tests {
                     "cluster.routing.allocation.awareness.attributes".to_owned(),
                     SettingValue::List(vec!["rack".to_owned(), "zone".to_owned()])
                 ),
+                (
+                    "cluster.routing.y".to_owned(),
+                    SettingValue::List(Vec::new())
+                ),
+                ("cluster.routing.z.a".to_owned(), one("1")),
                 ("indices.recovery.max_bytes_per_sec".to_owned(), one("40mb")),
             ]
         );

@@ -226,8 +226,12 @@ fn writes(log: &DiskLog, zone: &TimeZone) -> String {
     )
 }
 
-/// Describes reads from the stacked device, or from the drives if there is none.
+/// Describes reads from the stacked device, or from the drives if there is none. Reads that vary anyway
+/// are no harm, and not told.
 fn reads(log: &DiskLog) -> Option<String> {
+    if !log.harm.iter().any(|harm| harm.what == HarmTo::Reads) {
+        return None;
+    }
     let stacked = log
         .devices
         .iter()
@@ -244,6 +248,7 @@ fn reads(log: &DiskLog) -> Option<String> {
             let times: Vec<String> = device
                 .read_down_times
                 .iter()
+                .take_while(|times| matches!(times, None | Some(2.0..)))
                 .take(3)
                 .map(|times| times.map_or("to nothing".to_owned(), factor))
                 .collect();

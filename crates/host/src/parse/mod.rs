@@ -13,6 +13,7 @@ pub mod lvm_conf;
 pub mod mdstat;
 pub mod mountinfo;
 pub(crate) mod os_release;
+pub mod outputs;
 pub(crate) mod run_parts;
 pub mod shell;
 pub(crate) mod specifiers;

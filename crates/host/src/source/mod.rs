@@ -1,6 +1,8 @@
 //! Sources of facts. Paths have no leading slash and are relative to the host's root.
 
+mod archive;
 pub mod bundle;
+mod dialect;
 mod directory;
 mod dm_ioctl;
 mod drive_log;
@@ -10,6 +12,7 @@ mod ioctl;
 mod journal;
 mod live;
 mod log_file;
+mod memory;
 mod process;
 mod reader;
 mod resolve;
@@ -90,6 +93,16 @@ pub trait Source {
     /// tree that may contain only a part of it.
     fn is_whole(&self) -> bool {
         false
+    }
+
+    /// Whether this tells about a host: its disks and jobs. False for the answers of a cluster alone.
+    fn holds_a_host(&self) -> bool {
+        true
+    }
+
+    /// Returns the paths of curves that were recorded on the host, such as sar's.
+    fn curves(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Returns when the facts were collected, if not now.

@@ -5,7 +5,7 @@ use crate::commands::access::{self, parse_endpoint};
 use crate::config::CheckConfig;
 use crate::error::{CommandError, Kind};
 use crate::input;
-use cluster::Answers;
+use cluster::{Answers, diagnostics};
 use facts::cluster::MasterThreads;
 use host::{Source, Unread};
 use jiff::Timestamp;
@@ -15,6 +15,8 @@ use std::path::Path;
 pub const BUNDLE_PATH: &str = "trimtab/cluster.json";
 /// Maximum size of the answers file, in bytes: the limit for one file in a bundle.
 const ANSWERS_BYTES_MAX: usize = 16 << 20;
+/// Maximum size of one answer in an archive of support-diagnostics: a cluster's whole state.
+const SAVED_BYTES_MAX: usize = 1 << 30;
 /// Maximum size of a thread dump, in bytes.
 const THREADS_BYTES_MAX: u64 = 64 << 20;
 
@@ -96,11 +98,18 @@ pub fn ask(
     Ok(Some(answers))
 }
 
-/// Reads the cluster answers stored in a bundle or directory, `None` if there are none.
+/// Reads the cluster answers stored in a bundle, a directory or an archive of support-diagnostics,
+/// `None` if there are none. `label` names the source.
 ///
 /// # Errors
 /// When they cannot be parsed.
-pub fn stored(source: &dyn Source) -> Result<Option<Answers>, CommandError> {
+pub fn stored(source: &dyn Source, label: &str) -> Result<Option<Answers>, CommandError> {
+    if !source.holds_a_host() && source.stat(diagnostics::VERSION_FILE).is_ok() {
+        let files = |name: &str| saved(source, name);
+        let answers = diagnostics::from_diagnostics(&files, label)
+            .map_err(|error| CommandError::because(Kind::Input, error))?;
+        return Ok(Some(answers));
+    }
     match source.read(BUNDLE_PATH, ANSWERS_BYTES_MAX) {
         Ok(bytes) => {
             let answers = Answers::from_json(&bytes, BUNDLE_PATH)
@@ -113,6 +122,15 @@ pub fn stored(source: &dyn Source) -> Result<Option<Answers>, CommandError> {
             format!("{BUNDLE_PATH}: {unread}"),
         )),
     }
+}
+
+/// Reads one file of an archive of support-diagnostics.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn saved(source: &dyn Source, name: &str) -> Result<Vec<u8>, String> {
+    let read = source.read(name, SAVED_BYTES_MAX);
+    read.map_err(|unread| unread.to_string())
 }
 
 /// The facts of a cluster; a thread dump file replaces the cluster's own hot threads.

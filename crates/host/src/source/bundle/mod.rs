@@ -1,10 +1,7 @@
 //! Reading, writing and anonymizing bundles.
 
 mod anonymise;
-mod archive;
-mod limits;
 mod manifest;
-mod memory;
 mod read;
 #[cfg(test)]
 mod read_tests;
@@ -12,8 +9,8 @@ mod read_tests;
 mod tree_tests;
 mod write;
 
+pub use super::archive::{BundleError, Limits};
 pub use anonymise::{Anonymiser, anonymise};
-pub use limits::{BundleError, Limits};
 pub use manifest::{Content, Manifest, SCHEMA, UnreadPaths};
 pub use read::{Bundle, open, read_bytes};
 pub use write::{Info, host_name, write};

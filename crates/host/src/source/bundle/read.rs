@@ -1,9 +1,9 @@
-use super::archive::{self, EntryKind};
-use super::limits::{BundleError, Limits, cut};
 use super::manifest::{Manifest, SCHEMA};
-use super::memory::{Addition, Memory};
 use crate::command::Command;
+use crate::source::archive::{self, BundleError, EntryKind, Limits, Want, cut};
+use crate::source::dialect;
 use crate::source::directory::Directory;
+use crate::source::memory::{Addition, Memory};
 use crate::source::{Source, Stat};
 use crate::unread::Unread;
 use linux::regular_file;
@@ -45,18 +45,49 @@ struct Archive {
     http: BTreeMap<String, Vec<u8>>,
 }
 
-/// Opens data collected from a host: a file is read as the archive of a bundle; a directory is a
-/// bundle if it has the layout of one (`manifest.json`, or `root/` without a host's own `etc`,
-/// `proc` or `sys` next to it), otherwise a file tree.
+/// Opens data collected from a host. A file is the archive of a bundle, or a support archive; a
+/// directory is a bundle if it has the layout of one (`manifest.json`, or `root/` without a host's own
+/// `etc`, `proc` or `sys` next to it), otherwise what a support archive was unpacked to, or a file tree.
 ///
 /// # Errors
-/// If it cannot be opened, or is rejected as a bundle.
+/// If it cannot be opened, or is rejected.
 pub fn open(path: &Path) -> Result<Box<dyn Source>, BundleError> {
     let meta = std::fs::metadata(path).map_err(|error| BundleError::unreadable(path, error))?;
-    if meta.is_dir() && !is_bundle_directory(path) {
-        return Ok(Box::new(Directory::new(path.to_path_buf())));
+    if meta.is_dir() {
+        return Ok(if is_bundle_directory(path) {
+            Box::new(Bundle::open_directory(path, &Limits::default())?)
+        } else {
+            dialect::of_directory(path)
+        });
     }
-    Ok(Box::new(Bundle::open(path, &Limits::default())?))
+    let limits = Limits::default();
+    if let Some(bytes) = read_mdiag(path, &meta, &limits)? {
+        return dialect::of_mdiag(dialect::mdiag::read(&bytes)?);
+    }
+    Loader::load_file(path, &meta, &limits)?.into_source()
+}
+
+/// Reads a regular file that begins as mdiag's do.
+fn read_mdiag(
+    path: &Path,
+    meta: &std::fs::Metadata,
+    limits: &Limits,
+) -> Result<Option<Vec<u8>>, BundleError> {
+    const START_BYTES: u64 = 1024;
+    if !meta.is_file() {
+        return Ok(None);
+    }
+    let unreadable = |error| BundleError::unreadable(path, error);
+    let mut file = regular_file::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    let start = (&mut file).take(START_BYTES).read_to_end(&mut bytes);
+    start.map_err(unreadable)?;
+    if !dialect::mdiag::is_one(&bytes) {
+        return Ok(None);
+    }
+    let rest = file.take(limits.kept_bytes_max).read_to_end(&mut bytes);
+    rest.map_err(unreadable)?;
+    Ok(Some(bytes))
 }
 
 /// Reads the archive of a bundle (.tar, .tar.gz or .tar.zst, detected by content) into memory.
@@ -77,7 +108,9 @@ fn kind_of(path: &Path) -> Option<std::fs::FileType> {
 
 fn is_bundle_directory(path: &Path) -> bool {
     let is_dir = |name: &str| kind_of(&path.join(name)).is_some_and(|kind| kind.is_dir());
-    kind_of(&path.join("manifest.json")).is_some_and(|kind| kind.is_file())
+    let is_file = |name: &str| kind_of(&path.join(name)).is_some_and(|kind| kind.is_file());
+    // support-diagnostics calls a file of its own so.
+    (is_file("manifest.json") && !is_file("version.json"))
         || (is_dir("root") && !["etc", "proc", "sys"].into_iter().any(is_dir))
 }
 
@@ -91,14 +124,7 @@ impl Bundle {
         if meta.is_dir() {
             return Self::open_directory(path, limits);
         }
-        // A pipe is one of the caller's, such as `<(ssh db1 cat host.tar.zst)`.
-        let file = if meta.file_type().is_fifo() {
-            File::open(path)
-        } else {
-            regular_file::open(path)
-        };
-        let file = file.map_err(|error| BundleError::unreadable(path, error))?;
-        Self::read_from(file, limits)
+        Loader::load_file(path, &meta, limits)?.into_bundle()
     }
 
     /// Reads an archive from a stream, like [`read_bytes`].
@@ -106,41 +132,9 @@ impl Bundle {
     /// # Errors
     /// If it is rejected.
     pub fn read_from(input: impl Read, limits: &Limits) -> Result<Self, BundleError> {
-        let mut loader = Loader {
-            limits,
-            manifest: None,
-            archive: Archive {
-                root: Memory::new(),
-                commands: BTreeMap::new(),
-                http: BTreeMap::new(),
-            },
-            root_seen: false,
-            ignored: 0,
-            first_ignored: None,
-        };
-        archive::walk(
-            input,
-            limits,
-            |path| Place::of(path) != Place::Unknown,
-            |entry| loader.add_entry(entry),
-        )?;
-        if loader.manifest.is_none() && !loader.root_seen {
-            return Err(BundleError::NotABundle {
-                found: match loader.first_ignored {
-                    Some(path) => format!(
-                        "{} other entries, the first of them {:?}",
-                        loader.ignored,
-                        cut(&path)
-                    ),
-                    None => "neither".to_owned(),
-                },
-            });
-        }
-        Ok(Self {
-            manifest: loader.manifest,
-            files: Files::Archive(loader.archive),
-            ignored: loader.ignored,
-        })
+        let mut loader = Loader::new(limits);
+        archive::walk_stream(input, limits, wanted, |entry| loader.add_entry(entry))?;
+        loader.into_bundle()
     }
 
     fn open_directory(path: &Path, limits: &Limits) -> Result<Self, BundleError> {
@@ -250,54 +244,181 @@ fn entry_bytes_max(limits: &Limits) -> usize {
     usize::try_from(limits.entry_bytes_max).unwrap_or(usize::MAX)
 }
 
+/// Manifests of support archives are far smaller.
+const OTHER_MANIFEST_BYTES_MAX: usize = 1 << 20;
+
+/// What is wanted of an archive: what belongs to a bundle by all means.
+fn wanted(path: &str) -> Want {
+    if Place::of(path) != Place::Unknown {
+        Want::All
+    } else if dialect::is_wanted(path) {
+        Want::IfPossible
+    } else {
+        Want::Nothing
+    }
+}
+
 /// The state of reading an archive.
 struct Loader<'l> {
     limits: &'l Limits,
     manifest: Option<Manifest>,
     archive: Archive,
     root_seen: bool,
+    /// What belongs to no bundle, and may be of a support archive.
+    other: Memory,
     ignored: u64,
     first_ignored: Option<String>,
 }
 
-impl Loader<'_> {
+impl<'l> Loader<'l> {
+    fn new(limits: &'l Limits) -> Self {
+        Self {
+            limits,
+            manifest: None,
+            archive: Archive {
+                root: Memory::new(),
+                commands: BTreeMap::new(),
+                http: BTreeMap::new(),
+            },
+            root_seen: false,
+            other: Memory::new(),
+            ignored: 0,
+            first_ignored: None,
+        }
+    }
+
+    fn load_file(
+        path: &Path,
+        meta: &std::fs::Metadata,
+        limits: &'l Limits,
+    ) -> Result<Self, BundleError> {
+        let mut loader = Self::new(limits);
+        let unreadable = |error| BundleError::unreadable(path, error);
+        // A pipe is one of the caller's, such as `<(ssh db1 cat host.tar.zst)`.
+        if meta.file_type().is_fifo() {
+            let file = File::open(path).map_err(unreadable)?;
+            archive::walk_stream(file, limits, wanted, |entry| loader.add_entry(entry))?;
+        } else {
+            let file = regular_file::open(path).map_err(unreadable)?;
+            archive::walk(file, limits, wanted, |entry| loader.add_entry(entry))?;
+        }
+        Ok(loader)
+    }
+
+    fn is_bundle(&self) -> bool {
+        self.manifest.is_some() || self.root_seen
+    }
+
+    fn into_bundle(self) -> Result<Bundle, BundleError> {
+        if !self.is_bundle() {
+            return Err(self.unknown());
+        }
+        Ok(Bundle {
+            manifest: self.manifest,
+            files: Files::Archive(self.archive),
+            ignored: self.ignored,
+        })
+    }
+
+    /// A bundle, or a support archive.
+    fn into_source(mut self) -> Result<Box<dyn Source>, BundleError> {
+        if self.is_bundle() {
+            return Ok(Box::new(self.into_bundle()?));
+        }
+        let mut tree = std::mem::replace(&mut self.other, Memory::new());
+        let inside = dialect::inside(&tree);
+        if let [_, _, ..] = &inside[..] {
+            return Err(BundleError::Several {
+                found: cut(&inside.join(", ")),
+            });
+        }
+        if let Some(path) = inside.first() {
+            tree.enter(path);
+        }
+        match dialect::translate(Box::new(tree)) {
+            Ok(translated) => Ok(Box::new(translated)),
+            Err(tree) => Err(dialect::unread(tree.as_ref())
+                .map_or_else(|| self.unknown(), |name| BundleError::NotRead { name })),
+        }
+    }
+
+    fn unknown(self) -> BundleError {
+        BundleError::NotABundle {
+            found: match self.first_ignored {
+                Some(path) => format!(
+                    "{} other entries, the first of them {:?}",
+                    self.ignored,
+                    cut(&path)
+                ),
+                None => "neither".to_owned(),
+            },
+        }
+    }
+
+    /// Keeps what may be of a support archive.
+    fn add_other(&mut self, entry: archive::Entry) -> Result<(), BundleError> {
+        if self.first_ignored.is_none() {
+            self.first_ignored = Some(entry.path.clone());
+        }
+        self.ignored += 1;
+        if self.is_bundle() || !dialect::is_wanted(&entry.path) {
+            return Ok(());
+        }
+        if self.count(&self.other) > self.limits.kept_entries_max {
+            return Err(self.too_many("the archive"));
+        }
+        // Of what stands there twice the first counts.
+        let _ = self
+            .other
+            .add(&entry.path, addition(entry.kind), entry.mode, entry.mtime_s);
+        Ok(())
+    }
+
+    fn count(&self, tree: &Memory) -> u64 {
+        u64::try_from(tree.len()).unwrap_or(u64::MAX)
+    }
+
+    fn too_many(&self, what: &str) -> BundleError {
+        BundleError::TooLarge {
+            what: what.to_owned(),
+            limit: format!("{} files and directories", self.limits.kept_entries_max),
+        }
+    }
+
     /// Stores an entry where it belongs.
     fn add_entry(&mut self, entry: archive::Entry) -> Result<(), BundleError> {
+        if Place::of(&entry.path) == Place::Unknown {
+            return self.add_other(entry);
+        }
         let path = entry.path.as_str();
         let refuse = |reason: &str| Err(BundleError::refused(path, reason));
         let twice = "it stands there twice";
         match (Place::of(path), entry.kind) {
-            (Place::Unknown, _) => {
-                self.ignored += 1;
-                if self.first_ignored.is_none() {
-                    self.first_ignored = Some(path.to_owned());
-                }
-            }
-            (Place::Root(""), EntryKind::File(_) | EntryKind::Link(_)) => {
+            (Place::Unknown, _) => {}
+            (Place::Root(""), EntryKind::File(_) | EntryKind::Withheld(_) | EntryKind::Link(_)) => {
                 return refuse("it is not a directory");
             }
             (Place::Root(below), kind) => {
                 self.root_seen = true;
-                let addition = match kind {
-                    EntryKind::Directory => Addition::Directory,
-                    EntryKind::File(bytes) => Addition::File(bytes),
-                    EntryKind::Link(text) => Addition::Link(text),
-                };
                 let root = &mut self.archive.root;
-                if let Err(reason) = root.add(below, addition, entry.mode, entry.mtime_s) {
+                if let Err(reason) = root.add(below, addition(kind), entry.mode, entry.mtime_s) {
                     return refuse(&reason);
                 }
-                if u64::try_from(root.len()).unwrap_or(u64::MAX) > self.limits.entries_max {
-                    return Err(BundleError::TooLarge {
-                        what: "the tree below root/".to_owned(),
-                        limit: format!("{} files and directories", self.limits.entries_max),
-                    });
+                if self.count(&self.archive.root) > self.limits.kept_entries_max {
+                    return Err(self.too_many("the tree below root/"));
                 }
             }
             (Place::Top, EntryKind::Directory) => {}
             (Place::Top, _) => return refuse("it is not a directory"),
-            (_, EntryKind::Directory | EntryKind::Link(_)) => {
+            (_, EntryKind::Directory | EntryKind::Withheld(_) | EntryKind::Link(_)) => {
                 return refuse("it is not a file");
+            }
+            (Place::Manifest, EntryKind::File(bytes)) if is_of_another_tool(&bytes) => {
+                return self.add_other(archive::Entry {
+                    path: entry.path,
+                    kind: EntryKind::File(bytes),
+                    ..entry
+                });
             }
             (Place::Manifest, EntryKind::File(bytes)) => {
                 if self.manifest.is_some() {
@@ -319,6 +440,15 @@ impl Loader<'_> {
             }
         }
         Ok(())
+    }
+}
+
+fn addition(kind: EntryKind) -> Addition {
+    match kind {
+        EntryKind::Directory => Addition::Directory,
+        EntryKind::File(bytes) => Addition::File(bytes),
+        EntryKind::Withheld(size) => Addition::Withheld(size),
+        EntryKind::Link(text) => Addition::Link(text),
     }
 }
 
@@ -352,6 +482,13 @@ impl<'p> Place<'p> {
             Some(_) => Self::Unknown,
         }
     }
+}
+
+/// Whether a manifest is that of a support archive, which has the same file name.
+fn is_of_another_tool(bytes: &[u8]) -> bool {
+    const KEYS: [&str; 3] = ["collectionDate", "diagType", "diagVersion"];
+    let has_key = |manifest: serde_json::Value| KEYS.iter().any(|key| manifest.get(key).is_some());
+    bytes.len() <= OTHER_MANIFEST_BYTES_MAX && serde_json::from_slice(bytes).is_ok_and(has_key)
 }
 
 fn parse_manifest(bytes: &[u8], limits: &Limits) -> Result<Manifest, BundleError> {

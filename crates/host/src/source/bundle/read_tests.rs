@@ -52,6 +52,25 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    liblzma::read::XzEncoder::new(bytes, 6)
+        .read_to_end(&mut out)
+        .unwrap();
+    out
+}
+
+fn zip(entries: &[(&str, &[u8])]) -> Vec<u8> {
+    use std::io::Write;
+    let mut out = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, body) in entries {
+        let options = zip::write::SimpleFileOptions::default();
+        out.start_file(*name, options).unwrap();
+        out.write_all(body).unwrap();
+    }
+    out.finish().unwrap().into_inner()
+}
+
 fn read(bytes: &[u8]) -> Result<Bundle, BundleError> {
     read_bytes(bytes, &Limits::default())
 }
@@ -338,26 +357,76 @@ fn damage_is_detected() {
     let mut header = sample();
     header[600 + 512] ^= 1;
     assert!(read(&header).is_err());
-    for mut whole in [gzip(&sample()), zstd(&sample())] {
-        // The checksum of the content is in the last eight bytes (gzip) or four (zstd).
-        let at = whole.len() - if whole[0] == 0x1f { 8 } else { 4 };
+    for mut whole in [gzip(&sample()), zstd(&sample()), xz(&sample())] {
+        // The checksum of the content is in the last eight bytes (gzip) or four (zstd); that of the footer
+        // in the last twelve (xz).
+        let at = whole.len()
+            - [8, 4, 12][usize::from(whole[0] == 0x28) + 2 * usize::from(whole[0] == 0xfd)];
         whole[at] ^= 1;
         assert!(read(&whole).is_err());
     }
-    assert!(refusal(b"PK\x03\x04 some other archive").contains("neither a tar archive"));
+    assert!(refusal(b"PK\x03\x04 some other archive").contains("damaged"));
     assert!(refusal(&sample()[..700]).contains("it ends within a block"));
-    assert!(refusal(&[b'x'; 2048]).contains("neither a tar archive"));
+    assert!(refusal(&[b'x'; 2048]).contains("neither a zip nor a tar archive"));
     assert!(refusal(b"").contains("empty"));
+}
+
+#[test]
+fn zips_are_read_with_the_same_care() {
+    let manifest = br#"{"schema":"trimtab.bundle/1"}"#;
+    let bundle = read(&zip(&[
+        ("manifest.json", manifest),
+        ("root/etc/fstab", b"x"),
+    ]))
+    .unwrap();
+    assert_eq!(bundle.read("etc/fstab", 10).unwrap(), b"x");
+    assert!(refusal(&zip(&[("root/../../etc/passwd", b"x")])).contains("leads upwards"));
+    assert!(refusal(&zip(&[("/etc/passwd", b"x")])).contains("absolute"));
+    let whole = zip(&[("root/a", &[7; 5000])]);
+    for cut in 4..whole.len() {
+        assert!(read(&whole[..cut]).is_err(), "{cut}");
+    }
+    // The size that the directory states is a claim: as many bytes as it says, and no more, are read.
+    let at = whole
+        .windows(4)
+        .position(|four| four == b"PK\x01\x02")
+        .unwrap();
+    let mut lying = whole.clone();
+    lying[at + 24..at + 28].copy_from_slice(&10_u32.to_le_bytes());
+    assert!(read(&lying).is_err());
+    lying[at + 24..at + 28].copy_from_slice(&u32::MAX.to_le_bytes());
+    assert!(refusal(&lying).contains("larger than"));
+    // A directory of 4 GiB.
+    let end = whole
+        .windows(4)
+        .position(|four| four == b"PK\x05\x06")
+        .unwrap();
+    let mut vast = whole.clone();
+    vast[end + 12..end + 16].copy_from_slice(&u32::MAX.to_le_bytes());
+    assert!(refusal(&vast).contains("the zip's directory"));
+}
+
+#[test]
+fn what_nobody_asked_for_is_passed_over_whatever_it_is() {
+    let bytes = tar(&[
+        file("root/etc/fstab", b"x"),
+        raw(b"var/log/journal/x", EntryType::Link, b"y", b""),
+        raw(b"dev/null", EntryType::Char, b"", b""),
+        raw(b"\xff", EntryType::Regular, b"", b"abc"),
+        file("root/etc/hosts", b"y"),
+    ]);
+    let bundle = read(&bytes).unwrap();
+    assert_eq!(bundle.read("etc/hosts", 10).unwrap(), b"y");
 }
 
 #[test]
 fn other_archives_are_not_bundles() {
     let message = refusal(&tar(&[file("src/main.rs", b""), file("Cargo.toml", b"")]));
     assert!(
-        message.contains("not a bundle") && message.contains("src/main.rs"),
+        message.contains("neither a bundle") && message.contains("src/main.rs"),
         "{message}"
     );
-    assert!(refusal(&[0; 1024]).contains("not a bundle"));
+    assert!(refusal(&[0; 1024]).contains("neither a bundle"));
 }
 
 #[test]
@@ -407,11 +476,19 @@ fn ten_gigabytes_of_zeros_stop_early() {
     // 10,000 times a compressed megabyte of zeros: 10 GB from 10 MB (gzip) or less (zstd).
     let zeros = vec![0; 1 << 20];
     let big = Header::new_gnu();
-    for (name, piece) in [("gzip", gzip(&zeros)), ("zstd", zstd(&zeros))] {
+    for (name, piece) in [
+        ("gzip", gzip(&zeros)),
+        ("zstd", zstd(&zeros)),
+        ("xz", xz(&zeros)),
+    ] {
         let bomb = piece.repeat(10_000);
-        let error = read(&bomb).unwrap_err();
+        let limits = Limits {
+            total_bytes_max: 128 << 20,
+            ..Limits::default()
+        };
+        let error = read_bytes(&bomb, &limits).unwrap_err();
         assert!(
-            matches!(&error, BundleError::TooLarge { limit, .. } if limit.contains("268435456")),
+            matches!(&error, BundleError::TooLarge { limit, .. } if limit.contains("134217728")),
             "{name}: {error}"
         );
         // As the body of an entry that claims that length.
@@ -421,7 +498,11 @@ fn ten_gigabytes_of_zeros_stop_early() {
         header.set_mode(0o644);
         header.set_mtime(0);
         header.set_cksum();
-        let compress = if name == "gzip" { gzip } else { zstd };
+        let compress = match name {
+            "gzip" => gzip,
+            "zstd" => zstd,
+            _ => xz,
+        };
         let bomb = [compress(header.as_bytes()), piece.repeat(100)].concat();
         assert!(refusal(&bomb).contains("larger than 16777216 bytes"));
     }

@@ -1,6 +1,6 @@
 //! Links inside a tree: the directory, the in-memory tree and the kernel must agree.
 
-use super::memory::{Addition, Memory};
+use crate::source::memory::{Addition, Memory};
 use crate::source::{Directory, Kind, Source};
 use crate::unread::Unread;
 use proptest::prelude::*;

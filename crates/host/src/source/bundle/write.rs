@@ -1,7 +1,6 @@
-use super::archive::plain_path_fault;
-use super::limits::Limits;
 use super::manifest::{Content, Manifest, SCHEMA, UnreadPaths};
 use crate::source::Recording;
+use crate::source::archive::{Limits, plain_path_fault};
 use crate::unread::Unread;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, HashSet};
@@ -161,7 +160,7 @@ fn check_size(manifest: &[u8], entries: &[(String, &[u8])], limits: &Limits) -> 
         .map(|(path, _)| path.split('/').count())
         .sum();
     let headers = 3 * u64::try_from(entries.len() + 1).unwrap_or(u64::MAX);
-    if headers.max(u64::try_from(nodes).unwrap_or(u64::MAX)) > limits.entries_max {
+    if headers.max(u64::try_from(nodes).unwrap_or(u64::MAX)) > limits.kept_entries_max {
         return Err(too_large("too many files"));
     }
     let mut total = len(manifest) + 512 * (headers + 4);

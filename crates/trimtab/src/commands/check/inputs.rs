@@ -2,7 +2,7 @@
 
 use super::args::Check;
 use crate::commands::cluster::{self, Asked};
-use crate::commands::source::{self, Opened};
+use crate::commands::source;
 use crate::config::CheckConfig;
 use crate::error::{CommandError, Kind};
 use facts::{Cluster, Host, Skipped};
@@ -40,26 +40,45 @@ impl Inputs {
         let this_host = arguments.source.root.is_none() && arguments.bundle.is_empty();
         let asked = Asked::new(&arguments.cluster, config, this_host)?;
         let mut answers = cluster::ask(asked, &arguments.cluster, config)?;
-        // A path for each source; this host has none.
-        let mut opened: Vec<(Option<PathBuf>, Opened)> = Vec::new();
+        // A path and a word for each source; this host has none.
+        let mut sources: Vec<Option<(PathBuf, &str)>> = Vec::new();
         if let Some(root) = &arguments.source.root {
-            opened.push((Some(root.clone()), source::stored(root, "directory")?));
+            sources.push(Some((root.clone(), "directory")));
         }
-        for bundle in bundles(&arguments.bundle)? {
-            let source = source::stored(&bundle, "bundle")?;
-            opened.push((Some(bundle), source));
-        }
+        let bundles = bundles(&arguments.bundle)?;
+        sources.extend(bundles.into_iter().map(|bundle| Some((bundle, "bundle"))));
         // `--cluster` replaces this host; a configured cluster is checked in addition to it.
-        if this_host && !matches!(asked, Asked::Named(_)) {
-            opened.push((None, source::live()));
-        } else if answers.is_none() {
+        let is_live = this_host && !matches!(asked, Asked::Named(_));
+        if is_live {
+            sources.push(None);
+        }
+        let mut labels: Vec<String> = Vec::new();
+        let mut remarks = Vec::new();
+        let mut hosts = Vec::new();
+        let mut paths: Vec<Option<PathBuf>> = Vec::new();
+        // One after the other: an archive takes much more memory than what is read from it.
+        for place in sources {
+            let opened = match &place {
+                Some((path, word)) => source::stored(path, word)?,
+                None => source::live(),
+            };
             // Use the cluster of the first bundle that has one.
-            for (_, opened) in &opened {
-                answers = cluster::stored(opened.source.as_ref())?;
-                if answers.is_some() {
-                    break;
-                }
+            if answers.is_none() && !is_live {
+                answers = cluster::stored(opened.source.as_ref(), &opened.label)?;
             }
+            labels.push(opened.label.clone());
+            if opened.source.holds_a_host() {
+                let path = place.map(|(path, _)| path);
+                let host =
+                    source::read_one_of_several(&opened, &arguments.source, &config.data_paths)?;
+                hosts.push(ReadHost {
+                    name: name_of(&host, path.as_deref()),
+                    label: opened.label.clone(),
+                    host,
+                });
+                paths.push(path);
+            }
+            remarks.extend(opened.source.remarks());
         }
         let hot_threads = arguments.hot_threads.as_deref();
         let cluster = match &answers {
@@ -72,22 +91,9 @@ impl Inputs {
             }
             None => None,
         };
-        let mut labels: Vec<String> = Vec::new();
-        let mut remarks = Vec::new();
-        let mut hosts = Vec::new();
-        for (path, opened) in &opened {
-            let host = source::read_one_of_several(opened, &arguments.source, &config.data_paths)?;
-            hosts.push(ReadHost {
-                name: name_of(&host, path.as_deref()),
-                label: opened.label.clone(),
-                host,
-            });
-            labels.push(opened.label.clone());
-            remarks.extend(opened.source.remarks());
-        }
         let read: Vec<(&str, &Host)> = hosts.iter().map(|read| (&*read.name, &read.host)).collect();
         remarks.extend(source::judge_data_paths(&read, &arguments.source)?);
-        let paths: Vec<Option<&Path>> = opened.iter().map(|(path, _)| path.as_deref()).collect();
+        let paths: Vec<Option<&Path>> = paths.iter().map(Option::as_deref).collect();
         remarks.extend(tell_apart(&mut hosts, &paths));
         if let (Some(cluster), true) = (&cluster, asked != Asked::Nobody) {
             labels.push(format!("cluster {}", cluster.endpoint));
@@ -166,9 +172,11 @@ fn tell_apart(hosts: &mut [ReadHost], paths: &[Option<&Path>]) -> Vec<String> {
     remarks
 }
 
-/// Names in a host's root directory or in a bundle.
+/// Names in a host's root directory, in a bundle or in a support archive.
 const OF_A_HOST: &[&str] = &[
     "manifest.json",
+    "version.json",
+    "sos_commands",
     "root",
     "etc",
     "proc",
@@ -177,7 +185,9 @@ const OF_A_HOST: &[&str] = &[
     "trimtab",
 ];
 /// Endings of bundles' file names.
-const ENDINGS: &[&str] = &[".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".zst"];
+const ENDINGS: &[&str] = &[
+    ".tar", ".tar.gz", ".tar.xz", ".tar.zst", ".tgz", ".txz", ".tzst", ".zip", ".zst",
+];
 
 /// Returns the bundles that are named, and those in directories that are named, sorted.
 ///
@@ -203,7 +213,11 @@ fn bundles(named: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
 }
 
 fn is_directory_of_bundles(path: &Path) -> bool {
-    path.is_dir() && !OF_A_HOST.iter().any(|name| path.join(name).exists())
+    path.is_dir() && !is_of_a_host(path)
+}
+
+fn is_of_a_host(path: &Path) -> bool {
+    OF_A_HOST.iter().any(|name| path.join(name).exists())
 }
 
 fn bundles_in(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
@@ -216,13 +230,13 @@ fn bundles_in(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
         let path = entry.map_err(unreadable)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_archive = path.is_file() && ENDINGS.iter().any(|ending| name.ends_with(ending));
-        if is_archive || path.join("manifest.json").is_file() {
+        if is_archive || (path.is_dir() && is_of_a_host(&path)) {
             found.push(path);
         }
     }
     if found.is_empty() {
         let message = format!(
-            "--bundle {}: the directory holds neither a host's files nor bundles",
+            "--bundle {}: the directory holds neither a host's files nor bundles or support archives",
             directory.display()
         );
         return Err(CommandError::new(Kind::Input, message)

@@ -1,7 +1,7 @@
 //! Loads time series: detects the kind of each SOURCE, reads it and applies `--select`.
 
 use super::args::{Aggregate, Explain};
-use super::readers;
+use super::{jobs, readers};
 use crate::commands::access::{self, parse_endpoint};
 use crate::config::ExplainConfig;
 use crate::error::{CommandError, Kind};
@@ -38,6 +38,8 @@ pub struct Loaded {
 enum Source<'a> {
     /// A file, directory or store.
     Path(&'a Path),
+    /// A support archive, with the curves in it.
+    Archive(&'a Path),
     /// A Prometheus server.
     Prometheus(&'a str),
     /// An Elasticsearch or OpenSearch server.
@@ -54,7 +56,12 @@ impl<'a> Source<'a> {
             .iter()
             .any(|scheme| text.starts_with(scheme));
         if !is_url {
-            return Ok(Self::Path(Path::new(text)));
+            let path = Path::new(text);
+            return Ok(if jobs::is_support_archive(path) {
+                Self::Archive(path)
+            } else {
+                Self::Path(path)
+            });
         }
         if arguments.servers.index.is_some() {
             return Ok(Self::Index(text));
@@ -90,7 +97,8 @@ pub fn load(
         .map(|text| Source::of(text, arguments))
         .collect::<Result<_, _>>()?;
     let asks = !arguments.servers.query.is_empty() || arguments.servers.index.is_some();
-    if asks && parsed.iter().all(|one| matches!(one, Source::Path(_))) {
+    let is_server = |one: &Source<'_>| matches!(one, Source::Prometheus(_) | Source::Index(_));
+    if asks && !parsed.iter().any(is_server) {
         return Err(
             CommandError::new(Kind::Usage, "--query and --index: no SOURCE is a server")
                 .hint("servers are named by their URL: http://localhost:9090"),
@@ -105,6 +113,10 @@ pub fn load(
                 let step = arguments.servers.step;
                 readers::file(path, &arguments.select, &arguments.files, step, times)
                     .map_err(CommandError::from)
+            }
+            Source::Archive(path) => {
+                draw.show(&format!("reading {}", units::escape::escape(text)));
+                readers::archive(path, &arguments.select, &arguments.files, times)
             }
             Source::Prometheus(url) | Source::Index(url) => {
                 let endpoint = parse_endpoint(url, "SOURCE")?;

@@ -1,16 +1,20 @@
 //! Settings of a call of `trimtab explain`.
 
 use super::args::{BetterArg, Explain};
+use super::jobs::is_support_archive;
 use super::times::zone_named;
 use crate::config::ExplainConfig;
 use crate::error::CommandError;
 use facts::series::Better;
 use jiff::tz::TimeZone;
+use std::path::Path;
 
 /// What the flags, then the configuration, then the defaults say.
 pub(super) struct Options<'a> {
-    /// Whose jobs may be the cause: as `--jobs`.
+    /// Whose jobs may be the cause: as `--jobs`; by default those of a support archive that is explained.
     pub jobs: &'a str,
+    /// Whether that is the support archive.
+    pub is_archive: bool,
     /// The zone that calendars are shown in, and where it is from; `None` for that of the jobs' host.
     pub zone: Option<(TimeZone, &'static str)>,
     /// Which way is better, for series that do not say so themselves.
@@ -34,10 +38,18 @@ impl<'a> Options<'a> {
             }
             (None, None) => None,
         };
+        // The curves of an archive are those of its host.
+        let of_archive = match &arguments.sources[..] {
+            [one] if is_support_archive(Path::new(one)) => Some(one.as_str()),
+            _ => None,
+        };
+        let is_archive = of_archive.is_some() && arguments.jobs.is_none();
         Ok(Self {
+            is_archive,
             jobs: arguments
                 .jobs
                 .as_deref()
+                .or(of_archive)
                 .or(config.jobs.as_deref())
                 .unwrap_or("/"),
             zone,

@@ -1,7 +1,10 @@
 //! Calls the readers of `sources` with what the command line asks for.
 
 use super::args::{Aggregate, FileArgs};
+use crate::commands::source;
+use crate::error::{CommandError, Kind};
 use bounded_http::{Client, Endpoint};
+use facts::Skipped;
 use sources::elastic::{self, Figure};
 use sources::store::Store;
 use sources::{FileOptions, Limits, Reading, SourceError, Times, prometheus as prom};
@@ -24,6 +27,71 @@ pub fn save(path: &Path, reading: &Reading) -> Result<String, SourceError> {
     ))
 }
 
+fn options(
+    select: &[String],
+    arguments: &FileArgs,
+    step: Option<Duration>,
+    times: &Times,
+) -> FileOptions {
+    FileOptions {
+        select: select.to_vec(),
+        times: times.clone(),
+        time_column: arguments.time_column.clone(),
+        time_format: arguments.time_format.clone(),
+        value_columns: arguments.column.clone(),
+        label_columns: (!arguments.label_column.is_empty()).then(|| arguments.label_column.clone()),
+        counter_columns: arguments.counter.clone(),
+        step_s: step.map(|step| step.as_secs_f64()),
+        ..FileOptions::default()
+    }
+}
+
+/// Maximum size of one recorded curve in an archive: `sar -A` of a day has some 20 MB.
+const CURVE_BYTES_MAX: usize = 96 << 20;
+
+/// Reads the curves that were recorded in a support archive; days of the same curve become one.
+///
+/// # Errors
+/// When it cannot be opened, or none of its curves can be read.
+pub fn archive(
+    path: &Path,
+    select: &[String],
+    arguments: &FileArgs,
+    times: &Times,
+) -> Result<Reading, CommandError> {
+    let source = source::stored(path, "archive")?.source;
+    let shown = path.display();
+    let curves = source.curves();
+    if curves.is_empty() {
+        let message = format!("{shown}: the archive holds no curve that is read here");
+        return Err(CommandError::new(Kind::Input, message)
+            .hint("text of sar (sarNN), iostat in support-diagnostics and in mdiag are; `check --bundle` reads the rest"));
+    }
+    let options = options(select, arguments, None, times);
+    let mut all = Reading::default();
+    for curve in &curves {
+        let read = source.read(curve, CURVE_BYTES_MAX);
+        let read = read.map_err(|unread| unread.to_string()).and_then(|bytes| {
+            sources::read_bytes(curve, bytes.as_slice(), &options)
+                .map_err(|error| error.to_string())
+        });
+        match read {
+            Ok(reading) => all.append(reading),
+            Err(why) => all.skipped.push(Skipped::new(curve, why, None)),
+        }
+    }
+    all.join();
+    all.select(&options.select);
+    if all.series.is_empty() {
+        let why = all
+            .skipped
+            .first()
+            .map_or("no samples", |skipped| &skipped.why);
+        return Err(CommandError::new(Kind::Input, format!("{shown}: {why}")));
+    }
+    Ok(all)
+}
+
 /// Reads what lies at a path; `-` is standard input.
 ///
 /// # Errors
@@ -35,17 +103,7 @@ pub fn file(
     step: Option<Duration>,
     times: &Times,
 ) -> Result<Reading, SourceError> {
-    let options = FileOptions {
-        select: select.to_vec(),
-        times: times.clone(),
-        time_column: arguments.time_column.clone(),
-        time_format: arguments.time_format.clone(),
-        value_columns: arguments.column.clone(),
-        label_columns: (!arguments.label_column.is_empty()).then(|| arguments.label_column.clone()),
-        counter_columns: arguments.counter.clone(),
-        step_s: step.map(|step| step.as_secs_f64()),
-        ..FileOptions::default()
-    };
+    let options = options(select, arguments, step, times);
     if path.as_os_str() == "-" {
         let mut reading = sources::read_bytes("stdin", std::io::stdin().lock(), &options)?;
         reading.select(&options.select);

@@ -32,7 +32,10 @@ pub fn run(
     overwrite::refuse(target, overwrite::named(arguments, config))?;
     let mut draw = Draw::new(quiet);
     let settings = Options::resolve(arguments, config)?;
-    let found = jobs::find(settings.jobs)?;
+    let mut found = jobs::find(settings.jobs)?;
+    if settings.is_archive {
+        found.from = Some("the archive".to_owned());
+    }
     overwrite::refuse(target, found.files.iter().cloned())?;
     let zone = Zone::of(settings.zone, &found);
     let times = times::times(arguments, &zone.zone)?;

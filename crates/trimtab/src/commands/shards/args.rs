@@ -47,9 +47,13 @@ pub enum ShardsCommand {
 /// Options that select the cluster to read.
 #[derive(Debug, Args)]
 pub struct StateArgs {
-    /// Response to GET _cluster/state: a file, `-` for stdin, or the URL of a cluster, from which
-    /// everything is read
-    #[arg(long, value_name = "FILE|-|URL", required_unless_present = "schema")]
+    /// Response to GET _cluster/state: a file, `-` for stdin, an archive of support-diagnostics, or
+    /// the URL of a cluster; from the last two everything is read
+    #[arg(
+        long,
+        value_name = "FILE|-|DIR|URL",
+        required_unless_present = "schema"
+    )]
     pub state: Option<String>,
 
     /// Response to GET _nodes or _nodes/stats: roles, versions, disks (repeatable)

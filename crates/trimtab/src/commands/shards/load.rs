@@ -3,6 +3,7 @@
 use super::args::StateArgs;
 use crate::answer::generated_at;
 use crate::commands::access::{self, http_options, parse_endpoint};
+use crate::commands::cluster::saved;
 use crate::error::{CommandError, Kind};
 use crate::progress::Draw;
 use ::cluster::{Root, ShardAnswer, ask_root, ask_shards, shard_options};
@@ -54,6 +55,8 @@ pub fn load(arguments: &StateArgs, quiet: bool) -> Result<Loaded, CommandError> 
         .ok_or_else(|| CommandError::new(Kind::Usage, "--state is needed"))?;
     let (mut loaded, asked) = if from.contains("://") {
         from_url(from, arguments)?
+    } else if let Some(archive) = archive(from)? {
+        (from_archive(from, archive.as_ref(), arguments)?, None)
     } else {
         (from_file(from, arguments)?, None)
     };
@@ -114,6 +117,93 @@ fn from_file(from: &str, arguments: &StateArgs) -> Result<Loaded, CommandError> 
         source,
         warnings: Vec::new(),
         now_nanos: now_nanos()?,
+    })
+}
+
+/// The files of support-diagnostics that supplement the state, and what is read from them.
+const SUPPLEMENTS: &[(&str, Supplement)] = &[
+    ("nodes.json", Supplement::Nodes),
+    ("nodes_stats.json", Supplement::Nodes),
+    ("indices_stats.json", Supplement::Sizes),
+    ("cluster_settings_defaults.json", Supplement::Settings),
+];
+
+#[derive(Clone, Copy)]
+enum Supplement {
+    Nodes,
+    Sizes,
+    Settings,
+}
+
+/// Opens a directory or an archive; `None` if it is the file of an answer.
+fn archive(from: &str) -> Result<Option<Box<dyn host::Source>>, CommandError> {
+    let path = Path::new(from);
+    let is_zip = |path: &Path| {
+        let mut start = [0; 4];
+        let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+        // A zip, gzip or xz; JSON begins with none of these.
+        let known = [&b"PK\x03\x04"[..], b"\x1f\x8b", b"\xfd7zX"];
+        read.is_ok() && known.iter().any(|magic| start.starts_with(magic))
+    };
+    let is_archive = path.is_dir() || (path.is_file() && is_zip(path));
+    if !is_archive {
+        return Ok(None);
+    }
+    let source = crate::commands::source::stored(path, "--state")?.source;
+    if source.stat("cluster_state.json").is_err() {
+        let message = format!("--state {from}: it holds no cluster_state.json");
+        return Err(CommandError::new(Kind::Input, message).hint(format!(
+            "give an archive of support-diagnostics (its full mode), or the answer of {STATE}"
+        )));
+    }
+    Ok(Some(source))
+}
+
+/// Reads the cluster from an archive of support-diagnostics. Files that are named besides add to what
+/// is in it.
+fn from_archive(
+    from: &str,
+    archive: &dyn host::Source,
+    arguments: &StateArgs,
+) -> Result<Loaded, CommandError> {
+    let server = arguments.version.clone().unwrap_or_default();
+    let unread = |name: &str, why: String| {
+        CommandError::new(Kind::Input, format!("--state {from}: {name}: {why}"))
+    };
+    let name = "cluster_state.json";
+    let body = saved(archive, name).map_err(|why| {
+        unread(name, why)
+            .hint("unpack the archive and name the directory: files are not limited there")
+    })?;
+    let mut state = State::read(Source::Bytes(&body), server.version)
+        .map_err(|error| state_error(&format!("{from}: {name}"), STATE, &error))?;
+    drop(body);
+    let mut warnings = Vec::new();
+    for &(name, supplement) in SUPPLEMENTS {
+        let read = saved(archive, name).and_then(|body| {
+            let body = Source::Bytes(&body);
+            let read = match supplement {
+                Supplement::Nodes => state.read_nodes(body),
+                Supplement::Sizes => state.read_sizes(body),
+                Supplement::Settings => state.read_settings(body),
+            };
+            read.map_err(|error| error.to_string())
+        });
+        // These are optional: without them the model states its assumptions.
+        if let Err(why) = read {
+            warnings.push(format!("{name}: {why}"));
+        }
+    }
+    Ok(Loaded {
+        state,
+        server,
+        server_is_known: false,
+        source: format!("support-diagnostics {from}"),
+        warnings,
+        now_nanos: archive
+            .collected_at()
+            .and_then(|at| i64::try_from(at.as_nanosecond()).ok())
+            .map_or_else(now_nanos, Ok)?,
     })
 }
 

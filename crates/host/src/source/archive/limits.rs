@@ -1,9 +1,10 @@
-//! Size limits for bundles, and the reasons for rejecting one.
+//! Size limits for archives, and the reasons for rejecting one.
 
 use std::fmt;
 use std::path::Path;
 
-/// Size limits for bundles. The defaults allow about ten times the size of any real host's bundle.
+/// Size limits for bundles and support archives. What is kept in memory stays far below the size of
+/// an archive, most of which are logs that nobody asks for here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Size of the file on disk.
@@ -12,8 +13,12 @@ pub struct Limits {
     pub total_bytes_max: u64,
     /// Size of one entry.
     pub entry_bytes_max: u64,
-    /// Number of entries, and of the files and directories that they create.
+    /// Size of all entries that are kept.
+    pub kept_bytes_max: u64,
+    /// Number of entries.
     pub entries_max: u64,
+    /// Number of files and directories that are kept.
+    pub kept_entries_max: u64,
     /// Length of a path.
     pub path_bytes_max: usize,
     /// Components of a path.
@@ -25,10 +30,12 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            compressed_bytes_max: 64 << 20,
-            total_bytes_max: 256 << 20,
+            compressed_bytes_max: 1 << 30,
+            total_bytes_max: 2 << 30,
             entry_bytes_max: 16 << 20,
-            entries_max: 100_000,
+            kept_bytes_max: 192 << 20,
+            entries_max: 2_000_000,
+            kept_entries_max: 100_000,
             path_bytes_max: 1024,
             depth_max: 64,
             manifest_bytes_max: 16 << 20,
@@ -49,8 +56,8 @@ pub enum BundleError {
     },
     /// A limit was exceeded.
     #[error(
-        "the bundle is refused: {what} is larger than {limit}; \
-         bundles that `trimtab collect` writes are far below"
+        "the archive is refused: {what} is larger than {limit}; bundles that \
+         `trimtab collect` writes are far below, and of a larger one the directory can be named"
     )]
     TooLarge {
         /// What is too large.
@@ -59,7 +66,7 @@ pub enum BundleError {
         limit: String,
     },
     /// An entry that is not allowed in a bundle.
-    #[error("the bundle is refused: entry {entry:?}: {reason}")]
+    #[error("the archive is refused: entry {entry:?}: {reason}")]
     Refused {
         /// Its path, truncated if long.
         entry: String,
@@ -67,10 +74,25 @@ pub enum BundleError {
         reason: String,
     },
     /// Not an archive, or a truncated or altered one.
-    #[error("the bundle is damaged: {reason}; collect or copy it again")]
+    #[error("the archive is damaged: {reason}; collect or copy it again")]
     Damaged {
         /// What is wrong.
         reason: String,
+    },
+    /// A support archive that is known, and not read.
+    #[error(
+        "it is {name}, which is not read here; on the host, `trimtab collect -o FILE.tar.zst` makes a \
+         bundle, and `sos report` an archive that is read"
+    )]
+    NotRead {
+        /// What it is.
+        name: &'static str,
+    },
+    /// An archive of several clusters.
+    #[error("it holds several archives: {found}; unpack it, and name the directory of one")]
+    Several {
+        /// Their paths.
+        found: String,
     },
     /// `manifest.json` is invalid.
     #[error("the bundle's manifest.json is not understood: {reason}")]
@@ -78,10 +100,11 @@ pub enum BundleError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A tar archive or a directory, but not a bundle.
+    /// An archive or a directory, but none of the known ones.
     #[error(
-        "not a bundle: expected manifest.json or files below root/, found {found}; \
-         make one with `trimtab collect -o FILE.tar.zst`"
+        "neither a bundle (manifest.json, or files below root/) nor a support archive that is known \
+         here ({known}): found {found}; make a bundle with `trimtab collect -o FILE.tar.zst`",
+        known = super::super::dialect::known()
     )]
     NotABundle {
         /// What it contains instead.
@@ -93,7 +116,7 @@ pub enum BundleError {
 const SHOWN_CHARS_MAX: usize = 200;
 
 /// Truncates foreign text to a readable length.
-pub(super) fn cut(text: &str) -> String {
+pub(crate) fn cut(text: &str) -> String {
     let mut shown: String = text.chars().take(SHOWN_CHARS_MAX).collect();
     if shown.len() < text.len() {
         shown.push('…');
@@ -102,20 +125,20 @@ pub(super) fn cut(text: &str) -> String {
 }
 
 impl BundleError {
-    pub(super) fn damaged(error: impl fmt::Display) -> Self {
+    pub(crate) fn damaged(error: impl fmt::Display) -> Self {
         Self::Damaged {
             reason: error.to_string(),
         }
     }
 
-    pub(super) fn refused(entry: &str, reason: &str) -> Self {
+    pub(crate) fn refused(entry: &str, reason: &str) -> Self {
         Self::Refused {
             entry: cut(entry),
             reason: reason.to_owned(),
         }
     }
 
-    pub(super) fn unreadable(path: &Path, reason: impl fmt::Display) -> Self {
+    pub(crate) fn unreadable(path: &Path, reason: impl fmt::Display) -> Self {
         Self::Unreadable {
             path: path.display().to_string(),
             reason: reason.to_string(),

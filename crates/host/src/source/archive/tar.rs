@@ -1,12 +1,12 @@
 //! Reads untrusted tar archives, compressed or not: nothing is written to disk, everything is
 //! counted while streaming, and whatever is not clearly a file, a directory or a symbolic link is
-//! rejected.
+//! rejected, or passed over where the caller asks for nothing better.
 //!
 //! The format is that of pax(1) (POSIX.1-2017, "pax Interchange Format" and "ustar") with GNU tar's
 //! long names. The headers are parsed here rather than by `tar::Archive`, which neither limits
 //! extension headers nor distinguishes the end of an archive from a truncated one.
 
-use super::limits::{BundleError, Limits};
+use super::{BundleError, Entry, EntryKind, Kept, Limits, Want, plain_path_fault};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Cursor, Read};
@@ -19,53 +19,10 @@ const EXTENSION_BYTES_MAX: u64 = 64 << 10;
 /// log2 of the largest window that a zstd frame may request: 32 MiB, enough for `zstd --ultra -20`.
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;
 /// What is said of a file whose first block is no header.
-const NO_ARCHIVE: &str = "it is neither a tar archive nor one compressed with gzip or zstd";
-
-/// An archive entry.
-#[derive(Debug)]
-pub(super) struct Entry {
-    /// Plain path, see [`plain_path_fault`]; empty for `./`.
-    pub(super) path: String,
-    pub(super) kind: EntryKind,
-    pub(super) mode: u32,
-    pub(super) mtime_s: i64,
-}
-
-#[derive(Debug)]
-pub(super) enum EntryKind {
-    Directory,
-    File(Vec<u8>),
-    Link(String),
-}
-
-/// Returns why a path is not allowed in a bundle; `None` if it is allowed: relative, with non-empty
-/// components other than `.` and `..`, and within the limits.
-pub(crate) fn plain_path_fault(path: &str, limits: &Limits) -> Option<String> {
-    if path.starts_with('/') {
-        return Some("its path is absolute".to_owned());
-    }
-    if path.contains('\0') {
-        return Some("its path holds a NUL".to_owned());
-    }
-    if path.len() > limits.path_bytes_max {
-        return Some(format!(
-            "its path is longer than {} bytes",
-            limits.path_bytes_max
-        ));
-    }
-    let mut depth = 0;
-    for component in path.split('/') {
-        depth += 1;
-        match component {
-            "" => return Some("its path has an empty component".to_owned()),
-            "." => return Some("its path has a component \".\"".to_owned()),
-            ".." => return Some("its path leads upwards with \"..\"".to_owned()),
-            _ => {}
-        }
-    }
-    (depth > limits.depth_max)
-        .then(|| format!("its path is deeper than {} directories", limits.depth_max))
-}
+const NO_ARCHIVE: &str =
+    "it is neither a zip nor a tar archive, compressed with gzip, xz or zstd or not";
+/// Memory that decoding xz may take: twice what `xz -9` needs.
+const XZ_MEMORY_BYTES_MAX: u64 = 128 << 20;
 
 /// Which limit the streams below ran into. This distinguishes exceeded limits from damage, since
 /// decoders wrap the errors of what they read from.
@@ -108,15 +65,15 @@ impl<R: Read> Read for Limited<R> {
     }
 }
 
-/// Walks an archive. `take` gets each entry in order; a body that is not wanted (`wanted(path)` is
-/// false) is skipped without keeping it in memory.
+/// Walks an archive. `take` gets each entry in order, but for those of [`Want::Nothing`] that could
+/// not be taken anyway.
 ///
 /// # Errors
 /// At the first thing that is wrong with the archive, or with an entry.
 pub(super) fn walk(
     input: impl Read,
     limits: &Limits,
-    wanted: impl Fn(&str) -> bool,
+    wanted: impl Fn(&str) -> Want,
     take: impl FnMut(Entry) -> Result<(), BundleError>,
 ) -> Result<(), BundleError> {
     let exceeded = Exceeded::default();
@@ -141,12 +98,12 @@ fn decompress(
     mut input: impl BufRead,
     limits: &Limits,
     exceeded: &Exceeded,
-    wanted: impl Fn(&str) -> bool,
+    wanted: impl Fn(&str) -> Want,
     take: impl FnMut(Entry) -> Result<(), BundleError>,
 ) -> Result<(), BundleError> {
     let mut magic = Vec::new();
     (&mut input)
-        .take(4)
+        .take(6)
         .read_to_end(&mut magic)
         .map_err(BundleError::damaged)?;
     let whole = Cursor::new(magic.clone()).chain(input);
@@ -155,13 +112,20 @@ fn decompress(
         // RFC 1952.
         [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(whole)),
         // RFC 8878: a frame, or one of the sixteen skippable frames.
-        [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => {
+        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
             let mut decoder =
                 zstd::stream::read::Decoder::with_buffer(whole).map_err(BundleError::damaged)?;
             decoder
                 .window_log_max(ZSTD_WINDOW_LOG_MAX)
                 .map_err(BundleError::damaged)?;
             Box::new(decoder)
+        }
+        // tukaani.org/xz/xz-file-format.txt, 2.1.1.1.
+        [0xfd, b'7', b'z', b'X', b'Z', 0] => {
+            let flags = liblzma::stream::CONCATENATED;
+            let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY_BYTES_MAX, flags)
+                .map_err(BundleError::damaged)?;
+            Box::new(liblzma::bufread::XzDecoder::new_stream(whole, stream))
         }
         _ => Box::new(whole),
     };
@@ -175,6 +139,7 @@ fn decompress(
         input: BufReader::with_capacity(64 << 10, limited),
         limits,
         headers: 0,
+        kept: Kept::new(limits),
     };
     tar.walk(wanted, take)
 }
@@ -193,12 +158,13 @@ struct Tar<'l, R> {
     input: R,
     limits: &'l Limits,
     headers: u64,
+    kept: Kept<'l>,
 }
 
 impl<R: Read> Tar<'_, R> {
     fn walk(
         &mut self,
-        wanted: impl Fn(&str) -> bool,
+        wanted: impl Fn(&str) -> Want,
         mut take: impl FnMut(Entry) -> Result<(), BundleError>,
     ) -> Result<(), BundleError> {
         let mut extension = Extension::default();
@@ -237,8 +203,9 @@ impl<R: Read> Tar<'_, R> {
                 }
                 _ => {
                     let named = std::mem::take(&mut extension);
-                    let entry = self.entry(&header, size, &named, &wanted)?;
-                    take(entry)?;
+                    if let Some(entry) = self.entry(&header, size, &named, &wanted)? {
+                        take(entry)?;
+                    }
                 }
             }
         }
@@ -288,38 +255,45 @@ impl<R: Read> Tar<'_, R> {
         Ok(Some(header))
     }
 
+    /// Reads an entry; `None` if it is not wanted and could not be taken.
     fn entry(
         &mut self,
         header: &Header,
         size: u64,
         named: &Extension,
-        wanted: &impl Fn(&str) -> bool,
-    ) -> Result<Entry, BundleError> {
+        wanted: &impl Fn(&str) -> Want,
+    ) -> Result<Option<Entry>, BundleError> {
         let raw: Cow<'_, [u8]> = match &named.path {
             Some(path) => Cow::Borrowed(path.as_slice()),
             None => header.path_bytes(),
         };
         let shown = String::from_utf8_lossy(&raw).into_owned();
         let refuse = |reason: &str| BundleError::refused(&shown, reason);
-        let path = std::str::from_utf8(&raw).map_err(|_| refuse("its name is not UTF-8"))?;
-        let (path, ends_in_slash) = clean(path);
+        let (path, ends_in_slash) = clean(&shown);
         if !path.is_empty()
             && let Some(fault) = plain_path_fault(path, self.limits)
         {
             return Err(refuse(&fault));
+        }
+        let want = wanted(path);
+        if std::str::from_utf8(&raw).is_err() && want == Want::All {
+            return Err(refuse("its name is not UTF-8"));
         }
         if named.size.is_some_and(|stated| stated != size) {
             return Err(refuse("its headers state two sizes"));
         }
         let kind = match header.entry_type() {
             EntryType::Regular if !ends_in_slash && !path.is_empty() => {
-                if size > self.limits.entry_bytes_max {
-                    return Err(refuse(&format!(
-                        "it is larger than {} bytes",
-                        self.limits.entry_bytes_max
-                    )));
+                let keep = self.kept.add(size, want).map_err(|error| match error {
+                    Some(error) => error,
+                    None => refuse(&self.kept.too_large()),
+                })?;
+                let bytes = self.body(size, keep)?;
+                if keep {
+                    EntryKind::File(bytes)
+                } else {
+                    EntryKind::Withheld(size)
                 }
-                EntryKind::File(self.body(size, wanted(path))?)
             }
             // Before POSIX, a directory was a file whose name ends in a slash.
             EntryType::Regular | EntryType::Directory => {
@@ -343,16 +317,16 @@ impl<R: Read> Tar<'_, R> {
                 }
                 EntryKind::Link(text.to_owned())
             }
-            EntryType::Link => return Err(refuse("it is a hard link")),
-            EntryType::Char | EntryType::Block => return Err(refuse("it is a device")),
-            EntryType::Fifo => return Err(refuse("it is a FIFO")),
-            EntryType::GNUSparse => return Err(refuse("it is a sparse file")),
-            other => {
-                let flag = char::from(other.as_byte()).escape_default();
-                return Err(refuse(&format!("its type '{flag}' is unknown")));
+            kind => {
+                // Support archives hold hard links and sparse files among their logs.
+                if want != Want::All {
+                    self.body(if has_body(kind) { size } else { 0 }, false)?;
+                    return Ok(None);
+                }
+                return Err(refuse(&refused_kind(kind)));
             }
         };
-        Ok(Entry {
+        Ok(Some(Entry {
             path: path.to_owned(),
             kind,
             mode: header.mode().map_err(BundleError::damaged)? & 0o7777,
@@ -360,7 +334,7 @@ impl<R: Read> Tar<'_, R> {
                 .mtime()
                 .map(|mtime| i64::try_from(mtime).unwrap_or(i64::MAX))
                 .map_err(BundleError::damaged)?,
-        })
+        }))
     }
 
     /// Reads one block; `None` at the end of the input.
@@ -424,6 +398,29 @@ impl<R: Read> Tar<'_, R> {
         }
         Ok(())
     }
+}
+
+/// Why an entry of this type is refused.
+fn refused_kind(kind: EntryType) -> String {
+    match kind {
+        EntryType::Link => "it is a hard link".to_owned(),
+        EntryType::Char | EntryType::Block => "it is a device".to_owned(),
+        EntryType::Fifo => "it is a FIFO".to_owned(),
+        EntryType::GNUSparse => "it is a sparse file".to_owned(),
+        other => {
+            let flag = char::from(other.as_byte()).escape_default();
+            format!("its type '{flag}' is unknown")
+        }
+    }
+}
+
+/// Whether blocks of content follow the header of an entry of this type: those of links and devices
+/// state a size at most (POSIX, "ustar").
+fn has_body(kind: EntryType) -> bool {
+    !matches!(
+        kind,
+        EntryType::Link | EntryType::Char | EntryType::Block | EntryType::Fifo
+    )
 }
 
 fn damaged(reason: &str) -> BundleError {

@@ -1,16 +1,19 @@
-//! An in-memory file tree: what an archive contains below `root/`.
+//! An in-memory file tree: what an archive contains, or what was made from the outputs of commands.
 
-use crate::source::live::not_regular;
-use crate::source::resolve::{Entry, Found, LastLink, Tree, resolve};
-use crate::source::{Kind, Stat};
+use super::live::not_regular;
+use super::resolve::{Entry, Found, LastLink, Tree, resolve};
+use super::{Kind, Source, Stat};
+use crate::command::Command;
 use crate::unread::Unread;
 use std::collections::BTreeMap;
 
 /// An in-memory file tree.
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// The first node is the root.
+    /// The first node is the root of what was added.
     nodes: Vec<Node>,
+    /// The root of what is read.
+    root: usize,
 }
 
 #[derive(Debug)]
@@ -28,6 +31,8 @@ struct Node {
 enum Content {
     Directory(BTreeMap<String, usize>),
     File(Vec<u8>),
+    /// A file whose content was not kept, with its size.
+    Withheld(u64),
     Link(String),
 }
 
@@ -35,6 +40,8 @@ enum Content {
 pub(super) enum Addition {
     Directory,
     File(Vec<u8>),
+    /// A file that is too large to be kept, with its size.
+    Withheld(u64),
     Link(String),
 }
 
@@ -48,6 +55,15 @@ impl Memory {
                 named: false,
                 content: Content::Directory(BTreeMap::new()),
             }],
+            root: 0,
+        }
+    }
+
+    /// Makes a directory the root of what is read, if it is one; nothing above it can be reached.
+    pub(super) fn enter(&mut self, path: &str) {
+        if let Ok(Found::Directory(index)) = resolve(self, path, LastLink::Keep) {
+            self.root = index;
+            self.nodes[index].parent = index;
         }
     }
 
@@ -82,7 +98,7 @@ impl Memory {
             } else {
                 children.insert(name.to_owned(), next);
                 let content = match (&addition, is_last) {
-                    (Addition::File(_), true) => Content::File(Vec::new()),
+                    (Addition::File(_) | Addition::Withheld(_), true) => Content::File(Vec::new()),
                     (Addition::Link(_), true) => Content::Link(String::new()),
                     _ => Content::Directory(BTreeMap::new()),
                 };
@@ -103,6 +119,9 @@ impl Memory {
         match (&mut node.content, addition) {
             (Content::Directory(_), Addition::Directory) => {}
             (Content::File(bytes), Addition::File(added)) => *bytes = added,
+            (content @ Content::File(_), Addition::Withheld(size)) => {
+                *content = Content::Withheld(size);
+            }
             (Content::Link(text), Addition::Link(added)) => *text = added,
             _ => return Err("it stands there twice, as different kinds".to_owned()),
         }
@@ -124,49 +143,55 @@ impl Memory {
     fn child(&self, parent: usize, name: &str) -> Result<usize, Unread> {
         match &self.nodes[parent].content {
             Content::Directory(children) => children.get(name).copied().ok_or(Unread::NotFound),
-            Content::File(_) | Content::Link(_) => Err(Unread::NotFound),
+            Content::File(_) | Content::Withheld(_) | Content::Link(_) => Err(Unread::NotFound),
         }
     }
+}
 
-    /// See [`crate::Source::read`].
-    pub(super) fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, Unread> {
+impl Source for Memory {
+    fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, Unread> {
         match &self.nodes[self.find(path)?].content {
             Content::File(bytes) if bytes.len() > max_bytes => Err(Unread::TooLarge(max_bytes)),
             Content::File(bytes) => Ok(bytes.clone()),
+            Content::Withheld(size) => Err(Unread::TooLarge(
+                usize::try_from(*size).unwrap_or(usize::MAX),
+            )),
             Content::Directory(_) | Content::Link(_) => Err(not_regular()),
         }
     }
 
-    /// See [`crate::Source::list`].
-    pub(super) fn list(&self, path: &str) -> Result<Vec<String>, Unread> {
+    fn list(&self, path: &str) -> Result<Vec<String>, Unread> {
         match &self.nodes[self.find(path)?].content {
             Content::Directory(children) => Ok(children.keys().cloned().collect()),
-            Content::File(_) | Content::Link(_) => Err(Unread::NotFound),
+            Content::File(_) | Content::Withheld(_) | Content::Link(_) => Err(Unread::NotFound),
         }
     }
 
-    /// See [`crate::Source::link`].
-    pub(super) fn link(&self, path: &str) -> Result<String, Unread> {
+    fn link(&self, path: &str) -> Result<String, Unread> {
         match resolve(self, path, LastLink::Keep)? {
             Found::Link(text) => Ok(text),
             Found::Directory(_) | Found::Leaf { .. } => Err(Unread::NotFound),
         }
     }
 
-    /// See [`crate::Source::stat`].
-    pub(super) fn stat(&self, path: &str) -> Result<Stat, Unread> {
+    fn stat(&self, path: &str) -> Result<Stat, Unread> {
         let node = &self.nodes[self.find(path)?];
         let (kind, len) = match &node.content {
             Content::Directory(_) => (Kind::Directory, 0),
-            Content::File(bytes) => (Kind::File, bytes.len()),
+            Content::File(bytes) => (Kind::File, u64::try_from(bytes.len()).unwrap_or(u64::MAX)),
+            Content::Withheld(size) => (Kind::File, *size),
             Content::Link(_) => return Err(Unread::NotFound),
         };
         Ok(Stat {
             kind,
             mode: node.mode,
             mtime_s: node.mtime_s,
-            size_bytes: u64::try_from(len).unwrap_or(u64::MAX),
+            size_bytes: len,
         })
+    }
+
+    fn command(&self, _command: &Command) -> Result<Vec<u8>, Unread> {
+        Err(Unread::NotFound)
     }
 }
 
@@ -174,7 +199,7 @@ impl Tree for Memory {
     type Dir = usize;
 
     fn root(&self) -> Result<usize, Unread> {
-        Ok(0)
+        Ok(self.root)
     }
 
     fn parent(&self, dir: &usize) -> usize {
@@ -185,7 +210,7 @@ impl Tree for Memory {
         let index = self.child(*dir, name)?;
         Ok(match &self.nodes[index].content {
             Content::Directory(_) => Entry::Directory(index),
-            Content::File(_) => Entry::Leaf,
+            Content::File(_) | Content::Withheld(_) => Entry::Leaf,
             Content::Link(text) => Entry::Link(text.clone()),
         })
     }

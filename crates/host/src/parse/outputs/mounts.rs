@@ -1,0 +1,147 @@
+//! `findmnt` and `mount`: what is mounted where, without the device numbers of mountinfo.
+
+/// One mount.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Where it is mounted.
+    pub mount_point: String,
+    /// What is mounted: a device path, or a name.
+    pub source: String,
+    /// The directory within the filesystem that is mounted: `/` unless it is a bind mount or a
+    /// subvolume.
+    pub root: String,
+    /// Filesystem type.
+    pub fs_type: String,
+    /// Options, separated by commas.
+    pub options: String,
+}
+
+/// Parses `findmnt`'s tree: columns as wide as their widest value, below a heading.
+pub fn findmnt(text: &str) -> Vec<Line> {
+    let mut lines = text.lines();
+    let Some(starts) = lines.by_ref().find_map(columns) else {
+        return Vec::new();
+    };
+    lines
+        .filter_map(|line| {
+            // Columns are counted in characters: the tree may be drawn with others than ASCII.
+            let chars: Vec<char> = line.chars().collect();
+            let column = |index: usize| -> Option<String> {
+                let end = starts
+                    .get(index + 1)
+                    .map_or(chars.len(), |&end| end.min(chars.len()));
+                let text: String = chars.get(starts[index]..end)?.iter().collect();
+                Some(text.trim().to_owned())
+            };
+            let target = column(0)?;
+            let mount_point = target.get(target.find('/')?..)?.to_owned();
+            let (source, root) = split_source(&column(1)?);
+            let (fs_type, options) = (column(2)?, column(3)?);
+            let is_whole = !source.is_empty() && !fs_type.is_empty() && !options.is_empty();
+            is_whole.then_some(Line {
+                mount_point,
+                source,
+                root,
+                fs_type,
+                options,
+            })
+        })
+        .collect()
+}
+
+/// Where the columns begin, if this is the heading.
+fn columns(line: &str) -> Option<[usize; 4]> {
+    let start = |name: &str| line.find(name).filter(|_| line.is_ascii());
+    Some([
+        start("TARGET")?,
+        start("SOURCE")?,
+        start("FSTYPE")?,
+        start("OPTIONS")?,
+    ])
+    .filter(|starts| starts.is_sorted())
+}
+
+/// `/dev/sda2[/@home]` is a directory of what is on the device.
+fn split_source(source: &str) -> (String, String) {
+    match source.split_once('[') {
+        Some((device, root)) if root.starts_with('/') && root.ends_with(']') => {
+            (device.to_owned(), root.trim_end_matches(']').to_owned())
+        }
+        _ => (source.to_owned(), "/".to_owned()),
+    }
+}
+
+/// Parses `mount` and `mount -l`: `/dev/sda2 on / type ext4 (rw,relatime) [label]`.
+pub fn mount(text: &str) -> Vec<Line> {
+    text.lines()
+        .filter_map(|line| {
+            let (source, rest) = line.split_once(" on ")?;
+            let (mount_point, rest) = rest.split_once(" type ")?;
+            let (fs_type, rest) = rest.split_once(" (")?;
+            let (options, _) = rest.split_once(')')?;
+            mount_point.starts_with('/').then(|| Line {
+                mount_point: mount_point.to_owned(),
+                source: source.to_owned(),
+                root: "/".to_owned(),
+                fs_type: fs_type.to_owned(),
+                options: options.to_owned(),
+            })
+        })
+        .collect()
+}
+
+/// Parses `/proc/mounts` (proc(5)): `/dev/sda2 / ext4 rw,relatime 0 0`.
+pub fn proc_mounts(text: &str) -> Vec<Line> {
+    let unescape = |word: &str| word.replace("\\040", " ");
+    text.lines()
+        .filter_map(|line| {
+            let mut words = line.split(' ');
+            let (source, mount_point) = (words.next()?, words.next()?);
+            let (fs_type, options) = (words.next()?, words.next()?);
+            mount_point.starts_with('/').then(|| Line {
+                mount_point: unescape(mount_point),
+                source: unescape(source),
+                root: "/".to_owned(),
+                fs_type: fs_type.to_owned(),
+                options: options.to_owned(),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn both_say_the_same() {
+        let tree = "\
+TARGET                   SOURCE             FSTYPE OPTIONS
+/                        /dev/vda2          ext4   rw,relatime
+|-/sys                   sysfs              sysfs  rw,nosuid
+| `-/sys/fs/bpf          none               bpf    rw,mode=700
+└─/mnt/my data           /dev/sdb[/@es]     btrfs  rw,discard=async
+";
+        let found = findmnt(tree);
+        assert_eq!(found.len(), 4);
+        assert_eq!(found[0].mount_point, "/");
+        assert_eq!(found[3].mount_point, "/mnt/my data");
+        assert_eq!(
+            (found[3].source.as_str(), found[3].root.as_str()),
+            ("/dev/sdb", "/@es")
+        );
+        assert_eq!(found[3].options, "rw,discard=async");
+        let listed = mount("/dev/vda2 on / type ext4 (rw,relatime) [root]\nnonsense\n");
+        assert_eq!(listed, vec![found[0].clone()]);
+        assert_eq!(proc_mounts("/dev/vda2 / ext4 rw,relatime 0 0\n"), listed);
+        assert!(findmnt("findmnt: not found\n").is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn total(text in "(TARGET|SOURCE|FSTYPE|OPTIONS|├─|[a-z/\\[\\]]{1,9}| on | type | \\(|\\)| |\n){0,40}") {
+            let _ = (findmnt(&text), mount(&text), proc_mounts(&text));
+        }
+    }
+}

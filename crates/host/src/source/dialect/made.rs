@@ -1,0 +1,48 @@
+//! What is made from the outputs of commands.
+
+use crate::source::memory::{Addition, Memory};
+use std::collections::BTreeMap;
+
+/// Files, links and answers that a support archive lacks.
+pub(super) struct Made {
+    pub(super) files: Memory,
+    /// Texts of links, by path.
+    pub(super) links: BTreeMap<String, String>,
+    /// Answers by [`crate::Command::name`].
+    pub(super) commands: BTreeMap<&'static str, Vec<u8>>,
+    pub(super) remarks: Vec<String>,
+}
+
+impl Default for Made {
+    fn default() -> Self {
+        Self {
+            files: Memory::new(),
+            links: BTreeMap::new(),
+            commands: BTreeMap::new(),
+            remarks: Vec::new(),
+        }
+    }
+}
+
+impl Made {
+    /// Adds a file. Of several with the same path the first stays, as where an output names a device
+    /// twice.
+    pub(super) fn file(&mut self, path: &str, bytes: &[u8]) {
+        let file = Addition::File(bytes.to_vec());
+        let _ = self.files.add(path, file, 0o444, 0);
+    }
+
+    /// Adds a directory, if there is none.
+    pub(super) fn directory(&mut self, path: &str) {
+        let _ = self.files.add(path, Addition::Directory, 0o555, 0);
+    }
+
+    pub(super) fn remark(&mut self, remark: impl Into<String>) {
+        self.remarks.push(remark.into());
+    }
+}
+
+/// Whether a name from an output can be a file's.
+pub(super) fn is_plain(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && name.len() <= 255 && !name.contains(['/', '\0'])
+}

@@ -1,0 +1,94 @@
+//! Unit files that an archive lacks, and the answer of `systemctl show`.
+
+use super::made::{Made, is_plain};
+use super::{Clock, Outputs};
+use crate::parse::outputs::units;
+use crate::source::Source;
+use jiff::civil::DateTime;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// Where packages keep unit files, the newer place first.
+const VENDOR: [&str; 2] = ["usr/lib/systemd/system", "lib/systemd/system"];
+
+pub(super) fn make(tree: &dyn Source, outputs: &Outputs<'_>, clock: &Clock, made: &mut Made) {
+    let parsed = |commands: &[&str]| outputs.first(commands).unwrap_or_default();
+    let dumped = units::dump(&parsed(&["systemd-analyze_dump"]));
+    let timers = units::timers(&parsed(&["systemctl_list-timers"]));
+    let states = units::unit_files(&parsed(&["systemctl_list-unit-files"]));
+    let mut missing = 0_usize;
+    for (name, unit) in &dumped {
+        let own = unit
+            .get("Fragment Path")
+            .map(|path| path.trim_start_matches('/'));
+        let has_file = |path: &str| tree.stat(path).is_ok() || tree.link(path).is_ok();
+        let is_there = own.is_some_and(has_file)
+            || VENDOR
+                .iter()
+                .any(|root| has_file(&format!("{root}/{name}")));
+        let is_timer = name.ends_with(".timer");
+        let is_timed = unit
+            .all("TriggeredBy")
+            .iter()
+            .any(|by| by.contains(".timer"));
+        if !is_there && is_plain(name) && (is_timer || is_timed) {
+            // A unit below /run or /etc keeps its place, which tells who made it.
+            let kept = own.filter(|path| path.ends_with(name.as_str()) && !path.contains(".."));
+            let path = kept.map_or_else(|| format!("{}/{name}", VENDOR[0]), str::to_owned);
+            made.file(&path, unit.file().as_bytes());
+            missing += usize::from(is_timer);
+        }
+    }
+    if missing > 0 {
+        made.remark(format!(
+            "{missing} timers are known from `systemd-analyze dump` alone, which tells no random delay"
+        ));
+    }
+    let mut answer = String::new();
+    let names: BTreeSet<&String> = dumped.keys().chain(timers.keys()).collect();
+    for name in names {
+        let _ = writeln!(answer, "Id={name}");
+        if let Some(unit) = dumped.get(name) {
+            for (key, property) in [
+                ("Unit Load State", "LoadState"),
+                ("Unit Active State", "ActiveState"),
+            ] {
+                if let Some(value) = unit.get(key) {
+                    let _ = writeln!(answer, "{property}={value}");
+                }
+            }
+        }
+        if let Some(state) = states.get(name) {
+            let _ = writeln!(answer, "UnitFileState={state}");
+        }
+        if let Some(runs) = timers.get(name) {
+            let _ = writeln!(answer, "Unit={}", runs.activates);
+            for (time, property) in [
+                (runs.last, "LastTriggerUSec"),
+                (runs.next, "NextElapseUSecRealtime"),
+            ] {
+                if let Some(utc) = time.and_then(|time| clock.utc(time)) {
+                    let _ = writeln!(
+                        answer,
+                        "{property}={} UTC",
+                        utc.strftime("%a %Y-%m-%d %H:%M:%S")
+                    );
+                }
+            }
+        }
+        answer.push('\n');
+    }
+    if !answer.is_empty() {
+        made.commands.insert("systemctl_show", answer.into_bytes());
+    }
+}
+
+impl Clock {
+    /// Returns a time of the host's clock in UTC, `None` if how they differ is unknown. Between the time
+    /// and the archive's own, clocks may have been changed: then it is an hour off.
+    fn utc(&self, local: DateTime) -> Option<DateTime> {
+        local
+            .checked_sub(jiff::SignedDuration::from_mins(self.offset_min?))
+            .ok()
+    }
+}
