@@ -9,7 +9,8 @@ nothing that it must not hold: control characters, a forged line, a secret. Prin
 table by command. Ends with 1 if any fell.
 
 Groups: users (local users' crontabs, scripts, links and a hung mount, in a mount namespace), mounts (FUSE and
-autofs that hang and claim to be local, or lie on the way to a local filesystem), bundles, histories, states,
+autofs that hang and claim to be local, or lie on the way to a local filesystem), bundles, archives (sosreports,
+support-diagnostics and mdiag that are bombs or describe impossible hosts), histories, states,
 names (escape sequences and line breaks in foreign names), servers, mutated (bundles, histories and states with
 random bytes changed), special (pipes, sockets and devices in place of files), credentials (files of credentials
 that others can read), tls (needs openssl), proxies, status (checkpoints and locks that cannot be read, lock files
@@ -391,6 +392,18 @@ def bundles(lab):
         lab.case(f"M1 {path.stem}: explain", ["explain", csv, "--jobs", path], seconds=20)
 
 
+def archives(lab):
+    """Support archives are read within 10 s and 300 MB, whatever they are."""
+    made = lab.dir / "archives"
+    subprocess.run([sys.executable, HERE / "archives.py", made, FORGED, ESCAPES], check=True)
+    for path in sorted(made.iterdir()):
+        limit = {"seconds": 10, "kb": USERS_KB}
+        lab.case(f"archive {path.name}: check", ["check", "--bundle", path], **limit)
+        lab.case(f"archive {path.name}: explain", ["explain", path], **limit)
+        if path.suffix == ".zip":
+            lab.case(f"archive {path.name}: shards", ["shards", "reroute", "--state", path], **limit)
+
+
 # ---- foreign names ----
 
 
@@ -610,7 +623,7 @@ def blind(lab):
 GROUPS = {
     "special": files.special, "credentials": files.credentials, "tls": tls.tls, "proxies": tls.proxies,
     "status": status, "blind": blind, "mounts": mounts, "experiments": experiments.experiments,
-    "users": users, "bundles": bundles, "names": names, "histories": histories,
+    "users": users, "bundles": bundles, "archives": archives, "names": names, "histories": histories,
     "states": states, "servers": hostile_servers, "mutated": mutated,
 }
 

@@ -72,6 +72,11 @@ impl SeriesCollector {
         self.drafts.len() >= self.limits.series_max
     }
 
+    /// Whether there is no series.
+    pub fn is_empty(&self) -> bool {
+        self.drafts.is_empty()
+    }
+
     /// Adds a series and returns its id; `None` if the maximum number is reached.
     pub fn add(&mut self, draft: Draft) -> Option<usize> {
         if self.is_full() {

@@ -4,7 +4,9 @@
 
 use crate::store::{Selection, Store};
 use crate::text::file_error;
-use crate::{FileOptions, Format, Reading, SourceError, csv, ftdc, iostat, jsonl, rally, sadf};
+use crate::{
+    FileOptions, Format, Reading, SourceError, csv, ftdc, iostat, jsonl, rally, sadf, saved,
+};
 use facts::InputError;
 use linux::regular_file;
 use std::fs::File;
@@ -171,6 +173,8 @@ pub fn read_bytes(
         Format::RallyRace => rally::read_file(name, input, options),
         Format::Iostat => iostat::read(name, input, options),
         Format::Sadf => sadf::read(name, input, options),
+        Format::PrometheusAnswer => saved::read_prometheus(name, input, options),
+        Format::SearchAnswer => saved::read_search(name, input, options),
     }
 }
 
@@ -241,6 +245,12 @@ fn detect(name: &str, head: &[u8]) -> Result<Format, SourceError> {
         b'{' => return Ok(json_format(&text)),
         _ => {}
     }
+    if let Some(found) = rally::summary(&text) {
+        return Err(SourceError::Empty {
+            source_name: name.to_owned(),
+            reason: found.to_owned(),
+        });
+    }
     if text.lines().any(iostat::is_head) {
         return Ok(Format::Iostat);
     }
@@ -294,17 +304,26 @@ fn json_format(text: &str) -> Format {
     if head.starts_with("{\"sysstat\":") {
         return Format::Sadf;
     }
+    if saved::is_of_prometheus(text) {
+        return Format::PrometheusAnswer;
+    }
+    if saved::is_of_search(text) {
+        return Format::SearchAnswer;
+    }
     // A race is pretty-printed over many lines, or a single one. An Elasticsearch metrics store holds races and
     // their results as rows, which also have a race-timestamp: many objects, or one without op_metrics.
     let mut objects = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
     let is_race = match objects.next() {
         Some(Ok(object)) => {
-            object.get("race-timestamp").is_some()
+            rally::TIMESTAMPS
+                .iter()
+                .any(|name| object.get(name).is_some())
                 && (object.get("@timestamp").is_none()
                     || (has_results(&object) && !matches!(objects.next(), Some(Ok(_)))))
         }
         _ => {
-            text.contains("\"race-timestamp\"")
+            let has = |name: &&str| text.contains(&format!("\"{name}\""));
+            rally::TIMESTAMPS.iter().any(has)
                 && (!text.contains("\"@timestamp\"") || text.trim_start().starts_with("{\n"))
         }
     };

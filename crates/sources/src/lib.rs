@@ -16,6 +16,7 @@ pub mod prometheus;
 mod rally;
 mod reading;
 mod sadf;
+mod saved;
 mod server;
 pub mod store;
 mod table;

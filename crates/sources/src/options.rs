@@ -16,12 +16,17 @@ pub enum Format {
     Iostat,
     /// The JSON output of `sadf -j`.
     Sadf,
+    /// A saved answer of Prometheus' `query_range`.
+    PrometheusAnswer,
+    /// A saved answer to a search of Elasticsearch or OpenSearch.
+    SearchAnswer,
 }
 
 impl Format {
     /// The formats, for error messages.
     pub(crate) const KNOWN_FORMATS: &str = "CSV or TSV with a column of times, JSON lines, Rally's race.json (or \
-                             a directory of them), the text of iostat, sar or vmstat, the JSON of sadf -j or of iostat";
+                             a directory of them), the text of iostat, sar or vmstat, the JSON of sadf -j or of iostat, \
+                             a saved answer of Prometheus' query_range or of a search with a date_histogram";
 }
 
 /// Options for reading files.

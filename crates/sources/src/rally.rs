@@ -1,4 +1,5 @@
-//! Races of Rally, Elasticsearch's benchmarking tool: race.json, one file per race.
+//! Races of Rally, Elasticsearch's benchmarking tool: race.json, one file per race; and test runs of
+//! OpenSearch Benchmark, which descends from it: test_run.json, before version 2 test_execution.json.
 //!
 //! Rally's file store keeps them as `races/<race id>/race.json`. A race gives one sample, at its
 //! `race-timestamp`, for each task and metric in `results.op_metrics`.
@@ -31,8 +32,42 @@ const FILES_MAX: usize = 200_000;
 /// Metrics that are reported as percentiles.
 const SPREAD: [&str; 3] = ["latency", "service_time", "processing_time"];
 
-/// Fields that must be equal for races to form one curve.
-const RACE_KEYS: [&str; 4] = ["environment", "track", "challenge", "car"];
+/// Fields that must be equal for races to form one curve: Rally's, and OpenSearch Benchmark's.
+const RACE_KEYS: [&str; 8] = [
+    "environment",
+    "track",
+    "challenge",
+    "car",
+    "workload",
+    "test_procedure",
+    "cluster-config-instance",
+    "provision-config-instance",
+];
+
+/// Fields with the time of a race: Rally's, and OpenSearch Benchmark's since version 2 and before.
+pub(crate) const TIMESTAMPS: [&str; 3] = [
+    "race-timestamp",
+    "test-run-timestamp",
+    "test-execution-timestamp",
+];
+
+/// Names of the files of races.
+const FILE_NAMES: [&str; 3] = ["race.json", "test_run.json", "test_execution.json"];
+
+/// What a text is if it is Rally's summary, as Markdown or CSV (`print_internal` in `esrally/reporter.py`):
+/// it has neither times nor spread.
+pub(crate) fn summary(text: &str) -> Option<&'static str> {
+    let cells = |line: &str| -> Vec<String> {
+        let line = line.trim().trim_matches('|').replace('|', ",");
+        line.split(',').map(|cell| cell.trim().to_owned()).collect()
+    };
+    let is_head = |line: &str| cells(line) == ["Metric", "Task", "Value", "Unit"];
+    text.lines().take(40).any(is_head).then_some(
+        "it is Rally's summary, which tells no time: name the race.json that it was made from, in \
+         ~/.rally/benchmarks/races/RACE-ID/ (of OpenSearch Benchmark, the test_run.json in \
+         ~/.benchmark/benchmarks/test_runs/ID/)",
+    )
+}
 
 /// Reads one race.json.
 pub(crate) fn read_file(
@@ -63,11 +98,12 @@ pub(crate) fn read_directory(
     if files.is_empty() {
         return Err(SourceError::Empty {
             source_name: source,
-            reason:
+            reason: format!(
                 "a directory may hold races of Rally (race.json, or other names in .json at its \
-                     top) or MongoDB's diagnostic data (metrics.*), and it holds no race.json of \
-                     Rally and no such data; name a single file of another format"
-                    .to_owned(),
+                 top) or MongoDB's diagnostic data (metrics.*), and it holds no race.json of \
+                 Rally and no such data{}; name a single file of another format",
+                first_names(directory)
+            ),
         });
     }
     let mut first_error = None;
@@ -95,9 +131,52 @@ pub(crate) fn read_directory(
             None,
         ));
     }
-    match first_error {
-        Some(error) if races == 0 => Err(error),
-        _ => collector.finish(Dating::Absolute),
+    if races == 0 {
+        return Err(match (first_error, files.len()) {
+            (Some(error), 1) => error,
+            _ => nothing_understood(source, &files, &collector.skipped),
+        });
+    }
+    collector.finish(Dating::Absolute)
+}
+
+/// Names the first files of a directory, to show what was looked at.
+fn first_names(directory: &Path) -> String {
+    const NAMED: usize = 3;
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .take(FILES_MAX)
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    if names.is_empty() {
+        return " (it is empty)".to_owned();
+    }
+    names.sort_unstable();
+    format!(" (but {})", units::list::list_up_to(&names, NAMED))
+}
+
+/// The error for a directory with files of which none is a race.
+fn nothing_understood(source: String, files: &[PathBuf], skipped: &[Skipped]) -> SourceError {
+    const NAMED: usize = 3;
+    let why = |skipped: &Skipped| {
+        let name = skipped.what.rsplit('/').next().unwrap_or(&skipped.what);
+        let why = skipped.why.rsplit(&format!("{}: ", skipped.what)).next();
+        format!("{name} ({})", why.unwrap_or(&skipped.why))
+    };
+    let named: Vec<String> = skipped.iter().take(NAMED).map(why).collect();
+    let more = files.len().saturating_sub(named.len());
+    let more = if more > 0 {
+        format!(", and {more} more")
+    } else {
+        String::new()
+    };
+    SourceError::Empty {
+        source_name: source,
+        reason: format!(
+            "none of its {} files was understood: {}{more}; name a single file of another format",
+            files.len(),
+            named.join(", "),
+        ),
     }
 }
 
@@ -132,7 +211,9 @@ pub(crate) fn find(
         let is_json = path
             .extension()
             .is_some_and(|extension| extension == "json");
-        let is_race = path.file_name().is_some_and(|name| name == "race.json");
+        let is_race = path
+            .file_name()
+            .is_some_and(|name| FILE_NAMES.iter().any(|known| name == *known));
         if path.is_file() && (is_race || depth == 0 && is_json) {
             if files.len() < FILES_MAX {
                 files.push(path);
@@ -162,15 +243,18 @@ fn read_race(
     }
     let race: Value =
         serde_json::from_slice(&text).map_err(|error| json_error(name, &error, "JSON", None))?;
-    let Some(time) = race.get("race-timestamp") else {
+    let known = TIMESTAMPS
+        .iter()
+        .find_map(|name| Some((*name, race.get(name)?)));
+    let Some((time_name, time)) = known else {
         return Ok(Some("it is no race: it has no race-timestamp".to_owned()));
     };
     let time_text = time.as_str().unwrap_or("");
     let time_us = TimeReader::new(&options.times, None)
         .read_us(time_text)
         .map_err(|_| {
-            let line = line_of(&text, b"\"race-timestamp\"");
-            let expected = "a race-timestamp like 20161003T013000Z";
+            let line = line_of(&text, format!("\"{time_name}\"").as_bytes());
+            let expected = format!("a {time_name} like 20161003T013000Z");
             InputError::new(name, expected, &time.to_string()).at_line(line)
         })?;
     let labels = race_labels(&race);

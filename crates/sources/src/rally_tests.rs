@@ -164,3 +164,64 @@ proptest! {
         let _ = read_file("f", &bytes[..at], &options());
     }
 }
+
+#[test]
+fn runs_of_opensearch_benchmark_are_races() {
+    for (name, time) in [
+        ("test_run.json", "test-run-timestamp"),
+        ("test_execution.json", "test-execution-timestamp"),
+    ] {
+        let race = format!(
+            r#"{{"{time}":"20230810T212711Z","workload":"geonames","test_procedure":"append",
+            "results":{{"op_metrics":[{{"task":"term","throughput":{{"mean":50.0,"unit":"ops/s"}}}}]}}}}"#
+        );
+        let directory = tempfile::tempdir().unwrap();
+        let below = directory.path().join("1");
+        std::fs::create_dir(&below).unwrap();
+        std::fs::write(below.join(name), &race).unwrap();
+        for path in [directory.path().to_path_buf(), below.join(name)] {
+            let reading = crate::read_path(&path, &FileOptions::default()).unwrap();
+            assert_eq!(reading.series[0].name, "term throughput mean", "{name}");
+            assert_eq!(reading.series[0].labels["workload"], "geonames");
+            assert_eq!(reading.series[0].times_us, [1_691_702_831_000_000]);
+        }
+    }
+}
+
+#[test]
+fn a_summary_of_a_race_names_the_race() {
+    for text in [
+        "|   Metric |   Task |   Value |   Unit |\n|---:|---:|---:|---:|\n| Median cumulative | | 1 | min |\n",
+        "Metric,Task,Value,Unit\nMean Throughput,term,50,ops/s\n",
+    ] {
+        let error = crate::read_bytes("x.csv", text.as_bytes(), &FileOptions::default());
+        let error = error.unwrap_err().to_string();
+        assert!(
+            error.contains("race.json") && error.contains("~/.rally"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn of_a_directory_in_which_nothing_is_understood_the_first_files_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let read = || {
+        crate::read_path(directory.path(), &FileOptions::default())
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(read().contains("it is empty"), "{}", read());
+    for name in ["b.txt", "a.log", "c", "d"] {
+        std::fs::write(directory.path().join(name), "x").unwrap();
+    }
+    assert!(read().contains("a.log, b.txt, c"), "{}", read());
+    for name in ["1.json", "2.json"] {
+        std::fs::write(directory.path().join(name), "{}").unwrap();
+    }
+    assert!(
+        read().contains("none of its 2 files was understood: 1.json"),
+        "{}",
+        read()
+    );
+}

@@ -104,7 +104,7 @@ pub enum BundleError {
     #[error(
         "neither a bundle (manifest.json, or files below root/) nor a support archive that is known \
          here ({known}): found {found}; make a bundle with `trimtab collect -o FILE.tar.zst`",
-        known = super::super::dialect::known()
+        known = crate::source::dialect::known()
     )]
     NotABundle {
         /// What it contains instead.

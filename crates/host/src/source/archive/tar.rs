@@ -6,7 +6,8 @@
 //! long names. The headers are parsed here rather than by `tar::Archive`, which neither limits
 //! extension headers nor distinguishes the end of an archive from a truncated one.
 
-use super::{BundleError, Entry, EntryKind, Kept, Limits, Want, plain_path_fault};
+use super::entry::{Entry, EntryKind, Kept, Want, plain_path_fault};
+use super::limits::{BundleError, Limits};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Cursor, Read};

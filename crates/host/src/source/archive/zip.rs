@@ -1,6 +1,7 @@
 //! Reads untrusted zip archives (PKWARE's APPNOTE.TXT).
 
-use super::{BundleError, Entry, EntryKind, Kept, Limits, Want, plain_path_fault};
+use super::entry::{Entry, EntryKind, Kept, Want, plain_path_fault};
+use super::limits::{BundleError, Limits};
 use std::io::{Read, Seek, SeekFrom};
 use zip::ZipArchive;
 

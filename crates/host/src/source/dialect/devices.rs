@@ -1,7 +1,7 @@
 //! `sys/block` from `lsblk -O -P`, proc/partitions, proc/diskstats, `dmsetup` and `ls -R /sys/block`.
 
 use super::made::{Made, is_plain};
-use super::{OUTPUT_BYTES_MAX, Outputs};
+use super::outputs::{OUTPUT_BYTES_MAX, Outputs};
 use crate::parse::dm_table;
 use crate::parse::outputs::lsblk;
 use crate::source::Source;
@@ -10,7 +10,7 @@ use linux::device_number;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// More devices than any real host has.
-const DEVICES_MAX: usize = 50_000;
+const DEVICES_MAX: usize = 20_000;
 /// sysfs counts sizes in these.
 const SECTOR_BYTES: u64 = 512;
 
@@ -53,7 +53,13 @@ pub(super) fn make(tree: &dyn Source, outputs: &Outputs<'_>, made: &mut Made) ->
     };
     let output = |commands: &[&str]| outputs.first(commands).unwrap_or_default();
     let listed = output(&["lsblk_-O_-P"]);
-    let lines = lsblk::parse(&listed);
+    let mut lines = lsblk::parse(&listed, DEVICES_MAX + 1);
+    if lines.len() > DEVICES_MAX {
+        lines.truncate(DEVICES_MAX);
+        made.remark(format!(
+            "of its devices only the first {DEVICES_MAX} lines of lsblk are read"
+        ));
+    }
     let mut devices: BTreeMap<String, Device<'_>> = BTreeMap::new();
     for line in &lines {
         add_line(line, &mut devices);

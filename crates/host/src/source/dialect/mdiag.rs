@@ -1,6 +1,7 @@
 //! `mdiag.sh` (github.com/mongodb/support-tools): a JSON array with one object for each file that was
 //! read and each command that was run.
 
+use super::table::OF_MDIAG;
 use crate::source::archive::BundleError;
 use crate::source::memory::{Addition, Memory};
 use jiff::Timestamp;
@@ -8,8 +9,6 @@ use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use std::fmt;
 
-/// Where the outputs are put, under the names of commands as sosreports have them.
-pub(super) const OUTPUTS: &str = "mdiag";
 /// More sections than there are in any.
 const SECTIONS_MAX: usize = 100_000;
 
@@ -53,7 +52,7 @@ pub(crate) fn is_one(start: &[u8]) -> bool {
 
 /// What the sections hold.
 pub(in crate::source) struct Sections {
-    /// Files, and outputs below [`OUTPUTS`].
+    /// Files, and outputs below [`OF_MDIAG`].
     pub(in crate::source) tree: Memory,
     /// When it was made.
     pub(in crate::source) made_at: Option<Timestamp>,
@@ -90,7 +89,7 @@ impl Sections {
         let output = section.command.zip(section.output.and_then(Lines::text));
         if let Some((words, bytes)) = output {
             let name = words.join("_").replace('/', ".");
-            self.file(&format!("{OUTPUTS}/{name}"), bytes);
+            self.file(&format!("{OF_MDIAG}/{name}"), bytes);
         }
     }
 

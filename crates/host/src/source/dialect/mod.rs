@@ -9,124 +9,20 @@ mod devices;
 mod made;
 pub(super) mod mdiag;
 mod mounts;
+mod outputs;
 mod processes;
+mod table;
 mod units;
 
 use super::{BundleError, Directory, End, Source, Stat};
 use crate::command::Command;
-use crate::parse::outputs::date;
 use crate::unread::Unread;
 use jiff::Timestamp;
 use made::Made;
+use outputs::{Clock, Outputs};
 use std::path::Path;
-
-/// Maximum size of an output. `systemd-analyze dump` of a large host has 3 MB.
-const OUTPUT_BYTES_MAX: usize = 16 << 20;
-
-/// How one tool lays out its archives.
-struct Dialect {
-    /// What people call such an archive.
-    name: &'static str,
-    /// What only its archives have at the top.
-    marker: &'static str,
-    /// Whether the tree is that of a host, as far as it goes.
-    is_host: bool,
-    /// Directories of outputs. A file's name is the command, with `_` for spaces and `.` for slashes.
-    outputs: &'static [&'static str],
-    /// Outputs with names of their own: path, and the command.
-    named: &'static [(&'static str, &'static str)],
-    /// JSON files with the time at which it was made.
-    manifests: &'static [&'static str],
-    /// Recorded curves: files, and directories of sar's text.
-    curves: &'static [&'static str],
-}
-
-const DIALECTS: &[Dialect] = &[
-    // github.com/sosreport/sos, sos/report/plugins.
-    Dialect {
-        name: "sosreport",
-        marker: "sos_commands",
-        is_host: true,
-        outputs: &[
-            "sos_commands/block",
-            "sos_commands/cron",
-            "sos_commands/date",
-            "sos_commands/devicemapper",
-            "sos_commands/filesys",
-            "sos_commands/host",
-            "sos_commands/kernel",
-            "sos_commands/process",
-            "sos_commands/systemd",
-        ],
-        named: &[],
-        manifests: &[],
-        curves: &["var/log/sa", "var/log/sysstat", "sos_commands/sar"],
-    },
-    // github.com/elastic/support-diagnostics, src/main/resources/diags.yml.
-    Dialect {
-        name: "support-diagnostics",
-        marker: "version.json",
-        is_host: false,
-        outputs: &[],
-        named: &[
-            ("syscalls/process-list.txt", "ps_-ef"),
-            ("syscalls/uname.txt", "uname_-a"),
-        ],
-        manifests: &["diagnostic_manifest.json", "manifest.json"],
-        curves: &["syscalls/iostat.txt", "syscalls/sar.txt"],
-    },
-    // As mdiag's sections are put into a tree.
-    Dialect {
-        name: "mdiag",
-        marker: mdiag::OUTPUTS,
-        is_host: true,
-        outputs: &[mdiag::OUTPUTS],
-        named: &[],
-        manifests: &[],
-        curves: &["mdiag/iostat_-xtm_1_120"],
-    },
-];
-
-/// Archives that are known and not read: what they have at the top or below one directory, and the name.
-const UNREAD: &[(&str, &str)] = &[
-    ("basic-environment.txt", "SUSE's supportconfig"),
-    ("insights_commands", "an archive of Red Hat Insights"),
-    ("cluster-scoped-resources", "a must-gather of OpenShift"),
-    (
-        "metrics.interim",
-        "MongoDB's diagnostic data, which `explain` reads",
-    ),
-    (
-        "diagnostic.data",
-        "MongoDB's diagnostic data, which `explain` reads",
-    ),
-];
-
-/// Beginnings of paths, below the top of an archive, that facts are read from.
-const WANTED: &[&str] = &[
-    "etc/",
-    "lib/systemd/",
-    "proc/",
-    "run/systemd/",
-    "sys/block/",
-    "sys/class/",
-    "sys/devices/",
-    "sys/fs/btrfs/",
-    "sys/module/",
-    "usr/lib/os-release",
-    "usr/lib/systemd/",
-    "usr/share/",
-    "var/log/cron",
-    "var/log/messages",
-    "var/log/syslog",
-    "var/spool/cron",
-];
-
-/// The names of the archives that are known.
-pub(super) fn known() -> String {
-    let names: Vec<&str> = DIALECTS.iter().map(|dialect| dialect.name).collect();
-    names.join(", ")
-}
+use table::{DIALECTS, Dialect, UNREAD, is_sar_text};
+pub(super) use table::{is_wanted, known};
 
 /// What a tree in no dialect is, if that is known.
 pub(super) fn unread(tree: &dyn Source) -> Option<&'static str> {
@@ -139,40 +35,6 @@ pub(super) fn unread(tree: &dyn Source) -> Option<&'static str> {
         .iter()
         .find(|(marker, _)| names.iter().any(|name| name == marker));
     known.map(|(_, name)| *name)
-}
-
-/// Whether facts may be read from a path of an archive, with or without the directory at its top.
-pub(super) fn is_wanted(path: &str) -> bool {
-    let is = |path: &str| {
-        let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
-        let outputs = DIALECTS.iter().any(|dialect| {
-            dialect.outputs.contains(&directory)
-                || dialect.named.iter().any(|(named, _)| *named == path)
-                || dialect.curves.contains(&path)
-                || (dialect.curves.contains(&directory) && is_sar_text(path))
-        });
-        // Links and files at the top: `hostname`, `lib`, `nodes.json`.
-        outputs || !path.contains('/') || WANTED.iter().any(|start| path.starts_with(start))
-    };
-    let below = |path: &str| path.split_once('/').is_some_and(|(_, below)| is(below));
-    is(path) || below(path) || clusters_in(path).is_some_and(|(_, below)| is(below))
-}
-
-/// Whether a file is the text of a day of sar: `sar07`, or `sar20260207` (sysstat's sa2).
-fn is_sar_text(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let digits = name.strip_prefix("sar");
-    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
-}
-
-/// Splits the path of a file in an archive of eck-diagnostics (`internal/diag.go` in
-/// github.com/elastic/eck-diagnostics): `NAMESPACE/elasticsearch/NAME/...` is one of
-/// support-diagnostics.
-fn clusters_in(path: &str) -> Option<(&str, &str)> {
-    let (before, rest) = path.split_once("/elasticsearch/")?;
-    let (name, below) = rest.split_once('/')?;
-    let len = before.len() + "/elasticsearch/".len() + name.len();
-    (!before.contains('/')).then_some((&path[..len], below))
 }
 
 /// Returns where the archives in a tree begin, if not at its top: in its only directory, or where
@@ -286,81 +148,6 @@ fn platform(tree: &dyn Source, outputs: &Outputs<'_>, made: &mut Made) {
             .all(|path| tree.stat(path).is_err())
     {
         made.file("var/spool/cron/crontabs/root", crontab.as_bytes());
-    }
-}
-
-/// The outputs of commands in an archive.
-struct Outputs<'t> {
-    tree: &'t dyn Source,
-    /// Path and file name of each.
-    names: Vec<(String, String)>,
-}
-
-impl<'t> Outputs<'t> {
-    fn find(tree: &'t dyn Source, dialect: &Dialect) -> Self {
-        let mut names = Vec::new();
-        for path in dialect.outputs {
-            for name in tree.list(path).unwrap_or_default() {
-                names.push((format!("{path}/{name}"), name));
-            }
-        }
-        let named = dialect.named.iter();
-        names.extend(named.map(|&(path, name)| (path.to_owned(), name.to_owned())));
-        Self { tree, names }
-    }
-
-    /// Returns the output of the first of these commands that is there and printed something. A command
-    /// may have been given more options.
-    fn first(&self, commands: &[&str]) -> Option<String> {
-        commands.iter().find_map(|command| {
-            let is_it = |name: &str| {
-                let rest = name.strip_prefix(command);
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
-            };
-            let exact = self.names.iter().filter(|(_, name)| name == command);
-            let longer = self
-                .names
-                .iter()
-                .filter(|(_, name)| name != command && is_it(name));
-            exact.chain(longer).find_map(|(path, _)| {
-                let bytes = self.tree.read(path, OUTPUT_BYTES_MAX).ok()?;
-                let text = String::from_utf8_lossy(&bytes).into_owned();
-                (!text.trim().is_empty()).then_some(text)
-            })
-        })
-    }
-}
-
-/// When an archive was made, and how its host's clock differs from UTC.
-struct Clock {
-    now: Option<Timestamp>,
-    /// The host's time less UTC, rounded to minutes; `None` if only one of them is known.
-    offset_min: Option<i64>,
-}
-
-impl Clock {
-    fn read(tree: &dyn Source, outputs: &Outputs<'_>, dialect: &Dialect) -> Self {
-        #[derive(serde::Deserialize)]
-        struct Manifest {
-            #[serde(alias = "collectionDate")]
-            timestamp: Timestamp,
-        }
-        let manifest = dialect.manifests.iter().find_map(|path| {
-            let bytes = tree.read(path, OUTPUT_BYTES_MAX).ok()?;
-            Some(serde_json::from_slice::<Manifest>(&bytes).ok()?.timestamp)
-        });
-        let now = outputs
-            .first(&["date_--utc", "date_-u"])
-            .and_then(|text| date::parse(&text))
-            .or(manifest);
-        let local = outputs.first(&["date"]).and_then(|text| date::civil(&text));
-        let offset_min = now.zip(local).map(|(now, local)| {
-            let utc = now.to_zoned(jiff::tz::TimeZone::UTC).datetime();
-            // Both commands ran within a second or so; zones differ by quarters of an hour.
-            let seconds = local.duration_since(utc).as_secs();
-            (seconds + 450).div_euclid(900) * 15
-        });
-        Self { now, offset_min }
     }
 }
 

@@ -1,8 +1,8 @@
 //! `proc/self/mountinfo` from `findmnt` or `mount`, and sizes of filesystems from `df`.
 
-use super::Outputs;
 use super::devices::Devices;
 use super::made::Made;
+use super::outputs::{OUTPUT_BYTES_MAX, Outputs};
 use crate::parse::mountinfo;
 use crate::parse::outputs::{mounts, sizes};
 use crate::parse::statfs::Answer;
@@ -19,7 +19,7 @@ const BLOCK_BYTES: u64 = 4096;
 
 pub(super) fn make(tree: &dyn Source, outputs: &Outputs<'_>, devices: &Devices, made: &mut Made) {
     if tree.stat(mountinfo::PATH).is_err() {
-        let own = tree.read("proc/mounts", super::OUTPUT_BYTES_MAX);
+        let own = tree.read("proc/mounts", OUTPUT_BYTES_MAX);
         let listed = outputs
             .first(&["findmnt"])
             .map(|text| mounts::findmnt(&text))

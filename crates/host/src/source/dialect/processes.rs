@@ -1,7 +1,7 @@
 //! `proc/PID` from `ps`.
 
-use super::Outputs;
 use super::made::Made;
+use super::outputs::Outputs;
 use crate::parse::outputs::processes;
 
 /// More processes than any real host has.

@@ -1,10 +1,9 @@
 //! Unit files that an archive lacks, and the answer of `systemctl show`.
 
 use super::made::{Made, is_plain};
-use super::{Clock, Outputs};
+use super::outputs::{Clock, Outputs};
 use crate::parse::outputs::units;
 use crate::source::Source;
-use jiff::civil::DateTime;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -80,15 +79,5 @@ pub(super) fn make(tree: &dyn Source, outputs: &Outputs<'_>, clock: &Clock, made
     }
     if !answer.is_empty() {
         made.commands.insert("systemctl_show", answer.into_bytes());
-    }
-}
-
-impl Clock {
-    /// Returns a time of the host's clock in UTC, `None` if how they differ is unknown. Between the time
-    /// and the archive's own, clocks may have been changed: then it is an hour off.
-    fn utc(&self, local: DateTime) -> Option<DateTime> {
-        local
-            .checked_sub(jiff::SignedDuration::from_mins(self.offset_min?))
-            .ok()
     }
 }

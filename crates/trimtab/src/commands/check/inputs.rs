@@ -5,9 +5,12 @@ use crate::commands::cluster::{self, Asked};
 use crate::commands::source;
 use crate::config::CheckConfig;
 use crate::error::{CommandError, Kind};
+use ::cluster::Answers;
 use facts::{Cluster, Host, Skipped};
 use std::collections::{HashMap, HashSet};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Maximum number of sources named in one line.
 const LABELS_MAX: usize = 6;
@@ -56,29 +59,26 @@ impl Inputs {
         let mut remarks = Vec::new();
         let mut hosts = Vec::new();
         let mut paths: Vec<Option<PathBuf>> = Vec::new();
-        // One after the other: an archive takes much more memory than what is read from it.
-        for place in sources {
-            let opened = match &place {
-                Some((path, word)) => source::stored(path, word)?,
-                None => source::live(),
-            };
+        let wants_cluster = answers.is_none() && !is_live;
+        for (place, read) in
+            sources
+                .iter()
+                .zip(read_all(&sources, arguments, config, wants_cluster))
+        {
+            let read = read?;
             // Use the cluster of the first bundle that has one.
-            if answers.is_none() && !is_live {
-                answers = cluster::stored(opened.source.as_ref(), &opened.label)?;
-            }
-            labels.push(opened.label.clone());
-            if opened.source.holds_a_host() {
-                let path = place.map(|(path, _)| path);
-                let host =
-                    source::read_one_of_several(&opened, &arguments.source, &config.data_paths)?;
+            answers = answers.or(read.answers);
+            labels.push(read.label.clone());
+            if let Some(host) = read.host {
+                let path = place.as_ref().map(|(path, _)| path.clone());
                 hosts.push(ReadHost {
                     name: name_of(&host, path.as_deref()),
-                    label: opened.label.clone(),
+                    label: read.label,
                     host,
                 });
                 paths.push(path);
             }
-            remarks.extend(opened.source.remarks());
+            remarks.extend(read.remarks);
         }
         let hot_threads = arguments.hot_threads.as_deref();
         let cluster = match &answers {
@@ -125,6 +125,88 @@ impl Inputs {
         let of_cluster = self.cluster.iter().flat_map(|cluster| &cluster.skipped);
         of_hosts.chain(of_cluster.cloned()).collect()
     }
+}
+
+/// What was read from one source.
+struct OneRead {
+    label: String,
+    /// The host, unless the source holds the answers of a cluster alone.
+    host: Option<Host>,
+    /// The answers of a cluster, if they are asked for.
+    answers: Option<Answers>,
+    remarks: Vec<String>,
+}
+
+/// Reads the sources, as many at once as there are processors, but few: an archive takes much more memory
+/// than what is read from it.
+fn read_all(
+    sources: &[Option<(PathBuf, &str)>],
+    arguments: &Check,
+    config: &CheckConfig,
+    wants_cluster: bool,
+) -> Vec<Result<OneRead, CommandError>> {
+    const THREADS_MAX: usize = 4;
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = threads.min(THREADS_MAX).min(sources.len());
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(place) = sources.get(index) else {
+                return done;
+            };
+            done.push((
+                index,
+                read_one(place.as_ref(), arguments, config, wants_cluster),
+            ));
+        }
+    };
+    if threads <= 1 {
+        return work().into_iter().map(|(_, read)| read).collect();
+    }
+    let mut all: Vec<_> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let ended = running.into_iter().map(std::thread::ScopedJoinHandle::join);
+        ended
+            .flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    all.sort_by_key(|(index, _)| *index);
+    all.into_iter().map(|(_, read)| read).collect()
+}
+
+fn read_one(
+    place: Option<&(PathBuf, &str)>,
+    arguments: &Check,
+    config: &CheckConfig,
+    wants_cluster: bool,
+) -> Result<OneRead, CommandError> {
+    let opened = match place {
+        Some((path, word)) => source::stored(path, word)?,
+        None => source::live(),
+    };
+    let answers = if wants_cluster {
+        cluster::stored(opened.source.as_ref(), &opened.label)?
+    } else {
+        None
+    };
+    let host = if opened.source.holds_a_host() {
+        let data_paths = &config.data_paths;
+        Some(source::read_one_of_several(
+            &opened,
+            &arguments.source,
+            data_paths,
+        )?)
+    } else {
+        None
+    };
+    Ok(OneRead {
+        host,
+        answers,
+        remarks: opened.source.remarks(),
+        label: opened.label,
+    })
 }
 
 /// Returns a host's own name, else words for it.

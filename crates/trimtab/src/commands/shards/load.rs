@@ -141,9 +141,12 @@ fn archive(from: &str) -> Result<Option<Box<dyn host::Source>>, CommandError> {
     let is_zip = |path: &Path| {
         let mut start = [0; 4];
         let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-        // A zip, gzip or xz; JSON begins with none of these.
-        let known = [&b"PK\x03\x04"[..], b"\x1f\x8b", b"\xfd7zX"];
-        read.is_ok() && known.iter().any(|magic| start.starts_with(magic))
+        // A zip or xz; JSON begins with neither. A single answer may be compressed with gzip.
+        let known = [&b"PK\x03\x04"[..], b"\xfd7zX"];
+        let is_tar = [".tar.gz", ".tgz", ".tar"]
+            .iter()
+            .any(|ending| from.ends_with(ending));
+        is_tar || (read.is_ok() && known.iter().any(|magic| start.starts_with(magic)))
     };
     let is_archive = path.is_dir() || (path.is_file() && is_zip(path));
     if !is_archive {

@@ -1,0 +1,93 @@
+//! The outputs of commands in a support archive.
+
+use super::table::Dialect;
+use crate::parse::outputs::date;
+use crate::source::Source;
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+
+/// Maximum size of an output. `systemd-analyze dump` of a large host has 3 MB.
+pub(super) const OUTPUT_BYTES_MAX: usize = 16 << 20;
+
+/// The outputs of commands in an archive.
+pub(super) struct Outputs<'t> {
+    tree: &'t dyn Source,
+    /// Path and file name of each.
+    names: Vec<(String, String)>,
+}
+
+impl<'t> Outputs<'t> {
+    pub(super) fn find(tree: &'t dyn Source, dialect: &Dialect) -> Self {
+        let mut names = Vec::new();
+        for path in dialect.outputs {
+            for name in tree.list(path).unwrap_or_default() {
+                names.push((format!("{path}/{name}"), name));
+            }
+        }
+        let named = dialect.named.iter();
+        names.extend(named.map(|&(path, name)| (path.to_owned(), name.to_owned())));
+        Self { tree, names }
+    }
+
+    /// Returns the output of the first of these commands that is there and printed something. A command
+    /// may have been given more options.
+    pub(super) fn first(&self, commands: &[&str]) -> Option<String> {
+        commands.iter().find_map(|command| {
+            let is_it = |name: &str| {
+                let rest = name.strip_prefix(command);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+            };
+            let exact = self.names.iter().filter(|(_, name)| name == command);
+            let longer = self
+                .names
+                .iter()
+                .filter(|(_, name)| name != command && is_it(name));
+            exact.chain(longer).find_map(|(path, _)| {
+                let bytes = self.tree.read(path, OUTPUT_BYTES_MAX).ok()?;
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                (!text.trim().is_empty()).then_some(text)
+            })
+        })
+    }
+}
+
+/// When an archive was made, and how its host's clock differs from UTC.
+pub(super) struct Clock {
+    pub(super) now: Option<Timestamp>,
+    /// The host's time less UTC, rounded to minutes; `None` if only one of them is known.
+    offset_min: Option<i64>,
+}
+
+impl Clock {
+    pub(super) fn read(tree: &dyn Source, outputs: &Outputs<'_>, dialect: &Dialect) -> Self {
+        #[derive(serde::Deserialize)]
+        struct Manifest {
+            #[serde(alias = "collectionDate")]
+            timestamp: Timestamp,
+        }
+        let manifest = dialect.manifests.iter().find_map(|path| {
+            let bytes = tree.read(path, OUTPUT_BYTES_MAX).ok()?;
+            Some(serde_json::from_slice::<Manifest>(&bytes).ok()?.timestamp)
+        });
+        let now = outputs
+            .first(&["date_--utc", "date_-u"])
+            .and_then(|text| date::parse(&text))
+            .or(manifest);
+        let local = outputs.first(&["date"]).and_then(|text| date::civil(&text));
+        let offset_min = now.zip(local).map(|(now, local)| {
+            let utc = now.to_zoned(jiff::tz::TimeZone::UTC).datetime();
+            // Both commands ran within a second or so; zones differ by quarters of an hour.
+            let seconds = local.duration_since(utc).as_secs();
+            (seconds + 450).div_euclid(900) * 15
+        });
+        Self { now, offset_min }
+    }
+
+    /// Returns a time of the host's clock in UTC, `None` if how they differ is unknown. Between the time
+    /// and the archive's own, clocks may have been changed: then it is an hour off.
+    pub(super) fn utc(&self, local: DateTime) -> Option<DateTime> {
+        local
+            .checked_sub(jiff::SignedDuration::from_mins(self.offset_min?))
+            .ok()
+    }
+}
