@@ -1,6 +1,7 @@
 //! The fixes that rules print about trims, with their wording and commands: replace a job by a paced
 //! trim, move it to a quiet time, start one, stop one.
 
+mod elsewhere;
 mod online;
 mod parts;
 
@@ -15,6 +16,7 @@ use facts::host::{Job, Mount};
 use facts::{Host, Remedy};
 use std::fmt::Write as _;
 
+pub(crate) use elsewhere::elsewhere;
 pub(crate) use online::{
     discard_and_leave_out, mount_with_discard, mount_without_discard, paced_without_discard,
 };

@@ -25,7 +25,8 @@
 //! ```
 //! The time of the commands is one at which no other heavy job of the host starts. Or fstrim at a quiet
 //! time, in a file or a timer with `quiet-time` in its name (TRIM007). Without a quiet period, `discard`
-//! in fstab, after a test.
+//! in fstab, after a test. In a container, the host's administrator trims; a volume of Kubernetes, its
+//! storage system; on NixOS, the configuration says it.
 //!
 //! ## Risk
 //! The first pass after a long time has all free space to discard. With `trimtab trim`, what does not
@@ -131,6 +132,12 @@ fn check_volume(
     misses.truncate(wording::EVIDENCE_MAX);
     finding.evidence.extend(misses);
     let slot = times.weekly();
+    let own = [volume.mount.mount_point.as_str()];
+    if let Some(remedy) = trim_remedy::elsewhere(&cx.host.platform, &own, slot) {
+        finding.remedy.push(remedy);
+        out.findings.push(finding);
+        return;
+    }
     finding.remedy.push(trim_remedy::trim_mounts(
         cx,
         &[&volume.mount.mount_point],

@@ -194,15 +194,18 @@ fn remedies(
     would_trim: &[&Volume<'_>],
 ) -> Vec<Remedy> {
     let slot = quiet.weekly();
+    let mounts: Vec<&str> = would_trim
+        .iter()
+        .map(|volume| volume.mount.mount_point.as_str())
+        .collect();
+    if let Some(remedy) = trim_remedy::elsewhere(&cx.host.platform, &mounts, slot) {
+        return vec![remedy];
+    }
     // What runs until the next boot has to be replaced; what does not run can stay as it is.
     let paced =
         if let (Fault::NotEnabledButStarted, Some(trim), [first, ..]) = (fault, trim, would_trim) {
             trim_remedy::replace_by_paced(cx, trims, &[trim], first, slot)
         } else {
-            let mounts: Vec<&str> = would_trim
-                .iter()
-                .map(|volume| volume.mount.mount_point.as_str())
-                .collect();
             trim_remedy::trim_mounts(cx, &mounts, slot)
         };
     let own = match fault {

@@ -2,7 +2,8 @@
 //!
 //! ## What it finds
 //! A filesystem whose every layer takes discards, down to a disk that a hypervisor makes
-//! (virtio-blk, virtio-scsi, a QEMU, VMware, Hyper-V or Xen disk) or a file behind a loop device.
+//! (virtio-blk, virtio-scsi, a QEMU, VMware, Hyper-V or Xen disk), that an array or another host serves
+//! (NVMe over TCP, RDMA or Fibre Channel, iSCSI), or a file behind a loop device.
 //!
 //! ## Why it hurts
 //! A virtual disk may take discards and ignore them. Measured: virtio-scsi and AHCI disks of a host
@@ -21,8 +22,8 @@
 //! The proof writes 512 MiB and trims the whole filesystem: do it in a quiet period.
 //!
 //! ## When it is silent
-//! On bare metal, on instance-store drives and drives passed through, on network disks (TRIM010), and
-//! where a layer refuses or swallows discards (TRIM001, TRIM008, TRIM009).
+//! On bare metal, on instance-store drives and drives passed through, on a cloud's network disks
+//! (TRIM010), and where a layer refuses or swallows discards (TRIM001, TRIM008, TRIM009).
 //!
 //! ## References
 //! - QEMU block drivers: the `discard` option; Documentation/ABI/stable/sysfs-block, `stat`
@@ -35,7 +36,7 @@ use crate::rule::{Check, Needs, Rule};
 use crate::shell::{operand, quote};
 use crate::volumes::{self, Group};
 use crate::{discard_path, discard_remedy, finding, shell, wording};
-use facts::host::{BlockDevice, DeviceKind};
+use facts::host::{BlockDevice, DeviceKind, ScsiTransport};
 use facts::{Finding, Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
@@ -59,7 +60,10 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         let mut drives: Vec<&BlockDevice> = volume
             .stack
             .leaves()
-            .filter(|leaf| medium::of_drive(&cx.host.platform, leaf).place == Place::Virtual)
+            .filter(|leaf| {
+                medium::of_drive(&cx.host.platform, leaf).place == Place::Virtual
+                    || is_behind_a_fabric(leaf)
+            })
             .collect();
         drives.sort_by(|a, b| a.name.cmp(&b.name));
         if !drives.is_empty() {
@@ -72,6 +76,18 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     }
 }
 
+/// Whether an array or another host makes the drive, and the block layer sees only the way to it: NVMe over
+/// fabrics, iSCSI, Fibre Channel.
+fn is_behind_a_fabric(drive: &BlockDevice) -> bool {
+    match &drive.kind {
+        DeviceKind::Nvme { transport, .. } => {
+            matches!(transport.as_deref(), Some("tcp" | "rdma" | "fc"))
+        }
+        DeviceKind::Scsi { transport, .. } => *transport == ScsiTransport::Network,
+        _ => false,
+    }
+}
+
 fn finding(group: &Group<'_, '_, Vec<&BlockDevice>>) -> Finding {
     let drives = &group.item;
     let first = drives[0];
@@ -81,11 +97,14 @@ fn finding(group: &Group<'_, '_, Vec<&BlockDevice>>) -> Finding {
         .collect();
     let verb = if names.len() == 1 { "takes" } else { "take" };
     let is_loop = matches!(first.kind, DeviceKind::Loop { .. });
-    let what = match (is_loop, names.len()) {
-        (true, 1) => "loop device",
-        (true, _) => "loop devices",
-        (false, 1) => "virtual disk",
-        (false, _) => "virtual disks",
+    let is_remote = is_behind_a_fabric(first);
+    let what = match (is_loop, is_remote, names.len()) {
+        (true, _, 1) => "loop device",
+        (true, _, _) => "loop devices",
+        (_, true, 1) => "remote disk",
+        (_, true, _) => "remote disks",
+        (false, false, 1) => "virtual disk",
+        (false, false, _) => "virtual disks",
     };
     let mut finding = finding::about_volume(
         &RULE,
@@ -101,6 +120,10 @@ fn finding(group: &Group<'_, '_, Vec<&BlockDevice>>) -> Finding {
     finding.why = if is_loop {
         "A discard punches a hole into the file behind the loop device, if its filesystem can do \
          that. Whether the drive below that file learns of it is another question."
+            .to_owned()
+    } else if is_remote {
+        "The array or target behind the network may accept discards and ignore them. The disk's \
+         discard counters show that requests were sent, not that anything was freed."
             .to_owned()
     } else {
         "The hypervisor may ignore discards that a virtual disk accepts. The disk's discard \
@@ -143,6 +166,10 @@ fn proof(group: &Group<'_, '_, Vec<&BlockDevice>>, drive: &BlockDevice) -> Remed
             "Prove it: write a probe file, delete it and trim. The space that the file below \
              occupies must grow and shrink again."
         }
+        _ if is_behind_a_fabric(drive) => {
+            "Prove it together with the storage's administrator: write a probe file, delete it and \
+             trim. The space that the volume occupies there must grow and shrink again."
+        }
         _ => {
             "Prove it together with the hypervisor's administrator: write a probe file, delete it \
              and trim. The space that the image or volume occupies there must grow and shrink \
@@ -179,7 +206,7 @@ fn proof(group: &Group<'_, '_, Vec<&BlockDevice>>, drive: &BlockDevice) -> Remed
 mod tests {
     use super::*;
     use crate::test_host::*;
-    use facts::host::{DiscardLimits, ScsiTransport};
+    use facts::host::DiscardLimits;
 
     #[test]
     fn virtual_disks_are_unproven() {
@@ -197,6 +224,33 @@ mod tests {
             let finding = only(&outcome);
             assert_eq!(finding.severity, Severity::Info);
             assert_eq!(finding.device.as_deref(), Some(name.as_str()));
+        }
+    }
+
+    #[test]
+    fn disks_behind_a_fabric_are_unproven() {
+        let mut remote = nvme_model("nvme0n1", "Linux");
+        let DeviceKind::Nvme { transport, .. } = &mut remote.kind else {
+            panic!("{remote:?}");
+        };
+        *transport = Some("tcp".to_owned());
+        let array = scsi("sda", "NETAPP", "LUN C-Mode", ScsiTransport::Network);
+        for (disk, name) in [(remote, "nvme0n1"), (array, "sda")] {
+            let outcome = TestHost::new()
+                .device(disk)
+                .mount("/mnt/x", name, "xfs", "rw")
+                .check(&RULE);
+            let finding = only(&outcome);
+            assert!(
+                finding.title.starts_with("remote disk"),
+                "{}",
+                finding.title
+            );
+            assert!(
+                finding.remedy[0]
+                    .text
+                    .contains("the storage's administrator")
+            );
         }
     }
 

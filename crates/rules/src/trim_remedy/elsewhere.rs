@@ -1,0 +1,112 @@
+//! Trims that are not this host's to make, or not by writing to its `/etc`.
+
+use super::parts::FIRST_PASS;
+use crate::quiet_slot::QuietSlot;
+use crate::shell;
+use facts::Remedy;
+use facts::host::Platform;
+
+/// Where kubelet mounts the volumes of pods, and of the nodes' storage plugins.
+const KUBELET: &str = "/var/lib/kubelet/";
+
+/// Returns the fix where somebody or something else has to trim; `None` where a job of this host can.
+pub(crate) fn elsewhere(
+    platform: &Platform,
+    mount_points: &[&str],
+    slot: QuietSlot,
+) -> Option<Remedy> {
+    if let Some(container) = &platform.container {
+        let container = shell::printable(container);
+        return Some(
+            Remedy::advice(format!(
+                "In a container ({container}) the kernel refuses to trim. Have the host's administrator \
+                 trim the filesystem there, in a quiet period: on Proxmox by `pct fstrim ID`, elsewhere by \
+                 fstrim or `trimtab trim` on the host."
+            ))
+            .risk(FIRST_PASS),
+        );
+    }
+    if mount_points.iter().any(|point| point.starts_with(KUBELET)) {
+        return Some(
+            Remedy::advice(
+                "It is a volume of Kubernetes, whose path here lasts only as long as its pod. Let the \
+                 storage system trim it: Longhorn by a RecurringJob with the task `filesystem-trim`, \
+                 drivers with csi-addons by a ReclaimSpaceCronJob; at a quiet time, and another one for \
+                 each replica.",
+            )
+            .risk(FIRST_PASS),
+        );
+    }
+    if platform.distribution.as_deref() == Some("nixos") {
+        return Some(
+            Remedy::advice(format!(
+                "NixOS makes /etc anew at each rebuild: set `services.fstrim.enable = true;` and \
+                 `services.fstrim.interval = \"{}\";` in its configuration, with a quiet time of this host.",
+                slot.calendar()
+            ))
+            .risk(FIRST_PASS),
+        );
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::{trim002, trim003};
+    use crate::test_host::{TestHost, nvme, only};
+    use crate::test_jobs::{fstrim_timer, jobs, with_state};
+    use facts::Remedy;
+    use facts::host::EnabledState;
+
+    fn texts(remedies: &[Remedy]) -> Vec<&str> {
+        assert!(remedies.iter().all(|remedy| remedy.command.is_none()));
+        remedies.iter().map(|remedy| remedy.text.as_str()).collect()
+    }
+
+    fn host(mount_point: &str) -> TestHost {
+        TestHost::new()
+            .device(nvme("nvme0n1"))
+            .mount(mount_point, "nvme0n1", "xfs", "rw")
+            .elasticsearch(mount_point)
+    }
+
+    #[test]
+    fn in_a_container_the_host_trims() {
+        let outcome = host("/data")
+            .with(jobs(Vec::new()))
+            .with(|host| host.platform.container = Some("lxc".to_owned()))
+            .check(&trim002::RULE);
+        let texts = texts(&only(&outcome).remedy);
+        assert!(
+            texts.len() == 1 && texts[0].contains("pct fstrim"),
+            "{texts:?}"
+        );
+    }
+
+    #[test]
+    fn a_volume_of_kubernetes_is_its_storage_systems() {
+        let point = "/var/lib/kubelet/plugins/kubernetes.io/csi/driver.longhorn.io/1/globalmount";
+        let outcome = host(point).with(jobs(Vec::new())).check(&trim002::RULE);
+        let texts = texts(&only(&outcome).remedy);
+        assert!(
+            texts.len() == 1 && texts[0].contains("filesystem-trim"),
+            "{texts:?}"
+        );
+    }
+
+    #[test]
+    fn nixos_is_told_in_its_own_words() {
+        let off = with_state(fstrim_timer(), EnabledState::Disabled, Some(false));
+        for (job, rule) in [(vec![], &trim002::RULE), (vec![off], &trim003::RULE)] {
+            let outcome = host("/data")
+                .with(jobs(job))
+                .with(|host| host.platform.distribution = Some("nixos".to_owned()))
+                .check(rule);
+            let texts = texts(&only(&outcome).remedy);
+            assert!(
+                texts.len() == 1 && texts[0].contains("services.fstrim.enable"),
+                "{texts:?}"
+            );
+        }
+    }
+}
