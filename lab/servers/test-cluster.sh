@@ -22,6 +22,8 @@
 # - ES008: `risky`; ES003 and ES007 nowhere: no task is waiting, and a single node cannot do better;
 # - a bundle written by `collect --cluster` gives the same findings; when anonymised it triggers the same
 #   rules and contains the name of neither an index nor the node;
+# - so does an archive as elastic/support-diagnostics makes it, of complete answers with nested settings, as a zip
+#   and as a directory; `shards` reads it as it reads the server;
 # - a thread dump of the node is used in place of its own response.
 # Then a proxy is put in front of the server (proxy.py), with TLS, credentials, and injected faults:
 # - missing or wrong credentials are an error; those from the environment, a file or the configuration
@@ -150,6 +152,38 @@ start_node() { # SERVER [DATA RUN]
     [ $# -gt 1 ] || url=$started
 }
 
+# Saves what support-diagnostics asks for (its src/main/resources/elastic-rest.yml), as it names the files: a
+# directory, and a zip of it without entries for directories.
+save_diagnostics() { # DIRECTORY
+    mkdir -p "$1" || return 1
+    while read -r file path; do
+        curl -fsS -m 120 -o "$1/$file" "$url$path" || return 1
+    done <<'PATHS'
+version.json /
+nodes.json /_nodes?human
+nodes_stats.json /_nodes/stats?human
+cluster_state.json /_cluster/state?human
+settings.json /_settings?human&expand_wildcards=all
+cluster_health.json /_cluster/health
+cluster_pending_tasks.json /_cluster/pending_tasks?human
+cluster_settings.json /_cluster/settings?flat_settings
+cluster_settings_defaults.json /_cluster/settings?include_defaults&flat_settings
+indices_stats.json /_stats?level=shards&human&expand_wildcards=all&ignore_unavailable=true
+nodes_hot_threads.txt /_nodes/hot_threads?threads=10000
+PATHS
+    echo '{"mode":"full","product":"elasticsearch","type":"elasticsearch_diagnostic","timestamp":"'"$(date -u +%FT%TZ)"'"}' \
+        >"$1/diagnostic_manifest.json"
+    echo '{"diagVersion":"9.4.2","collectionDate":"'"$(date -u +%FT%TZ)"'"}' >"$1/manifest.json"
+    python3 - "$1" "$top/diagnostics.zip" <<'PYTHON'
+import sys, zipfile
+from pathlib import Path
+top = Path(sys.argv[1])
+with zipfile.ZipFile(sys.argv[2], "w", zipfile.ZIP_DEFLATED) as archive:
+    for path in sorted(top.iterdir()):
+        archive.write(path, f"{top.name}/{path.name}")
+PYTHON
+}
+
 make_indices() {
     local index shards
     for index in plain:'"codec": "default"' dense:'"codec": "best_compression"' \
@@ -164,7 +198,7 @@ make_indices() {
 }
 
 test_findings() {
-    local version=${server#*-} product=${server%%-*} severity pid as
+    local version=${server#*-} product=${server%%-*} severity pid as archive
     ask PUT /_cluster/settings '{"transient": {"cluster.routing.allocation.disk.include_relocations": false},
         "persistent": {"cluster.routing.allocation.disk.threshold_enabled": true,
         "cluster.routing.allocation.disk.watermark.low": "1pb",
@@ -226,6 +260,16 @@ PYTHON
     tar --zstd -xOf "$top/nameless.tar.zst" root/trimtab/cluster.json >"$top/out"
     expect "no name is left" test -s "$top/out" -a \
         "$(grep -cE '"(n1|plain|dense|risky|old-[12])"|lab-' "$top/out")" = 0
+
+    save_diagnostics "$top/api-diagnostics-20261128-105453"
+    expect "all answers of support-diagnostics are saved" test $? = 0
+    for archive in "$top/api-diagnostics-20261128-105453" "$top/diagnostics.zip"; do
+        check --bundle "$archive" --select ES --format json
+        expect "${archive##*/} repeats the findings" diff "$top/live" <(findings)
+        timeout "$PATIENCE_S" "$trimtab" shards reroute --state "$archive" --format json >"$top/out" 2>"$top/err"
+        code=$?
+        expect "shards reads ${archive##*/}" test "$code" -lt 2
+    done
 
     if command -v jstack >/dev/null; then
         pid=$(cat "$top/run/pid")
