@@ -78,6 +78,7 @@ fn answers() -> Answers {
                 in_queue_ms: 1,
                 executing: true,
             }],
+            kinds: Vec::new(),
         }),
         settings: Part::Answer(Settings::parse(settings.as_bytes()).unwrap()),
         hot_threads: Part::Answer(threads::parse_hot_threads(

@@ -13,6 +13,8 @@ const STACKS_MAX: usize = 100;
 const FRAMES_MAX: usize = 1024;
 /// Maximum length of a name, in characters.
 const NAME_CHARS_MAX: usize = 300;
+/// Start of the line above a node's threads.
+const HEAD: &str = "Hot threads at ";
 /// Number of snapshots the server takes, if the response does not say.
 const SNAPSHOTS: u32 = 10;
 
@@ -22,8 +24,9 @@ const SNAPSHOTS: u32 = 10;
 /// If it is neither.
 pub fn from_file(bytes: &[u8], source_name: &str) -> Result<MasterThreads, InputError> {
     let text = String::from_utf8_lossy(bytes);
-    if text.lines().any(|line| line.starts_with(":::")) {
-        let mut threads = parse_hot_threads(&text);
+    // Pastes often begin below the line of the node, or even with the first thread.
+    if text.lines().any(is_hot_threads) {
+        let mut threads = parse(&text, true);
         threads.source = ThreadSource::HotThreadsFile(source_name.to_owned());
         return Ok(threads);
     }
@@ -43,8 +46,21 @@ pub fn from_file(bytes: &[u8], source_name: &str) -> Result<MasterThreads, Input
     })
 }
 
-/// Parses the text of `_nodes/ID/hot_threads`. Unrecognized lines are skipped.
+/// Whether only a response of `_nodes/hot_threads` has such a line.
+fn is_hot_threads(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with(":::") || line.starts_with(HEAD) || parse_usage(line, false).is_some()
+}
+
+/// Parses the text of `_nodes/ID/hot_threads` of one node, whose name is not kept. Unrecognized
+/// lines are skipped.
 pub(crate) fn parse_hot_threads(text: &str) -> MasterThreads {
+    parse(text, false)
+}
+
+/// Parses the text of `_nodes/hot_threads`, with the names of its nodes if asked for.
+fn parse(text: &str, with_nodes: bool) -> MasterThreads {
+    let mut node = None;
     let mut found = MasterThreads {
         source: ThreadSource::HotThreads,
         interval_ms: None,
@@ -54,15 +70,19 @@ pub(crate) fn parse_hot_threads(text: &str) -> MasterThreads {
     let mut in_stack = false;
     for line in text.lines() {
         let words = line.trim();
-        if words.is_empty() || line.starts_with(":::") {
+        if words.is_empty() {
             in_stack = false;
-        } else if let Some(rest) = words.strip_prefix("Hot threads at ") {
+        } else if let Some(rest) = words.strip_prefix(":::") {
+            in_stack = false;
+            node = with_nodes.then(|| node_name(rest)).flatten();
+        } else if let Some(rest) = words.strip_prefix(HEAD) {
             let interval = rest.split_once("interval=").map(|(_, rest)| rest);
             found.interval_ms = interval.and_then(|rest| {
                 let value = rest.split(',').next()?;
                 parse_interval_ms(value)
             });
-        } else if let Some(thread) = parse_usage(words) {
+        } else if let Some(mut thread) = parse_usage(words, with_nodes) {
+            thread.node = node.clone().or(thread.node);
             if found.threads.len() >= THREADS_MAX {
                 break;
             }
@@ -90,6 +110,12 @@ pub(crate) fn parse_hot_threads(text: &str) -> MasterThreads {
     found
 }
 
+/// Returns the name in ` {es-1}{KBz7OsBEQnuTM9b3XX8lcA}...`.
+fn node_name(text: &str) -> Option<String> {
+    let (name, _) = text.trim().strip_prefix('{')?.split_once('}')?;
+    (!name.is_empty()).then(|| cut(name))
+}
+
 /// `500ms`, `1s`, `500micros`.
 fn parse_interval_ms(text: &str) -> Option<u64> {
     let text = text.trim();
@@ -102,8 +128,8 @@ fn parse_interval_ms(text: &str) -> Option<u64> {
 }
 
 /// `73.9% (369.6ms out of 500ms) cpu usage by thread 'NAME'`, from 7.16 on with
-/// `[cpu=73.9%, other=0.0%]` in between.
-fn parse_usage(line: &str) -> Option<HotThread> {
+/// `[cpu=73.9%, other=0.0%]` in between; with `type=wait` or `type=block` another word for `cpu`.
+fn parse_usage(line: &str, with_node: bool) -> Option<HotThread> {
     let (head, name) = line.split_once(" usage by thread '")?;
     let name = name.strip_suffix('\'')?;
     let (percent, rest) = head.split_once('%')?;
@@ -112,9 +138,11 @@ fn parse_usage(line: &str) -> Option<HotThread> {
         .and_then(|(_, rest)| rest.split_once('%'))
         .map_or(percent, |(cpu, _)| cpu);
     let cpu_percent: f64 = cpu.trim().parse().ok()?;
+    let is_cpu = cpu_percent.is_finite() && head.ends_with(" cpu");
     Some(HotThread {
+        node: node_of(name).filter(|_| with_node),
         pool: pool(name),
-        cpu_percent: cpu_percent.is_finite().then_some(cpu_percent),
+        cpu_percent: is_cpu.then_some(cpu_percent),
         state: None,
         stacks: Vec::new(),
     })
@@ -144,6 +172,7 @@ fn parse_dump(text: &str) -> Vec<HotThread> {
                 && threads.len() < THREADS_MAX
             {
                 threads.push(HotThread {
+                    node: node_of(name),
                     pool: pool(name),
                     cpu_percent: None,
                     state: None,
@@ -181,20 +210,26 @@ fn parse_dump(text: &str) -> Vec<HotThread> {
 
 /// Returns a thread's name without the node name, and without the index that it is merging.
 fn pool(name: &str) -> String {
-    let is_ours = ["elasticsearch[", "opensearch["]
+    let Some((_, pool)) = node_and_pool(name) else {
+        return cut(name);
+    };
+    // `[INDEX][0]: Lucene Merge Thread #4`
+    cut(pool.rsplit_once("]: ").map_or(pool, |(_, task)| task))
+}
+
+/// Returns the node that a thread's name begins with.
+fn node_of(name: &str) -> Option<String> {
+    node_and_pool(name).map(|(node, _)| cut(node))
+}
+
+/// Splits `elasticsearch[NODE][POOL]...`.
+fn node_and_pool(name: &str) -> Option<(&str, &str)> {
+    let rest = ["elasticsearch[", "opensearch["]
         .iter()
-        .any(|start| name.starts_with(start));
-    if is_ours
-        && let Some(rest) = name.split_once('[').map(|(_, rest)| rest)
-        && let Some((_, rest)) = group(rest)
-        && let Some(rest) = rest.strip_prefix('[')
-        && let Some((pool, _)) = group(rest)
-    {
-        // `[INDEX][0]: Lucene Merge Thread #4`
-        let pool = pool.rsplit_once("]: ").map_or(pool, |(_, task)| task);
-        return cut(pool);
-    }
-    cut(name)
+        .find_map(|start| name.strip_prefix(start))?;
+    let (node, rest) = group(rest)?;
+    let (pool, _) = group(rest.strip_prefix('[')?)?;
+    Some((node, pool))
 }
 
 /// Splits at the bracket that closes the one just opened: the text before it and after it.

@@ -225,8 +225,26 @@ pub struct ShardCounts {
 pub struct PendingTasks {
     /// Number of tasks, the running one included.
     pub total: u64,
-    /// Tasks in the master's order; if there are very many, only the first 1,000 and the oldest.
+    /// Tasks in the master's order; if there are very many, only the first 1,000, the running one and
+    /// the oldest.
     pub tasks: Vec<PendingTask>,
+    /// All waiting tasks by kind and priority, the most frequent first; empty if they were saved by
+    /// a version that did not count them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<PendingKind>,
+}
+
+/// Waiting tasks of one kind and priority.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingKind {
+    /// The first words of their description, which name no index: `put-mapping`, `create-index`.
+    pub kind: String,
+    /// As in [`PendingTask::priority`].
+    pub priority: String,
+    /// How many wait; the running one does not.
+    pub waiting: u64,
+    /// How long the oldest of them has been queued, in milliseconds.
+    pub oldest_ms: u64,
 }
 
 /// A cluster state update that the master has yet to perform.
@@ -236,7 +254,8 @@ pub struct PendingTask {
     pub source: String,
     /// `IMMEDIATE`, `URGENT`, `HIGH`, `NORMAL`, `LOW` or `LANGUID`.
     pub priority: String,
-    /// How long it has been queued, in milliseconds.
+    /// Time since it was queued, in milliseconds; for a task that is executing, too, for which the
+    /// servers do not tell when it began.
     pub in_queue_ms: u64,
     /// Whether it is the task being executed.
     pub executing: bool,
@@ -268,11 +287,16 @@ pub enum ThreadSource {
 /// A thread and its stacks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HotThread {
+    /// Name of its node, if a file with the threads of one or several nodes tells it; `None` where
+    /// the master itself was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// Thread name without the node name: `masterService#updateTask`,
     /// `clusterApplierService#updateTask`, `write`, ...; the full name if it is not of the form
     /// `elasticsearch[NODE][POOL]...`.
     pub pool: String,
-    /// CPU usage during the interval, in percent of one core; `None` for a dump.
+    /// CPU usage during the interval, in percent of one core; `None` for a dump, and where the
+    /// server measured something else (`type=wait`, `type=block`).
     pub cpu_percent: Option<f64>,
     /// `RUNNABLE`, `WAITING`, ...; `None` if not reported.
     pub state: Option<String>,

@@ -4,6 +4,7 @@ mod context;
 pub(crate) mod cost;
 pub(crate) mod drives;
 pub(crate) mod frames;
+pub(crate) mod queue;
 pub(crate) mod refresh;
 
 use crate::rule::Rule;

@@ -86,6 +86,7 @@ impl TestCluster {
             pending_tasks: Some(PendingTasks {
                 total: 0,
                 tasks: Vec::new(),
+                kinds: Vec::new(),
             }),
             master_threads: Some(MasterThreads {
                 source: facts::cluster::ThreadSource::HotThreads,

@@ -1,47 +1,68 @@
-//! # ES003: the master is busy placing shards
+//! # ES003: the master is busy or blocked
 //!
 //! ## What it finds
-//! Changes that wait for the master for 5 s or longer, and a master whose threads are in the
-//! allocator, according to the frames of its hot threads or of a thread dump.
+//! Changes that wait for the master for 5 s or longer, and why: what the master's threads do or wait
+//! for according to their frames, a change that does not end, a flood of changes of one kind. A master
+//! that waits for its disk, or places shards, is found before anything waits for it.
 //!
 //! ## Why it hurts
 //! The master makes one change of the cluster state after the other. While it works on one, the
 //! creation of an index, a new field, a node that joins all wait; clients give up after 30 seconds
-//! by default, and try again.
+//! by default, and try again. Each change is on the master's disk before it counts: a disk that stands
+//! still stops the cluster.
 //!
 //! ## Evidence
-//! The oldest pending task and how many there are; the thread, the share of snapshots in which it was
-//! in the allocator, and the frame that shows it: `RoutingNode.shardsWithState` is the scan of ES001,
-//! `BalancedShardsAllocator` or `LocalShardsBalancer` the balancer, `DesiredBalanceComputer` that of
-//! Elasticsearch 8.6 and later, `ReplicaShardAllocator` the search for copies.
+//! The change that executes, the oldest one that waits, and how many wait by kind. The thread, the share
+//! of snapshots, and the frame that shows what it does:
+//! - `PersistedClusterStateService` in an fsync (`FileDispatcherImpl.force0`): the disk.
+//! - `RoutingNode.shardsWithState`: the scan of ES001.
+//! - `balanceByWeights`: the balancer. `decideAllocateUnassigned`: copies that find no node.
+//!   `ReplicaShardAllocator`: the search for copies.
+//! - `DesiredBalanceReconciler`: moves towards the desired balance of Elasticsearch 8.6 and later.
+//!   `DesiredBalanceComputer` computes it on another thread, and no change waits for that.
+//! - `MasterService.publish` in a parked thread: other nodes that take the new state slowly.
+//!
+//! The servers tell how long ago a change was queued, not since when it executes. A more urgent one that
+//! waits proves the latter: it would have gone first.
 //!
 //! ## Remedy
-//! For the scan, ES001. Otherwise fewer shards, and what starts reroutes less often: indices created
-//! ahead and not all at midnight, mappings that do not grow with each document.
+//! That of the cause. For the disk: find what else keeps it busy (a trim, a RAID check, merges), or give
+//! the master one of its own. For the scan, ES001. For the balancer, fewer shards, a higher
+//! `cluster.routing.allocation.balance.threshold`, or the time limit of OpenSearch 2.17. For copies that
+//! find no node, what keeps them from it. For a change that does not end, a thread dump, and another
+//! master. For a flood, what sends it.
 //!
 //! ## Risk
-//! None.
+//! A restart of the master costs an election; on a node with data also the recovery of its shards.
 //!
 //! ## When it is silent
-//! Where nothing waits for 5 seconds and no busy thread is in the allocator. Waiting for 30 seconds is
-//! an error, 5 seconds a warning. A thread in the allocator alone is a warning where it takes more
-//! than half a processor, else an information. This is a single snapshot: run it again during an incident.
+//! Where nothing waits for 5 seconds, and no thread is seen placing shards or, in half of the snapshots,
+//! waiting for the disk. Waiting for 30 seconds is an error, 5 seconds a warning; a change that executes
+//! for 10 minutes (a proven one: for one) is an error. A thread that places shards is a warning where it
+//! takes more than half a processor, else an information; one that waits for its disk is a warning, in a
+//! single dump an information. This is a single moment: run it again during an incident.
 //!
 //! ## References
 //! - Elasticsearch reference: pending cluster tasks; nodes hot threads
-//! - Elasticsearch pull requests 91343 (desired balance, 8.6) and 47817 (the scan's end, 7.6)
+//! - Elasticsearch pull requests 91343 (desired balance, 8.6), 47817 (the scan's end, 7.6), 47005 (slow
+//!   writes of the cluster state) and 94325 (the master's thread no longer waits for publications, 8.8)
+//! - OpenSearch issue 1165 (a disk that stands still keeps the leader), pull request 15239 (time limit)
+
+mod remedies;
 
 use crate::cluster::ClusterContext;
-use crate::cluster::frames::{self, BusyThread, Work};
+use crate::cluster::frames::{self, Seen, Work};
+use crate::cluster::queue::{Held, Queue};
 use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
-use facts::cluster::{PendingTask, ThreadSource};
-use facts::{Evidence, Remedy, Severity, Skipped};
+use facts::cluster::{ClusterNode, MasterThreads, ThreadSource};
+use facts::{Evidence, Finding, Severity, Skipped};
+use std::fmt::Write as _;
 
 pub(crate) const RULE: Rule = Rule {
     id: "ES003",
-    title: "the master is busy placing shards",
+    title: "the master is busy or blocked",
     source: include_str!("es003.rs"),
     check: Check::Cluster(check),
 };
@@ -51,74 +72,386 @@ const ERROR_MS: u64 = 30_000;
 const WARNING_MS: u64 = 5_000;
 /// Percent of a CPU.
 const BUSY_PERCENT: f64 = 50.0;
+/// Maximum columns of a change's description in a sentence.
+const SOURCE_COLUMNS_MAX: usize = 100;
+/// Maximum number of kinds of changes listed.
+const KINDS_MAX: usize = 5;
+
+/// What is known of the master.
+struct Master<'a> {
+    queue: Option<Queue<'a>>,
+    /// Whether it is known how long changes wait.
+    waits_known: bool,
+    /// For how long the oldest change has been waiting or executing, if that is long.
+    waits_ms: Option<u64>,
+    held: Option<Held<'a>>,
+    /// Whose threads are known.
+    threads: Option<&'a MasterThreads>,
+    /// What they were seen doing that explains most.
+    seen: Option<Seen<'a>>,
+}
 
 fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
-    let cluster = cx.cluster;
-    let waited_ms = waited_ms(cx);
-    let threads = cluster.master_threads.as_ref();
-    if waited_ms.is_none() {
-        let what = "what waits for the master";
-        let _: Option<()> = cx.or_skip(None, &RULE, what, "/_cluster/pending_tasks", out);
-    }
-    if threads.is_none() {
-        out.skipped.push(Skipped::new(
-            RULE.id,
-            "the threads of the master are not known",
-            Some("an answer to GET /_nodes/_master/hot_threads, or a thread dump"),
-        ));
-    }
-    let seen = threads.and_then(frames::allocating);
-    let waits = waited_ms.filter(|&ms| ms >= WARNING_MS);
-    let by_wait = waits.map(|ms| {
+    let master = Master::of(cx, out);
+    let by_wait = master.waits_ms.map(|ms| {
         if ms >= ERROR_MS {
             Severity::Error
         } else {
             Severity::Warning
         }
     });
-    let by_thread = seen.as_ref().map(|seen| {
-        let is_busy = seen
-            .thread
-            .cpu_percent
-            .is_some_and(|cpu| cpu >= BUSY_PERCENT);
-        if is_busy {
-            Severity::Warning
-        } else {
-            Severity::Info
-        }
-    });
-    let Some(severity) = by_wait.max(by_thread) else {
+    let by_held = master.held.map(|_| Severity::Error);
+    let by_thread = master.seen.as_ref().and_then(severity_of);
+    let Some(severity) = by_wait.max(by_held).max(by_thread) else {
         return;
     };
-    let title = match (waits, &seen) {
-        (Some(ms), Some(_)) => format!(
-            "the master is busy placing shards: changes wait for {}",
-            seconds(ms)
-        ),
-        (Some(ms), None) => format!("changes wait for the master for {}", seconds(ms)),
-        (None, _) => "the master was seen placing shards".to_owned(),
-    };
-    let mut finding = cx.about_cluster(&RULE, severity, title);
-    finding.why = why(cx, waits, seen.as_ref());
-    evidence(cx, waited_ms, seen.as_ref(), &mut finding.evidence);
-    finding.remedy = remedies(seen.as_ref());
+    let mut finding = cx.about_cluster(&RULE, severity, master.title());
+    finding.why = master.why();
+    master.evidence(cx, &mut finding);
+    finding.remedy = remedies::all(cx, &master);
     out.findings.push(finding);
 }
 
-/// Returns how long the oldest change has been waiting.
-fn waited_ms(cx: &ClusterContext<'_>) -> Option<u64> {
-    let pending = cx.cluster.pending_tasks.as_ref();
-    let oldest = pending.map(|pending| oldest(&pending.tasks).map_or(0, |task| task.in_queue_ms));
-    let health = cx
-        .cluster
-        .health
-        .as_ref()
-        .map(|health| health.max_task_wait_ms);
-    oldest.max(health)
+/// Returns the severity of what a thread does if no change waits for long; `None` if that is ordinary.
+fn severity_of(seen: &Seen<'_>) -> Option<Severity> {
+    let is_busy = seen
+        .thread
+        .cpu_percent
+        .is_some_and(|cpu| cpu >= BUSY_PERCENT);
+    match seen.work {
+        Work::StateDisk if !seen.is_usual() => None,
+        Work::StateDisk if seen.snapshots > 1 => Some(Severity::Warning),
+        work if work.is_placing() && is_busy => Some(Severity::Warning),
+        work if work.is_placing() => Some(Severity::Info),
+        Work::StateDisk | Work::DesiredBalance => Some(Severity::Info),
+        _ => None,
+    }
 }
 
-fn oldest(tasks: &[PendingTask]) -> Option<&PendingTask> {
-    tasks.iter().max_by_key(|task| task.in_queue_ms)
+impl<'a> Master<'a> {
+    fn of(cx: &ClusterContext<'a>, out: &mut Outcome) -> Self {
+        let cluster = cx.cluster;
+        let queue = cluster.pending_tasks.as_ref().map(Queue::of);
+        let oldest_ms = queue.map(|queue| queue.oldest().map_or(0, |task| task.in_queue_ms));
+        let health = cluster.health.as_ref();
+        let waited_ms = oldest_ms.max(health.map(|health| health.max_task_wait_ms));
+        if waited_ms.is_none() {
+            let what = "what waits for the master";
+            let _: Option<()> = cx.or_skip(None, &RULE, what, "/_cluster/pending_tasks", out);
+        }
+        let threads = threads_or_skip(cx, out);
+        let name = cluster.master_node().map(|node| node.name.as_str());
+        let seen = threads.map(|threads| frames::of_master(frames::of_node(threads, name)));
+        Self {
+            queue,
+            waits_known: waited_ms.is_some(),
+            waits_ms: waited_ms.filter(|&ms| ms >= WARNING_MS),
+            held: queue.and_then(Queue::held),
+            threads,
+            // What other files wait for the disk is for ES012.
+            seen: seen
+                .into_iter()
+                .flatten()
+                .find(|seen| seen.work != Work::NodeDisk),
+        }
+    }
+
+    /// Returns what the master does or waits for if that explains why changes wait.
+    fn cause(&self) -> Option<&Seen<'a>> {
+        self.seen.as_ref().filter(|seen| match seen.work {
+            Work::DesiredBalance | Work::NodeDisk => false,
+            work => work.is_placing() || seen.is_usual(),
+        })
+    }
+
+    fn title(&self) -> String {
+        let cause = self.cause().map(|seen| what(seen.work));
+        if let Some(held) = self.held {
+            let end = format!(
+                "one change has not ended for {}",
+                seconds(held.task.in_queue_ms)
+            );
+            return match cause {
+                Some(cause) => format!("{cause}: {end}"),
+                None => format!("the master is stuck: {end}"),
+            };
+        }
+        let flood = self.queue.and_then(Queue::flood);
+        match (self.waits_ms, cause) {
+            (Some(ms), Some(cause)) => format!("{cause}: changes wait for {}", seconds(ms)),
+            (Some(ms), None) => {
+                let mut title = format!("changes wait for the master for {}", seconds(ms));
+                if let Some(flood) = flood {
+                    let kind = source(flood.kind);
+                    let _ = write!(title, ": {} of {} are {kind}", flood.waiting, flood.of);
+                }
+                title
+            }
+            (None, Some(cause)) if cause == what(Work::StateDisk) => cause.to_owned(),
+            (None, _) => match self.seen.as_ref().map(|seen| seen.work) {
+                Some(Work::DesiredBalance) => {
+                    "the master was seen computing the desired balance".to_owned()
+                }
+                _ => "the master was seen placing shards".to_owned(),
+            },
+        }
+    }
+
+    fn why(&self) -> String {
+        let mut why =
+            "The master makes one change at a time. Meanwhile new indices, new fields and \
+                       joining nodes wait, and clients give up after 30 seconds by default."
+                .to_owned();
+        if let Some(held) = self.held {
+            self.why_held(&held, &mut why);
+        }
+        match &self.seen {
+            Some(seen) => why_seen(seen, self.waits_ms.is_some(), &mut why),
+            None if self.threads.is_none() => why.push_str(" What keeps it busy is not known."),
+            None => {
+                why.push_str(
+                    " None of its threads was seen placing shards or waiting for its disk.",
+                );
+            }
+        }
+        let Some(queue) = self.queue.filter(|_| self.waits_ms.is_some()) else {
+            if self.waits_known && self.waits_ms.is_none() {
+                why.push_str(" Nothing waited for long at that moment.");
+            }
+            return why;
+        };
+        if let Some(flood) = queue.flood() {
+            let _ = write!(
+                why,
+                " {} of {} waiting changes are {}.",
+                flood.waiting,
+                flood.of,
+                source(flood.kind)
+            );
+        }
+        if let Some(starved) = queue.starved() {
+            let _ = write!(
+                why,
+                " {} goes before {}: {} waits for {} while newer {} overtakes it.",
+                source(&starved.behind.priority),
+                source(&starved.kind.priority),
+                source(&starved.kind.kind),
+                seconds(starved.kind.oldest_ms),
+                source(&starved.behind.kind)
+            );
+        }
+        why
+    }
+
+    fn why_held(&self, held: &Held<'_>, why: &mut String) {
+        let _ = write!(
+            why,
+            " This one executes, and was queued {} ago: {}.",
+            seconds(held.task.in_queue_ms),
+            source(&held.task.source)
+        );
+        if held.at_least_ms > 0 {
+            let _ = write!(
+                why,
+                " It has been executing for {} at least, because a more urgent change has been \
+                 waiting for so long.",
+                seconds(held.at_least_ms)
+            );
+        }
+        match self.queue.map_or(0, Queue::waiting) {
+            0 => {}
+            1 => why.push_str(" 1 change waits behind it."),
+            many => {
+                let _ = write!(why, " {} wait behind it.", units::count(many, "change"));
+            }
+        }
+    }
+
+    fn evidence(&self, cx: &ClusterContext<'_>, finding: &mut Finding) {
+        let source_of = "GET /_cluster/pending_tasks";
+        let evidence = &mut finding.evidence;
+        if let (Some(queue), Some(pending)) = (self.queue, &cx.cluster.pending_tasks) {
+            evidence.push(Evidence::new(
+                source_of,
+                units::count(pending.total, "task"),
+            ));
+            let executing = queue.executing();
+            let oldest = queue.oldest().filter(|oldest| Some(*oldest) != executing);
+            for (which, task) in [("executing", executing), ("the oldest", oldest)] {
+                let Some(task) = task else { continue };
+                evidence.push(Evidence::new(
+                    format!("{source_of}: {which}"),
+                    format!(
+                        "{} for {}: {}",
+                        printable(&task.priority),
+                        seconds(task.in_queue_ms),
+                        printable(&task.source)
+                    ),
+                ));
+            }
+            let kinds = queue.kinds();
+            if self.waits_ms.is_some() && kinds.len() > 1 {
+                let list: Vec<String> = kinds
+                    .iter()
+                    .take(KINDS_MAX)
+                    .map(|(kind, waiting)| format!("{waiting} {}", source(kind)))
+                    .collect();
+                evidence.push(Evidence::new(
+                    format!("{source_of}: waiting, by kind"),
+                    list.join(", "),
+                ));
+            }
+        } else if let Some(ms) = self.waits_ms {
+            evidence.push(Evidence::new(
+                "GET /_cluster/health: task_max_waiting_in_queue_millis",
+                ms,
+            ));
+        }
+        if let (Some(seen), Some(threads)) = (&self.seen, self.threads) {
+            evidence.push(thread_evidence(threads, seen));
+            if seen.work == Work::StateDisk {
+                evidence.extend(data_paths(cx.cluster.master_node()));
+            }
+            if seen.work == Work::Unassigned
+                && let Some(shards) = &cx.cluster.shards
+            {
+                evidence.push(Evidence::new(
+                    "GET /_cluster/state/routing_table: unassigned copies",
+                    remedies::unassigned(shards),
+                ));
+            }
+        }
+    }
+}
+
+/// Returns the threads of the master, or records that they are not known.
+fn threads_or_skip<'a>(cx: &ClusterContext<'a>, out: &mut Outcome) -> Option<&'a MasterThreads> {
+    const NEEDS: &str = "an answer to GET /_nodes/_master/hot_threads, or a thread dump";
+    let Some(threads) = cx.cluster.master_threads.as_ref() else {
+        let why = "the threads of the master are not known";
+        out.skipped.push(Skipped::new(RULE.id, why, Some(NEEDS)));
+        return None;
+    };
+    let name = cx.cluster.master_node().map(|node| node.name.as_str());
+    if !threads.threads.is_empty() && frames::of_node(threads, name).next().is_none() {
+        let why = format!(
+            "the {} are those of other nodes than the master, {}",
+            source_name(&threads.source),
+            printable(name.unwrap_or_default())
+        );
+        out.skipped.push(Skipped::new(RULE.id, why, Some(NEEDS)));
+        return None;
+    }
+    Some(threads)
+}
+
+/// Returns the subject and verb of a title.
+fn what(work: Work) -> &'static str {
+    match work {
+        Work::StateDisk => "the master waits for its disk",
+        Work::Scan | Work::Placement | Work::Gateway | Work::Reroute => {
+            "the master is busy placing shards"
+        }
+        Work::Unassigned => "the master is busy with unassigned shards",
+        Work::Weights => "the master is busy balancing shards",
+        Work::Reconcile => "the master is busy moving shards to the desired balance",
+        Work::Memory => "the master waits for memory",
+        Work::Repository => "the master waits for a snapshot repository",
+        Work::StateWrite => "the master is busy encoding the cluster state",
+        Work::Publication => "the master waits for other nodes",
+        Work::Lock => "the master waits for a lock",
+        Work::DesiredBalance => "the master computes the desired balance",
+        Work::NodeDisk => "threads wait for the disk",
+    }
+}
+
+fn why_seen(seen: &Seen<'_>, waits: bool, why: &mut String) {
+    let often = if seen.snapshots > 1 {
+        format!(" in {} of {} snapshots", seen.hits, seen.snapshots)
+    } else {
+        String::new()
+    };
+    let pool = printable(&seen.thread.pool);
+    let _ = write!(
+        why,
+        " Its thread {pool} was {}{often}.",
+        seen.work.description()
+    );
+    match seen.work {
+        Work::StateDisk => why.push_str(
+            " A change counts once it is on that disk, so a disk that is slow or stands still stops \
+             all of them.",
+        ),
+        Work::Scan => why.push_str(" That is the scan of ES001."),
+        Work::Unassigned => why.push_str(" Each reroute tries all of them again."),
+        Work::DesiredBalance => {
+            why.push_str(" That takes a processor, but changes do not wait for it");
+            why.push_str(if waits {
+                ": what they wait for is not known."
+            } else {
+                "."
+            });
+        }
+        _ => {}
+    }
+}
+
+fn thread_evidence(threads: &MasterThreads, seen: &Seen<'_>) -> Evidence {
+    let source = match &threads.source {
+        ThreadSource::HotThreads => "GET /_nodes/_master/hot_threads".to_owned(),
+        other => source_name(other),
+    };
+    let cpu = seen
+        .thread
+        .cpu_percent
+        .filter(|cpu| (0.0..1e6).contains(cpu))
+        .map(|cpu| format!("{cpu:.0} % of a processor, "))
+        .unwrap_or_default();
+    let frame = printable(seen.frame);
+    let place = match seen.call.filter(|call| *call != seen.frame) {
+        Some(call) => format!("in {} below {frame}", printable(call)),
+        None => format!("in {frame}"),
+    };
+    Evidence::new(
+        format!("{source}: {}", printable(&seen.thread.pool)),
+        format!("{cpu}{place}"),
+    )
+}
+
+/// Describes where threads come from.
+pub(super) fn source_name(source: &ThreadSource) -> String {
+    match source {
+        ThreadSource::HotThreads => "hot threads".to_owned(),
+        ThreadSource::HotThreadsFile(file) => format!("hot threads in {}", printable(file)),
+        ThreadSource::ThreadDumpFile(file) => format!("thread dump in {}", printable(file)),
+    }
+}
+
+/// Returns where a node's data is: the disks that its threads may wait for.
+pub(super) fn data_paths(node: Option<&ClusterNode>) -> Vec<Evidence> {
+    let Some(node) = node else { return Vec::new() };
+    node.data_paths
+        .iter()
+        .filter_map(|data| {
+            let path = data.path.as_deref()?;
+            let mount = data.mount.as_deref().map(|mount| format!(" on {mount}"));
+            let kind = data.fs_type.as_deref().map(|kind| format!(", {kind}"));
+            let value = format!(
+                "{path}{}{}",
+                mount.unwrap_or_default(),
+                kind.unwrap_or_default()
+            );
+            Some(Evidence::new(
+                format!("GET /_nodes/stats: data path of {}", printable(&node.name)),
+                printable(&value),
+            ))
+        })
+        .collect()
+}
+
+/// Returns a change's description, cut.
+fn source(source: &str) -> String {
+    units::cut(&printable(source), SOURCE_COLUMNS_MAX).to_string()
 }
 
 fn seconds(ms: u64) -> String {
@@ -127,256 +460,5 @@ fn seconds(ms: u64) -> String {
     units::seconds(seconds)
 }
 
-fn why(cx: &ClusterContext<'_>, waits: Option<u64>, seen: Option<&BusyThread<'_>>) -> String {
-    let mut why =
-        "The master makes one change at a time. Meanwhile new indices, new fields and joining \
-         nodes wait, and clients give up after 30 seconds by default."
-            .to_owned();
-    match seen {
-        Some(seen) => {
-            let often = if seen.snapshots > 1 {
-                format!(" in {} of {} snapshots", seen.hits, seen.snapshots)
-            } else {
-                String::new()
-            };
-            let pool = printable(&seen.thread.pool);
-            why = format!(
-                "{why} Its thread {pool} was {}{often}.",
-                seen.work.description()
-            );
-            if seen.work == Work::Scan {
-                why.push_str(" That is the scan of ES001.");
-            }
-        }
-        None if cx.cluster.master_threads.is_none() => {
-            why.push_str(" What keeps it busy is not known.");
-        }
-        None => why.push_str(" None of its busy threads was seen placing shards."),
-    }
-    if waits.is_none() {
-        why.push_str(" Nothing waited for long at that moment.");
-    }
-    why
-}
-
-fn evidence(
-    cx: &ClusterContext<'_>,
-    waited_ms: Option<u64>,
-    seen: Option<&BusyThread<'_>>,
-    evidence: &mut Vec<Evidence>,
-) {
-    if let Some(pending) = &cx.cluster.pending_tasks {
-        let source = "GET /_cluster/pending_tasks";
-        evidence.push(Evidence::new(source, units::count(pending.total, "task")));
-        if let Some(task) = oldest(&pending.tasks) {
-            evidence.push(Evidence::new(
-                format!("{source}: the oldest"),
-                format!(
-                    "{} for {}: {}",
-                    printable(&task.priority),
-                    seconds(task.in_queue_ms),
-                    printable(&task.source)
-                ),
-            ));
-        }
-    } else if let Some(ms) = waited_ms {
-        evidence.push(Evidence::new(
-            "GET /_cluster/health: task_max_waiting_in_queue_millis",
-            ms,
-        ));
-    }
-    let threads = cx.cluster.master_threads.as_ref();
-    if let (Some(seen), Some(threads)) = (seen, threads) {
-        let source = match &threads.source {
-            ThreadSource::HotThreads => "GET /_nodes/_master/hot_threads".to_owned(),
-            ThreadSource::HotThreadsFile(file) => format!("hot threads in {}", printable(file)),
-            ThreadSource::ThreadDumpFile(file) => format!("thread dump in {}", printable(file)),
-        };
-        let cpu = seen
-            .thread
-            .cpu_percent
-            .filter(|cpu| (0.0..1e6).contains(cpu))
-            .map(|cpu| format!("{cpu:.0} % of a processor, "))
-            .unwrap_or_default();
-        evidence.push(Evidence::new(
-            format!("{source}: {}", printable(&seen.thread.pool)),
-            format!("{cpu}in {}", printable(seen.frame)),
-        ));
-    }
-}
-
-fn remedies(seen: Option<&BusyThread<'_>>) -> Vec<Remedy> {
-    let mut all = Vec::new();
-    match seen.map(|seen| seen.work) {
-        Some(Work::Scan) => all.push(Remedy::advice(
-            "Upgrade to 7.6.0 or later, which does not scan. ES001 lists the other remedies.",
-        )),
-        Some(_) => all.push(Remedy::advice(
-            "Reduce the number of shards: the work of each reroute grows with them. Delete or \
-             shrink old \
-             indices, and give new ones fewer shards.",
-        )),
-        None => all.push(Remedy::advice(
-            "Look at the master's threads while changes wait: GET /_nodes/_master/hot_threads, or a \
-             thread dump of its process.",
-        )),
-    }
-    all.push(Remedy::advice(
-        "Make fewer changes: create indices ahead of time and not all at midnight, and avoid \
-         mappings that grow with each document (index.mapping.total_fields.limit, dynamic: false).",
-    ));
-    all
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::test_cluster::{TestCluster, assert_well_formed};
-    use crate::test_host::only;
-    use facts::cluster::{
-        Health, HealthStatus, HotThread, MasterThreads, PendingTasks, ThreadStack,
-    };
-
-    const SCAN: &str = "org.elasticsearch.cluster.routing.RoutingNode.shardsWithState";
-    const BALANCER: &str = "org.opensearch.cluster.routing.allocation.allocator.LocalShardsBalancer\
-                            .balance";
-
-    fn waiting(in_queue_ms: &[u64]) -> PendingTasks {
-        PendingTasks {
-            total: in_queue_ms.len() as u64,
-            tasks: in_queue_ms
-                .iter()
-                .map(|&in_queue_ms| PendingTask {
-                    source: "create-index [logs-7], cause [api]".to_owned(),
-                    priority: "URGENT".to_owned(),
-                    in_queue_ms,
-                    executing: false,
-                })
-                .collect(),
-        }
-    }
-
-    fn thread(frame: &str, cpu_percent: Option<f64>, source: ThreadSource) -> MasterThreads {
-        MasterThreads {
-            source,
-            interval_ms: Some(500),
-            threads: vec![HotThread {
-                pool: "masterService#updateTask".to_owned(),
-                cpu_percent,
-                state: None,
-                stacks: vec![ThreadStack {
-                    seen: 8,
-                    snapshots: 10,
-                    complete: true,
-                    frames: vec![frame.to_owned()],
-                }],
-            }],
-        }
-    }
-
-    fn check_of(pending: &[u64], threads: Option<MasterThreads>) -> Outcome {
-        let outcome = TestCluster::new()
-            .with(|cluster| {
-                cluster.pending_tasks = Some(waiting(pending));
-                cluster.master_threads = threads;
-            })
-            .check(&RULE);
-        assert_well_formed(&outcome);
-        outcome
-    }
-
-    #[test]
-    fn waiting_changes_and_a_scanning_thread_are_an_error() {
-        let threads = thread(SCAN, Some(99.1), ThreadSource::HotThreads);
-        let outcome = check_of(&[120, 45_000, 3], Some(threads));
-        let finding = only(&outcome);
-        assert_eq!(finding.severity, Severity::Error);
-        assert_eq!(
-            finding.title,
-            "the master is busy placing shards: changes wait for 45 s"
-        );
-        assert!(
-            finding
-                .why
-                .contains("in 8 of 10 snapshots. That is the scan of ES001.")
-        );
-        let last = finding.evidence.last().expect("evidence");
-        assert_eq!(
-            last.value,
-            "99 % of a processor, in RoutingNode.shardsWithState"
-        );
-        assert!(finding.remedy[0].text.contains("7.6.0"));
-    }
-
-    #[test]
-    fn waiting_alone_is_reported_without_a_cause() {
-        let outcome = check_of(&[5_000], None);
-        let finding = only(&outcome);
-        assert_eq!(finding.severity, Severity::Warning);
-        assert_eq!(finding.title, "changes wait for the master for 5 s");
-        assert!(finding.why.contains("What keeps it busy is not known"));
-        assert_eq!(outcome.skipped.len(), 1);
-    }
-
-    #[test]
-    fn a_busy_thread_alone_is_a_warning() {
-        for (cpu, severity) in [
-            (Some(80.0), Severity::Warning),
-            (Some(20.0), Severity::Info),
-            (None, Severity::Info),
-        ] {
-            let dump = ThreadSource::ThreadDumpFile("jstack.txt".to_owned());
-            let outcome = check_of(&[], Some(thread(BALANCER, cpu, dump)));
-            let finding = only(&outcome);
-            assert_eq!(finding.severity, severity, "{cpu:?}");
-            assert_eq!(finding.title, "the master was seen placing shards");
-            let last = finding.evidence.last().expect("evidence");
-            assert!(last.source.starts_with("thread dump in jstack.txt"));
-        }
-    }
-
-    #[test]
-    fn health_gives_the_wait_if_tasks_are_unknown() {
-        let outcome = TestCluster::new()
-            .with(|cluster| {
-                cluster.pending_tasks = None;
-                cluster.health = Some(Health {
-                    status: HealthStatus::Green,
-                    in_flight_fetches: 0,
-                    max_task_wait_ms: 31_000,
-                });
-            })
-            .check(&RULE);
-        assert_well_formed(&outcome);
-        assert_eq!(only(&outcome).severity, Severity::Error);
-        assert!(outcome.skipped.is_empty());
-    }
-
-    #[test]
-    fn a_quiet_master_is_silent() {
-        let writing = thread(
-            "org.apache.lucene.index.X.y",
-            Some(90.0),
-            ThreadSource::HotThreads,
-        );
-        for outcome in [
-            TestCluster::new().check(&RULE),
-            check_of(&[4_999, 10], Some(writing)),
-        ] {
-            assert_eq!(outcome, Outcome::default());
-        }
-    }
-
-    #[test]
-    fn without_answers_it_is_skipped() {
-        let outcome = TestCluster::new()
-            .with(|cluster| {
-                cluster.pending_tasks = None;
-                cluster.master_threads = None;
-            })
-            .check(&RULE);
-        assert_well_formed(&outcome);
-        assert!(outcome.findings.is_empty());
-        assert_eq!(outcome.skipped.len(), 2);
-    }
-}
+mod tests;
