@@ -1,8 +1,10 @@
 //! Responses of clusters: states, nodes, sizes, settings.
 
+use shards::explanation::{Detail, RerouteExplanation};
 use shards::gateway::Stores;
 use shards::model::Version;
 use shards::nodes::RoutingNodes;
+use shards::profile::Server;
 use shards::service::{Round, reroute};
 use shards::state::{ClusterSettings, Source, State};
 use std::io::BufReader;
@@ -25,6 +27,17 @@ pub fn state(bytes: &[u8]) {
     let Ok(mut state) = whole else { return };
     let copies = state.cluster.routing.copies().count();
     if RoutingNodes::new(&state.cluster).is_ok() {
+        // Each decision is explained at its own moment.
+        let detail = Detail {
+            decisions_max: 5,
+            all_deciders: false,
+        };
+        let mut copy = state.cluster.clone();
+        let explained = RerouteExplanation::of(&mut copy, &Server::default(), 0, detail);
+        if let Ok(explained) = explained {
+            let gets: u64 = explained.nodes.iter().map(|node| node.gets).sum();
+            assert!(gets <= explained.allocated + explained.moved + explained.rebalanced);
+        }
         let stores = Stores::of(&state.cluster);
         let round = Round::new(&stores, 1_600_000_000_000_000_000);
         // Copies on a node that no longer holds data are reported as an error.
@@ -44,6 +57,36 @@ pub fn state(bytes: &[u8]) {
             assert_eq!(state.cluster.routing.copies().count(), copies);
         }
     }
+}
+
+/// Hot threads of two nodes, the same as pasted, and a thread dump.
+pub const THREADS: &[&str] = &[
+    "::: {a}{x}\n   Hot threads at 2026-11-21T19:02:46Z, interval=500ms, busiestThreads=3:\n\n  0.4% [cpu=0.1%, other=0.3%] (2ms out of 500ms) cpu usage by thread 'opensearch[a][clusterManagerService#updateTask][T#1]'\n  9/10 snapshots sharing following 1 elements\n  java.base@17.0.9/sun.nio.ch.FileDispatcherImpl.force0(Native Method)\n  unique snapshot\n  a.B$$Lambda$1/0x1.c(d)\n\n::: {b}{y}\n",
+    "98.9% (494ms out of 500ms) block usage by thread '[write]'\n  7/10 snapshots sharing following 1 elements\n  app//a.B.c(B.java:1)\n",
+    "\"elasticsearch[a][generic][T#1]\" #1 daemon\n   java.lang.Thread.State: BLOCKED (on object monitor)\n\tat a.B.c(B.java:1)\n\t- locked <0x1> (a.B)\n",
+];
+
+/// Whatever is read is bounded.
+pub fn threads(bytes: &[u8]) {
+    match ::cluster::threads::from_file(bytes, "hot.txt") {
+        Ok(found) => {
+            for thread in &found.threads {
+                assert!(thread.pool.chars().count() <= 300);
+                assert!(thread.cpu_percent.is_none_or(f64::is_finite));
+                assert!(thread.stacks.len() <= 100);
+            }
+        }
+        // The length of an error does not depend on that of the input.
+        Err(error) => assert!(error.to_string().len() < 2000),
+    }
+}
+
+/// Whether a seed is read into threads with frames.
+pub fn reaches_threads(seed: &[u8]) -> bool {
+    ::cluster::threads::from_file(seed, "hot.txt").is_ok_and(|found| {
+        let stacks = found.threads.iter().flat_map(|thread| &thread.stacks);
+        !found.threads.is_empty() && stacks.into_iter().all(|stack| !stack.frames.is_empty())
+    })
 }
 
 /// Disks, sizes and settings of a cluster.

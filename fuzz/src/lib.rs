@@ -324,6 +324,11 @@ pub const TARGETS: &[Target] = &[
         seeds: cluster::ANSWERS,
     },
     Target {
+        name: "hot-threads",
+        run: cluster::threads,
+        seeds: cluster::THREADS,
+    },
+    Target {
         name: "csv",
         run: history::csv,
         seeds: history::CSV_SEEDS,
@@ -727,6 +732,7 @@ mod tests {
             ("time", history::reaches_time),
             ("cluster-state", cluster::reaches),
             ("cluster-answers", cluster::reaches),
+            ("hot-threads", cluster::reaches_threads),
         ] {
             let target = TARGETS.iter().find(|target| target.name == name);
             let seeds = target.expect(name).seeds;

@@ -160,7 +160,8 @@ pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<A
         .filter(|id| is_plain_id(id))
         .unwrap_or("_master");
     let hot_threads = requester.part_of_text(
-        &format!("/_nodes/{master}/hot_threads?threads=10&type=cpu&timeout={NODE_TIMEOUT}"),
+        // A thread that waits for its disk takes no processor time, and comes last.
+        &format!("/_nodes/{master}/hot_threads?threads=50&type=cpu&timeout={NODE_TIMEOUT}"),
         |text| {
             text.contains("Hot threads at ")
                 .then(|| threads::parse_hot_threads(text))

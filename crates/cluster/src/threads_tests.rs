@@ -75,6 +75,78 @@ fn hot_threads_since_7_16_report_cpu_separately() {
     assert_eq!(frames(&found.threads, 0), ["java.lang.Thread.run"]);
 }
 
+/// Threads of two nodes, as `GET /_nodes/hot_threads` returns them.
+const TWO_NODES: &str = "::: {es-1}{KBz7OsBEQnuTM9b3XX8lcA}{x}{10.0.0.1}{10.0.0.1:9300}{dimr}
+   Hot threads at 2026-11-21T19:02:46.065Z, interval=500ms, busiestThreads=3, ignoreIdleThreads=true:
+
+    0.4% [cpu=0.1%, other=0.3%] (2ms out of 500ms) cpu usage by thread 'opensearch[es-1][clusterManagerService#updateTask][T#1]'
+     10/10 snapshots sharing following 2 elements
+       java.base@17.0.9/sun.nio.ch.FileDispatcherImpl.force0(Native Method)
+       app//org.opensearch.gateway.PersistedClusterStateService$Writer.commit(PersistedClusterStateService.java:941)
+
+::: {es-2}{d1yPzZ1nRJ-GCPnh1p1Q5w}{x}{10.0.0.2}{10.0.0.2:9300}{d}
+   Hot threads at 2026-11-21T19:02:46.071Z, interval=500ms, busiestThreads=3, ignoreIdleThreads=true:
+
+   12.0% (60ms out of 500ms) cpu usage by thread '[write]'
+     10/10 snapshots sharing following 1 elements
+       java.lang.Thread.run(Thread.java:748)
+";
+
+fn nodes(threads: &MasterThreads) -> Vec<(Option<&str>, &str)> {
+    let threads = threads.threads.iter();
+    threads
+        .map(|thread| (thread.node.as_deref(), thread.pool.as_str()))
+        .collect()
+}
+
+#[test]
+fn a_file_tells_whose_threads_they_are() {
+    let found = from_file(TWO_NODES.as_bytes(), "hot.txt").unwrap();
+    assert_eq!(
+        nodes(&found),
+        [
+            (Some("es-1"), "clusterManagerService#updateTask"),
+            // Some versions print the pool alone; the line above has the node.
+            (Some("es-2"), "[write]"),
+        ]
+    );
+    let dump = from_file(DUMP.as_bytes(), "jstack.txt").unwrap();
+    assert_eq!(nodes(&dump)[1].0, Some("a \"quoted\" node"));
+    // What is asked for live is kept without names.
+    assert!(
+        nodes(&parse_hot_threads(TWO_NODES))
+            .iter()
+            .all(|(node, _)| node.is_none())
+    );
+}
+
+#[test]
+fn a_paste_may_begin_anywhere() {
+    let whole = from_file(EARLY.as_bytes(), "hot.txt").unwrap();
+    let lines: Vec<&str> = EARLY.lines().collect();
+    // Without the node's line, without the line of the time, and with the node's line indented.
+    for (paste, interval_ms) in [
+        (lines[1..].join("\n"), Some(500)),
+        (lines[3..].join("\r\n"), None),
+        (format!("> see below\n  {}", lines.join("\n  ")), Some(500)),
+    ] {
+        let found = from_file(paste.as_bytes(), "hot.txt").unwrap();
+        assert_eq!(found.threads, whole.threads, "{paste}");
+        assert_eq!(found.interval_ms, interval_ms);
+    }
+}
+
+#[test]
+fn only_processor_time_is_processor_time() {
+    let usage = |what: &str| {
+        let line = format!("99.0% (495ms out of 500ms) {what} usage by thread 'a'");
+        from_file(line.as_bytes(), "hot.txt").unwrap().threads[0].cpu_percent
+    };
+    assert_eq!(usage("cpu"), Some(99.0));
+    assert_eq!(usage("block"), None);
+    assert_eq!(usage("wait"), None);
+}
+
 #[test]
 fn an_idle_master_has_no_hot_threads() {
     let found = parse_hot_threads("::: {n1}{x}\n   Hot threads at x, interval=500ms, y\n\n");
@@ -191,7 +263,7 @@ fn lambdas_have_the_same_name_in_every_jvm() {
 
 proptest! {
     #[test]
-    fn any_text_is_parsed_or_rejected(text in "(::: |\"|at |[a-z]+\\.[a-z]\\(|' |\\[|\\]|%|usage by thread '|\n|.){0,200}") {
+    fn any_text_is_parsed_or_rejected(text in "(::: |\\{|\\}|elasticsearch\\[|Hot threads at |1/10 snapshots sharing following 2 elements|\"|at |[a-z]+\\.[a-z]\\(|' |\\[|\\]|%|usage by thread '|\n|.){0,200}") {
         let _ = parse_hot_threads(&text);
         let _ = from_file(text.as_bytes(), "f");
     }

@@ -328,8 +328,10 @@ mod tests {
     #[test]
     fn selected_rules_without_a_subject_are_skipped() {
         let outcome = run(&host(), &selection(&["ES"]));
-        assert_eq!(outcome.rules_run.len(), 10);
-        assert_eq!(outcome.skipped.len(), 10);
+        let rules = all().iter().filter(|rule| rule.id.starts_with("ES"));
+        let number = rules.count();
+        assert_eq!(outcome.rules_run.len(), number);
+        assert_eq!(outcome.skipped.len(), number);
         assert!(outcome.findings.is_empty());
         let cluster = TestCluster::new().build();
         let subject = Subject {

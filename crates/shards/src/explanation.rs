@@ -1,7 +1,11 @@
 //! What the next reroute would do with each shard, and why: the result of `trimtab shards reroute`.
 
+mod gains;
+
+pub use gains::NodeGain;
+
 use crate::balancer::{self, CopyDecision, NodeResult, Outcome};
-use crate::copy::{AllocationStatus, RecoverySource, ShardCopy};
+use crate::copy::{AllocationStatus, Reason, RecoverySource, ShardCopy, UnassignedInfo};
 use crate::deciders::{Deciders, Decision, NoReasons, Verdict};
 use crate::doubt;
 use crate::engine::Engine;
@@ -11,7 +15,7 @@ use crate::model::{Cluster, NodeIndex};
 use crate::nodes::{Change, CopyIndex, RoutingError, RoutingNodes};
 use crate::profile::Server;
 use crate::service::{self, Allocation, Round};
-use crate::what_if::summary;
+use crate::what_if::{NodeLoad, summary};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -45,6 +49,10 @@ pub struct RerouteExplanation {
     pub unassigned: u64,
     /// Shards that cannot remain where they are but stay, because no node accepts them in this round.
     pub stuck: u64,
+    /// New, empty primaries that are unassigned before the reroute.
+    pub new_primaries: u64,
+    /// What each data node gets, in the order of the state.
+    pub nodes: Vec<NodeGain>,
     /// The decisions, up to the maximum: allocations, moves, shards that remain unassigned, shards that
     /// are stuck.
     pub decisions: Vec<DecisionRow>,
@@ -77,7 +85,8 @@ pub struct DecisionRow {
     /// The reason, in one sentence.
     pub why: String,
     /// The deciders' decisions: first for the node the shard is on, then for each other node. They
-    /// describe the state before the round or, for shards that remain unassigned, after it.
+    /// describe the state at the moment of the decision, after those before it; for shards that
+    /// remain unassigned or are stuck, the state after the round.
     pub nodes: Vec<NodeRow>,
 }
 
@@ -128,12 +137,14 @@ impl RerouteExplanation {
             rebalanced: 0,
             unassigned: 0,
             stuck: 0,
+            new_primaries: 0,
+            nodes: Vec::new(),
             decisions: Vec::new(),
             left_out: 0,
             not_understood: doubt::misread(cluster, now_nanos)?,
             from_disk: false,
         };
-        explained.explain(cluster, now_nanos, detail)?;
+        explained.explain(cluster, &shape.nodes, now_nanos, detail)?;
         Ok(explained)
     }
 
@@ -149,12 +160,16 @@ impl RerouteExplanation {
     fn explain(
         &mut self,
         cluster: &mut Cluster,
+        loads: &[NodeLoad],
         now_nanos: i64,
         detail: Detail,
     ) -> Result<(), RoutingError> {
         let before = cluster.clone();
         let stores = Stores::of(cluster);
         let outcome = service::reroute(cluster, &Round::new(&stores, now_nanos))?;
+        let new = |copy: &&ShardCopy| copy.is_unassigned() && gains::is_new_primary(copy);
+        self.new_primaries = before.routing.copies().filter(new).count() as u64;
+        self.nodes = gains::of(&before, loads, &outcome.changes, now_nanos)?;
         let mut evaluator = Evaluator::new(&before, now_nanos, !detail.all_deciders)?;
         for change in &outcome.changes {
             let (copy, to) = match change {
@@ -176,6 +191,7 @@ impl RerouteExplanation {
             } else {
                 self.left_out += 1;
             }
+            evaluator.follow(change);
         }
         let waiting: Vec<ShardCopy> = cluster
             .routing
@@ -248,16 +264,54 @@ impl<'c> Evaluator<'c> {
         {
             Some(handle) => Some(handle),
             // The copy was only just allocated, or not at all.
-            None => self
-                .nodes
-                .unassigned()
-                .list()
-                .iter()
-                .copied()
-                .find(|&handle| {
-                    let other = self.nodes.copy(handle);
-                    other.shard == copy.shard && other.primary == copy.primary
-                }),
+            None => self.unassigned(copy),
+        }
+    }
+
+    fn unassigned(&self, copy: &ShardCopy) -> Option<CopyIndex> {
+        let list = self.nodes.unassigned().list();
+        list.iter().copied().find(|&handle| {
+            let other = self.nodes.copy(handle);
+            other.shard == copy.shard && other.primary == copy.primary
+        })
+    }
+
+    /// Makes a change of the round, so that the next decision is seen as the round saw it.
+    fn follow(&mut self, change: &Change) {
+        let is_free = |nodes: &RoutingNodes, node, copy: &ShardCopy| {
+            nodes.on_node(node, copy.shard).is_none()
+        };
+        match change {
+            Change::Initialized(copy) => {
+                if let (Some(handle), Some(node)) = (self.unassigned(copy), copy.node)
+                    && is_free(&self.nodes, node, copy)
+                {
+                    self.nodes.take_unassigned(handle);
+                    // Fresh ids come in the same order as in the round.
+                    let existing = copy.allocation.filter(|_| copy.primary && from_disk(copy));
+                    let bytes = copy.expected_bytes;
+                    self.nodes.initialize(handle, node, existing, bytes);
+                }
+            }
+            Change::RelocationStarted { started, target } => {
+                if let (Some(handle), Some(node)) = (self.handle(started), target.node)
+                    && is_free(&self.nodes, node, target)
+                {
+                    self.nodes.relocate(handle, node, target.expected_bytes);
+                }
+            }
+            // A recovery is cancelled where another node has more of the replica's data.
+            Change::Failed(copy) => {
+                let handle = copy
+                    .allocation
+                    .and_then(|allocation| self.nodes.by_allocation(copy.shard, allocation));
+                if let Some(handle) = handle {
+                    let reason = Reason::ReallocatedReplica;
+                    self.nodes
+                        .fail(handle, UnassignedInfo::new(reason, self.now_nanos));
+                }
+            }
+            _ => {}
         }
     }
 
@@ -334,8 +388,12 @@ impl<'c> Evaluator<'c> {
             row.nodes
                 .extend(decision.nodes.iter().map(|result| self.node_row(result)));
         }
+        // The round's own result outranks that of an explanation, which skips no node.
+        let throttled = matches!(status, Some((_, AllocationStatus::DecidersThrottled)))
+            || last_status == Some(AllocationStatus::DecidersThrottled);
         let why = match (status, last_status) {
             (Some((true, _)), _) => "it waits for its node to come back",
+            _ if throttled => return Self::throttled(row),
             (Some((_, AllocationStatus::NoValidShardCopy)), _) => {
                 row.nodes.clear();
                 "no node holds a copy that can become the primary"
@@ -343,13 +401,27 @@ impl<'c> Evaluator<'c> {
             (Some((_, AllocationStatus::FetchingShardData)), _) => {
                 "nodes have not yet reported what they hold"
             }
-            (_, Some(AllocationStatus::DecidersThrottled)) => {
-                "too many recoveries are running already"
-            }
             (_, Some(_)) => "no node may take it",
             (_, None) => "it could go to a node in the next round",
         };
         row.why = String::from(why);
+        row
+    }
+
+    /// Says which node a copy waits for: the lightest one that takes it now or later.
+    fn throttled(mut row: DecisionRow) -> DecisionRow {
+        let takes = |node: &&NodeRow| matches!(node.outcome, "yes" | "throttled");
+        let lightest = row.nodes.iter().filter(takes).min_by(|a, b| {
+            let weight = |row: &NodeRow| row.weight.unwrap_or(f32::INFINITY);
+            weight(a).total_cmp(&weight(b))
+        });
+        row.why = match lightest.filter(|node| node.outcome == "throttled") {
+            Some(node) => format!(
+                "it waits for {}, the lightest, where too many recoveries are running already",
+                node.node
+            ),
+            None => "too many recoveries are running already".to_owned(),
+        };
         row
     }
 

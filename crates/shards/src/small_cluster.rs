@@ -55,9 +55,35 @@ fn bytes(text: &str) -> Source<'_> {
     Source::Bytes(text.as_bytes())
 }
 
+/// The state with another index of this many primaries on each of these nodes, all started.
+pub fn with_many(mut state: Value, number: u32, nodes: &[&str]) -> Value {
+    let mut shards = serde_json::Map::new();
+    let mut in_sync = serde_json::Map::new();
+    let places = nodes
+        .iter()
+        .flat_map(|node| (0..number).map(move |_| *node));
+    for (shard, node) in (0..).zip(places) {
+        let mut copy = started(shard, true, node);
+        copy["index"] = "many".into();
+        copy["allocation_id"]["id"] = format!("many-{shard}").into();
+        shards.insert(shard.to_string(), json!([copy]));
+        in_sync.insert(shard.to_string(), json!([format!("many-{shard}")]));
+    }
+    state["metadata"]["indices"]["many"] = json!({"state": "open", "in_sync_allocations": in_sync,
+        "settings": {"index": {"number_of_shards": shards.len().to_string(),
+            "number_of_replicas": "0", "creation_date": "1"}}});
+    state["routing_table"]["indices"]["many"] = json!({"shards": shards});
+    state
+}
+
 /// [`state`] with 100 GB disks; the given percentage of node b's disk is used, and every copy of `logs`
 /// has 10 GB.
 pub fn full(used_on_b_percent: i64) -> State {
+    with_disks(&state(), used_on_b_percent)
+}
+
+/// Like [`full`], of another state.
+pub fn with_disks(state: &Value, used_on_b_percent: i64) -> State {
     let node = |used: i64| {
         json!({"roles": ["data", "master"], "version": "7.4.0", "fs": {"data": [{"path": "/d",
             "total_in_bytes": 100_000_000_000_i64, "available_in_bytes": (100 - used) * 1_000_000_000}]}})
@@ -70,7 +96,7 @@ pub fn full(used_on_b_percent: i64) -> State {
             })
         })
         .collect();
-    let mut read = read(&state());
+    let mut read = read(state);
     read.read_nodes(bytes(&nodes.to_string())).expect("nodes");
     read.read_sizes(bytes(&Value::from(rows).to_string()))
         .expect("sizes");

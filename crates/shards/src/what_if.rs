@@ -318,7 +318,11 @@ fn size(cluster: &Cluster, shard: ShardId, primary: bool) -> Option<i64> {
 
 /// Starts all recovering copies and reads the disks again. Returns whether any copy was started. The
 /// first time, the paths of all copies are read, later those of the started ones.
-fn start_all(live: &mut Live, stores: &mut Stores, is_first: bool) -> Result<bool, RoutingError> {
+pub(crate) fn start_all(
+    live: &mut Live,
+    stores: &mut Stores,
+    is_first: bool,
+) -> Result<bool, RoutingError> {
     let mut starting = Vec::new();
     for copy in live.cluster().routing.copies() {
         let allocation = match copy.state {

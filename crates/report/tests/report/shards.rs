@@ -5,7 +5,7 @@ use page::Terminal;
 use report::Envelope;
 use report::views::shards::{ShardsAnswer, page};
 use shards::estimate::{ClusterSize, CostEstimate, Question};
-use shards::explanation::{DeciderRow, DecisionRow, NodeRow, RerouteExplanation};
+use shards::explanation::{DeciderRow, DecisionRow, NodeGain, NodeRow, RerouteExplanation};
 use shards::forecast::{Crossed, Forecast, NodeStanding, Standing};
 use shards::profile::Server;
 
@@ -324,6 +324,14 @@ fn reroute_lists_each_decision_with_the_deciders_results() {
             })
             .collect(),
     };
+    let gain = |node: &str, shards, watermark, new_primaries| NodeGain {
+        node: node.to_owned(),
+        shards,
+        used_percent: Some(88.0),
+        watermark,
+        gets: new_primaries.min(4),
+        new_primaries,
+    };
     let explanation = RerouteExplanation {
         server: "Elasticsearch 7.4.0".to_owned(),
         routed_shards: 7,
@@ -334,6 +342,11 @@ fn reroute_lists_each_decision_with_the_deciders_results() {
         rebalanced: 2,
         unassigned: 1,
         stuck: 2,
+        new_primaries: 20,
+        nodes: vec![
+            gain("node-0", 5, None, 0),
+            gain("node-1\u{202e}", 2, Some("low"), 18),
+        ],
         decisions: vec![decision],
         left_out: 6,
         not_understood: None,
@@ -344,7 +357,8 @@ fn reroute_lists_each_decision_with_the_deciders_results() {
         flat(&text).starts_with(
             "The next reroute puts 1 shard on a node, moves 1 shard that cannot stay where it is and moves \
              2 shards for balance. 1 shard stays unassigned. 2 shards stay where they cannot stay: no node \
-             takes them now."
+             takes them now. node-1\\u{202e} gets 18 of 20 new primaries although it is above the low \
+             watermark, because it has the fewest shards: empty primaries may go there up to the high one."
         ),
         "{text}"
     );
@@ -358,7 +372,23 @@ fn reroute_lists_each_decision_with_the_deciders_results() {
             "6 more decisions not shown (--limit).",
         ],
     );
+    // Who gets most comes first.
+    let rows: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("node-"))
+        .collect();
+    assert!(
+        rows[0].starts_with("node-1") && rows[0].contains("88.0 %  low"),
+        "{text}"
+    );
+    // A share like that of the others is nothing to tell.
+    let mut even = explanation.clone();
+    even.nodes[1].new_primaries = 7;
+    let even = self::text(ShardsAnswer::Reroute(Box::new(even)));
+    assert!(!even.contains("although"), "{even}");
     let idle = RerouteExplanation {
+        new_primaries: 0,
+        nodes: vec![gain("node-0", 5, Some("low"), 0)],
         allocated: 0,
         moved: 0,
         rebalanced: 0,

@@ -51,6 +51,14 @@ pub(crate) struct Starved<'a> {
     pub behind: &'a PendingKind,
 }
 
+impl Held<'_> {
+    /// Whether it is proven that it holds the master. A change of the server's own, which has no
+    /// timeout, may also have waited for long and only just begun.
+    pub fn is_proven(&self) -> bool {
+        self.at_least_ms >= HELD_PROVEN_MS
+    }
+}
+
 impl<'a> Queue<'a> {
     pub fn of(tasks: &'a PendingTasks) -> Self {
         Self { tasks }
@@ -79,8 +87,8 @@ impl<'a> Queue<'a> {
         // Priorities that are not known prove nothing.
         let own = rank(&task.priority);
         let is_more_urgent = |other: &&PendingTask| {
-            let (other, own) = (rank(&other.priority), own);
-            other.zip(own).is_some_and(|(other, own)| other < own)
+            let both = rank(&other.priority).zip(own);
+            both.is_some_and(|(other, own)| other < own)
         };
         let waiting = self.tasks.tasks.iter().filter(|other| !other.executing);
         let at_least_ms = waiting

@@ -173,7 +173,8 @@ impl<'a> Master<'a> {
             );
             return match cause {
                 Some(cause) => format!("{cause}: {end}"),
-                None => format!("the master is stuck: {end}"),
+                None if held.is_proven() => format!("the master is stuck: {end}"),
+                None => format!("the master may be stuck: {end}"),
             };
         }
         let flood = self.queue.and_then(Queue::flood);

@@ -106,3 +106,66 @@ fn stuck_shards_are_reported() {
         );
     }
 }
+
+/// Node b has two shards on a disk that is 87 % full, the others have 100 more and room. `new` has 20
+/// primaries, all unassigned.
+fn crowded() -> State {
+    let mut value = small_cluster::state();
+    let fresh = value["routing_table"]["indices"]["new"]["shards"]["0"][0].clone();
+    let shards: serde_json::Map<String, serde_json::Value> = (0..20)
+        .map(|shard| {
+            let mut copy = fresh.clone();
+            copy["shard"] = shard.into();
+            (shard.to_string(), serde_json::json!([copy]))
+        })
+        .collect();
+    value["routing_table"]["indices"]["new"]["shards"] = shards.into();
+    value["metadata"]["indices"]["new"]["settings"]["index"]["number_of_shards"] = "20".into();
+    small_cluster::with_disks(&small_cluster::with_many(value, 100, &["a", "c"]), 87)
+}
+
+#[test]
+fn a_node_above_the_low_watermark_gets_all_new_primaries() {
+    let answer = explain(&mut crowded(), SHORT);
+    let of = |name: &str| {
+        let node = answer.nodes.iter().find(|node| node.node == name);
+        node.expect("a node").clone()
+    };
+    let b = of("node-b");
+    assert_eq!(answer.new_primaries, 20);
+    assert_eq!((b.shards, b.watermark), (2, Some("low")));
+    // Four at a time (node_initial_primaries_recoveries); the others wait for it although other nodes
+    // would take them: 100 shards more weigh 45, and each new primary adds 1 to the weight.
+    assert_eq!((b.gets, b.new_primaries), (4, 20));
+    assert_eq!(of("node-a").new_primaries + of("node-c").new_primaries, 0);
+    assert_eq!(of("node-a").watermark, None);
+    // What is listed is the moment of each decision: where it goes is the lightest of those that say
+    // yes.
+    let mut weights = Vec::new();
+    let rows = answer.decisions.iter().filter(|row| row.index == "new");
+    for row in rows.clone().filter(|row| row.decision == "allocate") {
+        let yes = row.nodes.iter().find(|node| node.outcome == "yes");
+        assert_eq!(yes.map(|node| &node.node), row.to.as_ref());
+        weights.extend(yes.and_then(|node| node.weight));
+    }
+    assert_eq!(weights.len(), 4);
+    assert!(weights.is_sorted_by(|one, next| one < next), "{weights:?}");
+    let waiting: Vec<&DecisionRow> = rows.filter(|row| row.decision == "unassigned").collect();
+    assert!(!waiting.is_empty());
+    for row in waiting {
+        assert_eq!(
+            row.why,
+            "it waits for node-b, the lightest, where too many recoveries are running already"
+        );
+    }
+}
+
+#[test]
+fn nothing_new_means_no_new_primaries() {
+    let answer = explain(&mut small_cluster::full(92), SHORT);
+    let new: u64 = answer.nodes.iter().map(|node| node.new_primaries).sum();
+    assert_eq!((answer.new_primaries, new), (1, 1));
+    let gets: u64 = answer.nodes.iter().map(|node| node.gets).sum();
+    assert_eq!(gets, answer.allocated + answer.moved + answer.rebalanced);
+    assert_eq!(answer.nodes[1].watermark, Some("high"));
+}

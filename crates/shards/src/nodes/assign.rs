@@ -12,6 +12,17 @@ impl RoutingNodes {
         std::mem::take(&mut self.unassigned.list)
     }
 
+    /// Removes one copy that is still to be allocated, which must then be passed to
+    /// [`RoutingNodes::initialize`].
+    pub(crate) fn take_unassigned(&mut self, handle: CopyIndex) {
+        let primary = self.copy(handle).primary;
+        let list = &mut self.unassigned.list;
+        if let Some(at) = list.iter().position(|other| *other == handle) {
+            list.remove(at);
+            self.unassigned.primaries -= u32::from(primary);
+        }
+    }
+
     /// Appends a drained copy to the list again.
     pub fn keep(&mut self, handle: CopyIndex) {
         self.unassigned.add(handle, &self.copies[handle.at()]);

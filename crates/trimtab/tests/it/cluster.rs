@@ -427,6 +427,76 @@ fn a_hot_threads_file_replaces_the_clusters_threads() {
     }
 }
 
+/// Hot threads of a master whose disk stands still, as pasted from `GET /_nodes/hot_threads`.
+const DISK: &str = "::: {n1}{KBz7OsBEQnuTM9b3XX8lcA}{x}{10.0.0.1}{10.0.0.1:9300}{dim}
+   Hot threads at 2026-11-21T19:02:46.065Z, interval=500ms, busiestThreads=3, ignoreIdleThreads=true:
+
+    0.4% (2ms out of 500ms) cpu usage by thread 'elasticsearch[n1][masterService#updateTask][T#1]'
+     10/10 snapshots sharing following 4 elements
+       sun.nio.ch.FileDispatcherImpl.force0(Native Method)
+       org.elasticsearch.gateway.PersistedClusterStateService$Writer.commit(PersistedClusterStateService.java:941)
+       org.elasticsearch.gateway.GatewayMetaState$LucenePersistedState.setLastAcceptedState(GatewayMetaState.java:593)
+       org.elasticsearch.cluster.service.MasterService.publish(MasterService.java:272)
+";
+
+#[test]
+fn a_master_that_waits_for_its_disk_is_told_from_a_busy_one() {
+    let mut answers = recorded("elasticsearch-7.4.2");
+    let server = replay(answers.clone());
+    let url = server.url("");
+    let tree = Tree::new();
+    let cut = DISK.find("    0.4%").expect("a thread");
+    let of_another = DISK.replace("n1", "n9");
+    for (name, text) in [
+        ("whole", DISK),
+        ("pasted", &DISK[cut..]),
+        ("other", &of_another),
+    ] {
+        tree.file(name, text);
+    }
+    let text_of = |url: &str, file: &str| {
+        let file = format!("{}/{file}", tree.path());
+        let all = [
+            "--cluster",
+            url,
+            "--hot-threads",
+            &file,
+            "--select",
+            "ES003",
+        ];
+        stdout(&check(&all))
+    };
+    for file in ["whole", "pasted"] {
+        let text = text_of(&url, file);
+        assert!(text.contains("the master waits for its disk"), "{text}");
+        assert!(text.contains("10 of 10 snapshots"), "{text}");
+        assert!(text.contains("trimtab explain iostat.log"), "{text}");
+    }
+    // Those of a node that is not the master say nothing about it.
+    let text = text_of(&url, "other");
+    assert!(!text.contains("waits for its disk"), "{text}");
+    assert!(
+        text.contains("those of other nodes than the master"),
+        "{text}"
+    );
+
+    // A change that does not end is named, with the disk as its cause.
+    let pending = r#"{"tasks":[{"priority":"HIGH","source":"put-mapping [logs-7/KBz7]","executing":true,
+        "time_in_queue_millis":7200000},{"priority":"URGENT","source":"create-index [a], cause [api]",
+        "executing":false,"time_in_queue_millis":5400000}]}"#;
+    answers.insert("pending_tasks".to_owned(), Answer::ok(pending));
+    let server = replay(answers);
+    let text = text_of(&server.url(""), "whole");
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "the master waits for its disk: one change has not ended for 2 h",
+        "put-mapping [logs-7/KBz7]",
+        "executing for 1 h 30 min at least",
+    ] {
+        assert!(line.contains(part), "{part}: {text}");
+    }
+}
+
 #[test]
 fn several_bundles_form_one_cluster() {
     let server = replay(recorded("elasticsearch-7.4.2"));

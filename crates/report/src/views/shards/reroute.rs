@@ -1,8 +1,8 @@
 //! Page of `trimtab shards reroute`: what the next reroute does, and why.
 
 use super::phrases::{name, not_understood, time};
-use page::{Block, Level, List, Page, Tone};
-use shards::explanation::{DecisionRow, NodeRow, RerouteExplanation};
+use page::{Block, Level, List, Page, Table, Tone};
+use shards::explanation::{DecisionRow, NodeGain, NodeRow, RerouteExplanation};
 use std::fmt::Write as _;
 
 /// Maximum number of nodes listed per decision.
@@ -31,6 +31,9 @@ pub(super) fn page(answer: &RerouteExplanation) -> Page {
         )],
         ..Page::default()
     };
+    if let Some(table) = gains(answer) {
+        page.push(table);
+    }
     for decision in &answer.decisions {
         page.push(shown(decision));
     }
@@ -84,7 +87,76 @@ fn lead(answer: &RerouteExplanation) -> String {
             );
         }
     }
+    if let Some(node) = crowded(answer) {
+        lead.push(' ');
+        lead.push_str(&crowding(node, answer));
+    }
     lead
+}
+
+/// Returns the node above the low watermark that gets more than its share of the new primaries.
+fn crowded(answer: &RerouteExplanation) -> Option<&NodeGain> {
+    let share = answer
+        .new_primaries
+        .div_ceil(answer.data_nodes.max(1) as u64);
+    let above = answer.nodes.iter().filter(|node| node.watermark.is_some());
+    above
+        .filter(|node| node.new_primaries > share)
+        .max_by_key(|node| node.new_primaries)
+}
+
+fn crowding(node: &NodeGain, answer: &RerouteExplanation) -> String {
+    let fewest = answer.nodes.iter().map(|node| node.shards).min();
+    let why = if fewest == Some(node.shards) {
+        ", because it has the fewest shards"
+    } else {
+        ""
+    };
+    format!(
+        "{} gets {} of {} new primaries although it is above the low watermark{why}: empty primaries may \
+         go there up to the high one. index.routing.allocation.total_shards_per_node spreads them.",
+        name(&node.node),
+        node.new_primaries,
+        answer.new_primaries
+    )
+}
+
+/// Shows what the nodes get, those that get most first; `None` if no node gets anything.
+fn gains(answer: &RerouteExplanation) -> Option<Table> {
+    let mut nodes: Vec<&NodeGain> = answer.nodes.iter().collect();
+    nodes.sort_by_key(|node| std::cmp::Reverse((node.new_primaries, node.gets)));
+    if nodes
+        .iter()
+        .all(|node| node.gets == 0 && node.new_primaries == 0)
+    {
+        return None;
+    }
+    let new = answer.new_primaries > 0;
+    let mut columns = vec![
+        "<node",
+        "shards",
+        "disk used",
+        "<above watermark",
+        "gets now",
+    ];
+    columns.extend(new.then_some("new primaries in all"));
+    let mut table = Table::new(&columns);
+    for node in nodes.iter().take(NODES_MAX) {
+        let used = node.used_percent.map(|used| format!("{used:.1} %"));
+        let above = node
+            .watermark
+            .map_or("-".to_owned(), |above| above.replace('_', " "));
+        let mut row = vec![
+            name(&node.node).into_owned(),
+            units::grouped(node.shards),
+            used.unwrap_or_else(|| "unknown".to_owned()),
+            above,
+            units::grouped(node.gets),
+        ];
+        row.extend(new.then(|| units::grouped(node.new_primaries)));
+        table.row(row);
+    }
+    Some(table)
 }
 
 /// Lists a decision with the deciders' results for each node.

@@ -359,6 +359,14 @@ fn a_change_that_does_not_end_is_no_load() {
         assert!(finding.why.contains(part), "{part}: {}", finding.why);
     }
     assert!(ways_out(&outcome).contains("insert_order"));
+    // Behind it only what is less urgent: it may have waited as long, and begun a moment ago.
+    let mut tasks = vec![task("put-mapping [a]", "HIGH", 120 * MINUTE_MS, true)];
+    tasks.extend((1..=40).map(|n| task("ilm-x", "NORMAL", n * 2 * MINUTE_MS, false)));
+    let outcome = check_on(TestCluster::new(), pending(tasks), None);
+    assert_eq!(
+        only(&outcome).title,
+        "the master may be stuck: one change has not ended for 2 h"
+    );
     // With its cause.
     let tasks = vec![task("node-join[x]", "URGENT", 120 * MINUTE_MS, true)];
     let threads = thread(FSYNC_OF_STATE, None, ThreadSource::HotThreads);
