@@ -140,7 +140,7 @@ impl<'a> Master<'a> {
             let _: Option<()> = cx.or_skip(None, &RULE, what, "/_cluster/pending_tasks", out);
         }
         let threads = threads_or_skip(cx, out);
-        let name = cluster.master_node().map(|node| node.name.as_str());
+        let name = threads.and_then(|threads| master_of(cx, threads));
         let seen = threads.map(|threads| frames::of_master(frames::of_node(threads, name)));
         Self {
             queue,
@@ -311,7 +311,7 @@ impl<'a> Master<'a> {
         if let (Some(seen), Some(threads)) = (&self.seen, self.threads) {
             evidence.push(thread_evidence(threads, seen));
             if seen.work == Work::StateDisk {
-                evidence.extend(data_paths(cx.cluster.master_node()));
+                evidence.extend(data_paths(seen_on(cx, seen)));
             }
             if seen.work == Work::Unassigned
                 && let Some(shards) = &cx.cluster.shards
@@ -325,6 +325,20 @@ impl<'a> Master<'a> {
     }
 }
 
+/// Returns the name of the node whose threads are the master's: the master's own, or if it is not among
+/// them that of a node whose thread made changes, which was the master then. `None` if neither is known.
+fn master_of<'a>(cx: &ClusterContext<'a>, threads: &'a MasterThreads) -> Option<&'a str> {
+    let known = cx.cluster.master_node().map(|node| node.name.as_str());
+    if frames::of_node(threads, known).next().is_some() {
+        return known;
+    }
+    let mut masters = threads.threads.iter().filter(|thread| {
+        let is_at_work = || !frames::of_master(std::iter::once(*thread)).is_empty();
+        frames::is_master_thread(thread) && is_at_work()
+    });
+    masters.find_map(|thread| thread.node.as_deref()).or(known)
+}
+
 /// Returns the threads of the master, or records that they are not known.
 fn threads_or_skip<'a>(cx: &ClusterContext<'a>, out: &mut Outcome) -> Option<&'a MasterThreads> {
     const NEEDS: &str = "an answer to GET /_nodes/_master/hot_threads, or a thread dump";
@@ -333,7 +347,7 @@ fn threads_or_skip<'a>(cx: &ClusterContext<'a>, out: &mut Outcome) -> Option<&'a
         out.skipped.push(Skipped::new(RULE.id, why, Some(NEEDS)));
         return None;
     };
-    let name = cx.cluster.master_node().map(|node| node.name.as_str());
+    let name = master_of(cx, threads);
     if !threads.threads.is_empty() && frames::of_node(threads, name).next().is_none() {
         let why = format!(
             "the {} are those of other nodes than the master, {}",
@@ -448,6 +462,19 @@ pub(super) fn data_paths(node: Option<&ClusterNode>) -> Vec<Evidence> {
             ))
         })
         .collect()
+}
+
+/// Returns the node on which something was seen.
+fn seen_on<'a>(cx: &ClusterContext<'a>, seen: &Seen<'_>) -> Option<&'a ClusterNode> {
+    match seen.thread.node.as_deref() {
+        Some(name) => cx
+            .cluster
+            .nodes
+            .iter()
+            .flatten()
+            .find(|node| node.name == name),
+        None => cx.cluster.master_node(),
+    }
 }
 
 /// Returns a change's description, cut.

@@ -446,7 +446,9 @@ fn a_master_that_waits_for_its_disk_is_told_from_a_busy_one() {
     let url = server.url("");
     let tree = Tree::new();
     let cut = DISK.find("    0.4%").expect("a thread");
-    let of_another = DISK.replace("n1", "n9");
+    let of_another = DISK
+        .replace("n1", "n9")
+        .replace("masterService#updateTask", "generic");
     for (name, text) in [
         ("whole", DISK),
         ("pasted", &DISK[cut..]),

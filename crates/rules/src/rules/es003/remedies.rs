@@ -1,6 +1,6 @@
 //! The way out, for each cause.
 
-use super::Master;
+use super::{Master, seen_on};
 use crate::cluster::ClusterContext;
 use crate::cluster::frames::{Seen, Work};
 use crate::shell::{self, printable};
@@ -94,7 +94,7 @@ pub(super) fn all(cx: &ClusterContext<'_>, master: &Master<'_>) -> Vec<Remedy> {
 
 fn of_cause(cx: &ClusterContext<'_>, seen: &Seen<'_>, all: &mut Vec<Remedy>) {
     match seen.work {
-        Work::StateDisk => disk(cx, all),
+        Work::StateDisk => disk(cx, seen, all),
         Work::Scan => all.push(Remedy::advice(
             "Upgrade to 7.6.0 or later, which does not scan. ES001 lists the other remedies.",
         )),
@@ -136,9 +136,11 @@ fn of_cause(cx: &ClusterContext<'_>, seen: &Seen<'_>, all: &mut Vec<Remedy>) {
     }
 }
 
-fn disk(cx: &ClusterContext<'_>, all: &mut Vec<Remedy>) {
-    let master = cx.cluster.master_node();
-    let name = master.map_or_else(|| "the master".to_owned(), |node| printable(&node.name));
+fn disk(cx: &ClusterContext<'_>, seen: &Seen<'_>, all: &mut Vec<Remedy>) {
+    let master = seen_on(cx, seen);
+    let name = master.map(|node| node.name.as_str());
+    let name = seen.thread.node.as_deref().or(name);
+    let name = name.map_or_else(|| "the master".to_owned(), printable);
     all.push(Remedy::command(
         format!(
             "See what else keeps that disk busy on {name}: `trimtab check` there lists what trims, \

@@ -221,7 +221,16 @@ fn a_dedicated_master_moves_its_data_path() {
 fn the_threads_of_other_nodes_are_not_the_masters() {
     let file = ThreadSource::HotThreadsFile("hot.txt".to_owned());
     let mut threads = thread(FSYNC_OF_STATE, None, file);
+    // A thread that makes changes is that of a master, if of an earlier one.
     threads.threads[0].node = Some("es-2".to_owned());
+    let outcome = check_of(&[45_000], Some(threads.clone()));
+    assert!(
+        only(&outcome)
+            .title
+            .starts_with("the master waits for its disk")
+    );
+    assert!(ways_out(&outcome).contains("busy on es-2"));
+    threads.threads[0].pool = "generic".to_owned();
     let outcome = check_of(&[45_000], Some(threads.clone()));
     assert!(
         only(&outcome)
