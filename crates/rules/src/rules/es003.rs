@@ -48,16 +48,19 @@
 //!   writes of the cluster state) and 94325 (the master's thread no longer waits for publications, 8.8)
 //! - OpenSearch issue 1165 (a disk that stands still keeps the leader), pull request 15239 (time limit)
 
+mod master;
 mod remedies;
 
 use crate::cluster::ClusterContext;
-use crate::cluster::frames::{self, Seen, Work};
+use crate::cluster::frames::{Seen, Work};
 use crate::cluster::queue::{Held, Queue};
 use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use facts::cluster::{ClusterNode, MasterThreads, ThreadSource};
-use facts::{Evidence, Finding, Severity, Skipped};
+use facts::{Evidence, Finding, Severity};
+pub(super) use master::source_name;
+use master::{Master, seen_on};
 use std::fmt::Write as _;
 
 pub(crate) const RULE: Rule = Rule {
@@ -69,7 +72,6 @@ pub(crate) const RULE: Rule = Rule {
 
 /// How long clients wait for the master by default (`master_timeout`).
 const ERROR_MS: u64 = 30_000;
-const WARNING_MS: u64 = 5_000;
 /// Percent of a CPU.
 const BUSY_PERCENT: f64 = 50.0;
 /// Maximum columns of a change's description in a sentence.
@@ -77,22 +79,8 @@ const SOURCE_COLUMNS_MAX: usize = 100;
 /// Maximum number of kinds of changes listed.
 const KINDS_MAX: usize = 5;
 
-/// What is known of the master.
-struct Master<'a> {
-    queue: Option<Queue<'a>>,
-    /// Whether it is known how long changes wait.
-    waits_known: bool,
-    /// For how long the oldest change has been waiting or executing, if that is long.
-    waits_ms: Option<u64>,
-    held: Option<Held<'a>>,
-    /// Whose threads are known.
-    threads: Option<&'a MasterThreads>,
-    /// What they were seen doing that explains most.
-    seen: Option<Seen<'a>>,
-}
-
 fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
-    let master = Master::of(cx, out);
+    let master = Master::of(cx, &RULE, out);
     let by_wait = master.waits_ms.map(|ms| {
         if ms >= ERROR_MS {
             Severity::Error
@@ -128,42 +116,7 @@ fn severity_of(seen: &Seen<'_>) -> Option<Severity> {
     }
 }
 
-impl<'a> Master<'a> {
-    fn of(cx: &ClusterContext<'a>, out: &mut Outcome) -> Self {
-        let cluster = cx.cluster;
-        let queue = cluster.pending_tasks.as_ref().map(Queue::of);
-        let oldest_ms = queue.map(|queue| queue.oldest().map_or(0, |task| task.in_queue_ms));
-        let health = cluster.health.as_ref();
-        let waited_ms = oldest_ms.max(health.map(|health| health.max_task_wait_ms));
-        if waited_ms.is_none() {
-            let what = "what waits for the master";
-            let _: Option<()> = cx.or_skip(None, &RULE, what, "/_cluster/pending_tasks", out);
-        }
-        let threads = threads_or_skip(cx, out);
-        let name = threads.and_then(|threads| master_of(cx, threads));
-        let seen = threads.map(|threads| frames::of_master(frames::of_node(threads, name)));
-        Self {
-            queue,
-            waits_known: waited_ms.is_some(),
-            waits_ms: waited_ms.filter(|&ms| ms >= WARNING_MS),
-            held: queue.and_then(Queue::held),
-            threads,
-            // What other files wait for the disk is for ES012.
-            seen: seen
-                .into_iter()
-                .flatten()
-                .find(|seen| seen.work != Work::NodeDisk),
-        }
-    }
-
-    /// Returns what the master does or waits for if that explains why changes wait.
-    fn cause(&self) -> Option<&Seen<'a>> {
-        self.seen.as_ref().filter(|seen| match seen.work {
-            Work::DesiredBalance | Work::NodeDisk => false,
-            work => work.is_placing() || seen.is_usual(),
-        })
-    }
-
+impl Master<'_> {
     fn title(&self) -> String {
         let cause = self.cause().map(|seen| what(seen.work));
         if let Some(held) = self.held {
@@ -325,41 +278,6 @@ impl<'a> Master<'a> {
     }
 }
 
-/// Returns the name of the node whose threads are the master's: the master's own, or if it is not among
-/// them that of a node whose thread made changes, which was the master then. `None` if neither is known.
-fn master_of<'a>(cx: &ClusterContext<'a>, threads: &'a MasterThreads) -> Option<&'a str> {
-    let known = cx.cluster.master_node().map(|node| node.name.as_str());
-    if frames::of_node(threads, known).next().is_some() {
-        return known;
-    }
-    let mut masters = threads.threads.iter().filter(|thread| {
-        let is_at_work = || !frames::of_master(std::iter::once(*thread)).is_empty();
-        frames::is_master_thread(thread) && is_at_work()
-    });
-    masters.find_map(|thread| thread.node.as_deref()).or(known)
-}
-
-/// Returns the threads of the master, or records that they are not known.
-fn threads_or_skip<'a>(cx: &ClusterContext<'a>, out: &mut Outcome) -> Option<&'a MasterThreads> {
-    const NEEDS: &str = "an answer to GET /_nodes/_master/hot_threads, or a thread dump";
-    let Some(threads) = cx.cluster.master_threads.as_ref() else {
-        let why = "the threads of the master are not known";
-        out.skipped.push(Skipped::new(RULE.id, why, Some(NEEDS)));
-        return None;
-    };
-    let name = master_of(cx, threads);
-    if !threads.threads.is_empty() && frames::of_node(threads, name).next().is_none() {
-        let why = format!(
-            "the {} are those of other nodes than the master, {}",
-            source_name(&threads.source),
-            printable(name.unwrap_or_default())
-        );
-        out.skipped.push(Skipped::new(RULE.id, why, Some(NEEDS)));
-        return None;
-    }
-    Some(threads)
-}
-
 /// Returns the subject and verb of a title.
 fn what(work: Work) -> &'static str {
     match work {
@@ -433,15 +351,6 @@ fn thread_evidence(threads: &MasterThreads, seen: &Seen<'_>) -> Evidence {
     )
 }
 
-/// Describes where threads come from.
-pub(super) fn source_name(source: &ThreadSource) -> String {
-    match source {
-        ThreadSource::HotThreads => "hot threads".to_owned(),
-        ThreadSource::HotThreadsFile(file) => format!("hot threads in {}", printable(file)),
-        ThreadSource::ThreadDumpFile(file) => format!("thread dump in {}", printable(file)),
-    }
-}
-
 /// Returns where a node's data is: the disks that its threads may wait for.
 pub(super) fn data_paths(node: Option<&ClusterNode>) -> Vec<Evidence> {
     let Some(node) = node else { return Vec::new() };
@@ -462,19 +371,6 @@ pub(super) fn data_paths(node: Option<&ClusterNode>) -> Vec<Evidence> {
             ))
         })
         .collect()
-}
-
-/// Returns the node on which something was seen.
-fn seen_on<'a>(cx: &ClusterContext<'a>, seen: &Seen<'_>) -> Option<&'a ClusterNode> {
-    match seen.thread.node.as_deref() {
-        Some(name) => cx
-            .cluster
-            .nodes
-            .iter()
-            .flatten()
-            .find(|node| node.name == name),
-        None => cx.cluster.master_node(),
-    }
 }
 
 /// Returns a change's description, cut.

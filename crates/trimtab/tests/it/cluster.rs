@@ -466,7 +466,8 @@ fn a_master_that_waits_for_its_disk_is_told_from_a_busy_one() {
             "--select",
             "ES003",
         ];
-        stdout(&check(&all))
+        let text = stdout(&check(&all));
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     for file in ["whole", "pasted"] {
         let text = text_of(&url, file);
@@ -489,13 +490,12 @@ fn a_master_that_waits_for_its_disk_is_told_from_a_busy_one() {
     answers.insert("pending_tasks".to_owned(), Answer::ok(pending));
     let server = replay(answers);
     let text = text_of(&server.url(""), "whole");
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "the master waits for its disk: one change has not ended for 2 h",
         "put-mapping [logs-7/KBz7]",
         "executing for 1 h 30 min at least",
     ] {
-        assert!(line.contains(part), "{part}: {text}");
+        assert!(text.contains(part), "{part}: {text}");
     }
 }
 
@@ -520,7 +520,7 @@ fn several_bundles_form_one_cluster() {
     let document = document(&output);
     assert_eq!(document["result"]["cluster"]["nodes"], 1);
     // The rules about hosts run on both.
-    assert_eq!(document["result"]["coverage"]["rules"], 10 + 2 * 20);
+    assert_eq!(document["result"]["coverage"]["rules"], 11 + 2 * 20);
     let warnings = document["warnings"].to_string();
     assert!(
         warnings.contains("2 bundles are of a host named n1"),

@@ -81,6 +81,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         "fuzz-targets",
         &[
             "bench",
+            "cluster",
             "facts",
             "flash",
             "host",

@@ -1,6 +1,6 @@
 //! The way out, for each cause.
 
-use super::{Master, seen_on};
+use super::master::{Master, seen_on};
 use crate::cluster::ClusterContext;
 use crate::cluster::frames::{Seen, Work};
 use crate::shell::{self, printable};
