@@ -3,6 +3,7 @@
 use super::master::{Master, seen_on};
 use crate::cluster::ClusterContext;
 use crate::cluster::frames::{Seen, Work};
+use crate::cluster::queue::Queue;
 use crate::shell::{self, printable};
 use facts::Remedy;
 use facts::cluster::{Flavour, ShardCounts};
@@ -78,7 +79,7 @@ pub(super) fn all(cx: &ClusterContext<'_>, master: &Master<'_>) -> Vec<Remedy> {
     if cause.is_some_and(|seen| seen.work == Work::DesiredBalance) && master.waits_ms.is_none() {
         return all;
     }
-    let flood = master.queue.and_then(|queue| queue.flood());
+    let flood = master.queue.and_then(Queue::flood);
     let flood = flood.and_then(|flood| {
         let advice = FLOODS
             .iter()
