@@ -324,7 +324,7 @@ fn reroute_lists_each_decision_with_the_deciders_results() {
             })
             .collect(),
     };
-    let gain = |node: &str, shards, watermark, new_primaries| NodeGain {
+    let gain = |node: &str, shards, watermark, new_primaries: u64| NodeGain {
         node: node.to_owned(),
         shards,
         used_percent: Some(88.0),
