@@ -61,8 +61,17 @@ pub fn stored(path: &Path, word: &str) -> Result<Opened, CommandError> {
 /// # Errors
 /// When it cannot be read or is not a valid bundle.
 pub fn bundle(path: &Path, word: &str) -> Result<Opened, BundleError> {
-    let source = source::open(path)?;
-    let mut label = format!("{word} {}", path.display());
+    let is_stdin = path.as_os_str() == "-";
+    let source = source::open(if is_stdin {
+        Path::new("/dev/stdin")
+    } else {
+        path
+    })?;
+    let mut label = if is_stdin {
+        format!("{word} on standard input")
+    } else {
+        format!("{word} {}", path.display())
+    };
     if let Some(collected_at) = source.collected_at() {
         label.push_str(&collected_at.strftime(" of %Y-%m-%d %H:%M UTC").to_string());
     }

@@ -14,6 +14,7 @@ use std::path::PathBuf;
     trimtab check --cluster http://localhost:9200   check a cluster, not this host\n  \
     trimtab check --cluster https://es1:9200 --bundle es1.tar.zst \\\n    \
     --bundle es2.tar.zst\n  \
+    trimtab check --bundle sosreport-db1.tar.xz\n  \
     trimtab check --bundle bundles/   check a fleet\n  \
     trimtab check --select TRIM --fail-on error --format sarif > trimtab.sarif\n  \
     trimtab check --format nagios     run as a monitoring plugin\n\n\
@@ -24,8 +25,8 @@ pub struct Check {
     #[command(flatten)]
     pub source: SourceArgs,
 
-    /// Check a bundle (from `trimtab collect`) or a directory of bundles instead of this host
-    /// (repeatable)
+    /// Check a bundle (from `trimtab collect`), a sosreport or another support archive, or a
+    /// directory of them instead of this host (repeatable; `-` is stdin)
     #[arg(long, value_name = "FILE", conflicts_with = "root")]
     pub bundle: Vec<PathBuf>,
 
