@@ -153,7 +153,11 @@ impl Log<'_> {
             None if NAMED_LAST.contains(&names[last]) => {
                 Head::new(&names[..last], Rows::Last("filesystem"))
             }
-            None => Head::new(names, Rows::Host),
+            // With -p and --pretty, what is named first otherwise is last.
+            None => match NAMED_FIRST.iter().find(|(name, _)| *name == names[last]) {
+                Some((_, Some(label))) => Head::new(&names[..last], Rows::Last(label)),
+                _ => Head::new(names, Rows::Host),
+            },
         };
         self.open(number, head)
     }
@@ -179,7 +183,8 @@ impl Log<'_> {
         };
         self.begin_at(number, time.to_owned())?;
         let kind = self.tables[table].kind();
-        self.report().has_devices |= kind == Rows::First(DEVICE);
+        let is_device = [Rows::First(DEVICE), Rows::Last(DEVICE)].contains(&kind);
+        self.report().has_devices |= is_device;
         let (name, values) = kind.split(rest);
         self.row(number, line, table, name, values);
         Ok(())
