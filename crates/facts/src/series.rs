@@ -63,4 +63,15 @@ pub struct Series {
     /// What was cleaned up on reading, in plain language with counts: duplicates, values that are
     /// not numbers, counter resets, timestamps out of order.
     pub notes: Vec<String>,
+    /// Set if the values are the time that a device's discards and flushes take together.
+    pub discard_time: Option<DiscardTime>,
+}
+
+/// What tells discards from flushes in a series of the time that both take together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DiscardTime {
+    /// The device's writes per second, one for each sample; `None` if the source does not tell.
+    pub writes_per_s: Option<Vec<f64>>,
+    /// Milliseconds that the flushes of one write usually take. They are not in the values.
+    pub flush_ms_per_write: f64,
 }

@@ -196,6 +196,7 @@ impl SeriesCollector {
                 times_us: curve.times_us,
                 values: curve.values,
                 notes: curve.notes,
+                discard_time: None,
             });
         }
         if series.is_empty() {

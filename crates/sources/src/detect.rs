@@ -5,7 +5,8 @@
 use crate::store::{Selection, Store};
 use crate::text::file_error;
 use crate::{
-    FileOptions, Format, Reading, SourceError, csv, ftdc, iostat, jsonl, rally, sadf, saved,
+    FileOptions, Format, Reading, SourceError, csv, discard_time, ftdc, iostat, jsonl, rally, sadf,
+    saved,
 };
 use facts::InputError;
 use linux::regular_file;
@@ -39,7 +40,10 @@ pub fn read_path(path: &Path, options: &FileOptions) -> Result<Reading, SourceEr
             ..Selection::default()
         };
         let (since, until) = (options.times.since, options.times.until);
-        return Store::open_read_only(path)?.read(&selection, since, until, &options.limits);
+        let limits = &options.limits;
+        let mut reading = Store::open_read_only(path)?.read(&selection, since, until, limits)?;
+        discard_time::add(&mut reading.series);
+        return Ok(reading);
     }
     if is_ftdc(path) {
         let defaults = ftdc::Options::default();
@@ -167,7 +171,7 @@ pub fn read_bytes(
         None => detect(name, &head)?,
     };
     let input = BufReader::new(Cursor::new(head).chain(whole));
-    match format {
+    let mut reading = match format {
         Format::Csv => csv::read(name, input, options),
         Format::JsonLines => jsonl::read(name, input, options),
         Format::RallyRace => rally::read_file(name, input, options),
@@ -175,7 +179,9 @@ pub fn read_bytes(
         Format::Sadf => sadf::read(name, input, options),
         Format::PrometheusAnswer => saved::read_prometheus(name, input, options),
         Format::SearchAnswer => saved::read_search(name, input, options),
-    }
+    }?;
+    discard_time::add(&mut reading.series);
+    Ok(reading)
 }
 
 fn decompress<'r>(name: &str, input: impl Read + 'r) -> Result<Box<dyn Read + 'r>, SourceError> {

@@ -267,5 +267,6 @@ fn series(source_name: &str, query: &Query, group: &Group, samples: Samples) -> 
         times_us: curve.times_us,
         values: curve.values,
         notes: curve.notes,
+        discard_time: None,
     }
 }

@@ -20,14 +20,15 @@ mod track;
 #[cfg(test)]
 mod tests;
 
+use crate::discard_time;
 use crate::reading::SERIES_SAMPLES_MAX;
 use crate::{Limits, Reading, SourceError, Times};
 use bson::{Elements, Fault, Value};
 use chunk::Chunk;
-use facts::series::Better;
+use facts::series::{Better, Series};
 use facts::{InputError, Skipped};
 use linux::regular_file;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use track::{Kind, Track};
@@ -167,6 +168,8 @@ struct Collector<'a> {
     tracks: Vec<Track>,
     /// Track indices by name.
     places: HashMap<String, usize>,
+    /// Metrics that are read only because discards are computed from them.
+    inputs: HashSet<String>,
     plan: Option<Plan>,
     /// The time of the last sample taken.
     last_us: Option<i64>,
@@ -188,6 +191,7 @@ impl<'a> Collector<'a> {
             limits,
             tracks: Vec::new(),
             places: HashMap::new(),
+            inputs: HashSet::new(),
             plan: None,
             last_us: None,
             chunks: 0,
@@ -363,7 +367,8 @@ impl<'a> Collector<'a> {
             .iter()
             .position(|path| path == "start")
             .ok_or((4, "a chunk whose samples have a start"))?;
-        let selected: Vec<bool> = paths.iter().map(|path| self.is_selected(path)).collect();
+        let selected = paths.iter().map(|path| is_selected_in(self.options, path));
+        let selected: Vec<bool> = selected.collect();
         let index: HashMap<&str, usize> = paths
             .iter()
             .enumerate()
@@ -372,8 +377,14 @@ impl<'a> Collector<'a> {
         let mut wanted = vec![false; paths.len()];
         // Metrics are mapped first; only then are the columns to decode known.
         let mut fed = Vec::new();
-        for (at, path) in paths.iter().enumerate().filter(|(at, _)| selected[*at]) {
-            if let Some((mean, parent)) = mean_of(path)
+        for (at, path) in paths.iter().enumerate() {
+            if !selected[at] {
+                if !self.is_input(path) {
+                    continue;
+                }
+                self.inputs.insert(path.clone());
+            }
+            if let Some((mean, parent)) = mean_of(path).filter(|_| selected[at])
                 && let Some(below) = index.get(format!("{parent}.{}", mean.denominator).as_str())
                 && selected[*below]
                 && let Some(track) = self.track(Kind::Mean, &format!("{parent}.{}", mean.name))
@@ -417,12 +428,16 @@ impl<'a> Collector<'a> {
         })
     }
 
-    fn is_selected(&self, path: &str) -> bool {
-        if self.options.select.is_empty() {
-            metric::is_selected(metric::SELECTED, path)
-        } else {
-            metric::is_selected(&self.options.select, path)
-        }
+    /// Returns whether a selected series is computed from a metric that is not selected itself.
+    fn is_input(&self, path: &str) -> bool {
+        let bare = metric::without_role(path);
+        let device = bare
+            .strip_prefix(metric::DISKS)
+            .and_then(discard_time::before_input);
+        device.is_some_and(|device| {
+            let name = discard_time::name_of(device.trim_end_matches('.'));
+            is_selected_in(self.options, &name)
+        })
     }
 
     /// Returns the track of this name, creating it unless there are too many.
@@ -443,7 +458,7 @@ impl<'a> Collector<'a> {
         let labels = &mut self.tracks[track].labels;
         labels.insert("metric".to_owned(), path.to_owned());
         let bare = metric::without_role(path);
-        if let Some(rest) = bare.strip_prefix("systemMetrics.disks.")
+        if let Some(rest) = bare.strip_prefix(metric::DISKS)
             && let Some((device, _)) = rest.rsplit_once('.')
         {
             labels.insert("device".to_owned(), device.to_owned());
@@ -455,10 +470,20 @@ impl<'a> Collector<'a> {
             warnings: self.warnings,
             ..Reading::default()
         };
-        let made = self.tracks.len();
         let name = &self.source_name;
         let tracks = self.tracks.into_iter();
-        reading.series = tracks.filter_map(|track| track.finish(name)).collect();
+        reading.series = tracks.map(|track| track.finish(name)).collect();
+        discard_time::add(&mut reading.series);
+        // What only discards were computed from.
+        let is_wanted = |series: &Series| match series.discard_time {
+            Some(_) => is_selected_in(self.options, &series.name),
+            None => !self.inputs.contains(&series.name),
+        };
+        reading.series.retain(is_wanted);
+        let made = reading.series.len();
+        // As of an unused disk.
+        let is_used = |series: &Series| series.values.iter().any(|value| *value != 0.0);
+        reading.series.retain(is_used);
         if reading.series.is_empty() {
             let reason = match (self.chunks, made) {
                 (0, _) => "no chunk of metrics in it".to_owned(),
@@ -494,6 +519,15 @@ impl<'a> Collector<'a> {
             ));
         }
         Ok(reading)
+    }
+}
+
+/// Returns whether a path, or a name, is selected.
+fn is_selected_in(options: &Options, path: &str) -> bool {
+    if options.select.is_empty() {
+        metric::is_selected(metric::SELECTED, path) || path.starts_with(discard_time::NAME)
+    } else {
+        metric::is_selected(&options.select, path)
     }
 }
 

@@ -160,6 +160,7 @@ mod tests {
             values: vec![1.0; times_us.len()],
             times_us,
             notes: Vec::new(),
+            discard_time: None,
         }
     }
 

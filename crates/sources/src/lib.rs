@@ -5,6 +5,7 @@ pub mod clean;
 mod collector;
 mod csv;
 mod detect;
+mod discard_time;
 pub mod elastic;
 mod error;
 pub mod ftdc;

@@ -311,6 +311,7 @@ impl Collector {
                 times_us: curve.times_us,
                 values: curve.values,
                 notes: curve.notes,
+                discard_time: None,
             };
             if series.values.is_empty() {
                 let why = "none of its values is a finite number";

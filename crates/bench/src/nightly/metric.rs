@@ -73,6 +73,7 @@ impl Metric {
             times_us: Vec::new(),
             values: Vec::new(),
             notes: Vec::new(),
+            discard_time: None,
         };
         let mut doubles = 0_u64;
         for sample in &self.samples {

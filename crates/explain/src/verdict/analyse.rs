@@ -5,12 +5,13 @@ use super::clocks::zone_name;
 use super::decision::{
     CauseFound, Decision, Evidence, ExplainedBy, JobMatch, Outcome, Recurs, decide,
 };
+use super::discards::requests;
 use super::lasting::{Lasting, LastingChange};
 use super::phrases::{how_often, names, place};
 use super::recurrence::Recurrence;
 use super::result::{
     Analysis, Candidate, Change, ClockChoice, JobClass, Kind, Level, LocalTime, OtherClock,
-    OtherPattern, Phase, SeriesVerdict, Undecided, Verdict,
+    OtherPattern, Phase, Requests, SeriesVerdict, Undecided, Verdict,
 };
 use super::sentence::{SentenceContext, coincidence, sentence};
 use super::separation::Experiment;
@@ -84,6 +85,10 @@ pub fn explain(series: &[Series], jobs: &[JobRuns], options: &Options) -> Analys
                 gap_us: decided.gap_us.unwrap_or(1),
                 first: decided.first,
                 jobs: jobs.len(),
+                requests: requests(
+                    series,
+                    decided.decision.recurs().map(|recurs| &recurs.recurrence),
+                ),
             };
             SeriesVerdict {
                 name: series.name.clone(),
@@ -122,7 +127,9 @@ fn rank(one: &SeriesVerdict) -> f64 {
         .effect
         .and_then(|effect| effect.relative)
         .map_or(0.0, |relative| relative.abs().min(1e6));
-    class * 1e7 + effect
+    // What happens on the disk says more than what that does to others.
+    let is_discards = verdict.requests == Some(Requests::Discards);
+    class * 1e7 + effect + if is_discards { 2e6 } else { 0.0 }
 }
 
 /// Analyses the samples of a series and returns the decision.
@@ -193,6 +200,7 @@ fn verdict(
         cycles: recurrence.map(|recurrence| recurrence.cycles),
         cycles_seen: recurrence.map(|recurrence| recurrence.cycles_seen),
         effect: recurrence.map(|recurrence| recurrence.effect),
+        requests: context.requests,
         sample: recurs.and_then(|recurs| recurs.sample),
         events: recurrence.map_or(Vec::new(), |recurrence| recurrence.events.clone()),
         classes: classes

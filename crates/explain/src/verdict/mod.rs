@@ -7,6 +7,7 @@ mod advice;
 pub(crate) mod analyse;
 pub(crate) mod clocks;
 mod decision;
+mod discards;
 mod lasting;
 mod like_load;
 mod phrases;
@@ -20,6 +21,6 @@ mod unlike_load;
 
 pub use result::{
     Analysis, Candidate, Change, ChangeKind, ClockChoice, Cycle, Effect, Folded, Interval,
-    JobClass, Kind, Level, LocalTime, OtherClock, OtherPattern, Phase, Role, SampleTaken,
+    JobClass, Kind, Level, LocalTime, OtherClock, OtherPattern, Phase, Requests, Role, SampleTaken,
     SeriesVerdict, Shape, Undecided, Verdict,
 };

@@ -80,6 +80,8 @@ pub struct Verdict {
     pub cycles_seen: Option<usize>,
     /// Its size.
     pub effect: Option<Effect>,
+    /// Whose time recurs, in a series of the time of discards and flushes; null in any other.
+    pub requests: Option<Requests>,
     /// What a sample was taken for; null where that is unknown or does not matter.
     pub sample: Option<SampleTaken>,
     /// The interval of each reset, spike, dip or step, as exactly as the samples tell.
@@ -176,6 +178,18 @@ pub enum Shape {
     Step,
     /// Smooth, like day and night load.
     Wave,
+}
+
+/// Requests whose time a series shows that cannot tell discards from flushes by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Requests {
+    /// Probably discards: it rises while writes do not.
+    Discards,
+    /// Perhaps flushes: writes rise as well.
+    WithWrites,
+    /// Either: the device's writes do not tell.
+    DiscardsOrFlushes,
 }
 
 /// A time interval.

@@ -3,7 +3,7 @@
 use super::decision::{CauseFound, Decision, Outcome};
 use super::lasting::{Coincidence, Lasting, LastingChange, Trend};
 use super::phrases::every;
-use super::result::{ChangeKind, Kind};
+use super::result::{ChangeKind, Kind, Requests};
 use super::separation::Experiment;
 use super::significance::Significance;
 use crate::model::samples::{SAMPLES_MIN, Unusable};
@@ -34,6 +34,8 @@ pub(crate) struct SentenceContext<'a> {
     pub first: Option<Timestamp>,
     /// Number of jobs that were given.
     pub jobs: usize,
+    /// Whose time recurs, if it is that of discards and flushes.
+    pub requests: Option<Requests>,
 }
 
 /// Returns the sentence, or the few sentences, of a verdict.

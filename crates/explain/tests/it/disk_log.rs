@@ -70,6 +70,7 @@ fn series_of(log: &str, kernel: Option<&str>, dating: Dating) -> Vec<Series> {
                 times_us: samples.iter().map(|(at, _)| *at).collect(),
                 values: samples.iter().map(|(_, value)| *value).collect(),
                 notes: Vec::new(),
+                discard_time: None,
             }
         })
         .collect()

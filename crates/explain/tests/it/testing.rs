@@ -35,6 +35,7 @@ pub(crate) fn series(times_us: Vec<i64>, values: Vec<f64>) -> Series {
         times_us,
         values,
         notes: Vec::new(),
+        discard_time: None,
     }
 }
 

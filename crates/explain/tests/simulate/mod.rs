@@ -413,6 +413,7 @@ fn series(
         times_us,
         values,
         notes: Vec::new(),
+        discard_time: None,
     }
 }
 

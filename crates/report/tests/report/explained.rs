@@ -110,6 +110,7 @@ pub fn series(name: &str, start: &str, step_s: i64, values: Vec<f64>) -> Series 
             .collect(),
         values,
         notes: Vec::new(),
+        discard_time: None,
     }
 }
 
@@ -138,6 +139,7 @@ pub fn bare(kind: Kind, sentence: &str) -> Verdict {
         cycles: None,
         cycles_seen: None,
         effect: None,
+        requests: None,
         sample: None,
         events: Vec::new(),
         classes: Vec::new(),

@@ -213,6 +213,7 @@ impl Races {
                 times_us: curve.times_us,
                 values: curve.values,
                 notes: curve.notes,
+                discard_time: None,
             });
         }
         if self.unread > 0 {

@@ -7,6 +7,9 @@
 
 use units::glob::matches;
 
+/// What the metrics of disks begin with.
+pub(super) const DISKS: &str = "systemMetrics.disks.";
+
 /// Metrics that only increase while the server, or the host, is up.
 const COUNTERS: &[&str] = &[
     "serverStatus.asserts.*",

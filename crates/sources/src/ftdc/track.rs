@@ -129,12 +129,9 @@ impl Track {
         }
     }
 
-    /// Returns the series, unless it is empty or zero throughout, as for an unused disk.
-    pub(super) fn finish(mut self, source: &str) -> Option<Series> {
+    /// Returns the series.
+    pub(super) fn finish(mut self, source: &str) -> Series {
         self.close();
-        if self.values.iter().all(|value| *value == 0.0) {
-            return None;
-        }
         let mut notes = Vec::new();
         if self.resets > 0 {
             notes.push(reset_note(self.resets));
@@ -145,7 +142,7 @@ impl Track {
                 self.gaps
             ));
         }
-        Some(Series {
+        Series {
             name: self.name,
             source: source.to_owned(),
             labels: self.labels,
@@ -157,7 +154,8 @@ impl Track {
             times_us: self.times_us,
             values: self.values,
             notes,
-        })
+            discard_time: None,
+        }
     }
 }
 

@@ -138,6 +138,7 @@ impl Store {
                 times_us,
                 values,
                 notes,
+                discard_time: None,
             });
         }
         make_names_unique(&mut reading.series);

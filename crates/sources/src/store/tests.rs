@@ -19,6 +19,7 @@ fn series(name: &str, samples: &[(i64, f64)]) -> Series {
         times_us: samples.iter().map(|(time_us, _)| *time_us).collect(),
         values: samples.iter().map(|(_, value)| *value).collect(),
         notes: vec!["2 duplicates: the last one stands".to_owned()],
+        discard_time: None,
     }
 }
 

@@ -8,11 +8,12 @@ use crate::verdict::decision::Recurs;
 use crate::verdict::like_load::LikeLoad;
 use crate::verdict::phrases::{how_often, in_periods, names, percent, periods, place};
 use crate::verdict::recurrence::{Place, Recurrence, Rhythm, Secondary, is_event};
-use crate::verdict::result::{Cycle, Shape};
+use crate::verdict::result::{Cycle, Requests, Shape};
 use crate::verdict::separation::Experiment;
 use facts::series::Better;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use std::fmt::Write as _;
 use units::date;
 
 /// What is larger, relative to the usual level, is told in its unit: that level is near zero.
@@ -40,10 +41,20 @@ impl SentenceContext<'_> {
     pub(super) fn recurring(&self, recurs: &Recurs, experiment: Option<&Experiment>) -> String {
         let recurrence = &recurs.recurrence;
         let mut text = cause::lead(recurs, self.gap_us);
-        text.push_str(&self.since_until(recurrence));
+        let since_until = self.since_until(recurrence);
+        if self.requests == Some(Requests::Discards) {
+            let end = if since_until.is_empty() { ':' } else { '.' };
+            let _ = write!(text, "Probably discards{end} ");
+        }
+        text.push_str(&since_until);
         text.push_str(&self.what_recurs(recurs));
         text.push('.');
         text.push_str(&self.clocks(recurrence));
+        text.push_str(match self.requests {
+            None | Some(Requests::DiscardsOrFlushes) => "",
+            Some(Requests::Discards) => " Writes do not rise then, as they would with flushes.",
+            Some(Requests::WithWrites) => " Writes rise then, too: these may be flushes.",
+        });
         text.push_str(&cause::evidence(recurs, self.name));
         text.push_str(match recurs.like_load {
             None => "",

@@ -11,6 +11,7 @@ const CONTEXT: SentenceContext = SentenceContext {
     gap_us: 300_000_000,
     first: None,
     jobs: 3,
+    requests: None,
 };
 
 /// A daily spike at 03:10, seen on 28 of 30 days.

@@ -54,6 +54,7 @@ mod tests {
             times_us: vec![0],
             values: vec![1.0],
             notes: Vec::new(),
+            discard_time: None,
         };
         Loaded {
             series: vec![series],
