@@ -30,3 +30,6 @@ explain iostat $cases/mongo-03.iostat.txt --jobs $cases/mongo-03
 
 printf '\nA real trim, recorded by what this host has:\n'
 ./$cases/recorders.sh
+
+printf '\nReal trims, in a history that does not record them:\n'
+./$cases/ftdc.sh

@@ -184,6 +184,13 @@ pub(crate) fn add(series: &mut Vec<Series>) {
             Some(derived)
         })
         .collect();
+    // One that a store kept lacks what tells discards from flushes.
+    let is_anew = |one: &Series| {
+        derived
+            .iter()
+            .any(|new| new.name == one.name && new.source == one.source)
+    };
+    series.retain(|one| !is_anew(one));
     series.extend(derived);
 }
 

@@ -2,10 +2,12 @@
 //! one value per step crosses the network.
 
 mod answer;
+mod disks;
 mod query;
 pub mod rally;
 mod session;
 
+pub use disks::{DiskQuery, read_disks};
 pub use query::{Figure, Query};
 
 #[cfg(test)]
@@ -54,37 +56,19 @@ pub fn read(
     }
     let time_field = session.fields(query)?;
     let scope = scope(query, &time_field, times);
-    let Some((first_ms, last_ms)) = session.extent(&scope, &time_field)? else {
-        return Err(SourceError::Empty {
-            source_name: session.source_name(),
-            reason: format!(
-                "no document with {} within the times: check the index, the filter, or the times",
-                query.field
-            ),
-        });
-    };
+    let (first_ms, last_ms) = extent_or_empty(&mut session, &scope, &time_field, query)?;
     let mut reading = Reading::default();
     let groups = match &query.split_by {
         Some(field) => session.groups(&scope, field, query, limits, &mut reading)?,
         None => vec![Group::all()],
     };
-    let step_ms = i64::from(query.step_s) * 1000;
-    let steps = BUCKETS_MAX / i64::try_from(groups.len() + 1).unwrap_or(BUCKETS_MAX);
-    let (first, last) = (first_ms.div_euclid(step_ms), last_ms.div_euclid(step_ms));
-    if (last - first) / steps.max(1) > REQUESTS_MAX {
-        return Err(session.too_much("too many steps"));
-    }
     let mut samples = vec![Samples::default(); groups.len()];
     let mut kept = 0_usize;
-    let mut next = first;
-    while next <= last {
-        let end = (next + steps - 1).min(last + 1);
-        let piece = json!({"range": {&time_field: {
-            "gte": next * step_ms, "lt": end * step_ms, "format": "epoch_millis"}}});
-        let body = question(&scope, piece, &time_field, query, &groups, session.interval);
-        let answer = session.search(&body)?;
+    let spans = (time_field.as_str(), first_ms, last_ms);
+    let figures = json!({"figure": figure(query)});
+    let take = |answer: &Search, session: &Session<'_>| {
         for (group, samples) in samples.iter_mut().enumerate() {
-            let Some(found) = points(&answer, group, query) else {
+            let Some(found) = points(answer, group, query) else {
                 return Err(session.refused(NO_BUCKETS));
             };
             kept += found.len();
@@ -94,14 +78,78 @@ pub fn read(
         if kept > limits.samples_max || samples.iter().any(is_long) {
             return Err(session.too_much("too many samples"));
         }
-        next = end;
-    }
+        Ok(())
+    };
+    pieces(
+        &mut session,
+        &scope,
+        spans,
+        query.step_s,
+        &groups,
+        &figures,
+        take,
+    )?;
     let source_name = session.source_name();
     for (group, samples) in groups.iter().zip(samples) {
         reading.add(series(&source_name, query, group, samples));
     }
     reading.warnings.extend(session.warnings);
     non_empty(reading, source_name, query)
+}
+
+/// Returns the times of the first and the last document, in milliseconds.
+fn extent_or_empty(
+    session: &mut Session<'_>,
+    scope: &[Value],
+    time_field: &str,
+    query: &Query,
+) -> Result<(i64, i64), SourceError> {
+    session
+        .extent(scope, time_field)?
+        .ok_or_else(|| SourceError::Empty {
+            source_name: session.source_name(),
+            reason: format!(
+                "no document with {} within the times: check the index, the filter, or the times",
+                query.field
+            ),
+        })
+}
+
+/// Asks for the steps of a time field between two times in milliseconds, in as many requests as the server's limit of
+/// buckets needs, and hands on each answer.
+fn pieces(
+    session: &mut Session<'_>,
+    scope: &[Value],
+    (time_field, first_ms, last_ms): (&str, i64, i64),
+    step_s: u32,
+    groups: &[Group],
+    figures: &Value,
+    mut take: impl FnMut(&Search, &Session<'_>) -> Result<(), SourceError>,
+) -> Result<(), SourceError> {
+    let step_ms = i64::from(step_s) * 1000;
+    let steps = BUCKETS_MAX / i64::try_from(groups.len() + 1).unwrap_or(BUCKETS_MAX);
+    let (first, last) = (first_ms.div_euclid(step_ms), last_ms.div_euclid(step_ms));
+    if (last - first) / steps.max(1) > REQUESTS_MAX {
+        return Err(session.too_much("too many steps"));
+    }
+    let mut next = first;
+    while next <= last {
+        let end = (next + steps - 1).min(last + 1);
+        let piece = json!({"range": {time_field: {
+            "gte": next * step_ms, "lt": end * step_ms, "format": "epoch_millis"}}});
+        let interval = session.interval;
+        let body = question(
+            scope,
+            piece,
+            (time_field, interval, step_s),
+            groups,
+            figures,
+        );
+        let answer = session.search(&body)?;
+        take(&answer, session)?;
+        next = end;
+    }
+    Ok(())
 }
 
 /// Reads a saved response to the query that [`read`] sends for documents that are not split.
@@ -192,19 +240,10 @@ fn scope(query: &Query, time_field: &str, times: &Times) -> Vec<Value> {
     scope
 }
 
-/// Returns the request body for one part of the time range.
-fn question(
-    scope: &[Value],
-    piece: Value,
-    time_field: &str,
-    query: &Query,
-    groups: &[Group],
-    interval: &str,
-) -> Value {
-    let mut clauses = scope.to_vec();
-    clauses.push(piece);
+/// Returns the aggregation of a query.
+fn figure(query: &Query) -> Value {
     let field = &query.field;
-    let figure = match query.figure {
+    match query.figure {
         Figure::Mean => json!({"avg": {"field": field}}),
         Figure::Min => json!({"min": {"field": field}}),
         Figure::Max | Figure::Rate => json!({"max": {"field": field}}),
@@ -212,7 +251,19 @@ fn question(
         Figure::Percentile(percent) => {
             json!({"percentiles": {"field": field, "percents": [percent], "keyed": false}})
         }
-    };
+    }
+}
+
+/// Returns the request body for one part of the time range.
+fn question(
+    scope: &[Value],
+    piece: Value,
+    (time_field, interval, step_s): (&str, &str, u32),
+    groups: &[Group],
+    figures: &Value,
+) -> Value {
+    let mut clauses = scope.to_vec();
+    clauses.push(piece);
     let filters: Vec<&Value> = groups.iter().map(|group| &group.clause).collect();
     json!({
         "size": 0,
@@ -222,11 +273,11 @@ fn question(
             "aggs": {"over_time": {
                 "date_histogram": {
                     "field": time_field,
-                    interval: format!("{}s", query.step_s),
+                    interval: format!("{step_s}s"),
                     // Empty steps produce no buckets, neither here nor towards the server's limit.
                     "min_doc_count": 1,
                 },
-                "aggs": {"figure": figure},
+                "aggs": figures,
             }},
         }},
     })

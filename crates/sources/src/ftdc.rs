@@ -387,11 +387,12 @@ impl<'a> Collector<'a> {
             if let Some((mean, parent)) = mean_of(path).filter(|_| selected[at])
                 && let Some(below) = index.get(format!("{parent}.{}", mean.denominator).as_str())
                 && selected[*below]
-                && let Some(track) = self.track(Kind::Mean, &format!("{parent}.{}", mean.name))
+                && let name = format!("{parent}.{}", mean.name)
+                && let Some(track) = self.track(Kind::Mean, &name)
             {
                 self.tracks[track].unit = Some(mean.unit.to_owned());
                 self.tracks[track].better = Some(Better::Lower);
-                self.label(track, path);
+                self.label(track, &name);
                 fed.push((track, at, *below));
             }
             let counts = metric::is_counter(path);

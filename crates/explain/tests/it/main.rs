@@ -2,6 +2,7 @@
 
 mod analysis;
 mod clocks;
+mod discards;
 mod disk_log;
 mod forms;
 mod odd_series;

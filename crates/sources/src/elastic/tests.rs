@@ -112,6 +112,123 @@ fn usual() -> Query {
     Query::new("m-*", "system.load", 60)
 }
 
+/// Two hosts with a disk each, sampled every 10 s for a day, with documents that come up to a second late: reads and writes
+/// all the time, flushes that follow them on `a`, and discards on `b` from the third hour on for ten minutes.
+fn metricbeat(request: &str) -> Answer {
+    const PERIOD_MS: i64 = 10_000;
+    if request.starts_with("GET / ") {
+        return Answer::ok(ES7);
+    }
+    if request.contains("/_field_caps?") {
+        return Answer::ok(&caps(&[
+            ("@timestamp", "date"),
+            ("system.diskio.iostat.queue.avg_size", "float"),
+            ("system.diskio.read.time", "long"),
+            ("system.diskio.write.time", "long"),
+            ("system.diskio.write.count", "long"),
+            ("system.diskio.name", "keyword"),
+            ("host.name", "keyword"),
+        ]));
+    }
+    let question = body(request);
+    let aggs = &question["aggs"];
+    let clauses = question["query"]["bool"]["filter"].as_array().unwrap();
+    if aggs.get("first").is_some() {
+        let extent = json!({"first": {"value": 0.0}, "last": {"value": 86_400_000.0}});
+        return Answer::ok(&json!({"aggregations": extent}).to_string());
+    }
+    if let Some(values) = aggs.get("values") {
+        let is_host = values["terms"]["field"] == "host.name";
+        let keys: &[&str] = if is_host { &["a", "b"] } else { &["sda"] };
+        let list: Vec<Value> = keys.iter().map(|key| json!({"key": key})).collect();
+        return Answer::ok(&json!({"aggregations": {"values": {"buckets": list}}}).to_string());
+    }
+    let is_b = clauses
+        .iter()
+        .any(|clause| clause["term"]["host.name"]["value"] == "b");
+    let range = &clauses.last().unwrap()["range"]["@timestamp"];
+    let (from, to) = (
+        range["gte"].as_i64().unwrap(),
+        range["lt"].as_i64().unwrap(),
+    );
+    let over = &aggs["groups"]["aggs"]["over_time"];
+    let step = over["date_histogram"]["fixed_interval"].as_str().unwrap();
+    let step_ms = step.trim_end_matches('s').parse::<i64>().unwrap() * 1000;
+    // Late by 0 to 900 ms, so that some steps hold a document more than others.
+    let at_ms = |doc: i64| doc * PERIOD_MS + doc * 7 % 10 * 100;
+    let writes = |doc: i64| at_ms(doc) / 20;
+    let list: Vec<Value> = (from / step_ms..to / step_ms)
+        .filter_map(|step| {
+            let is_in = |doc: &i64| at_ms(*doc) / step_ms == step;
+            let docs: Vec<i64> = (step * step_ms / PERIOD_MS - 1..)
+                .take_while(|doc| at_ms(*doc) < (step + 1) * step_ms)
+                .filter(|doc| *doc > 0 && is_in(doc))
+                .collect();
+            let last = *docs.last()?;
+            let queue = |doc: i64| {
+                // 200 and 300 ms/s for reads and writes; 0.4 ms for the flushes of a write; 80 ms/s for discards.
+                let hour = at_ms(doc) / 3_600_000;
+                let discards = if is_b && hour == 3 && at_ms(doc) % 3_600_000 < 600_000 {
+                    80.0
+                } else {
+                    0.0
+                };
+                let flushes = if is_b { 0.0 } else { 50.0 * 0.4 };
+                (500.0 + discards + flushes) / 1000.0
+            };
+            #[expect(clippy::cast_precision_loss, reason = "documents of a step")]
+            let mean = docs.iter().map(|doc| queue(*doc)).sum::<f64>() / docs.len() as f64;
+            Some(json!({
+                "key": step * step_ms, "queue": {"value": mean},
+                "0": {"value": at_ms(last) / 5}, "1": {"value": at_ms(last) * 3 / 10},
+                "2": {"value": writes(last)}, "last": {"value": at_ms(last)},
+            }))
+        })
+        .collect();
+    Answer::ok(
+        &json!({"aggregations": {"groups": {"buckets": [{"over_time": {"buckets": list}}]}}})
+            .to_string(),
+    )
+}
+
+#[test]
+fn discards_of_metricbeats_disks_are_computed() {
+    let server = Stub::start(metricbeat);
+    let asked = DiskQuery {
+        index: "metricbeat-*".to_owned(),
+        step_s: 60,
+        filter: None,
+    };
+    let reading = read_disks(
+        &client(),
+        &server.endpoint(),
+        &asked,
+        &Times::default(),
+        &Limits::default(),
+    )
+    .unwrap();
+    let by_host = |host: &str| {
+        let name = format!("discard or flush time of sda on {host}");
+        reading.series.iter().find(|series| series.name == name)
+    };
+    let storm = by_host("b").unwrap();
+    assert!(storm.values.len() > 1_400);
+    for (at_us, value) in storm.times_us.iter().zip(&storm.values) {
+        let minute = at_us / 60_000_000 - 1;
+        // A document belongs to the ten seconds before it.
+        let wanted = match minute {
+            180 | 190 => continue,
+            181..190 => 80.0,
+            _ => 0.0,
+        };
+        assert!((value - wanted).abs() < 0.2, "minute {minute}: {value}");
+    }
+    assert_eq!(storm.discard_time.as_ref().unwrap().flush_ms_per_write, 0.0);
+    // Flushes follow writes, and so are taken off.
+    assert!(by_host("a").is_none());
+    assert_eq!(reading.skipped[0].what, "1 disk");
+}
+
 #[test]
 fn requests_are_split_to_the_bucket_limit() {
     let server = Stub::start(engine(ES7, 25_000));

@@ -148,21 +148,26 @@ pub struct ServerArgs {
     #[arg(
         long,
         value_name = "PATTERN",
-        requires = "field",
+        requires = "figure",
         conflicts_with = "query"
     )]
     pub index: Option<String>,
 
     /// Field with the values
-    #[arg(long, value_name = "F", requires = "index")]
+    #[arg(long, value_name = "F", requires = "index", group = "figure")]
     pub field: Option<String>,
 
+    /// Compute the time of discards or flushes of each host's disks, from documents of Metricbeat or
+    /// Elastic Agent
+    #[arg(long, requires = "index", group = "figure")]
+    pub discards: bool,
+
     /// Make one series for each value of this field
-    #[arg(long, value_name = "F", requires = "index")]
+    #[arg(long, value_name = "F", requires = "field")]
     pub split_by: Option<String>,
 
     /// Aggregation of the values in each step [default: avg]
-    #[arg(long, value_enum, value_name = "HOW", requires = "index")]
+    #[arg(long, value_enum, value_name = "HOW", requires = "field")]
     pub agg: Option<Aggregate>,
 
     /// Include only documents that match this query string (`host.name:es1`)

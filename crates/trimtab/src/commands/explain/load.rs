@@ -183,6 +183,10 @@ fn server(
     let step = servers.step.unwrap_or(STEP);
     let limits = Limits::default();
     let mut reading = match (source, &servers.index, &servers.field) {
+        (Source::Index(_), Some(index), None) => {
+            let filter = servers.filter.as_deref();
+            readers::disks(&client, endpoint, (index, filter), step, times, &limits)
+        }
         (Source::Index(_), Some(index), Some(field)) => {
             let query = readers::IndexQuery {
                 index,

@@ -181,6 +181,26 @@ pub fn index(
     elastic::read(client, endpoint, &query, times, limits)
 }
 
+/// Asks an Elasticsearch or OpenSearch server for the time of the disks' discards, of an index and with a filter.
+///
+/// # Errors
+/// As [`sources::elastic::read_disks`].
+pub fn disks(
+    client: &Client,
+    endpoint: &Endpoint,
+    (index, filter): (&str, Option<&str>),
+    step: Duration,
+    times: &Times,
+    limits: &Limits,
+) -> Result<Reading, SourceError> {
+    let asked = elastic::DiskQuery {
+        index: index.to_owned(),
+        step_s: whole_seconds(step),
+        filter: filter.map(str::to_owned),
+    };
+    elastic::read_disks(client, endpoint, &asked, times, limits)
+}
+
 /// Rounds a step down to whole seconds, but at least 1: servers and FTDC support no fractions.
 fn whole_seconds(step: Duration) -> u32 {
     u32::try_from(step.as_secs()).unwrap_or(u32::MAX).max(1)
