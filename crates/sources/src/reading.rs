@@ -1,5 +1,6 @@
 //! Input and output types common to all readers.
 
+use crate::discard_time;
 use facts::Skipped;
 use facts::series::{Dating, Series};
 use jiff::Timestamp;
@@ -76,6 +77,8 @@ impl Reading {
     /// first.
     pub fn join(&mut self) {
         let mut all = std::mem::take(&mut self.series);
+        // Computed from others, and again below.
+        all.retain(|series| series.discard_time.is_none());
         all.sort_by_key(|series| series.times_us.first().copied());
         let mut places: HashMap<(String, BTreeMap<String, String>, Option<String>), usize> =
             HashMap::new();
@@ -102,6 +105,7 @@ impl Reading {
                 }
             }
         }
+        discard_time::add(&mut self.series);
     }
 
     /// Keeps the series whose names match one of the patterns; all of them if there are none.
