@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Real trims of a loop device that it makes, under flushed writes, in a history as MongoDB keeps it, which has no discards;
-# and the same load without trims. `trimtab explain` has to tell them apart. Ten seconds.
+# and the same load without trims. `trimtab explain` has to tell them apart. Twenty seconds.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . lab/needs.sh
@@ -27,14 +27,15 @@ truncate -s 1G "$work/image"
 device=$(losetup -f --show "$work/image") || skip "histories of real trims need a loop device"
 name=$(basename "$device")
 # A drive takes its time; the fewer bytes a request has, the more of them there are. XFS forgets what it trimmed before.
-echo $((4 << 20)) >"/sys/block/$name/queue/discard_max_bytes"
+echo $((1 << 20)) >"/sys/block/$name/queue/discard_max_bytes"
 mkfs.xfs -q "$device"
 mkdir "$work/mnt"
 mount "$device" "$work/mnt"
 
-# A store's load: small writes, each flushed.
+# A store's load: small writes, each flushed. It leaves the processors to what is measured.
 (while :; do
     dd if=/dev/urandom of="$work/mnt/small" bs=16k count=1 conv=fsync 2>/dev/null
+    sleep 0.02
 done) &
 writer=$!
 
@@ -42,7 +43,7 @@ for trims in NO YES; do
     history=$work/$trims
     mount=
     [ "$trims" = NO ] || mount=$work/mnt
-    "$tool" record "$name" 5 "$history" ${mount:+"$mount"}
+    "$tool" record "$name" 8 "$history" ${mount:+"$mount"}
     "$bin/examples/read" ftdc "$history" 0 'discard or flush time*' >"$history.samples" 2>/dev/null
     "$trimtab" explain "$history" --jobs none --exit-zero --format json --step 1s >"$history.json"
     "$tool" check "$history" "$history.samples" "$history.json" "$trims"
