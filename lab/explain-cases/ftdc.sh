@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Real trims of a loop device that it makes, under flushed writes, in a history as MongoDB keeps it, which has no discards;
-# and the same load without trims. `trimtab explain` has to tell them apart. Twenty seconds.
+# and the same load without trims. `trimtab explain` has to tell them apart. Forty seconds.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . lab/needs.sh
@@ -43,7 +43,7 @@ for trims in NO YES; do
     history=$work/$trims
     mount=
     [ "$trims" = NO ] || mount=$work/mnt
-    "$tool" record "$name" 8 "$history" ${mount:+"$mount"}
+    "$tool" record "$name" 18 "$history" ${mount:+"$mount"}
     "$bin/examples/read" ftdc "$history" 0 'discard or flush time*' >"$history.samples" 2>/dev/null
     "$trimtab" explain "$history" --jobs none --exit-zero --format json --step 1s >"$history.json"
     "$tool" check "$history" "$history.samples" "$history.json" "$trims"
