@@ -82,6 +82,7 @@ pub fn threads(bytes: &[u8]) {
 }
 
 /// Whether a seed is read into threads with frames.
+#[cfg(test)]
 pub fn reaches_threads(seed: &[u8]) -> bool {
     ::cluster::threads::from_file(seed, "hot.txt").is_ok_and(|found| {
         let stacks = found.threads.iter().flat_map(|thread| &thread.stacks);

@@ -319,19 +319,15 @@ fn json_format(text: &str) -> Format {
     // A race is pretty-printed over many lines, or a single one. An Elasticsearch metrics store holds races and
     // their results as rows, which also have a race-timestamp: many objects, or one without op_metrics.
     let mut objects = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
-    let is_race = match objects.next() {
-        Some(Ok(object)) => {
-            rally::TIMESTAMPS
-                .iter()
-                .any(|name| object.get(name).is_some())
-                && (object.get("@timestamp").is_none()
-                    || (has_results(&object) && !matches!(objects.next(), Some(Ok(_)))))
-        }
-        _ => {
-            let has = |name: &&str| text.contains(&format!("\"{name}\""));
-            rally::TIMESTAMPS.iter().any(has)
-                && (!text.contains("\"@timestamp\"") || text.trim_start().starts_with("{\n"))
-        }
+    let is_race = if let Some(Ok(object)) = objects.next() {
+        let has = |name: &&str| object.get(name).is_some();
+        rally::TIMESTAMPS.iter().any(has)
+            && (object.get("@timestamp").is_none()
+                || (has_results(&object) && !matches!(objects.next(), Some(Ok(_)))))
+    } else {
+        let has = |name: &&str| text.contains(&format!("\"{name}\""));
+        rally::TIMESTAMPS.iter().any(has)
+            && (!text.contains("\"@timestamp\"") || text.trim_start().starts_with("{\n"))
     };
     if is_race {
         Format::RallyRace

@@ -128,8 +128,8 @@ pub(crate) fn name_of(device: &str) -> String {
 
 /// Returns the part of a metric's name before the one of these that it ends with, if it is an input.
 pub(crate) fn before_input(metric: &str) -> Option<&str> {
-    let inputs = RECORDERS.iter().flat_map(Recorder::inputs);
-    inputs.filter_map(|name| before(metric, name)).next()
+    let mut inputs = RECORDERS.iter().flat_map(Recorder::inputs);
+    inputs.find_map(|name| before(metric, name))
 }
 
 /// Adds the time of discards and flushes of each device whose weighted time is among the series, beside that of its reads

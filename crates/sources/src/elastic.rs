@@ -126,17 +126,20 @@ fn pieces(
     figures: &Value,
     mut take: impl FnMut(&Search, &Session<'_>) -> Result<(), SourceError>,
 ) -> Result<(), SourceError> {
-    let step_ms = i64::from(step_s) * 1000;
-    let steps = BUCKETS_MAX / i64::try_from(groups.len() + 1).unwrap_or(BUCKETS_MAX);
-    let (first, last) = (first_ms.div_euclid(step_ms), last_ms.div_euclid(step_ms));
-    if (last - first) / steps.max(1) > REQUESTS_MAX {
+    let bucket_ms = i64::from(step_s) * 1000;
+    let most = BUCKETS_MAX / i64::try_from(groups.len() + 1).unwrap_or(BUCKETS_MAX);
+    let (first, last) = (
+        first_ms.div_euclid(bucket_ms),
+        last_ms.div_euclid(bucket_ms),
+    );
+    if (last - first) / most.max(1) > REQUESTS_MAX {
         return Err(session.too_much("too many steps"));
     }
     let mut next = first;
     while next <= last {
-        let end = (next + steps - 1).min(last + 1);
+        let end = (next + most - 1).min(last + 1);
         let piece = json!({"range": {time_field: {
-            "gte": next * step_ms, "lt": end * step_ms, "format": "epoch_millis"}}});
+            "gte": next * bucket_ms, "lt": end * bucket_ms, "format": "epoch_millis"}}});
         let interval = session.interval;
         let body = question(
             scope,

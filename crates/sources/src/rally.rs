@@ -1,5 +1,5 @@
 //! Races of Rally, Elasticsearch's benchmarking tool: race.json, one file per race; and test runs of
-//! OpenSearch Benchmark, which descends from it: test_run.json, before version 2 test_execution.json.
+//! OpenSearch Benchmark, which descends from it: `test_run.json`, before version 2 `test_execution.json`.
 //!
 //! Rally's file store keeps them as `races/<race id>/race.json`. A race gives one sample, at its
 //! `race-timestamp`, for each task and metric in `results.op_metrics`.

@@ -63,6 +63,9 @@ pub struct Reading {
     pub unselected: Vec<String>,
 }
 
+/// What series have in common that continue each other: name, labels and unit.
+type Key = (String, BTreeMap<String, String>, Option<String>);
+
 impl Reading {
     /// Adds what was read elsewhere.
     pub fn append(&mut self, other: Self) {
@@ -80,8 +83,7 @@ impl Reading {
         // Computed from others, and again below.
         all.retain(|series| series.discard_time.is_none());
         all.sort_by_key(|series| series.times_us.first().copied());
-        let mut places: HashMap<(String, BTreeMap<String, String>, Option<String>), usize> =
-            HashMap::new();
+        let mut places: HashMap<Key, usize> = HashMap::new();
         for series in all {
             let key = (
                 series.name.clone(),

@@ -92,9 +92,8 @@ impl<'a> Keys<'a> {
         Self { key, take }
     }
 
-    fn one<E>(self, text: &str) -> Result<(), E> {
+    fn one(self, text: &str) {
         (self.take)(&self.key, Some(SettingValue::One(cut(text))));
-        Ok(())
     }
 }
 
@@ -114,23 +113,28 @@ impl<'de> Visitor<'de> for Keys<'_> {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<(), E> {
-        self.one(text)
+        self.one(text);
+        Ok(())
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<(), E> {
-        self.one(&value.to_string())
+        self.one(&value.to_string());
+        Ok(())
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<(), E> {
-        self.one(&value.to_string())
+        self.one(&value.to_string());
+        Ok(())
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<(), E> {
-        self.one(&value.to_string())
+        self.one(&value.to_string());
+        Ok(())
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<(), E> {
-        self.one(&value.to_string())
+        self.one(&value.to_string());
+        Ok(())
     }
 
     fn visit_unit<E>(self) -> Result<(), E> {

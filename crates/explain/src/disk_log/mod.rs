@@ -28,5 +28,5 @@ mod stack;
 mod table;
 
 pub use jump::{LogContext, read_disk_log};
-pub use mounts::{MountedWith, parse_findmnt};
+pub use mounts::MountedWith;
 pub use result::{Burst, DeviceJump, DiskLog, Harm, HarmTo, Moved};

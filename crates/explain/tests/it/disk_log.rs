@@ -4,7 +4,7 @@ use crate::simulate;
 use crate::testing::noise;
 use explain::JobRuns;
 use explain::disk_log::{
-    DeviceJump, DiskLog, Harm, HarmTo, LogContext, Moved, parse_findmnt, read_disk_log,
+    DeviceJump, DiskLog, Harm, HarmTo, LogContext, MountedWith, Moved, read_disk_log,
 };
 use facts::host::Trigger;
 use facts::series::{Better, Dating, Series};
@@ -95,8 +95,29 @@ fn cron_weekly() -> Vec<JobRuns> {
     )]
 }
 
+/// The mounts of the log's host, as findmnt printed them.
+fn mounts() -> Vec<MountedWith> {
+    let rows = FINDMNT
+        .lines()
+        .skip_while(|line| !line.contains("TARGET"))
+        .skip(1);
+    let words = rows.map(|row| row.split_whitespace().collect::<Vec<_>>());
+    let of = |words: Vec<&str>| {
+        let [point, source, fs_type, options] = words[..] else {
+            panic!("{words:?}");
+        };
+        MountedWith {
+            mount_point: point.trim_start_matches(|c| c != '/').to_owned(),
+            source: Some(source.to_owned()),
+            fs_type: Some(fs_type.to_owned()),
+            options: options.split(',').map(str::to_owned).collect(),
+        }
+    };
+    words.filter(|words| !words.is_empty()).map(of).collect()
+}
+
 fn read_log(series: &[Series], jobs: &[JobRuns]) -> Option<DiskLog> {
-    let mounts = parse_findmnt("findmnt", FINDMNT).expect("its text");
+    let mounts = mounts();
     read_disk_log(
         series,
         &LogContext {

@@ -1,6 +1,6 @@
 //! The time of discards and flushes of each disk, from the documents of Metricbeat and Elastic Agent. They have no field
 //! for it, but its parts: the mean length of the queue, and the time of reads and writes
-//! (metric/system/diskio/diskstat_linux.go of elastic-agent-system-metrics).
+//! (`metric/system/diskio/diskstat_linux.go` of elastic-agent-system-metrics).
 
 use super::query::Group;
 use super::session::Session;
@@ -185,10 +185,10 @@ fn parts(source_name: &str, asked: &DiskQuery, of: [&Group; 2], rows: &[Row]) ->
         let end_ms = row.start_ms.saturating_add(step_ms);
         times_us.push(end_ms.saturating_mul(1000));
         #[expect(clippy::cast_precision_loss, reason = "minutes, in milliseconds")]
-        let elapsed_s = elapsed_ms as f64 / 1e3;
+        let seconds = elapsed_ms as f64 / 1e3;
         values[0].push(row.queue);
         for (values, grown) in values[1..].iter_mut().zip(grown) {
-            values.push(grown / elapsed_s);
+            values.push(grown / seconds);
         }
     }
     let mut labels = BTreeMap::from([("index".to_owned(), asked.index.clone())]);

@@ -31,7 +31,7 @@ pub fn civil(text: &str) -> Option<DateTime> {
             match number {
                 // `+01` is a zone.
                 1..=31 if day.is_none() && !word.starts_with('+') => {
-                    day = i8::try_from(number).ok()
+                    day = i8::try_from(number).ok();
                 }
                 1970..=9000 => year = Some(number),
                 _ => {}

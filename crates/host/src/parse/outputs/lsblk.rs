@@ -45,7 +45,7 @@ fn pairs(mut line: &str) -> HashMap<&str, String> {
 }
 
 /// `\x22` stands for a quotation mark (`fputs_quoted` in `include/carefulputc.h`).
-fn unescape(value: &str) -> String {
+pub(super) fn unescape(value: &str) -> String {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
     while let Some((&first, after)) = rest.split_first() {
@@ -54,15 +54,12 @@ fn unescape(value: &str) -> String {
             .filter(|_| first == b'\\')
             .and_then(|hex| std::str::from_utf8(hex.get(..2)?).ok())
             .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match escaped {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[3..];
-            }
-            None => {
-                bytes.push(first);
-                rest = after;
-            }
+        if let Some(byte) = escaped {
+            bytes.push(byte);
+            rest = &after[3..];
+        } else {
+            bytes.push(first);
+            rest = after;
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()

@@ -1,5 +1,7 @@
 //! `findmnt` and `mount`: what is mounted where, without the device numbers of mountinfo.
 
+use super::lsblk::unescape;
+
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
@@ -16,29 +18,25 @@ pub struct Line {
     pub options: String,
 }
 
-/// Parses `findmnt`'s tree: columns as wide as their widest value, below a heading.
+/// Parses `findmnt` (findmnt(8)): a heading with TARGET, SOURCE, FSTYPE and OPTIONS, then a row for each
+/// mount, with or without the tree. Blanks within names are written as `\x20`; rows with another number of
+/// words are left out.
 pub fn findmnt(text: &str) -> Vec<Line> {
     let mut lines = text.lines();
-    let Some(starts) = lines.by_ref().find_map(columns) else {
+    let Some((words, places)) = lines.by_ref().find_map(heading) else {
         return Vec::new();
     };
     lines
         .filter_map(|line| {
-            // Columns are counted in characters: the tree may be drawn with others than ASCII.
-            let chars: Vec<char> = line.chars().collect();
-            let column = |index: usize| -> Option<String> {
-                let end = starts
-                    .get(index + 1)
-                    .map_or(chars.len(), |&end| end.min(chars.len()));
-                let text: String = chars.get(starts[index]..end)?.iter().collect();
-                Some(text.trim().to_owned())
-            };
-            let target = column(0)?;
-            let mount_point = target.get(target.find('/')?..)?.to_owned();
-            let (source, root) = split_source(&column(1)?);
-            let (fs_type, options) = (column(2)?, column(3)?);
-            let is_whole = !source.is_empty() && !fs_type.is_empty() && !options.is_empty();
-            is_whole.then_some(Line {
+            // The tree is drawn with box characters or with ASCII.
+            let row = line.get(line.find('/')?..)?;
+            let cells: Vec<&str> = row.split_whitespace().collect();
+            if cells.len() != words {
+                return None;
+            }
+            let [mount_point, source, fs_type, options] = places.map(|at| unescape(cells[at]));
+            let (source, root) = split_source(&source);
+            Some(Line {
                 mount_point,
                 source,
                 root,
@@ -49,16 +47,12 @@ pub fn findmnt(text: &str) -> Vec<Line> {
         .collect()
 }
 
-/// Where the columns begin, if this is the heading.
-fn columns(line: &str) -> Option<[usize; 4]> {
-    let start = |name: &str| line.find(name).filter(|_| line.is_ascii());
-    Some([
-        start("TARGET")?,
-        start("SOURCE")?,
-        start("FSTYPE")?,
-        start("OPTIONS")?,
-    ])
-    .filter(|starts| starts.is_sorted())
+/// How many columns there are, and which are those that are read, if this is the heading.
+fn heading(line: &str) -> Option<(usize, [usize; 4])> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let at = |name: &str| words.iter().position(|word| *word == name);
+    let places = [at("TARGET")?, at("SOURCE")?, at("FSTYPE")?, at("OPTIONS")?];
+    (places[0] == 0).then_some((words.len(), places))
 }
 
 /// `/dev/sda2[/@home]` is a directory of what is on the device.
@@ -121,7 +115,8 @@ TARGET                   SOURCE             FSTYPE OPTIONS
 /                        /dev/vda2          ext4   rw,relatime
 |-/sys                   sysfs              sysfs  rw,nosuid
 | `-/sys/fs/bpf          none               bpf    rw,mode=700
-└─/mnt/my data           /dev/sdb[/@es]     btrfs  rw,discard=async
+└─/mnt/my\\x20data        /dev/sdb[/@es]     btrfs  rw,discard=async
+/short
 ";
         let found = findmnt(tree);
         assert_eq!(found.len(), 4);

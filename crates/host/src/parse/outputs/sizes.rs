@@ -18,7 +18,7 @@ pub struct Line {
 pub fn parse(text: &str) -> Vec<Line> {
     let mut lines = text.lines();
     let is_kib = |header: &str| header.contains("1K-blocks") || header.contains("1024-blocks");
-    if !lines.by_ref().any(|line| is_kib(line)) {
+    if !lines.by_ref().any(is_kib) {
         return Vec::new();
     }
     lines.filter_map(parse_line).collect()

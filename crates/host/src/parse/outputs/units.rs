@@ -94,7 +94,7 @@ pub fn dump(text: &str) -> BTreeMap<String, Unit> {
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("-> Unit ") {
             let unit = rest.trim_end_matches(':');
-            let is_wanted = unit.ends_with(".timer") || unit.ends_with(".service");
+            let is_wanted = is_timer(unit) || is_service(unit);
             name = Some(unit).filter(|_| is_wanted && units.len() < UNITS_MAX);
             continue;
         }
@@ -116,6 +116,17 @@ pub fn dump(text: &str) -> BTreeMap<String, Unit> {
         }
     }
     units
+}
+
+/// Whether a unit is a timer; names of units distinguish upper and lower case.
+pub(crate) fn is_timer(unit: &str) -> bool {
+    unit.rsplit_once('.')
+        .is_some_and(|(_, kind)| kind == "timer")
+}
+
+fn is_service(unit: &str) -> bool {
+    unit.rsplit_once('.')
+        .is_some_and(|(_, kind)| kind == "service")
 }
 
 /// When a timer last ran and will run.
@@ -158,7 +169,7 @@ pub fn timers(text: &str) -> BTreeMap<String, Runs> {
             last: time(starts[2], starts[3]),
             activates: activates.to_owned(),
         };
-        timer.ends_with(".timer").then(|| (timer.to_owned(), runs))
+        is_timer(timer).then(|| (timer.to_owned(), runs))
     });
     parsed.collect()
 }
@@ -170,7 +181,7 @@ pub fn unit_files(text: &str) -> BTreeMap<String, String> {
         .filter_map(|line| {
             let mut words = line.split_ascii_whitespace();
             let (name, state) = (words.next()?, words.next()?);
-            let is_wanted = name.ends_with(".timer") || name.ends_with(".service");
+            let is_wanted = is_timer(name) || is_service(name);
             is_wanted.then(|| (name.to_owned(), state.to_owned()))
         })
         .collect()

@@ -364,7 +364,7 @@ impl<'l> Loader<'l> {
         if self.is_bundle() || !dialect::is_wanted(&entry.path) {
             return Ok(());
         }
-        if self.count(&self.other) > self.limits.kept_entries_max {
+        if count(&self.other) > self.limits.kept_entries_max {
             return Err(self.too_many("the archive"));
         }
         // Of what stands there twice the first counts.
@@ -372,10 +372,6 @@ impl<'l> Loader<'l> {
             .other
             .add(&entry.path, addition(entry.kind), entry.mode, entry.mtime_s);
         Ok(())
-    }
-
-    fn count(&self, tree: &Memory) -> u64 {
-        u64::try_from(tree.len()).unwrap_or(u64::MAX)
     }
 
     fn too_many(&self, what: &str) -> BundleError {
@@ -394,7 +390,6 @@ impl<'l> Loader<'l> {
         let refuse = |reason: &str| Err(BundleError::refused(path, reason));
         let twice = "it stands there twice";
         match (Place::of(path), entry.kind) {
-            (Place::Unknown, _) => {}
             (Place::Root(""), EntryKind::File(_) | EntryKind::Withheld(_) | EntryKind::Link(_)) => {
                 return refuse("it is not a directory");
             }
@@ -404,11 +399,11 @@ impl<'l> Loader<'l> {
                 if let Err(reason) = root.add(below, addition(kind), entry.mode, entry.mtime_s) {
                     return refuse(&reason);
                 }
-                if self.count(&self.archive.root) > self.limits.kept_entries_max {
+                if count(&self.archive.root) > self.limits.kept_entries_max {
                     return Err(self.too_many("the tree below root/"));
                 }
             }
-            (Place::Top, EntryKind::Directory) => {}
+            (Place::Top, EntryKind::Directory) | (Place::Unknown, _) => {}
             (Place::Top, _) => return refuse("it is not a directory"),
             (_, EntryKind::Directory | EntryKind::Withheld(_) | EntryKind::Link(_)) => {
                 return refuse("it is not a file");
@@ -441,6 +436,10 @@ impl<'l> Loader<'l> {
         }
         Ok(())
     }
+}
+
+fn count(tree: &Memory) -> u64 {
+    u64::try_from(tree.len()).unwrap_or(u64::MAX)
 }
 
 fn addition(kind: EntryKind) -> Addition {

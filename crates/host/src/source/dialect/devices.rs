@@ -85,8 +85,8 @@ pub(super) fn make(tree: &dyn Source, outputs: &Outputs<'_>, made: &mut Made) ->
         rounded += usize::from(make_device(tree, name, device, made));
         if let (Some(number), true) = (device.number, name.starts_with("dm-")) {
             let known = mapped.iter().find(|known| known.number == number);
-            let named = device.line.and_then(|line| line.get("NAME"));
-            if let Some(named) = known.map(|known| known.name.as_str()).or(named) {
+            let of_lsblk = device.line.and_then(|line| line.get("NAME"));
+            if let Some(named) = known.map(|known| known.name.as_str()).or(of_lsblk) {
                 made.file(&format!("sys/block/{name}/dm/name"), named.as_bytes());
             }
             if let Some(known) = known {

@@ -24,8 +24,8 @@ impl<'t> Outputs<'t> {
                 names.push((format!("{path}/{name}"), name));
             }
         }
-        let named = dialect.named.iter();
-        names.extend(named.map(|&(path, name)| (path.to_owned(), name.to_owned())));
+        let others = dialect.named.iter();
+        names.extend(others.map(|&(path, name)| (path.to_owned(), name.to_owned())));
         Self { tree, names }
     }
 

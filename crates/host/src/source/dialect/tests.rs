@@ -31,7 +31,7 @@ fn tree() -> MemorySource {
             "sos_commands/filesys/findmnt",
             "TARGET          SOURCE                 FSTYPE OPTIONS\n\
              /               /dev/root              ext4   rw,relatime\n\
-             `-/mnt/my data  /dev/mapper/crypt-data xfs    rw,noatime\n",
+             `-/mnt/my\\x20data /dev/mapper/crypt-data xfs    rw,noatime\n",
         )
         .file(
             "sos_commands/filesys/df_-al_-x_autofs",

@@ -25,12 +25,12 @@ pub(super) fn make(tree: &dyn Source, outputs: &Outputs<'_>, clock: &Clock, made
             || VENDOR
                 .iter()
                 .any(|root| has_file(&format!("{root}/{name}")));
-        let is_timer = name.ends_with(".timer");
-        let is_timed = unit
+        let is_timer = units::is_timer(name);
+        let has_timer = unit
             .all("TriggeredBy")
             .iter()
             .any(|by| by.contains(".timer"));
-        if !is_there && is_plain(name) && (is_timer || is_timed) {
+        if !is_there && is_plain(name) && (is_timer || has_timer) {
             // A unit below /run or /etc keeps its place, which tells who made it.
             let kept = own.filter(|path| path.ends_with(name.as_str()) && !path.contains(".."));
             let path = kept.map_or_else(|| format!("{}/{name}", VENDOR[0]), str::to_owned);
