@@ -90,10 +90,13 @@ impl Reading {
                 series.labels.clone(),
                 series.unit.clone(),
             );
+            // Where only the order of the samples is known, nothing continues anything.
+            if series.dating != Dating::Absolute {
+                self.series.push(series);
+                continue;
+            }
             let place = *places.entry(key).or_insert(self.series.len());
-            let known = self.series.get_mut(place);
-            let is_dated = |series: &Series| series.dating == Dating::Absolute;
-            match known.filter(|known| is_dated(known) && is_dated(&series)) {
+            match self.series.get_mut(place) {
                 None => self.series.push(series),
                 Some(known) => {
                     let last = known.times_us.last().copied();

@@ -107,7 +107,7 @@ pub fn stored(source: &dyn Source, label: &str) -> Result<Option<Answers>, Comma
     if !source.holds_a_host() && source.stat(diagnostics::VERSION_FILE).is_ok() {
         let files = |name: &str| saved(source, name);
         let answers = diagnostics::from_diagnostics(&files, label)
-            .map_err(|error| CommandError::because(Kind::Input, error))?;
+            .map_err(|error| CommandError::because(Kind::Input, error).at(label))?;
         return Ok(Some(answers));
     }
     match source.read(BUNDLE_PATH, ANSWERS_BYTES_MAX) {

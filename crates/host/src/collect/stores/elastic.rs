@@ -100,6 +100,11 @@ impl Product {
             Some(file) => config::read(reader, &view, file, skipped),
             None => Err(Unread::Failed("its place is not known".to_owned())),
         };
+        // A tree may lack the file that the host has, and with it the paths.
+        let config = config.map_err(|unread| match unread {
+            Unread::NotFound if !reader.is_whole() => Unread::NotRecorded,
+            unread => unread,
+        });
         // In the versions that have one, a package default is on the command line.
         let paths = self.paths(&config, &given, home, working_directory.as_deref(), false);
         let paths = match paths {

@@ -128,6 +128,11 @@ fn decompress(
                 .map_err(BundleError::damaged)?;
             Box::new(liblzma::bufread::XzDecoder::new_stream(whole, stream))
         }
+        [b'B', b'Z', b'h', ..] => {
+            return Err(BundleError::NotRead {
+                name: "compressed with bzip2",
+            });
+        }
         _ => Box::new(whole),
     };
     let limited = Limited::new(

@@ -142,7 +142,8 @@ fn add_line<'t>(line: &'t lsblk::Line<'t>, devices: &mut BTreeMap<String, Device
     device.size_bytes = line.bytes("SIZE");
     device.line = Some(line);
     if let Some(below) = line.get("PKNAME").filter(|name| is_plain(name)) {
-        if line.get("TYPE") == Some("part") {
+        // A partition of a multipath map is a map of its own.
+        if line.get("TYPE") == Some("part") && name.starts_with(below) {
             device.disk = Some(below.to_owned());
         } else {
             device.below.insert(below.to_owned());

@@ -141,6 +141,27 @@ fn platform(tree: &dyn Source, outputs: &Outputs<'_>, made: &mut Made) {
     {
         made.file("proc/sys/kernel/osrelease", release.as_bytes());
     }
+    // `Time zone: America/Chicago (CST, -0600)`
+    let after = |text: &str, key: &str| {
+        let mut lines = text.lines();
+        let value = lines.find_map(|line| line.trim().strip_prefix(key));
+        value.and_then(|value| value.split_ascii_whitespace().next().map(str::to_owned))
+    };
+    if let Some(zone) = outputs
+        .first(&["timedatectl"])
+        .and_then(|text| after(&text, "Time zone:"))
+        .filter(|_| tree.link("etc/localtime").is_err())
+    {
+        made.file("etc/timezone", zone.as_bytes());
+    }
+    let named = outputs
+        .first(&["hostnamectl_status", "hostnamectl"])
+        .unwrap_or_default();
+    if after(&named, "Chassis:").as_deref() == Some("container")
+        && let Some(manager) = after(&named, "Virtualization:")
+    {
+        made.file("run/systemd/container", manager.as_bytes());
+    }
     if let Some(crontab) = outputs.first(&["root_crontab", "crontab_-l_-u_root", "crontab_-l"])
         && !crontab.starts_with("no crontab for")
         && ["var/spool/cron/root", "var/spool/cron/crontabs/root"]

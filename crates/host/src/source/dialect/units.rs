@@ -15,6 +15,10 @@ pub(super) fn make(tree: &dyn Source, outputs: &Outputs<'_>, clock: &Clock, made
     let dumped = units::dump(&parsed(&["systemd-analyze_dump"]));
     let timers = units::timers(&parsed(&["systemctl_list-timers"]));
     let states = units::unit_files(&parsed(&["systemctl_list-unit-files"]));
+    // An archive without empty directories lacks this one, by which sd_booted(3) knows systemd.
+    if !dumped.is_empty() || !timers.is_empty() {
+        made.directory("run/systemd/system");
+    }
     let mut missing = 0_usize;
     for (name, unit) in &dumped {
         let own = unit
@@ -33,6 +37,8 @@ pub(super) fn make(tree: &dyn Source, outputs: &Outputs<'_>, clock: &Clock, made
         if !is_there && is_plain(name) && (is_timer || has_timer) {
             // A unit below /run or /etc keeps its place, which tells who made it.
             let kept = own.filter(|path| path.ends_with(name.as_str()) && !path.contains(".."));
+            // `lib` may be a link to `usr/lib`, below which the file is looked for then.
+            let kept = kept.filter(|path| !path.starts_with("lib/"));
             let path = kept.map_or_else(|| format!("{}/{name}", VENDOR[0]), str::to_owned);
             made.file(&path, unit.file().as_bytes());
             missing += usize::from(is_timer);
@@ -40,7 +46,12 @@ pub(super) fn make(tree: &dyn Source, outputs: &Outputs<'_>, clock: &Clock, made
     }
     if missing > 0 {
         made.remark(format!(
-            "{missing} timers are known from `systemd-analyze dump` alone, which tells no random delay"
+            "{} from `systemd-analyze dump` alone, which tells no random delay",
+            if missing == 1 {
+                "one timer is known".to_owned()
+            } else {
+                format!("{missing} timers are known")
+            }
         ));
     }
     let mut answer = String::new();
@@ -57,7 +68,15 @@ pub(super) fn make(tree: &dyn Source, outputs: &Outputs<'_>, clock: &Clock, made
                 }
             }
         }
-        if let Some(state) = states.get(name) {
+        let wanted = |unit: &units::Unit| {
+            ["WantedBy", "RequiredBy"]
+                .iter()
+                .any(|key| !unit.all(key).is_empty())
+        };
+        let by_dump = dumped
+            .get(name)
+            .map(|unit| if wanted(unit) { "enabled" } else { "static" });
+        if let Some(state) = states.get(name).map(String::as_str).or(by_dump) {
             let _ = writeln!(answer, "UnitFileState={state}");
         }
         if let Some(runs) = timers.get(name) {

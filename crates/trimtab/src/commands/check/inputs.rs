@@ -2,6 +2,7 @@
 
 use super::args::Check;
 use crate::commands::cluster::{self, Asked};
+use crate::commands::explain::jobs::is_support_archive;
 use crate::commands::source;
 use crate::config::CheckConfig;
 use crate::error::{CommandError, Kind};
@@ -21,6 +22,8 @@ pub(super) struct Inputs {
     pub hosts: Vec<ReadHost>,
     /// The cluster.
     pub cluster: Option<Cluster>,
+    /// Archives that could not be read, where others could.
+    pub unread: Vec<Skipped>,
     /// Description of the sources, shown to the user.
     pub label: String,
     /// Remarks about the sources for the user.
@@ -48,7 +51,8 @@ impl Inputs {
         if let Some(root) = &arguments.source.root {
             sources.push(Some((root.clone(), "directory")));
         }
-        let bundles = bundles(&arguments.bundle)?;
+        let mut remarks = Vec::new();
+        let bundles = bundles(&arguments.bundle, &mut remarks)?;
         sources.extend(bundles.into_iter().map(|bundle| Some((bundle, "bundle"))));
         // `--cluster` replaces this host; a configured cluster is checked in addition to it.
         let is_live = this_host && !matches!(asked, Asked::Named(_));
@@ -56,16 +60,27 @@ impl Inputs {
             sources.push(None);
         }
         let mut labels: Vec<String> = Vec::new();
-        let mut remarks = Vec::new();
         let mut hosts = Vec::new();
         let mut paths: Vec<Option<PathBuf>> = Vec::new();
         let wants_cluster = answers.is_none() && !is_live;
+        let several = sources.len() > 1;
+        let mut unread: Vec<Skipped> = Vec::new();
+        let mut first_error = None;
         for (place, read) in
             sources
                 .iter()
                 .zip(read_all(&sources, arguments, config, wants_cluster))
         {
-            let read = read?;
+            // One bad archive does not hide the hosts in the others.
+            let read = match (read, place) {
+                (Err(error), Some((path, _))) if several => {
+                    let what = path.display().to_string();
+                    unread.push(Skipped::new(what, error.message.clone(), None));
+                    first_error.get_or_insert(error);
+                    continue;
+                }
+                (read, _) => read?,
+            };
             // Use the cluster of the first bundle that has one.
             answers = answers.or(read.answers);
             labels.push(read.label.clone());
@@ -79,6 +94,12 @@ impl Inputs {
                 paths.push(path);
             }
             remarks.extend(read.remarks);
+        }
+        if let Some(error) = first_error
+            && hosts.is_empty()
+            && answers.is_none()
+        {
+            return Err(error);
         }
         let hot_threads = arguments.hot_threads.as_deref();
         let cluster = match &answers {
@@ -101,6 +122,7 @@ impl Inputs {
         Ok(Self {
             hosts,
             cluster,
+            unread,
             label: if labels.len() > LABELS_MAX {
                 units::list::list_up_to(&labels, LABELS_MAX)
             } else {
@@ -123,7 +145,8 @@ impl Inputs {
             })
         });
         let of_cluster = self.cluster.iter().flat_map(|cluster| &cluster.skipped);
-        of_hosts.chain(of_cluster.cloned()).collect()
+        let unread = self.unread.iter().cloned();
+        unread.chain(of_hosts).chain(of_cluster.cloned()).collect()
     }
 }
 
@@ -275,11 +298,19 @@ const ENDINGS: &[&str] = &[
 ///
 /// # Errors
 /// When one is named twice, or a directory holds neither a host nor bundles.
-fn bundles(named: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
+fn bundles(named: &[PathBuf], remarks: &mut Vec<String>) -> Result<Vec<PathBuf>, CommandError> {
     let mut found: Vec<PathBuf> = Vec::new();
     for path in named {
         if is_directory_of_bundles(path) {
-            found.extend(bundles_in(path)?);
+            let (bundles, other) = bundles_in(path)?;
+            found.extend(bundles);
+            if !other.is_empty() {
+                remarks.push(format!(
+                    "{} in {} was passed over: no bundle and no archive that is known",
+                    units::list::list_up_to(&other, LABELS_MAX),
+                    path.display()
+                ));
+            }
         } else {
             found.push(path.clone());
         }
@@ -302,18 +333,23 @@ fn is_of_a_host(path: &Path) -> bool {
     OF_A_HOST.iter().any(|name| path.join(name).exists())
 }
 
-fn bundles_in(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
+fn bundles_in(directory: &Path) -> Result<(Vec<PathBuf>, Vec<String>), CommandError> {
     let unreadable = |error: std::io::Error| {
         let message = format!("--bundle {}: {error}", directory.display());
         CommandError::new(Kind::Environment, message).hint("name a directory that you may read")
     };
     let mut found = Vec::new();
+    let mut other = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_archive = path.is_file() && ENDINGS.iter().any(|ending| name.ends_with(ending));
-        if is_archive || (path.is_dir() && is_of_a_host(&path)) {
+        let lower = name.to_ascii_lowercase();
+        let is_archive = ENDINGS.iter().any(|ending| lower.ends_with(ending));
+        let is_file = path.is_file() && (is_archive || is_support_archive(&path));
+        if is_file || (path.is_dir() && is_of_a_host(&path)) {
             found.push(path);
+        } else {
+            other.push(name.into_owned());
         }
     }
     if found.is_empty() {
@@ -325,5 +361,6 @@ fn bundles_in(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
             .hint("a bundle is made by `trimtab collect -o FILE`"));
     }
     found.sort();
-    Ok(found)
+    other.sort();
+    Ok((found, other))
 }

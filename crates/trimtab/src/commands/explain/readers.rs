@@ -69,15 +69,35 @@ pub fn archive(
     }
     let options = options(select, arguments, None, times);
     let mut all = Reading::default();
-    for curve in &curves {
-        let read = source.read(curve, CURVE_BYTES_MAX);
-        let read = read.map_err(|unread| unread.to_string()).and_then(|bytes| {
-            sources::read_bytes(curve, bytes.as_slice(), &options)
-                .map_err(|error| error.to_string())
-        });
-        match read {
-            Ok(reading) => all.append(reading),
-            Err(why) => all.skipped.push(Skipped::new(curve, why, None)),
+    let mut texts: Vec<(String, Vec<u8>)> = Vec::new();
+    for curve in curves.iter().cloned() {
+        match source.read(&curve, CURVE_BYTES_MAX) {
+            Ok(bytes) => texts.push((curve, bytes)),
+            Err(unread) => all
+                .skipped
+                .push(Skipped::new(curve, unread.to_string(), None)),
+        }
+    }
+    // Days of sar are read as one log, since some of their dates tell how all are written.
+    let read = |name: &str, text: &[u8]| sources::read_bytes(name, text, &options);
+    let days: Vec<&[u8]> = texts.iter().map(|(_, text)| text.as_slice()).collect();
+    let is_long = days.iter().map(|day| day.len()).sum::<usize>() > CURVE_BYTES_MAX;
+    let glued = match &texts[..] {
+        [(first, _), .., (last, _)] if !is_long => {
+            read(&format!("{first} to {last}"), &days.join(&b"\n\n"[..])).ok()
+        }
+        _ => None,
+    };
+    if let Some(reading) = glued {
+        all.append(reading);
+    } else {
+        for (curve, text) in &texts {
+            match read(curve, text) {
+                Ok(reading) => all.append(reading),
+                Err(error) => all
+                    .skipped
+                    .push(Skipped::new(curve, error.to_string(), None)),
+            }
         }
     }
     all.join();
