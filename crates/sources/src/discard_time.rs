@@ -17,6 +17,8 @@ const ROUNDING_MS: f64 = 3.0;
 const ROUNDING_SHARE: f64 = 0.01;
 /// It is an estimate if more samples than this share leave less than nothing.
 const ESTIMATE_SHARE: f64 = 0.01;
+/// Flushes vary: a sample may have less than usual by this share of them.
+const QUIET_SHARE: f64 = 0.5;
 /// Labels that say what is measured, rather than of which device.
 const OF_METRIC: &[&str] = &["metric", "figure", "unit"];
 /// Labels that name a device, and a host.
@@ -401,15 +403,7 @@ impl Parts {
             let what = units::count(self.alone, "sample");
             notes.push(format!("{what} left out: one of its parts is missing"));
         }
-        let flushes = |at: usize| {
-            self.writes
-                .get(at)
-                .map_or(0.0, |writes| writes * flush_ms_per_write)
-        };
-        let left = self.left.iter().enumerate();
-        let values = left
-            .map(|(at, left)| (left - flushes(at)).max(0.0))
-            .collect();
+        let values = self.values(flush_ms_per_write, noise);
         Some(Series {
             name: String::new(),
             source: String::new(),
@@ -429,6 +423,26 @@ impl Parts {
                 flush_ms_per_write,
             }),
         })
+    }
+
+    /// Returns what is left without the usual flushes. A quiet sample may have a little less than nothing: if all of these were
+    /// exactly zero, the noise of the series would look like none.
+    fn values(&self, flush_ms_per_write: f64, noise: impl Fn(f64) -> f64) -> Vec<f64> {
+        let mut writes = self.writes.clone();
+        let middle = writes.len() / 2;
+        let usual = match writes.len() {
+            0 => 0.0,
+            _ => *writes.select_nth_unstable_by(middle, f64::total_cmp).1 * flush_ms_per_write,
+        };
+        let left = self.left.iter().zip(&self.counted).enumerate();
+        left.map(|(at, (left, counted))| {
+            let flushes = self
+                .writes
+                .get(at)
+                .map_or(0.0, |writes| writes * flush_ms_per_write);
+            (left - flushes).max(-noise(*counted) - usual * QUIET_SHARE)
+        })
+        .collect()
     }
 
     /// Returns what the flushes of a write take: the line through zero that is nearest to most samples (least absolute

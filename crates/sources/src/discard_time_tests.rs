@@ -140,15 +140,57 @@ fn flushes_that_follow_writes_are_taken_off() {
     );
 }
 
+/// Zeros for half of the samples would be a noise of zero, beside which nothing can be weighed.
+#[test]
+fn quiet_samples_keep_their_noise() {
+    let mut device = Device::default();
+    let mut rows = vec![device.shown()];
+    for at in 0..200_i64 {
+        // 0.3 to 0.7 ms a write.
+        let flush_us = 300 + at * 173 % 400;
+        device.did([400_000, 200_000, 0, 100 * flush_us], 100);
+        rows.push(device.shown());
+    }
+    let series = derived(recorded(&rows, &each_ten_seconds(rows.len()))).unwrap();
+    let is_below = |value: &&f64| **value < 0.0;
+    assert!(series.values.iter().filter(is_below).count() > 80);
+    let least = series.values.iter().copied().fold(0.0, f64::min);
+    assert!((-3.0..-1.5).contains(&least), "{least}");
+}
+
+/// A night of writes that nothing flushes has no less than the flushes of other hours.
+#[test]
+fn many_writes_without_flushes_are_no_deep_drop() {
+    let mut device = Device::default();
+    let mut rows = vec![device.shown()];
+    for at in 0..200_i64 {
+        let is_backup = at % 50 < 5;
+        let (writes, flush_us) = if is_backup {
+            (50_000, 0)
+        } else {
+            (100, 50_000)
+        };
+        device.did([400_000, 200_000, 0, flush_us], writes);
+        rows.push(device.shown());
+    }
+    let series = derived(recorded(&rows, &each_ten_seconds(rows.len()))).unwrap();
+    assert!(
+        series.values.iter().all(|value| *value > -5.0),
+        "{:?}",
+        series.values
+    );
+}
+
 /// A kernel that adds up requests in flight counts them before they are done, and less or more than all of them.
 #[test]
 fn less_than_nothing_is_an_estimate() {
     let mut rows = Vec::new();
     for at in 0..100_i64 {
-        rows.push([at * 5_000 + at % 2 * 400, at * 2_500, at * 2_500, at * 100]);
+        rows.push([at * 5_000 + i64::from(at % 3 == 1) * 400, at * 2_500, at * 2_500, at * 100]);
     }
     let series = derived(recorded(&rows, &each_ten_seconds(100))).unwrap();
-    assert!(series.values.iter().all(|value| *value >= 0.0));
+    // 3 ms in ten seconds, and a hundredth of 500 ms/s.
+    assert!(series.values.iter().all(|value| *value >= -5.3 - 1e-9));
     let note = series
         .notes
         .iter()

@@ -121,17 +121,14 @@ fn pieces(
     session: &mut Session<'_>,
     scope: &[Value],
     (time_field, first_ms, last_ms): (&str, i64, i64),
-    step_s: u32,
+    each_s: u32,
     groups: &[Group],
     figures: &Value,
     mut take: impl FnMut(&Search, &Session<'_>) -> Result<(), SourceError>,
 ) -> Result<(), SourceError> {
-    let bucket_ms = i64::from(step_s) * 1000;
+    let len_ms = i64::from(each_s) * 1000;
     let most = BUCKETS_MAX / i64::try_from(groups.len() + 1).unwrap_or(BUCKETS_MAX);
-    let (first, last) = (
-        first_ms.div_euclid(bucket_ms),
-        last_ms.div_euclid(bucket_ms),
-    );
+    let (first, last) = (first_ms.div_euclid(len_ms), last_ms.div_euclid(len_ms));
     if (last - first) / most.max(1) > REQUESTS_MAX {
         return Err(session.too_much("too many steps"));
     }
@@ -139,12 +136,12 @@ fn pieces(
     while next <= last {
         let end = (next + most - 1).min(last + 1);
         let piece = json!({"range": {time_field: {
-            "gte": next * bucket_ms, "lt": end * bucket_ms, "format": "epoch_millis"}}});
+            "gte": next * len_ms, "lt": end * len_ms, "format": "epoch_millis"}}});
         let interval = session.interval;
         let body = question(
             scope,
             piece,
-            (time_field, interval, step_s),
+            (time_field, interval, each_s),
             groups,
             figures,
         );

@@ -22,13 +22,13 @@ pub(super) fn requests(series: &Series, recurrence: Option<&Recurrence>) -> Opti
     let about = series.discard_time.as_ref()?;
     let recurrence = recurrence?;
     let rises = is_event(recurrence.shape) && recurrence.effect.size > 0.0;
-    let (Some(event_s), true) = (recurrence.effect.len_s, rises) else {
+    let (Some(seconds), true) = (recurrence.effect.len_s, rises) else {
         return Some(Requests::DiscardsOrFlushes);
     };
     let Some(writes) = &about.writes_per_s else {
         return Some(Requests::DiscardsOrFlushes);
     };
-    let len_us = as_i64(event_s * SECOND_US);
+    let len_us = as_i64(seconds * SECOND_US);
     let (mut within, mut beside) = (Sides::default(), Sides::default());
     for event in &recurrence.events {
         let (from, to) = (event.from, event.to);

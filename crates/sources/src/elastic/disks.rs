@@ -114,7 +114,8 @@ pub fn read_disks(
         }
     }
     discard_time::add(&mut series);
-    let is_used = |series: &Series| series.values.iter().any(|value| *value != 0.0);
+    // The queue is rounded to a ten-thousandth: 0.05 ms/s, and a second one for flushes.
+    let is_used = |series: &Series| series.values.iter().any(|value| *value > 0.1);
     let (used, idle): (Vec<Series>, Vec<Series>) = series
         .into_iter()
         .filter(|series| series.discard_time.is_some())
