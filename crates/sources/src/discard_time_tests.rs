@@ -186,7 +186,12 @@ fn many_writes_without_flushes_are_no_deep_drop() {
 fn less_than_nothing_is_an_estimate() {
     let mut rows = Vec::new();
     for at in 0..100_i64 {
-        rows.push([at * 5_000 + i64::from(at % 3 == 1) * 400, at * 2_500, at * 2_500, at * 100]);
+        rows.push([
+            at * 5_000 + i64::from(at % 3 == 1) * 400,
+            at * 2_500,
+            at * 2_500,
+            at * 100,
+        ]);
     }
     let series = derived(recorded(&rows, &each_ten_seconds(100))).unwrap();
     // 3 ms in ten seconds, and a hundredth of 500 ms/s.

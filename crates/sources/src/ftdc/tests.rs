@@ -205,6 +205,63 @@ fn counters_become_rates_and_gauges_stay() {
     assert_eq!(time.unit.as_deref(), Some("ms/s"));
 }
 
+/// The counters of a disk, a sample a second; reads take no time on `sdb`, whose series of them is zero throughout.
+fn disk_chunk(role: Option<&str>) -> Vec<u8> {
+    let names = [
+        "reads",
+        "read_time_ms",
+        "writes",
+        "write_time_ms",
+        "io_queued_ms",
+    ];
+    // Each second 20 ms of writes, and in the third one 700 ms of discards.
+    let row = |s: i64| [0, 0, s * 10, s * 20, s * 20 + if s >= 3 { 700 } else { 0 }];
+    let mut columns = vec![(0..6).map(|s| START_MS + s * 1000).collect::<Vec<i64>>()];
+    columns.extend((0..5).map(|at| (0..6).map(|s| row(s)[at]).collect::<Vec<i64>>()));
+    let disk: Vec<_> = names
+        .iter()
+        .zip(row(0))
+        .map(|(name, value)| long(name, value))
+        .collect();
+    let disks = vec![named(
+        "disks",
+        Made::Inner(vec![named("sdb", Made::Inner(disk))]),
+    )];
+    let metrics = named("systemMetrics", Made::Inner(disks));
+    let metrics = match role {
+        Some(role) => named(role, Made::Inner(vec![metrics])),
+        None => metrics,
+    };
+    let reference = bson(&[named("start", Made::Date(START_MS)), metrics]);
+    file_document(&chunk_data(&reference, &columns))
+}
+
+#[test]
+fn discards_of_a_disk_are_computed_from_its_counters() {
+    const NAME: &str = "discard or flush time of sdb";
+    for role in [None, Some("common")] {
+        let bytes = disk_chunk(role);
+        let reading = read_all(&bytes, &each_second()).unwrap();
+        let wanted = [(1, 0.0), (2, 0.0), (3, 700.0), (4, 0.0), (5, 0.0)];
+        assert_eq!(points(series(&reading, NAME)), wanted);
+        // Selected, they need counters that are not.
+        let select = |pattern: &str| Options {
+            select: vec![pattern.to_owned()],
+            ..each_second()
+        };
+        let only = read_all(&bytes, &select("discard*")).unwrap();
+        assert_eq!(only.series.len(), 1);
+        assert_eq!(points(&only.series[0]), wanted);
+        let others = read_all(&bytes, &select("*.writes")).unwrap();
+        assert!(
+            others
+                .series
+                .iter()
+                .all(|series| series.name.ends_with("sdb.writes"))
+        );
+    }
+}
+
 #[test]
 fn rates_span_chunks_but_not_resets_or_gaps() {
     let mut bytes = server_chunk(&[[0, 10, 3, 0, 0], [1, 20, 3, 0, 0]]);

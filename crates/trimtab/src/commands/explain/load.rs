@@ -285,7 +285,19 @@ mod tests {
             Source::of("https://es1:9200", &index).unwrap(),
             Source::Index("https://es1:9200")
         );
-        let words = ["trimtab", "explain", "https://es1:9200", "--index", "m-*"];
-        assert!(Cli::try_parse_from(words).is_err());
+        let disks = arguments(&["https://es1:9200", "--index", "m-*", "--discards"]);
+        assert_eq!(
+            Source::of("https://es1:9200", &disks).unwrap(),
+            Source::Index("https://es1:9200")
+        );
+        let asked = ["trimtab", "explain", "https://es1:9200"];
+        for more in [
+            &["--index", "m-*"][..],
+            &["--discards"],
+            &["--index", "m-*", "--field", "load", "--discards"],
+        ] {
+            let words = asked.iter().chain(more);
+            assert!(Cli::try_parse_from(words).is_err(), "{more:?}");
+        }
     }
 }
