@@ -10,7 +10,7 @@ bin=${CARGO_TARGET_DIR:-target}/debug
 trimtab=${TRIMTAB:-$bin/trimtab}
 tool=lab/explain-cases/ftdc.py
 work=$(mktemp -d)
-device= writer=
+device='' writer=''
 finish() {
     [ -z "$writer" ] || kill "$writer" 2>/dev/null || true
     wait "$writer" 2>/dev/null || true
@@ -41,7 +41,7 @@ writer=$!
 
 for trims in NO YES; do
     history=$work/$trims
-    mount=
+    mount=''
     [ "$trims" = NO ] || mount=$work/mnt
     "$tool" record "$name" 18 "$history" ${mount:+"$mount"}
     "$bin/examples/read" ftdc "$history" 0 'discard or flush time*' >"$history.samples" 2>/dev/null
