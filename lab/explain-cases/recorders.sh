@@ -9,7 +9,7 @@ need_tools "recordings of real trims" iostat sar vmstat losetup mkfs.ext4 fstrim
 trimtab=$(realpath "${TRIMTAB:-${CARGO_TARGET_DIR:-target}/debug/trimtab}")
 checker=$(realpath lab/explain-cases/recorders.py)
 work=$(mktemp -d)
-device= writer=
+device='' writer=''
 finish() {
     [ -z "$writer" ] || kill "$writer" 2>/dev/null || true
     wait "$writer" 2>/dev/null || true
