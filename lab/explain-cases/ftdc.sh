@@ -9,35 +9,11 @@ need_tools "histories of real trims" losetup mkfs.xfs fstrim python3
 bin=${CARGO_TARGET_DIR:-target}/debug
 trimtab=${TRIMTAB:-$bin/trimtab}
 tool=lab/explain-cases/ftdc.py
-work=$(mktemp -d)
-device='' writer=''
-finish() {
-    [ -z "$writer" ] || kill "$writer" 2>/dev/null || true
-    wait "$writer" 2>/dev/null || true
-    for _ in 1 2 3 4 5; do
-        mountpoint -q "$work/mnt" || break
-        umount "$work/mnt" 2>/dev/null || sleep 1
-    done
-    [ -z "$device" ] || losetup -d "$device"
-    [ -z "${KEEP:-}" ] || cp -r "$work" "$KEEP"
-    rm -rf "$work"
-}
-trap finish EXIT
-truncate -s 1G "$work/image"
-device=$(losetup -f --show "$work/image") || skip "histories of real trims need a loop device"
-name=$(basename "$device")
+. lab/explain-cases/loop.sh
 # A drive takes its time; the fewer bytes a request has, the more of them there are. XFS forgets what it trimmed before.
-echo $((1 << 20)) >"/sys/block/$name/queue/discard_max_bytes"
-mkfs.xfs -q "$device"
-mkdir "$work/mnt"
-mount "$device" "$work/mnt"
-
-# A store's load: small writes, each flushed. It leaves the processors to what is measured.
-(while :; do
-    dd if=/dev/urandom of="$work/mnt/small" bs=16k count=1 conv=fsync 2>/dev/null
-    sleep 0.02
-done) &
-writer=$!
+make_loop 1G xfs $((1 << 20))
+name=$(basename "$device")
+start_load 1 0.02
 
 # Records, and checks what is made of it.
 try() { # NO|YES
@@ -48,8 +24,8 @@ try() { # NO|YES
     "$trimtab" explain "$history" --jobs none --exit-zero --format json --step 1s >"$history.json"
     "$tool" check "$history" "$history.samples" "$history.json" "$1" >"$work/said"
 }
-for trims in NO YES; do
-    # A device of this machine's may be disturbed while it is recorded: once more, and again.
-    try "$trims" || try "$trims" || try "$trims" || { cat "$work/said" && exit 1; }
-    cat "$work/said"
-done
+try NO || { cat "$work/said" && exit 1; }
+cat "$work/said"
+# Trims may be told in the first recording or, where this machine disturbed the device meanwhile, in another one.
+try YES || try YES || try YES || { cat "$work/said" && exit 1; }
+cat "$work/said"

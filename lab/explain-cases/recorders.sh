@@ -8,26 +8,9 @@ cd "$(dirname "$0")/../.."
 need_tools "recordings of real trims" iostat sar vmstat losetup mkfs.ext4 fstrim localedef python3
 trimtab=$(realpath "${TRIMTAB:-${CARGO_TARGET_DIR:-target}/debug/trimtab}")
 checker=$(realpath lab/explain-cases/recorders.py)
-work=$(mktemp -d)
-device='' writer=''
-finish() {
-    [ -z "$writer" ] || kill "$writer" 2>/dev/null || true
-    wait "$writer" 2>/dev/null || true
-    # Its last write may still be under way.
-    for _ in 1 2 3 4 5; do
-        mountpoint -q "$work/mnt" || break
-        umount "$work/mnt" 2>/dev/null || sleep 1
-    done
-    [ -z "$device" ] || losetup -d "$device"
-    [ -n "${KEEP:-}" ] && cp -r "$work/out" "$KEEP"
-    rm -rf "$work"
-}
-trap finish EXIT
-truncate -s 3G "$work/image"
-device=$(losetup -f --show "$work/image") || skip "recordings of real trims need a loop device"
-mkfs.ext4 -q "$device"
-mkdir "$work/mnt" "$work/out"
-mount "$device" "$work/mnt"
+. lab/explain-cases/loop.sh
+make_loop 3G ext4
+mkdir "$work/out"
 fallocate -l 1500M "$work/mnt/large"
 sync -f "$work/mnt"
 
@@ -37,12 +20,7 @@ for locale in en_US de_DE en_IN zh_CN zh_TW ja_JP ko_KR th_TH hi_IN fr_FR; do
     locales+=("$locale")
 done
 
-# A store's load: small writes, each flushed.
-(while :; do
-    dd if=/dev/urandom of="$work/mnt/small" bs=16k count=4 conv=fsync 2>/dev/null
-    sleep 0.1
-done) &
-writer=$!
+start_load 4 0.1
 
 cd "$work/out"
 recorders=()

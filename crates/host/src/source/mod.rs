@@ -21,7 +21,7 @@ mod statfs_child;
 #[cfg(test)]
 mod testing;
 
-pub use bundle::{Bundle, BundleError, Limits, open, read_bytes};
+pub use bundle::{Bundle, BundleError, Limits, is_archive, may_be_archive, open, read_bytes};
 pub use directory::Directory;
 pub use guarded::{Guarded, serve};
 pub use host_name::static_host_name;

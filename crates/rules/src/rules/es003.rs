@@ -379,7 +379,7 @@ fn source(source: &str) -> String {
 }
 
 fn seconds(ms: u64) -> String {
-    #[allow(clippy::cast_precision_loss)] // Shown in whole seconds.
+    #[expect(clippy::cast_precision_loss, reason = "shown in whole seconds")]
     let seconds = ms as f64 / 1000.0;
     units::seconds(seconds)
 }

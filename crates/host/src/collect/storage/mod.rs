@@ -12,7 +12,7 @@ use crate::filter::storage::RAID456_PATH;
 use crate::parse::{dm_table, fstab, lvm_conf, mdstat, mountinfo};
 use crate::source::Reader;
 use crate::unread::Unread;
-use facts::host::{BlockDevice, DeviceKind};
+use facts::host::{BlockDevice, DeviceKind, Mount};
 use facts::{Host, InputError, Skipped};
 use std::collections::HashMap;
 
@@ -37,11 +37,9 @@ pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
         host.crypttab = entries;
     }
     host.devices = block::read(reader, &mut host.skipped);
-    if host.devices.is_empty() {
-        host.unseen_devices = stand_in::devices_of_mounts(&host.mounts);
-    }
     add_mdstat(reader, host);
     add_dm_tables(reader, host);
+    stand_in_for_devices(host);
     read_ahead::read(reader, host);
     host.lvm_issue_discards = lvm_issue_discards(reader, host);
     host.raid456_discards_safe = block::flag(reader, RAID456_PATH);
@@ -57,6 +55,35 @@ fn stand_in_for_mounts(host: &mut Host) {
          mounted may differ"
     };
     host.skipped.push(Skipped::new("mounts", why, None));
+}
+
+/// Takes the devices that mounts name where none of them was read: a tree may hold a part of sysfs. Where
+/// some were read, reports the mounts without one.
+fn stand_in_for_devices(host: &mut Host) {
+    let named = host
+        .mounts
+        .iter()
+        .filter(|mount| mount.source.starts_with("/dev/"));
+    let devices = host.device_index();
+    let (seen, unseen): (Vec<&Mount>, Vec<&Mount>) =
+        named.partition(|mount| devices.of(mount).is_some());
+    if seen.is_empty() {
+        host.unseen_devices = stand_in::devices_of_mounts(&host.mounts);
+        return;
+    }
+    let mut points: Vec<&str> = unseen
+        .iter()
+        .map(|mount| mount.mount_point.as_str())
+        .collect();
+    points.dedup();
+    if let Some((first, more)) = points.split_first() {
+        let what = match more.len() {
+            0 => format!("the device of {first}"),
+            more => format!("the devices of {first} and {more} more mounts"),
+        };
+        let why = "sys/block has none of that number";
+        host.skipped.push(Skipped::new(what, why, Some("sysfs")));
+    }
 }
 
 /// Queries the size and geometry of the filesystems, with a deadline.

@@ -264,3 +264,52 @@ fn this_machine_has_no_malformed_lines() {
         .count();
     assert_eq!(host.mounts.len(), kept);
 }
+
+/// A copy of a host may hold a part of sysfs.
+#[test]
+fn mounts_whose_devices_were_not_read_are_told() {
+    let mounts = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:17 / /data rw - xfs /dev/sdb1 rw\n\
+                  3 1 0:40 / /run rw - tmpfs tmpfs rw\n";
+    let tree = |disks: &[(&str, &str)]| {
+        let tree = MemorySource::new().file("proc/self/mountinfo", mounts);
+        disks.iter().fold(tree, |tree, (path, number)| {
+            tree.file(&format!("sys/block/{path}/dev"), number)
+                .file(&format!("sys/block/{path}/partition"), "1")
+        })
+    };
+    let read_from = |source: MemorySource| {
+        let mut host = Host::default();
+        read(&Reader::new(&source), &mut host);
+        host
+    };
+    let told = |host: &Host| {
+        let about = host
+            .skipped
+            .iter()
+            .find(|skipped| skipped.what.starts_with("the device"));
+        about.map(|skipped| skipped.what.clone())
+    };
+    let all = read_from(tree(&[
+        ("sda", "8:0"),
+        ("sda/sda1", "8:1"),
+        ("sdb", "8:16"),
+        ("sdb/sdb1", "8:17"),
+    ]));
+    assert!(
+        all.knows_devices() && told(&all).is_none(),
+        "{:?}",
+        all.skipped
+    );
+    let half = read_from(tree(&[("sda", "8:0"), ("sda/sda1", "8:1")]));
+    assert!(half.knows_devices());
+    assert_eq!(told(&half).as_deref(), Some("the device of /data"));
+    // Of other devices than those that are mounted nothing follows.
+    let other = read_from(tree(&[("sdc", "8:32")]));
+    assert!(!other.knows_devices());
+    let names: Vec<&str> = other
+        .unseen_devices
+        .iter()
+        .map(|device| device.name.as_str())
+        .collect();
+    assert_eq!(names, ["sda1", "sdb1"]);
+}

@@ -11,10 +11,29 @@ pub(super) use limits::cut;
 pub use limits::{BundleError, Limits};
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 
 /// The first bytes of a zip archive: a local header, or the end of an empty one (APPNOTE.TXT, 4.3).
 const ZIP_MAGICS: [[u8; 4]; 2] = [*b"PK\x03\x04", *b"PK\x05\x06"];
+
+/// Whether a file is an archive, by its content: a zip, or a tar, compressed or not. A table or a
+/// cluster's answer may be compressed, too.
+pub(super) fn is_one(mut file: File) -> bool {
+    let mut start = [0; 4];
+    let is_read = file.read_exact(&mut start).is_ok() && file.seek(SeekFrom::Start(0)).is_ok();
+    is_read && (ZIP_MAGICS.contains(&start) || tar::begins(BufReader::new(file)))
+}
+
+/// Whether a file may be an archive, by its first 512 bytes.
+pub(super) fn may_be_one(head: &[u8]) -> bool {
+    let magics: [&[u8]; 4] = [
+        b"\x1f\x8b",
+        b"\x28\xb5\x2f\xfd",
+        b"\xfd7zXZ",
+        &ZIP_MAGICS[0],
+    ];
+    magics.iter().any(|magic| head.starts_with(magic)) || head.get(257..262) == Some(b"ustar")
+}
 
 /// Walks an archive that is read from a stream, see [`walk`].
 ///

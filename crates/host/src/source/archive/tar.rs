@@ -95,20 +95,36 @@ pub(super) fn walk(
     }
 }
 
-fn decompress(
-    mut input: impl BufRead,
-    limits: &Limits,
-    exceeded: &Exceeded,
-    wanted: impl Fn(&str) -> Want,
-    take: impl FnMut(Entry) -> Result<(), BundleError>,
-) -> Result<(), BundleError> {
+/// Whether a stream begins as a tar archive does, compressed or not.
+pub(super) fn begins(input: impl BufRead) -> bool {
+    let mut block = [0; BLOCK_BYTES];
+    decoder(input).is_ok_and(|mut decoder| decoder.read_exact(&mut block).is_ok())
+        && is_header(&block)
+}
+
+/// Whether a block is the header of an entry, by its checksum: the sum of all bytes, with those of the
+/// checksum itself counted as spaces.
+fn is_header(block: &[u8; BLOCK_BYTES]) -> bool {
+    let counted = |(index, &byte)| {
+        if (148..156).contains(&index) {
+            b' '
+        } else {
+            byte
+        }
+    };
+    let sum: u32 = block.iter().enumerate().map(counted).map(u32::from).sum();
+    Header::from_byte_slice(block).cksum().ok() == Some(sum)
+}
+
+/// Decompresses a stream by its first bytes.
+fn decoder<'i>(mut input: impl BufRead + 'i) -> Result<Box<dyn Read + 'i>, BundleError> {
     let mut magic = Vec::new();
     (&mut input)
         .take(6)
         .read_to_end(&mut magic)
         .map_err(BundleError::damaged)?;
     let whole = Cursor::new(magic.clone()).chain(input);
-    let decoder: Box<dyn Read + '_> = match magic.as_slice() {
+    Ok(match magic.as_slice() {
         [] => return Err(damaged("it is empty")),
         // RFC 1952.
         [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(whole)),
@@ -134,9 +150,18 @@ fn decompress(
             });
         }
         _ => Box::new(whole),
-    };
+    })
+}
+
+fn decompress(
+    input: impl BufRead,
+    limits: &Limits,
+    exceeded: &Exceeded,
+    wanted: impl Fn(&str) -> Want,
+    take: impl FnMut(Entry) -> Result<(), BundleError>,
+) -> Result<(), BundleError> {
     let limited = Limited::new(
-        decoder,
+        decoder(input)?,
         "the archive inside",
         limits.total_bytes_max,
         exceeded,
@@ -232,19 +257,7 @@ impl<R: Read> Tar<'_, R> {
             return Ok(None);
         }
         let header = Header::from_byte_slice(&block).clone();
-        // The sum of all bytes, with those of the checksum itself counted as spaces.
-        let sum: u32 = block
-            .iter()
-            .enumerate()
-            .map(|(index, &byte)| {
-                u32::from(if (148..156).contains(&index) {
-                    b' '
-                } else {
-                    byte
-                })
-            })
-            .sum();
-        if header.cksum().ok() != Some(sum) {
+        if !is_header(&block) {
             return Err(damaged(if self.headers == 0 {
                 NO_ARCHIVE
             } else {

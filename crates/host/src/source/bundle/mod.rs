@@ -12,5 +12,5 @@ mod write;
 pub use super::archive::{BundleError, Limits};
 pub use anonymise::{Anonymiser, anonymise};
 pub use manifest::{Content, Manifest, SCHEMA, UnreadPaths};
-pub use read::{Bundle, open, read_bytes};
+pub use read::{Bundle, is_archive, may_be_archive, open, read_bytes};
 pub use write::{Info, host_name, write};

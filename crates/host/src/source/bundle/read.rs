@@ -57,7 +57,7 @@ pub fn open(path: &Path) -> Result<Box<dyn Source>, BundleError> {
         return Ok(if is_bundle_directory(path) {
             Box::new(Bundle::open_directory(path, &Limits::default())?)
         } else {
-            dialect::of_directory(path)
+            dialect::of_directory(path)?
         });
     }
     let limits = Limits::default();
@@ -67,20 +67,39 @@ pub fn open(path: &Path) -> Result<Box<dyn Source>, BundleError> {
     Loader::load_file(path, &meta, &limits)?.into_source()
 }
 
+/// Whether there is an archive at a path: the file of a bundle or a support archive, by its content, or
+/// the directory that a support archive was unpacked to.
+pub fn is_archive(path: &Path) -> bool {
+    let is_mdiag = |mut file: File| {
+        let mut head = Vec::new();
+        let read = (&mut file).take(MDIAG_START_BYTES).read_to_end(&mut head);
+        read.is_ok() && dialect::mdiag::is_one(&head)
+    };
+    let opened = || regular_file::open(path);
+    dialect::is_one(path) || opened().is_ok_and(archive::is_one) || opened().is_ok_and(is_mdiag)
+}
+
+/// Whether a file may be an archive, by its beginning.
+pub fn may_be_archive(head: &[u8]) -> bool {
+    archive::may_be_one(head) || dialect::mdiag::is_one(head)
+}
+
+/// How much of a file tells whether it is mdiag's.
+const MDIAG_START_BYTES: u64 = 1024;
+
 /// Reads a regular file that begins as mdiag's do.
 fn read_mdiag(
     path: &Path,
     meta: &std::fs::Metadata,
     limits: &Limits,
 ) -> Result<Option<Vec<u8>>, BundleError> {
-    const START_BYTES: u64 = 1024;
     if !meta.is_file() {
         return Ok(None);
     }
     let unreadable = |error| BundleError::unreadable(path, error);
     let mut file = regular_file::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
-    let start = (&mut file).take(START_BYTES).read_to_end(&mut bytes);
+    let start = (&mut file).take(MDIAG_START_BYTES).read_to_end(&mut bytes);
     start.map_err(unreadable)?;
     if !dialect::mdiag::is_one(&bytes) {
         return Ok(None);
@@ -326,14 +345,8 @@ impl<'l> Loader<'l> {
             return Ok(Box::new(self.into_bundle()?));
         }
         let mut tree = std::mem::replace(&mut self.other, Memory::new());
-        let inside = dialect::inside(&tree);
-        if let [_, _, ..] = &inside[..] {
-            return Err(BundleError::Several {
-                found: cut(&inside.join(", ")),
-            });
-        }
-        if let Some(path) = inside.first() {
-            tree.enter(path);
+        if let Some(path) = dialect::only(dialect::inside(&tree))? {
+            tree.enter(&path);
         }
         match dialect::translate(Box::new(tree)) {
             Ok(translated) => Ok(Box::new(translated)),

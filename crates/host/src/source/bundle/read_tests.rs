@@ -1,6 +1,6 @@
 //! Tests with hostile bundles.
 
-use super::{Bundle, BundleError, Limits, open, read_bytes};
+use super::{Bundle, BundleError, Limits, is_archive, open, read_bytes};
 use crate::command::Command;
 use crate::source::Source;
 use crate::unread::Unread;
@@ -695,4 +695,29 @@ proptest! {
             let _ = answers(&bundle);
         }
     }
+}
+
+/// What a file is called says nothing: a table may be compressed, and an archive have any name.
+#[test]
+fn archives_are_known_by_their_content() {
+    let directory = tempfile::tempdir().unwrap();
+    let is_one = |name: &str, bytes: &[u8]| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        is_archive(&path)
+    };
+    let table = b"time,ms\n2026-01-01T00:00:00Z,1\n".repeat(50);
+    for compress in [<[u8]>::to_vec as fn(&[u8]) -> Vec<u8>, gzip, zstd, xz] {
+        assert!(is_one("a.bin", &compress(&sample())));
+        assert!(!is_one("a.tar.gz", &compress(&table)));
+    }
+    assert!(is_one("b", &zip(&[("a", b"b")])));
+    assert!(is_one("c.json", br#"[{ "ref" : "x", "section" : "y" }]"#));
+    for other in [&b""[..], b"[1]", b"{}", &[0; 2048]] {
+        assert!(!is_one("d.tar", other), "{other:?}");
+    }
+
+    assert!(!is_archive(directory.path()) && !is_archive(&directory.path().join("none")));
+    std::fs::create_dir(directory.path().join("sos_commands")).unwrap();
+    assert!(is_archive(directory.path()));
 }

@@ -14,13 +14,14 @@ mod processes;
 mod table;
 mod units;
 
+use super::archive::cut;
 use super::{BundleError, Directory, End, Source, Stat};
 use crate::command::Command;
 use crate::unread::Unread;
 use jiff::Timestamp;
 use made::Made;
 use outputs::{Clock, Outputs};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use table::{DIALECTS, Dialect, UNREAD, is_sar_text};
 pub(super) use table::{is_wanted, known};
 
@@ -60,22 +61,45 @@ pub(super) fn inside(tree: &dyn Source) -> Vec<String> {
     found
 }
 
+/// Whether a directory is what a support archive was unpacked to.
+pub(super) fn is_one(path: &Path) -> bool {
+    path.is_dir()
+        && DIALECTS
+            .iter()
+            .any(|dialect| path.join(dialect.marker).exists())
+}
+
 /// Opens a tree in a directory: the one that a support archive was unpacked to, the one above that, or
 /// the root of a host.
-pub(super) fn of_directory(path: &Path) -> Box<dyn Source> {
-    let tree = Directory::new(path.to_path_buf());
-    match translate(Box::new(tree)) {
-        Ok(translated) => Box::new(translated),
-        Err(tree) => match &inside(tree.as_ref())[..] {
-            [below] => {
-                translate(Box::new(Directory::new(path.join(below)))).map_or(tree, |translated| {
-                    let translated: Box<dyn Source> = Box::new(translated);
-                    translated
-                })
-            }
-            _ => tree,
+///
+/// # Errors
+/// If there are several archives in it.
+pub(super) fn of_directory(path: &Path) -> Result<Box<dyn Source>, BundleError> {
+    let open = |path: PathBuf| -> Box<dyn Source> { Box::new(Directory::new(path)) };
+    let tree = match translate(open(path.to_path_buf())) {
+        Ok(translated) => return Ok(Box::new(translated)),
+        Err(tree) => tree,
+    };
+    Ok(match only(inside(tree.as_ref()))? {
+        Some(below) => match translate(open(path.join(below))) {
+            Ok(translated) => Box::new(translated),
+            Err(_) => tree,
         },
+        None => tree,
+    })
+}
+
+/// Returns the only archive of a tree.
+///
+/// # Errors
+/// If there are several.
+pub(super) fn only(mut inside: Vec<String>) -> Result<Option<String>, BundleError> {
+    if inside.len() > 1 {
+        return Err(BundleError::Several {
+            found: cut(&inside.join(", ")),
+        });
     }
+    Ok(inside.pop())
 }
 
 /// Reads a tree as the host it was made on.

@@ -24,8 +24,6 @@ impl<'t> Outputs<'t> {
                 names.push((format!("{path}/{name}"), name));
             }
         }
-        let others = dialect.named.iter();
-        names.extend(others.map(|&(path, name)| (path.to_owned(), name.to_owned())));
         Self { tree, names }
     }
 

@@ -8,16 +8,10 @@ use crate::parse::outputs::processes;
 const PROCESSES_MAX: usize = 100_000;
 
 pub(super) fn make(outputs: &Outputs<'_>, made: &mut Made) {
-    let lines = [
-        "ps_alxwww",
-        "ps_auxwww",
-        "ps_auxwwwm",
-        "ps_-ef",
-        "ps_-eLFww",
-    ]
-    .iter()
-    .find_map(|command| processes::parse(&outputs.first(&[command])?))
-    .unwrap_or_default();
+    let lines = ["ps_alxwww", "ps_auxwww", "ps_auxwwwm", "ps_-eLFww"]
+        .iter()
+        .find_map(|command| processes::parse(&outputs.first(&[command])?))
+        .unwrap_or_default();
     for line in lines.iter().take(PROCESSES_MAX) {
         let path = format!("proc/{}", line.pid);
         made.file(&format!("{path}/comm"), line.comm().as_bytes());

@@ -13,8 +13,6 @@ pub(super) struct Dialect {
     pub(super) is_host: bool,
     /// Directories of outputs. A file's name is the command, with `_` for spaces and `.` for slashes.
     pub(super) outputs: &'static [&'static str],
-    /// Outputs with names of their own: path, and the command.
-    pub(super) named: &'static [(&'static str, &'static str)],
     /// JSON files with the time at which it was made.
     pub(super) manifests: &'static [&'static str],
     /// Recorded curves: files, and directories of sar's text.
@@ -38,7 +36,6 @@ pub(super) const DIALECTS: &[Dialect] = &[
             "sos_commands/process",
             "sos_commands/systemd",
         ],
-        named: &[],
         manifests: &[],
         curves: &["var/log/sa", "var/log/sysstat", "sos_commands/sar"],
     },
@@ -48,10 +45,6 @@ pub(super) const DIALECTS: &[Dialect] = &[
         marker: "version.json",
         is_host: false,
         outputs: &[],
-        named: &[
-            ("syscalls/process-list.txt", "ps_-ef"),
-            ("syscalls/uname.txt", "uname_-a"),
-        ],
         manifests: &["diagnostic_manifest.json", "manifest.json"],
         curves: &["syscalls/iostat.txt", "syscalls/sar.txt"],
     },
@@ -61,7 +54,6 @@ pub(super) const DIALECTS: &[Dialect] = &[
         marker: OF_MDIAG,
         is_host: true,
         outputs: &[OF_MDIAG],
-        named: &[],
         manifests: &[],
         curves: &["mdiag/iostat_-xtm_1_120"],
     },
@@ -114,7 +106,6 @@ pub(in crate::source) fn is_wanted(path: &str) -> bool {
         let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
         let outputs = DIALECTS.iter().any(|dialect| {
             dialect.outputs.contains(&directory)
-                || dialect.named.iter().any(|(named, _)| *named == path)
                 || dialect.curves.contains(&path)
                 || (dialect.curves.contains(&directory) && is_sar_text(path))
         });
@@ -122,7 +113,7 @@ pub(in crate::source) fn is_wanted(path: &str) -> bool {
         outputs || !path.contains('/') || WANTED.iter().any(|start| path.starts_with(start))
     };
     let below = |path: &str| path.split_once('/').is_some_and(|(_, below)| is(below));
-    is(path) || below(path) || clusters_in(path).is_some_and(|(_, below)| is(below))
+    is(path) || below(path) || in_eck(path).is_some_and(is)
 }
 
 /// Whether a file is the text of a day of sar: `sar07`, or `sar20260207` (sysstat's sa2).
@@ -132,12 +123,10 @@ pub(super) fn is_sar_text(path: &str) -> bool {
     digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Splits the path of a file in an archive of eck-diagnostics (`internal/diag.go` in
-/// github.com/elastic/eck-diagnostics): `NAMESPACE/elasticsearch/NAME/...` is one of
-/// support-diagnostics.
-fn clusters_in(path: &str) -> Option<(&str, &str)> {
-    let (before, rest) = path.split_once("/elasticsearch/")?;
-    let (name, below) = rest.split_once('/')?;
-    let len = before.len() + "/elasticsearch/".len() + name.len();
-    (!before.contains('/')).then_some((&path[..len], below))
+/// Returns the path within an archive of support-diagnostics of a file that eck-diagnostics keeps:
+/// `NAMESPACE/elasticsearch/NAME/...` (`internal/diag.go` in github.com/elastic/eck-diagnostics).
+fn in_eck(path: &str) -> Option<&str> {
+    let (namespace, rest) = path.split_once("/elasticsearch/")?;
+    let (_, below) = rest.split_once('/')?;
+    (!namespace.contains('/')).then_some(below)
 }

@@ -2,12 +2,12 @@
 
 use super::args::Check;
 use crate::commands::cluster::{self, Asked};
-use crate::commands::explain::jobs::is_support_archive;
 use crate::commands::source;
 use crate::config::CheckConfig;
 use crate::error::{CommandError, Kind};
 use ::cluster::Answers;
 use facts::{Cluster, Host, Skipped};
+use host::source::is_archive;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -277,11 +277,9 @@ fn tell_apart(hosts: &mut [ReadHost], paths: &[Option<&Path>]) -> Vec<String> {
     remarks
 }
 
-/// Names in a host's root directory, in a bundle or in a support archive.
+/// Names in a host's root directory or in a bundle.
 const OF_A_HOST: &[&str] = &[
     "manifest.json",
-    "version.json",
-    "sos_commands",
     "root",
     "etc",
     "proc",
@@ -330,7 +328,7 @@ fn is_directory_of_bundles(path: &Path) -> bool {
 }
 
 fn is_of_a_host(path: &Path) -> bool {
-    OF_A_HOST.iter().any(|name| path.join(name).exists())
+    OF_A_HOST.iter().any(|name| path.join(name).exists()) || is_archive(path)
 }
 
 fn bundles_in(directory: &Path) -> Result<(Vec<PathBuf>, Vec<String>), CommandError> {
@@ -344,8 +342,8 @@ fn bundles_in(directory: &Path) -> Result<(Vec<PathBuf>, Vec<String>), CommandEr
         let path = entry.map_err(unreadable)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let lower = name.to_ascii_lowercase();
-        let is_archive = ENDINGS.iter().any(|ending| lower.ends_with(ending));
-        let is_file = path.is_file() && (is_archive || is_support_archive(&path));
+        let is_named_so = ENDINGS.iter().any(|ending| lower.ends_with(ending));
+        let is_file = path.is_file() && (is_named_so || is_archive(&path));
         if is_file || (path.is_dir() && is_of_a_host(&path)) {
             found.push(path);
         } else {

@@ -13,7 +13,7 @@ use host::Recording;
 use host::job_logs::JobHost;
 use host::logs;
 use host::parse::crontab_jobs::{self, CRONTAB_BYTES_MAX, name_by_program};
-use host::source::static_host_name;
+use host::source::{may_be_archive, static_host_name};
 use jiff::tz::TimeZone;
 use linux::regular_file;
 use schedule::CronFlavor;
@@ -115,7 +115,7 @@ pub fn find(named: &str) -> Result<Found, CommandError> {
                 .take(HEAD_BYTES)
                 .read_to_end(&mut head)
                 .map_err(|error| unreadable(path, error))?;
-            if is_archive(&head) {
+            if may_be_archive(&head) {
                 regular_file::open(path).map_err(|error| unreadable(path, error))?;
                 return of_host(source::stored(path, "bundle")?, None, false);
             }
@@ -203,40 +203,6 @@ fn files_of(root: &Path, recording: &Recording) -> Vec<PathBuf> {
         }));
     }
     files
-}
-
-/// Whether a file starts like a bundle archive: zstd, gzip or tar.
-fn is_archive(head: &[u8]) -> bool {
-    let zstd = head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
-    let gzip = head.starts_with(&[0x1f, 0x8b]);
-    let others = head.starts_with(b"\xfd7zXZ") || head.starts_with(b"PK\x03\x04");
-    zstd || gzip || others || starts_as_mdiag(head) || head.get(257..262) == Some(b"ustar")
-}
-
-/// Whether a file begins as `mdiag.sh` of MongoDB writes it.
-fn starts_as_mdiag(head: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(head);
-    text.trim_start().starts_with('[') && text.contains("\"ref\"") && text.contains("\"section\"")
-}
-
-/// Endings of the file names of archives. A table may be compressed, too.
-const ARCHIVE_ENDINGS: &[&str] = &[".tar", ".tar.gz", ".tar.xz", ".tgz", ".txz", ".zip"];
-/// What only directories of support archives have.
-const ARCHIVE_MARKERS: &[&str] = &["sos_commands", "version.json"];
-
-/// Whether a SOURCE is a support archive, or the directory of one.
-pub fn is_support_archive(path: &Path) -> bool {
-    if path.is_dir() {
-        return ARCHIVE_MARKERS.iter().any(|name| path.join(name).exists());
-    }
-    let name = path.to_string_lossy();
-    let is_mdiag = || {
-        let mut head = Vec::new();
-        let file = regular_file::open(path);
-        let read = file.and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
-        read.is_ok() && starts_as_mdiag(&head)
-    };
-    path.is_file() && (ARCHIVE_ENDINGS.iter().any(|ending| name.ends_with(ending)) || is_mdiag())
 }
 
 fn unreadable(path: &Path, error: std::io::Error) -> CommandError {

@@ -1,14 +1,16 @@
 //! Loads time series: detects the kind of each SOURCE, reads it and applies `--select`.
 
 use super::args::{Aggregate, Explain};
-use super::{jobs, readers};
+use super::readers;
 use crate::commands::access::{self, parse_endpoint};
+use crate::commands::source;
 use crate::config::ExplainConfig;
 use crate::error::{CommandError, Kind};
 use crate::progress::Draw;
 use bounded_http::Endpoint;
 use facts::Skipped;
 use facts::series::Series;
+use host::source::is_archive;
 use jiff::tz::TimeZone;
 use schedule::Log;
 use sources::prometheus::timer_starts;
@@ -57,7 +59,7 @@ impl<'a> Source<'a> {
             .any(|scheme| text.starts_with(scheme));
         if !is_url {
             let path = Path::new(text);
-            return Ok(if jobs::is_support_archive(path) {
+            return Ok(if is_archive(path) {
                 Self::Archive(path)
             } else {
                 Self::Path(path)
@@ -81,7 +83,7 @@ impl<'a> Source<'a> {
 }
 
 /// Reads all sources and keeps the series that `--select` matches. If one of several sources fails, it is
-/// skipped.
+/// skipped. `archive` is the only source, where its jobs were read already.
 ///
 /// # Errors
 /// When nothing could be read, or the query options do not fit the sources.
@@ -89,6 +91,7 @@ pub fn load(
     arguments: &Explain,
     config: &ExplainConfig,
     times: &Times,
+    archive: Option<&dyn host::Source>,
     draw: &mut Draw,
 ) -> Result<Loaded, CommandError> {
     let parsed: Vec<Source<'_>> = arguments
@@ -116,7 +119,14 @@ pub fn load(
             }
             Source::Archive(path) => {
                 draw.show(&format!("reading {}", units::escape::escape(text)));
-                readers::archive(path, &arguments.select, &arguments.files, times)
+                let read = |archive: &dyn host::Source| {
+                    readers::archive(path, archive, &arguments.select, &arguments.files, times)
+                };
+                match archive {
+                    Some(archive) => read(archive),
+                    None => source::stored(path, "archive")
+                        .and_then(|opened| read(opened.source.as_ref())),
+                }
             }
             Source::Prometheus(url) | Source::Index(url) => {
                 let endpoint = parse_endpoint(url, "SOURCE")?;

@@ -1,11 +1,11 @@
 //! Settings of a call of `trimtab explain`.
 
 use super::args::{BetterArg, Explain};
-use super::jobs::is_support_archive;
 use super::times::zone_named;
 use crate::config::ExplainConfig;
 use crate::error::CommandError;
 use facts::series::Better;
+use host::source::is_archive;
 use jiff::tz::TimeZone;
 use std::path::Path;
 
@@ -40,7 +40,7 @@ impl<'a> Options<'a> {
         };
         // The curves of an archive are those of its host.
         let of_archive = match &arguments.sources[..] {
-            [one] if is_support_archive(Path::new(one)) => Some(one.as_str()),
+            [one] if is_archive(Path::new(one)) => Some(one.as_str()),
             _ => None,
         };
         let is_archive = of_archive.is_some() && arguments.jobs.is_none();

@@ -1,7 +1,6 @@
 //! Calls the readers of `sources` with what the command line asks for.
 
 use super::args::{Aggregate, FileArgs};
-use crate::commands::source;
 use crate::error::{CommandError, Kind};
 use bounded_http::{Client, Endpoint};
 use facts::Skipped;
@@ -52,14 +51,14 @@ const CURVE_BYTES_MAX: usize = 96 << 20;
 /// Reads the curves that were recorded in a support archive; days of the same curve become one.
 ///
 /// # Errors
-/// When it cannot be opened, or none of its curves can be read.
+/// When none of its curves can be read.
 pub fn archive(
     path: &Path,
+    source: &dyn host::Source,
     select: &[String],
     arguments: &FileArgs,
     times: &Times,
 ) -> Result<Reading, CommandError> {
-    let source = source::stored(path, "archive")?.source;
     let shown = path.display();
     let curves = source.curves();
     if curves.is_empty() {

@@ -42,7 +42,9 @@ pub fn run(
     // Log lines without a zone are in the host's time zone.
     let zone_of_host = found.zone.as_ref().unwrap_or(&zone.zone);
     let mut given = logs::given(&arguments.log, zone_of_host)?;
-    let mut loaded = load::load(arguments, config, &times, &mut draw)?;
+    let archive = found.opened.as_ref().filter(|_| settings.is_archive);
+    let archive = archive.map(|opened| opened.source.as_ref());
+    let mut loaded = load::load(arguments, config, &times, archive, &mut draw)?;
     // `--save` may have just created the store.
     overwrite::refuse(target, arguments.save.iter().cloned())?;
     loaded.note_gaps(&zone.zone);

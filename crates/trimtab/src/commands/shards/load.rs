@@ -9,6 +9,7 @@ use crate::progress::Draw;
 use ::cluster::{Root, ShardAnswer, ask_root, ask_shards, shard_options};
 use bounded_http::{Client, Endpoint};
 use facts::cluster::Flavour;
+use host::source::is_archive;
 use shards::nodes::RoutingError;
 use shards::profile::Server;
 use shards::reading;
@@ -138,18 +139,7 @@ enum Supplement {
 /// Opens a directory or an archive; `None` if it is the file of an answer.
 fn archive(from: &str) -> Result<Option<Box<dyn host::Source>>, CommandError> {
     let path = Path::new(from);
-    let is_zip = |path: &Path| {
-        let mut start = [0; 4];
-        let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-        // A zip or xz; JSON begins with neither. A single answer may be compressed with gzip.
-        let known = [&b"PK\x03\x04"[..], b"\xfd7zX"];
-        let is_tar = [".tar.gz", ".tgz", ".tar"]
-            .iter()
-            .any(|ending| from.ends_with(ending));
-        is_tar || (read.is_ok() && known.iter().any(|magic| start.starts_with(magic)))
-    };
-    let is_archive = path.is_dir() || (path.is_file() && is_zip(path));
-    if !is_archive {
+    if !path.is_dir() && !is_archive(path) {
         return Ok(None);
     }
     let source = crate::commands::source::stored(path, "--state")?.source;
