@@ -1,6 +1,6 @@
 //! Trims that are not this host's to make, or not by writing to its `/etc`.
 
-use super::parts::FIRST_PASS;
+use super::parts::{FIRST_PASS, put_in_yours};
 use crate::quiet_slot::QuietSlot;
 use crate::shell;
 use facts::Remedy;
@@ -8,6 +8,10 @@ use facts::host::Platform;
 
 /// Where kubelet mounts the volumes of pods, and of the nodes' storage plugins.
 const KUBELET: &str = "/var/lib/kubelet/";
+
+/// What follows where the trims of others do not show.
+const UNSEEN: &str =
+    "Then suppress this finding here: who trims it cannot be seen from this system.";
 
 /// Returns the fix where somebody or something else has to trim; `None` where a job of this host can.
 pub(crate) fn elsewhere(
@@ -21,30 +25,37 @@ pub(crate) fn elsewhere(
             Remedy::advice(format!(
                 "In a container ({container}) the kernel refuses to trim. Have the host's administrator \
                  trim the filesystem there, in a quiet period: on Proxmox by `pct fstrim ID`, elsewhere by \
-                 fstrim or `trimtab trim` on the host."
+                 fstrim or `trimtab trim` on the host. {UNSEEN}"
             ))
             .risk(FIRST_PASS),
         );
     }
     if mount_points.iter().any(|point| point.starts_with(KUBELET)) {
         return Some(
-            Remedy::advice(
+            Remedy::advice(format!(
                 "It is a volume of Kubernetes, whose path here lasts only as long as its pod. Let the \
                  storage system trim it: Longhorn by a RecurringJob with the task `filesystem-trim`, \
                  drivers with csi-addons by a ReclaimSpaceCronJob; at a quiet time, and another one for \
-                 each replica.",
-            )
+                 each replica. {UNSEEN}"
+            ))
             .risk(FIRST_PASS),
         );
     }
     if platform.distribution.as_deref() == Some("nixos") {
         return Some(
             Remedy::advice(format!(
-                "NixOS makes /etc anew at each rebuild: set `services.fstrim.enable = true;` and \
-                 `services.fstrim.interval = \"{}\";` in its configuration, with a quiet time of this host.",
-                slot.calendar()
+                "NixOS makes /etc anew at each rebuild, so the job belongs into its configuration: \
+                 `systemd.services.trim = {{ startAt = \"{}\"; serviceConfig.Type = \"oneshot\"; \
+                 serviceConfig.ExecStart = \"/PATH/TO/trimtab trim --window {} {}\"; }};`. {}",
+                slot.calendar(),
+                slot.window(),
+                shell::printable(&mount_points.join(" ")),
+                put_in_yours(&slot.window_words())
             ))
-            .risk(FIRST_PASS),
+            .risk(
+                "The first pass has all free space to discard: what does not fit into one window is \
+                 resumed in the next.",
+            ),
         );
     }
     None
@@ -104,7 +115,7 @@ mod tests {
                 .check(rule);
             let texts = texts(&only(&outcome).remedy);
             assert!(
-                texts.len() == 1 && texts[0].contains("services.fstrim.enable"),
+                texts.len() == 1 && texts[0].contains("trimtab trim --window 03:00-05:00 /data"),
                 "{texts:?}"
             );
         }

@@ -81,7 +81,7 @@ fn stand_in_for_devices(host: &mut Host) {
             0 => format!("the device of {first}"),
             more => format!("the devices of {first} and {more} more mounts"),
         };
-        let why = "sys/block has none of that number";
+        let why = "sys/block has no device with its number";
         host.skipped.push(Skipped::new(what, why, Some("sysfs")));
     }
 }

@@ -80,14 +80,18 @@ pub enum BundleError {
         reason: String,
     },
     /// A support archive that is known, and not read.
-    #[error(
-        "it is {name}, which is not read here; on the host, `trimtab collect -o FILE.tar.zst` makes a \
-         bundle, and `sos report` an archive that is read"
-    )]
+    #[error("it is {name}, which trimtab does not read; {way_out}")]
     NotRead {
         /// What it is.
         name: &'static str,
+        /// What to do instead.
+        way_out: &'static str,
     },
+    /// A file of another kind.
+    #[error(
+        "it is not an archive: neither a zip nor a tar, plain or compressed with gzip, xz or zstd"
+    )]
+    NotAnArchive,
     /// An archive of several clusters.
     #[error("it holds several archives: {found}; unpack it, and name the directory of one")]
     Several {
@@ -102,8 +106,8 @@ pub enum BundleError {
     },
     /// An archive or a directory, but none of the known ones.
     #[error(
-        "neither a bundle (manifest.json, or files below root/) nor a support archive that is known \
-         here ({known}): found {found}; make a bundle with `trimtab collect -o FILE.tar.zst`",
+        "neither a bundle (manifest.json, or files below root/) nor a known support archive \
+         ({known}): found {found}; make a bundle with `trimtab collect -o FILE.tar.zst`",
         known = crate::source::dialect::known()
     )]
     NotABundle {

@@ -19,9 +19,6 @@ const BLOCK_BYTES: usize = 512;
 const EXTENSION_BYTES_MAX: u64 = 64 << 10;
 /// log2 of the largest window that a zstd frame may request: 32 MiB, enough for `zstd --ultra -20`.
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;
-/// What is said of a file whose first block is no header.
-const NO_ARCHIVE: &str =
-    "it is neither a zip nor a tar archive, compressed with gzip, xz or zstd or not";
 /// Memory that decoding xz may take: twice what `xz -9` needs.
 const XZ_MEMORY_BYTES_MAX: u64 = 128 << 20;
 
@@ -147,6 +144,7 @@ fn decoder<'i>(mut input: impl BufRead + 'i) -> Result<Box<dyn Read + 'i>, Bundl
         [b'B', b'Z', b'h', ..] => {
             return Err(BundleError::NotRead {
                 name: "compressed with bzip2",
+                way_out: "unpack it with bunzip2",
             });
         }
         _ => Box::new(whole),
@@ -258,11 +256,11 @@ impl<R: Read> Tar<'_, R> {
         }
         let header = Header::from_byte_slice(&block).clone();
         if !is_header(&block) {
-            return Err(damaged(if self.headers == 0 {
-                NO_ARCHIVE
+            return Err(if self.headers == 0 {
+                BundleError::NotAnArchive
             } else {
-                "a header's checksum is wrong"
-            }));
+                damaged("a header's checksum is wrong")
+            });
         }
         self.headers += 1;
         if self.headers > self.limits.entries_max {
@@ -363,7 +361,7 @@ impl<R: Read> Tar<'_, R> {
         while len < BLOCK_BYTES {
             match self.input.read(&mut block[len..]) {
                 Ok(0) if len == 0 => return Ok(None),
-                Ok(0) if self.headers == 0 => return Err(damaged(NO_ARCHIVE)),
+                Ok(0) if self.headers == 0 => return Err(BundleError::NotAnArchive),
                 Ok(0) => return Err(damaged("it ends within a block")),
                 Ok(read) => len += read,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}

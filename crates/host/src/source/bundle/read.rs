@@ -350,8 +350,7 @@ impl<'l> Loader<'l> {
         }
         match dialect::translate(Box::new(tree)) {
             Ok(translated) => Ok(Box::new(translated)),
-            Err(tree) => Err(dialect::unread(tree.as_ref())
-                .map_or_else(|| self.unknown(), |name| BundleError::NotRead { name })),
+            Err(tree) => Err(dialect::unread(tree.as_ref()).unwrap_or_else(|| self.unknown())),
         }
     }
 

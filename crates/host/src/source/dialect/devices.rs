@@ -57,7 +57,7 @@ pub(super) fn make(tree: &dyn Source, outputs: &Outputs<'_>, made: &mut Made) ->
     if lines.len() > DEVICES_MAX {
         lines.truncate(DEVICES_MAX);
         made.remark(format!(
-            "of its devices only the first {DEVICES_MAX} lines of lsblk are read"
+            "only the first {DEVICES_MAX} lines of lsblk were read"
         ));
     }
     let mut devices: BTreeMap<String, Device<'_>> = BTreeMap::new();
@@ -120,7 +120,7 @@ pub(super) fn make(tree: &dyn Source, outputs: &Outputs<'_>, made: &mut Made) ->
     }
     if rounded > 0 {
         made.remark(format!(
-            "the discard limits of {rounded} devices are as `lsblk` rounds them"
+            "`lsblk` rounded the discard limits of {rounded} devices"
         ));
     }
     numbers(&devices, &lines, &mapped)

@@ -25,8 +25,8 @@ use std::path::{Path, PathBuf};
 use table::{DIALECTS, Dialect, UNREAD, is_sar_text};
 pub(super) use table::{is_wanted, known};
 
-/// What a tree in no dialect is, if that is known.
-pub(super) fn unread(tree: &dyn Source) -> Option<&'static str> {
+/// The error for a tree in no dialect that is known to be something else.
+pub(super) fn unread(tree: &dyn Source) -> Option<BundleError> {
     let tops = tree.list("").unwrap_or_default();
     let below = tops
         .iter()
@@ -34,8 +34,8 @@ pub(super) fn unread(tree: &dyn Source) -> Option<&'static str> {
     let names: Vec<String> = tops.iter().cloned().chain(below).collect();
     let known = UNREAD
         .iter()
-        .find(|(marker, _)| names.iter().any(|name| name == marker));
-    known.map(|(_, name)| *name)
+        .find(|(marker, ..)| names.iter().any(|name| name == marker));
+    known.map(|&(_, name, way_out)| BundleError::NotRead { name, way_out })
 }
 
 /// Returns where the archives in a tree begin, if not at its top: in its only directory, or where
@@ -123,8 +123,8 @@ pub(super) fn translate(tree: Box<dyn Source>) -> Result<Translated, Box<dyn Sou
     platform(tree.as_ref(), &outputs, &mut made);
     if !dialect.is_host {
         made.remark(
-            "it holds a cluster's answers, and of its hosts neither disks nor jobs; `trimtab collect` on \
-             a node reads those",
+            "it holds the cluster's responses, but no disks or jobs of its hosts; for those, run \
+             `trimtab collect` on a node",
         );
     }
     Ok(Translated {
@@ -147,7 +147,7 @@ pub(super) fn of_mdiag(sections: mdiag::Sections) -> Result<Box<dyn Source>, Bun
     };
     translated.collected_at = sections.made_at.or(translated.collected_at);
     if sections.is_cut {
-        let remark = "its end is missing: it was interrupted, and what came later is not in it";
+        let remark = "it ends early (interrupted): what would have followed is missing";
         translated.made.remark(remark);
     }
     Ok(Box::new(translated))
@@ -288,7 +288,8 @@ impl Source for Translated {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let undated = "when it was made is unknown (`date --utc`): what is due is told as of now";
+        let undated =
+            "it does not say when it was made (no `date --utc`): schedules are computed from now";
         let undated = self.collected_at.is_none().then_some(undated);
         let remarks = self.made.remarks.iter().map(String::as_str).chain(undated);
         remarks

@@ -59,18 +59,34 @@ pub(super) const DIALECTS: &[Dialect] = &[
     },
 ];
 
-/// Archives that are known and not read: what they have at the top or below one directory, and the name.
-pub(super) const UNREAD: &[(&str, &str)] = &[
-    ("basic-environment.txt", "SUSE's supportconfig"),
-    ("insights_commands", "an archive of Red Hat Insights"),
-    ("cluster-scoped-resources", "a must-gather of OpenShift"),
+/// What helps where another tool's archive is not read.
+const SOS_INSTEAD: &str = "run `sos report` or `trimtab collect` on the host instead";
+/// What helps with MongoDB's own histories.
+const EXPLAIN_INSTEAD: &str = "unpack it and run `trimtab explain DIRECTORY`";
+
+/// Archives that are known and not read: what they have at the top or below one directory, what they are,
+/// and what to do instead.
+pub(super) const UNREAD: &[(&str, &str, &str)] = &[
+    ("basic-environment.txt", "SUSE's supportconfig", SOS_INSTEAD),
+    (
+        "insights_commands",
+        "an archive of Red Hat Insights",
+        SOS_INSTEAD,
+    ),
+    (
+        "cluster-scoped-resources",
+        "a must-gather of OpenShift",
+        SOS_INSTEAD,
+    ),
     (
         "metrics.interim",
-        "MongoDB's diagnostic data, which `explain` reads",
+        "MongoDB's diagnostic data",
+        EXPLAIN_INSTEAD,
     ),
     (
         "diagnostic.data",
-        "MongoDB's diagnostic data, which `explain` reads",
+        "MongoDB's diagnostic data",
+        EXPLAIN_INSTEAD,
     ),
 ];
 

@@ -110,7 +110,7 @@ fn outputs_of_commands_stand_for_what_the_kernel_shows() {
     );
     assert_eq!(host.devices[2].below, ["sda"]);
     assert!(
-        remarks.iter().any(|remark| remark.contains("rounds")),
+        remarks.iter().any(|remark| remark.contains("rounded")),
         "{remarks:?}"
     );
 
@@ -193,7 +193,7 @@ fn files_of_the_archive_come_first() {
     assert_eq!(sda.discard.unwrap().max_bytes, Some(2_147_450_880));
     assert_eq!(sda.size_bytes, Some(937_692_504 << 10));
     assert!(
-        !remarks.iter().any(|remark| remark.contains("rounds")),
+        !remarks.iter().any(|remark| remark.contains("rounded")),
         "{remarks:?}"
     );
     let jobs = host.jobs.unwrap();

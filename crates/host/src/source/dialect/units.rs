@@ -46,7 +46,7 @@ pub(super) fn make(tree: &dyn Source, outputs: &Outputs<'_>, clock: &Clock, made
     }
     if missing > 0 {
         made.remark(format!(
-            "{} from `systemd-analyze dump` alone, which tells no random delay",
+            "{} only from `systemd-analyze dump`, which does not record random delays",
             if missing == 1 {
                 "one timer is known".to_owned()
             } else {

@@ -192,7 +192,7 @@ mod tests {
         let other = folder.path().join("notes");
         std::fs::write(&other, "no bundle").unwrap();
         for (path, found) in [
-            (other, "neither a zip nor a tar archive"),
+            (other, "it is not an archive"),
             (folder.path().join("missing"), "No such file"),
         ] {
             let error = open(&path).err().unwrap();

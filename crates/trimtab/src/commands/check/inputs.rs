@@ -304,9 +304,9 @@ fn bundles(named: &[PathBuf], remarks: &mut Vec<String>) -> Result<Vec<PathBuf>,
             found.extend(bundles);
             if !other.is_empty() {
                 remarks.push(format!(
-                    "{} in {} was passed over: no bundle and no archive that is known",
-                    units::list::list_up_to(&other, LABELS_MAX),
-                    path.display()
+                    "skipped in {}: {} (neither bundles nor known archives)",
+                    path.display(),
+                    units::list::list_up_to(&other, LABELS_MAX)
                 ));
             }
         } else {

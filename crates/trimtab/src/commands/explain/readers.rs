@@ -62,9 +62,9 @@ pub fn archive(
     let shown = path.display();
     let curves = source.curves();
     if curves.is_empty() {
-        let message = format!("{shown}: the archive holds no curve that is read here");
+        let message = format!("{shown}: the archive holds no history that trimtab reads");
         return Err(CommandError::new(Kind::Input, message)
-            .hint("text of sar (sarNN), iostat in support-diagnostics and in mdiag are; `check --bundle` reads the rest"));
+            .hint("it reads sar's text (sarNN) and iostat's; `check --bundle` reads the rest of an archive"));
     }
     let options = options(select, arguments, None, times);
     let mut all = Reading::default();
