@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A loopback proxy in front of a cluster: adds TLS and credentials, and injects faults requested in the URL.
 
-    proxy.py URL [--certificate FILE] [--credentials FILE] [--keep DIR]
+    proxy.py URL [--certificate FILE] [--credentials FILE] [--keep DIR] [--root]
 
 It prints its own URL and exits at the end of its standard input. GET requests are forwarded, and the
 server's responses returned.
@@ -9,6 +9,8 @@ server's responses returned.
 - --certificate: a PEM file with key and certificate; without it the proxy speaks plain HTTP.
 - --credentials: a file whose first line is USER:PASSWORD. Requests without them (Basic) get 401.
 - --keep: stores each response with status 200 there by page, for the tests that replay them.
+- --root: answers `GET /` out of the node's own information, as the module rest-root does, which Elasticsearch's
+  archives for integration tests lack since 8.0.
 
 The base path /PAGE=FAULT (several separated by commas; `all` is every page) makes that page fail.
 The page names are those of crates/cluster/tests/it/play.rs. Faults:
@@ -119,6 +121,31 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             sys.exit(f"unknown fault: {trouble}")
 
+    def upstream(self, target):
+        try:
+            with urllib.request.urlopen(self.server.upstream + target) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
+
+    def root(self):
+        answer = json.loads(self.upstream("/_nodes/_local/none")[1])
+        node = next(iter(answer["nodes"].values()))
+        version = {
+            "number": node["version"],
+            "build_flavor": node["build_flavor"],
+            "build_type": node["build_type"],
+            "build_hash": node["build_hash"],
+            "build_snapshot": False,
+        }
+        body = {
+            "name": node["name"],
+            "cluster_name": answer["cluster_name"],
+            "version": version,
+            "tagline": "You Know, for Search",
+        }
+        return json.dumps(body).encode()
+
     def do_GET(self):
         wanted = self.server.authorization
         if wanted and not hmac.compare_digest(self.headers.get("Authorization", ""), wanted):
@@ -128,15 +155,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if base:
             troubles = dict(each.split("=") for each in base[1:].split(","))
         target = self.path[len(base) :]
-        try:
-            with urllib.request.urlopen(self.server.upstream + target) as answer:
-                status, body = answer.status, answer.read()
-        except urllib.error.HTTPError as error:
-            status, body = error.code, error.read()
+        if target == "/" and self.server.answers_root:
+            status, body = 200, self.root()
+        else:
+            status, body = self.upstream(target)
         if status == 200 and self.server.directory:
             (self.server.directory / page(target)).write_bytes(body)
+        trouble = troubles.get(page(target), troubles.get("all")) if troubles else None
         try:
-            self.in_trouble(troubles.get(page(target), troubles.get("all")), status, body)
+            self.in_trouble(trouble, status, body)
         except OSError:
             # The client has closed the connection.
             self.close_connection = True
@@ -166,10 +193,12 @@ def main():
     options.add_argument("--certificate")
     options.add_argument("--credentials", type=pathlib.Path)
     options.add_argument("--keep", type=pathlib.Path)
+    options.add_argument("--root", action="store_true")
     options = options.parse_args()
     server = Server(("127.0.0.1", 0), Handler)
     server.upstream = options.url
     server.directory = options.keep
+    server.answers_root = options.root
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
     server.authorization = None
