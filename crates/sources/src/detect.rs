@@ -251,13 +251,13 @@ fn detect(name: &str, head: &[u8]) -> Result<Format, SourceError> {
         b'{' => return Ok(json_format(&text)),
         _ => {}
     }
-    if let Some(found) = rally::summary(&text) {
+    if let Some(found) = rally::summary(&text).or_else(|| other_program(&text)) {
         return Err(SourceError::Empty {
             source_name: name.to_owned(),
             reason: found.to_owned(),
         });
     }
-    if text.lines().any(iostat::is_head) {
+    if text.lines().any(iostat::is_head) || iostat::is_bare_vmstat(&text) {
         return Ok(Format::Iostat);
     }
     if csv::delimiter(&text, head.len() == HEAD_BYTES).is_some() {
@@ -265,6 +265,24 @@ fn detect(name: &str, head: &[u8]) -> Result<Format, SourceError> {
     }
     // The text is not quoted: only root may be allowed to read this file, and others read the error.
     Err(unknown("text in another format").into())
+}
+
+/// Names what other programs print of a store or its disks, with what to give instead.
+fn other_program(text: &str) -> Option<&'static str> {
+    let mut heads = text.lines().take(10).map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words
+    });
+    heads.find_map(|words| {
+        let has = |names: &[&str]| names.iter().all(|name| words.contains(name));
+        if has(&["insert", "query", "update", "delete", "getmore"]) {
+            Some("mongostat counts no disk I/O; diagnostic.data below the server's dbPath does: read that directory")
+        } else if has(&["capacity", "operations", "bandwidth"]) {
+            Some("zpool iostat counts no discards; `iostat -xt` does: record that of the pool's drives")
+        } else {
+            None
+        }
+    })
 }
 
 /// Start of a file of sysstat's collector, in either byte order (`SYSSTAT_MAGIC` in sysstat's `sa.h`), and

@@ -76,10 +76,6 @@ fn unknown_formats_list_the_known_ones() {
         (b" \n\n", "an empty file"),
         (b"\xff\xfea\0,\0", "text in UTF-16: convert it to UTF-8"),
         (b"\0\0\0\0", "a binary file"),
-        (
-            b"\nNov 22 10:00:00 host kernel: hello\n",
-            "text in another format",
-        ),
     ] {
         let error = read_bytes("f", bytes, &FileOptions::default())
             .unwrap_err()
@@ -89,6 +85,23 @@ fn unknown_formats_list_the_known_ones() {
             "{error}"
         );
         assert!(error.ends_with(&format!("found {found:?}")), "{error}");
+    }
+}
+
+#[test]
+fn output_of_other_programs_is_named() {
+    for (text, way_out) in [
+        (
+            "insert query update delete getmore command dirty used flushes vsize  res qrw arw net_in\n    *0    *0     *0     *0       0     1|0  0.0% 0.0%       0 2.51G 97.0M 0|0 0|0   157b\n",
+            "diagnostic.data",
+        ),
+        (
+            "              capacity     operations     bandwidth \npool        alloc   free   read  write   read  write\n----------  -----  -----  -----  -----  -----  -----\ntank        1.21G  8.29G      0     12    112  1.01M\n",
+            "iostat -xt",
+        ),
+    ] {
+        let error = detect("f", text.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains(way_out), "{error}");
     }
 }
 

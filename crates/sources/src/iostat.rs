@@ -28,6 +28,8 @@ pub(crate) fn is_head(line: &str) -> bool {
     log::is_head(line, &words) || layouts::is_sar_head(line) || layouts::is_vmstat_head(line)
 }
 
+pub(crate) use layouts::is_bare_vmstat;
+
 pub(crate) fn read(
     source: &str,
     input: impl BufRead,

@@ -1,7 +1,7 @@
 use super::*;
-use crate::Format;
 use crate::detect::read_text;
 use crate::testing::times;
+use crate::{Format, read_bytes};
 use facts::series::{Better, Dating, Series};
 use jiff::civil::date;
 use proptest::prelude::*;
@@ -284,6 +284,49 @@ fn omitted_idle_devices_are_reported() {
         !series(&reading, "avg-cpu %user")
             .notes
             .contains(&note.to_owned())
+    );
+}
+
+#[test]
+fn a_day_that_is_named_dates_a_log_without_one() {
+    let options = FileOptions {
+        date: Some("2024-02-28".parse().unwrap()),
+        ..options()
+    };
+    // sar's tables without their first line, over midnight.
+    let text = "11:55:01 PM  DEV  tps  rkB/s\n11:58:01 PM  sda  1.00  8.00\n12:03:01 AM  sda  2.00  16.00\n";
+    let reading = read_text(text, &options).unwrap();
+    let one = series(&reading, "sda rkB/s");
+    assert_eq!(one.dating, Dating::Absolute);
+    assert_eq!(times(one), ["2024-02-28T23:58:01Z", "2024-02-29T00:03:01Z"]);
+    // A date of its own counts, and it is said that the other one does not.
+    let dated = format!("Linux 5.4.0 (db1) \t2026-11-22 \t_x86_64_\t(8 CPU)\n\n{text}");
+    let reading = read_text(&dated, &options).unwrap();
+    assert_eq!(
+        times(series(&reading, "sda rkB/s"))[0],
+        "2026-11-22T23:58:01Z"
+    );
+    assert!(reading.warnings[0].starts_with("the date that was named is not used"));
+}
+
+#[test]
+fn vmstat_is_read_without_its_heading() {
+    let whole = include_str!("../tests/data/vmstat-t.txt");
+    let heading = |line: &&str| !line.starts_with("procs") && !line.trim_start().starts_with("r ");
+    let rows: Vec<&str> = whole.lines().filter(heading).collect();
+    let (bare, with_heading) = (read(&rows.join("\n")), read(whole));
+    for name in ["all disks bo", "host wa", "host b"] {
+        let (bare, whole) = (series(&bare, name), series(&with_heading, name));
+        // The first row below a heading may be about the time since boot.
+        assert_eq!(bare.values[1..], whole.values, "{name}");
+        assert_eq!(bare.labels, whole.labels);
+    }
+    // Numbers of something else: the shares of the processors' time do not add up.
+    let other = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n".repeat(3);
+    let error = read_bytes("f", other.as_bytes(), &FileOptions::default()).unwrap_err();
+    assert!(
+        error.to_string().contains("text in another format"),
+        "{error}"
     );
 }
 

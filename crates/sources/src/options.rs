@@ -2,6 +2,7 @@
 
 use crate::times::TimeReader;
 use crate::{Limits, Times};
+use jiff::civil::Date;
 
 /// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +51,8 @@ pub struct FileOptions {
     pub label_columns: Option<Vec<String>>,
     /// Columns or fields that are counters, to be converted to rates per second.
     pub counter_columns: Vec<String>,
+    /// The day of the first report of a log of disks that has no date of its own.
+    pub date: Option<Date>,
     /// Seconds between reports, for an `iostat` log from which this cannot be determined.
     pub step_s: Option<f64>,
 }

@@ -22,6 +22,7 @@ const RARE: &[(&str, &[&str])] = &[
             "counter",
             "time_column",
             "time_format",
+            "date",
             "data_tz",
             "label_column",
             "split_by",

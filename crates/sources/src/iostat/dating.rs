@@ -50,6 +50,11 @@ pub(super) fn date(log: &Log, options: &FileOptions) -> Result<Dated, SourceErro
     } else {
         (vec![None; reports.len()], Vec::new())
     };
+    let order = day_order(log);
+    let tells_date = |header: &Header| header_date(header, order).is_some();
+    if options.date.is_some() && log.headers.iter().any(tells_date) {
+        warnings.push("the date that was named is not used: the log has its own".to_owned());
+    }
     let mut notes = Vec::new();
     if !is_dated {
         notes.push(
@@ -227,9 +232,7 @@ fn read_stamps(
                     Some(date)
                 }
             }
-            _ => report
-                .header
-                .and_then(|header| header_date(&log.headers[header], order)),
+            _ => first_day(log, report.header, order, options),
         };
         // Without a date that can be read one way, only the distances are known.
         is_dated &= date.is_some();
@@ -260,6 +263,18 @@ fn day_order(log: &Log) -> Option<DayOrder> {
         order = order.or(slashes.order());
     }
     order
+}
+
+/// Returns the day of the first report below a header: the header's own, or the one that the user named.
+fn first_day(
+    log: &Log,
+    header: Option<usize>,
+    order: Option<DayOrder>,
+    options: &FileOptions,
+) -> Option<Date> {
+    header
+        .and_then(|header| header_date(&log.headers[header], order))
+        .or(options.date)
 }
 
 fn header_date(header: &Header, order: Option<DayOrder>) -> Option<Date> {
@@ -351,20 +366,19 @@ fn day(
     options: &FileOptions,
     notes: &mut Vec<String>,
 ) -> (Dating, i64) {
-    let Some(header) = section.map(|header| &log.headers[header]) else {
-        return (Dating::Undated, 0);
-    };
     let order = match &options.time_format {
         // Only the date part of the user's format matters here.
         Some(format) if format.trim_start().starts_with("%d") => Some(DayOrder::DayFirst),
         Some(format) if format.trim_start().starts_with("%m") => Some(DayOrder::MonthFirst),
         _ => day_order(log),
     };
-    let Some(date) = header_date(header, order) else {
-        notes.push(format!(
-            "day and month of the date {} cannot be told apart: not dated",
-            header.date
-        ));
+    let Some(date) = first_day(log, section, order, options) else {
+        if let Some(header) = section {
+            notes.push(format!(
+                "day and month of the date {} cannot be told apart: not dated",
+                log.headers[header].date
+            ));
+        }
         return (Dating::Undated, 0);
     };
     match Offset::UTC.to_timestamp(date.to_datetime(Time::midnight())) {

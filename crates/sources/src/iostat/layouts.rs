@@ -8,6 +8,14 @@ use crate::times;
 /// vmstat's columns from procps 3 on, which its `-t`, `-a`, `-w` and `-S` leave in place.
 const VMSTAT: [&str; 2] = ["r", "b"];
 
+/// All of them, in the order of procps' `vmstat.c`; `gu` came with 4.0.
+const VMSTAT_COLUMNS: [&str; 18] = [
+    "r", "b", "swpd", "free", "buff", "cache", "si", "so", "bi", "bo", "in", "cs", "us", "sy",
+    "id", "wa", "st", "gu",
+];
+/// The first of those that share the processors' time, in percent.
+const VMSTAT_CPU: usize = 12;
+
 /// Headings of sar's first columns that name what a row is about, with their labels; those without hold text, too.
 const NAMED_FIRST: [(&str, Option<&str>); 10] = [
     ("DEV", Some(DEVICE)),
@@ -57,6 +65,34 @@ pub(crate) fn is_vmstat_head(line: &str) -> bool {
     words.starts_with(&VMSTAT) && words.contains(&"bo")
 }
 
+/// Returns the columns of a row of vmstat without its heading: whole numbers, with a time behind them at most, of
+/// which those of the processors add up to 100 % as rounded.
+fn bare_vmstat_columns(words: &[&str]) -> Option<&'static [&'static str]> {
+    let numbers: Vec<u64> = words
+        .iter()
+        .map_while(|word| word.parse().ok())
+        .take(VMSTAT_COLUMNS.len())
+        .collect();
+    let has_time_at_most = words.len() <= numbers.len() + 3;
+    let percent: u64 = numbers
+        .get(VMSTAT_CPU..)?
+        .iter()
+        .copied()
+        .fold(0, u64::saturating_add);
+    let is_row = numbers.len() >= 16 && has_time_at_most && (97..=103).contains(&percent);
+    is_row.then(|| &VMSTAT_COLUMNS[..numbers.len()])
+}
+
+/// Returns whether a text is what vmstat printed, cut off behind its heading.
+pub(crate) fn is_bare_vmstat(text: &str) -> bool {
+    let rows = text.lines().filter(|line| !line.trim().is_empty());
+    let is_row = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        bare_vmstat_columns(&words).is_some()
+    };
+    rows.clone().nth(1).is_some() && rows.take(2).all(is_row)
+}
+
 /// Returns whether words are the names of sar's columns, of which none is a number.
 fn is_names(words: &[&str]) -> bool {
     let is_name = |word: &&str| {
@@ -96,6 +132,12 @@ impl Log<'_> {
             self.fresh_header = false;
             self.sar_head(number, &words[time_words..])?;
             return Ok(true);
+        }
+        if self.tables.is_empty()
+            && let Some(columns) = bare_vmstat_columns(words)
+        {
+            self.layout = Layout::Vmstat;
+            self.open(number, Head::new(columns, Rows::Host))?;
         }
         let is_other = |log: &mut Self| {
             // Another program's output below it.

@@ -131,6 +131,10 @@ pub struct FileArgs {
     #[arg(long, value_name = "F")]
     pub time_format: Option<String>,
 
+    /// Day on which a log of disks begins (2026-11-26), if it has times of day alone
+    #[arg(long, value_name = "DAY")]
+    pub date: Option<jiff::civil::Date>,
+
     /// Time zone of timestamps without one [default: --tz]
     #[arg(long, value_name = "ZONE")]
     pub data_tz: Option<String>,

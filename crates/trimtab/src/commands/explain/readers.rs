@@ -40,6 +40,7 @@ fn options(
         value_columns: arguments.column.clone(),
         label_columns: (!arguments.label_column.is_empty()).then(|| arguments.label_column.clone()),
         counter_columns: arguments.counter.clone(),
+        date: arguments.date,
         step_s: step.map(|step| step.as_secs_f64()),
         ..FileOptions::default()
     }
