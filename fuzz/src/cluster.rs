@@ -7,6 +7,7 @@ use shards::nodes::RoutingNodes;
 use shards::profile::Server;
 use shards::service::{Round, reroute};
 use shards::state::{ClusterSettings, Source, State};
+use std::collections::HashMap;
 use std::io::BufReader;
 
 const VERSION: Version = Version::release(7, 4, 0);
@@ -97,6 +98,37 @@ pub const ANSWERS: &[&str] = &[
     r#"[{"index":"i","shard":"0","prirep":"p","store":"77"}]"#,
     r#"{"persistent":{"cluster":{"routing":{"allocation":{"enable":"all","exclude":{"_name":"n2"}}}}},"transient":{"cluster.routing.allocation.disk.watermark.low":"85%"}}"#,
 ];
+
+/// Files of an archive of support-diagnostics, each behind a line with its name. Kept short, as above.
+pub const DIAGNOSTICS: &[&str] = &[
+    "== version.json\n{\"name\":\"n\",\"version\":{\"number\":\"7.4.2\"}}\n== nodes.json\n{\"nodes\":{\"a\":{\"name\":\"n\",\"version\":\"7.4.2\"}}}\n== settings.json\n{\"i\":{\"settings\":{\"index\":{\"number_of_shards\":\"1\"}}}}\n== cluster_state.json\n{\"master_node\":\"a\",\"metadata\":{\"indices\":{\"i\":{\"state\":\"close\"}}},\"routing_table\":{\"indices\":{\"i\":{\"shards\":{\"0\":[{\"state\":\"STARTED\",\"primary\":true,\"node\":\"a\"}]}}}}}\n",
+    "== version.json\n{\"version\":{\"number\":\"2.19.1\",\"distribution\":\"opensearch\"}}\n== cluster_pending_tasks.json\n{\"tasks\":[]}\n== cluster_settings.json\n{\"persistent\":{\"a.b\":\"1\"},\"transient\":{}}\n== nodes_hot_threads.txt\n::: {n}{a}\n   Hot threads at 2026-11-21T19:02:46Z\n",
+];
+
+/// Whatever an archive holds, each answer is read or says why not.
+pub fn diagnostics(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let pieces = text.split("== ").filter_map(|piece| piece.split_once('\n'));
+    let saved: HashMap<&str, &str> = pieces.collect();
+    let files = |name: &str| {
+        let body = saved.get(name).map(|body| body.as_bytes().to_vec());
+        body.ok_or_else(|| "it is not in the archive".to_owned())
+    };
+    match ::cluster::diagnostics::from_diagnostics(&files, "archive") {
+        Ok(answers) => {
+            let unanswered = [
+                answers.root.unanswered(),
+                answers.health.unanswered(),
+                answers.settings.unanswered(),
+                answers.routing.unanswered(),
+            ];
+            for gap in unanswered.into_iter().flatten() {
+                assert!(!gap.why.is_empty() && gap.why.len() < 2_000, "{}", gap.why);
+            }
+        }
+        Err(error) => assert!(error.to_string().len() < 2_000, "{error}"),
+    }
+}
 
 /// Reads input into a valid state; a reroute afterwards terminates.
 pub fn answers(bytes: &[u8]) {

@@ -33,6 +33,14 @@ pub const SADF_SEEDS: &[&str] = &[
     "{\"sysstat\":{\"hosts\":[{\"nodename\":\"h\",\"timezone\":\"UTC\",\"statistics\":[{\"timestamp\":{\"date\":\"2026-11-22\",\"time\":\"01:18:05\",\"utc\":1},\"disk\":[{\"disk-device\":\"vda\",\"await\":1.5}]}],\"restarts\":[{\"boot\":{\"date\":\"2026-11-22\",\"time\":\"01:00:00\",\"utc\":0}}]}]}}",
 ];
 
+pub const PROMETHEUS_SEEDS: &[&str] = &[
+    "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{\"metric\":{\"__name__\":\"up\",\"instance\":\"a:9100\"},\"values\":[[1474853400,\"1\"],[1474853460.5,\"NaN\"],[1474853520,\"2e3\"]]}]}}",
+];
+
+pub const SEARCH_SEEDS: &[&str] = &[
+    "{\"took\":3,\"timed_out\":false,\"hits\":{\"total\":9},\"aggregations\":{\"hosts\":{\"buckets\":[{\"key\":\"es1\",\"t\":{\"buckets\":[{\"key_as_string\":\"2016-09-26T01:30:00.000Z\",\"key\":1474853400000,\"doc_count\":4,\"w\":{\"value\":1.5}},{\"key_as_string\":\"2016-09-26T01:31:00.000Z\",\"key\":1474853460000,\"doc_count\":0,\"w\":{\"value\":null}}]}}]}}}",
+];
+
 pub const TIME_SEEDS: &[&str] = &[
     "2016-09-26 01:30:00",
     "20161003T013000Z",
@@ -109,6 +117,14 @@ pub fn iostat(bytes: &[u8]) {
 
 pub fn sadf(bytes: &[u8]) {
     check(bytes, Format::Sadf);
+}
+
+pub fn prometheus(bytes: &[u8]) {
+    check(bytes, Format::PrometheusAnswer);
+}
+
+pub fn search(bytes: &[u8]) {
+    check(bytes, Format::SearchAnswer);
 }
 
 /// Whatever is read is a timestamp, and its RFC 3339 form reads back the same. A first line may

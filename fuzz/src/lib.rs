@@ -352,6 +352,21 @@ pub const TARGETS: &[Target] = &[
         seeds: history::RALLY_SEEDS,
     },
     Target {
+        name: "diagnostics",
+        run: cluster::diagnostics,
+        seeds: cluster::DIAGNOSTICS,
+    },
+    Target {
+        name: "saved-prometheus",
+        run: history::prometheus,
+        seeds: history::PROMETHEUS_SEEDS,
+    },
+    Target {
+        name: "saved-search",
+        run: history::search,
+        seeds: history::SEARCH_SEEDS,
+    },
+    Target {
         name: "iostat",
         run: history::iostat,
         seeds: history::IOSTAT_SEEDS,
@@ -728,6 +743,8 @@ mod tests {
             ("rally", history::reaches),
             ("iostat", history::reaches),
             ("sadf", history::reaches),
+            ("saved-prometheus", history::reaches),
+            ("saved-search", history::reaches),
             ("time", history::reaches_time),
             ("cluster-state", cluster::reaches),
             ("cluster-answers", cluster::reaches),

@@ -8,6 +8,7 @@ use crate::text::file_error;
 use crate::{Reading, SourceError, prometheus};
 use facts::InputError;
 use facts::series::Dating;
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -147,7 +148,9 @@ fn read_bucket(
 /// Returns the start of a bucket of a histogram over time, which has its key in two forms.
 fn start_ms(bucket: &Value) -> Option<i64> {
     bucket.get("key_as_string")?;
-    bucket.get("key")?.as_i64()
+    let start_ms = bucket.get("key")?.as_i64()?;
+    Timestamp::from_millisecond(start_ms).ok()?;
+    Some(start_ms)
 }
 
 fn read_histogram(
@@ -163,16 +166,19 @@ fn read_histogram(
     let Some(&last) = lens.last() else {
         return;
     };
+    let ends_us: Vec<i64> = (0..starts.len())
+        .map(|at| {
+            let end_ms = starts.get(at + 1).copied();
+            let end_ms = end_ms.unwrap_or(starts[at].saturating_add(last));
+            end_ms.min(Timestamp::MAX.as_millisecond()) * 1000
+        })
+        .collect();
     let mut any_metric = false;
-    for (at, bucket) in buckets.iter().enumerate() {
-        let end = starts
-            .get(at + 1)
-            .copied()
-            .unwrap_or(starts[at].saturating_add(last));
+    for (end_us, bucket) in ends_us.iter().zip(buckets) {
         let mut push = |metric: &str, value: Option<f64>| {
             let key = format!("{name}\u{1f}{metric}\u{1f}{labels:?}");
             let id = collector.id(&key, || draft(metric, labels));
-            collector.push(id, end.saturating_mul(1000), value);
+            collector.push(id, *end_us, value);
         };
         for (metric, value) in bucket.as_object().into_iter().flatten() {
             if let Some(single) = value.get("value") {
@@ -197,15 +203,11 @@ fn read_histogram(
     }
     // Without a metric, the number of documents is what was asked for.
     if !any_metric {
-        for (at, bucket) in buckets.iter().enumerate() {
-            let end = starts
-                .get(at + 1)
-                .copied()
-                .unwrap_or(starts[at].saturating_add(last));
+        for (end_us, bucket) in ends_us.iter().zip(buckets) {
             let count = bucket.get("doc_count").and_then(Value::as_f64);
             let key = format!("{name}\u{1f}doc_count\u{1f}{labels:?}");
             let id = collector.id(&key, || draft("doc_count", labels));
-            collector.push(id, end.saturating_mul(1000), count);
+            collector.push(id, *end_us, count);
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::model::samples::{SAMPLES_MIN, Unusable};
 use facts::series::{Better, Dating};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use units::count;
 use units::number::probability;
 
 mod cause;
@@ -140,7 +141,10 @@ impl SentenceContext<'_> {
                 )
             }
             Unusable::TooFew(samples) => {
-                format!("Cannot tell: {samples} samples; at least {SAMPLES_MIN} are needed.")
+                format!(
+                    "Cannot tell: {}; at least {SAMPLES_MIN} are needed.",
+                    count(samples, "sample")
+                )
             }
             Unusable::Counter => format!(
                 "Cannot tell: {} only rises, like a counter. Analyze its rate with --counter {}.",
