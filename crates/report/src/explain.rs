@@ -5,7 +5,7 @@ mod document;
 pub use document::{ExplainResult, JobRow, json};
 
 use explain::JobRuns;
-use explain::disk_log::DiskLog;
+use explain::disk_log::{DiskLog, Moved};
 use explain::verdict::{Analysis, Kind, SeriesVerdict};
 use facts::Skipped;
 use facts::series::Series;
@@ -52,7 +52,12 @@ impl ExplainReport<'_> {
                 Kind::Periodic | Kind::Unattributed | Kind::Change
             )
         };
+        // Such a log is told as a whole because its series by themselves say no more.
+        let is_of_quiet_log = |series: &SeriesVerdict| {
+            let mut logs = self.disk_logs.iter();
+            logs.any(|log| log.source == series.source && log.moved == Moved::Nothing)
+        };
         self.disk_logs.iter().any(|log| !log.harm.is_empty())
-            || self.analysis.series.iter().any(is_found)
+            || (self.analysis.series.iter()).any(|one| is_found(one) && !is_of_quiet_log(one))
     }
 }

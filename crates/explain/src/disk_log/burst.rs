@@ -5,6 +5,9 @@ use super::table::{Metric, Table};
 /// Minimum factor by which a rate jumps.
 pub(super) const JUMP_TIMES: f64 = 10.0;
 
+/// Minimum factor by which reads fall if nothing else tells of a burst.
+pub(super) const FALL_TIMES: f64 = 4.0;
+
 /// Lower rates, summed over all drives, count as this rate, in kB/s, so that starting from zero is not a jump.
 pub(super) const QUIET_KB_S: f64 = 64.0;
 
@@ -52,6 +55,30 @@ impl Bursts {
         let runs = runs(&rates, rates[jump - 1] * JUMP_TIMES);
         let clearest = runs.iter().position(|(first, _)| *first == jump)?;
         Some(Self { runs, clearest })
+    }
+
+    /// Returns the run of samples in which as little is read as after the largest fall of reads.
+    pub(super) fn of_fewer_reads(table: &Table<'_>, drives: &[&str]) -> Option<Self> {
+        // How little is read does not matter below what counts as quiet, and neither does a fall to it from little more.
+        let rates: Vec<f64> = (0..table.samples())
+            .map(|sample| moved(table, drives, Metric::Read, sample).max(QUIET_KB_S))
+            .collect();
+        let fall = (1..rates.len())
+            .map(|sample| (sample, rates[sample - 1] / rates[sample]))
+            .filter(|(_, times)| *times >= FALL_TIMES)
+            // The earliest one wins a tie.
+            .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?
+            .0;
+        // Reads that fall in several steps fall from the first of them on.
+        let falls = |sample: &usize| rates[sample - 1] >= rates[*sample] * FALL_TIMES;
+        let fall = (1..=fall).rev().take_while(falls).last()?;
+        let most = rates[fall - 1] / FALL_TIMES;
+        let is_low = |sample: &usize| rates[*sample] <= most;
+        let number = (fall..rates.len()).take_while(is_low).count();
+        Some(Self {
+            runs: vec![(fall, number)],
+            clearest: 0,
+        })
     }
 
     /// Returns the samples of all bursts.

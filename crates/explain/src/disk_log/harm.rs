@@ -1,17 +1,21 @@
 //! What gets worse in a burst. Without harm, a burst of writes is no finding: every idle machine flushes its page cache.
 
 use super::burst::{Bursts, median};
-use super::result::{Harm, HarmTo};
+use super::result::{DeviceJump, Harm, HarmTo, Moved};
 use super::table::{Metric, Table};
 
 /// Reads are harmed if they fall by this factor, from at least so many kB/s.
 const READS_DOWN: f64 = 2.0;
 const READS_KB_S: f64 = 64.0;
+/// A machine that writes less is idle.
+const WRITES_KB_S: f64 = 64.0;
 /// Requests are harmed if they take so many times as long, and so many milliseconds longer.
 const TIME_TIMES: f64 = 3.0;
 const TIME_MORE_MS: f64 = 5.0;
 /// CPU time waiting for disks rises by at least so many points.
 const IOWAIT_POINTS: f64 = 3.0;
+/// Kinds of harm that somebody waits for; the others also follow from much being written.
+const FELT: [HarmTo; 3] = [HarmTo::Reads, HarmTo::ReadTime, HarmTo::FlushTime];
 /// A device becomes busy from below the first to at least the second, in percent.
 const UTIL: (f64, f64) = (50.0, 80.0);
 
@@ -29,6 +33,7 @@ pub(super) fn harm(
         (HarmTo::Reads, Metric::Read),
         (HarmTo::ReadTime, Metric::ReadTime),
         (HarmTo::RequestTime, Metric::RequestTime),
+        (HarmTo::FlushTime, Metric::FlushTime),
         (HarmTo::Utilization, Metric::Utilization),
     ]
     .into_iter()
@@ -52,6 +57,26 @@ pub(super) fn harm(
     all
 }
 
+/// Returns whether somebody waits for what was written: on a machine that reads, its reads, else whoever wrote before.
+/// That a device is busy and its queue long is what a large write does, even where nobody waits for it.
+pub(super) fn is_felt(harm: &[Harm], devices: &[DeviceJump], moved: Moved) -> bool {
+    let reads = |device: &DeviceJump| device.read_before_kb_s >= Some(READS_KB_S);
+    let writes = |device: &DeviceJump| device.before_kb_s >= WRITES_KB_S;
+    match moved {
+        Moved::Writes => harm.iter().any(|one| FELT.contains(&one.what)),
+        Moved::WritesOrDiscards if devices.iter().any(reads) || !devices.iter().any(writes) => {
+            harm.iter().any(|one| FELT.contains(&one.what))
+        }
+        _ => !harm.is_empty(),
+    }
+}
+
+/// Returns whether fewer reads are harm although nothing else rises: somebody waits meanwhile.
+pub(super) fn is_waited_for(harm: &[Harm]) -> bool {
+    let has = |what| harm.iter().any(|one| one.what == what);
+    has(HarmTo::Reads) && harm.len() > 1
+}
+
 /// Compares a metric in samples of bursts with what it was before.
 fn compared(
     table: &Table<'_>,
@@ -72,8 +97,10 @@ fn compared(
     };
     let is_harm = match what {
         HarmTo::Reads => from >= READS_KB_S && half * READS_DOWN <= from,
-        HarmTo::ReadTime | HarmTo::RequestTime => {
-            half >= from * TIME_TIMES && half - from >= TIME_MORE_MS
+        HarmTo::RequestTime => half >= from * TIME_TIMES && half - from >= TIME_MORE_MS,
+        // Without any before, nobody reads or flushes but what writes.
+        HarmTo::ReadTime | HarmTo::FlushTime => {
+            from > 0.0 && half >= from * TIME_TIMES && half - from >= TIME_MORE_MS
         }
         HarmTo::Utilization => from < UTIL.0 && half >= UTIL.1,
         HarmTo::Iowait => half - from >= IOWAIT_POINTS,

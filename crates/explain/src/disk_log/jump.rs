@@ -1,6 +1,6 @@
 //! Reads a disk log: the burst in it, what each device did, and what got worse.
 
-use super::burst::{Bursts, JUMP_TIMES, QUIET_KB_S, median, moved};
+use super::burst::{Bursts, FALL_TIMES, JUMP_TIMES, QUIET_KB_S, median, moved};
 use super::harm;
 use super::mounts::{self, MountedWith};
 use super::result::{Burst, DeviceJump, DiskLog, Moved};
@@ -85,17 +85,32 @@ fn read(table: &Table<'_>, context: &LogContext<'_>) -> Option<DiskLog> {
     if table.label("since") == Some("boot") {
         return since_boot(table, &drives, context);
     }
-    let discards = (table
-        .has_discards()
-        .then(|| Bursts::of_discards(table, &drives)))
-    .flatten();
-    let (metric, bursts) = match discards {
-        Some(bursts) => (Metric::Discard, bursts),
-        None if table.gap_us()? > GAP_MAX_US => return None,
-        None => (Metric::Write, Bursts::of_writes(table, &drives)?),
+    let told = |metric, bursts: Option<Bursts>| {
+        let found = bursts?;
+        told(table, context, (&drives, &stacked), metric, &found)
     };
-    let of = |device: &str, members| device_jump(table, device, members, metric, &bursts);
-    let members = |device: &str| stack::members(table, device, &drives, bursts.samples().start);
+    if table.has_discards()
+        && let bursts @ Some(_) = Bursts::of_discards(table, &drives)
+    {
+        return told(Metric::Discard, bursts);
+    }
+    if table.gap_us()? > GAP_MAX_US {
+        return None;
+    }
+    told(Metric::Write, Bursts::of_writes(table, &drives))
+        .or_else(|| told(Metric::Read, Bursts::of_fewer_reads(table, &drives)))
+}
+
+/// Describes bursts of a metric, of [`Metric::Read`] the samples in which fewer are done; `None` if they are no finding.
+fn told(
+    table: &Table<'_>,
+    context: &LogContext<'_>,
+    (drives, stacked): (&Vec<&str>, &Vec<&str>),
+    metric: Metric,
+    bursts: &Bursts,
+) -> Option<DiskLog> {
+    let of = |device: &str, members| device_jump(table, device, members, metric, bursts);
+    let members = |device: &str| stack::members(table, device, drives, bursts.samples().start);
     let mut devices: Vec<DeviceJump> = (drives.iter())
         .filter_map(|device| of(device, Vec::new()))
         .collect();
@@ -115,14 +130,17 @@ fn read(table: &Table<'_>, context: &LogContext<'_>) -> Option<DiskLog> {
         Metric::Discard => bursts.samples().collect(),
         _ => bursts.all_samples(),
     };
-    let harm = harm::harm(table, &names, &bursts, &samples);
-    if metric == Metric::Write && harm.is_empty() {
-        return None;
-    }
+    let harm = harm::harm(table, &names, bursts, &samples);
+    let (kernel, has_discards) = (table.label("kernel"), table.has_discards());
     let (moved_is, because) = match metric {
         Metric::Discard => (Moved::Discards, Vec::new()),
-        _ => judge(&devices, table.label("kernel"), table.has_discards()),
+        Metric::Read if harm::is_waited_for(&harm) => (Moved::NotCounted, Vec::new()),
+        Metric::Read => return None,
+        _ => judge(&devices, kernel, has_discards),
     };
+    if metric == Metric::Write && !harm::is_felt(&harm, &devices, moved_is) {
+        return None;
+    }
     let burst = |(index, (first, samples)): (usize, &(usize, usize))| Burst {
         first_sample: first + 1,
         samples: *samples,
@@ -131,7 +149,7 @@ fn read(table: &Table<'_>, context: &LogContext<'_>) -> Option<DiskLog> {
     };
     let mut log = DiskLog {
         bursts: bursts.runs.iter().enumerate().map(burst).collect(),
-        drives_kb_s: moved(table, &drives, metric, bursts.samples().start),
+        drives_kb_s: moved(table, drives, metric, bursts.samples().start),
         moved: moved_is,
         because,
         harm,
@@ -139,6 +157,9 @@ fn read(table: &Table<'_>, context: &LogContext<'_>) -> Option<DiskLog> {
         ..begin(table, context)
     };
     log.sentences = sentences::sentences(&log, context.zone);
+    if moved_is == Moved::NotCounted {
+        log.sentences.push(not_counted(kernel, has_discards));
+    }
     log.cannot_tell = sentences::cannot_tell(&log, context.jobs, context.zone);
     Some(log)
 }
@@ -183,7 +204,7 @@ fn since_boot(table: &Table<'_>, drives: &[&str], context: &LogContext<'_>) -> O
 }
 
 /// Describes what a device did, if its rate jumped too: that of discards anywhere in the burst, that of writes in its first
-/// sample.
+/// sample; of fewer reads, if its own fall, beside what it writes.
 fn device_jump(
     table: &Table<'_>,
     device: &str,
@@ -191,6 +212,8 @@ fn device_jump(
     metric: Metric,
     bursts: &Bursts,
 ) -> Option<DeviceJump> {
+    let of_reads = metric == Metric::Read;
+    let metric = if of_reads { Metric::Write } else { metric };
     let samples = bursts.samples();
     let before = |metric| bursts.before(table, |sample| table.get(device, metric, sample));
     let before_kb_s = before(metric)?;
@@ -201,11 +224,15 @@ fn device_jump(
     } else {
         after_kb_s[0]?
     };
-    if largest_kb_s < JUMP_TIMES * before_kb_s || largest_kb_s < QUIET_KB_S * JUMP_TIMES {
-        return None;
-    }
+    let jumps = largest_kb_s >= JUMP_TIMES * before_kb_s.max(QUIET_KB_S);
     let read_before_kb_s = before(Metric::Read);
     let read_after_kb_s: Vec<Option<f64>> = after(Metric::Read).collect();
+    let falls = read_after_kb_s.iter().flatten().any(|after_kb_s| {
+        after_kb_s.max(QUIET_KB_S) * FALL_TIMES <= read_before_kb_s.unwrap_or(0.0)
+    });
+    if !(if of_reads { falls } else { jumps }) {
+        return None;
+    }
     let in_first = |metric| table.get(device, metric, samples.start).unwrap_or(0.0);
     let moved_kb_s = [Metric::Write, Metric::Read, Metric::Discard].map(in_first);
     let requests = table.get(device, Metric::Requests, samples.start);
@@ -230,17 +257,40 @@ fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
     (denominator > 0.0).then(|| numerator / denominator)
 }
 
+/// Returns the version of a kernel, by its release.
+fn version(kernel: Option<&str>) -> Option<(u32, u32)> {
+    let platform = Platform {
+        kernel_release: kernel.map(str::to_owned),
+        ..Platform::default()
+    };
+    platform.kernel_version()
+}
+
+/// Says what may take the disks although the log shows nothing that rises.
+fn not_counted(kernel: Option<&str>, has_discards: bool) -> String {
+    match (has_discards, version(kernel)) {
+        (true, _) => "Neither writes nor discards rise: the drives themselves are slow, or what lies below them is \
+                      shared with others."
+            .to_owned(),
+        (false, Some(version)) if version < KERNEL_COUNTS_DISCARDS => format!(
+            "Writes do not rise, and Linux {} counts discards as writes: the drives themselves are slow, or what lies \
+             below them is shared with others.",
+            kernel.unwrap_or_default()
+        ),
+        (false, _) => "Writes do not rise, and since 4.18 Linux counts discards apart from them, which this log does \
+                       not show: `iostat -xt 3 100` of sysstat 12.1.2 or later does. If there are none, the drives \
+                       themselves are slow."
+            .to_owned(),
+    }
+}
+
 /// Judges what the writes were, and why.
 fn judge(devices: &[DeviceJump], kernel: Option<&str>, has_discards: bool) -> (Moved, Vec<String>) {
     if has_discards {
         let because = "The log counts discards apart from writes, so these are writes.";
         return (Moved::Writes, vec![because.to_owned()]);
     }
-    let version = Platform {
-        kernel_release: kernel.map(str::to_owned),
-        ..Platform::default()
-    }
-    .kernel_version();
+    let version = version(kernel);
     let mut because = Vec::new();
     match (kernel, version) {
         (Some(kernel), Some(version)) if version >= KERNEL_COUNTS_DISCARDS => {

@@ -75,6 +75,8 @@ pub enum HarmTo {
     ReadTime,
     /// Time that any request takes, in milliseconds.
     RequestTime,
+    /// Time that a flush of the drive's cache takes, in milliseconds.
+    FlushTime,
     /// `%iowait`: CPU time spent waiting for disks, in percent.
     Iowait,
     /// `%util`: time in which the device was busy, in percent.
@@ -128,6 +130,8 @@ pub enum Moved {
     WritesOrDiscards,
     /// Writes: the kernel counts discards separately.
     Writes,
+    /// Nothing that the log counts: reads fall and others wait, while neither writes nor discards rise.
+    NotCounted,
     /// Averages since boot, of one report.
     SinceBoot,
     /// Nothing stands out.

@@ -23,9 +23,12 @@ const DUE_BEFORE: SignedDuration = SignedDuration::from_mins(10);
 pub(super) fn sentences(log: &DiskLog, zone: &TimeZone) -> Vec<String> {
     let mut sentences = vec![match log.moved {
         Moved::Discards => discards(log, zone),
+        Moved::NotCounted => fewer_reads(log, zone),
         _ => writes(log, zone),
     }];
-    sentences.extend(reads(log));
+    if log.moved != Moved::NotCounted {
+        sentences.extend(reads(log));
+    }
     sentences.extend(log.harm.iter().filter_map(worse));
     if log.harm.is_empty() {
         sentences.push(
@@ -44,13 +47,11 @@ pub(super) fn sentences(log: &DiskLog, zone: &TimeZone) -> Vec<String> {
         Moved::Writes => {
             sentences.push(format!("These are writes, {}.", drive_rates(&log.devices)));
         }
-        Moved::Discards | Moved::SinceBoot | Moved::Nothing => {}
+        Moved::Discards | Moved::NotCounted | Moved::SinceBoot | Moved::Nothing => {}
     }
-    for device in log
-        .devices
-        .iter()
-        .filter(|device| !device.members.is_empty())
-    {
+    let stacked = (log.devices.iter()).filter(|device| !device.members.is_empty());
+    // What moves is of no interest where nothing moves more.
+    for device in stacked.filter(|_| log.moved != Moved::NotCounted) {
         sentences.push(format!(
             "{} consists of {}: before the jump their figures add up to its own, so it is not counted again: \
              {} in total.",
@@ -194,6 +195,11 @@ fn worse(harm: &Harm) -> Option<String> {
             ms(to),
             ms(from)
         )),
+        HarmTo::FlushTime => Some(format!(
+            "A flush of {device} takes {} instead of {}.",
+            ms(to),
+            ms(from)
+        )),
         HarmTo::Utilization => Some(format!(
             "{device} is busy {} of the time instead of {}.",
             percent(to),
@@ -226,12 +232,36 @@ fn writes(log: &DiskLog, zone: &TimeZone) -> String {
     )
 }
 
-/// Describes reads from the stacked device, or from the drives if there is none. Reads that vary anyway
-/// are no harm, and not told.
+/// Describes reads that fall while nothing else rises.
+fn fewer_reads(log: &DiskLog, zone: &TimeZone) -> String {
+    let (first, at) = clearest(log).map_or((1, String::new()), |burst| {
+        (burst.first_sample, moment(burst, zone))
+    });
+    format!(
+        "Reads fall between sample {} and sample {first} of {}{at}, while writes do not rise: {}. That is the harm: \
+         queries have to wait.",
+        first - 1,
+        log.samples,
+        falls(log).join("; ")
+    )
+}
+
+/// Describes reads of the burst. Reads that vary anyway are no harm, and not told.
 fn reads(log: &DiskLog) -> Option<String> {
     if !log.harm.iter().any(|harm| harm.what == HarmTo::Reads) {
         return None;
     }
+    let falls = falls(log);
+    (!falls.is_empty()).then(|| {
+        format!(
+            "Reads fall in the same samples: {}. That is the harm: queries have to wait.",
+            falls.join("; ")
+        )
+    })
+}
+
+/// Describes by what reads fall from the stacked device, or from the drives if there is none.
+fn falls(log: &DiskLog) -> Vec<String> {
     let stacked = log
         .devices
         .iter()
@@ -240,8 +270,7 @@ fn reads(log: &DiskLog) -> Option<String> {
     if told.is_empty() {
         told = log.devices.iter().take(DEVICES_NAMED).collect();
     }
-    let falls: Vec<String> = told
-        .into_iter()
+    told.into_iter()
         .filter(|device| device.read_before_kb_s.is_some_and(|kb_s| kb_s > 0.0))
         .filter(|device| matches!(device.read_down_times.first(), Some(None | Some(2.0..))))
         .map(|device| {
@@ -254,13 +283,7 @@ fn reads(log: &DiskLog) -> Option<String> {
                 .collect();
             format!("{} down {}", device.device, times.join(", then "))
         })
-        .collect();
-    (!falls.is_empty()).then(|| {
-        format!(
-            "Reads fall in the same samples: {}. That is the harm: queries have to wait.",
-            falls.join("; ")
-        )
-    })
+        .collect()
 }
 
 pub(super) fn cannot_tell(log: &DiskLog, jobs: &[JobRuns], zone: &TimeZone) -> Vec<String> {

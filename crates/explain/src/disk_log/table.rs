@@ -19,13 +19,15 @@ pub(super) enum Metric {
     ReadTime,
     /// Milliseconds that a request takes.
     RequestTime,
+    /// Milliseconds that a flush of the drive's cache takes.
+    FlushTime,
     /// Percent of the time in which the device was busy.
     Utilization,
 }
 
 /// Columns of iostat with and without `-x`, of all versions, of `sar -d` and `-b`, as text and as `sadf` names them, and of vmstat,
 /// with conversion factors. Blocks and sectors have 512 bytes.
-const COLUMNS: [(&str, Metric, f64); 39] = [
+const COLUMNS: [(&str, Metric, f64); 40] = [
     ("kB_read/s", Metric::Read, 1.0),
     ("MB_read/s", Metric::Read, 1024.0),
     ("Blk_read/s", Metric::Read, 0.5),
@@ -62,6 +64,7 @@ const COLUMNS: [(&str, Metric, f64); 39] = [
     ("d/s", Metric::Requests, 1.0),
     ("r_await", Metric::ReadTime, 1.0),
     ("await", Metric::RequestTime, 1.0),
+    ("f_await", Metric::FlushTime, 1.0),
     ("%util", Metric::Utilization, 1.0),
     ("util", Metric::Utilization, 1.0),
     ("util-percent", Metric::Utilization, 1.0),

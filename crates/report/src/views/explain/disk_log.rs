@@ -53,7 +53,7 @@ pub(super) fn blocks(log: &DiskLog, detail: ExplainDetail) -> Vec<Block> {
         _ => (
             "written before",
             "written after",
-            "Before: the samples before the jump. After: the first sample after it.",
+            "Before: the samples before it. After: the first sample of it.",
         ),
     };
     let mut table = Table::new(&[

@@ -7,8 +7,15 @@ use explain::verdict::{Analysis, Kind};
 use facts::series::Series;
 use jiff::tz::TimeZone;
 
+/// The shortest period of a scheduled job, in seconds. What recurs more often is the kernel's own: it writes back its
+/// cache every 5 to 30 s.
+const JOB_S: f64 = 60.0;
+
+/// In so short a log, in microseconds, what changes for good is the load, and no finding by itself.
+const LOAD_US: i64 = 3_600_000_000;
+
 /// Analyses each disk log. `jobs` have their runs around the days of the logs. A log in which nothing stands out is told
-/// only if it is too short for the `analysis` of its series.
+/// only if the `analysis` of its series says no more.
 pub fn logs(
     series: &[Series],
     analysis: &Analysis,
@@ -52,18 +59,24 @@ pub fn logs(
                 zone,
             };
             let log = read_disk_log(group, &beside)?;
-            let was_analysed = || {
-                let of_log = analysis
-                    .series
-                    .iter()
-                    .filter(|one| one.source == log.source);
-                of_log
-                    .into_iter()
-                    .any(|one| one.verdict.kind != Kind::Undecided)
+            let says_more = || {
+                let mut of_log = (analysis.series.iter()).filter(|one| one.source == log.source);
+                of_log.any(|one| match one.verdict.kind {
+                    Kind::Undecided => false,
+                    Kind::Periodic | Kind::Unattributed => one.verdict.period_s >= Some(JOB_S),
+                    Kind::None | Kind::Change => span_us(group) > LOAD_US,
+                })
             };
-            (log.moved != Moved::Nothing || !was_analysed()).then_some(log)
+            (log.moved != Moved::Nothing || !says_more()).then_some(log)
         })
         .collect()
+}
+
+/// The time from a log's first sample to its last, in microseconds.
+fn span_us(log: &[Series]) -> i64 {
+    let first = log.iter().filter_map(|one| one.times_us.first()).min();
+    let last = log.iter().filter_map(|one| one.times_us.last()).max();
+    first.zip(last).map_or(0, |(first, last)| last - first)
 }
 
 /// The filesystems of a log's host; empty if the log names a host other than this one.
