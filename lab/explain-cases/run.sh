@@ -28,6 +28,9 @@ explain blind "$out/sawtooth.csv" --better higher --jobs none
 explain events "$out/sawtooth.csv" --better higher --jobs none --events "$out/trims.csv"
 explain iostat $cases/mongo-03.iostat.txt --jobs $cases/mongo-03
 
+printf '\nThe storm of the article in every form, and machines without one:\n'
+./$cases/shapes.sh
+
 printf '\nA real trim, recorded by what this host has:\n'
 ./$cases/recorders.sh
 

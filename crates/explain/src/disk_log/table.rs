@@ -146,7 +146,8 @@ impl<'a> Table<'a> {
         let iowait = series
             .iter()
             .find(|one| {
-                let of_all = !one.labels.contains_key("cpu") && !one.labels.contains_key("device");
+                let is_of_all = one.labels.get("cpu").is_none_or(|cpu| cpu == "all");
+                let of_all = is_of_all && !one.labels.contains_key("device");
                 of_all && column(one).is_some_and(|name| IOWAIT.contains(&name))
             })
             .map(|one| {
