@@ -3,17 +3,21 @@
 //! How fstrim interprets its arguments follows util-linux's `sys-utils/fstrim.c`: `--all` reads
 //! `/proc/self/mountinfo`, `--fstab` reads `/etc/fstab`, `--listed-in` uses the first file that is
 //! not empty, and anything else is a single mount point. Filesystems that are read-only, that have
-//! `X-fstrim.notrim` in fstab (since 2.38), or that are not mounted are skipped.
+//! `X-fstrim.notrim` in fstab (since 2.38) or the type `none` there, or that are not mounted are skipped.
+//! What is left is trimmed once for each source as written, so that a filesystem may have its turn several
+//! times ([`passes`]).
 
 mod arguments;
+pub(crate) mod passes;
 
 use crate::budget::Budget;
 use crate::volume::Volume;
-use crate::wording;
+use crate::{shell, wording};
 pub use arguments::TRIM_OPTIONS_WITH_VALUE;
 use arguments::{Targets, TrimCommand};
 use facts::host::{DeviceIndex, FstabEntry, Job, JobCommand, MountIndex, Platform};
 use facts::{Evidence, Host, Skipped};
+use passes::FstabTurn;
 use std::collections::{HashMap, HashSet};
 use units::count::grouped_usize;
 
@@ -37,6 +41,8 @@ pub(crate) struct TrimJobs<'a> {
 /// Maximum number of times that a job is compared with a filesystem. A host with 1,000 filesystems may
 /// have 2,000 trim jobs, a hostile bundle has tens of thousands of both.
 const COMPARISONS_MAX: usize = 2_000_000;
+/// The path of fstab in `--listed-in`.
+const FSTAB: &str = "/etc/fstab";
 /// Number of trim jobs that are always examined.
 const JOBS_MIN: usize = 16;
 /// Maximum number of trim commands of a job.
@@ -62,6 +68,8 @@ struct PlacedCommand<'a> {
 struct Filesystem<'a> {
     by_mountinfo: Ways<'a>,
     by_fstab: Ways<'a>,
+    /// The turns that it may have when fstrim goes by fstab.
+    fstab_turns: Vec<FstabTurn<'a>>,
 }
 
 /// The ways to reach a filesystem: through each of its mounts, or each line of fstab.
@@ -130,6 +138,11 @@ pub(crate) enum Miss {
         /// 1-based line of fstab.
         line: u64,
     },
+    /// The fstab line has the type `none`, as bind mounts do.
+    FstabTypeNone {
+        /// 1-based line of fstab.
+        line: u64,
+    },
     /// It is mounted read-only.
     ReadOnly,
     /// `--types` excludes its type.
@@ -147,6 +160,9 @@ impl Miss {
             Self::NotInFstab => "it goes by fstab, which has no line for this mount".to_owned(),
             Self::NoTrim { line } => format!("fstab's line {line} has {NOTRIM}"),
             Self::FstabReadOnly { line } => format!("fstab's line {line} says `ro`"),
+            Self::FstabTypeNone { line } => {
+                format!("fstab's line {line} has the type `none`, which fstrim skips")
+            }
             Self::ReadOnly => "it is mounted read-only".to_owned(),
             Self::TypeLeftOut => "its --types leave this filesystem type out".to_owned(),
             Self::NotNamed => "it names other mount points".to_owned(),
@@ -311,7 +327,7 @@ impl<'a> TrimJobs<'a> {
     fn reach_by_list(&self, command: &TrimCommand<'_>, files: &[String], device: &str) -> Reach {
         for file in files {
             match file.as_str() {
-                "/etc/fstab" => match self.host.fstab.as_deref() {
+                FSTAB => match self.host.fstab.as_deref() {
                     Some([]) => {}
                     Some(_) => return self.reach_of_all(command, device, |ways| &ways.by_fstab),
                     None if self.fstab_was_unreadable() => {
@@ -376,11 +392,19 @@ fn filesystems<'a>(
                     let way = refusal(host, entry).map_or_else(of_mount, Way::Never);
                     filesystem.by_fstab.add(way);
                 }
+                // Of several lines for one mount point fstrim takes the last.
+                let taken = lines.last().filter(|entry| refusal(host, entry).is_none());
+                if let Some(entry) = taken.filter(|_| !mount.is_read_only()) {
+                    filesystem.fstab_turns.push(FstabTurn::of(entry, device));
+                }
             }
             // fstrim then uses the kernel's command line for the root filesystem (2.34), whatever its
             // --types.
             None if mount.mount_point == "/" => filesystem.by_fstab.add(match of_mount() {
-                Way::Type(_) => Way::Always,
+                Way::Type(_) => {
+                    filesystem.fstab_turns.push(FstabTurn::of_root(device));
+                    Way::Always
+                }
                 never @ (Way::Never(_) | Way::Always) => never,
             }),
             None => filesystem.by_fstab.add(Way::Never(Miss::NotInFstab)),
@@ -396,6 +420,9 @@ fn refusal(host: &Host, entry: &FstabEntry) -> Option<Miss> {
         Some(Miss::FstabReadOnly { line })
     } else if has_option(entry, NOTRIM) && supports_notrim(&host.platform) {
         Some(Miss::NoTrim { line })
+    } else if entry.fs_type == "none" {
+        // libmount counts it among the pseudo filesystems.
+        Some(Miss::FstabTypeNone { line })
     } else {
         None
     }
@@ -418,9 +445,20 @@ impl TrimJob<'_> {
             .iter()
             .any(|command| match &command.trim.targets {
                 Targets::Fstab => true,
-                Targets::Listed(files) => files.first().is_some_and(|file| file == "/etc/fstab"),
+                Targets::Listed(files) => files.first().is_some_and(|file| file == FSTAB),
                 _ => false,
             })
+    }
+
+    /// Returns the only mount point that it names, escaped; `None` for other jobs.
+    pub fn named(&self) -> Option<String> {
+        let [command] = self.commands.as_slice() else {
+            return None;
+        };
+        match &command.trim.targets {
+            Targets::Paths(paths) if paths.len() == 1 => Some(shell::printable(&paths[0])),
+            _ => None,
+        }
     }
 
     /// Whether it trims only this mount point.

@@ -2,6 +2,7 @@
 //! trim, move it to a quiet time, start one, stop one.
 
 mod elsewhere;
+mod once;
 mod online;
 mod parts;
 
@@ -17,6 +18,7 @@ use facts::{Host, Remedy};
 use std::fmt::Write as _;
 
 pub(crate) use elsewhere::elsewhere;
+pub(crate) use once::trim_once;
 pub(crate) use online::{
     discard_and_leave_out, mount_with_discard, mount_without_discard, paced_without_discard,
 };
@@ -331,7 +333,7 @@ pub(crate) fn add_to_trim(
     };
     let (quiet, loud) = quiet.unwrap_or_default();
     match miss {
-        Miss::NotInFstab => {}
+        Miss::NotInFstab | Miss::FstabTypeNone { .. } => {}
         Miss::NoTrim { line } => {
             return Remedy::command(
                 format!("Remove {NOTRIM} from line {line} of fstab{at_quiet_time}"),

@@ -1,8 +1,10 @@
-//! # SCHED002: one job started by two schedulers
+//! # SCHED002: the same work done twice
 //!
 //! ## What it finds
-//! The scripts of a cron directory that both a crontab line and anacron start; and the same work (a
-//! trim, a RAID check, a scrub) that both a cron job and a systemd timer do, or two of either.
+//! The scripts of a cron directory that both a crontab line and anacron start; the same work (a
+//! trim, a RAID check, a scrub) that both a cron job and a systemd timer do, or two of either; and a
+//! filesystem that one run of a job trims several times, because fstab mounts it in several places or the
+//! job names several of its mount points.
 //!
 //! ## Why it hurts
 //! The work is done twice, at two times of which usually only one was chosen. Debian's crontab asks
@@ -11,12 +13,19 @@
 //! script in cron.weekly that somebody added in the days before fstrim.timer goes on running beside
 //! it. Moving one of the two to a quiet time does not help while nobody knows of the other.
 //!
+//! `fstrim --all` trims a filesystem once however often it is mounted. By fstab (`fstrim --fstab`, and
+//! fstrim.service with its `--listed-in /etc/fstab:...`) the sources are compared as written: the source of a
+//! bind mount is a directory and never equal to the filesystem's device, so each bind mount that has not the
+//! type `none` is one more trim of all free space. ext4 skips the groups that nothing was freed in since,
+//! as long as it stays mounted; XFS and Btrfs discard everything again.
+//!
 //! ## Evidence
-//! Where each of the two is defined, with its schedule and its command.
+//! Where each of the two is defined, with its schedule and its command; the lines of fstab.
 //!
 //! ## Remedy
 //! Keep one: `chmod -x /etc/cron.weekly/fstrim`, or `systemctl disable --now fstrim.timer`; in a
-//! crontab, put `test -x /usr/sbin/anacron ||` before `run-parts`.
+//! crontab, put `test -x /usr/sbin/anacron ||` before `run-parts`. In fstab give every line of the
+//! filesystem but one `X-fstrim.notrim` (util-linux 2.38), or its bind mounts the type `none`.
 //!
 //! ## Risk
 //! Make sure that the one you keep reaches everything that the other did (TRIM006).
@@ -26,23 +35,29 @@
 //! mount and the other for a mount that it names, since trimming one mount more often is a choice;
 //! for work that finds nothing to do here (a RAID check without a RAID). A warning only for a trim,
 //! check, scrub or backup on a host with a store; an information where Debian's `0anacron` script
-//! tells anacron of cron's run.
+//! tells anacron of cron's run, and for an ext4 that one run trims several times. fstrim of util-linux 2.43
+//! and later, on Linux 6.13 and later, knows a bind mount's device: such a host cannot be told from here.
 //!
 //! ## References
-//! cron(8), anacron(8), anacrontab(5), run-parts(8), systemd.timer(5).
+//! cron(8), anacron(8), anacrontab(5), run-parts(8), systemd.timer(5), fstrim(8); util-linux#857,
+//! impermanence#141.
 
 use crate::context::Context;
 use crate::disk_jobs::{self, DiskJob, DiskWork};
 use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
+use crate::trim_jobs::passes::{Pass, kernel_tells_device};
 use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN, TrimJob, TrimJobs};
+use crate::volume::Volume;
 use crate::{finding, shell, times, trim_remedy, trim_state, wording};
 use facts::host::{Job, Trigger};
 use facts::{Evidence, Remedy, Severity, Skipped};
+use std::fmt::Write as _;
+use units::count::grouped_usize;
 
 pub(crate) const RULE: Rule = Rule {
     id: "SCHED002",
-    title: "one job started by two schedulers",
+    title: "the same work done twice",
     source: include_str!("sched002.rs"),
     check: Check::Host(Needs::Nothing, check),
 };
@@ -55,6 +70,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     };
     by_cron_and_anacron(cx, &disk_jobs, out);
     trims_twice(cx, trims, out);
+    trims_again(cx, trims, out);
     for work in [DiskWork::RaidCheck, DiskWork::Scrub] {
         work_twice(cx, &disk_jobs, work, out);
     }
@@ -184,6 +200,19 @@ fn trims_twice(cx: &Context<'_>, trims: &TrimJobs<'_>, out: &mut Outcome) {
                 &format!("trim {}", wording::list(&mounts)),
                 out,
             );
+            let named: Vec<String> = [first, second]
+                .iter()
+                .filter_map(|trim| trim.named())
+                .collect();
+            if let ([one, other], Some(finding)) = (named.as_slice(), out.findings.last_mut())
+                && one != other
+            {
+                // Writing to a String cannot fail.
+                let _ = write!(
+                    finding.why,
+                    " {one} and {other} are mounts of one filesystem."
+                );
+            }
             // One mount, or the first with a store.
             let tied = match both.as_slice() {
                 [only] => Some(only),
@@ -194,6 +223,89 @@ fn trims_twice(cx: &Context<'_>, trims: &TrimJobs<'_>, out: &mut Outcome) {
             }
         }
     }
+}
+
+/// Reports filesystems that one run of a job trims several times.
+fn trims_again(cx: &Context<'_>, trims: &TrimJobs<'_>, out: &mut Outcome) {
+    for trim in trims.active() {
+        for volume in cx.volumes_in_time() {
+            let passes = trims.repeated_passes(trim, volume);
+            if !passes.is_empty() && trim_state::fstrim_works_here(volume) {
+                report_passes(cx, trim, volume, &passes, out);
+            }
+        }
+    }
+}
+
+fn report_passes(
+    cx: &Context<'_>,
+    trim: &TrimJob<'_>,
+    volume: &Volume<'_>,
+    passes: &[Pass<'_>],
+    out: &mut Outcome,
+) {
+    let fs_type = volume.mount.fs_type.as_str();
+    let remembers = matches!(fs_type, "ext3" | "ext4");
+    let job = wording::job_name(trim.job);
+    let mut finding = finding::about_volume(
+        &RULE,
+        severity(cx, !volume.stores.is_empty() && !remembers),
+        volume,
+        format!(
+            "{job} trims {} {} times in each run",
+            wording::mount_point(volume),
+            grouped_usize(passes.len())
+        ),
+    );
+    let points: Vec<String> = passes
+        .iter()
+        .map(|pass| shell::printable(pass.mount_point))
+        .collect();
+    let mut why = format!("{} are mounts of one filesystem", wording::list(&points));
+    let by_fstab = passes.iter().any(|pass| pass.entry.is_some());
+    // Writing to a String cannot fail.
+    let _ = if by_fstab {
+        write!(
+            why,
+            ", and fstrim, which goes by fstab here, trims each source as written there."
+        )
+    } else {
+        write!(why, ", and the job trims it at each of them.")
+    };
+    why.push_str(if remembers {
+        " ext4 remembers what it has trimmed as long as it is mounted, so all passes but the first find \
+         little to do."
+    } else {
+        " Each pass discards all of its free space once more, as long a time as the first."
+    });
+    if passes.iter().any(Pass::is_bind) && kernel_tells_device(&cx.host.platform) {
+        why.push_str(
+            " fstrim 2.43 and later finds out a bind mount's device and trims it once: `fstrim --version` \
+             tells whether this host has it.",
+        );
+    }
+    finding.why = why;
+    finding
+        .evidence
+        .extend(trim.evidence().take(wording::EVIDENCE_MAX));
+    let lines = passes.iter().filter_map(|pass| pass.entry);
+    finding
+        .evidence
+        .extend(lines.take(wording::EVIDENCE_MAX).map(|entry| {
+            let (spec, point) = (&entry.spec, &entry.mount_point);
+            Evidence::new(
+                format!("etc/fstab:{}", entry.line),
+                format!(
+                    "{spec} {point} {} {}",
+                    entry.fs_type,
+                    entry.options.join(",")
+                ),
+            )
+        }));
+    finding
+        .remedy
+        .push(trim_remedy::trim_once(cx.host, trim.job, passes));
+    out.findings.push(finding);
 }
 
 /// Maximum number of jobs for the same work compared with each other.
@@ -259,7 +371,9 @@ fn report_pair(severity: Severity, (first, second): (&Job, &Job), what: &str, ou
 mod tests {
     use super::*;
     use crate::test_host::{TestHost, md, nvme, only};
-    use crate::test_jobs::{anacron, cron_job, cron_weekly, fstrim_timer, jobs, timer};
+    use crate::test_jobs::{
+        anacron, command, cron_job, cron_weekly, fstab, fstrim_timer, jobs, timer,
+    };
 
     fn host(list: Vec<Job>) -> TestHost {
         TestHost::new()
@@ -339,6 +453,133 @@ mod tests {
         ])
         .check(&RULE);
         assert_eq!(outcome, Outcome::default());
+    }
+
+    /// A filesystem at /data, with bind mounts of fstab's sources and types.
+    fn bound(fs_type: &str, binds: &[(&str, &str, &str)]) -> TestHost {
+        let mut lines = vec![("/data", "noatime")];
+        lines.extend(binds.iter().map(|&(_, point, _)| (point, "bind")));
+        let mut host = TestHost::new()
+            .device(nvme("nvme0n1"))
+            .mount("/data", "nvme0n1", fs_type, "rw");
+        for (_, point, _) in binds {
+            host = host.mount(point, "nvme0n1", fs_type, "rw");
+        }
+        let binds: Vec<(String, String)> = binds
+            .iter()
+            .map(|&(spec, _, fs_type)| (spec.to_owned(), fs_type.to_owned()))
+            .collect();
+        host.elasticsearch("/data")
+            .with(fstab(&lines))
+            .with(move |host| {
+                let entries = host.fstab.iter_mut().flatten().skip(1);
+                for (entry, (spec, fs_type)) in entries.zip(binds) {
+                    (entry.spec, entry.fs_type) = (spec, fs_type);
+                }
+            })
+            .with(jobs(vec![fstrim_timer()]))
+    }
+
+    const BINDS: &[(&str, &str, &str)] = &[
+        ("/data/es", "/var/lib/es", "auto"),
+        ("/data/log", "/var/log", "xfs"),
+    ];
+
+    #[test]
+    fn bind_mounts_of_fstab_are_trimmed_each() {
+        let outcome = bound("xfs", BINDS).check(&RULE);
+        let finding = only(&outcome);
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(
+            finding.title,
+            "fstrim.timer trims /data 3 times in each run"
+        );
+        assert!(finding.evidence.iter().any(|e| e.source == "etc/fstab:3"));
+        let command = finding.remedy[0].command.as_deref().expect("one");
+        assert!(
+            command.contains("2s/") && command.contains("3s/"),
+            "{command}"
+        );
+        assert!(
+            !command.contains("1s/"),
+            "the device's line stays: {command}"
+        );
+        let ext4 = bound("ext4", BINDS).check(&RULE);
+        assert_eq!(only(&ext4).severity, Severity::Info, "ext4 remembers");
+    }
+
+    #[test]
+    fn what_fstrim_takes_for_one_is_trimmed_once() {
+        // The same device by tag and by name; a bind mount of the type that fstrim skips.
+        let once: &[(&str, &str, &str)] = &[
+            ("/dev/nvme0n1", "/srv", "xfs"),
+            ("/data/log", "/var/log", "none"),
+        ];
+        assert_eq!(bound("xfs", once).check(&RULE), Outcome::default());
+        let left_out = bound("xfs", BINDS).with(fstab(&[
+            ("/data", "noatime"),
+            ("/var/lib/es", "bind,X-fstrim.notrim"),
+        ]));
+        assert_eq!(left_out.check(&RULE), Outcome::default());
+        let all = cron_weekly("fstrim", "fstrim --all");
+        let by_mountinfo = bound("xfs", BINDS).with(jobs(vec![all]));
+        assert_eq!(by_mountinfo.check(&RULE), Outcome::default());
+        let typed = cron_weekly("fstrim", "fstrim --fstab --types auto");
+        let typed = bound("xfs", &BINDS[1..]).with(jobs(vec![typed]));
+        assert_eq!(typed.check(&RULE), Outcome::default());
+        // Two names of one device are two sources.
+        let by_name = [("/dev/disk/by-id/nvme-1", "/srv", "xfs")];
+        assert_eq!(bound("xfs", &by_name).check(&RULE).findings.len(), 1);
+    }
+
+    #[test]
+    fn the_fix_is_one_that_the_host_knows() {
+        let on = |id: &str, version: &str| {
+            let (id, version) = (id.to_owned(), version.to_owned());
+            let outcome = bound("xfs", BINDS)
+                .with(move |host| {
+                    host.platform.distribution = Some(id);
+                    host.platform.distribution_version = Some(version);
+                })
+                .check(&RULE);
+            only(&outcome).remedy[0].clone()
+        };
+        let old = on("ubuntu", "22.04");
+        assert!(
+            old.command.is_none() && old.text.contains("type `none`"),
+            "{old:?}"
+        );
+        let nixos = on("nixos", "24.05");
+        assert!(
+            nixos.command.is_none() && nixos.text.contains("fileSystems"),
+            "{nixos:?}"
+        );
+        assert!(on("debian", "12").command.is_some());
+    }
+
+    #[test]
+    fn mount_points_of_one_filesystem_in_two_jobs_and_in_one() {
+        let job = |name: &str, line: &str| cron_job(name, "0 3 * * 0", line);
+        let two = vec![
+            job("/etc/cron.d/a:1", "fstrim /data"),
+            job("/etc/cron.d/b:1", "fstrim /var/log"),
+        ];
+        let outcome = bound("btrfs", BINDS).with(jobs(two)).check(&RULE);
+        let finding = only(&outcome);
+        assert!(finding.title.contains("both trim /data"), "{finding:?}");
+        assert!(
+            finding
+                .why
+                .ends_with("/data and /var/log are mounts of one filesystem."),
+            "{finding:?}"
+        );
+        let mut both = job("/etc/cron.d/a:1", "fstrim /data");
+        both.commands
+            .push(command("fstrim /var/log", "etc/cron.d/a:1"));
+        let outcome = bound("btrfs", BINDS).with(jobs(vec![both])).check(&RULE);
+        let finding = only(&outcome);
+        assert!(finding.title.ends_with("trims /data 2 times in each run"));
+        assert!(finding.remedy[0].command.is_none());
     }
 
     #[test]

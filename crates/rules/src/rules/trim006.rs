@@ -119,7 +119,7 @@ fn report(
              what is read-only."
                 .to_owned()
         }
-        Miss::TypeLeftOut | Miss::NotNamed | Miss::Refused(_) => {
+        Miss::FstabTypeNone { .. } | Miss::TypeLeftOut | Miss::NotNamed | Miss::Refused(_) => {
             units::list::capitalised(&format!("{}.", miss.reason()))
         }
     };
@@ -148,6 +148,10 @@ fn report(
                 options.unwrap_or_default(),
             ));
         }
+        Miss::FstabTypeNone { line } => finding.evidence.push(Evidence::new(
+            format!("etc/fstab:{line}"),
+            format!("{mount_point} none"),
+        )),
         _ => {}
     }
     let others = group.others.iter().take(wording::EVIDENCE_MAX);
