@@ -83,6 +83,24 @@ impl<'a> Stack<'a> {
             .map(|layer| layer.device)
     }
 
+    /// Iterates over the drives that hold the data, each once: the drives at the bottom without those
+    /// that only serve as a cache. They are the ones to trim.
+    pub fn data_drives(&self) -> impl Iterator<Item = &'a BlockDevice> {
+        // Layers come before what is below them.
+        let mut is_cache = vec![false; self.layers.len()];
+        let mut drives: Vec<&'a BlockDevice> = Vec::new();
+        let mut seen = HashSet::new();
+        for (index, layer) in self.layers.iter().enumerate() {
+            is_cache[index] = layer.above.is_some_and(|above| {
+                is_cache[above] || self.layers[above].device.is_cached_on(layer.device)
+            });
+            if layer.is_leaf && !is_cache[index] && seen.insert(layer.device.name.as_str()) {
+                drives.push(layer.device);
+            }
+        }
+        drives.into_iter()
+    }
+
     /// Iterates over the layers directly below the layer at `index`.
     pub fn below(&self, index: usize) -> impl Iterator<Item = &Layer<'a>> {
         self.layers
@@ -94,7 +112,7 @@ impl<'a> Stack<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::{DeviceKind, DeviceNumber};
+    use crate::host::{DeviceKind, DeviceNumber, DmTarget};
 
     fn device(name: &str, minor: u32, below: &[&str]) -> BlockDevice {
         BlockDevice {
@@ -135,6 +153,47 @@ mod tests {
             .collect();
         assert_eq!(drawn, [("a", 0), ("b", 1), ("d", 2), ("c", 1), ("d", 2)]);
         assert_eq!(stack.leaves().count(), 1);
+    }
+
+    #[test]
+    fn the_data_of_a_cached_device_is_on_its_origin() {
+        let mut bcache = device("bcache0", 1, &["sda1", "sdb"]);
+        let backing = Some("sda1".to_owned());
+        bcache.kind = DeviceKind::Bcache { backing };
+        // The cache of the other one is a partition of the drive that holds the data.
+        let mut cached = device("dm-0", 2, &["sda2", "sdb"]);
+        let number = |minor| DeviceNumber { major: 253, minor };
+        cached.kind = DeviceKind::DeviceMapper {
+            name: None,
+            uuid: None,
+            targets: Some(vec![DmTarget {
+                start_sectors: 0,
+                len_sectors: 8,
+                target_type: "cache".to_owned(),
+                devices: vec![number(4), number(4), number(5)],
+                options: Vec::new(),
+                cipher: None,
+                chunk_bytes: None,
+                stripes: None,
+            }]),
+        };
+        let host = host(vec![
+            bcache,
+            cached,
+            device("sda", 6, &[]),
+            device("sda1", 3, &["sda"]),
+            device("sda2", 4, &["sda"]),
+            device("sdb", 5, &[]),
+        ]);
+        for (top, expected) in [(0, ["sda"]), (1, ["sdb"])] {
+            let stack = host.stack_below(&host.devices[top]);
+            let names: Vec<&str> = stack
+                .data_drives()
+                .map(|drive| drive.name.as_str())
+                .collect();
+            assert_eq!(names, expected);
+            assert_eq!(stack.leaves().count(), 2);
+        }
     }
 
     #[test]

@@ -451,7 +451,7 @@ fn kind(device: &BlockDevice) -> (&'static str, Option<String>) {
         DeviceKind::Md { level, .. } => ("md", level.clone()),
         DeviceKind::DeviceMapper { .. } => ("device_mapper", dm_types(device)),
         DeviceKind::Zram => ("zram", None),
-        DeviceKind::Bcache => ("bcache", None),
+        DeviceKind::Bcache { .. } => ("bcache", None),
         DeviceKind::Other => ("other", None),
         DeviceKind::Unseen => ("unknown", None),
     }

@@ -170,7 +170,7 @@ impl<'s, 'a> Tracer<'s, 'a> {
         if is_vdo(device) {
             return Vec::new();
         }
-        // `thin-pool` and `cache` list their metadata device first.
+        // A thin pool lists its metadata device first.
         let metadata = device.dm_targets().and_then(|targets| match targets {
             [
                 DmTarget {
@@ -178,9 +178,7 @@ impl<'s, 'a> Tracer<'s, 'a> {
                     devices,
                     ..
                 },
-            ] if matches!(target_type.as_str(), "thin-pool" | "cache") && devices.len() > 1 => {
-                devices.first().copied()
-            }
+            ] if target_type == "thin-pool" && devices.len() > 1 => devices.first().copied(),
             _ => None,
         });
         let mut legs: Vec<usize> = self.below[index]
@@ -188,7 +186,7 @@ impl<'s, 'a> Tracer<'s, 'a> {
             .copied()
             .filter(|&below| {
                 let below = self.layer(below).device;
-                Some(below.number) != metadata && !is_metadata(below)
+                Some(below.number) != metadata && !is_metadata(below) && !device.is_cached_on(below)
             })
             .flat_map(|below| self.queues_at(below))
             .collect();
@@ -197,7 +195,25 @@ impl<'s, 'a> Tracer<'s, 'a> {
         legs
     }
 
+    /// Whether a layer takes discards. bcache announces that it does, and drops those that its backing
+    /// device does not take: what fstrim sends then reaches no drive.
     fn takes(&self, index: usize) -> Option<bool> {
+        let is_bcache = matches!(
+            self.layer(index).device.kind,
+            DeviceKind::Bcache { backing: Some(_) }
+        );
+        let refused_below = is_bcache && {
+            let mut legs = self.legs(index).into_iter();
+            legs.any(|leg| self.announces(leg) == Some(false))
+        };
+        if refused_below {
+            return Some(false);
+        }
+        self.announces(index)
+    }
+
+    /// Whether a layer says that it takes discards.
+    fn announces(&self, index: usize) -> Option<bool> {
         self.layer(index)
             .device
             .discard
@@ -262,6 +278,7 @@ impl<'s, 'a> Tracer<'s, 'a> {
         let layer = self.layer(index);
         let legs = self.legs(index);
         let own = own_cause(layer.device);
+        let under_taking = under_taking || self.announces(index) == Some(true);
         let refusing: Vec<usize> = legs
             .iter()
             .copied()

@@ -92,7 +92,7 @@ fn kind() -> impl Strategy<Value = DeviceKind> {
             .prop_map(|backing_file| DeviceKind::Loop { backing_file }),
         1 => proptest::option::of(any::<u64>())
             .prop_map(|start_bytes| DeviceKind::Partition { start_bytes }),
-        1 => Just(DeviceKind::Bcache),
+        1 => proptest::option::of(name()).prop_map(|backing| DeviceKind::Bcache { backing }),
     ]
 }
 

@@ -163,7 +163,7 @@ pub(crate) fn of_drive(platform: &Platform, drive: &BlockDevice) -> Drive {
         DeviceKind::Network { .. } => Drive::unknown(Place::Network),
         DeviceKind::Zram => Drive::sure(Medium::Memory, Place::Local),
         // bcache, dm or md whose lower devices are not visible.
-        DeviceKind::Bcache | DeviceKind::Md { .. } | DeviceKind::DeviceMapper { .. } => {
+        DeviceKind::Bcache { .. } | DeviceKind::Md { .. } | DeviceKind::DeviceMapper { .. } => {
             match rotational {
                 Some(false) => Drive::likely(Medium::Flash, Place::Local),
                 _ => Drive::unknown(Place::Local),
@@ -279,10 +279,10 @@ fn judge_other_scsi(
     }
 }
 
-/// Classifies the drives of a stack combined.
+/// Classifies the drives of a stack combined, without those of a cache.
 pub(crate) fn of_stack(platform: &Platform, stack: &Stack<'_>) -> StackMedium {
     let drives: Vec<Drive> = stack
-        .leaves()
+        .data_drives()
         .map(|leaf| of_drive(platform, leaf))
         .collect();
     let all = |test: fn(&Drive) -> bool| !drives.is_empty() && drives.iter().all(test);

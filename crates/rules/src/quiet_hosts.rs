@@ -1,11 +1,13 @@
 //! Runs all rules on hosts as set up by distributions: avoiding false alarms matters more than the
 //! number of findings.
 
-use crate::test_host::{TestHost, nvme, partition, virtio};
+use crate::test_host::{
+    TestHost, device, hard_disk, no_discards, nvme, partition, sata, virtio, with_discard,
+};
 use crate::test_jobs::{cron_job, cron_weekly, fstab, fstrim_timer, jobs, timer};
 use crate::{Outcome, Selection, run};
 use facts::Severity;
-use facts::host::{Host, Job};
+use facts::host::{BlockDevice, DeviceKind, Host, Job};
 
 fn outcome(host: TestHost) -> Outcome {
     run(&host.build(), &Selection::default())
@@ -116,6 +118,54 @@ fn a_well_kept_store_has_nothing_above_an_information() {
         "{:#?}",
         outcome.findings
     );
+}
+
+/// Returns a store on bcache, whose own limits promise that discards are taken whatever is below.
+fn store_on_bcache(backing: BlockDevice, cache: BlockDevice) -> TestHost {
+    let kind = DeviceKind::Bcache {
+        backing: Some(backing.name.clone()),
+    };
+    let top = device("bcache0", kind, &[&backing.name, &cache.name]);
+    TestHost::new()
+        .devices([backing, cache])
+        .device(top)
+        .mount("/data", "bcache0", "xfs", "rw,noatime")
+        .elasticsearch("/data/es")
+        .with(fstab(&[("/data", "noatime")]))
+        .with(jobs(vec![fstrim_timer()]))
+}
+
+#[test]
+fn a_hard_disk_below_bcache_is_no_flash() {
+    // Its discards end at bcache: nothing is trimmed, and nothing has to be.
+    let disk = || store_on_bcache(hard_disk("sda"), nvme("nvme0n1"));
+    let untrimmed = disk().with(jobs(Vec::new()));
+    let discarded = disk().with(|host| host.mounts[0].options.push("discard".to_owned()));
+    let refusing = disk().with(|host| {
+        for device in &mut host.devices {
+            device.discard = Some(no_discards());
+        }
+    });
+    for host in [disk(), untrimmed, discarded, refusing] {
+        let outcome = outcome(host);
+        assert!(outcome.findings.is_empty(), "{:#?}", outcome.findings);
+    }
+}
+
+#[test]
+fn flash_below_bcache_is_judged_and_its_cache_is_not() {
+    let silent = || with_discard(sata("sdb"), no_discards());
+    let rules = |host: TestHost| -> Vec<String> {
+        let findings = outcome(host).findings;
+        findings
+            .into_iter()
+            .map(|f| f.rule + " " + &f.subject)
+            .collect()
+    };
+    let by_cache = rules(store_on_bcache(sata("sda"), silent()));
+    assert_eq!(by_cache, ["TRIM007 /data"]);
+    let by_backing = rules(store_on_bcache(silent(), nvme("nvme0n1")));
+    assert_eq!(by_backing, ["TRIM008 /dev/sdb"]);
 }
 
 /// Every text ends up in a terminal, and every command in a root shell.

@@ -65,7 +65,7 @@ pub(crate) fn mount_evidence(volume: &Volume<'_>) -> Evidence {
 /// Returns the first few drives as evidence for the medium.
 pub(crate) fn medium_evidence(volume: &Volume<'_>) -> Vec<Evidence> {
     const DRIVES_MAX: usize = 4;
-    let drives: Vec<&BlockDevice> = volume.stack.leaves().collect();
+    let drives: Vec<&BlockDevice> = volume.stack.data_drives().collect();
     drives
         .iter()
         .take(DRIVES_MAX)

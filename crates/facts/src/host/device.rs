@@ -74,6 +74,23 @@ impl BlockDevice {
         }
     }
 
+    /// Whether a device directly below merely caches what another one below holds (bcache, dm-cache,
+    /// dm-writecache): discards of data do not go there.
+    pub fn is_cached_on(&self, below: &Self) -> bool {
+        if let DeviceKind::Bcache { backing } = &self.kind {
+            return backing.as_ref().is_some_and(|name| *name != below.name);
+        }
+        let Some([target]) = self.dm_targets() else {
+            return false;
+        };
+        let origin = match (target.target_type.as_str(), target.devices.as_slice()) {
+            // Metadata, cache, origin.
+            ("cache", [_, _, origin, ..]) | ("writecache", [origin, _, ..]) => *origin,
+            _ => return false,
+        };
+        below.number != origin
+    }
+
     /// Returns the device-mapper targets, if the table could be read.
     pub fn dm_targets(&self) -> Option<&[DmTarget]> {
         match &self.kind {
@@ -164,7 +181,11 @@ pub enum DeviceKind {
     /// Compressed memory.
     Zram,
     /// A bcache device.
-    Bcache,
+    Bcache {
+        /// Kernel name of the device that holds its data; the others below are caches. `None` if
+        /// unknown, and for a volume that lies on the cache alone.
+        backing: Option<String>,
+    },
     /// A legacy VDO, or a driver unknown to this tool.
     Other,
     /// Only named by a mount: no block devices were read.

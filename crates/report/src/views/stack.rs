@@ -166,7 +166,7 @@ fn describe_kind(device: &BlockDevice) -> String {
             .map_or_else(|| "md".to_owned(), |level| format!("md {level}")),
         DeviceKind::DeviceMapper { .. } => describe_dm(device),
         DeviceKind::Zram => "zram".to_owned(),
-        DeviceKind::Bcache => "bcache".to_owned(),
+        DeviceKind::Bcache { .. } => "bcache".to_owned(),
         DeviceKind::Other => "block device".to_owned(),
         DeviceKind::Unseen => "unknown (sysfs was not read)".to_owned(),
     }

@@ -118,7 +118,7 @@ fn is_reportable(host: &Host, stack: &Stack<'_>, fault: &Fault<'_>) -> bool {
 }
 
 fn has_flash_that_takes(host: &Host, stack: &Stack<'_>) -> bool {
-    stack.leaves().any(|leaf| {
+    stack.data_drives().any(|leaf| {
         medium::of_drive(&host.platform, leaf).is_flash()
             && leaf.discard.and_then(facts::host::DiscardLimits::accepts) == Some(true)
     })
@@ -133,7 +133,7 @@ fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
     let is_pluggable = |leaf: &BlockDevice| {
         leaf.kind == DeviceKind::Mmc || medium::of_drive(&host.platform, leaf).place == Place::Usb
     };
-    let severity = if !group.has_store() && volume.stack.leaves().all(is_pluggable) {
+    let severity = if !group.has_store() && volume.stack.data_drives().all(is_pluggable) {
         Severity::Info
     } else {
         medium::severity_of_lost_discards(
@@ -176,7 +176,7 @@ fn why(host: &Host, volume: &Volume<'_>, fault: &Fault<'_>, masked: &[Fault<'_>]
     let platform = &host.platform;
     let drives: Vec<Drive> = volume
         .stack
-        .leaves()
+        .data_drives()
         .map(|leaf| medium::of_drive(platform, leaf))
         .collect();
     let effect = if drives.iter().any(|drive| drive.is_flash()) {

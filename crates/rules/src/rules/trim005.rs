@@ -65,7 +65,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         let is_trimmed = trims.is_some_and(|trims| !trims.reaching(volume).is_empty());
         let unqueued: Vec<(&BlockDevice, &'static str)> = volume
             .stack
-            .leaves()
+            .data_drives()
             .filter_map(|drive| Some((drive, unqueued_trim(drive)?)))
             .collect();
         let is_chosen = fstab_edit::entry_of(cx.host, volume.mount)

@@ -59,7 +59,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         }
         let mut drives: Vec<&BlockDevice> = volume
             .stack
-            .leaves()
+            .data_drives()
             .filter(|leaf| {
                 medium::of_drive(&cx.host.platform, leaf).place == Place::Virtual
                     || is_behind_a_fabric(leaf)

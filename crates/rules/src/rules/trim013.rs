@@ -118,7 +118,7 @@ fn balance(cx: &Context<'_>, volume: &Volume<'_>) -> Result<Balance, (String, &'
             "a day of uptime",
         ));
     }
-    let drives: Vec<&BlockDevice> = volume.stack.leaves().collect();
+    let drives: Vec<&BlockDevice> = volume.stack.data_drives().collect();
     let names: HashSet<&str> = drives.iter().map(|drive| drive.name.as_str()).collect();
     let mut written_bytes = 0.0;
     let mut capacity_bytes = 0.0;
@@ -143,7 +143,7 @@ fn balance(cx: &Context<'_>, volume: &Volume<'_>) -> Result<Balance, (String, &'
     for other in cx.volumes_in_time() {
         let shares_a_drive = other
             .stack
-            .leaves()
+            .data_drives()
             .any(|leaf| names.contains(leaf.name.as_str()));
         if !shares_a_drive {
             continue;
@@ -222,7 +222,7 @@ fn judge(
         units::size::bytes_estimate(balance.free_bytes),
         in_days(days),
     );
-    let drives = volume.stack.leaves().take(wording::EVIDENCE_MAX);
+    let drives = volume.stack.data_drives().take(wording::EVIDENCE_MAX);
     finding.evidence.extend(drives.filter_map(|drive| {
         Some(Evidence::new(
             format!("{}/stat: bytes written", drive.sysfs_path),

@@ -50,7 +50,7 @@ fn option_of(mount: &Mount) -> &'static str {
 fn has_unqueued_drive(volume: &Volume<'_>) -> bool {
     volume
         .stack
-        .leaves()
+        .data_drives()
         .any(|drive| unqueued_trim(drive).is_some())
 }
 

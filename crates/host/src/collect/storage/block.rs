@@ -252,6 +252,11 @@ impl Tree<'_, '_, '_> {
                 serial: attribute("serial"),
             };
         }
+        if is_numbered(name, "bcache") {
+            return DeviceKind::Bcache {
+                backing: backing_device(reader, path),
+            };
+        }
         if is_numbered(name, "loop") {
             return DeviceKind::Loop {
                 backing_file: attribute("loop/backing_file"),
@@ -259,6 +264,15 @@ impl Tree<'_, '_, '_> {
         }
         kind_by_name(name)
     }
+}
+
+/// Returns the device below a bcache device that is not its cache. The driver's link to the directory of
+/// its attributes tells it: ../../../pci0000:00/0000:00:1f.2/.../block/sda/sda1/bcache
+fn backing_device(reader: &Reader<'_>, path: &str) -> Option<String> {
+    let target = reader.link(&format!("{path}/bcache")).ok()?;
+    let (device, attributes) = target.rsplit_once('/')?;
+    let name = device.rsplit('/').next().filter(|name| *name != "..")?;
+    (attributes == "bcache").then(|| name.to_owned())
 }
 
 /// Returns the kind for devices whose name is sufficient.
@@ -271,9 +285,6 @@ fn kind_by_name(name: &str) -> DeviceKind {
     }
     if is_numbered(name, "zram") {
         return DeviceKind::Zram;
-    }
-    if is_numbered(name, "bcache") {
-        return DeviceKind::Bcache;
     }
     // `drbd0`, `etherd!e0.0`, `scinia`: the name starts with the driver, except for AoE.
     for (prefix, driver) in [

@@ -160,6 +160,10 @@ fn kinds_by_name() {
         source = disk(source, name, &format!("240:{minor}"), 2048);
     }
     let source = source
+        .symlink(
+            "sys/block/bcache0/bcache",
+            "../../../pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sdaa/sdaa1/bcache",
+        )
         .file("sys/block/loop0/loop/backing_file", "/srv/image.img\n")
         .file("sys/block/vda/serial", "vol-0123\n");
     let (devices, skipped) = read_all(&source);
@@ -180,7 +184,12 @@ fn kinds_by_name() {
     assert_eq!(
         kinds,
         [
-            ("bcache0", Some(DeviceKind::Bcache)),
+            (
+                "bcache0",
+                Some(DeviceKind::Bcache {
+                    backing: Some("sdaa1".to_owned())
+                })
+            ),
             ("drbd1", Some(network("drbd"))),
             ("etherd!e0.0", Some(network("aoe"))),
             (
