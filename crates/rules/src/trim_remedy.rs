@@ -17,15 +17,15 @@ use facts::host::{Job, Mount};
 use facts::{Host, Remedy};
 use std::fmt::Write as _;
 
-pub(crate) use elsewhere::elsewhere;
+pub(crate) use elsewhere::{elsewhere, is_wsl};
 pub(crate) use once::trim_once;
 pub(crate) use online::{
     discard_and_leave_out, mount_with_discard, mount_without_discard, paced_without_discard,
 };
 pub(crate) use parts::{FIRST_PASS, is_declared_quiet};
 use parts::{
-    PACED_FIRST_PASS, QUIET_NAME, STOP_RISK, cron_directory_script, crontab_line, is_plain,
-    job_name, new_job, paced_commands, paced_text, put_in_yours, stop_commands,
+    QUIET_NAME, STOP_RISK, cron_directory_script, crontab_line, is_plain, job_name, new_job,
+    paced_commands, paced_first_pass, paced_text, put_in_yours, stop_commands,
 };
 
 /// Returns the drop-in directory of a timer. The file sorts after `override.conf`, which
@@ -211,7 +211,7 @@ pub(crate) fn trim_mounts(cx: &Context<'_>, mount_points: &[&str], slot: QuietSl
         Some((command, undo)) => Remedy::command(text, command).undo(undo),
         None => Remedy::advice(text),
     }
-    .risk(PACED_FIRST_PASS)
+    .risk(paced_first_pass(&cx.host.platform))
 }
 
 /// Trims one mount by fstrim, at a time that is declared to be quiet.
@@ -261,7 +261,7 @@ pub(crate) fn replace_by_paced(
     }
     let mut text = paced_text("Let it be done by", slot);
     let Some((mut command, mut undo)) = paced_commands(cx, &mounts, slot) else {
-        return Remedy::advice(text).risk(PACED_FIRST_PASS);
+        return Remedy::advice(text).risk(paced_first_pass(&cx.host.platform));
     };
     for trim in replaced.iter().take(REPLACED_MAX) {
         if let Some((stop, start)) = stop_commands(trim.job) {
@@ -273,7 +273,7 @@ pub(crate) fn replace_by_paced(
         }
     }
     Remedy::command(text, command)
-        .risk(PACED_FIRST_PASS)
+        .risk(paced_first_pass(&cx.host.platform))
         .undo(undo)
 }
 

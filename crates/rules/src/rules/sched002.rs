@@ -16,8 +16,8 @@
 //! `fstrim --all` trims a filesystem once however often it is mounted. By fstab (`fstrim --fstab`, and
 //! fstrim.service with its `--listed-in /etc/fstab:...`) the sources are compared as written: the source of a
 //! bind mount is a directory and never equal to the filesystem's device, so each bind mount that has not the
-//! type `none` is one more trim of all free space. ext4 skips the groups that nothing was freed in since,
-//! as long as it stays mounted; XFS and Btrfs discard everything again.
+//! type `none` is one more trim of the same free space. ext4 skips the groups in which nothing was freed
+//! since, as long as it stays mounted; XFS and Btrfs keep no such record.
 //!
 //! ## Evidence
 //! Where each of the two is defined, with its schedule and its command; the lines of fstab.
@@ -227,7 +227,7 @@ fn trims_twice(cx: &Context<'_>, trims: &TrimJobs<'_>, out: &mut Outcome) {
 
 /// Reports filesystems that one run of a job trims several times.
 fn trims_again(cx: &Context<'_>, trims: &TrimJobs<'_>, out: &mut Outcome) {
-    for trim in trims.active() {
+    for trim in trims.active().take(PAIRED_JOBS_MAX) {
         for volume in cx.volumes_in_time() {
             let passes = trims.repeated_passes(trim, volume);
             if !passes.is_empty() && trim_state::fstrim_works_here(volume) {
@@ -267,7 +267,8 @@ fn report_passes(
     let _ = if by_fstab {
         write!(
             why,
-            ", and fstrim, which goes by fstab here, trims each source as written there."
+            ". fstrim goes by fstab here, and takes each source that is written differently there for a \
+             filesystem of its own."
         )
     } else {
         write!(why, ", and the job trims it at each of them.")
@@ -276,7 +277,7 @@ fn report_passes(
         " ext4 remembers what it has trimmed as long as it is mounted, so all passes but the first find \
          little to do."
     } else {
-        " Each pass discards all of its free space once more, as long a time as the first."
+        " Each pass discards its free space again, and takes as long as the first."
     });
     if passes.iter().any(Pass::is_bind) && kernel_tells_device(&cx.host.platform) {
         why.push_str(
@@ -308,7 +309,7 @@ fn report_passes(
     out.findings.push(finding);
 }
 
-/// Maximum number of jobs for the same work compared with each other.
+/// Maximum number of jobs for the same work compared with each other, or with the filesystems.
 const PAIRED_JOBS_MAX: usize = 16;
 
 /// Reports the same check or scrub by both a cron job and a timer.

@@ -118,7 +118,9 @@ fn report(
             .flat_map(|trim| trim.evidence())
             .take(wording::EVIDENCE_MAX),
     );
-    if online != OnlineDiscard::Background {
+    // WSL mounts its root with `discard` at each start.
+    let comes_back = trim_remedy::is_wsl(&cx.host.platform) && volume.mount.mount_point == "/";
+    if online != OnlineDiscard::Background && !comes_back {
         finding
             .remedy
             .push(trim_remedy::mount_without_discard(cx, volume.mount));

@@ -37,6 +37,19 @@ fn unknown_jobs_are_not_no_jobs() {
 }
 
 #[test]
+fn a_bind_mount_of_type_none_is_no_line_for_fstrim() {
+    let host = || {
+        two_mounts().with(|host| {
+            let entry = host.fstab.as_mut().and_then(|fstab| fstab.last_mut());
+            entry.expect("/data").fs_type = "none".to_owned();
+        })
+    };
+    let missed = Reach::Missed(Miss::FstabTypeNone { line: 2 });
+    assert_eq!(reach(host(), LISTED_IN, "/data"), missed);
+    assert_eq!(reach(host(), "fstrim --all", "/data"), Reach::Reached);
+}
+
+#[test]
 fn all_uses_mountinfo() {
     for line in [
         "fstrim -a",

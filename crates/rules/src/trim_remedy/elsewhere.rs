@@ -19,6 +19,21 @@ pub(crate) fn elsewhere(
     mount_points: &[&str],
     slot: QuietSlot,
 ) -> Option<Remedy> {
+    if is_wsl(platform) {
+        return Some(
+            Remedy::advice(format!(
+                "In WSL the disk is a VHDX file of Windows, and a timer runs only while WSL does. Trim it by hand, \
+                 in a quiet period: `fstrim --verbose {}`. Windows trims the drive below by itself. The file \
+                 gets smaller if WSL is stopped (`wsl --shutdown`) and Windows compacts it: `Optimize-VHD -Path \
+                 FILE.vhdx -Mode Full` in an administrator's PowerShell with Hyper-V. {UNSEEN}",
+                shell::printable(mount_points.first().unwrap_or(&"/"))
+            ))
+            .risk(
+                "Compact a copy, or have a backup. A sparse file (`wsl --manage NAME --set-sparse true`) would \
+                 shrink by itself, but Microsoft switched that off, since it may corrupt data.",
+            ),
+        );
+    }
     if let Some(container) = &platform.container {
         let container = shell::printable(container);
         return Some(
@@ -61,11 +76,17 @@ pub(crate) fn elsewhere(
     None
 }
 
+/// Whether this is a Linux below Windows, which mounts the root filesystem itself, with `discard`, whatever
+/// fstab says.
+pub(crate) fn is_wsl(platform: &Platform) -> bool {
+    platform.container.as_deref() == Some("wsl")
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::rules::{trim002, trim003};
+    use crate::rules::{trim002, trim003, trim004};
     use crate::test_host::{TestHost, nvme, only};
-    use crate::test_jobs::{fstrim_timer, jobs, with_state};
+    use crate::test_jobs::{fstab, fstrim_timer, jobs, with_state};
     use facts::Remedy;
     use facts::host::EnabledState;
 
@@ -91,6 +112,59 @@ mod tests {
         assert!(
             texts.len() == 1 && texts[0].contains("pct fstrim"),
             "{texts:?}"
+        );
+    }
+
+    #[test]
+    fn in_wsl_the_disk_is_a_file_of_windows() {
+        let wsl = |options: &str| {
+            TestHost::new()
+                .device(nvme("nvme0n1"))
+                .mount("/", "nvme0n1", "ext4", options)
+                .elasticsearch("/data")
+                .with(fstab(&[("/", "discard,errors=remount-ro")]))
+                .with(|host| host.platform.container = Some("wsl".to_owned()))
+        };
+        let outcome = wsl("rw").with(jobs(Vec::new())).check(&trim002::RULE);
+        let texts = texts(&only(&outcome).remedy);
+        assert!(
+            texts.len() == 1 && texts[0].contains("Optimize-VHD"),
+            "{texts:?}"
+        );
+        let outcome = wsl("rw,discard")
+            .with(jobs(vec![fstrim_timer()]))
+            .check(&trim004::RULE);
+        let commands: Vec<&str> = only(&outcome)
+            .remedy
+            .iter()
+            .filter_map(|remedy| remedy.command.as_deref())
+            .collect();
+        assert!(
+            commands.len() == 1 && commands[0].contains("X-fstrim.notrim"),
+            "{commands:?}"
+        );
+    }
+
+    #[test]
+    fn on_flatcar_trimtab_is_below_opt() {
+        let outcome = host("/data")
+            .with(jobs(Vec::new()))
+            .with(|host| {
+                host.platform.distribution = Some("flatcar".to_owned());
+                host.platform.systemd = Some(true);
+            })
+            .check(&trim002::RULE);
+        let paced = &only(&outcome).remedy[0];
+        let command = paced.command.as_deref().expect("one");
+        assert!(
+            command.contains("ExecStart=/opt/bin/trimtab trim ")
+                && command.contains("> /etc/systemd/system/"),
+            "{command}"
+        );
+        let risk = paced.risk.as_deref().expect("one");
+        assert!(
+            risk.contains("/opt/bin/trimtab") && risk.contains("Butane"),
+            "{risk}"
         );
     }
 

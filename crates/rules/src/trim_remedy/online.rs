@@ -1,6 +1,6 @@
 //! Fixes that switch online discard on or off.
 
-use super::parts::{PACED_FIRST_PASS, STOP_RISK, paced_commands, paced_text, stop_commands};
+use super::parts::{STOP_RISK, paced_commands, paced_first_pass, paced_text, stop_commands};
 use crate::context::Context;
 use crate::quiet_slot::QuietSlot;
 use crate::trim_jobs::{NOTRIM, TrimJob, has_option, supports_notrim};
@@ -107,7 +107,7 @@ pub(crate) fn paced_without_discard(cx: &Context<'_>, mount: &Mount, slot: Quiet
     if job.is_none() {
         return Remedy::advice(text);
     }
-    drop_option(cx, mount, &text, job).risk(PACED_FIRST_PASS)
+    drop_option(cx, mount, &text, job).risk(paced_first_pass(&cx.host.platform))
 }
 
 /// Removes `discard` in fstab and by a remount, after `first` (commands and their undo).

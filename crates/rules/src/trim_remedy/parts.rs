@@ -3,16 +3,41 @@
 use crate::context::Context;
 use crate::quiet_slot::QuietSlot;
 use crate::{shell, times};
-use facts::host::Job;
+use facts::host::{Job, Platform};
 
 /// Describes the first trim after a long time.
 pub(crate) const FIRST_PASS: &str = "fstrim discards everything in one go, and the first pass \
     after a long time has all free space to discard: reads and writes stall meanwhile. Start it in a \
     quiet period, one node after the other.";
 
+/// Returns the path that jobs call trimtab by: on Flatcar /usr is read-only, and /opt/bin is the place for
+/// programs of one's own.
+fn trimtab_path(platform: &Platform) -> &'static str {
+    if is_flatcar(platform) {
+        "/opt/bin/trimtab"
+    } else {
+        "/usr/bin/trimtab"
+    }
+}
+
+fn is_flatcar(platform: &Platform) -> bool {
+    platform.distribution.as_deref() == Some("flatcar")
+}
+
 /// Describes the first paced trim.
-pub(crate) const PACED_FIRST_PASS: &str = "trimtab has to be installed as /usr/bin/trimtab. The first pass \
-    has all free space to discard: what does not fit into one window is resumed in the next.";
+pub(crate) fn paced_first_pass(platform: &Platform) -> String {
+    let path = trimtab_path(platform);
+    let kept = if is_flatcar(platform) {
+        " Put it and the units into the Butane configuration as well: a machine that is provisioned anew has \
+         neither."
+    } else {
+        ""
+    };
+    format!(
+        "trimtab has to be installed as {path}.{kept} The first pass has all free space to discard: what does \
+         not fit into one window is resumed in the next."
+    )
+}
 
 /// Describes the loss of a trim job.
 pub(crate) const STOP_RISK: &str = "A drive that is never trimmed gets slower as it fills: without a quiet \
@@ -96,7 +121,11 @@ pub(crate) fn paced_commands(
     } else {
         mount_points.join(" ")
     };
-    let trim = format!("/usr/bin/trimtab trim --window {} {what}", slot.window());
+    let trim = format!(
+        "{} trim --window {} {what}",
+        trimtab_path(&cx.host.platform),
+        slot.window()
+    );
     Some(new_job(cx, &job_name(mount_points), &trim, slot))
 }
 

@@ -307,8 +307,8 @@ fn mount_again(bundle: &Path, before: &str, after: &str) {
 
 /// Rules whose first remedy makes their finding go away.
 const ENDED_BY_THE_FIRST: &[&str] = &[
-    "FS005", "TRIM001", "TRIM002", "TRIM003", "TRIM004", "TRIM005", "TRIM006", "TRIM007",
-    "TRIM009", "TRIM013",
+    "FS005", "SCHED002", "TRIM001", "TRIM002", "TRIM003", "TRIM004", "TRIM005", "TRIM006",
+    "TRIM007", "TRIM009", "TRIM013",
 ];
 
 #[test]
@@ -392,6 +392,29 @@ fn new_findings(
         format!("{key} {severity}{announced}")
     })
     .collect()
+}
+
+#[test]
+fn a_filesystem_is_trimmed_once_for_each_of_its_lines_in_fstab() {
+    let hosts = hosts::all();
+    let named = |name| hosts.iter().find(|host| host.name == name).expect(name);
+    let titles = |host: &Host| -> Vec<String> {
+        let report = check(host);
+        let findings = report["result"]["findings"].as_array().expect("a list");
+        let ours = findings
+            .iter()
+            .filter(|finding| finding["rule"] == "SCHED002");
+        ours.map(|finding| finding["title"].as_str().expect("a title").to_owned())
+            .collect()
+    };
+    assert_eq!(
+        titles(named("bind mounts in fstab")),
+        ["fstrim.timer trims /data 3 times in each run"]
+    );
+    assert_eq!(
+        titles(named("two mounts of a filesystem, each trimmed by cron")),
+        ["/etc/cron.d/trim:1 and /etc/cron.d/trim:2 both trim /data"]
+    );
 }
 
 /// The first fix of each finding that has a command, one after the other, as an operator would work.

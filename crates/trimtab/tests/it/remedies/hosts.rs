@@ -4,6 +4,7 @@
 use crate::support::{Tree, recorded, repository, run, stderr};
 use crate::{articles, cluster};
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 use std::path::Path;
 
 /// The stores' data on recorded hosts, which have no stores.
@@ -194,6 +195,31 @@ fn elasticsearch(fs_type: &str, options: &str, fstab_options: Option<&str>) -> T
     tree
 }
 
+/// The host with three bind mounts of /data in fstab, one of them of the type that fstrim skips.
+fn bound_in_fstab(fs_type: &str) -> Tree {
+    let tree = elasticsearch(fs_type, "rw", None);
+    let mut fstab =
+        format!("/dev/nvme0n1 / ext4 defaults 0 1\nUUID=4f2e /data {fs_type} noatime 0 2\n");
+    let mut mountinfo = format!(
+        "21 1 259:0 / / rw,relatime - ext4 /dev/nvme0n1 rw\n\
+         22 21 259:1 / /data rw,noatime - {fs_type} /dev/nvme1n1 rw\n"
+    );
+    for (id, name, bind_type) in [
+        (23, "es", "auto"),
+        (24, "log", fs_type),
+        (25, "tmp", "none"),
+    ] {
+        let _ = writeln!(fstab, "/data/{name} /srv/{name} {bind_type} bind 0 0");
+        let _ = writeln!(
+            mountinfo,
+            "{id} 21 259:1 /{name} /srv/{name} rw,noatime - {fs_type} /dev/nvme1n1 rw"
+        );
+    }
+    tree.file("etc/fstab", &fstab);
+    tree.file("proc/self/mountinfo", &mountinfo);
+    tree
+}
+
 /// The host with the units of `packaging/` enabled for /data.
 pub fn with_packaged_timer() -> Host {
     let tree = elasticsearch("xfs", "rw", Some("noatime"));
@@ -289,6 +315,18 @@ fn made() -> Vec<Host> {
     );
     tree.file("etc/cron.d/backup", "0 3 * * 0 root restic backup /srv\n");
     add("timer beside a backup", &tree);
+    let tree = bound_in_fstab("xfs");
+    fstrim_timer(&tree, true);
+    add("bind mounts in fstab", &tree);
+    let tree = bound_in_fstab("btrfs");
+    tree.file(
+        "etc/cron.d/trim",
+        "0 3 * * 0 root /sbin/fstrim /data\n0 3 * * 3 root /sbin/fstrim /srv/log\n",
+    );
+    add(
+        "two mounts of a filesystem, each trimmed by cron",
+        &with_cron(tree),
+    );
 
     let tree = elasticsearch("ext4", "rw,discard", Some("noatime,discard"));
     tree.file(
