@@ -17,7 +17,7 @@ use facts::host::{Job, Mount};
 use facts::{Host, Remedy};
 use std::fmt::Write as _;
 
-pub(crate) use elsewhere::{elsewhere, is_wsl};
+pub(crate) use elsewhere::{compact_vhdx, elsewhere, is_wsl};
 pub(crate) use once::trim_once;
 pub(crate) use online::{
     discard_and_leave_out, mount_with_discard, mount_without_discard, paced_without_discard,

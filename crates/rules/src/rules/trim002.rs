@@ -26,7 +26,8 @@
 //! The time of the commands is one at which no other heavy job of the host starts. Or fstrim at a quiet
 //! time, in a file or a timer with `quiet-time` in its name (TRIM007). Without a quiet period, `discard`
 //! in fstab, after a test. In a container, the host's administrator trims; a volume of Kubernetes, its
-//! storage system; on NixOS, the configuration says it.
+//! storage system; in WSL, you do by hand; on NixOS, the configuration says it; on Flatcar trimtab is
+//! below /opt/bin.
 //!
 //! ## Risk
 //! The first pass after a long time has all free space to discard. With `trimtab trim`, what does not
@@ -35,7 +36,7 @@
 //! ## When it is silent
 //! Where discards are lost on the way (TRIM001, TRIM008); where a trim timer is only switched off
 //! (TRIM003), or one that runs passes this mount by (TRIM006); where it is unknown whether flash is
-//! below; on read-only mounts; on VDO; on Elastic Cloud Enterprise hosts (TRIM010). Where a job's
+//! below (of a cached device, the drives that hold the data count); on read-only mounts; on VDO; on Elastic Cloud Enterprise hosts (TRIM010). Where a job's
 //! script computes what it trims, this rule is skipped for what it may trim. A timer that is masked
 //! does not silence it: whoever masked it did not want that timer, but the drives decay all the
 //! same. TRIM003 then reports the mask as an information.

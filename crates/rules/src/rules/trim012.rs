@@ -17,6 +17,7 @@
 //! ## Remedy
 //! Prove it once: write a file, delete it, trim, and let the host's administrator compare what the
 //! image occupies before and after (`stat -c %b IMAGE`, `lvs`, the provider's figures).
+//! In WSL the file on Windows shrinks when it is compacted.
 //!
 //! ## Risk
 //! The proof writes 512 MiB and trims the whole filesystem: do it in a quiet period.
@@ -35,7 +36,7 @@ use crate::outcome::Outcome;
 use crate::rule::{Check, Needs, Rule};
 use crate::shell::{operand, quote};
 use crate::volumes::{self, Group};
-use crate::{discard_path, discard_remedy, finding, shell, wording};
+use crate::{discard_path, discard_remedy, finding, shell, trim_remedy, wording};
 use facts::host::{BlockDevice, DeviceKind, ScsiTransport};
 use facts::{Finding, Remedy, Severity};
 
@@ -72,7 +73,14 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         }
     }
     for group in volumes::grouped(unproven) {
-        out.findings.push(finding(&group));
+        let mut finding = finding(&group);
+        if trim_remedy::is_wsl(&cx.host.platform) {
+            "Discards mark blocks of the file behind the disk as free, and the file keeps its size until \
+             Windows compacts it."
+                .clone_into(&mut finding.why);
+            finding.remedy = vec![trim_remedy::compact_vhdx()];
+        }
+        out.findings.push(finding);
     }
 }
 
@@ -207,6 +215,25 @@ mod tests {
     use super::*;
     use crate::test_host::*;
     use facts::host::DiscardLimits;
+
+    #[test]
+    fn a_disk_of_wsl_is_a_file_of_windows() {
+        let outcome = TestHost::new()
+            .device(scsi(
+                "sdc",
+                "Msft",
+                "Virtual Disk",
+                ScsiTransport::Hypervisor,
+            ))
+            .mount("/", "sdc", "ext4", "rw,discard")
+            .with(|host| host.platform.container = Some("wsl".to_owned()))
+            .check(&RULE);
+        let remedy = &only(&outcome).remedy;
+        assert!(
+            remedy.len() == 1 && remedy[0].text.contains("Optimize-VHD"),
+            "{remedy:?}"
+        );
+    }
 
     #[test]
     fn virtual_disks_are_unproven() {

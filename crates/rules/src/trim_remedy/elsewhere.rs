@@ -20,19 +20,16 @@ pub(crate) fn elsewhere(
     slot: QuietSlot,
 ) -> Option<Remedy> {
     if is_wsl(platform) {
-        return Some(
-            Remedy::advice(format!(
-                "In WSL the disk is a VHDX file of Windows, and a timer runs only while WSL does. Trim it by hand, \
-                 in a quiet period: `fstrim --verbose {}`. Windows trims the drive below by itself. The file \
-                 gets smaller if WSL is stopped (`wsl --shutdown`) and Windows compacts it: `Optimize-VHD -Path \
-                 FILE.vhdx -Mode Full` in an administrator's PowerShell with Hyper-V. {UNSEEN}",
-                shell::printable(mount_points.first().unwrap_or(&"/"))
-            ))
-            .risk(
-                "Compact a copy, or have a backup. A sparse file (`wsl --manage NAME --set-sparse true`) would \
-                 shrink by itself, but Microsoft switched that off, since it may corrupt data.",
+        let compact = compact_vhdx();
+        return Some(Remedy {
+            text: format!(
+                "A timer runs only while WSL does. Trim by hand, in a quiet period: `fstrim --verbose {}`. {} \
+                 {UNSEEN}",
+                shell::printable(mount_points.first().unwrap_or(&"/")),
+                compact.text
             ),
-        );
+            ..compact
+        });
     }
     if let Some(container) = &platform.container {
         let container = shell::printable(container);
@@ -74,6 +71,19 @@ pub(crate) fn elsewhere(
         );
     }
     None
+}
+
+/// Makes the file behind a disk of WSL smaller.
+pub(crate) fn compact_vhdx() -> Remedy {
+    Remedy::advice(
+        "The disk is a VHDX file of Windows, which trims the drive below by itself. The file gets smaller if WSL \
+         is stopped (`wsl --shutdown`) and Windows compacts it: `Optimize-VHD -Path FILE.vhdx -Mode Full` in an \
+         administrator's PowerShell with Hyper-V.",
+    )
+    .risk(
+        "Have a backup. A sparse file (`wsl --manage NAME --set-sparse true`) would shrink by itself, but \
+         Microsoft switched that off, since it may corrupt data.",
+    )
 }
 
 /// Whether this is a Linux below Windows, which mounts the root filesystem itself, with `discard`, whatever
