@@ -32,18 +32,17 @@ pub(crate) fn trim_once(host: &Host, job: &Job, passes: &[Pass<'_>]) -> Remedy {
     }
     let numbers: Vec<u64> = others.iter().map(|entry| entry.line).collect();
     let lines: Vec<String> = numbers.iter().map(u64::to_string).collect();
-    let lines = wording::list(&lines);
+    let noun = if lines.len() == 1 { "line" } else { "lines" };
+    let lines = format!("{noun} {}", wording::list(&lines));
     if !supports_notrim(&host.platform) {
         return Remedy::advice(format!(
-            "Keep fstab's line for {point}. In line {lines}, give bind mounts the type `none`, as in mount(8), \
+            "Keep fstab's line for {point}. In {lines}, give bind mounts the type `none`, as in mount(8), \
              which fstrim skips, and mounts of the device the same source as {point} has. ({NOTRIM} is known \
              from util-linux 2.38 on, which this host may not have.)"
         ));
     }
     Remedy::command(
-        format!(
-            "Keep fstab's line for {point}, and have fstrim leave line {lines} out by {NOTRIM}."
-        ),
+        format!("Keep fstab's line for {point}, and have fstrim leave {lines} out by {NOTRIM}."),
         fstab_edit::append_to_lines(host, &numbers, NOTRIM),
     )
     .risk("fstrim knows the option since util-linux 2.38.")
