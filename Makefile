@@ -113,6 +113,7 @@ test-servers:
 	@./lab/servers/test-trim.sh
 	@./lab/servers/test-cluster.sh
 	@./lab/servers/test-explain.sh
+	@./lab/explain-cases/pages.sh elasticsearch-7.17.28
 	@./lab/servers/test-filesystems.sh elasticsearch-6.8.23 opensearch-2.19.1
 
 # The part of it that `make test` has time for.
@@ -120,6 +121,7 @@ servers:
 	@./lab/servers/test-trim.sh opensearch-2.19.1
 	@./lab/servers/test-cluster.sh opensearch-2.19.1
 	@./lab/servers/test-explain.sh prometheus opensearch-2.19.1
+	@./lab/explain-cases/pages.sh opensearch-2.19.1
 	@QUICK=1 ./lab/servers/test-filesystems.sh opensearch-2.19.1
 
 # The agent in the code of the servers that it is for, and of those that it leaves alone: Java and Maven, minutes.
@@ -134,7 +136,7 @@ livefix:
 bench-livefix:
 	@./benches/shards/livefix.sh
 
-# What the articles' curve and log of disks must yield: lab/explain-cases/README.md.
+# What the articles' curve and log of disks must yield, and the docs' pages followed line by line: lab/explain-cases/README.md.
 cases: build
 	@./lab/explain-cases/run.sh
 

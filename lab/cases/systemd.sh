@@ -1,7 +1,7 @@
 # systemd: runs as a service of a real systemd.
 # shellcheck shell=bash
 # fstrim.timer in every state: what `trimtab check` reports, and whether the suggested remedy fixes it. Then the units
-# of packaging/.
+# of packaging/, and what docs/enable-trim.md says to do with them.
 # Drive: nvme0n1.
 set -uo pipefail
 trimtab=/lab/trimtab
@@ -70,4 +70,8 @@ check masked
 echo "== the packaged units"
 # shellcheck source=lab/cases/units.sh
 . /lab/units.sh
+
+echo "== step 4 of docs/enable-trim.md"
+# shellcheck source=lab/cases/pages.sh
+. /lab/pages.sh
 exit 0

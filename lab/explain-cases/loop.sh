@@ -24,7 +24,7 @@ make_loop() { # SIZE FS_TYPE [DISCARD_MAX_BYTES]
     device=$(losetup -f --show "$work/image") || skip "real trims need a loop device"
     [ $# -lt 3 ] || echo "$3" >"/sys/block/$(basename "$device")/queue/discard_max_bytes"
     "mkfs.$2" -q "$device"
-    mkdir "$work/mnt"
+    mkdir -p "$work/mnt"
     mount "$device" "$work/mnt"
 }
 

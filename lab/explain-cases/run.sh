@@ -36,3 +36,6 @@ printf '\nA real trim, recorded by what this host has:\n'
 
 printf '\nReal trims, in a history that does not record them:\n'
 ./$cases/ftdc.sh
+
+printf '\nThe pages of docs/, line by line:\n'
+./$cases/pages.sh

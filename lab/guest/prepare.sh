@@ -24,7 +24,7 @@ cron_packages="cron cron-daemon-common anacron"
 # Tools that read the drives' logs, unpacked separately for the same reason. (The library's name changes
 # from release to release.)
 drive_packages="smartmontools nvme-cli $(apt-cache depends nvme-cli | awk '$1 == "Depends:" && $2 ~ /^libnvme/ { print $2 }')"
-tools="bash busybox systemctl systemd-sysusers cryptsetup lvm dmsetup mkfs.xfs mkfs.btrfs mkfs.ext4 mount umount setpriv
+tools="bash busybox systemctl systemd-escape systemd-sysusers cryptsetup lvm dmsetup mkfs.xfs mkfs.btrfs mkfs.ext4 mount umount setpriv
     thin_check kmod mdadm fstrim xfs_io xfs_repair xfs_db e2fsck dumpe2fs btrfs blkid losetup run-parts"
 hash=$(
     {
@@ -115,7 +115,7 @@ cp "$root/usr/sbin/busybox" "$root/usr/bin/busybox"
 # busybox' sh would run its own applets whatever PATH says, so cron's jobs get Debian's sh.
 cp -L /bin/sh "$root/usr/bin/sh"
 copy_libraries /bin/sh
-for name in bash systemctl; do ln -sf "/usr/sbin/$name" "$root/usr/bin/$name"; done
+for name in bash systemctl systemd-escape; do ln -sf "/usr/sbin/$name" "$root/usr/bin/$name"; done
 # The kernel itself calls this to load filesystems and targets.
 ln -sf kmod "$root/usr/sbin/modprobe"
 for name in pvcreate vgcreate lvcreate lvchange lvs vgchange; do ln -sf lvm "$root/usr/sbin/$name"; done

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Under a real systemd: fstrim.timer in every state, with the remedy applied as printed, and the units of packaging/.
+# Under a real systemd: fstrim.timer in every state, with the remedy applied as printed, the units of packaging/, and the
+# step of docs/enable-trim.md that needs systemd.
 set -euo pipefail
 # shellcheck source=lab/guest/expect.sh
 . "$(dirname "$0")/expect.sh"
-GUEST_COPY="packaging lab/cases/units.sh" lab/guest/run.sh lab/cases/systemd.sh "$binary" "$out" 1 600M
+lab/explain-cases/commands.py docs/enable-trim.md | grep -E '^sudo (systemctl|cp) ' >"$out/enable-trim"
+GUEST_COPY="packaging lab/cases/units.sh lab/cases/pages.sh $out/enable-trim" lab/guest/run.sh lab/cases/systemd.sh "$binary" "$out" 1 600M
 
 expect "a running timer at its default time is unpaced" has started '^TRIM007 /mnt/data nvme0n1 warning'
 expect "and nothing else is wrong with it" lacks started 'TRIM00[236]'
@@ -40,6 +42,13 @@ expect "the page is written" test -s "$out/page/index.html"
 expect "with the notes in it" in_file page/index.html 'moved to new racks'
 expect "a history of root's became the user's" in_file owners '^trimtab-bench .*/notes.csv'
 expect "others can read the page" in_file owners ' 644 .*/index.html'
+expect "before the page is followed, /data is trimmed twice, in two ways" has twice '^TRIM004 /data '
+expect "cron and systemd both trim" has twice '^SCHED002 '
+expect "after the page, neither is reported" lacks followed 'TRIM004|SCHED002'
+expect "nor anything else of trims" lacks followed 'TRIM00[2-7]'
+expect "its timer starts after the next boot as well" in_file enabled '^enabled'
+expect "and runs, at the time that the page says" in_file nights.show '^Result=success'
+expect "which is a pass of /data" in_file audit.jsonl '"mount_point":"/data".*"outcome":"complete"'
 # In tenths. What is missing in a unit is said in it, with what it would break.
 exposed_at_most() { systemd-analyze security --offline=true --no-pager --threshold="$1" "packaging/$2" | tail -n 1; }
 expect "the nightly has what needs no right of root" exposed_at_most 20 trimtab-bench-nightly@.service
