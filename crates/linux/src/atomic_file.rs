@@ -251,10 +251,7 @@ fn invalid(message: String) -> io::Error {
 fn already_there(path: &Path) -> io::Error {
     io::Error::new(
         ErrorKind::AlreadyExists,
-        format!(
-            "{} already exists; remove it or name another file",
-            path.display()
-        ),
+        format!("{} already exists", path.display()),
     )
 }
 

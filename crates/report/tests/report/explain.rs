@@ -3,6 +3,7 @@
 use crate::explained::{self, Case};
 use crate::schemas::assert_valid;
 use explain::verdict::Kind;
+use facts::series::Dating;
 use jsonschema::Validator;
 use page::Terminal;
 use report::explain::json;
@@ -364,6 +365,11 @@ fn disk_log_is_shown_as_a_whole() {
     assert_well_formed("disks", &page);
     assert!(!page.contains("<img") && page.contains("15,625x"));
     assert_valid(&validator(), &json(&case.report()));
+    // Dates in it change nothing: `iostat -xt` has them.
+    for kind in [Kind::Undecided, Kind::None] {
+        let dated = explained::disk_log(Dating::Absolute, kind);
+        assert_eq!(plain(&dated).matches("Cannot tell.").count(), 0);
+    }
     // All of them, if requested.
     let all = ExplainDetail { all: true, ..BRIEF };
     assert_eq!(plain(&case).matches("Cannot tell.").count(), 0);

@@ -442,6 +442,12 @@ pub fn extreme() -> Case {
 
 /// A disk log whose own series show nothing, with hostile names in it.
 pub fn disks() -> Case {
+    let day = Dating::Day(jiff::civil::date(2020, 4, 13));
+    disk_log(day, Kind::Undecided)
+}
+
+/// The same, with another dating and another verdict of each series.
+pub fn disk_log(dating: Dating, kind: Kind) -> Case {
     let parts = (0..3).map(|number| {
         let mut one = series(
             &format!("sd{number} kB_wrtn/s"),
@@ -449,11 +455,11 @@ pub fn disks() -> Case {
             3,
             vec![512.0, 8e6],
         );
-        one.dating = Dating::Day(jiff::civil::date(2020, 4, 13));
+        one.dating = dating;
         one.labels
             .insert("metric".to_owned(), "kB_wrtn/s".to_owned());
         one.labels.insert("host".to_owned(), HOSTILE.to_owned());
-        (one, bare(Kind::Undecided, "Cannot tell."))
+        (one, bare(kind, "Cannot tell."))
     });
     let mut case = Case::new(parts.collect());
     let device = |name: &str, members: &[&str]| DeviceJump {
@@ -471,7 +477,7 @@ pub fn disks() -> Case {
         source: "races.csv".to_owned(),
         host: Some(HOSTILE.to_owned()),
         kernel: Some("4.4.0-1105-aws".to_owned()),
-        dating: Dating::Day(jiff::civil::date(2020, 4, 13)),
+        dating,
         samples: 2,
         bursts: vec![Burst {
             first_sample: 2,

@@ -240,7 +240,7 @@ impl RunPairer {
     /// Builds the log.
     pub fn finish(mut self, empty: &str) -> Result<Log, InputError> {
         let Some((from, until)) = self.span else {
-            let nothing = || InputError::new(&self.source, empty, "");
+            let nothing = || InputError::new(&self.source, empty, "an empty file");
             return Err(self.first_unparsed.take().unwrap_or_else(nothing));
         };
         // The input may be newest first (`journalctl -r`) or out of order.

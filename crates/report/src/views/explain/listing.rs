@@ -16,8 +16,8 @@ pub(super) struct ListedSeries<'a> {
 }
 
 /// Splits the series into those shown individually and those summed up: series of a disk log that
-/// is shown as a whole, and series of any log that is too short for them to be analysed
-/// individually.
+/// is shown as a whole, unless they show something of their own, and series of any log without dates
+/// that is too short for them to be analysed individually.
 pub(super) fn split_listed<'a>(
     report: &ExplainReport<'a>,
     all: bool,
@@ -34,9 +34,8 @@ pub(super) fn split_listed<'a>(
                 .any(|log| log.source == listed.verdict.source && log.host.as_ref() == host)
         };
         of_a_log
-            && listed.verdict.dating != Dating::Absolute
             && match listed.verdict.verdict.kind {
-                Kind::Undecided => true,
+                Kind::Undecided => listed.verdict.dating != Dating::Absolute || of_a_told_one(),
                 Kind::None => of_a_told_one(),
                 Kind::Periodic | Kind::Unattributed | Kind::Change => false,
             }

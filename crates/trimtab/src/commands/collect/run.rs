@@ -69,11 +69,11 @@ pub fn run(
             bundle::write(&recording, &info, out)
         })
         .map_err(|error| {
-            let message = format!("bundle {}: {error}", arguments.output.display());
             if error.kind() == std::io::ErrorKind::AlreadyExists {
-                CommandError::new(Kind::Refused, message)
+                CommandError::new(Kind::Refused, error.to_string())
                     .hint("name another file, or overwrite it with --force")
             } else {
+                let message = format!("bundle {}: {error}", arguments.output.display());
                 CommandError::new(Kind::Environment, message)
                     .hint("name a file in a directory that you may write to, or - for stdout")
             }

@@ -78,7 +78,8 @@ impl Found {
         }
         // The reader's reason for finding no schedules.
         let unread = self.skipped.iter().find(|skipped| skipped.what == "jobs");
-        let why = unread.map_or("no scheduled job was found", |skipped| &skipped.why);
+        let none = "no scheduled job was found that cron or systemd starts";
+        let why = unread.map_or(none, |skipped| &skipped.why);
         let from = units::escape::escape(from);
         Some(format!("no job of {from} was considered: {why}"))
     }
