@@ -19,7 +19,7 @@ trimtab=$(realpath "${TRIMTAB:-${CARGO_TARGET_DIR:-target}/debug/trimtab}")
 . lab/explain-cases/loop.sh
 made_data='' node='' job='' command='' page='' line=''
 leave() {
-    [ -z "$job" ] || kill "$job" 2>/dev/null || true
+    [ -z "$job" ] || kill "$job" || true
     [ -z "$node" ] || lab/servers/node.sh stop "$node"
     finish
     [ -z "$made_data" ] || rmdir /data
@@ -31,8 +31,7 @@ mkdir -p "$home" "$work/bin"
 ln -s "$PWD/samples" "$PWD/lab" "$home/"
 ln -s "$trimtab" "$work/bin/trimtab"
 # For a host that has no sudo.
-printf '#!/bin/sh\nexec "$@"\n' >"$work/bin/sudo"
-chmod 755 "$work/bin/sudo"
+install -m 755 /dev/stdin "$work/bin/sudo" <<<$'#!/bin/sh\nexec "$@"'
 export PATH=$work/bin:$PATH TRIMTAB_STATE=$work/state
 
 fail() { # WHAT
@@ -60,8 +59,7 @@ start_fstrim() {
     max=/sys/block/$name/queue/discard_max_bytes
     usual=$(cat "$max")
     mkdir "$work/cron.weekly"
-    printf '#!/bin/sh\nfstrim /data\n:\n' >"$work/cron.weekly/fstrim"
-    chmod 755 "$work/cron.weekly/fstrim"
+    install -m 755 /dev/stdin "$work/cron.weekly/fstrim" <<<$'#!/bin/sh\nfstrim /data\n:'
     echo 4096 >"$max"
     run-parts "$work/cron.weekly" 2>/dev/null &
     job=$!
@@ -70,16 +68,25 @@ start_fstrim() {
 end_fstrim() { # PID
     kill "$1"
     wait "$job" || true
+    job='' && echo "$usual" >"$max"
+}
+start_pass() {
+    trimtab trim --now /data >"$work/pass" 2>&1 &
+    job=$!
+    until trimtab trim --status | grep -q "^/data: running"; do sleep 0.1; done
+}
+pass_ends() { # CODE TEXT
+    local code=0
+    wait "$job" || code=$?
     job=''
-    echo "$usual" >"$max"
+    [[ $code = "$1" && $(cat "$work/pass") =~ $2 ]] || fail "the pass ended with $code: $(cat "$work/pass")"
 }
 # A pass whose figures have to agree with the device's. On a busy machine it may stop; the same command resumes it.
 trims_data() {
     local before counted tries=0
     before=$(discarded_bytes)
-    run "0 1"
-    while ! grep -q "^/data: complete" "$work/said" && [ $((tries += 1)) -le 5 ]; do run "0 1"; done
-    says "^/data: complete discarded [0-9.]+ [GM]iB at $name of [0-9.]+ GiB free"
+    until run "0 1" && grep -q "^/data: complete" "$work/said" || [ $((tries += 1)) = 5 ]; do :; done
+    says "^/data: complete discarded [0-9.]+ [GM]iB at $name of [0-9.]+ [GM]iB free"
     counted=$(($(discarded_bytes) - before))
     tail -n 1 "$TRIMTAB_STATE/audit.jsonl" | python3 -c '
 import json, sys
@@ -104,25 +111,19 @@ follow() { # PAGE
     while read -r command <&3; do
         line=$(adapt <<<"$command")
         case $command in
+        "sudo systemctl "* | "sudo cp packaging/"*) continue ;;
         "trimtab check --cluster "* | "curl -s "*localhost:9200*) [ -n "$server" ] || continue ;;
         *) [ -z "$server" ] || continue ;;
         esac
         case $command in
-        "sudo systemctl "* | "sudo cp packaging/"*) continue ;;
         "sudo trimtab trim --status") run 0 && says "^no pass is running" && start_fstrim ;;
         "ps -C fstrim,blkdiscard "*)
             run 0 && says "PID PPID STARTED COMMAND .*$(date +%Y) fstrim /data"
             read -r pid parent < <(awk '/ fstrim \/data$/ { print $1, $2 }' "$work/said") ;;
         "ps -fp PPID") run 0 && says "cron.weekly/fstrim" && end_fstrim "$pid" ;;
         "sudo trimtab trim --cancel MOUNT")
-            trimtab trim --now /data >"$work/pass" 2>&1 &
-            job=$!
-            until trimtab trim --status | grep -q "^/data: running"; do sleep 0.1; done
-            run 0
-            ! wait "$job" || fail "the pass went on"
-            job=''
-            grep -q "^/data: cancelled" "$work/pass" || fail "the pass says otherwise: $(cat "$work/pass")"
-            run 0 "trimtab trim --status" && says "none can be resumed" ;;
+            start_pass && run 0 && pass_ends 1 "/data: cancelled" && run 0 "trimtab trim --status" && says "none can be resumed" ;;
+        "sudo kill PID") start_pass && run 0 "sudo kill $job" && pass_ends 143 "to resume " ;;
         "sudo trimtab check"*) run "0 1" && says "/data .* xfs, .* $name loop .* takes discards" && lacks "TRIM004|SCHED002" ;;
         "iostat -xt 3 100 > iostat.log") (sleep 4 && fstrim /data) & run 0 ;;
         "trimtab explain iostat.log")
@@ -190,7 +191,7 @@ if [ -n "$server" ]; then
 else
     [ -d /data ] || { mkdir /data && made_data=1; }
     ln -s /data "$work/mnt"
-    make_loop 3G xfs
+    make_loop 1G xfs
     name=$(basename "$device")
     start_load 4 0.1
 fi
