@@ -5,7 +5,8 @@ set -euo pipefail
 # shellcheck source=lab/guest/expect.sh
 . "$(dirname "$0")/expect.sh"
 lab/explain-cases/commands.py docs/enable-trim.md | grep -E '^sudo (systemctl|cp) ' >"$out/enable-trim"
-GUEST_COPY="packaging lab/cases/units.sh lab/cases/pages.sh $out/enable-trim" lab/guest/run.sh lab/cases/systemd.sh "$binary" "$out" 1 600M
+GUEST_COPY="packaging lab/cases/units.sh lab/cases/pages.sh $out/enable-trim" GUEST_TIMEOUT_S=600 \
+    lab/guest/run.sh lab/cases/systemd.sh "$binary" "$out" 1 600M
 
 expect "a running timer at its default time is unpaced" has started '^TRIM007 /mnt/data nvme0n1 warning'
 expect "and nothing else is wrong with it" lacks started 'TRIM00[236]'
