@@ -109,7 +109,7 @@ follow() { # PAGE
     local pid='' parent='' before
     page=$1
     while read -r command <&3; do
-        line=$(adapt <<<"$command")
+        line=$(adapt <<<"$command") && rm -f "$work/said" "$work/err"
         case $command in
         "sudo systemctl "* | "sudo cp packaging/"*) continue ;;
         "trimtab check --cluster "* | "curl -s "*localhost:9200*) [ -n "$server" ] || continue ;;
