@@ -36,7 +36,7 @@ export PATH=$work/bin:$PATH TRIMTAB_STATE=$work/state
 
 fail() { # WHAT
     echo "  FAIL $page: $command: $1"
-    sed 's/^/     | /' "$work/said" "$work/err" 2>/dev/null | tail -n 40
+    sed 's/^/     | /' "$work/said" "$work/err" 2>/dev/null | tail -n 40 || true
     exit 1
 }
 # Runs the line, or another COMMAND; its exit code has to be one of CODES.
