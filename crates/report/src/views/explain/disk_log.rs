@@ -50,10 +50,15 @@ pub(super) fn blocks(log: &DiskLog, detail: ExplainDetail) -> Vec<Block> {
             "discarded at most",
             "Before: the samples outside of bursts. Read after: in the first sample of the largest burst.",
         ),
+        Moved::NotCounted => (
+            "written before",
+            "written after",
+            "Before: the samples before reads fall. After: the first one in which they do.",
+        ),
         _ => (
             "written before",
             "written after",
-            "Before: the samples before it. After: the first sample of it.",
+            "Before: the samples before the jump. After: the first sample after it.",
         ),
     };
     let mut table = Table::new(&[
