@@ -25,12 +25,20 @@ pub struct DeviceCounters {
     pub write_ms: u64,
     /// Requests currently in flight.
     pub in_flight: u64,
+    /// Milliseconds in which requests were in flight.
+    pub busy_ms: u64,
+    /// Milliseconds spent on requests of all kinds, summed over requests. Before kernel 5.7 an estimate.
+    pub weighted_ms: u64,
     /// Discards completed; `None` before kernel 4.18.
     pub discards: Option<u64>,
     /// Bytes discarded; `None` before kernel 4.18.
     pub discarded_bytes: Option<u64>,
     /// Milliseconds spent on discards.
     pub discard_ms: Option<u64>,
+    /// Flushes completed; `None` before kernel 5.5.
+    pub flushes: Option<u64>,
+    /// Milliseconds spent on flushes.
+    pub flush_ms: Option<u64>,
 }
 
 /// Why no sample could be taken.
@@ -67,6 +75,8 @@ pub fn ms_between(before: u64, after: u64) -> u64 {
 const COLUMNS_MIN: usize = 14;
 /// Columns with discard counters.
 const COLUMNS_DISCARD: usize = 18;
+/// Columns with flush counters as well.
+const COLUMNS_FLUSH: usize = 20;
 const SECTOR_BYTES: u64 = 512;
 
 /// Parses the lines of /proc/diskstats that belong to `devices`; a device that is not listed is
@@ -108,7 +118,11 @@ fn same_name(kernel_name: &str, listed: &str) -> bool {
             .all(|(a, b)| a == b || (a == b'!' && b == b'/'))
 }
 
-fn parse_columns(columns: &[&str]) -> Result<DeviceCounters, String> {
+/// Parses the columns of a line of /proc/diskstats.
+///
+/// # Errors
+/// Why these are none: there are too few, or one is not a number.
+pub fn parse_columns(columns: &[&str]) -> Result<DeviceCounters, String> {
     if columns.len() < COLUMNS_MIN {
         return Err(format!(
             "{} columns, expected {COLUMNS_MIN} or more",
@@ -124,9 +138,10 @@ fn parse_columns(columns: &[&str]) -> Result<DeviceCounters, String> {
         })
     };
     let bytes = |column: usize| number(column).map(|sectors| sectors.saturating_mul(SECTOR_BYTES));
-    let counts_discards = columns.len() >= COLUMNS_DISCARD;
-    let discard = |value: &dyn Fn(usize) -> Result<u64, String>, column: usize| {
-        counts_discards.then(|| value(column)).transpose()
+    let from = |columns_min: usize, value: &dyn Fn(usize) -> Result<u64, String>, column: usize| {
+        (columns.len() >= columns_min)
+            .then(|| value(column))
+            .transpose()
     };
     Ok(DeviceCounters {
         reads: number(3)?,
@@ -137,9 +152,13 @@ fn parse_columns(columns: &[&str]) -> Result<DeviceCounters, String> {
         write_ms: number(10)?,
         // Some kernels let it drop below zero and print it as unsigned.
         in_flight: number(11).map(|count| if count > 1 << 30 { 0 } else { count })?,
-        discards: discard(&number, 14)?,
-        discarded_bytes: discard(&bytes, 16)?,
-        discard_ms: discard(&number, 17)?,
+        busy_ms: number(12)?,
+        weighted_ms: number(13)?,
+        discards: from(COLUMNS_DISCARD, &number, 14)?,
+        discarded_bytes: from(COLUMNS_DISCARD, &bytes, 16)?,
+        discard_ms: from(COLUMNS_DISCARD, &number, 17)?,
+        flushes: from(COLUMNS_FLUSH, &number, 18)?,
+        flush_ms: from(COLUMNS_FLUSH, &number, 19)?,
     })
 }
 

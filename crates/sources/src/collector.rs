@@ -267,7 +267,7 @@ fn report_empty_series(names: &[String], skipped: &mut Vec<Skipped>) {
 }
 
 /// Makes duplicate names unique by adding distinguishing labels, or a number if there are none.
-fn make_names_unique(series: &mut [Series]) {
+pub(crate) fn make_names_unique(series: &mut [Series]) {
     let mut same: HashMap<String, Vec<usize>> = HashMap::new();
     for (index, one) in series.iter().enumerate() {
         same.entry(one.name.clone()).or_default().push(index);

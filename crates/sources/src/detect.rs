@@ -2,6 +2,7 @@
 //! compressed or not), directories of them, MongoDB's diagnostic data and the embedded store. A new format is
 //! recognised here.
 
+use crate::iostat::diskstats;
 use crate::store::{Selection, Store};
 use crate::text::file_error;
 use crate::{
@@ -10,6 +11,7 @@ use crate::{
 };
 use facts::InputError;
 use linux::regular_file;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -26,7 +28,8 @@ const ZSTD_WINDOW_LOG_MAX: u32 = 25;
 /// Maximum decompressed size of a file. It bounds the time taken; memory is bounded anyway.
 const TOTAL_BYTES_MAX: u64 = 16 << 30;
 
-/// Reads a file, a directory of Rally races, MongoDB's diagnostic data (a file or a directory), or a store.
+/// Reads a file, a directory of Rally races or of pt-stalk's files, MongoDB's diagnostic data (a file or a directory), or a
+/// store.
 /// Text files may be compressed with gzip or zstd.
 ///
 /// # Errors
@@ -53,8 +56,19 @@ pub fn read_path(path: &Path, options: &FileOptions) -> Result<Reading, SourceEr
         };
         return ftdc::read(path, &ftdc_options, &options.times, &options.limits);
     }
+    let stalked = stalk_files(path);
     let mut reading = if is_trial(path) {
-        read_trial(path, options)?
+        let tables: Vec<PathBuf> = TRIAL_TABLES.iter().map(|name| path.join(name)).collect();
+        read_files(&tables, options)?
+    } else if !stalked.is_empty() {
+        let mut all = read_files(&stalked, options)?;
+        for series in &mut all.series {
+            series.source.clone_from(&name);
+        }
+        all.join();
+        let mut told = BTreeSet::new();
+        all.skipped.retain(|one| told.insert(one.clone()));
+        all
     } else if path.is_dir() {
         rally::read_directory(path, options)?
     } else {
@@ -75,37 +89,42 @@ fn is_trial(path: &Path) -> bool {
     path.join(TRIAL_DOCUMENT).is_file()
 }
 
-/// Reads the series of a trial: the driver's, the servers' and the host's.
-fn read_trial(folder: &Path, options: &FileOptions) -> Result<Reading, SourceError> {
+/// The files of a directory in which pt-stalk kept copies of /proc/diskstats, `2026_11_28_10_46_00-diskstats`, by name. Empty
+/// if there are none, or if it cannot be listed, which its reader reports.
+fn stalk_files(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let named = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with("diskstats"));
+    let mut files: Vec<PathBuf> = named.map(|entry| entry.path()).collect();
+    let is_log = |path: &PathBuf| diskstats::is_log(&String::from_utf8_lossy(&head(path)));
+    if !files.iter().any(is_log) {
+        return Vec::new();
+    }
+    files.sort();
+    files
+}
+
+/// Reads files that belong together: those of a trial (the driver's, the servers' and the host's), or of pt-stalk. What
+/// cannot be read is skipped, and the first error is that of all.
+fn read_files(paths: &[PathBuf], options: &FileOptions) -> Result<Reading, SourceError> {
     let mut all = Reading::default();
-    for table in TRIAL_TABLES {
-        let path = folder.join(table);
+    let mut first_error = None;
+    for path in paths {
         let name = path.display().to_string();
-        let Ok(file) = regular_file::open(&path) else {
-            let why = "the trial has no such table, or it cannot be read";
-            all.skipped.push(facts::Skipped::new(name, why, None));
-            continue;
-        };
+        let file = regular_file::open(path).map_err(|error| file_error(&name, error));
         // A trial that was cut short may have a table without rows.
-        match read_bytes(&name, file, options) {
-            Ok(reading) => {
-                all.series.extend(reading.series);
-                all.skipped.extend(reading.skipped);
-                all.warnings.extend(reading.warnings);
-            }
+        match file.and_then(|file| read_bytes(&name, file, options)) {
+            Ok(reading) => all.append(reading),
             Err(error) => {
                 let why = error.to_string();
                 all.skipped.push(facts::Skipped::new(name, why, None));
+                first_error.get_or_insert(error);
             }
         }
     }
-    if all.series.is_empty() {
-        let path = folder.join(TRIAL_TABLES[0]);
-        let name = path.display().to_string();
-        let file = regular_file::open(&path).map_err(|error| file_error(&name, error))?;
-        return read_bytes(&name, file, options);
+    match first_error {
+        Some(error) if all.series.is_empty() => Err(error),
+        _ => Ok(all),
     }
-    Ok(all)
 }
 
 /// Returns the first bytes of a file; empty if it cannot be read, which its reader reports.
@@ -139,13 +158,14 @@ fn whole_seconds(step_s: f64) -> u32 {
     (step_s as u32).max(1)
 }
 
-/// Returns the files that are read from a directory: Rally races and MongoDB diagnostic data. Empty if the
+/// Returns the files that are read from a directory: Rally races, MongoDB diagnostic data and pt-stalk's. Empty if the
 /// directory cannot be listed; reading it reports the error.
 pub fn files_of(directory: &Path) -> Vec<PathBuf> {
     let (mut files, mut beyond) = (Vec::new(), 0);
     // An error is ignored here, because reading the directory reports it.
     let _ = rally::find(directory, 0, &mut files, &mut beyond);
     files.extend(ftdc::files(directory).unwrap_or_default());
+    files.extend(stalk_files(directory));
     files
 }
 
@@ -176,6 +196,7 @@ pub fn read_bytes(
         Format::JsonLines => jsonl::read(name, input, options),
         Format::RallyRace => rally::read_file(name, input, options),
         Format::Iostat => iostat::read(name, input, options),
+        Format::Diskstats => diskstats::read(name, input, options),
         Format::Sadf => sadf::read(name, input, options),
         Format::PrometheusAnswer => saved::read_prometheus(name, input, options),
         Format::SearchAnswer => saved::read_search(name, input, options),
@@ -259,6 +280,9 @@ fn detect(name: &str, head: &[u8]) -> Result<Format, SourceError> {
     }
     if text.lines().any(iostat::is_head) || iostat::is_bare_vmstat(&text) {
         return Ok(Format::Iostat);
+    }
+    if diskstats::is_log(&text) {
+        return Ok(Format::Diskstats);
     }
     if csv::delimiter(&text, head.len() == HEAD_BYTES).is_some() {
         return Ok(Format::Csv);

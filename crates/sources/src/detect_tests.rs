@@ -159,6 +159,44 @@ fn input_beyond_the_limit_is_an_error_not_an_end() {
 }
 
 #[test]
+fn a_folder_of_pt_stalk_has_the_disks_of_all_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let copy = |at_s: u32, sda: u32, sdb: u32| {
+        let device = |name: &str, writes: u32| format!("8 0 {name} 0 0 0 0 {writes} 0 0 0 0 0 0\n");
+        format!("TS {at_s} x\n{}{}", device("sda", sda), device("sdb", sdb))
+    };
+    let at_s = 1_795_862_600;
+    write("1-diskstats", &(copy(at_s, 1, 1) + &copy(at_s + 1, 2, 1)));
+    write(
+        "2-diskstats",
+        &(copy(at_s + 60, 5, 1) + &copy(at_s + 61, 8, 3)),
+    );
+    write("3-diskstats", "TS 1795862600 x\n");
+    write("1-iostat", "no table\n");
+    write("1-procstat", "TS 1795862600 x\ncpu 1 2 3\n");
+    let reading = read_path(folder.path(), &FileOptions::default()).unwrap();
+    let writes: Vec<(&str, &[f64])> = (reading.series.iter())
+        .filter(|one| one.name.ends_with(" w/s"))
+        .map(|one| (one.name.as_str(), one.values.as_slice()))
+        .collect();
+    assert_eq!(writes, [("sda w/s", &[1.0, 3.0][..]), ("sdb w/s", &[2.0])]);
+    let source = folder.path().display().to_string();
+    assert!(reading.series.iter().all(|one| one.source == source));
+    let names: Vec<_> = (files_of(folder.path()).iter())
+        .map(|path| path.file_name().unwrap().to_owned())
+        .collect();
+    assert_eq!(names, ["1-diskstats", "2-diskstats", "3-diskstats"]);
+    let skipped: Vec<&str> = (reading.skipped.iter())
+        .map(|one| one.what.as_str())
+        .collect();
+    assert!(
+        skipped.len() == 2 && skipped[1].ends_with("/3-diskstats"),
+        "{skipped:?}"
+    );
+}
+
+#[test]
 fn a_trials_folder_has_the_series_of_its_tables() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();

@@ -5,8 +5,10 @@
 //! discards and flushes. Older kernels add up the requests in flight instead: there it is an estimate, which shows
 //! in samples that it leaves less than nothing.
 
-use crate::clean;
+use crate::{Reading, SourceError, clean, collector};
+use facts::Skipped;
 use facts::series::{Better, Dating, DiscardTime, SampleOf, Series};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the names of derived series begin with; the device follows.
@@ -20,10 +22,12 @@ const ESTIMATE_SHARE: f64 = 0.01;
 /// Flushes vary: a sample may have less than usual by this share of them.
 const QUIET_SHARE: f64 = 0.5;
 /// Labels that say what is measured, rather than of which device.
-const OF_METRIC: &[&str] = &["metric", "figure", "unit"];
+const OF_METRIC: &[&str] = &["metric", "direction", "figure", "unit"];
 /// Labels that name a device, and a host.
 const DEVICES: &[&str] = &["device", "system.diskio.name", "disk", "name"];
-const HOSTS: &[&str] = &["host", "host.name", "instance"];
+const HOSTS: &[&str] = &["host", "host.name", "host_name", "instance"];
+/// The queue of Metricbeat is rounded to a ten-thousandth: 0.05 ms/s, and a second one for flushes.
+const USED_MS_PER_S: f64 = 0.1;
 
 /// How a recorder tells the time that a device spent on something.
 enum Spent {
@@ -66,6 +70,17 @@ const RECORDERS: &[Recorder] = &[
         ],
         spent_factor: 1.0,
         writes: Some("system.diskio.write.count"),
+    },
+    // OpenTelemetry's host metrics, as `otel_name` writes them. Before Telegraf's, whose names theirs end with.
+    Recorder {
+        weighted: "system_disk_weighted_io_time",
+        factor: 1e3,
+        spent: &[
+            Spent::Time("system_disk_operation_time read"),
+            Spent::Time("system_disk_operation_time write"),
+        ],
+        spent_factor: 1e3,
+        writes: Some("system_disk_operations write"),
     },
     // Telegraf.
     Recorder {
@@ -120,7 +135,31 @@ const RECORDERS: &[Recorder] = &[
 
 /// Metrics of discards, besides those whose names say so.
 const DISCARDS: &[&str] = &[
-    "d/s", "dkB/s", "dMB/s", "dsec/s", "dkB", "drqm/s", "d_await",
+    "d/s",
+    "dkB/s",
+    "dMB/s",
+    "dsec/s",
+    "dkB",
+    "drqm/s",
+    "d_await",
+    RECORDED[0].0,
+    RECORDED[1].0,
+];
+
+/// Counters of discards of `node_exporter`: what their rates are called, the unit of these, and what to multiply them by for it.
+const RECORDED: [(&str, &str, &str, f64); 2] = [
+    (
+        "node_disk_discard_time_seconds_total",
+        "discard time of ",
+        "ms/s",
+        1e3,
+    ),
+    (
+        "node_disk_discarded_sectors_total",
+        "discards on ",
+        "kB/s",
+        0.5,
+    ),
 ];
 
 /// Returns the name of the series that is derived for a device.
@@ -137,54 +176,11 @@ pub(crate) fn before_input(metric: &str) -> Option<&str> {
 /// Adds the time of discards and flushes of each device whose weighted time is among the series, beside that of its reads
 /// and writes, unless its discards are there as well.
 pub(crate) fn add(series: &mut Vec<Series>) {
-    let mut devices: BTreeMap<Device, Vec<(&str, &Series)>> = BTreeMap::new();
-    for one in series.iter().filter(|one| one.discard_time.is_none()) {
-        let Some(metric) = one.labels.get("metric") else {
-            continue;
-        };
-        let of_one = |name: &str| {
-            Some((
-                before(metric, name)?.to_owned(),
-                &metric[metric.len() - name.len()..],
-            ))
-        };
-        let known = RECORDERS.iter().flat_map(Recorder::inputs);
-        let mut known = known.chain(DISCARDS.iter().copied());
-        let (prefix, end) = match known.find_map(of_one) {
-            Some(found) => found,
-            None if metric.to_ascii_lowercase().contains("discard") => {
-                let (prefix, _) = split_last(metric);
-                (prefix.to_owned(), DISCARDS[0])
-            }
-            None => continue,
-        };
-        let of_metric = |label: &str| OF_METRIC.contains(&label);
-        let labels = one.labels.iter().filter(|(label, _)| !of_metric(label));
-        let device = Device {
-            source: one.source.clone(),
-            prefix,
-            labels: labels.map(|(k, v)| (k.clone(), v.clone())).collect(),
-        };
-        devices.entry(device).or_default().push((end, one));
-    }
-    let hosts: BTreeSet<Option<&String>> =
-        devices.keys().map(|device| device.label(HOSTS)).collect();
+    let devices = Devices::of(series);
     let derived: Vec<Series> = devices
+        .parts
         .iter()
-        .filter_map(|(device, parts)| {
-            let is_discard = |(end, _): &(&str, &Series)| DISCARDS.contains(end);
-            if parts.iter().any(is_discard) {
-                return None;
-            }
-            let mut derived = RECORDERS.iter().find_map(|one| one.derive(parts))?;
-            derived.name = name_of(device.name());
-            if let (Some(host), 2..) = (device.label(HOSTS), hosts.len()) {
-                derived.name = format!("{} on {host}", derived.name);
-            }
-            derived.labels.extend(device.labels.clone());
-            derived.source.clone_from(&device.source);
-            Some(derived)
-        })
+        .filter_map(|(device, parts)| devices.derive(device, parts))
         .collect();
     // One that a store kept lacks what tells discards from flushes.
     let is_anew = |one: &Series| {
@@ -194,6 +190,154 @@ pub(crate) fn add(series: &mut Vec<Series>) {
     };
     series.retain(|one| !is_anew(one));
     series.extend(derived);
+}
+
+/// Adds to a reading what the series of a server tell of the discards of its disks: as recorded, or computed. Disks without any
+/// are counted, and so are those of which not all parts are there.
+///
+/// # Errors
+/// When there is no disk with any.
+pub(crate) fn of_disks(
+    series: &[Series],
+    source_name: &str,
+    reading: &mut Reading,
+) -> Result<(), SourceError> {
+    let devices = Devices::of(series);
+    let (mut idle, mut without_parts) = (0, 0);
+    for (device, parts) in &devices.parts {
+        let mut told = devices.recorded(device, parts);
+        told.extend(devices.derive(device, parts));
+        without_parts += usize::from(told.is_empty());
+        let is_used = |one: &Series| (one.values.iter()).any(|value| value.abs() > USED_MS_PER_S);
+        if !told.is_empty() && !told.iter().any(is_used) {
+            idle += 1;
+            continue;
+        }
+        reading.series.extend(told);
+    }
+    collector::make_names_unique(&mut reading.series);
+    let mut skip = |disks: usize, why: &str| {
+        if disks > 0 {
+            let what = units::count(disks, "disk");
+            reading.skipped.push(Skipped::new(what, why, None));
+        }
+    };
+    skip(
+        idle,
+        "no discards, and no flushes beyond what writes usually take",
+    );
+    skip(without_parts, WITHOUT_PARTS);
+    if reading.series.is_empty() {
+        return Err(SourceError::Empty {
+            source_name: source_name.to_owned(),
+            reason: match (idle, without_parts) {
+                (0, 1..) => format!("{WITHOUT_PARTS}, of all disks"),
+                (_, 1..) => format!(
+                    "no disk spent time on discards, or on more flushes than usual; of {}, {WITHOUT_PARTS}",
+                    units::count(without_parts, "disk")
+                ),
+                _ => "no disk spent time on discards, or on more flushes than usual".to_owned(),
+            },
+        });
+    }
+    Ok(())
+}
+
+/// Why nothing is computed of a disk.
+const WITHOUT_PARTS: &str = "the weighted time, or that of reads or of writes, is missing";
+
+/// The devices that series are about, with the series about each and the metric's own name.
+struct Devices<'s> {
+    parts: BTreeMap<Device, Vec<(&'static str, &'s Series)>>,
+    has_hosts: bool,
+}
+
+impl<'s> Devices<'s> {
+    fn of(series: &'s [Series]) -> Self {
+        let mut parts: BTreeMap<Device, Vec<_>> = BTreeMap::new();
+        for one in series.iter().filter(|one| one.discard_time.is_none()) {
+            let Some(metric) = one.labels.get("metric") else {
+                continue;
+            };
+            let metric = otel_name(metric, one.labels.get("direction"));
+            let of_one = |name: &'static str| Some((before(&metric, name)?.to_owned(), name));
+            let known = RECORDERS.iter().flat_map(Recorder::inputs);
+            let mut known = known.chain(DISCARDS.iter().copied());
+            let (prefix, end) = match known.find_map(of_one) {
+                Some(found) => found,
+                None if metric.to_ascii_lowercase().contains("discard") => {
+                    let (prefix, _) = split_last(&metric);
+                    (prefix.to_owned(), DISCARDS[0])
+                }
+                None => continue,
+            };
+            let of_metric = |label: &str| OF_METRIC.contains(&label);
+            let labels = one.labels.iter().filter(|(label, _)| !of_metric(label));
+            let device = Device {
+                source: one.source.clone(),
+                prefix,
+                labels: labels.map(|(k, v)| (k.clone(), v.clone())).collect(),
+            };
+            parts.entry(device).or_default().push((end, one));
+        }
+        let hosts: BTreeSet<Option<&String>> =
+            parts.keys().map(|device| device.label(HOSTS)).collect();
+        Self {
+            has_hosts: hosts.len() > 1,
+            parts,
+        }
+    }
+
+    /// Computes the series of a device; `None` if its discards are recorded, or a part is not.
+    fn derive(&self, device: &Device, parts: &[(&str, &Series)]) -> Option<Series> {
+        if parts.iter().any(|(end, _)| DISCARDS.contains(end)) {
+            return None;
+        }
+        let derived = RECORDERS.iter().find_map(|one| one.derive(parts))?;
+        Some(self.named(NAME, device, derived))
+    }
+
+    /// Returns the discards of a device that are recorded, as rates.
+    fn recorded(&self, device: &Device, parts: &[(&str, &Series)]) -> Vec<Series> {
+        let of_part = |(end, one): &(&str, &Series)| {
+            let (_, what, unit, factor) = RECORDED.iter().find(|(name, ..)| name == end)?;
+            let curve = rate(one, end)?;
+            let series = Series {
+                labels: BTreeMap::from([("metric".to_owned(), (*end).to_owned())]),
+                unit: Some((*unit).to_owned()),
+                better: Some(Better::Lower),
+                sample_of: Some(SampleOf::Interval),
+                times_us: curve.times_us,
+                values: curve.values.iter().map(|value| value * factor).collect(),
+                notes: curve.notes,
+                ..(*one).clone()
+            };
+            (!series.values.is_empty()).then(|| self.named(what, device, series))
+        };
+        parts.iter().filter_map(of_part).collect()
+    }
+
+    /// Names a series after its device, and after its host if there are several.
+    fn named(&self, what: &str, device: &Device, mut series: Series) -> Series {
+        series.name = format!("{what}{}", device.name());
+        if let (Some(host), true) = (device.label(HOSTS), self.has_hosts) {
+            series.name = format!("{} on {host}", series.name);
+        }
+        series.labels.extend(device.labels.clone());
+        series.source.clone_from(&device.source);
+        series
+    }
+}
+
+/// Returns a metric's name; of OpenTelemetry's, one for each that Prometheus' translations make of it: without unit and kind,
+/// and with the direction.
+fn otel_name<'m>(metric: &'m str, direction: Option<&String>) -> Cow<'m, str> {
+    let name = metric.replacen("system.disk.", "system_disk_", 1);
+    if !name.contains("system_disk_") {
+        return Cow::Borrowed(metric);
+    }
+    let name = name.trim_end_matches("_total").trim_end_matches("_seconds");
+    Cow::Owned(direction.map_or_else(|| name.to_owned(), |way| format!("{name} {way}")))
 }
 
 /// What a series is about, apart from the metric.
@@ -252,14 +396,20 @@ impl Recorder {
         if weighted.dating != Dating::Absolute {
             return None;
         }
-        let known = |name: &'static str| Some(Cursor::new(rate(find(name)?)?));
+        let known = |name: &'static str| Some(Cursor::new(rate(find(name)?, name)?));
         let spent = self.spent.iter().map(|spent| match spent {
             Spent::Time(name) => Some((known(name)?, None)),
-            Spent::Each(count, each) => Some((known(count)?, Some(known(each)?))),
+            Spent::Each(count, each) => {
+                let count = known(count)?;
+                // Where there are never any, nothing may tell how long each takes.
+                let any = count.curve.values.iter().any(|count| *count > 0.0);
+                let each = known(each);
+                (each.is_some() || !any).then_some((count, each))
+            }
         });
         let mut spent = spent.collect::<Option<Vec<_>>>()?;
         let mut writes = self.writes.and_then(known);
-        let whole = rate(weighted)?;
+        let whole = rate(weighted, self.weighted)?;
         let mut times = Parts::default();
         for (&at_us, &weighted) in whole.times_us.iter().zip(&whole.values) {
             let counted = spent.iter_mut().map(|(value, each)| {
@@ -292,18 +442,17 @@ impl Recorder {
     }
 }
 
-/// Returns a series as rates; `None` if it cannot be told what it is.
-fn rate(series: &Series) -> Option<clean::Curve> {
+/// Returns a series as rates, given the metric's own name; `None` if it cannot be told what it is.
+fn rate(series: &Series, name: &str) -> Option<clean::Curve> {
     let curve = clean::Curve {
         times_us: series.times_us.clone(),
         values: series.values.clone(),
         notes: Vec::new(),
     };
     let unit = series.unit.as_deref().unwrap_or("");
-    let metric = series.labels.get("metric").map_or("", String::as_str);
     let is_rate = series.sample_of == Some(SampleOf::Interval)
         || unit.ends_with("/s")
-        || !COUNTERS.iter().any(|name| before(metric, name).is_some());
+        || !COUNTERS.contains(&name);
     if is_rate {
         return Some(curve);
     }
@@ -321,6 +470,10 @@ const COUNTERS: &[&str] = &[
     "system.diskio.read.time",
     "system.diskio.write.time",
     "system.diskio.write.count",
+    "system_disk_weighted_io_time",
+    "system_disk_operation_time read",
+    "system_disk_operation_time write",
+    "system_disk_operations write",
     "weighted_io_time",
     "read_time",
     "write_time",
@@ -328,6 +481,8 @@ const COUNTERS: &[&str] = &[
     "node_disk_read_time_seconds_total",
     "node_disk_write_time_seconds_total",
     "node_disk_writes_completed_total",
+    RECORDED[0].0,
+    RECORDED[1].0,
 ];
 
 /// A curve that is read in the order of its times.

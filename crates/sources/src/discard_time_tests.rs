@@ -333,6 +333,140 @@ fn hosts_are_named_where_there_are_several() {
     assert_eq!(all, first);
 }
 
+/// A server's counters of a disk, in seconds, one sample each ten seconds: `(metric, direction)` and what it grows by in each.
+fn of_server(host: &str, counters: &[(&str, &str, [f64; 3])]) -> Vec<Series> {
+    counters
+        .iter()
+        .map(|(metric, direction, grown)| {
+            let mut sum = 7.0;
+            let grown = grown.iter().map(|grown| {
+                sum += grown;
+                sum
+            });
+            let values = [7.0].into_iter().chain(grown).collect();
+            let mut one = series(metric, each_ten_seconds(4), values);
+            one.labels.insert("instance".to_owned(), host.to_owned());
+            if !direction.is_empty() {
+                one.labels
+                    .insert("direction".to_owned(), (*direction).to_owned());
+            }
+            one
+        })
+        .collect()
+}
+
+fn told(series: &[Series]) -> Result<Reading, SourceError> {
+    let mut reading = Reading::default();
+    of_disks(series, "p", &mut reading).map(|()| reading)
+}
+
+#[test]
+fn names_of_opentelemetry_are_known_in_every_translation() {
+    for [weighted, time, count] in [
+        [
+            "system_disk_weighted_io_time_seconds_total",
+            "system_disk_operation_time_seconds_total",
+            "system_disk_operations_total",
+        ],
+        [
+            "otel_system_disk_weighted_io_time",
+            "otel_system_disk_operation_time",
+            "otel_system_disk_operations",
+        ],
+        [
+            "system.disk.weighted_io_time",
+            "system.disk.operation_time",
+            "system.disk.operations",
+        ],
+    ] {
+        let parts = [
+            (weighted, "", [0.5, 1.3, 0.5]),
+            (time, "read", [0.2, 0.2, 0.2]),
+            (time, "write", [0.3, 0.3, 0.3]),
+            (count, "read", [0.0, 0.0, 0.0]),
+            (count, "write", [10.0, 10.0, 10.0]),
+        ];
+        let reading = told(&of_server("db1:8888", &parts)).unwrap();
+        let [one] = &reading.series[..] else {
+            panic!("{weighted}: {:?}", reading.series);
+        };
+        assert_eq!(one.name, "discard or flush time of sda");
+        assert!((one.values[1] - 80.0).abs() < 1e-6, "{:?}", one.values);
+        assert!(one.discard_time.as_ref().unwrap().writes_per_s.is_some());
+        // Without what was written, nothing is left to subtract.
+        let error = told(&of_server("db1:8888", &parts[..2]))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("is missing, of all disks"), "{error}");
+    }
+}
+
+#[test]
+fn discards_that_node_exporter_counts_are_told_as_they_are() {
+    let weighted = (
+        "node_disk_io_time_weighted_seconds_total",
+        "",
+        [0.5, 1.3, 0.5],
+    );
+    let parts = [
+        weighted,
+        ("node_disk_read_time_seconds_total", "", [0.2; 3]),
+        ("node_disk_write_time_seconds_total", "", [0.3; 3]),
+        ("node_disk_writes_completed_total", "", [10.0; 3]),
+    ];
+    let counted = |time: f64, sectors: f64| {
+        [
+            ("node_disk_discard_time_seconds_total", "", [0.0, time, 0.0]),
+            ("node_disk_discarded_sectors_total", "", [0.0, sectors, 0.0]),
+        ]
+    };
+    // Of flushes alone, db2 has as much.
+    let mut all = of_server("db1", &[&parts[..], &counted(0.79, 2e4)].concat());
+    all.extend(of_server("db2", &[&parts[..], &counted(0.0, 0.0)].concat()));
+    all.extend(of_server("db3", &parts));
+    all.extend(of_server("db4", &[weighted]));
+    let reading = told(&all).unwrap();
+    let found: Vec<(&str, Option<&str>, f64)> = (reading.series.iter())
+        .map(|one| {
+            (
+                one.name.as_str(),
+                one.unit.as_deref(),
+                one.values[1].round(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("discard time of sda on db1", Some("ms/s"), 79.0),
+            ("discards on sda on db1", Some("kB/s"), 1000.0),
+            ("discard or flush time of sda on db3", Some("ms/s"), 80.0),
+        ]
+    );
+    let skipped: Vec<(&str, &str)> = (reading.skipped.iter())
+        .map(|one| (one.what.as_str(), one.why.as_str()))
+        .collect();
+    assert_eq!(
+        skipped,
+        [
+            (
+                "1 disk",
+                "no discards, and no flushes beyond what writes usually take"
+            ),
+            ("1 disk", WITHOUT_PARTS)
+        ]
+    );
+    let error = told(&of_server(
+        "db2",
+        &[&parts[..], &counted(0.0, 0.0)].concat(),
+    ))
+    .unwrap_err();
+    assert!(
+        error.to_string().contains("no disk spent time on discards"),
+        "{error}"
+    );
+}
+
 proptest! {
     /// More time of discards is never less in the series, whatever else the device did.
     #[test]

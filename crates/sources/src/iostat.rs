@@ -1,5 +1,5 @@
 //! The text output of sysstat's `iostat` and `sar`, version 9 and later, in every layout and language, and of `vmstat`; a
-//! whole log or a pasted excerpt.
+//! whole log or a pasted excerpt. And the counters that these are made of, in [`diskstats`].
 //!
 //! The layouts are those of sysstat's `iostat.c` and `pr_stats.c`, and of procps' `vmstat.c`: a line about the host, then
 //! reports. Those of iostat consist of a table with one row for the processors (`avg-cpu`) and a table with a row per
@@ -8,6 +8,7 @@
 
 mod columns;
 mod dating;
+pub(crate) mod diskstats;
 mod layouts;
 mod log;
 

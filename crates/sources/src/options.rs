@@ -15,6 +15,8 @@ pub enum Format {
     RallyRace,
     /// The text output of `iostat`.
     Iostat,
+    /// Copies of /proc/diskstats below a time each, as pt-stalk keeps them.
+    Diskstats,
     /// The JSON output of `sadf -j`.
     Sadf,
     /// A saved answer of Prometheus' `query_range`.
@@ -27,6 +29,7 @@ impl Format {
     /// The formats, for error messages.
     pub(crate) const KNOWN_FORMATS: &str = "CSV or TSV with a column of times, JSON lines, Rally's race.json (or \
                              a directory of them), the text of iostat, sar or vmstat, the JSON of sadf -j or of iostat, \
+                             pt-stalk's -diskstats, \
                              a saved answer of Prometheus' query_range or of a search with a date_histogram";
 }
 

@@ -1,6 +1,7 @@
 //! Prometheus and compatible servers: `query_range`, in parts.
 
 mod answer;
+mod disks;
 mod timers;
 
 #[cfg(test)]
@@ -18,6 +19,7 @@ use jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+pub use disks::{DiskQuery, read_disks};
 pub use timers::{TimerStarts, timer_starts};
 
 /// Maximum number of points per series in a response ("exceeded maximum resolution of 11,000 points per

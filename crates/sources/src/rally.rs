@@ -100,8 +100,8 @@ pub(crate) fn read_directory(
             source_name: source,
             reason: format!(
                 "a directory may hold races of Rally (race.json, or other names in .json at its \
-                 top) or MongoDB's diagnostic data (metrics.*), and it holds no race.json of \
-                 Rally and no such data{}; name a single file of another format",
+                 top), MongoDB's diagnostic data (metrics.*) or pt-stalk's *-diskstats, and it holds no \
+                 race.json of Rally and no such data{}; name a single file of another format",
                 first_names(directory)
             ),
         });

@@ -28,6 +28,11 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
+    /// Returns whether the line that was returned last has its line end: without one, the text may be cut.
+    pub fn has_end(&self) -> bool {
+        self.line.ends_with(b"\n")
+    }
+
     /// Returns the next line. Invalid UTF-8 is replaced with replacement characters.
     pub fn next(&mut self) -> Result<Option<(usize, String)>, SourceError> {
         self.line.clear();

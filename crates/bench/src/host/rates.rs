@@ -227,6 +227,7 @@ mod tests {
                     discards: Some(4),
                     discarded_bytes: Some(1 << 20),
                     discard_ms: Some(1),
+                    ..DeviceCounters::default()
                 },
             );
         });

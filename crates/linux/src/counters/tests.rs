@@ -25,15 +25,21 @@ fn diskstats_columns_by_kernel_generation() {
         written_bytes: 220_598 * 512,
         write_ms: 2999,
         in_flight: 3,
+        busy_ms: 2700,
+        weighted_ms: 3364,
         discards: Some(7),
         discarded_bytes: Some(4096 * 512),
         discard_ms: Some(9),
+        flushes: Some(11),
+        flush_ms: Some(4),
     };
     assert_eq!(found["nvme2n1"], expected);
     assert_eq!(
         found["sdb"],
         DeviceCounters {
             in_flight: 0,
+            flushes: None,
+            flush_ms: None,
             ..expected
         }
     );
@@ -44,6 +50,8 @@ fn diskstats_columns_by_kernel_generation() {
             discards: None,
             discarded_bytes: None,
             discard_ms: None,
+            flushes: None,
+            flush_ms: None,
             ..expected
         }
     );

@@ -7,7 +7,6 @@ use super::session::Session;
 use super::{Figure, Query, extent_or_empty, pieces, scope};
 use crate::{Limits, Reading, SourceError, Times, discard_time};
 use bounded_http::{Client, Endpoint};
-use facts::Skipped;
 use facts::series::{Dating, SampleOf, Series};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -113,26 +112,8 @@ pub fn read_disks(
             series.extend(parts(&session.source_name(), asked, [&host, disk], &rows));
         }
     }
-    discard_time::add(&mut series);
-    // The queue is rounded to a ten-thousandth: 0.05 ms/s, and a second one for flushes.
-    let is_used = |series: &Series| series.values.iter().any(|value| *value > 0.1);
-    let (used, idle): (Vec<Series>, Vec<Series>) = series
-        .into_iter()
-        .filter(|series| series.discard_time.is_some())
-        .partition(is_used);
-    if !idle.is_empty() {
-        let what = units::count(idle.len(), "disk");
-        let why = "no time of discards or flushes beyond what writes usually take";
-        reading.skipped.push(Skipped::new(what, why, None));
-    }
-    reading.series = used;
+    discard_time::of_disks(&series, &session.source_name(), &mut reading)?;
     reading.warnings.extend(session.warnings.clone());
-    if reading.series.is_empty() {
-        return Err(SourceError::Empty {
-            source_name: session.source_name(),
-            reason: "no disk spent time on discards, or on more flushes than usual".to_owned(),
-        });
-    }
     Ok(reading)
 }
 

@@ -262,6 +262,48 @@ fn limits_are_enforced() {
     }
 }
 
+#[test]
+fn disks_are_asked_for_in_one_query() {
+    let stream = |name: &str, growth: f64| {
+        let values: Vec<_> = (0..5)
+            .map(|step| json!([step * 60, (f64::from(step) * growth).to_string()]))
+            .collect();
+        json!({"metric": {"__name__": name, "device": "sda", "instance": "db1:9100"}, "values": values})
+    };
+    let answer = json!({"status": "success", "data": {"resultType": "matrix", "result": [
+        stream("diskio_weighted_io_time", 900.0),
+        stream("diskio_read_time", 100.0),
+        stream("diskio_write_time", 200.0),
+        stream("diskio_writes", 0.0),
+    ]}});
+    let server = Server::start(move |_| Answer::Body(200, answer.to_string().into_bytes()));
+    let asked = DiskQuery {
+        step_s: 60,
+        filter: Some("job=\"node\"".to_owned()),
+    };
+    let ask = |server: &Server| {
+        read_disks(
+            &client(),
+            &server.endpoint(),
+            &asked,
+            &minutes(5),
+            &Limits::default(),
+        )
+    };
+    let reading = ask(&server).unwrap();
+    assert_eq!(reading.series[0].name, "discard or flush time of sda");
+    let values = &reading.series[0].values;
+    assert!(values.len() == 4 && values.iter().all(|value| (value - 10.0).abs() < 1e-9));
+    let head = &server.requests()[0];
+    assert!(head.contains("node_disk_%28io_time_weighted%7C"), "{head}");
+    // {__name__=~"...",job="node"}
+    assert!(head.contains("%22%2Cjob%3D%22node%22%7D&"), "{head}");
+    let empty = br#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#;
+    let server = Server::start(|_| Answer::Body(200, empty.to_vec()));
+    let error = ask(&server).unwrap_err().to_string();
+    assert!(error.contains("no times of disks"), "{error}");
+}
+
 proptest! {
     /// Arbitrary samples come back in order, each time once.
     #[test]

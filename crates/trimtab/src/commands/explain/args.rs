@@ -40,7 +40,7 @@ pub const LONG_ABOUT: &str = "Find what recurs in a time series (since when, and
 pub struct Explain {
     /// Time series: files (CSV, TSV, JSON lines, the output of iostat, sar, vmstat or sadf -j), `-` (one
     /// of these from stdin), directories (Rally races, MongoDB diagnostic.data), stores written by
-    /// --save, or URLs of Prometheus (with --query), Elasticsearch or OpenSearch (with --index)
+    /// --save, or URLs of Prometheus (with --query or --discards), Elasticsearch or OpenSearch (with --index)
     #[arg(value_name = "SOURCE", required_unless_present = "schema")]
     pub sources: Vec<String>,
 
@@ -161,9 +161,10 @@ pub struct ServerArgs {
     #[arg(long, value_name = "F", requires = "index", group = "figure")]
     pub field: Option<String>,
 
-    /// Compute the time of discards or flushes of each host's disks, from documents of Metricbeat or
-    /// Elastic Agent
-    #[arg(long, requires = "index", group = "figure")]
+    /// Read the discards of each host's disks, or compute them of what else is recorded: from
+    /// documents of Metricbeat or Elastic Agent (with --index), or from a Prometheus with metrics of
+    /// node_exporter, OpenTelemetry or Telegraf
+    #[arg(long, group = "figure", conflicts_with = "query")]
     pub discards: bool,
 
     /// Make one series for each value of this field
@@ -174,8 +175,9 @@ pub struct ServerArgs {
     #[arg(long, value_enum, value_name = "HOW", requires = "field")]
     pub agg: Option<Aggregate>,
 
-    /// Include only documents that match this query string (`host.name:es1`)
-    #[arg(long, value_name = "QUERY", requires = "index")]
+    /// Include only documents that match this query string (`host.name:es1`); with --discards of a
+    /// Prometheus, only series with these labels (`instance=~"db.+"`)
+    #[arg(long, value_name = "QUERY", requires = "figure")]
     pub filter: Option<String>,
 
     /// Interval between samples, or between the reports of an iostat log without times [default: 60s;

@@ -68,14 +68,14 @@ impl<'a> Source<'a> {
         if arguments.servers.index.is_some() {
             return Ok(Self::Index(text));
         }
-        if arguments.servers.query.is_empty() {
+        if arguments.servers.query.is_empty() && !arguments.servers.discards {
             // `Endpoint` never shows the URL's password.
             let endpoint = parse_endpoint(text, "SOURCE")?;
             return Err(CommandError::new(
                 Kind::Usage,
                 format!("{endpoint}: nothing is asked for"),
             )
-            .hint("of a Prometheus: --query PROMQL")
+            .hint("of a Prometheus: --query PROMQL, or --discards")
             .hint("of an Elasticsearch or OpenSearch: --index PATTERN --field F"));
         }
         Ok(Self::Prometheus(text))
@@ -99,13 +99,15 @@ pub fn load(
         .iter()
         .map(|text| Source::of(text, arguments))
         .collect::<Result<_, _>>()?;
-    let asks = !arguments.servers.query.is_empty() || arguments.servers.index.is_some();
+    let servers = &arguments.servers;
+    let asks = !servers.query.is_empty() || servers.index.is_some() || servers.discards;
     let is_server = |one: &Source<'_>| matches!(one, Source::Prometheus(_) | Source::Index(_));
     if asks && !parsed.iter().any(is_server) {
-        return Err(
-            CommandError::new(Kind::Usage, "--query and --index: no SOURCE is a server")
-                .hint("servers are named by their URL: http://localhost:9090"),
-        );
+        return Err(CommandError::new(
+            Kind::Usage,
+            "--query, --index and --discards: no SOURCE is a server",
+        )
+        .hint("servers are named by their URL: http://localhost:9090"));
     }
     let mut loaded = Loaded::default();
     let mut failed: Option<CommandError> = None;
@@ -192,10 +194,13 @@ fn server(
     let client = access::client(options, endpoint)?;
     let step = servers.step.unwrap_or(STEP);
     let limits = Limits::default();
+    let filter = servers.filter.as_deref();
     let mut reading = match (source, &servers.index, &servers.field) {
         (Source::Index(_), Some(index), None) => {
-            let filter = servers.filter.as_deref();
             readers::disks(&client, endpoint, (index, filter), step, times, &limits)
+        }
+        (Source::Prometheus(_), ..) if servers.discards => {
+            readers::prometheus_disks(&client, endpoint, filter, step, times, &limits)
         }
         (Source::Index(_), Some(index), Some(field)) => {
             let query = readers::IndexQuery {
@@ -203,7 +208,7 @@ fn server(
                 field,
                 split_by: servers.split_by.as_deref(),
                 aggregate: servers.agg.unwrap_or(Aggregate::Avg),
-                filter: servers.filter.as_deref(),
+                filter,
             };
             readers::index(&client, endpoint, &query, step, times, &limits)
         }
@@ -300,10 +305,17 @@ mod tests {
             Source::of("https://es1:9200", &disks).unwrap(),
             Source::Index("https://es1:9200")
         );
+        let disks = arguments(&["http://prom:9090", "--discards", "--filter", "job=\"node\""]);
+        assert_eq!(
+            Source::of("http://prom:9090", &disks).unwrap(),
+            Source::Prometheus("http://prom:9090")
+        );
         let asked = ["trimtab", "explain", "https://es1:9200"];
         for more in [
             &["--index", "m-*"][..],
-            &["--discards"],
+            &["--filter", "host.name:es1"],
+            &["--query", "up", "--discards"],
+            &["--query", "up", "--filter", "job=\"node\""],
             &["--index", "m-*", "--field", "load", "--discards"],
         ] {
             let words = asked.iter().chain(more);

@@ -158,6 +158,25 @@ pub fn prometheus(
     Ok(all)
 }
 
+/// Asks a Prometheus server for the discards of the disks, of series with certain labels.
+///
+/// # Errors
+/// As [`sources::prometheus::read_disks`].
+pub fn prometheus_disks(
+    client: &Client,
+    endpoint: &Endpoint,
+    filter: Option<&str>,
+    step: Duration,
+    times: &Times,
+    limits: &Limits,
+) -> Result<Reading, SourceError> {
+    let asked = prom::DiskQuery {
+        step_s: whole_seconds(step),
+        filter: filter.map(str::to_owned),
+    };
+    prom::read_disks(client, endpoint, &asked, times, limits)
+}
+
 /// A query for Elasticsearch or OpenSearch.
 #[derive(Debug, Clone, Copy)]
 pub struct IndexQuery<'a> {
