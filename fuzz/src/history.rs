@@ -29,6 +29,11 @@ pub const IOSTAT_SEEDS: &[&str] = &[
     "procs ---memory--- ---io--- --cpu-- --timestamp--\n r  b   free bi bo us wa st UTC\n 1  0   100 1 2 3 4 5 2026-11-22 22:20:40\n 1  0   100 1 2 3 4 5 2026-11-22 22:20:41\n",
 ];
 
+pub const DISKSTATS_SEEDS: &[&str] = &[
+    "TS 1795862638.5 2026-11-28 10:43:58\n 8 0 sda 1 0 8 1 1 0 8 1 0 2 3 1 0 8 1 1 1\n 8 1 sda1 1 0 8 1 1 0 8 1 0 2 3 1 0 8 1 1 1\nTS 1795862639.5 2026-11-28 10:43:59\n 8 0 sda 2 0 16 2 2 0 16 2 0 4 6 2 0 16 2 2 2\n",
+    "2014-01-30 14:01:00\n 202 1 xvda1 1 0 8 4294967000 1 0 8 1 0 2 4294967295\n2014-01-30 14:01:01\n 202 1 xvda1 2 0 16 10 2 0 16 2 0 4 6\n 253 0 dm-0 1 0 8 1 1 0 8 1 0 2 3",
+];
+
 pub const SADF_SEEDS: &[&str] = &[
     "{\"sysstat\":{\"hosts\":[{\"nodename\":\"h\",\"timezone\":\"UTC\",\"statistics\":[{\"timestamp\":{\"date\":\"2026-11-22\",\"time\":\"01:18:05\",\"utc\":1},\"disk\":[{\"disk-device\":\"vda\",\"await\":1.5}]}],\"restarts\":[{\"boot\":{\"date\":\"2026-11-22\",\"time\":\"01:00:00\",\"utc\":0}}]}]}}",
 ];
@@ -113,6 +118,10 @@ pub fn rally(bytes: &[u8]) {
 
 pub fn iostat(bytes: &[u8]) {
     check(bytes, Format::Iostat);
+}
+
+pub fn diskstats(bytes: &[u8]) {
+    check(bytes, Format::Diskstats);
 }
 
 pub fn sadf(bytes: &[u8]) {

@@ -372,6 +372,11 @@ pub const TARGETS: &[Target] = &[
         seeds: history::IOSTAT_SEEDS,
     },
     Target {
+        name: "diskstats-log",
+        run: history::diskstats,
+        seeds: history::DISKSTATS_SEEDS,
+    },
+    Target {
         name: "sadf",
         run: history::sadf,
         seeds: history::SADF_SEEDS,
@@ -742,6 +747,7 @@ mod tests {
             ("json-lines", history::reaches),
             ("rally", history::reaches),
             ("iostat", history::reaches),
+            ("diskstats-log", history::reaches),
             ("sadf", history::reaches),
             ("saved-prometheus", history::reaches),
             ("saved-search", history::reaches),

@@ -171,6 +171,16 @@ def series(lab, name="daily.csv", header="time,ms", days=60):
     return lab.file(name, "\n".join(lines) + "\n")
 
 
+def stalked(lab):
+    """Copies of /proc/diskstats as pt-stalk keeps them, with a burst of discards."""
+    lines = []
+    for at in range(30):
+        lines.append(f"TS {1_788_000_000 + at}.250000000 2026-08-29 10:40:{at:02}")
+        discards = 9 * max(0, min(at - 14, 5))
+        lines.append(f" 259 0 nvme0n1 {at * 9} 0 {at * 72} {at * 5} {at * 20} 3 {at * 160} {at * 30} 0 {at * 40} {at * 35 + discards} {discards} 0 {discards << 11} {discards} {at} 0")
+    return lab.file("1-diskstats", "\n".join(lines) + "\n")
+
+
 # ---- local users ----
 
 #: A host with a cron and an empty place for every file that is about jobs.
@@ -547,7 +557,7 @@ def mutated(lab, rounds=60):
     """Random bytes changed, cut and repeated: no panic, no hang."""
     seeds = {
         "check": [(["check", "--exit-zero", "--bundle"], path) for path in sorted((HERE.parent / "hosts").glob("*.tar.zst"))],
-        "explain": [(["explain", "--jobs", "none"], series(lab)), (["explain", "--jobs", "none"], HERE.parent / "explain-cases/mongo-03.iostat.txt")],
+        "explain": [(["explain", "--jobs", "none"], path) for path in (series(lab), HERE.parent / "explain-cases/mongo-03.iostat.txt", stalked(lab))],
     }
     rng = random.Random(19)
     for name, inputs in seeds.items():

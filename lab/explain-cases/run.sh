@@ -39,3 +39,6 @@ printf '\nReal trims, in a history that does not record them:\n'
 
 printf '\nThe pages of docs/, line by line:\n'
 ./$cases/pages.sh
+
+printf '\nReal trims, scraped by a Prometheus, and copied as pt-stalk does:\n'
+./$cases/scraped.sh

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # Fetches, fills, starts and stops a real Prometheus with historical data.
 #
-#   lab/servers/prometheus.sh fetch               prints the directory with prometheus and promtool
+#   lab/servers/prometheus.sh fetch [PACKAGE]     prints the directory with prometheus and promtool, or with
+#                                                 the program of another package: prometheus-node-exporter
 #   lab/servers/prometheus.sh start RUN [FILE]    prints the URL; FILE is a history in OpenMetrics format
 #   lab/servers/prometheus.sh stop RUN            stops it and removes RUN
 #
-# Debian's package is downloaded and unpacked but not installed: installing it would start a server that
-# is reachable from the network. It is cached in ${TRIMTAB_CACHE:-~/.cache/trimtab}/servers. RUN is a new
-# directory. The server listens on loopback only and scrapes nothing. Exit code 77: it is unavailable, and
-# the last line says why.
+# Debian's packages are downloaded and unpacked but not installed: installing one would start a server that
+# is reachable from the network. They are cached in ${TRIMTAB_CACHE:-~/.cache/trimtab}/servers. RUN is a new
+# directory. The server listens on loopback only and scrapes nothing, unless CONFIG says so. Exit code 77: it
+# is unavailable, and the last line says why.
 #
+#   CONFIG  the configuration of Prometheus, instead of one that scrapes nothing
 #   LOGIN   1: only accepts the user lab with the password lab-password
 set -euo pipefail
 PATIENCE_S=120
@@ -19,54 +21,54 @@ PATIENCE_S=120
 
 # The version that apt would install; empty if it knows none.
 candidate() {
-    apt-cache policy prometheus | awk '/Candidate:/ && $2 != "(none)" { print $2 }'
+    apt-cache policy "$package" | awk '/Candidate:/ && $2 != "(none)" { print $2 }'
 }
 # Uses fetch's variables.
 download() {
-    (cd "$work" && apt-get download -qq -o APT::Sandbox::User=root "prometheus=$version" >&2)
+    (cd "$work" && apt-get download -qq -o APT::Sandbox::User=root "$package=$version" >&2)
 }
 
-fetch() {
-    local cache=${TRIMTAB_CACHE:-$HOME/.cache/trimtab}/servers version work
+fetch() { # [PACKAGE]
+    local cache=${TRIMTAB_CACHE:-$HOME/.cache/trimtab}/servers package=${1:-prometheus} version work
     command -v curl >/dev/null || skip "curl is missing"
     command -v python3 >/dev/null || skip "python3 is missing"
-    if command -v prometheus >/dev/null && command -v promtool >/dev/null; then
-        dirname "$(command -v prometheus)"
+    if command -v "$package" >/dev/null && { [ "$package" != prometheus ] || command -v promtool >/dev/null; }; then
+        dirname "$(command -v "$package")"
         return
     fi
     mkdir -p "$cache"
     exec 9>"$cache/.lock"
     flock 9
     # Any version fetched earlier.
-    for work in "$cache"/prometheus-*/usr/bin; do
-        if [ -x "$work/prometheus" ]; then
+    for work in "$cache/$package"-[0-9]*/usr/bin; do
+        if [ -x "$work/$package" ]; then
             echo "$work"
             return
         fi
     done
-    { command -v apt-get && command -v dpkg-deb; } >/dev/null || skip "prometheus is missing, and so is apt-get"
+    { command -v apt-get && command -v dpkg-deb; } >/dev/null || skip "$package is missing, and so is apt-get"
     version=$(candidate)
     # System images come without package lists.
     if [ -z "$version" ] && [ "$(id -u)" = 0 ]; then
         apt-get update -qq >&2 || skip "apt-get cannot update its lists"
         version=$(candidate)
     fi
-    [ -n "$version" ] || skip "no package prometheus found: run 'apt-get update'"
+    [ -n "$version" ] || skip "no package $package found: run 'apt-get update'"
     work=$(mktemp -d "$cache/.fetch.XXXXXX")
     # shellcheck disable=SC2064
     trap "rm -rf '$work'" EXIT
-    echo "== fetching Debian's prometheus $version" >&2
+    echo "== fetching Debian's $package $version" >&2
     if ! download; then
         # The lists may be older than the mirror.
         [ "$(id -u)" != 0 ] || apt-get update -qq >&2 || true
         version=$(candidate)
-        download || skip "apt-get cannot download prometheus"
+        download || skip "apt-get cannot download $package"
     fi
-    (cd "$work" && dpkg-deb -x ./*.deb root) || die "the prometheus package cannot be unpacked"
-    mv "$work/root" "$cache/prometheus-$version"
+    (cd "$work" && dpkg-deb -x ./*.deb root) || die "the package $package cannot be unpacked"
+    mv "$work/root" "$cache/$package-$version"
     rm -rf "$work"
     trap - EXIT
-    echo "$cache/prometheus-$version/usr/bin"
+    echo "$cache/$package-$version/usr/bin"
 }
 
 start() { # RUN [FILE]
@@ -75,7 +77,7 @@ start() { # RUN [FILE]
     mkdir "$1" || die "$1 must be a new directory"
     run=$(realpath "$1")
     mkdir "$run/data"
-    echo "global: {scrape_interval: 1h}" >"$run/prometheus.yml"
+    cat "${CONFIG:-/dev/stdin}" >"$run/prometheus.yml" <<<"global: {scrape_interval: 1h}"
     if [ $# = 2 ]; then
         "$bin/promtool" tsdb create-blocks-from openmetrics --quiet "$2" "$run/data" >"$run/promtool.log" 2>&1 || {
             tail -n 5 "$run/promtool.log" >&2
@@ -110,8 +112,8 @@ start() { # RUN [FILE]
 }
 
 case "${1:-} $#" in
-"fetch 1") fetch ;;
+"fetch 1" | "fetch 2") fetch "${@:2}" ;;
 "start 2" | "start 3") start "${@:2}" ;;
 "stop 2") stop "$2" ;;
-*) die "usage: prometheus.sh fetch | start RUN [FILE] | stop RUN" ;;
+*) die "usage: prometheus.sh fetch [PACKAGE] | start RUN [FILE] | stop RUN" ;;
 esac

@@ -3,8 +3,10 @@
 //!
 //! ```text
 //! read identify URL
+//! read file PATH [PATTERN...]
 //! read ftdc PATH STEP_S [PATTERN...]
 //! read prometheus URL SINCE UNTIL STEP_S PROMQL
+//! read discards URL SINCE UNTIL STEP_S FILTER
 //! read elastic URL SINCE UNTIL STEP_S INDEX FIELD FIGURE [key=value...]
 //! read rally URL
 //! ```
@@ -12,7 +14,7 @@
 
 use bounded_http::{Client, Credentials, Endpoint, Options};
 use sources::elastic::{self, Figure};
-use sources::{Limits, Reading, Times, ftdc, identify, prometheus};
+use sources::{FileOptions, Limits, Reading, Times, ftdc, identify, prometheus, read_path};
 use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
@@ -40,6 +42,13 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
             println!("{}", identify(&client, &Endpoint::parse(url)?)?);
             return Ok(());
         }
+        ["file", path, patterns @ ..] => {
+            let options = FileOptions {
+                select: patterns.iter().map(ToString::to_string).collect(),
+                ..FileOptions::default()
+            };
+            read_path(path.as_ref(), &options)?
+        }
         ["ftdc", path, step_s, patterns @ ..] => {
             let options = ftdc::Options {
                 select: patterns.iter().map(ToString::to_string).collect(),
@@ -54,6 +63,14 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
             };
             let endpoint = Endpoint::parse(url)?;
             prometheus::read(&client, &endpoint, &query, &times(since, until)?, &limits)?
+        }
+        ["discards", url, since, until, step_s, filter] => {
+            let asked = prometheus::DiskQuery {
+                step_s: step_s.parse()?,
+                filter: Some((*filter).to_owned()),
+            };
+            let endpoint = Endpoint::parse(url)?;
+            prometheus::read_disks(&client, &endpoint, &asked, &times(since, until)?, &limits)?
         }
         [
             "elastic",

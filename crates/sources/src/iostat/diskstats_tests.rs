@@ -1,6 +1,7 @@
 use super::*;
 use crate::{FileOptions, detect::read_text};
 use proptest::prelude::*;
+use std::fmt::Write as _;
 
 fn read_log(text: &str) -> Result<Reading, SourceError> {
     read_text(text, &FileOptions::default())
@@ -12,7 +13,8 @@ fn values<'r>(reading: &'r Reading, name: &str) -> &'r [f64] {
     found.map_or_else(|| panic!("{name}: {names:?}"), |one| &one.values[..])
 }
 
-/// Two copies, two seconds apart, of a kernel that counts discards and flushes. Columns of Documentation/admin-guide/iostats.rst.
+/// Two copies, two seconds apart, of a kernel that counts discards and flushes. Columns are those of
+/// Documentation/admin-guide/iostats.rst.
 const STALKED: &str = "\
 TS 1795862638.500000000 2026-11-28 10:43:58
    8       0 sda 100 5 2000 300 400 6 8000 900 0 1000 1500 10 0 4096 50 20 30
@@ -83,9 +85,12 @@ fn discards_that_the_kernel_does_not_count_are_computed() {
         let discard_ms = if second == 11 { 400 } else { 0 };
         read_ms += 70;
         weighted_ms += 70 + discard_ms;
-        text += &format!(
-            "2014-01-30 14:01:{second:02}\n 202 1 xvda1 {second} 0 8 {read_ms} 5 0 40 50 0 90 {weighted_ms}\n"
-        );
+        let counters = format!("{second} 0 8 {read_ms} 5 0 40 50 0 90 {weighted_ms}");
+        writeln!(
+            text,
+            "2014-01-30 14:01:{second:02}\n 202 1 xvda1 {counters}"
+        )
+        .unwrap();
     }
     let reading = read_log(&text).unwrap();
     let found = values(&reading, "discard or flush time of xvda1");
@@ -141,11 +146,7 @@ fn a_text_that_is_cut_says_so() {
         );
         assert_eq!(values(&reading, "sda r/s"), [2.0]);
     }
-    let once: String = STALKED
-        .lines()
-        .take(6)
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let once: String = STALKED.split_inclusive('\n').take(6).collect();
     let error = read_log(&once).unwrap_err().to_string();
     assert!(error.contains("one copy of /proc/diskstats"), "{error}");
 }
@@ -201,7 +202,8 @@ proptest! {
             }
             let [ops, read, write, discard] = sums;
             let all = read + write + discard;
-            text += &format!("TS {at_s} x\n 8 0 sdb {ops} 0 {ops} {read} {ops} 0 {ops} {write} 0 {all} {all}\n");
+            let counters = format!("{ops} 0 {ops} {read} {ops} 0 {ops} {write} 0 {all} {all}");
+            writeln!(text, "TS {at_s} x\n 8 0 sdb {counters}").unwrap();
         }
         let reading = read_log(&text).unwrap();
         let total = |name: &str| {

@@ -5,8 +5,8 @@ use super::{Query, read};
 use crate::{Limits, Reading, SourceError, Times, discard_time};
 use bounded_http::{Client, Endpoint};
 
-/// The metrics that are read, as a regular expression. Those of OpenTelemetry may have a namespace, and suffixes for unit and
-/// kind.
+/// The metrics that are read, as a regular expression. Those of OpenTelemetry may have a namespace, and suffixes for
+/// unit and kind.
 const METRICS: &str = "node_disk_(io_time_weighted|read_time|write_time|discard_time)_seconds_total\
     |node_disk_(writes_completed|discarded_sectors)_total\
     |(.+_)?system[._]disk[._](weighted_io_time|operation_time|operations)(_seconds)?(_total)?\
