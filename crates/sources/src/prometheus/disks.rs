@@ -1,4 +1,4 @@
-//! The discards of each disk: as `node_exporter` records them where the kernel counts them, else computed of the times of
+//! The discards of each disk: as `node_exporter` records them where the kernel counts them, else computed from the times of
 //! `node_exporter`, OpenTelemetry's host metrics or Telegraf.
 
 use super::{Query, read};

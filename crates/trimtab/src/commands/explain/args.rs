@@ -39,8 +39,9 @@ pub const LONG_ABOUT: &str = "Find what recurs in a time series (since when, and
 )]
 pub struct Explain {
     /// Time series: files (CSV, TSV, JSON lines, the output of iostat, sar, vmstat or sadf -j), `-` (one
-    /// of these from stdin), directories (Rally races, MongoDB diagnostic.data), stores written by
-    /// --save, or URLs of Prometheus (with --query or --discards), Elasticsearch or OpenSearch (with --index)
+    /// of these from stdin), directories (Rally races, MongoDB diagnostic.data, pt-stalk), stores
+    /// written by --save, or URLs of Prometheus (with --query or --discards), Elasticsearch or
+    /// OpenSearch (with --index)
     #[arg(value_name = "SOURCE", required_unless_present = "schema")]
     pub sources: Vec<String>,
 
@@ -161,9 +162,9 @@ pub struct ServerArgs {
     #[arg(long, value_name = "F", requires = "index", group = "figure")]
     pub field: Option<String>,
 
-    /// Read the discards of each host's disks, or compute them of what else is recorded: from
-    /// documents of Metricbeat or Elastic Agent (with --index), or from a Prometheus with metrics of
-    /// node_exporter, OpenTelemetry or Telegraf
+    /// Read the discards of each host's disks, or compute them from what else is recorded: documents
+    /// of Metricbeat or Elastic Agent (with --index), or metrics of node_exporter, OpenTelemetry or
+    /// Telegraf in a Prometheus
     #[arg(long, group = "figure", conflicts_with = "query")]
     pub discards: bool,
 
