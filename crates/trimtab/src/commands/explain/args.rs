@@ -163,7 +163,7 @@ pub struct ServerArgs {
     pub field: Option<String>,
 
     /// Read the discards of each host's disks, or compute them from what else is recorded: documents
-    /// of Metricbeat or Elastic Agent (with --index), or metrics of node_exporter, OpenTelemetry or
+    /// of Metricbeat or Elastic Agent (with --index), or metrics of `node_exporter`, OpenTelemetry or
     /// Telegraf in a Prometheus
     #[arg(long, group = "figure", conflicts_with = "query")]
     pub discards: bool,

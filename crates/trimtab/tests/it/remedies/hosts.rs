@@ -236,6 +236,15 @@ pub fn with_packaged_timer() -> Host {
 }
 
 /// Takes systemd away.
+/// Ubuntu 16.04's.
+fn weekly_fstrim(tree: &Tree) {
+    tree.script("etc/cron.weekly/fstrim", "#!/bin/sh\n/sbin/fstrim --all\n");
+    tree.file(
+        "etc/crontab",
+        "47 6 * * 7 root run-parts --report /etc/cron.weekly\n",
+    );
+}
+
 fn with_cron(tree: Tree) -> Tree {
     let systemd = Path::new(&tree.path()).join("run/systemd");
     std::fs::remove_dir_all(systemd).expect("a directory");
@@ -279,11 +288,7 @@ fn made() -> Vec<Host> {
     fstrim_timer(&tree, true);
     add("discard and a timer, ext4", &tree);
     let tree = elasticsearch("xfs", "rw,discard", None);
-    tree.script("etc/cron.weekly/fstrim", "#!/bin/sh\n/sbin/fstrim --all\n");
-    tree.file(
-        "etc/crontab",
-        "47 6 * * 7 root run-parts --report /etc/cron.weekly\n",
-    );
+    weekly_fstrim(&tree);
     add("discard not in fstab, and cron.weekly", &tree);
 
     let tree = elasticsearch("ext4", "rw", Some("noatime"));
@@ -293,18 +298,10 @@ fn made() -> Vec<Host> {
     );
     add("a crontab line", &with_cron(tree));
     let tree = elasticsearch("ext4", "rw", Some("noatime"));
-    tree.script("etc/cron.weekly/fstrim", "#!/bin/sh\n/sbin/fstrim --all\n");
-    tree.file(
-        "etc/crontab",
-        "47 6 * * 7 root run-parts --report /etc/cron.weekly\n",
-    );
+    weekly_fstrim(&tree);
     add("cron.weekly", &with_cron(tree));
     let tree = elasticsearch("ext4", "rw", Some("noatime"));
-    tree.script("etc/cron.weekly/fstrim", "#!/bin/sh\n/sbin/fstrim --all\n");
-    tree.file(
-        "etc/crontab",
-        "47 6 * * 7 root run-parts --report /etc/cron.weekly\n",
-    );
+    weekly_fstrim(&tree);
     fstrim_timer(&tree, true);
     add("cron.weekly and a timer", &tree);
     let tree = elasticsearch("ext4", "rw", Some("noatime"));
