@@ -113,6 +113,7 @@ test-servers:
 	@./lab/servers/test-trim.sh
 	@./lab/servers/test-cluster.sh
 	@./lab/servers/test-explain.sh
+	@./lab/servers/test-disks.sh
 	@./lab/explain-cases/pages.sh elasticsearch-7.17.28
 	@./lab/servers/test-filesystems.sh elasticsearch-6.8.23 opensearch-2.19.1
 

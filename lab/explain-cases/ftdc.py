@@ -5,6 +5,9 @@
                                          samples /proc/diskstats 20 times a second, and writes the counters that mongod
                                          takes of it as diagnostic data (FTDC), 6 minutes apart: two hours a second.
                                          Trims MOUNT in the middle of each hour
+    ftdc.py documents DEVICE SECONDS FILE [MOUNT]
+                                         the same as documents of Metricbeat, 10 s apart as they are by default, as the
+                                         body of a bulk request. Trims MOUNT every two minutes
     ftdc.py check FILE SAMPLES ANSWER YES|NO
                                          compares what was computed (`read ftdc FILE 0 'discard or flush*'`) with what
                                          the kernel counted, and what `explain` says (JSON) with whether there were trims
@@ -21,6 +24,7 @@ import zlib
 
 EVERY_S = 0.05
 APART_MS = 360_000
+DOCUMENTS_APART_MS = 10_000
 START_MS = 1_767_225_600_000
 # Fields of /proc/diskstats behind the name, as in Linux' Documentation/admin-guide/iostats.rst, under mongod's names.
 MONGODB = {"reads": 0, "read_time_ms": 3, "writes": 4, "write_time_ms": 7, "io_queued_ms": 10}
@@ -77,19 +81,45 @@ def chunk(device, rows):
     return struct.pack("<i", len(body) + 5) + body + b"\0"
 
 
-def record(device, seconds, path, mount=None):
+def document_of(device, before, row, at):
+    """A document of Metricbeat's (diskstat_linux.go of elastic-agent-system-metrics), which rounds to four decimals."""
+    queue = (row[MONGODB["io_queued_ms"]] - before[MONGODB["io_queued_ms"]]) / DOCUMENTS_APART_MS
+    disk = {
+        "name": device,
+        "read": {"count": row[MONGODB["reads"]], "time": row[MONGODB["read_time_ms"]]},
+        "write": {"count": row[MONGODB["writes"]], "time": row[MONGODB["write_time_ms"]]},
+        "iostat": {"queue": {"avg_size": round(queue, 4)}},
+    }
+    return {
+        "@timestamp": START_MS + at * DOCUMENTS_APART_MS,
+        "host": {"name": "es1"},
+        "system": {"diskio": disk},
+    }
+
+
+def bulk(device, rows):
+    documents = [document_of(device, rows[max(at - 1, 0)], row, at) for at, row in enumerate(rows)]
+    lines = [json.dumps(line) for document in documents for line in ({"index": {}}, document)]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def record(device, seconds, path, mount=None, write=chunk, trim_every=10):
     rows, trims, start = [], [], time.monotonic()
     for at in range(int(float(seconds) / EVERY_S)):
         time.sleep(max(0, start + at * EVERY_S - time.monotonic()))
         rows.append(counters(device))
-        if mount and at % 10 == 5:
+        if mount and at % trim_every == 5:
             trims.append(subprocess.Popen(["fstrim", mount]))
     if any(trim.wait() for trim in trims):
         raise SystemExit("fstrim failed")
     with open(path, "wb") as file:
-        file.write(chunk(device, rows))
+        file.write(write(device, rows))
     with open(path + ".kernel", "w", encoding="ascii") as file:
         json.dump([[row[DISCARD_MS] - rows[0][DISCARD_MS], row[FLUSH_MS] - rows[0][FLUSH_MS]] for row in rows], file)
+
+
+def documents(device, seconds, path, mount=None):
+    record(device, seconds, path, mount, bulk, 12)
 
 
 def check(path, samples, answer, has_trims):
@@ -97,7 +127,9 @@ def check(path, samples, answer, has_trims):
     discards_ms, flushes_ms = kernel[-1]
     with open(samples, encoding="utf-8") as lines:
         rates = [float(line.split("\t")[2]) for line in lines]
-    computed_ms = sum(rates) * APART_MS / 1000
+    is_ftdc = open(path, "rb").read(1) != b"{"
+    apart_ms = APART_MS if is_ftdc else DOCUMENTS_APART_MS
+    computed_ms = sum(rates) * apart_ms / 1000
     series = json.load(open(answer, encoding="utf-8"))["result"]["series"]
     verdicts = [one["verdict"] for one in series if one["name"].startswith("discard or flush time")]
     found = [one for one in verdicts if one["requests"] == "discards"]
@@ -109,7 +141,7 @@ def check(path, samples, answer, has_trims):
             failures.append(f"computed {computed_ms:.0f} ms of {discards_ms} + {flushes_ms}")
         if not found or not found[0]["sentence"].startswith("Probably discards"):
             failures.append(f"said {[one['sentence'] for one in verdicts]}")
-        elif found[0]["cycle"] != "hour":
+        elif is_ftdc and found[0]["cycle"] != "hour":
             failures.append(f"cycle {found[0]['cycle']}")
     else:
         if computed_ms > flushes_ms + len(kernel):
@@ -118,10 +150,11 @@ def check(path, samples, answer, has_trims):
             failures.append(f"said {found[0]['sentence']}")
     what = "trims" if has_trims == "YES" else "flushes alone"
     figures = f"{computed_ms:.0f} ms computed; the kernel's {discards_ms} of discards, {flushes_ms} of flushes"
-    print(f"  {'FAIL' if failures else 'ok  '} FTDC, {what}: {figures}" + "".join(f"; {one}" for one in failures))
+    form = "FTDC" if is_ftdc else "documents"
+    print(f"  {'FAIL' if failures else 'ok  '} {form}, {what}: {figures}" + "".join(f"; {one}" for one in failures))
     return 1 if failures else 0
 
 
 if __name__ == "__main__":
-    commands = {"record": record, "check": check}
+    commands = {"record": record, "documents": documents, "check": check}
     sys.exit(commands[sys.argv[1]](*sys.argv[2:]))

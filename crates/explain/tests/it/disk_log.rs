@@ -522,6 +522,64 @@ fn discards_that_are_counted_tell_the_same_story() {
 }
 
 #[test]
+fn reads_that_fall_while_nothing_counted_rises_are_told() {
+    // A kernel that counts discards apart, and an iostat that does not print them.
+    let mut series = counted_apart(of_the_day());
+    series.retain(|one| one.labels["metric"] != "kB_dscd/s");
+    let log = read_log(&series, &[]).expect("a log");
+    assert_eq!((log.moved, log.bursts[0].first_sample), (Moved::NotCounted, 3));
+    assert_near(device(&log, "md0").read_down_times[1], 202.9, 0.05);
+    let said = log.sentences.join(" ");
+    assert!(
+        said.starts_with("Reads fall between sample 2 and sample 3 of 4, while writes do not rise: md0 down 7.37x, then 203x.")
+            && said.contains("(%iowait) goes from 0.2 % to 9.8 %")
+            && said.contains("counts discards apart"),
+        "{said}"
+    );
+    // A kernel that counts them as writes has none: it is something else.
+    for one in &mut series {
+        one.labels.insert("kernel".to_owned(), KERNEL.to_owned());
+    }
+    let said = read_log(&series, &[]).expect("a log").sentences.join(" ");
+    assert!(said.contains("the drives themselves are slow") && !said.contains("sysstat"), "{said}");
+    // If nobody waits meanwhile, there is less to read.
+    for one in &mut series {
+        if one.labels["metric"].starts_with('%') {
+            let before = one.values[0];
+            one.values.fill(before);
+        }
+    }
+    assert_quiet(&series);
+}
+
+#[test]
+fn a_large_write_is_a_finding_only_where_somebody_waits() {
+    // Drives that are written to for two samples, on an old kernel, too slowly for discards; they are busy then.
+    let large = |kernel: &str, reads: f64, reads_during: f64, written: f64| {
+        let mut series = series_of(LOG, Some(kernel), of_the_day());
+        for one in &mut series {
+            match one.labels["metric"].as_str() {
+                "kB_read/s" => one.values = vec![reads, reads, reads_during, reads_during],
+                "kB_wrtn/s" => one.values = vec![written, written, 80_000.0, 80_000.0],
+                _ => {}
+            }
+        }
+        series
+    };
+    // Reads go on, or there are none and nobody wrote before: nobody waits, although %iowait rises.
+    for kernel in ["3.10.0-1160.el7.x86_64", "6.1.0"] {
+        assert_quiet(&large(kernel, 2_000.0, 2_000.0, 500.0));
+        assert_quiet(&large(kernel, 0.0, 0.0, 6.0));
+        let log = read_log(&large(kernel, 2_000.0, 20.0, 500.0), &[]).expect("a log");
+        assert!(log.harm.iter().any(|harm| harm.what == HarmTo::Reads));
+    }
+    // On an old kernel these may be discards, for which a store that writes has to wait.
+    let log = read_log(&large("3.10.0-1160.el7.x86_64", 0.0, 0.0, 500.0), &[]).expect("a log");
+    assert_eq!(log.moved, Moved::WritesOrDiscards);
+    assert_quiet(&large("6.1.0", 0.0, 0.0, 500.0));
+}
+
+#[test]
 fn a_dated_log_tells_when_and_which_jobs_were_due() {
     let dated = |minute: i64| -> Vec<Series> {
         let start_us = date(2020, 4, 12)

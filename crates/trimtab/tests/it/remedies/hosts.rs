@@ -235,8 +235,7 @@ pub fn with_packaged_timer() -> Host {
     Host::of_tree("packaged timer", &tree, None)
 }
 
-/// Takes systemd away.
-/// Ubuntu 16.04's.
+/// As Ubuntu 16.04 has it.
 fn weekly_fstrim(tree: &Tree) {
     tree.script("etc/cron.weekly/fstrim", "#!/bin/sh\n/sbin/fstrim --all\n");
     tree.file(
@@ -245,6 +244,7 @@ fn weekly_fstrim(tree: &Tree) {
     );
 }
 
+/// Takes systemd away.
 fn with_cron(tree: Tree) -> Tree {
     let systemd = Path::new(&tree.path()).join("run/systemd");
     std::fs::remove_dir_all(systemd).expect("a directory");
