@@ -16,16 +16,16 @@ name=$(basename "$device")
 start_load 1 0.02
 
 # Records, and checks what is made of it.
-try() { # NO|YES
+try() { # NO|YES SECONDS
     local history=$work/$1 mount=()
     [ "$1" = NO ] || mount=("$work/mnt")
-    "$tool" record "$name" 8 "$history" "${mount[@]}"
+    "$tool" record "$name" "$2" "$history" "${mount[@]}"
     "$bin/examples/read" ftdc "$history" 0 'discard or flush time*' >"$history.samples" 2>/dev/null
     "$trimtab" explain "$history" --jobs none --exit-zero --format json --step 1s >"$history.json"
     "$tool" check "$history" "$history.samples" "$history.json" "$1" >"$work/said"
 }
-try NO || { cat "$work/said" && exit 1; }
+try NO 8 || { cat "$work/said" && exit 1; }
 cat "$work/said"
 # Trims may be told in the first recording or, where this machine disturbed the device meanwhile, in another one.
-try YES || try YES || try YES || { cat "$work/said" && exit 1; }
+try YES 14 || try YES 14 || try YES 14 || { cat "$work/said" && exit 1; }
 cat "$work/said"

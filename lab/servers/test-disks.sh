@@ -2,7 +2,7 @@
 # Real trims of a loop device that it makes, under flushed writes, in documents as Metricbeat and Elastic Agent write them,
 # in a real server: no field of theirs has discards, and `explain --discards` computes their time. A minute a server.
 #
-#   lab/servers/test-disks.sh [SERVER...]      default: 7.17.28 and 9.2.0 of Elasticsearch, 2.19.1 of OpenSearch
+#   lab/servers/test-disks.sh [SERVER...]      default: 7.17.28 of Elasticsearch, 2.19.1 of OpenSearch
 #
 # The same load without trims gives no discards.
 set -uo pipefail
@@ -14,13 +14,14 @@ about="discards out of documents of Metricbeat"
 . lab/servers/expect.sh
 [ "$(id -u)" = 0 ] || skip_servers "real trims need root"
 need_tools "$about" losetup mkfs.xfs fstrim python3 curl
-[ $# -gt 0 ] || set -- elasticsearch-7.17.28 elasticsearch-9.2.0 opensearch-2.19.1
+[ $# -gt 0 ] || set -- elasticsearch-7.17.28 opensearch-2.19.1
 fetch_servers "$@"
 bin=${CARGO_TARGET_DIR:-target}/debug
 trimtab=${TRIMTAB:-$bin/trimtab} node=lab/servers/node.sh tool=lab/explain-cases/ftdc.py
 # shellcheck source=lab/explain-cases/loop.sh
 . lab/explain-cases/loop.sh
 trap '[ ! -e "$work/run" ] || $node stop "$work/run"; finish' EXIT
+top=$work
 # The server's user needs access to it.
 chmod 755 "$work"
 make_loop 1G xfs $((1 << 20))
