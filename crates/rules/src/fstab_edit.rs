@@ -38,19 +38,19 @@ pub(crate) fn replace_option(host: &Host, line: u64, old: &str, new: &str) -> St
 
 /// Returns the command that appends an option to those of a line.
 pub(crate) fn append_option(host: &Host, line: u64, option: &str) -> String {
-    append_to_lines(host, &[line], option)
+    append_to_lines(host, &[(line, option)])
 }
 
-/// Returns the command that appends an option to those of several lines; [`undo`] takes the first
+/// Returns the command that appends an option each to those of several lines; [`undo`] takes the first
 /// of them.
-pub(crate) fn append_to_lines(host: &Host, lines: &[u64], option: &str) -> String {
-    let at_line = |line: &u64| {
+pub(crate) fn append_to_lines(host: &Host, lines: &[(u64, &str)]) -> String {
+    let at_line = |(line, option): &(u64, &str)| {
         format!(
             "{line}s/^([[:blank:]]*([^[:blank:]]+[[:blank:]]+){{3}}[^[:blank:]]+)/\\1,{option}/"
         )
     };
     let expressions: Vec<String> = lines.iter().map(at_line).collect();
-    let first = lines.first().copied().unwrap_or_default();
+    let first = lines.first().map_or(0, |(line, _)| *line);
     edit(host, first, &expressions.join("; "))
 }
 
@@ -134,7 +134,7 @@ mod tests {
         if let Some(result) = edited(&command, "UUID=1  /a\text4 defaults 0 2\n") {
             assert_eq!(result, "UUID=1  /a\text4 defaults,noatime 0 2\n");
         }
-        let command = append_to_lines(&Host::default(), &[1, 3], "noatime");
+        let command = append_to_lines(&Host::default(), &[(1, "noatime"), (3, "noatime")]);
         assert!(command.starts_with("sed -i.before-line-1 "), "{command}");
         if let Some(result) = edited(
             &command,

@@ -9,6 +9,7 @@
 
 mod arguments;
 pub(crate) mod passes;
+pub(crate) mod turns;
 
 use crate::budget::Budget;
 use crate::volume::Volume;
@@ -17,8 +18,8 @@ pub use arguments::TRIM_OPTIONS_WITH_VALUE;
 use arguments::{Targets, TrimCommand};
 use facts::host::{DeviceIndex, FstabEntry, Job, JobCommand, MountIndex, Platform};
 use facts::{Evidence, Host, Skipped};
-use passes::FstabTurn;
 use std::collections::{HashMap, HashSet};
+use turns::FstabTurn;
 use units::count::grouped_usize;
 
 /// Reason given by rules that need jobs if none are known.

@@ -7,7 +7,7 @@
 
 mod recorders;
 
-use crate::{Reading, SourceError, clean, collector};
+use crate::{SourceError, clean};
 use facts::Skipped;
 use facts::series::{Better, Dating, DiscardTime, SampleOf, Series};
 use recorders::{COUNTERS, DISCARDS, RECORDED, RECORDERS, Recorder, Spent, otel_name};
@@ -61,17 +61,17 @@ pub(crate) fn add(series: &mut Vec<Series>) {
     series.extend(derived);
 }
 
-/// Adds to a reading what the series of a server tell of the discards of its disks: as recorded, or computed. Disks without any
-/// are counted, and so are those of which not all parts are there.
+/// Returns what the series of a server tell of the discards of its disks, as recorded or computed, by names that may be the
+/// same. Disks without any are counted beside them, and so are those of which not all parts are there.
 ///
 /// # Errors
 /// When there is no disk with any.
 pub(crate) fn of_disks(
     series: &[Series],
     source_name: &str,
-    reading: &mut Reading,
-) -> Result<(), SourceError> {
+) -> Result<(Vec<Series>, Vec<Skipped>), SourceError> {
     let devices = Devices::of(series);
+    let (mut all, mut skipped) = (Vec::new(), Vec::new());
     let (mut idle, mut without_parts) = (0, 0);
     for (device, parts) in &devices.parts {
         let mut told = devices.recorded(device, parts);
@@ -82,13 +82,12 @@ pub(crate) fn of_disks(
             idle += 1;
             continue;
         }
-        reading.series.extend(told);
+        all.extend(told);
     }
-    collector::make_names_unique(&mut reading.series);
     let mut skip = |disks: usize, why: &str| {
         if disks > 0 {
             let what = units::count(disks, "disk");
-            reading.skipped.push(Skipped::new(what, why, None));
+            skipped.push(Skipped::new(what, why, None));
         }
     };
     skip(
@@ -96,7 +95,7 @@ pub(crate) fn of_disks(
         "no discards, and no flushes beyond what writes usually take",
     );
     skip(without_parts, WITHOUT_PARTS);
-    if reading.series.is_empty() {
+    if all.is_empty() {
         return Err(SourceError::Empty {
             source_name: source_name.to_owned(),
             reason: match (idle, without_parts) {
@@ -109,7 +108,7 @@ pub(crate) fn of_disks(
             },
         });
     }
-    Ok(())
+    Ok((all, skipped))
 }
 
 /// Why nothing is computed of a disk.

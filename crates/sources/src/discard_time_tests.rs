@@ -1,4 +1,5 @@
 use super::*;
+use crate::Reading;
 use proptest::prelude::*;
 
 const SECOND_US: i64 = 1_000_000;
@@ -356,8 +357,12 @@ fn of_server(host: &str, counters: &[(&str, &str, [f64; 3])]) -> Vec<Series> {
 }
 
 fn told(series: &[Series]) -> Result<Reading, SourceError> {
-    let mut reading = Reading::default();
-    of_disks(series, "p", &mut reading).map(|()| reading)
+    let (series, skipped) = of_disks(series, "p")?;
+    Ok(Reading {
+        series,
+        skipped,
+        ..Reading::default()
+    })
 }
 
 #[test]

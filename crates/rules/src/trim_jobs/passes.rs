@@ -6,63 +6,10 @@
 //! resolved (2.34): a bind mount's is a directory, and an LVM volume has several names. From 2.43 on,
 //! fstrim asks the kernel (Linux 6.13) which device is behind a directory.
 
+use super::turns::Pass;
 use super::{FSTAB, Targets, TrimCommand, TrimJob, TrimJobs};
 use crate::volume::Volume;
-use facts::host::{BlockDevice, FstabEntry, Platform};
-
-/// One trim of a filesystem, among those of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pass<'a> {
-    /// The mount point at which it is trimmed.
-    pub mount_point: &'a str,
-    /// The line of fstab; `None` if the job names the mount point, and for a root that fstab leaves out.
-    pub entry: Option<&'a FstabEntry>,
-}
-
-/// The turn of a filesystem in a list of sources.
-pub(super) struct FstabTurn<'a> {
-    pass: Pass<'a>,
-    fs_type: &'a str,
-    source: String,
-}
-
-impl<'a> FstabTurn<'a> {
-    pub(super) fn of(entry: &'a FstabEntry, device: &BlockDevice) -> Self {
-        let is_path = entry.spec.starts_with('/');
-        Self {
-            pass: Pass {
-                mount_point: &entry.mount_point,
-                entry: Some(entry),
-            },
-            fs_type: &entry.fs_type,
-            source: if is_path {
-                super::bare(&entry.spec).to_owned()
-            } else {
-                device.dev_path()
-            },
-        }
-    }
-
-    /// The root filesystem, which fstab leaves out.
-    pub(super) fn of_root(device: &BlockDevice) -> Self {
-        Self {
-            pass: Pass {
-                mount_point: "/",
-                entry: None,
-            },
-            fs_type: "auto",
-            source: device.dev_path(),
-        }
-    }
-}
-
-impl Pass<'_> {
-    /// Whether its source is a directory or a file rather than a device.
-    pub(crate) fn is_bind(&self) -> bool {
-        self.entry
-            .is_some_and(|entry| entry.spec.starts_with('/') && !entry.spec.starts_with("/dev/"))
-    }
-}
+use facts::host::Platform;
 
 /// Whether this host's kernel can tell fstrim 2.43 and later which device is behind a bind mount.
 pub(crate) fn kernel_tells_device(platform: &Platform) -> bool {

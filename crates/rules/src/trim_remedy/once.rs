@@ -1,6 +1,6 @@
 //! Fixes for a filesystem that one run trims several times.
 
-use crate::trim_jobs::passes::Pass;
+use crate::trim_jobs::turns::Pass;
 use crate::trim_jobs::{NOTRIM, supports_notrim};
 use crate::{fstab_edit, shell, wording};
 use facts::host::Job;
@@ -41,9 +41,10 @@ pub(crate) fn trim_once(host: &Host, job: &Job, passes: &[Pass<'_>]) -> Remedy {
              from util-linux 2.38 on, which this host may not have.)"
         ));
     }
+    let edits: Vec<(u64, &str)> = numbers.iter().map(|line| (*line, NOTRIM)).collect();
     Remedy::command(
         format!("Keep fstab's line for {point}, and have fstrim leave {lines} out by {NOTRIM}."),
-        fstab_edit::append_to_lines(host, &numbers, NOTRIM),
+        fstab_edit::append_to_lines(host, &edits),
     )
     .risk("fstrim knows the option since util-linux 2.38.")
     .undo(fstab_edit::undo(host, first.line))

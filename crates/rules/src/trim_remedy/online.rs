@@ -7,8 +7,9 @@ use crate::trim_jobs::{NOTRIM, TrimJob, has_option, supports_notrim};
 use crate::trim_state::{OnlineDiscard, online_discard, unqueued_trim};
 use crate::volume::Volume;
 use crate::{fstab_edit, shell};
-use facts::Remedy;
-use facts::host::Mount;
+use facts::host::{FstabEntry, Mount};
+use facts::{Host, Remedy};
+use std::collections::BTreeSet;
 
 const DELETIONS_RISK: &str = "Deletions of much data at once send many discards at once.";
 
@@ -172,6 +173,24 @@ fn drop_option(
 const ELSEWHERE: &str = "look in the unit, the kernel's command line (`rootflags=`) or the \
                          filesystem's default options (`tune2fs -l`).";
 
+/// Returns fstab's other lines by which fstrim trims the filesystem of a mount, such as of bind mounts.
+fn other_lines(host: &Host, mount: &Mount) -> Vec<u64> {
+    let is_other =
+        |other: &&Mount| other.source == mount.source && other.mount_point != mount.mount_point;
+    let others = host.mounts.iter().filter(is_other);
+    let points: BTreeSet<&str> = others.map(|other| bare(&other.mount_point)).collect();
+    let is_trimmed = |entry: &&FstabEntry| {
+        let is_other = points.contains(bare(&entry.mount_point));
+        is_other && entry.fs_type != "none" && !has_option(entry, NOTRIM)
+    };
+    let entries = host.fstab.iter().flatten().filter(is_trimmed);
+    entries.map(|entry| entry.line).collect()
+}
+
+fn bare(mount_point: &str) -> &str {
+    mount_point.trim_end_matches('/')
+}
+
 /// Excludes a mount from the periodic trim, and keeps online discard or switches it on. `None` on drives
 /// whose TRIM is not queued (TRIM005).
 pub(crate) fn discard_and_leave_out(
@@ -226,7 +245,13 @@ pub(crate) fn discard_and_leave_out(
             } else {
                 format!("{option},{NOTRIM}")
             };
-            let edit = fstab_edit::append_option(host, entry.line, &options);
+            let mut edits = vec![(entry.line, options.as_str())];
+            edits.extend(
+                other_lines(host, mount)
+                    .into_iter()
+                    .map(|line| (line, NOTRIM)),
+            );
+            let edit = fstab_edit::append_to_lines(host, &edits);
             let undo = fstab_edit::undo(host, entry.line);
             if is_online {
                 Remedy::command(text, edit)

@@ -5,6 +5,7 @@
 use super::query::Group;
 use super::session::Session;
 use super::{Figure, Query, extent_or_empty, pieces, scope};
+use crate::collector::make_names_unique;
 use crate::{Limits, Reading, SourceError, Times, discard_time};
 use bounded_http::{Client, Endpoint};
 use facts::series::{Dating, SampleOf, Series};
@@ -112,7 +113,10 @@ pub fn read_disks(
             series.extend(parts(&session.source_name(), asked, [&host, disk], &rows));
         }
     }
-    discard_time::of_disks(&series, &session.source_name(), &mut reading)?;
+    let (series, skipped) = discard_time::of_disks(&series, &session.source_name())?;
+    reading.series = series;
+    make_names_unique(&mut reading.series);
+    reading.skipped.extend(skipped);
     reading.warnings.extend(session.warnings.clone());
     Ok(reading)
 }

@@ -2,6 +2,7 @@
 //! `node_exporter`, OpenTelemetry's host metrics or Telegraf.
 
 use super::{Query, read};
+use crate::collector::make_names_unique;
 use crate::{Limits, Reading, SourceError, Times, discard_time};
 use bounded_http::{Client, Endpoint};
 
@@ -51,6 +52,9 @@ pub fn read_disks(
         other => other,
     })?;
     let parts = std::mem::take(&mut reading.series);
-    discard_time::of_disks(&parts, &endpoint.to_string(), &mut reading)?;
+    let (series, skipped) = discard_time::of_disks(&parts, &endpoint.to_string())?;
+    reading.series = series;
+    make_names_unique(&mut reading.series);
+    reading.skipped.extend(skipped);
     Ok(reading)
 }

@@ -162,9 +162,8 @@ pub struct ServerArgs {
     #[arg(long, value_name = "F", requires = "index", group = "figure")]
     pub field: Option<String>,
 
-    /// Read the discards of each host's disks, or compute them from what else is recorded: documents
-    /// of Metricbeat or Elastic Agent (with --index), or metrics of `node_exporter`, OpenTelemetry or
-    /// Telegraf in a Prometheus
+    /// Discards of each disk in a Prometheus or in documents of Metricbeat or Elastic Agent (--index),
+    /// computed where they are not recorded
     #[arg(long, group = "figure", conflicts_with = "query")]
     pub discards: bool,
 
