@@ -113,11 +113,16 @@ fn check_works_without_root() {
         .env_clear()
         .uid(65534)
         .gid(65534);
+    // Tests beside this one mount devices of their own meanwhile.
+    let before = findings(&self::report(&[]));
     let output = command.current_dir("/").output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(!report["result"]["mounts"].as_array().unwrap().is_empty());
-    assert_eq!(findings(&report), findings(&self::report(&[])));
+    let found = findings(&report);
+    if found != before {
+        assert_eq!(found, findings(&self::report(&[])));
+    }
 }
 
 #[test]
