@@ -1,16 +1,17 @@
 //! Commands that edit one line of /etc/fstab, and undo the edit.
 
+use crate::trim_jobs::bare;
 use facts::Host;
 use facts::host::{FstabEntry, Mount};
 
 /// Returns the last fstab line for a mount, which is the effective one.
 pub(crate) fn entry_of<'h>(host: &'h Host, mount: &Mount) -> Option<&'h FstabEntry> {
-    let wanted = mount.mount_point.trim_end_matches('/');
+    let wanted = bare(&mount.mount_point);
     host.fstab
         .as_deref()?
         .iter()
         .rev()
-        .find(|entry| entry.mount_point.trim_end_matches('/') == wanted)
+        .find(|entry| bare(&entry.mount_point) == wanted)
 }
 
 /// Returns the command that removes an option from a line; `option` is an extended regular

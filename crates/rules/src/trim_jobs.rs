@@ -547,7 +547,7 @@ fn started_service(command: &JobCommand) -> Option<String> {
     })
 }
 
-fn bare(path: &str) -> &str {
+pub(crate) fn bare(path: &str) -> &str {
     path.trim_end_matches('/')
 }
 

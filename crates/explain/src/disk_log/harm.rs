@@ -5,7 +5,7 @@ use super::result::{DeviceJump, Harm, HarmTo, Moved};
 use super::table::{Metric, Table};
 
 /// Reads are harmed if they fall by this factor, from at least so many kB/s.
-const READS_DOWN: f64 = 2.0;
+pub(super) const READS_DOWN: f64 = 2.0;
 const READS_KB_S: f64 = 64.0;
 /// A machine that writes less is idle.
 const WRITES_KB_S: f64 = 64.0;

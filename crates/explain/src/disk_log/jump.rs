@@ -134,7 +134,9 @@ fn told(
     let (kernel, has_discards) = (table.label("kernel"), table.has_discards());
     let (moved_is, because) = match metric {
         Metric::Discard => (Moved::Discards, Vec::new()),
-        Metric::Read if harm::is_waited_for(&harm) => (Moved::NotCounted, Vec::new()),
+        Metric::Read if harm::is_waited_for(&harm) && fewer_requests(table, &names, bursts) => {
+            (Moved::NotCounted, Vec::new())
+        }
         Metric::Read => return None,
         _ => judge(&devices, kernel, has_discards),
     };
@@ -257,6 +259,16 @@ fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
     (denominator > 0.0).then(|| numerator / denominator)
 }
 
+/// Returns whether fewer requests are done as well, if they are counted: else reads are only shorter.
+fn fewer_requests(table: &Table<'_>, devices: &[&str], bursts: &Bursts) -> bool {
+    let first = bursts.samples().start;
+    let mut compared = devices.iter().filter_map(|device| {
+        let get = |sample| table.get(device, Metric::Requests, sample);
+        Some((bursts.before(table, get)?, get(first)?))
+    });
+    compared.all(|(before, during)| during * harm::READS_DOWN <= before)
+}
+
 /// Returns the version of a kernel, by its release.
 fn version(kernel: Option<&str>) -> Option<(u32, u32)> {
     let platform = Platform {
@@ -269,17 +281,17 @@ fn version(kernel: Option<&str>) -> Option<(u32, u32)> {
 /// Says what may take the disks although the log shows nothing that rises.
 fn not_counted(kernel: Option<&str>, has_discards: bool) -> String {
     match (has_discards, version(kernel)) {
-        (true, _) => "Neither writes nor discards rise: the drives themselves are slow, or what lies below them is \
-                      shared with others."
+        (true, _) => "Neither writes nor discards rise: the drives are slow by themselves or shared with others, or \
+                      the load changed."
             .to_owned(),
         (false, Some(version)) if version < KERNEL_COUNTS_DISCARDS => format!(
-            "Writes do not rise, and Linux {} counts discards as writes: the drives themselves are slow, or what lies \
-             below them is shared with others.",
+            "Linux {} counts discards as writes, so it is none of them: the drives are slow by themselves or shared \
+             with others, or the load changed.",
             kernel.unwrap_or_default()
         ),
-        (false, _) => "Writes do not rise, and since 4.18 Linux counts discards apart from them, which this log does \
-                       not show: `iostat -xt 3 100` of sysstat 12.1.2 or later does. If there are none, the drives \
-                       themselves are slow."
+        (false, _) => "Discards may be the cause: since 4.18 Linux counts them apart from writes, and this log does \
+                       not show them; `iostat -xt 3 100` of sysstat 12.1.2 or later does. If there are none, the \
+                       drives are slow by themselves, or the load changed."
             .to_owned(),
     }
 }
@@ -303,8 +315,7 @@ fn judge(devices: &[DeviceJump], kernel: Option<&str>, has_discards: bool) -> (M
             "Linux {kernel} counts discards as writes (4.18 is the first that does not)."
         )),
         _ => because.push(
-            "The log does not name its kernel: before 4.18, Linux counts discards as writes."
-                .to_owned(),
+            "The kernel is not known: before 4.18, Linux counts discards as writes.".to_owned(),
         ),
     }
     let drives = || devices.iter().filter(|device| device.members.is_empty());

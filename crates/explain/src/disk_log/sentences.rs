@@ -238,8 +238,7 @@ fn fewer_reads(log: &DiskLog, zone: &TimeZone) -> String {
         (burst.first_sample, moment(burst, zone))
     });
     format!(
-        "Reads fall between sample {} and sample {first} of {}{at}, while writes do not rise: {}. That is the harm: \
-         queries have to wait.",
+        "Reads fall between sample {} and sample {first} of {}{at}, while writes do not rise: {}.",
         first - 1,
         log.samples,
         falls(log).join("; ")

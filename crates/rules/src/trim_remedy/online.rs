@@ -3,7 +3,7 @@
 use super::parts::{STOP_RISK, paced_commands, paced_first_pass, paced_text, stop_commands};
 use crate::context::Context;
 use crate::quiet_slot::QuietSlot;
-use crate::trim_jobs::{NOTRIM, TrimJob, has_option, supports_notrim};
+use crate::trim_jobs::{NOTRIM, TrimJob, bare, has_option, supports_notrim};
 use crate::trim_state::{OnlineDiscard, online_discard, unqueued_trim};
 use crate::volume::Volume;
 use crate::{fstab_edit, shell};
@@ -185,10 +185,6 @@ fn other_lines(host: &Host, mount: &Mount) -> Vec<u64> {
     };
     let entries = host.fstab.iter().flatten().filter(is_trimmed);
     entries.map(|entry| entry.line).collect()
-}
-
-fn bare(mount_point: &str) -> &str {
-    mount_point.trim_end_matches('/')
 }
 
 /// Excludes a mount from the periodic trim, and keeps online discard or switches it on. `None` on drives
