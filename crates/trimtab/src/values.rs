@@ -3,6 +3,7 @@
 
 use crate::error::{CommandError, Kind};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use jiff::civil::Date;
 use std::ffi::OsStr;
 use units::ValueError;
 
@@ -12,6 +13,15 @@ pub use units::share::parse as share;
 pub use units::size::parse as size;
 pub use units::size::parse_per_s as rate;
 pub use units::zone::parse as zone;
+
+/// Parses a day, such as 2026-11-26.
+///
+/// # Errors
+/// When it is none.
+pub fn day(text: &str) -> Result<Date, ValueError> {
+    text.parse()
+        .map_err(|_| ValueError::new("a day such as 2026-11-26", text))
+}
 
 /// Parses any text, with rule IDs as shell completions. The command checks it, since the beginning of an ID
 /// may select several rules.

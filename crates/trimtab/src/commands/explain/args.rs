@@ -133,7 +133,7 @@ pub struct FileArgs {
     pub time_format: Option<String>,
 
     /// Day on which a log of disks begins (2026-11-26), if it has times of day alone
-    #[arg(long, value_name = "DAY")]
+    #[arg(long, value_name = "DAY", value_parser = values::day)]
     pub date: Option<jiff::civil::Date>,
 
     /// Time zone of timestamps without one [default: --tz]
