@@ -68,6 +68,7 @@ impl Shape {
             },
             in_sync: Vec::new(),
             resize_source: None,
+            forecast: shards::model::Forecast::default(),
         }
     }
 

@@ -8,6 +8,7 @@ mod info;
 mod roles;
 mod settings;
 mod table;
+mod version;
 
 pub use ids::{IndexIndex, NodeIndex, ShardId};
 pub use info::{ClusterInfo, DiskUsage, NumberMap, PathIndex, PathKey};
@@ -18,37 +19,12 @@ pub use settings::{
     WatermarkError, WatermarkOrderError,
 };
 pub use table::{IndexTable, RoutingTable, TableOrder};
+pub use version::{Balancing, Product, Version};
 
 use std::collections::BTreeMap;
 
 use crate::copy::AllocationIndex;
 use crate::java::HppcOrder;
-
-/// Server version in the server's own numbering: 7.4.0 is 7,040,099.
-///
-/// Only the order matters (class `Version`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Version(pub u32);
-
-impl Version {
-    /// Creates a release version.
-    pub const fn release(major: u32, minor: u32, revision: u32) -> Self {
-        Self(major * 1_000_000 + minor * 10_000 + revision * 100 + 99)
-    }
-}
-
-impl std::fmt::Display for Version {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let id = self.0;
-        write!(
-            f,
-            "{}.{}.{}",
-            id / 1_000_000,
-            id / 10_000 % 100,
-            id / 100 % 100
-        )
-    }
-}
 
 /// A node of the cluster (`DiscoveryNode`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,6 +93,31 @@ pub struct Index {
     pub in_sync: Vec<Vec<AllocationIndex>>,
     /// The index from which this one was shrunk, split or cloned (`getResizeSourceIndex`).
     pub resize_source: Option<IndexIndex>,
+    /// What the server expects of a copy, and the index's place in a data stream.
+    pub forecast: Forecast,
+}
+
+/// What balancing from 8.4 on knows of an index besides its settings.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Forecast {
+    /// Write load of a copy: the threads that writing keeps busy (`forecasted_write_load`).
+    pub write_load: Option<f64>,
+    /// Expected size of a copy (`forecasted_shard_size_in_bytes`).
+    pub shard_bytes: Option<i64>,
+    /// Its place in a data stream.
+    pub stream: Stream,
+}
+
+/// Place of an index in a data stream; the order is that of necessary moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Stream {
+    /// The index that the stream writes to.
+    WriteIndex,
+    /// The index is part of no data stream.
+    #[default]
+    None,
+    /// An older index of the stream.
+    Backing,
 }
 
 impl Index {
@@ -153,6 +154,10 @@ pub struct RestoreShard {
 /// The master's input for allocation (`ClusterState` with `ClusterInfo`).
 #[derive(Debug, Clone)]
 pub struct Cluster {
+    /// The product.
+    pub product: Product,
+    /// The version of the master, which decides how copies are placed.
+    pub version: Version,
     /// All nodes ever seen, indexed by `NodeIndex`.
     pub nodes: Vec<Node>,
     /// The live data nodes in the order of `DiscoveryNodes.getDataNodes().values()`. This matters if two
@@ -177,6 +182,8 @@ pub struct Cluster {
 impl Default for Cluster {
     fn default() -> Self {
         Self {
+            product: Product::Elasticsearch,
+            version: Version::release(7, 4, 0),
             nodes: Vec::new(),
             data_nodes: Vec::new(),
             indices: Vec::new(),
@@ -191,6 +198,17 @@ impl Default for Cluster {
 }
 
 impl Cluster {
+    /// The balancer of this master's version.
+    pub fn balancing(&self) -> Balancing {
+        Balancing::of(self.product, self.version)
+    }
+
+    /// Whether the master computes a desired balance beside its queue, and walks towards it (8.6 on, by
+    /// default).
+    pub fn has_desired_balance(&self) -> bool {
+        self.product == Product::Elasticsearch && self.version >= Version::release(8, 6, 0)
+    }
+
     /// The node with this number.
     ///
     /// # Panics

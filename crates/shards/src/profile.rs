@@ -5,25 +5,8 @@
 //! query up to 7.5, and kept in sets from 7.6 on) and in when a reroute follows started copies (in the
 //! same task up to 7.3, in a separate task from 7.4 on).
 
+pub use crate::model::Product;
 use crate::model::Version;
-
-/// Server product.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Product {
-    /// Elasticsearch.
-    Elasticsearch,
-    /// OpenSearch, a fork of Elasticsearch 7.10.
-    OpenSearch,
-}
-
-impl std::fmt::Display for Product {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Elasticsearch => "Elasticsearch",
-            Self::OpenSearch => "OpenSearch",
-        })
-    }
-}
 
 /// Properties of a version's allocator that affect the cost.
 #[derive(Debug, PartialEq, Eq)]

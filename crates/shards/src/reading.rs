@@ -55,6 +55,8 @@ pub fn determine_server(
         }),
     };
     state.assume_version(server.version);
+    state.cluster.product = server.product;
+    state.cluster.version = server.version;
     Ok((server, warnings))
 }
 

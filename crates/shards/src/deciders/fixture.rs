@@ -59,6 +59,7 @@ impl Builder {
             settings: IndexSettings::default(),
             in_sync: vec![Vec::new(); shards as usize],
             resize_source: None,
+            forecast: crate::model::Forecast::default(),
         });
         self.tables.push(IndexTable {
             index,

@@ -271,6 +271,10 @@ pub struct Settings {
     pub balance_shard: f32,
     /// `cluster.routing.allocation.balance.index`: 0.55.
     pub balance_index: f32,
+    /// `cluster.routing.allocation.balance.write_load`, from 8.4 on.
+    pub balance_write_load: f32,
+    /// `cluster.routing.allocation.balance.disk_usage`, per byte, from 8.4 on.
+    pub balance_disk_usage: f32,
     /// `cluster.routing.allocation.balance.threshold`: 1.0.
     pub balance_threshold: f32,
     /// `indices.recovery.max_bytes_per_sec`: 40 MiB; `None` for no limit. Not used by any decider.
@@ -307,6 +311,8 @@ impl Default for Settings {
             include_relocations: true,
             balance_shard: 0.45,
             balance_index: 0.55,
+            balance_write_load: 10.0,
+            balance_disk_usage: 2e-11,
             balance_threshold: 1.0,
             recovery_bytes_per_s: Some(40 << 20),
         }

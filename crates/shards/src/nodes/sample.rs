@@ -63,6 +63,7 @@ pub(crate) fn cluster(nodes: usize, indices: &[&str]) -> Cluster {
             settings: IndexSettings::default(),
             in_sync,
             resize_source: None,
+            forecast: crate::model::Forecast::default(),
         });
         tables.push(IndexTable { index, copies });
     }

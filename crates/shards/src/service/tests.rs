@@ -343,6 +343,7 @@ fn new_index(name: &str, shards: u32, replicas: u32) -> Index {
         settings: IndexSettings::default(),
         in_sync: Vec::new(),
         resize_source: None,
+        forecast: crate::model::Forecast::default(),
     }
 }
 

@@ -214,6 +214,7 @@ fn read_index(
         settings: std::mem::take(&mut raw.settings.settings),
         in_sync,
         resize_source: source.and_then(|source| names.get(source).copied()),
+        forecast: crate::model::Forecast::default(),
     };
     Ok((index, std::mem::take(&mut raw.copies)))
 }

@@ -238,6 +238,8 @@ fn apply(settings: &mut Settings, name: &str, value: &str) -> Result<bool, Setti
         "allocation.disk.include_relocations" => settings.include_relocations = boolean()?,
         "allocation.balance.shard" => settings.balance_shard = share()?,
         "allocation.balance.index" => settings.balance_index = share()?,
+        "allocation.balance.write_load" => settings.balance_write_load = share()?,
+        "allocation.balance.disk_usage" => settings.balance_disk_usage = share()?,
         "allocation.balance.threshold" => settings.balance_threshold = share()?,
         _ => return Ok(groups(settings, name, value)),
     }

@@ -75,6 +75,7 @@ fn index(spec: &IndexSpec) -> Index {
         settings: parse::index(&spec.settings),
         in_sync: in_sync.collect(),
         resize_source: None,
+        forecast: shards::model::Forecast::default(),
     }
 }
 

@@ -121,6 +121,8 @@ pub fn cluster(written: &Settings) -> Known {
             "disk.include_relocations" => known.include_relocations = value == "true",
             "balance.shard" => known.balance_shard = number(key, value),
             "balance.index" => known.balance_index = number(key, value),
+            "balance.write_load" => known.balance_write_load = number(key, value),
+            "balance.disk_usage" => known.balance_disk_usage = number(key, value),
             "balance.threshold" => known.balance_threshold = number(key, value),
             _ => {
                 let forced = key

@@ -5,7 +5,7 @@ use crate::copy::{CopyState, ShardCopy};
 use crate::engine::Engine;
 use crate::engine::tests::clusters;
 use crate::gateway::Stores;
-use crate::model::{Cluster, Index, IndexIndex, IndexSettings, IndexState, Node};
+use crate::model::{Cluster, Forecast, Index, IndexIndex, IndexSettings, IndexState, Node};
 use crate::nodes::RoutingNodes;
 use crate::service::{self, CopyId, FailedCopy, Outcome, Round};
 
@@ -106,6 +106,26 @@ impl Both {
         self.live = Some(live.edit(&change).unwrap().0);
     }
 
+    fn create(&mut self, shards: u32, replicas: u32, expands: bool) {
+        let index = Index {
+            name: format!("new-{}", self.plain.indices.len()),
+            uuid: String::new(),
+            shards,
+            replicas,
+            state: IndexState::Open,
+            settings: IndexSettings {
+                auto_expand_replicas: expands.then_some((0, 1)),
+                ..IndexSettings::default()
+            },
+            in_sync: Vec::new(),
+            resize_source: None,
+            forecast: Forecast::default(),
+        };
+        let now = self.now_nanos;
+        service::create_index(&mut self.plain, index.clone(), now);
+        self.live().create_index(index, now).unwrap();
+    }
+
     fn apply(&mut self, step: &Step) {
         let now = self.now_nanos;
         match step {
@@ -124,8 +144,8 @@ impl Both {
             Step::Start(which) => {
                 let recovering = self.recovering();
                 if !recovering.is_empty() {
-                    let mut some: Vec<CopyId> =
-                        which.iter().map(|which| *which.get(&recovering)).collect();
+                    let picked = which.iter().map(|which| *which.get(&recovering));
+                    let mut some: Vec<CopyId> = picked.collect();
                     let mut seen = std::collections::HashSet::new();
                     some.retain(|copy| seen.insert(*copy));
                     self.start(&some);
@@ -135,23 +155,7 @@ impl Both {
                 shards,
                 replicas,
                 expands,
-            } => {
-                let index = Index {
-                    name: format!("new-{}", self.plain.indices.len()),
-                    uuid: String::new(),
-                    shards: *shards,
-                    replicas: *replicas,
-                    state: IndexState::Open,
-                    settings: IndexSettings {
-                        auto_expand_replicas: expands.then_some((0, 1)),
-                        ..IndexSettings::default()
-                    },
-                    in_sync: Vec::new(),
-                    resize_source: None,
-                };
-                service::create_index(&mut self.plain, index.clone(), now);
-                self.live().create_index(index, now).unwrap();
-            }
+            } => self.create(*shards, *replicas, *expands),
             Step::Delete(which) => {
                 if let Some(index) = self.existing(*which) {
                     service::delete_index(&mut self.plain, index);
