@@ -12,7 +12,7 @@ use crate::profile::Server;
 use crate::reading::decisions_note;
 use crate::service;
 use crate::state::{State, StateError};
-use crate::what_if::{self, ChangeError, ClusterSummary, Course, Level, NewNode};
+use crate::what_if::{self, ChangeError, ClusterSummary, Course, Level, NewIndex, NewNode};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -27,6 +27,10 @@ pub struct Changes {
     pub removed: Vec<String>,
     /// Patterns of open indices to close.
     pub closed: Vec<String>,
+    /// Settings of indices: pattern, key, value; an empty value resets a setting.
+    pub index_settings: Vec<(String, String, String)>,
+    /// Indices to create.
+    pub created: Vec<NewIndex>,
     /// The version afterwards, for the cost of a reroute.
     pub to_server: Option<Server>,
 }
@@ -63,8 +67,16 @@ pub struct Forecast {
     pub rounds: u32,
     /// Whether the cluster stabilized within the limit on rounds.
     pub quiet: bool,
+    /// After how many rounds the shards are where they were before, if they go round in a circle: the
+    /// cluster then never comes to rest. Null otherwise.
+    pub circle_rounds: Option<u32>,
     /// Shards that moved between nodes.
     pub moved: u64,
+    /// Moves that would have sufficed to give each node as many shards of each index as it has in the end.
+    pub moves_needed: u64,
+    /// What happens with `cluster_concurrent_rebalance` at its default of 2; null unless it is higher and
+    /// the version's balancer goes astray then.
+    pub at_default_rebalance: Option<AtDefaultRebalance>,
     /// Their total size in bytes, as far as known.
     pub moved_bytes: u64,
     /// Replicas that recovered from their primary.
@@ -101,6 +113,21 @@ pub struct Forecast {
     #[serde(skip)]
     #[schemars(skip)]
     pub warnings: Vec<String>,
+}
+
+/// Course of the same change with `cluster_concurrent_rebalance` at its default.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct AtDefaultRebalance {
+    /// The value that is set; -1 for no limit.
+    pub set: i32,
+    /// Rounds in which something happens.
+    pub rounds: u32,
+    /// Whether the cluster comes to rest.
+    pub quiet: bool,
+    /// Shards that move between nodes.
+    pub moved: u64,
+    /// Moves that would suffice.
+    pub moves_needed: u64,
 }
 
 /// State of a cluster.
@@ -186,7 +213,11 @@ impl Forecast {
             .collect();
         let descriptions = apply_changes(changes, state, server, now_nanos, &mut warnings)?;
         let cluster = &mut state.cluster;
-        let course = what_if::run(cluster, &mut stores, now_nanos, rounds_max, watch)?;
+        let at_default_rebalance = at_default_rebalance(cluster, &stores, now_nanos, rounds_max)?;
+        let mut course = what_if::run(cluster, &mut stores, now_nanos, rounds_max, watch)?;
+        if let (false, Some(other)) = (course.quiet, &at_default_rebalance) {
+            course.moves_needed = other.moves_needed;
+        }
         let after = what_if::summary(cluster);
         let after_row = standing(cluster, &after, to_server.unwrap_or(server), now_nanos)?;
         if course.of_unknown_size > 0 {
@@ -199,7 +230,10 @@ impl Forecast {
             changes: descriptions,
             rounds: course.rounds,
             quiet: course.quiet,
+            circle_rounds: course.circle_rounds,
             moved: course.moved,
+            moves_needed: course.moves_needed,
+            at_default_rebalance,
             moved_bytes: course.moved_bytes,
             replicas_recovered: course.replicas_recovered,
             replica_bytes: course.replica_bytes,
@@ -218,6 +252,36 @@ impl Forecast {
             warnings,
         })
     }
+}
+
+/// What happens with `cluster_concurrent_rebalance` at its default, where a higher value leads astray.
+fn at_default_rebalance(
+    cluster: &Cluster,
+    stores: &Stores,
+    now_nanos: i64,
+    rounds_max: u32,
+) -> Result<Option<AtDefaultRebalance>, RoutingError> {
+    const DEFAULT: i32 = 2;
+    let set = cluster.settings.cluster_concurrent_rebalance;
+    if (0..=DEFAULT).contains(&set) || !cluster.balancing().has_stale_weights() {
+        return Ok(None);
+    }
+    let (mut cluster, mut stores) = (cluster.clone(), stores.clone());
+    cluster.settings.cluster_concurrent_rebalance = DEFAULT;
+    let course = what_if::run(
+        &mut cluster,
+        &mut stores,
+        now_nanos,
+        rounds_max,
+        &mut |_| (),
+    )?;
+    Ok(Some(AtDefaultRebalance {
+        set,
+        rounds: course.rounds,
+        quiet: course.quiet,
+        moved: course.moved,
+        moves_needed: course.moves_needed,
+    }))
 }
 
 /// Primaries that are unassigned and whose data no present node has.
@@ -281,6 +345,23 @@ fn apply_changes(
         let closed = what_if::close(cluster, pattern, now_nanos)?;
         let indices = units::count::counted(closed as u64, "index", "indices");
         descriptions.push(format!("{indices} closed ({pattern})"));
+    }
+    for (pattern, key, value) in &changes.index_settings {
+        let indices = what_if::matching(&state.cluster, pattern)?;
+        state
+            .set_index(&indices, key, value, now_nanos)
+            .map_err(ForecastError::Setting)?;
+        let counted = units::count::counted(indices.len() as u64, "index", "indices");
+        descriptions.push(format!("{key} = {value} on {counted} ({pattern})"));
+    }
+    for index in &changes.created {
+        what_if::create(&mut state.cluster, index, now_nanos)?;
+        descriptions.push(format!(
+            "index {} created: {}, {} of each",
+            index.name,
+            units::count::counted(u64::from(index.shards), "primary", "primaries"),
+            units::count(index.replicas, "replica")
+        ));
     }
     if let Some(to_server) = &changes.to_server {
         descriptions.push(format!("{server} replaced by {to_server}"));

@@ -20,6 +20,7 @@ pub mod forecast;
 pub mod gateway;
 mod introsort;
 pub mod java;
+pub mod joining;
 pub mod model;
 pub mod nodes;
 pub mod profile;

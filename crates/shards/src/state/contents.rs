@@ -1,8 +1,9 @@
 //! The state that was read, and changes to its settings.
 
 use super::error::StateError;
-use super::settings::{ClusterSettings, is_watermark};
-use crate::model::{Cluster, Version};
+use super::settings::{ClusterSettings, IndexSink, is_watermark};
+use crate::model::{Cluster, IndexIndex, Version};
+use crate::service;
 use std::collections::HashSet;
 
 /// A cluster's state as read from its API.
@@ -54,6 +55,27 @@ impl State {
             settings.check_watermarks()?;
         }
         self.apply(next)
+    }
+
+    /// Changes a setting of indices; an empty value resets it. New replicas are unassigned until the next
+    /// reroute.
+    ///
+    /// # Errors
+    /// If the value is not valid, or the model does not know the setting; some indices may have changed
+    pub fn set_index(
+        &mut self,
+        indices: &[IndexIndex],
+        name: &str,
+        value: &str,
+        now_nanos: i64,
+    ) -> Result<(), StateError> {
+        for &index in indices {
+            let settings = &mut self.cluster.indices[index.at()].settings;
+            if let Some(replicas) = IndexSink::change(settings, name, value)? {
+                service::set_replicas(&mut self.cluster, index, replicas, now_nanos);
+            }
+        }
+        Ok(())
     }
 
     /// Fills in missing data paths: a copy on a node with one data path is on that path. Returns the

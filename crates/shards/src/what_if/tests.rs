@@ -1,5 +1,6 @@
+use super::changes::find_node;
 use super::*;
-use crate::model::Index;
+use crate::model::{Index, IndexState, Roles, Settings, Version, Watermark};
 use crate::state::{Source, State};
 use serde_json::{Value, json};
 

@@ -2,8 +2,9 @@
 
 use super::phrases::{name, not_understood, range, time};
 use page::{Block, Level, List, Page, Section, Table, Tone};
-use shards::forecast::{Crossed, Forecast, NodeStanding, Standing};
+use shards::forecast::{AtDefaultRebalance, Crossed, Forecast, NodeStanding, Standing};
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 /// Maximum number of nodes that are listed.
 const NODES_MAX: usize = 200;
@@ -165,8 +166,14 @@ fn story(answer: &Forecast) -> String {
         ));
     }
     if answer.moved > 0 {
+        let needed = match answer.moves_needed {
+            needed if needed < answer.moved => {
+                format!("; {} would do", units::grouped(needed))
+            }
+            _ => String::new(),
+        };
         parts.push(format!(
-            "{} from node to node ({})",
+            "{} from node to node ({}{needed})",
             counted(answer.moved, "shard moves", "shards move"),
             size(answer.moved_bytes)
         ));
@@ -182,11 +189,37 @@ fn story(answer: &Forecast) -> String {
             None => units::count(answer.rounds, "round"),
         });
     }
-    if !answer.quiet {
+    if let Some(rounds) = answer.circle_rounds {
+        let every = units::count(rounds, "round");
+        let _ = write!(
+            story,
+            ", and the cluster never comes to rest: every {every} the shards are where they were"
+        );
+    } else if !answer.quiet {
         story.push_str("; the cluster is not at rest yet");
     }
     story.push('.');
+    if let Some(other) = &answer.at_default_rebalance {
+        story.push(' ');
+        story.push_str(&at_default(other));
+    }
     story
+}
+
+/// What the default of a setting would bring: the rule ES011 says more.
+fn at_default(other: &AtDefaultRebalance) -> String {
+    let end = if other.quiet {
+        String::new()
+    } else {
+        ", and still no rest".to_owned()
+    };
+    format!(
+        "With cluster_concurrent_rebalance at its default of 2 instead of {}: {}, in {}{end} (ES011: no \
+         restart).",
+        other.set,
+        units::count::counted(other.moved, "move", "moves"),
+        units::count(other.rounds, "round"),
+    )
 }
 
 /// Formats an estimated time: `about 4 min (12 rounds)`.

@@ -5,7 +5,7 @@ use super::values;
 use crate::answer::AnswerArgs;
 use clap::{Args, Subcommand};
 use shards::profile::Server;
-use shards::what_if::NewNode;
+use shards::what_if::{NewIndex, NewNode};
 use std::path::PathBuf;
 
 /// Text above the usage line of `trimtab shards --help`.
@@ -149,6 +149,15 @@ pub struct WhatIf {
     /// Set a cluster setting; an empty VALUE resets it (repeatable)
     #[arg(long, value_name = "KEY=VALUE", value_parser = values::setting)]
     pub set: Vec<(String, String)>,
+
+    /// Set a setting of the open indices that match PATTERN: replicas, tiers, filters; an empty VALUE resets
+    /// it (repeatable)
+    #[arg(long, value_name = "PATTERN:KEY=VALUE", value_parser = values::index_setting)]
+    pub set_index: Vec<(String, String, String)>,
+
+    /// Create an index [default: shards=1,replicas=1] (repeatable)
+    #[arg(long, value_name = "NAME[:shards=N,replicas=N]", value_parser = values::new_index)]
+    pub create_index: Vec<NewIndex>,
 
     /// Server version afterwards, to predict reroute time (decisions remain those of 7.4.0)
     #[arg(long, value_name = "VERSION", value_parser = Server::parse)]

@@ -129,6 +129,8 @@ fn what_if(arguments: &WhatIf, quiet: bool) -> Result<ExitCode, CommandError> {
         added: arguments.add_node.clone(),
         removed: arguments.remove_node.clone(),
         closed: arguments.close.clone(),
+        index_settings: arguments.set_index.clone(),
+        created: arguments.create_index.clone(),
         to_server: arguments.to_version.clone(),
     };
     let mut draw = Draw::new(quiet);
