@@ -59,6 +59,27 @@ impl<'k> HashOrder<'k> {
         order.iter().map(|at| items[at]).collect()
     }
 
+    /// Like [`HashOrder::of`], for a map created with room for `expected` keys
+    /// (`Maps.newMapWithExpectedSize`).
+    pub fn of_sized<T: Copy>(items: &[T], expected: usize, key: impl Fn(T) -> &'k str) -> Vec<T> {
+        let capacity = if expected < 2 {
+            expected + 1
+        } else {
+            expected + expected / 3 + 1
+        };
+        let bins = capacity.next_power_of_two();
+        let mut order = Self {
+            heads: vec![NONE; bins],
+            tails: vec![NONE; bins],
+            lengths: vec![0; bins],
+            ..Self::default()
+        };
+        for &item in items {
+            order.insert(key(item));
+        }
+        order.iter().map(|at| items[at]).collect()
+    }
+
     /// Inserts a key that is not yet in the map.
     ///
     /// # Panics

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::copy::{AllocationIds, RecoverySource, ShardCopy};
 use crate::java::HashOrder;
-use crate::model::{Cluster, Index, IndexTable, NodeIndex};
+use crate::model::{Cluster, Index, IndexTable, NodeIndex, Product, Version};
 
 /// Maximum number of shards of an index missing from a table: the server's own limit of shards per index.
 const MAX_GAP: usize = 1024;
@@ -52,8 +52,17 @@ impl RoutingNodes {
         }
         // The server fills one map, then a second one from it, so iterate over the first order to build
         // the second.
-        let first_order = HashOrder::of(&arrival, |node| &cluster.node(node).id);
-        nodes.order = HashOrder::of(&first_order, |node| &cluster.node(node).id);
+        let id = |node| cluster.node(node).id.as_str();
+        let is_sized = cluster.product == Product::Elasticsearch
+            && cluster.version >= Version::release(8, 1, 0);
+        let order = |nodes: &[NodeIndex]| {
+            if is_sized {
+                HashOrder::of_sized(nodes, cluster.data_nodes.len(), id)
+            } else {
+                HashOrder::of(nodes, id)
+            }
+        };
+        nodes.order = order(&order(&arrival));
         Ok(nodes)
     }
 
