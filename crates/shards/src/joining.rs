@@ -173,6 +173,46 @@ mod tests {
         );
     }
 
+    /// Moves and rounds as measured with the servers' own code, all relocations of a round ending together.
+    #[test]
+    fn more_rebalances_at_once_lead_astray_where_weights_are_stale() {
+        let course = |product, version, cluster_concurrent_rebalance| {
+            let joining = Joining {
+                product,
+                version,
+                cluster_concurrent_rebalance,
+                ..TWELVE
+            };
+            joining.course().unwrap()
+        };
+        for version in [Version::release(7, 4, 0), Version::release(8, 4, 3)] {
+            let course = course(Product::Elasticsearch, version, 4);
+            assert!(course.quiet, "{version}: {course:?}");
+            assert!((63..=71).contains(&course.moved), "{version}: {course:?}");
+            assert!((24..=26).contains(&course.rounds), "{version}: {course:?}");
+        }
+        for (product, version) in [
+            (Product::Elasticsearch, Version::release(7, 7, 1)),
+            (Product::Elasticsearch, Version::release(7, 17, 28)),
+            (Product::Elasticsearch, Version::release(8, 3, 3)),
+            (Product::OpenSearch, Version::release(1, 3, 20)),
+            (Product::OpenSearch, Version::release(2, 19, 1)),
+        ] {
+            let one = course(product, version, 1);
+            assert_eq!((one.moved, one.quiet), (27, true), "{version}");
+            let two = course(product, version, 2);
+            assert!(
+                (27..=45).contains(&two.moved) && two.quiet,
+                "{version}: {two:?}"
+            );
+            for many in [4, 8, -1] {
+                let course = course(product, version, many);
+                assert!(!course.quiet, "{version}: {course:?}");
+                assert!(course.circle_rounds.is_some(), "{version}: {course:?}");
+            }
+        }
+    }
+
     #[test]
     fn small_sizes_do_no_harm() {
         for (data_nodes, indices, shards) in

@@ -4,7 +4,6 @@ use super::phrases::{name, not_understood, range, time};
 use page::{Block, Level, List, Page, Section, Table, Tone};
 use shards::forecast::{AtDefaultRebalance, Crossed, Forecast, NodeStanding, Standing};
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
 /// Maximum number of nodes that are listed.
 const NODES_MAX: usize = 200;
@@ -165,7 +164,14 @@ fn story(answer: &Forecast) -> String {
             size(answer.replica_bytes)
         ));
     }
-    if answer.moved > 0 {
+    if let Some(rounds) = answer.circle_rounds {
+        parts.push(format!(
+            "shards move from node to node without end: every {} they are where they were before; {} would \
+             do",
+            units::count(rounds, "round"),
+            counted(answer.moves_needed, "move", "moves")
+        ));
+    } else if answer.moved > 0 {
         let needed = match answer.moves_needed {
             needed if needed < answer.moved => {
                 format!("; {} would do", units::grouped(needed))
@@ -182,20 +188,14 @@ fn story(answer: &Forecast) -> String {
         parts.push("nothing moves".to_owned());
     }
     let mut story = units::list::capitalised(&parts.join("; "));
-    if answer.rounds > 0 {
+    if answer.rounds > 0 && answer.circle_rounds.is_none() {
         story.push_str(", in ");
         story.push_str(&match answer.duration_s {
             Some(seconds) => duration(seconds, answer.rounds),
             None => units::count(answer.rounds, "round"),
         });
     }
-    if let Some(rounds) = answer.circle_rounds {
-        let every = units::count(rounds, "round");
-        let _ = write!(
-            story,
-            ", and the cluster never comes to rest: every {every} the shards are where they were"
-        );
-    } else if !answer.quiet {
+    if !answer.quiet && answer.circle_rounds.is_none() {
         story.push_str("; the cluster is not at rest yet");
     }
     story.push('.');
