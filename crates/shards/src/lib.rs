@@ -12,6 +12,7 @@ pub mod balancer;
 pub mod copy;
 pub mod cost;
 pub mod deciders;
+pub mod desired;
 pub mod doubt;
 pub mod engine;
 pub mod estimate;

@@ -2,6 +2,7 @@
 
 use super::error::StateError;
 use super::settings::{ClusterSettings, IndexSink, is_watermark};
+use crate::desired::DesiredBalance;
 use crate::model::{Cluster, IndexIndex, Version};
 use crate::service;
 use std::collections::HashSet;
@@ -15,6 +16,8 @@ pub struct State {
     pub master: Option<String>,
     /// The cluster as the master knows it.
     pub cluster: Cluster,
+    /// Where the server wants the copies to be, if it said so (from 8.6 on).
+    pub desired: Option<DesiredBalance>,
     /// Settings by name; use [`State::set`] to change one.
     pub settings: ClusterSettings,
     /// Assumptions made while reading.
