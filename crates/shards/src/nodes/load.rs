@@ -50,10 +50,14 @@ impl RoutingNodes {
         for table in cluster.routing.tables() {
             nodes.load(cluster, table, &mut arrival)?;
         }
-        // The server fills one map, then a second one from it, so iterate over the first order to build
-        // the second.
-        let first_order = HashOrder::of(&arrival, |node| &cluster.node(node).id);
-        nodes.order = HashOrder::of(&first_order, |node| &cluster.node(node).id);
+        let id = |node| cluster.node(node).id.as_str();
+        nodes.order = if cluster.has_sized_maps() {
+            HashOrder::of_sized(&arrival, cluster.data_nodes.len(), id)
+        } else {
+            // The server fills one map, then a second one from it, so iterate over the first order to build
+            // the second.
+            HashOrder::of(&HashOrder::of(&arrival, id), id)
+        };
         Ok(nodes)
     }
 
