@@ -23,6 +23,11 @@ pub struct Allocation<'a> {
     /// looks for data of replicas that no node may take, provided their files have been requested from
     /// the nodes before.
     pub debug: bool,
+    /// Whether the round simulates the future, as the desired balance is computed: some limits of the
+    /// moment then do not count (`isSimulating`).
+    pub simulating: bool,
+    /// Whether the round makes the next steps towards a desired balance (`isReconciling`).
+    pub reconciling: bool,
     /// Current time in nanoseconds, on the clock that measures allocation delays.
     pub now_nanos: i64,
     ignored: HashMap<ShardId, Vec<NodeIndex>>,
@@ -43,6 +48,8 @@ impl<'a> Allocation<'a> {
             has_pending_fetch: false,
             ignore_disable: false,
             debug: false,
+            simulating: false,
+            reconciling: false,
             now_nanos,
             ignored: HashMap::new(),
         }

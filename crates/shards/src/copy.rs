@@ -152,6 +152,8 @@ pub struct UnassignedInfo {
     pub delayed: bool,
     /// Result of the last attempt.
     pub last_status: AllocationStatus,
+    /// The node that it was last on (`lastAllocatedNodeId`), where that is known.
+    pub last_node: Option<NodeIndex>,
 }
 
 impl UnassignedInfo {
@@ -163,6 +165,7 @@ impl UnassignedInfo {
             at_nanos,
             delayed: false,
             last_status: AllocationStatus::NoAttempt,
+            last_node: None,
         }
     }
 
@@ -292,7 +295,10 @@ impl ShardCopy {
             allocation: None,
             relocation: None,
             recovery,
-            unassigned: Some(info),
+            unassigned: Some(UnassignedInfo {
+                last_node: self.node,
+                ..info
+            }),
             expected_bytes: UNKNOWN_SIZE,
             state: CopyState::Unassigned,
             primary: self.primary,

@@ -14,7 +14,9 @@ mod limits;
 mod pattern;
 mod prepared;
 mod recovery;
+mod rules;
 mod same_shard;
+mod shutdown;
 mod sizes;
 mod tier;
 mod tier_membership;
@@ -24,6 +26,8 @@ pub use decision::{Decision, NoReasons, Reason, ReasonRecorder, ReasonSink, Verd
 pub use filters::{Join, matches};
 pub(crate) use pattern::simple_match;
 pub use prepared::Deciders;
+pub(crate) use recovery::source_nodes;
+pub(crate) use rules::{Arriving, Rules};
 pub(crate) use sizes::expected_size_bytes;
 pub(crate) use tier_membership::nodes_of as nodes_of_tier;
 
@@ -85,6 +89,8 @@ impl<'a> Allocation<'a> {
             recovery::node_version(self, copy, node, why),
             recovery::snapshot_in_progress(self, copy, why),
             recovery::restore_in_progress(self, copy, why),
+            shutdown::shutdown(self, node, why),
+            shutdown::replacement(self, copy, node, why),
             filter::allocate(self, copy, node, why),
             same_shard::allocate(self, copy, node, why),
             disk::allocate(self, copy, node, why),
@@ -106,6 +112,8 @@ impl<'a> Allocation<'a> {
             return Verdict::No;
         }
         ask!(why:
+            shutdown::shutdown(self, node, why),
+            shutdown::replacement_remain(self, node, why),
             filter::remain(self, copy, node, why),
             disk::remain(self, copy, node, why),
             limits::shards_limit(self, copy, node, false, why),
@@ -201,6 +209,8 @@ impl<'a> Allocation<'a> {
             self.forced(copy, node, why, |why| recovery::node_version(self, copy, node, why)),
             self.forced(copy, node, why, |why| recovery::snapshot_in_progress(self, copy, why)),
             recovery::restore_in_progress(self, copy, why),
+            self.forced(copy, node, why, |why| shutdown::shutdown(self, node, why)),
+            self.forced(copy, node, why, |why| shutdown::replacement(self, copy, node, why)),
             self.forced(copy, node, why, |why| filter::allocate(self, copy, node, why)),
             same_shard::same_node(self, copy, node, why),
             self.forced(copy, node, why, |why| disk::allocate(self, copy, node, why)),
@@ -211,6 +221,29 @@ impl<'a> Allocation<'a> {
             }),
             self.forced(copy, node, why, |why| tier::tiers(self, copy.shard.index, node, why)),
             tier::pool(self, copy.shard.index, node, why),
+        )
+    }
+
+    /// Whether a copy on a node that is being replaced may be forced onto the one that replaces it, although
+    /// it may not be allocated there: watermarks, filters, limits and tiers then do not count.
+    pub(crate) fn can_force_during_replace<W: ReasonSink>(
+        &self,
+        copy: &ShardCopy,
+        node: NodeIndex,
+        why: &mut W,
+    ) -> Verdict {
+        ask!(why:
+            recovery::max_retry(self, copy, why),
+            recovery::resize(self, copy, Some(node), why),
+            activity::replica_after_primary(self, copy, why),
+            recovery::node_version(self, copy, node, why),
+            recovery::snapshot_in_progress(self, copy, why),
+            recovery::restore_in_progress(self, copy, why),
+            shutdown::force_replacement(self, copy, node, why),
+            same_shard::allocate(self, copy, node, why),
+            disk::force(self, copy, node, why),
+            limits::throttling(self, copy, node, why),
+            awareness::under_capacity(self, copy, node, true, why),
         )
     }
 

@@ -4,6 +4,16 @@
 //! any more. In each round it then makes the next steps that the deciders allow ([`Reconciler`]). Both were
 //! read in 8.6.2, 8.11.0, 8.15.5, 8.19.16 and 9.2.0; what differs is in `rules`.
 
+mod compute;
+mod disks;
+mod ordering;
+mod reconcile;
+mod rules;
+mod targets;
+
+pub use compute::{Computed, End, compute};
+pub use reconcile::Reconciler;
+
 use crate::copy::ShardCopy;
 use crate::model::{Cluster, NodeIndex, NumberMap, ShardId};
 
@@ -57,3 +67,6 @@ impl Assignment {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,41 @@ const TREEIFY: u32 = 8;
 const UNTREEIFY: u32 = 6;
 /// With fewer bins than this the table doubles instead (`MIN_TREEIFY_CAPACITY`).
 const MIN_TREEIFY_CAPACITY: usize = 64;
+/// Bins of a `HashMap` whose size is not given.
+pub(crate) const DEFAULT_BINS: usize = 16;
+
+/// Bins of a map made for this number of keys (`Maps.newMapWithExpectedSize`).
+pub(crate) fn bins_for(expected: usize) -> usize {
+    let capacity = if expected < 2 {
+        expected + 1
+    } else {
+        // (int) (expected / 0.75 + 1.0)
+        expected * 4 / 3 + 1
+    };
+    capacity.next_power_of_two()
+}
+
+/// Brings items into the order in which a `HashMap` returns them, into which they were inserted one after the
+/// other and which began with this many bins. Returns the items and the number of bins in the end.
+///
+/// Bins that become trees are left out: with hashes that are spread well, one in ten million has that many
+/// keys.
+pub(crate) fn by_hash<T>(
+    mut items: Vec<T>,
+    bins: usize,
+    hash: impl Fn(&T) -> i32,
+) -> (Vec<T>, usize) {
+    let mut bins = bins;
+    while items.len() > bins * 3 / 4 {
+        bins *= 2;
+    }
+    let bin = |item: &T| {
+        let hash = hash(item).cast_unsigned();
+        (hash ^ (hash >> 16)) as usize & (bins - 1)
+    };
+    items.sort_by_cached_key(bin);
+    (items, bins)
+}
 
 /// Iteration order of a `HashMap` or `HashSet` of strings.
 ///
@@ -37,43 +72,35 @@ pub struct HashOrder<'k> {
 
 impl Default for HashOrder<'_> {
     fn default() -> Self {
-        Self {
-            keys: Vec::new(),
-            heads: vec![NONE; 16],
-            tails: vec![NONE; 16],
-            lengths: vec![0; 16],
-            next: Vec::new(),
-            trees: HashMap::new(),
-        }
+        Self::with_bins(DEFAULT_BINS)
     }
 }
 
 impl<'k> HashOrder<'k> {
-    /// Returns the items in the iteration order of a new `HashMap` into which their keys were inserted
-    /// one after the other. Keys must be distinct.
-    pub fn of<T: Copy>(items: &[T], key: impl Fn(T) -> &'k str) -> Vec<T> {
-        let mut order = Self::default();
+    fn with_bins(bins: usize) -> Self {
+        Self {
+            keys: Vec::new(),
+            heads: vec![NONE; bins],
+            tails: vec![NONE; bins],
+            lengths: vec![0; bins],
+            next: Vec::new(),
+            trees: HashMap::new(),
+        }
+    }
+
+    /// Like [`HashOrder::of`], but for a map made for this number of keys (`Maps.newMapWithExpectedSize`).
+    pub fn of_sized<T: Copy>(items: &[T], expected: usize, key: impl Fn(T) -> &'k str) -> Vec<T> {
+        let mut order = Self::with_bins(bins_for(expected));
         for &item in items {
             order.insert(key(item));
         }
         order.iter().map(|at| items[at]).collect()
     }
 
-    /// Like [`HashOrder::of`], for a map created with room for `expected` keys
-    /// (`Maps.newMapWithExpectedSize`).
-    pub fn of_sized<T: Copy>(items: &[T], expected: usize, key: impl Fn(T) -> &'k str) -> Vec<T> {
-        let capacity = if expected < 2 {
-            expected + 1
-        } else {
-            expected + expected / 3 + 1
-        };
-        let bins = capacity.next_power_of_two();
-        let mut order = Self {
-            heads: vec![NONE; bins],
-            tails: vec![NONE; bins],
-            lengths: vec![0; bins],
-            ..Self::default()
-        };
+    /// Returns the items in the iteration order of a new `HashMap` into which their keys were inserted
+    /// one after the other. Keys must be distinct.
+    pub fn of<T: Copy>(items: &[T], key: impl Fn(T) -> &'k str) -> Vec<T> {
+        let mut order = Self::default();
         for &item in items {
             order.insert(key(item));
         }
@@ -107,7 +134,7 @@ impl<'k> HashOrder<'k> {
                 }
             }
         }
-        if self.keys.len() > self.heads.len() / 4 * 3 {
+        if self.keys.len() > self.heads.len() * 3 / 4 {
             self.double();
         }
     }

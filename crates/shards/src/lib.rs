@@ -24,6 +24,7 @@ pub mod java;
 pub mod joining;
 pub mod model;
 pub mod nodes;
+mod priority;
 pub mod profile;
 pub mod reading;
 mod recovery;

@@ -7,6 +7,7 @@ mod ids;
 mod info;
 mod roles;
 mod settings;
+mod shutdown;
 mod table;
 mod version;
 
@@ -18,6 +19,7 @@ pub use settings::{
     AllocationEnable, AllowRebalance, Filters, IndexSettings, RebalanceEnable, Settings, Watermark,
     WatermarkError, WatermarkOrderError,
 };
+pub use shutdown::{Shutdown, ShutdownKind};
 pub use table::{IndexTable, RoutingTable, TableOrder};
 pub use version::{Balancing, Product, Version};
 
@@ -106,6 +108,8 @@ pub struct Forecast {
     pub shard_bytes: Option<i64>,
     /// Its place in a data stream.
     pub stream: Stream,
+    /// Whether it belongs to the system (7.17 on); such indices are allocated first.
+    pub system: bool,
 }
 
 /// Place of an index in a data stream; the order is that of necessary moves.
@@ -175,6 +179,8 @@ pub struct Cluster {
     pub snapshots: Vec<SnapshotShard>,
     /// Shards of running restores.
     pub restores: Vec<RestoreShard>,
+    /// Nodes that were announced to leave.
+    pub shutdowns: Vec<Shutdown>,
     /// The next allocation id to hand out; greater than any id in use.
     pub next_allocation: u64,
 }
@@ -192,6 +198,7 @@ impl Default for Cluster {
             info: None,
             snapshots: Vec::new(),
             restores: Vec::new(),
+            shutdowns: Vec::new(),
             next_allocation: 1,
         }
     }
@@ -207,6 +214,12 @@ impl Cluster {
     /// default).
     pub fn has_desired_balance(&self) -> bool {
         self.product == Product::Elasticsearch && self.version >= Version::release(8, 6, 0)
+    }
+
+    /// Whether the copies on a node are to go to the one that replaces it.
+    pub(crate) fn is_replaced(&self, node: NodeIndex) -> bool {
+        let mut replaced = self.shutdowns.iter();
+        replaced.any(|down| down.node == node && down.kind == ShutdownKind::Replace)
     }
 
     /// The node with this number.

@@ -226,6 +226,16 @@ impl RoutingNodes {
                 .all(|handle| self.copies[handle.at()].is_active())
     }
 
+    /// Whether the shard has `replicas` + 1 active copies; those on the way to another node count once
+    /// (`allShardsActive`).
+    pub(crate) fn all_shards_active(&self, shard: ShardId, replicas: u32) -> bool {
+        let active = self
+            .assigned_copies(shard)
+            .filter(|copy| copy.is_active())
+            .count();
+        active as u64 == u64::from(replicas) + 1
+    }
+
     /// Number of recoveries with this node as the target (`getIncomingRecoveries`).
     pub(crate) fn incoming_recoveries(&self, node: NodeIndex) -> i32 {
         self.recoveries.get(node.at()).map_or(0, |r| r.incoming)

@@ -36,7 +36,12 @@ pub(super) fn rebalance_only_when_active<W: ReasonSink>(
 ) -> Verdict {
     const NAME: &str = "rebalance_only_when_active";
     let replicas = round.index(copy.shard.index).replicas;
-    if round.nodes.all_replicas_active(copy.shard, replicas) {
+    let active = if round.deciders.rules.active_is_enough {
+        round.nodes.all_shards_active(copy.shard, replicas)
+    } else {
+        round.nodes.all_replicas_active(copy.shard, replicas)
+    };
+    if active {
         return answer!(why, Yes, NAME, "all copies of this shard are active");
     }
     answer!(
@@ -110,6 +115,15 @@ pub(super) fn concurrent_rebalance<W: ReasonSink>(round: &Allocation<'_>, why: &
     const NAME: &str = "concurrent_rebalance";
     const SETTING: &str = "cluster.routing.allocation.cluster_concurrent_rebalance";
     let limit = round.cluster.settings.cluster_concurrent_rebalance;
+    if round.simulating && round.deciders.rules.simulates_few && round.nodes.relocating_count() >= 2
+    {
+        return answer!(
+            why,
+            Throttle,
+            NAME,
+            "the simulation moves two copies at a time"
+        );
+    }
     if limit == -1 {
         return answer!(
             why,

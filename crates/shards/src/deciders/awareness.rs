@@ -1,6 +1,7 @@
 //! `AwarenessAllocationDecider`: spreads the copies of a shard over the values of node attributes.
 
 use super::decision::answer;
+use super::prepared::Awareness;
 use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
@@ -45,6 +46,32 @@ pub(super) fn under_capacity<W: ReasonSink>(
             .filter(|node| attribute.values[node.at()] == Some(value))
             .count();
         let mut here = i64::try_from(here).unwrap_or(i64::MAX);
+        if !round.deciders.rules.absence_is_a_value {
+            let at = if copy.is_relocating() {
+                copy.relocating
+            } else {
+                copy.node
+            };
+            // A copy that stays among nodes of this value does not change their number.
+            if moving && at.is_none_or(|at| attribute.values[at.at()] != Some(value)) {
+                here += 1;
+            }
+            let mut values = attribute.actual.clone();
+            values.extend(&attribute.forced);
+            let most = wanted.div_ceil((values.len() as u64).max(1));
+            if here > i64::try_from(most).unwrap_or(i64::MAX) {
+                return too_many(
+                    round,
+                    attribute,
+                    here,
+                    wanted,
+                    most,
+                    values.len() as u64,
+                    why,
+                );
+            }
+            continue;
+        }
         // The effect of the move on the counts: one more at the new node, one less at the old node if it
         // has any. A value stays known once counted, even at zero.
         let mut known = [None; 2];
@@ -78,15 +105,7 @@ pub(super) fn under_capacity<W: ReasonSink>(
         let values = u64::from(attribute.distinct) + missing.count() as u64;
         let most = wanted.div_ceil(values.max(1));
         if here > i64::try_from(most).unwrap_or(i64::MAX) {
-            return answer!(
-                why,
-                No,
-                NAME,
-                "[{here}] of [{wanted}] copies would be on nodes with this value of [{}], at most \
-                 [{most}] may, since there are [{values}] values; {SETTING}={}]",
-                attribute.name,
-                round.cluster.settings.awareness_attributes.join(",")
-            );
+            return too_many(round, attribute, here, wanted, most, values, why);
         }
     }
     answer!(
@@ -94,6 +113,26 @@ pub(super) fn under_capacity<W: ReasonSink>(
         Yes,
         NAME,
         "the copies are spread as they should be; {SETTING}={}]",
+        round.cluster.settings.awareness_attributes.join(",")
+    )
+}
+
+fn too_many<W: ReasonSink>(
+    round: &Allocation<'_>,
+    attribute: &Awareness,
+    here: i64,
+    wanted: u64,
+    most: u64,
+    values: u64,
+    why: &mut W,
+) -> Verdict {
+    answer!(
+        why,
+        No,
+        NAME,
+        "[{here}] of [{wanted}] copies would be on nodes with this value of [{}], at most \
+         [{most}] may, since there are [{values}] values; {SETTING}={}]",
+        attribute.name,
         round.cluster.settings.awareness_attributes.join(",")
     )
 }

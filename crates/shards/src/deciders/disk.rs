@@ -10,7 +10,7 @@ use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::engine::{Disk, Sums};
-use crate::model::{DiskUsage, NodeIndex, Watermark};
+use crate::model::{DiskUsage, NodeIndex, PathIndex, Watermark};
 
 const NAME: &str = "disk_threshold";
 const LOW: &str = "cluster setting [cluster.routing.allocation.disk.watermark.low";
@@ -20,7 +20,7 @@ const HIGH: &str = "cluster setting [cluster.routing.allocation.disk.watermark.h
 fn irrelevant(round: &Allocation<'_>, known: bool) -> Option<&'static str> {
     if !round.cluster.settings.disk_threshold_enabled {
         Some("cluster setting [cluster.routing.allocation.disk.threshold_enabled=false]")
-    } else if round.cluster.data_node_count() <= 1 {
+    } else if round.deciders.rules.spares_single_node && round.cluster.data_node_count() <= 1 {
         Some("there is one data node only")
     } else if round.cluster.info.is_none() {
         Some("nothing is known about disks")
@@ -61,8 +61,14 @@ pub(super) fn allocate<W: ReasonSink>(
     if let Some(reason) = irrelevant(round, round.deciders.disks.most_known) {
         return answer!(why, Yes, NAME, "{reason}");
     }
+    if ignores(round, copy) {
+        return answer!(why, Yes, NAME, "watermarks do not matter to this index");
+    }
     let settings = &round.cluster.settings;
     let usage = usage(round, node, Disk::Most);
+    if round.deciders.rules.disks_in_bytes {
+        return allocate_in_bytes(round, copy, usage, why);
+    }
     let low = &*settings.watermark_low.of_disk(usage.total_bytes);
     let high = &*settings.watermark_high.of_disk(usage.total_bytes);
     let free_percent = usage.free_percent();
@@ -125,6 +131,121 @@ pub(super) fn allocate<W: ReasonSink>(
     )
 }
 
+/// [`allocate`] where shares of a disk are turned into bytes first.
+fn allocate_in_bytes<W: ReasonSink>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    usage: DiskUsage,
+    why: &mut W,
+) -> Verdict {
+    let settings = &round.cluster.settings;
+    let free = usage.free_bytes;
+    if free < 0 {
+        return answer!(
+            why,
+            No,
+            NAME,
+            "recoveries on their way to the node take [{}] more than is free there",
+            Bytes(free.wrapping_neg())
+        );
+    }
+    let low = settings.watermark_low.free_of(usage.total_bytes);
+    let high = settings.watermark_high.free_of(usage.total_bytes);
+    let empty =
+        copy.primary && !copy.is_active() && copy.recovery == Some(RecoverySource::EmptyStore);
+    if free < low {
+        if !empty {
+            return lacks(LOW, &settings.watermark_low, free, low, why);
+        }
+        if free <= high {
+            return lacks(HIGH, &settings.watermark_high, free, high, why);
+        }
+        return answer!(
+            why,
+            Yes,
+            NAME,
+            "above the low watermark but below the high one, and this primary is new and empty; free [{}]",
+            Bytes(free)
+        );
+    }
+    let size_bytes = expected_size_bytes(round.cluster, copy, 0);
+    let after = free.wrapping_sub(size_bytes);
+    if after < high {
+        return answer!(
+            why,
+            No,
+            NAME,
+            "with this copy of [{}] the node would be above the high watermark, {HIGH}={}]: free now [{}], \
+             then [{}], needed [{}]",
+            Bytes(size_bytes),
+            settings.watermark_high.raw,
+            Bytes(free),
+            Bytes(after),
+            Bytes(high)
+        );
+    }
+    answer!(
+        why,
+        Yes,
+        NAME,
+        "enough room on the node: free [{}], size of the copy [{}], then free [{}]",
+        Bytes(free),
+        Bytes(size_bytes),
+        Bytes(after)
+    )
+}
+
+/// Whether a copy may be forced onto the node that replaces its own: only if it fits at all.
+pub(super) fn force<W: ReasonSink>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    node: NodeIndex,
+    why: &mut W,
+) -> Verdict {
+    if let Some(reason) = irrelevant(round, round.deciders.disks.most_known) {
+        return answer!(why, Yes, NAME, "{reason}");
+    }
+    if ignores(round, copy) {
+        return answer!(why, Yes, NAME, "watermarks do not matter to this index");
+    }
+    let free = usage(round, node, Disk::Most).free_bytes;
+    let after = free.wrapping_sub(expected_size_bytes(round.cluster, copy, 0));
+    if after < 0 {
+        return answer!(
+            why,
+            No,
+            NAME,
+            "the node's disk would be full, with [{}] too much",
+            Bytes(after.wrapping_neg())
+        );
+    }
+    answer!(why, Yes, NAME, "the copy fits on the node's disk")
+}
+
+/// Whether watermarks do not count for the index of a copy
+/// (`index.routing.allocation.disk.watermark.ignore`, which servers set for partially mounted snapshots).
+fn ignores(round: &Allocation<'_>, copy: &ShardCopy) -> bool {
+    round.index(copy.shard.index).settings.partial_snapshot
+}
+
+fn lacks<W: ReasonSink>(
+    setting: &str,
+    mark: &Watermark,
+    free: i64,
+    needed: i64,
+    why: &mut W,
+) -> Verdict {
+    answer!(
+        why,
+        No,
+        NAME,
+        "the node is above the watermark, {setting}={}]: free [{}], needed [{}]",
+        mark.raw,
+        Bytes(free),
+        Bytes(needed)
+    )
+}
+
 /// Whether a copy may remain on its node, based on the node's path with the least free space. A copy on
 /// another path, or on an unknown one, may remain.
 pub(super) fn remain<W: ReasonSink>(
@@ -136,7 +257,24 @@ pub(super) fn remain<W: ReasonSink>(
     if let Some(reason) = irrelevant(round, round.deciders.disks.least_known) {
         return answer!(why, Yes, NAME, "{reason}");
     }
+    if ignores(round, copy) {
+        return answer!(why, Yes, NAME, "watermarks do not matter to this index");
+    }
     let usage = usage(round, node, Disk::Least);
+    if round.deciders.rules.disks_in_bytes {
+        let mark = &round.cluster.settings.watermark_high;
+        let high = mark.free_of(usage.total_bytes);
+        if usage.free_bytes < high && lies_on(round, copy, usage.path) {
+            return lacks(HIGH, mark, usage.free_bytes, high, why);
+        }
+        return answer!(
+            why,
+            Yes,
+            NAME,
+            "enough room for the copy to stay, or it does not lie on the node's fullest path: free [{}]",
+            Bytes(usage.free_bytes)
+        );
+    }
     let high = &*round
         .cluster
         .settings
@@ -147,12 +285,7 @@ pub(super) fn remain<W: ReasonSink>(
     if enough && !W::ON {
         return Verdict::Yes;
     }
-    let path = round
-        .cluster
-        .info
-        .as_ref()
-        .and_then(|info| info.data_path(copy));
-    if path.is_none() || path != usage.path {
+    if !lies_on(round, copy, usage.path) {
         return answer!(
             why,
             Yes,
@@ -173,11 +306,21 @@ pub(super) fn remain<W: ReasonSink>(
     below(HIGH, high, usage, short_of_bytes, why)
 }
 
+/// Whether a copy is known to lie on this path.
+fn lies_on(round: &Allocation<'_>, copy: &ShardCopy, path: Option<PathIndex>) -> bool {
+    let info = round.cluster.info.as_ref();
+    let on = info.and_then(|info| info.data_path(copy));
+    on.is_some() && on == path
+}
+
 /// Whether no copy on the node has to leave for lack of space.
 pub(super) fn all_remain(round: &Allocation<'_>, node: NodeIndex) -> bool {
     irrelevant(round, round.deciders.disks.least_known).is_some() || {
         let usage = usage(round, node, Disk::Least);
         let high = &round.cluster.settings.watermark_high;
+        if round.deciders.rules.disks_in_bytes {
+            return usage.free_bytes >= high.free_of(usage.total_bytes);
+        }
         is_enough(&usage, &high.of_disk(usage.total_bytes))
     }
 }

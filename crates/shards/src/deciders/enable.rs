@@ -41,6 +41,9 @@ pub(super) fn allocate<W: ReasonSink>(
             "commands given by hand count more than [allocation.enable]"
         );
     }
+    if round.simulating {
+        return answer!(why, Yes, NAME, "does not matter in the simulation");
+    }
     let own = round.index(copy.shard.index).settings.allocation_enable;
     let enable = own.unwrap_or(round.cluster.settings.allocation_enable);
     let (allowed, what) = match enable {
@@ -148,6 +151,9 @@ pub(super) fn rebalance_cluster<W: ReasonSink>(round: &Allocation<'_>, why: &mut
             NAME,
             "commands given by hand count more than [rebalance.enable]"
         );
+    }
+    if round.simulating {
+        return answer!(why, Yes, NAME, "does not matter in the simulation");
     }
     if round.cluster.settings.rebalance_enable != RebalanceEnable::None {
         return answer!(

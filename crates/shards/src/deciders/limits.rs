@@ -23,6 +23,14 @@ pub(super) fn throttling<W: ReasonSink>(
         "cluster setting [cluster.routing.allocation.node_concurrent_outgoing_recoveries";
     let settings = &round.cluster.settings;
     if copy.primary && copy.is_unassigned() {
+        if round.simulating {
+            return answer!(
+                why,
+                Yes,
+                NAME,
+                "new primaries are not throttled in the simulation"
+            );
+        }
         let limit = settings.node_initial_primaries_recoveries;
         let running = round.deciders.engine.initial_primaries(round.nodes, node);
         if i64::from(running) >= i64::from(limit) {

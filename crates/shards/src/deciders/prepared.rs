@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use super::filters::{Fault, fault};
+use super::rules::Rules;
+use super::shutdown::Shutdowns;
 use super::tier_membership::Tiers;
 use crate::engine::Engine;
 use crate::model::{Cluster, DiskUsage, Filters, IndexIndex, IndexSettings, NodeIndex, ShardId};
@@ -23,6 +25,8 @@ pub struct Deciders {
     limits: bool,
     snapshots: HashSet<(ShardId, NodeIndex)>,
     restores: HashSet<(u32, ShardId)>,
+    pub(super) rules: Rules,
+    pub(super) shutdowns: Shutdowns,
     pub(super) tiers: Tiers,
     pub(super) awareness: Vec<Awareness>,
     pub(super) disks: Disks,
@@ -37,6 +41,8 @@ pub(super) struct Awareness {
     pub values: Vec<Option<u32>>,
     /// Number of distinct values among the routed nodes; not having one counts as a value.
     pub distinct: u32,
+    /// The values among the routed nodes.
+    pub actual: HashSet<u32>,
     /// Values listed in `awareness.force`, with repetitions. Some may not exist on any node.
     pub forced: Vec<u32>,
 }
@@ -88,6 +94,8 @@ impl Deciders {
                     .map(|restore| (restore.restore, restore.shard))
                     .collect()
             },
+            rules: Rules::of(cluster),
+            shutdowns: Shutdowns::new(cluster),
             tiers: Tiers::new(cluster),
             awareness: awareness(cluster, nodes),
             disks: disks(cluster),
@@ -153,6 +161,7 @@ impl Deciders {
             && self.awareness.is_empty()
             && self.index_faults.is_empty()
             && self.tiers.limit_nothing()
+            && self.shutdowns.limit_nothing()
             && self.cluster_faults.iter().all(Option::is_none)
     }
 
@@ -191,6 +200,7 @@ fn awareness(cluster: &Cluster, nodes: &RoutingNodes) -> Vec<Awareness> {
     let groups: HashMap<&str, &[String]> = groups
         .map(|(name, values)| (name.as_str(), values.as_slice()))
         .collect();
+    let absence_is_a_value = Rules::of(cluster).absence_is_a_value;
     let prepare = |name: &String| {
         let mut numbers: HashMap<&str, u32> = HashMap::new();
         let mut number = |value| {
@@ -206,10 +216,14 @@ fn awareness(cluster: &Cluster, nodes: &RoutingNodes) -> Vec<Awareness> {
             .order()
             .iter()
             .filter(|node| cluster.node(**node).present);
-        let distinct: HashSet<Option<u32>> = routed.map(|node| values[node.at()]).collect();
+        let counted = routed.map(|node| values[node.at()]);
+        let distinct: HashSet<Option<u32>> = counted
+            .filter(|value| absence_is_a_value || value.is_some())
+            .collect();
         let forced = groups.get(name.as_str()).copied().unwrap_or_default();
         Awareness {
             name: name.clone(),
+            actual: distinct.iter().copied().flatten().collect(),
             forced: forced.iter().map(|value| number(value)).collect(),
             distinct: u32::try_from(distinct.len()).expect("fewer than 2^32 nodes"),
             values,

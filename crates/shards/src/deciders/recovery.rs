@@ -5,7 +5,7 @@ use super::decision::answer;
 use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::{RecoverySource, ShardCopy};
-use crate::model::{IndexState, NodeIndex, ShardId, Version};
+use crate::model::{Index, IndexState, NodeIndex, ShardId, Version};
 
 /// The oldest version that can split a shard (`ResizeAction.COMPATIBILITY_VERSION`).
 const SPLITS_FROM: Version = Version::release(6, 1, 0);
@@ -17,6 +17,9 @@ pub(super) fn max_retry<W: ReasonSink>(
     why: &mut W,
 ) -> Verdict {
     const NAME: &str = "max_retry";
+    if round.simulating {
+        return answer!(why, Yes, NAME, "failures do not matter in the simulation");
+    }
     let failed = copy.unassigned.map_or(0, |info| info.failed_allocations);
     if failed == 0 {
         return answer!(why, Yes, NAME, "no allocation of this copy has failed");
@@ -52,30 +55,18 @@ pub(super) fn resize<W: ReasonSink>(
     if copy.unassigned.is_none() || copy.recovery != Some(RecoverySource::LocalShards) {
         return Verdict::Yes;
     }
-    let index = round.index(copy.shard.index);
-    let source = index.resize_source.filter(|source| {
-        let known = round.cluster.indices.get(source.at());
-        known.is_some_and(|source| source.state != IndexState::Deleted)
-    });
-    let Some(source) = source else {
-        return answer!(
-            why,
-            No,
-            NAME,
-            "the index that this one is made from does not exist"
-        );
-    };
-    let from = round.index(source);
-    if index.shards < from.shards {
+    let (shard, from) = match source_shard(round, copy) {
+        Source::Missing => {
+            return answer!(
+                why,
+                No,
+                NAME,
+                "the index that this one is made from does not exist"
+            );
+        }
         // Shrinking is handled by the filter decider.
-        return Verdict::Yes;
-    }
-    // The server rejects shard counts that do not divide, so such a state cannot come from it.
-    let factor = (index.shards / from.shards.max(1)).max(1);
-    let shard = copy.shard.shard / factor;
-    let shard = ShardId {
-        index: source,
-        shard,
+        Source::Several => return Verdict::Yes,
+        Source::One(shard, from) => (shard, from),
     };
     let primary = (shard.shard < from.shards)
         .then(|| round.nodes.active_primary(shard))
@@ -107,6 +98,56 @@ pub(super) fn resize<W: ReasonSink>(
         answer!(why, Yes, NAME, "the source primary is on this node")
     } else {
         answer!(why, No, NAME, "the source primary is on another node")
+    }
+}
+
+/// What a copy created from local shards is made from.
+enum Source<'a> {
+    /// An index that does not exist.
+    Missing,
+    /// Several shards: it is shrunk.
+    Several,
+    /// One shard, of this index.
+    One(ShardId, &'a Index),
+}
+
+fn source_shard<'a>(round: &Allocation<'a>, copy: &ShardCopy) -> Source<'a> {
+    let index = round.index(copy.shard.index);
+    let source = index.resize_source.filter(|source| {
+        let known = round.cluster.indices.get(source.at());
+        known.is_some_and(|source| source.state != IndexState::Deleted)
+    });
+    let Some(source) = source else {
+        return Source::Missing;
+    };
+    let from = round.index(source);
+    if index.shards < from.shards {
+        return Source::Several;
+    }
+    // The server rejects shard counts that do not divide, so such a state cannot come from it.
+    let factor = (index.shards / from.shards.max(1)).max(1);
+    let shard = copy.shard.shard / factor;
+    let shard = ShardId {
+        index: source,
+        shard,
+    };
+    Source::One(shard, from)
+}
+
+/// The nodes on which a copy created by a split or clone has to begin; `None` if that is no matter of its
+/// source.
+pub(crate) fn source_nodes(round: &Allocation<'_>, copy: &ShardCopy) -> Option<Vec<NodeIndex>> {
+    if copy.unassigned.is_none() || copy.recovery != Some(RecoverySource::LocalShards) {
+        return None;
+    }
+    match source_shard(round, copy) {
+        Source::Missing => Some(Vec::new()),
+        Source::Several => None,
+        Source::One(shard, _) => {
+            let primary = round.nodes.active_primary(shard);
+            let node = primary.and_then(|primary| round.nodes.copy(primary).node);
+            Some(node.into_iter().collect())
+        }
     }
 }
 
@@ -155,7 +196,7 @@ pub(super) fn snapshot_in_progress<W: ReasonSink>(
     why: &mut W,
 ) -> Verdict {
     const NAME: &str = "snapshot_in_progress";
-    if !copy.primary || round.cluster.snapshots.is_empty() {
+    if round.simulating || !copy.primary || round.cluster.snapshots.is_empty() {
         return answer!(why, Yes, NAME, "no snapshot is reading this copy");
     }
     if let Some(node) = copy.node

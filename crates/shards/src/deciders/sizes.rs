@@ -1,5 +1,6 @@
 //! Expected sizes of copies.
 
+use super::rules::Rules;
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::model::{Cluster, IndexIndex, IndexState, RoutingTable, ShardId};
 
@@ -13,7 +14,13 @@ pub(crate) fn expected_size_bytes(cluster: &Cluster, copy: &ShardCopy, default: 
         .resize_source
         .filter(|_| !copy.is_active() && copy.recovery == Some(RecoverySource::LocalShards))
     else {
-        return known(copy.shard, copy.primary).unwrap_or(default);
+        let like_primary = || {
+            let derives = !copy.primary && Rules::of(cluster).replica_like_primary;
+            derives.then(|| known(copy.shard, true)).flatten()
+        };
+        return known(copy.shard, copy.primary)
+            .or_else(like_primary)
+            .unwrap_or(default);
     };
     let from = cluster.indices.get(source.at());
     let Some(from) = from.filter(|from| from.state != IndexState::Deleted) else {

@@ -6,9 +6,9 @@
 
 use std::cell::RefCell;
 
-use super::sums::{Disk, Sums, leaving_path};
+use super::sums::{Disk, Sums, arriving_bytes, leaving_path};
 use crate::copy::ShardCopy;
-use crate::deciders::expected_size_bytes;
+use crate::deciders::{Rules, expected_size_bytes};
 use crate::model::{Cluster, IndexIndex, NodeIndex, PathIndex, ShardId};
 use crate::nodes::{Change, CopyIndex, RoutingNodes};
 
@@ -27,7 +27,7 @@ struct Cache {
 struct NodeSums {
     owned: u32,
     initial_primaries: u32,
-    /// Relocation targets on the node, and copies that are moving away.
+    /// Recovering copies on the node, and copies that are moving away.
     arriving: Vec<CopyIndex>,
     leaving: Vec<CopyIndex>,
     /// Net bytes that these copies take or free, per disk; computed on first use.
@@ -50,10 +50,9 @@ impl NodeSums {
             return;
         }
         self.owned += 1;
-        if copy.is_relocation_target() {
+        if copy.is_initializing() {
             self.arriving.push(handle);
-        } else if copy.is_initializing() && copy.primary {
-            self.initial_primaries += 1;
+            self.initial_primaries += u32::from(copy.primary && copy.relocating.is_none());
         }
     }
 }
@@ -134,11 +133,10 @@ impl Cache {
         };
         if copy.relocating.is_none() {
             sums.initial_primaries -= u32::from(copy.primary);
-        } else {
-            sums.arriving
-                .retain(|handle| nodes.copy(*handle).is_relocation_target());
-            sums.bytes = [None; 2];
         }
+        sums.arriving
+            .retain(|handle| nodes.copy(*handle).is_initializing());
+        sums.bytes = [None; 2];
     }
 
     fn left(&mut self, nodes: &RoutingNodes, node: Option<NodeIndex>, shard: ShardId) {
@@ -226,11 +224,11 @@ fn bytes(
 ) -> i64 {
     let Some(info) = &cluster.info else { return 0 };
     let size = |handle: &CopyIndex| expected_size_bytes(cluster, nodes.copy(*handle), 0);
-    let arriving = sums.arriving.iter().filter(|handle| {
-        let on = info.data_path(nodes.copy(**handle));
-        on.is_none() || on == path
-    });
-    let mut bytes = arriving.map(size).fold(0, i64::wrapping_add);
+    let rules = Rules::of(cluster);
+    let arriving = sums.arriving.iter().map(|handle| nodes.copy(*handle));
+    let mut bytes = arriving
+        .map(|copy| arriving_bytes(rules, cluster, info, copy, path))
+        .fold(0, i64::wrapping_add);
     if disk == Disk::Least {
         let leaving = sums.leaving.iter().filter(|handle| {
             let on = leaving_path(info, nodes, **handle);

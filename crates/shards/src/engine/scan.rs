@@ -1,7 +1,7 @@
 //! Walks all copies of a node for each query, as 6.8 to 7.5 do (`RoutingNode.shardsWithState`).
 
-use super::sums::{Disk, Sums, leaving_path};
-use crate::deciders::expected_size_bytes;
+use super::sums::{Disk, Sums, arriving_bytes, leaving_path};
+use crate::deciders::{Rules, expected_size_bytes};
 use crate::model::{Cluster, IndexIndex, NodeIndex, PathIndex};
 use crate::nodes::RoutingNodes;
 
@@ -21,14 +21,12 @@ impl Sums for Scan {
         let Some(info) = &cluster.info else {
             return 0;
         };
+        let rules = Rules::of(cluster);
         let mut bytes = 0_i64;
         for (_, copy) in nodes.copies_on(node) {
-            if copy.is_relocation_target() {
-                // An unknown path is conservatively assumed to be this one.
-                let on = info.data_path(copy);
-                if on.is_none() || on == path {
-                    bytes = bytes.wrapping_add(expected_size_bytes(cluster, copy, 0));
-                }
+            if copy.is_initializing() {
+                let more = arriving_bytes(rules, cluster, info, copy, path);
+                bytes = bytes.wrapping_add(more);
             }
         }
         if disk == Disk::Least {

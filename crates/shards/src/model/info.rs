@@ -113,8 +113,11 @@ pub struct ClusterInfo {
     pub least: HashMap<NodeIndex, DiskUsage>,
     /// Per node, the path with the most free space, used by `canAllocate`.
     pub most: HashMap<NodeIndex, DiskUsage>,
+    /// Whether a path is known by shard and node, whatever became of the copy since (8.6 on).
+    pub by_place: bool,
     sizes: NumberMap<(ShardId, bool), i64>,
     data_paths: NumberMap<PathKey, PathIndex>,
+    place_paths: NumberMap<(ShardId, NodeIndex), PathIndex>,
 }
 
 impl ClusterInfo {
@@ -144,12 +147,19 @@ impl ClusterInfo {
 
     /// Data path of a copy, if it was read since the copy last changed.
     pub fn data_path(&self, copy: &ShardCopy) -> Option<PathIndex> {
+        if self.by_place {
+            return self.place_paths.get(&(copy.shard, copy.node?)).copied();
+        }
         self.data_paths.get(&PathKey::of(copy)?).copied()
     }
 
     /// Sets the data path of an assigned copy; does nothing for an unassigned one.
     pub fn set_data_path(&mut self, copy: &ShardCopy, path: PathIndex) {
-        if let Some(key) = PathKey::of(copy) {
+        if self.by_place {
+            if let Some(node) = copy.node {
+                self.place_paths.insert((copy.shard, node), path);
+            }
+        } else if let Some(key) = PathKey::of(copy) {
             self.data_paths.insert(key, path);
         }
     }
@@ -158,6 +168,7 @@ impl ClusterInfo {
     pub fn clear_shards(&mut self) {
         self.sizes.clear();
         self.data_paths.clear();
+        self.place_paths.clear();
     }
 
     /// Whether no disk usage is known.

@@ -139,6 +139,25 @@ impl Watermark {
         })
     }
 
+    /// Free bytes below which the watermark of a disk of this size is crossed, as servers from 8.4 on compute
+    /// them (`RelativeByteSizeValue`): the used share is rounded up to a byte.
+    pub(crate) fn free_of(&self, total_bytes: i64) -> i64 {
+        if self.free_percent == 0.0 && ratio(&self.raw).is_none() {
+            return self.free_bytes;
+        }
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            reason = "as the server computes in double and casts to long"
+        )]
+        let used = (total_bytes as f64 * (100.0 - self.free_percent) / 100.0).ceil() as i64;
+        let free = total_bytes.wrapping_sub(used);
+        match self.max_headroom_bytes {
+            Some(headroom) => free.min(headroom),
+            None => free,
+        }
+    }
+
     /// The watermark of a disk of this size: the headroom in bytes if the share of the disk is more.
     pub(crate) fn of_disk(&self, total_bytes: i64) -> Cow<'_, Self> {
         #[expect(clippy::cast_precision_loss, reason = "shares are in double precision")]

@@ -60,6 +60,13 @@ impl RoutingNodes {
         self.unassigned.ignored.push(handle);
     }
 
+    /// Makes ignored copies unassigned again (`resetIgnored`). As in the server, ignored primaries stay
+    /// counted as such.
+    pub(crate) fn reset_ignored(&mut self) {
+        let ignored = std::mem::take(&mut self.unassigned.ignored);
+        self.unassigned.list.extend(ignored);
+    }
+
     /// Updates reason, delay or status of an unassigned copy (`updateUnassigned`).
     pub(crate) fn update_unassigned(&mut self, handle: CopyIndex, info: UnassignedInfo) {
         let before = *self.copy(handle);

@@ -68,6 +68,8 @@ struct RawUnassigned<'a> {
     delayed: bool,
     #[serde(borrow, default)]
     allocation_status: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    last_node: Option<Text<'a>>,
 }
 
 impl RawCopy<'_> {
@@ -210,6 +212,7 @@ fn unassigned(info: &RawUnassigned<'_>, raw: &mut Raw) -> Result<UnassignedInfo,
         at_nanos,
         delayed: info.delayed,
         last_status: status,
+        last_node: info.last_node.as_ref().map(|Text(id)| raw.node(id)),
     })
 }
 

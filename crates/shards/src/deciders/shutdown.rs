@@ -1,0 +1,184 @@
+//! `NodeShutdownAllocationDecider` and `NodeReplacementAllocationDecider`: nodes that are about to leave take
+//! nothing and keep nothing, and what one node holds goes to the one that replaces it.
+
+use std::collections::HashMap;
+
+use super::decision::answer;
+use super::{ReasonSink, Verdict};
+use crate::allocation::Allocation;
+use crate::copy::ShardCopy;
+use crate::model::{Cluster, NodeIndex, ShutdownKind};
+
+const SHUTDOWN: &str = "node_shutdown";
+const REPLACEMENT: &str = "node_replacement";
+
+/// The announced shutdowns, computed once per round.
+#[derive(Debug, Default)]
+pub(super) struct Shutdowns {
+    /// Per node, whether it leaves; empty if none does.
+    leaving: Vec<bool>,
+    /// The name of the node that replaces a node.
+    replaced: HashMap<NodeIndex, String>,
+}
+
+impl Shutdowns {
+    pub fn new(cluster: &Cluster) -> Self {
+        let mut shutdowns = Self::default();
+        for shutdown in &cluster.shutdowns {
+            if shutdown.kind == ShutdownKind::Restart {
+                continue;
+            }
+            shutdowns.leaving.resize(cluster.nodes.len(), false);
+            if let Some(leaves) = shutdowns.leaving.get_mut(shutdown.node.at()) {
+                *leaves = true;
+            }
+            if let (ShutdownKind::Replace, Some(name)) = (shutdown.kind, &shutdown.target) {
+                shutdowns.replaced.insert(shutdown.node, name.clone());
+            }
+        }
+        shutdowns
+    }
+
+    fn leaves(&self, node: NodeIndex) -> bool {
+        self.leaving.get(node.at()).copied().unwrap_or(false)
+    }
+
+    /// Whether no node leaves.
+    pub fn limit_nothing(&self) -> bool {
+        self.leaving.is_empty()
+    }
+}
+
+/// Whether a node takes or keeps copies.
+pub(super) fn shutdown<W: ReasonSink>(
+    round: &Allocation<'_>,
+    node: NodeIndex,
+    why: &mut W,
+) -> Verdict {
+    let shutdowns = &round.deciders.shutdowns;
+    if shutdowns.leaving.is_empty() {
+        return answer!(why, Yes, SHUTDOWN, "no node is about to leave");
+    }
+    if shutdowns.leaves(node) {
+        return answer!(
+            why,
+            No,
+            SHUTDOWN,
+            "node [{}] is about to leave the cluster",
+            round.node(node).id
+        );
+    }
+    answer!(why, Yes, SHUTDOWN, "this node is not about to leave")
+}
+
+/// Whether a copy may go to a node while nodes are being replaced.
+pub(super) fn replacement<W: ReasonSink>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    node: NodeIndex,
+    why: &mut W,
+) -> Verdict {
+    let replaced = &round.deciders.shutdowns.replaced;
+    if replaced.is_empty() {
+        return answer!(why, Yes, REPLACEMENT, "no node is being replaced");
+    }
+    let target = &round.node(node).name;
+    let relaxed = round.reconciling && round.deciders.rules.relaxes_replacement;
+    if let Some(by) = copy.node.and_then(|from| replaced.get(&from)) {
+        if by == target {
+            return answer!(
+                why,
+                Yes,
+                REPLACEMENT,
+                "node [{target}] replaces the one that has this copy"
+            );
+        }
+        if relaxed {
+            return answer!(
+                why,
+                Yes,
+                REPLACEMENT,
+                "does not matter for the next step towards the desired balance"
+            );
+        }
+        return answer!(
+            why,
+            No,
+            REPLACEMENT,
+            "the node that has this copy is being replaced, so it may only go to node [{by}]"
+        );
+    }
+    if let Some(by) = replaced.get(&node) {
+        return answer!(
+            why,
+            No,
+            REPLACEMENT,
+            "this node is being replaced by node [{by}]"
+        );
+    }
+    if replaced.values().any(|by| by == target) {
+        if relaxed && !copy.is_unassigned() {
+            return answer!(
+                why,
+                Yes,
+                REPLACEMENT,
+                "does not matter for the next step towards the desired balance"
+            );
+        }
+        return answer!(
+            why,
+            No,
+            REPLACEMENT,
+            "node [{target}] replaces another one, and until that is done takes only what that one holds"
+        );
+    }
+    answer!(
+        why,
+        Yes,
+        REPLACEMENT,
+        "no replacement has to do with this copy and this node"
+    )
+}
+
+/// Whether a copy may remain on a node while nodes are being replaced.
+pub(super) fn replacement_remain<W: ReasonSink>(
+    round: &Allocation<'_>,
+    node: NodeIndex,
+    why: &mut W,
+) -> Verdict {
+    match round.deciders.shutdowns.replaced.get(&node) {
+        Some(by) => answer!(
+            why,
+            No,
+            REPLACEMENT,
+            "this node is being replaced by node [{by}]"
+        ),
+        None => answer!(why, Yes, REPLACEMENT, "this node is not being replaced"),
+    }
+}
+
+/// Whether a copy may be forced onto the node that replaces its own.
+pub(super) fn force_replacement<W: ReasonSink>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    node: NodeIndex,
+    why: &mut W,
+) -> Verdict {
+    let replaced = &round.deciders.shutdowns.replaced;
+    let by = copy.node.and_then(|from| replaced.get(&from));
+    if by.is_some_and(|by| *by == round.node(node).name) {
+        answer!(
+            why,
+            Yes,
+            REPLACEMENT,
+            "this node replaces the one that has this copy"
+        )
+    } else {
+        answer!(
+            why,
+            No,
+            REPLACEMENT,
+            "this node does not replace the one that has this copy"
+        )
+    }
+}

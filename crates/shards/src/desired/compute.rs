@@ -1,0 +1,277 @@
+//! Computing the desired balance (`DesiredBalanceComputer`).
+
+use std::collections::HashMap;
+
+use super::rules::Rules;
+use super::targets::Claimed;
+use super::{Assignment, DesiredBalance, disks};
+use crate::allocation::Allocation;
+use crate::balancer;
+use crate::copy::{AllocationStatus, ShardCopy};
+use crate::deciders::Deciders;
+use crate::engine::Engine;
+use crate::model::{Cluster, NumberMap, ShardId};
+use crate::nodes::{CopyIndex, RoutingNodes};
+
+/// Times that a placement has to come back before the computation counts as going round in a circle.
+const RETURNS: u32 = 2;
+
+/// How a computation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Nothing moves any more.
+    Rest,
+    /// The same placements come back after this many iterations: a server never comes to an end here, and
+    /// publishes what it has whenever something else happens.
+    Circle {
+        /// Iterations from a placement to its return.
+        period: u32,
+    },
+    /// Not within the iterations that were allowed.
+    TooLong,
+}
+
+/// A computed balance.
+#[derive(Debug, Clone)]
+pub struct Computed {
+    /// The balance.
+    pub balance: DesiredBalance,
+    /// Number of times the balancer ran.
+    pub iterations: u32,
+    /// How it ended.
+    pub end: End,
+}
+
+/// A copy of the cluster in which all recoveries end at once.
+pub(super) struct Simulation {
+    pub cluster: Cluster,
+    pub nodes: RoutingNodes,
+    deciders: Deciders,
+    rules: Rules,
+    now_nanos: i64,
+    /// Whether `cluster.info` holds what the deciders know. The server shows them the simulated sizes and
+    /// disks once before each run of the balancer.
+    known: Option<Box<crate::model::ClusterInfo>>,
+}
+
+impl Simulation {
+    /// Puts a question to the deciders.
+    pub fn ask<T>(&mut self, question: impl FnOnce(&Allocation<'_>) -> T) -> T {
+        let mut round = Allocation::new(
+            &self.cluster,
+            &mut self.nodes,
+            &self.deciders,
+            self.now_nanos,
+        );
+        round.simulating = true;
+        question(&round)
+    }
+
+    /// Starts a recovering copy.
+    pub fn start(&mut self, handle: CopyIndex) {
+        let copy = *self.nodes.copy(handle);
+        self.with_simulated_disks(|rules, cluster| disks::start(rules, cluster, &copy));
+        self.nodes.start(handle);
+    }
+
+    fn with_simulated_disks(&mut self, change: impl FnOnce(Rules, &mut Cluster)) {
+        if let Some(simulated) = &mut self.known {
+            let mut info = Some(std::mem::take(&mut **simulated));
+            std::mem::swap(&mut self.cluster.info, &mut info);
+            change(self.rules, &mut self.cluster);
+            std::mem::swap(&mut self.cluster.info, &mut info);
+            **simulated = info.unwrap_or_default();
+        } else {
+            change(self.rules, &mut self.cluster);
+        }
+    }
+
+    /// Starts all recovering copies. Returns whether there were any.
+    fn start_all(&mut self) -> bool {
+        let mut any = false;
+        for node in self.nodes.order().to_vec() {
+            let recovering: Vec<CopyIndex> = self
+                .nodes
+                .copies_on(node)
+                .filter(|(_, copy)| copy.is_initializing())
+                .map(|(handle, _)| handle)
+                .collect();
+            for handle in recovering {
+                any = true;
+                self.start(handle);
+            }
+        }
+        any
+    }
+
+    /// Runs the balancer once.
+    fn balance(&mut self) {
+        let mut round = Allocation::new(
+            &self.cluster,
+            &mut self.nodes,
+            &self.deciders,
+            self.now_nanos,
+        );
+        round.simulating = true;
+        balancer::allocate(&mut round);
+    }
+
+    /// Shows the deciders the sizes and disks as they are in the simulation now.
+    fn show_disks(&mut self) {
+        if let Some(simulated) = self.known.take() {
+            self.cluster.info = Some(*simulated);
+        }
+        self.deciders.read_disks(&self.cluster);
+    }
+
+    fn assignments(&self) -> (NumberMap<ShardId, Assignment>, bool) {
+        let mut assignments: NumberMap<ShardId, Assignment> = NumberMap::default();
+        for table in self.cluster.routing.tables() {
+            for shard in 0..self.cluster.index(table.index).shards {
+                let shard = ShardId {
+                    index: table.index,
+                    shard,
+                };
+                let mut assignment = Assignment::default();
+                for copy in self.nodes.assigned_copies(shard) {
+                    assignment.count(copy);
+                }
+                if assignment.total > 0 {
+                    assignments.insert(shard, assignment);
+                }
+            }
+        }
+        let mut throttled = false;
+        for &handle in self.nodes.unassigned().ignored() {
+            let copy = self.nodes.copy(handle);
+            let status = copy.unassigned.map(|info| info.last_status);
+            throttled |= status == Some(AllocationStatus::DecidersThrottled);
+            let assignment = assignments.entry(copy.shard).or_default();
+            assignment.total += 1;
+            assignment.unassigned += 1;
+            assignment.ignored += u32::from(status != Some(AllocationStatus::DecidersNo));
+        }
+        (assignments, throttled)
+    }
+
+    /// A number for the placement of all copies; equal placements have the same.
+    fn fingerprint(&self) -> u64 {
+        let mut sum = 0_u64;
+        for &node in self.nodes.order() {
+            for (_, copy) in self.nodes.copies_on(node) {
+                let word = (u64::from(copy.shard.index.0) << 32) ^ u64::from(copy.shard.shard);
+                sum = sum.wrapping_add(stir(
+                    stir(word) ^ (u64::from(node.0) << 1 | u64::from(copy.primary)),
+                ));
+            }
+        }
+        sum
+    }
+}
+
+fn stir(word: u64) -> u64 {
+    let mut z = word.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// Computes where all copies should be.
+///
+/// `nodes` are the copies before the round for a prediction of what the server computes from it, or after
+/// the gateway allocator for the balance that it soon has. `ignored` are unassigned copies that the gateway
+/// allocator left alone or took care of. The balance before is where it begins.
+///
+/// # Panics
+/// With 2^32 iterations, of which there are always fewer.
+pub fn compute(
+    cluster: &Cluster,
+    nodes: &RoutingNodes,
+    ignored: &[ShardCopy],
+    previous: &DesiredBalance,
+    now_nanos: i64,
+) -> Computed {
+    let nodes = nodes.clone();
+    let cluster = cluster.clone();
+    let mut simulation = Simulation {
+        rules: Rules::of(&cluster),
+        deciders: Deciders::new(&cluster, &nodes, Engine::incremental()),
+        known: Some(Box::new(cluster.info.clone().unwrap_or_default())),
+        cluster,
+        nodes,
+        now_nanos,
+    };
+    if simulation.nodes.order().is_empty() {
+        return Computed {
+            balance: DesiredBalance {
+                assignments: NumberMap::default(),
+                converged: true,
+            },
+            iterations: 0,
+            end: End::Rest,
+        };
+    }
+    let claimed = Claimed::new(ignored);
+    simulation.start_all();
+    simulation.apply(previous, &claimed);
+    let copies = simulation.cluster.routing.copies().count();
+    let most = u32::try_from(copies)
+        .unwrap_or(u32::MAX)
+        .saturating_mul(4)
+        .max(1000);
+    let mut seen: HashMap<u64, u32> = HashMap::new();
+    let mut period = (0, 0);
+    let mut iterations = 0;
+    let end = loop {
+        if iterations > 0 {
+            simulation.nodes.reset_ignored();
+            simulation.set_aside(&claimed);
+        }
+        simulation.show_disks();
+        simulation.balance();
+        let changed = simulation.start_all();
+        iterations += 1;
+        if !changed {
+            break End::Rest;
+        }
+        if let Some(before) = seen.insert(simulation.fingerprint(), iterations) {
+            let length = iterations - before;
+            period = if period.0 == length {
+                (length, period.1 + 1)
+            } else {
+                (length, 1)
+            };
+            if period.1 >= length.saturating_mul(RETURNS) {
+                break End::Circle { period: length };
+            }
+        } else {
+            period = (0, 0);
+        }
+        if iterations >= most {
+            break End::TooLong;
+        }
+    };
+    let (assignments, throttled) = simulation.assignments();
+    Computed {
+        balance: DesiredBalance {
+            assignments,
+            converged: end == End::Rest && !throttled,
+        },
+        iterations,
+        end,
+    }
+}
+
+impl Simulation {
+    /// Ignores claimed copies again after all ignored ones have become unassigned.
+    fn set_aside(&mut self, claimed: &Claimed) {
+        let handles = self.nodes.drain_unassigned();
+        for handle in handles {
+            if claimed.contains(self.nodes.copy(handle)) {
+                self.nodes.ignore(handle, AllocationStatus::NoAttempt);
+            } else {
+                self.nodes.keep(handle);
+            }
+        }
+    }
+}
