@@ -4,15 +4,18 @@
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::cost::{Shape, Step, predict, uneven_permille};
 use crate::deciders::{Join, matches};
+use crate::desired::DesiredBalance;
 use crate::doubt;
 use crate::gateway::Stores;
-use crate::model::{Cluster, Filters, IndexState};
+use crate::model::{Cluster, Filters, IndexState, ShutdownKind};
 use crate::nodes::RoutingError;
 use crate::profile::Server;
 use crate::reading::decisions_note;
 use crate::service;
 use crate::state::{State, StateError};
-use crate::what_if::{self, ChangeError, ClusterSummary, Course, Level, NewIndex, NewNode};
+use crate::what_if::{
+    self, ChangeError, ClusterSummary, Course, Level, NewIndex, NewNode, NodeShutdown,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -25,6 +28,8 @@ pub struct Changes {
     pub added: Vec<NewNode>,
     /// Nodes that fail, by name or id.
     pub removed: Vec<String>,
+    /// Nodes that are announced to shut down.
+    pub shut_down: Vec<NodeShutdown>,
     /// Patterns of open indices to close.
     pub closed: Vec<String>,
     /// Settings of indices: pattern, key, value; an empty value resets a setting.
@@ -70,6 +75,9 @@ pub struct Forecast {
     /// After how many rounds the shards are where they were before, if they go round in a circle: the
     /// cluster then never comes to rest. Null otherwise.
     pub circle_rounds: Option<u32>,
+    /// Whether the server's computation of the desired balance comes to its end; null before 8.6 and in
+    /// OpenSearch, which have none.
+    pub converges: Option<bool>,
     /// Shards that moved between nodes.
     pub moved: u64,
     /// Moves that would have sufficed to give each node as many shards of each index as it has in the end.
@@ -212,9 +220,17 @@ impl Forecast {
             .chain(to_server.and_then(decisions_note))
             .collect();
         let descriptions = apply_changes(changes, state, server, now_nanos, &mut warnings)?;
+        let desired: Option<DesiredBalance> = state.desired.take();
         let cluster = &mut state.cluster;
         let at_default_rebalance = at_default_rebalance(cluster, &stores, now_nanos, rounds_max)?;
-        let mut course = what_if::run(cluster, &mut stores, now_nanos, rounds_max, watch)?;
+        let mut course = what_if::run(
+            cluster,
+            desired.as_ref(),
+            &mut stores,
+            now_nanos,
+            rounds_max,
+            watch,
+        )?;
         if let (false, Some(other)) = (course.quiet, &at_default_rebalance) {
             course.moves_needed = other.moves_needed;
         }
@@ -231,6 +247,7 @@ impl Forecast {
             rounds: course.rounds,
             quiet: course.quiet,
             circle_rounds: course.circle_rounds,
+            converges: course.converges,
             moved: course.moved,
             moves_needed: course.moves_needed,
             at_default_rebalance,
@@ -270,6 +287,7 @@ fn at_default_rebalance(
     cluster.settings.cluster_concurrent_rebalance = DEFAULT;
     let course = what_if::run(
         &mut cluster,
+        None,
         &mut stores,
         now_nanos,
         rounds_max,
@@ -336,6 +354,15 @@ fn apply_changes(
         if matches_no_node(cluster, key, value) {
             warnings.push(format!("{key} = {value} matches none of the data nodes."));
         }
+    }
+    for down in &changes.shut_down {
+        what_if::shut_down(cluster, down)?;
+        let node = &down.node;
+        descriptions.push(match (&down.kind, &down.target) {
+            (_, Some(target)) => format!("node {node} to be replaced by {target}"),
+            (ShutdownKind::Restart, _) => format!("node {node} to be restarted"),
+            _ => format!("node {node} to be removed"),
+        });
     }
     for node in &changes.removed {
         what_if::remove_node(cluster, node)?;

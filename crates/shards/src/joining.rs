@@ -66,7 +66,7 @@ impl Joining {
         {
             return Err(error);
         }
-        what_if::run(&mut cluster, &mut stores, 0, ROUNDS_MAX, &mut |_| ())
+        what_if::run(&mut cluster, None, &mut stores, 0, ROUNDS_MAX, &mut |_| ())
     }
 
     /// Started shards on the nodes in turn.

@@ -8,12 +8,16 @@ mod changes;
 mod places;
 mod summary;
 
-pub use changes::{ChangeError, NewIndex, NewNode, add_node, close, create, matching, remove_node};
+pub use changes::{
+    ChangeError, NewIndex, NewNode, NodeShutdown, add_node, close, create, matching, remove_node,
+    shut_down,
+};
 pub use summary::{ClusterSummary, Level, NodeLoad, level, summary};
 
 use std::collections::HashMap;
 
 use crate::copy::{CopyState, ShardCopy};
+use crate::desired::DesiredBalance;
 use crate::gateway::{OnDiskChange, Stores};
 use crate::model::{Cluster, ClusterInfo, DiskUsage, NodeIndex, RoutingTable, ShardId};
 use crate::nodes::{Change, RoutingError};
@@ -48,6 +52,9 @@ pub struct Course {
     pub promoted: u64,
     /// Copies among these whose size is not known.
     pub of_unknown_size: u64,
+    /// Whether the computation of the desired balance came to its end; `None` where there is none (before
+    /// 8.6 and in OpenSearch).
+    pub converges: Option<bool>,
     /// Bytes over the network, as far as known: those of the busiest node, and the sum of those of each
     /// round's busiest node.
     pub busiest_bytes: [u64; 2],
@@ -57,13 +64,15 @@ pub struct Course {
 
 /// Reroutes, starts all recovering copies, and repeats until nothing happens.
 ///
-/// First processes nodes that were removed before. `stores` is what was on disk before the change.
+/// First processes nodes that were removed before. `stores` is what was on disk before the change, and
+/// `desired` the balance that the master had computed until then; without it, the present placement.
 /// Allocation delays are waited out. `watch` sees the course after each round.
 ///
 /// # Errors
 /// If the routing table is inconsistent; the cluster is then unusable
 pub fn run(
     cluster: &mut Cluster,
+    desired: Option<&DesiredBalance>,
     stores: &mut Stores,
     mut now_nanos: i64,
     rounds_max: u32,
@@ -82,15 +91,22 @@ pub fn run(
         .max();
     let mut places = Places::of(cluster);
     let mut live = Live::new(std::mem::take(cluster))?;
+    if let (true, Some(desired)) = (live.cluster().has_desired_balance(), desired) {
+        live.walk_to(desired.clone());
+    }
     let mut waited = false;
+    let mut is_computed_again = false;
     let mut is_first = true;
     loop {
         // Copies that were recovering when the state was read start first.
         let started = start_all(&mut live, stores, std::mem::take(&mut is_first))?;
         if course.rounds >= rounds_max {
             // Try another round on a copy to find out whether the cluster is stable.
-            let mut next = live.cluster().clone();
-            let outcome = service::reroute(&mut next, &Round::new(stores, now_nanos))?;
+            let mut next = Live::new(live.cluster().clone())?;
+            if let Some(computed) = live.desired() {
+                next.walk_to(computed.balance.clone());
+            }
+            let outcome = next.reroute(stores, now_nanos)?;
             course.quiet = !outcome.changes.iter().any(begins);
             break;
         }
@@ -104,7 +120,14 @@ pub fn run(
         if course.circle_rounds.is_some() {
             break;
         }
+        course.converges = live.desired().map(|computed| computed.balance.converged);
         if began || started {
+            is_computed_again = false;
+            continue;
+        }
+        // The server computes after every change, which matters once disks and counts have settled.
+        if live.desired().is_some() && !std::mem::replace(&mut is_computed_again, true) {
+            live.compute_again();
             continue;
         }
         let delayed = |copy: &ShardCopy| copy.unassigned.is_some_and(|info| info.delayed);
@@ -113,6 +136,7 @@ pub fn run(
             break;
         }
         waited = true;
+        live.compute_again();
         course.waited_nanos = longest.unwrap_or(0);
         now_nanos = now_nanos.saturating_add(course.waited_nanos);
     }

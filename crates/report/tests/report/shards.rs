@@ -173,6 +173,7 @@ fn forecast() -> Forecast {
         rounds: 2,
         quiet: true,
         circle_rounds: None,
+        converges: None,
         moved: 0,
         moves_needed: 0,
         at_default_rebalance: None,

@@ -3,7 +3,7 @@
 use crate::deciders::simple_match;
 use crate::model::{
     Cluster, DiskUsage, Forecast, Index, IndexIndex, IndexSettings, IndexState, Node, NodeIndex,
-    Product, Roles, Version,
+    Product, Roles, Shutdown, ShutdownKind, Version,
 };
 use crate::nodes::RoutingError;
 use crate::service;
@@ -39,6 +39,12 @@ pub enum ChangeError {
     /// A node with this name already exists.
     #[error("a node called {0:?} is there already")]
     NodeExists(String),
+    /// The server has no API to announce shutdowns.
+    #[error(
+        "{0} cannot be told that a node shuts down; to empty it, set \
+         cluster.routing.allocation.exclude._name"
+    )]
+    NoShutdownApi(String),
     /// An index with this name already exists.
     #[error("an index called {0:?} is there already")]
     IndexExists(String),
@@ -127,6 +133,42 @@ pub(crate) fn find_node(cluster: &Cluster, asked: &str) -> Result<NodeIndex, Cha
             })
         }
     }
+}
+
+/// A node that is announced to shut down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeShutdown {
+    /// Its name or id.
+    pub node: String,
+    /// What is to become of it.
+    pub kind: ShutdownKind,
+    /// The name of the node that takes over, where it is replaced.
+    pub target: Option<String>,
+}
+
+/// Announces that a node shuts down, as `PUT _nodes/NODE/shutdown` does: a node that leaves is emptied, one
+/// that restarts keeps its copies.
+///
+/// # Errors
+/// If there is no such node, or the server has no such API
+pub fn shut_down(cluster: &mut Cluster, down: &NodeShutdown) -> Result<(), ChangeError> {
+    let has_api =
+        cluster.product == Product::Elasticsearch && cluster.version >= Version::release(7, 13, 0);
+    if !has_api {
+        return Err(ChangeError::NoShutdownApi(format!(
+            "{} {}",
+            cluster.product, cluster.version
+        )));
+    }
+    let node = find_node(cluster, &down.node)?;
+    cluster.shutdowns.retain(|other| other.node != node);
+    cluster.shutdowns.push(Shutdown {
+        node,
+        kind: down.kind,
+        target: down.target.clone(),
+        delay_nanos: None,
+    });
+    Ok(())
 }
 
 /// Removes a node as if it had failed: its copies are lost. To drain a node first, exclude it with the

@@ -57,7 +57,7 @@ fn cluster(nodes: u32, indices: u32) -> Cluster {
 
 fn run_on(cluster: &mut Cluster) -> Course {
     let mut stores = Stores::of(cluster);
-    run(cluster, &mut stores, 0, 10_000, &mut |_| ()).unwrap()
+    run(cluster, None, &mut stores, 0, 10_000, &mut |_| ()).unwrap()
 }
 
 fn copies(cluster: &Cluster) -> Vec<u64> {
@@ -100,7 +100,7 @@ fn an_added_node_takes_its_share() {
         add_node(&mut cluster, &new, Version::release(7, 4, 0)),
         Err(ChangeError::NodeExists(_))
     ));
-    let course = run(&mut cluster, stores, 0, 10_000, &mut |_| ()).unwrap();
+    let course = run(&mut cluster, None, stores, 0, 10_000, &mut |_| ()).unwrap();
     assert!(course.quiet);
     // 48 copies on four nodes: twelve each, within the threshold of one.
     let after = copies(&cluster);
@@ -130,7 +130,7 @@ fn copies_of_a_failed_node_are_rebuilt() {
         remove_node(&mut cluster, "node-1"),
         Err(ChangeError::NoSuchNode { .. })
     ));
-    let course = run(&mut cluster, &mut stores, 0, 10_000, &mut |_| ()).unwrap();
+    let course = run(&mut cluster, None, &mut stores, 0, 10_000, &mut |_| ()).unwrap();
     assert!(course.quiet, "{course:?}");
     // Twelve copies were on it: six primaries, whose replicas are promoted, and six replicas.
     assert_eq!(course.promoted, 6);
@@ -151,7 +151,7 @@ fn a_primary_without_replicas_stays_lost() {
     let mut stores = Stores::of(&cluster);
     remove_node(&mut cluster, "n0").unwrap();
     remove_node(&mut cluster, "n1").unwrap();
-    let course = run(&mut cluster, &mut stores, 0, 100, &mut |_| ()).unwrap();
+    let course = run(&mut cluster, None, &mut stores, 0, 100, &mut |_| ()).unwrap();
     assert!(course.quiet);
     let after = summary(&cluster);
     assert_eq!(
@@ -181,7 +181,7 @@ fn closing_keeps_copies_where_they_are() {
         close(&mut cluster, "i00*", 0),
         Err(ChangeError::NoSuchIndex(_))
     ));
-    let course = run(&mut cluster, stores, 0, 1000, &mut |_| ()).unwrap();
+    let course = run(&mut cluster, None, stores, 0, 1000, &mut |_| ()).unwrap();
     assert!(course.quiet);
     assert_eq!(
         (course.primaries_recovered, course.replicas_recovered),
@@ -201,7 +201,15 @@ fn closing_keeps_copies_where_they_are() {
 fn rounds_are_bounded() {
     let mut cluster = cluster(3, 12);
     cluster.settings.exclude.add("_name", "node-0");
-    let course = run(&mut cluster, &mut Stores::default(), 0, 1, &mut |_| ()).unwrap();
+    let course = run(
+        &mut cluster,
+        None,
+        &mut Stores::default(),
+        0,
+        1,
+        &mut |_| (),
+    )
+    .unwrap();
     assert_eq!((course.rounds, course.quiet), (1, false));
 }
 
@@ -211,7 +219,7 @@ fn the_last_round_allowed_may_be_the_last_needed() {
         let mut cluster = cluster(3, 12);
         cluster.settings.exclude.add("_name", "node-0");
         let mut stores = Stores::of(&cluster);
-        run(&mut cluster, &mut stores, 0, rounds_max, &mut |_| ()).unwrap()
+        run(&mut cluster, None, &mut stores, 0, rounds_max, &mut |_| ()).unwrap()
     };
     let needed = emptied(10_000).rounds;
     assert!(emptied(needed).quiet);
@@ -225,7 +233,7 @@ fn closing_takes_no_space() {
     let before = cluster.info.clone().unwrap();
     let mut stores = Stores::of(&cluster);
     close(&mut cluster, "*", 0).unwrap();
-    let course = run(&mut cluster, &mut stores, 0, 10_000, &mut |_| ()).unwrap();
+    let course = run(&mut cluster, None, &mut stores, 0, 10_000, &mut |_| ()).unwrap();
     assert!(course.quiet);
     assert_eq!(course.primaries_recovered, 12);
     let after = cluster.info.unwrap();

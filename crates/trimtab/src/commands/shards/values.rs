@@ -1,8 +1,8 @@
 //! Parsers for command-line values.
 
 use crate::values;
-use shards::model::Roles;
-use shards::what_if::{NewIndex, NewNode};
+use shards::model::{Roles, ShutdownKind};
+use shards::what_if::{NewIndex, NewNode, NodeShutdown};
 use std::ops::RangeInclusive;
 
 /// Parses a count within bounds: `25000`, `25,000`, `25k`, `1M`.
@@ -65,6 +65,32 @@ pub fn index_setting(text: &str) -> Result<(String, String, String), String> {
         }
         _ => Err(expected().to_owned()),
     }
+}
+
+/// Parses `NODE`, `NODE:remove`, `NODE:restart` or `NODE:replace=NAME`.
+///
+/// # Errors
+/// A message for clap.
+pub fn shutdown(text: &str) -> Result<NodeShutdown, String> {
+    let (node, kind) = text.split_once(':').unwrap_or((text, "remove"));
+    let (kind, target) = match kind.split_once('=') {
+        None if kind == "remove" => (ShutdownKind::Remove, None),
+        None if kind == "restart" => (ShutdownKind::Restart, None),
+        Some(("replace", by)) if !by.is_empty() => (ShutdownKind::Replace, Some(by.to_owned())),
+        _ => {
+            return Err(format!(
+                "expected remove, restart or replace=NAME, found {kind:?}"
+            ));
+        }
+    };
+    if node.is_empty() {
+        return Err("expected a node's name or ID before the colon".to_owned());
+    }
+    Ok(NodeShutdown {
+        node: node.to_owned(),
+        kind,
+        target,
+    })
 }
 
 /// Parses `NAME` or `NAME:shards=N,replicas=N`.
@@ -183,6 +209,17 @@ mod tests {
         assert_eq!(set("a:index.x="), parts(["a", "index.x", ""]));
         for text in ["", "a", "a:index.x", ":index.x=1", "a:cluster.x=1"] {
             assert!(index_setting(text).is_err(), "{text}");
+        }
+        let down = |text: &str| shutdown(text).map(|down| (down.node, down.kind, down.target));
+        let leaves = |kind, by: Option<&str>| Ok(("n".to_owned(), kind, by.map(str::to_owned)));
+        assert_eq!(down("n"), leaves(ShutdownKind::Remove, None));
+        assert_eq!(down("n:restart"), leaves(ShutdownKind::Restart, None));
+        assert_eq!(
+            down("n:replace=m"),
+            leaves(ShutdownKind::Replace, Some("m"))
+        );
+        for text in ["", ":restart", "n:", "n:replace", "n:replace=", "n:stop"] {
+            assert!(shutdown(text).is_err(), "{text}");
         }
         let made = |text: &str| new_index(text).map(|made| (made.name, made.shards, made.replicas));
         assert_eq!(made("i"), Ok(("i".to_owned(), 1, 1)));
