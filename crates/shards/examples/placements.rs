@@ -47,10 +47,23 @@ fn placements(
         state.read_desired(Source::Bytes(&desired))?;
     }
     let mut stores = Stores::of(&state.cluster);
-    for change in changes {
+    let mut desired = state.desired.take();
+    let mut changes = changes.peekable();
+    while let Some(change) = changes.next() {
         apply(&mut state, &change)?;
+        // Indices are created one after the other, and each finds its places before the next.
+        if change.starts_with("create:") && changes.peek().is_some() {
+            let desired = desired.take();
+            what_if::run(
+                &mut state.cluster,
+                desired.as_ref(),
+                &mut stores,
+                0,
+                100_000,
+                &mut |_| (),
+            )?;
+        }
     }
-    let desired = state.desired.take();
     what_if::run(
         &mut state.cluster,
         desired.as_ref(),
@@ -106,6 +119,8 @@ fn apply(state: &mut State, change: &str) -> Result<(), Box<dyn std::error::Erro
         let (name, attributes) = rest.split_once(':').unwrap_or((rest, ""));
         let new = NewNode {
             name: name.to_owned(),
+            // Whoever lost a node gives that one back.
+            id: what_if::awaited(&state.cluster),
             attributes: pairs(attributes),
             roles: Roles::default(),
             disk_bytes: None,

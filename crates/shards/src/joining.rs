@@ -57,6 +57,7 @@ impl Joining {
         let mut stores = Stores::of(&cluster);
         let new = NewNode {
             name: format!("node-{}", self.data_nodes),
+            id: None,
             attributes: Vec::new(),
             roles: Roles::default(),
             disk_bytes: None,

@@ -9,8 +9,8 @@ mod places;
 mod summary;
 
 pub use changes::{
-    ChangeError, NewIndex, NewNode, NodeShutdown, add_node, close, create, matching, remove_node,
-    shut_down,
+    ChangeError, NewIndex, NewNode, NodeShutdown, add_node, awaited, close, create, matching,
+    remove_node, shut_down,
 };
 pub use summary::{ClusterSummary, Level, NodeLoad, level, summary};
 

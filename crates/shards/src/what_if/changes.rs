@@ -11,8 +11,10 @@ use crate::service;
 /// A node to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewNode {
-    /// The node's name, also used as its id.
+    /// The node's name.
     pub name: String,
+    /// Its id, if it was in the cluster before: it comes back with its data. Otherwise the name serves.
+    pub id: Option<String>,
     /// Node attributes.
     pub attributes: Vec<(String, String)>,
     /// Its roles; unknown ones are those of a node that holds everything.
@@ -56,7 +58,17 @@ pub enum ChangeError {
     Routing(#[from] RoutingError),
 }
 
-/// Adds an empty data node, which takes copies from the next reroute on.
+/// The id of the node that left and that unassigned copies were on, if it is one.
+pub fn awaited(cluster: &Cluster) -> Option<String> {
+    let copies = cluster.routing.copies();
+    let mut left = copies.filter_map(|copy| copy.unassigned?.last_node);
+    let node = left.find(|node| !cluster.node(*node).present)?;
+    left.all(|other| other == node || cluster.node(other).present)
+        .then(|| cluster.node(node).id.clone())
+}
+
+/// Adds a data node, which takes copies from the next reroute on. It is empty, unless it has the id of a
+/// node that has left.
 ///
 /// # Errors
 /// If a node with this name or id exists
@@ -64,11 +76,16 @@ pub enum ChangeError {
 /// # Panics
 /// With more than 2^32 nodes
 pub fn add_node(cluster: &mut Cluster, new: &NewNode, version: Version) -> Result<(), ChangeError> {
-    let taken = |node: &Node| node.present && (node.name == new.name || node.id == new.name);
+    let id = new.id.as_ref().unwrap_or(&new.name);
+    let taken = |node: &Node| {
+        node.present && (node.name == new.name || node.id == new.name || node.id == *id)
+    };
     if cluster.nodes.iter().any(taken) {
         return Err(ChangeError::NodeExists(new.name.clone()));
     }
-    let number = NodeIndex(u32::try_from(cluster.nodes.len()).expect("fewer than 2^32 nodes"));
+    let absent = cluster.nodes.iter().position(|node| node.id == *id);
+    let number = absent.unwrap_or(cluster.nodes.len());
+    let number = NodeIndex(u32::try_from(number).expect("fewer than 2^32 nodes"));
     let version = cluster
         .nodes
         .iter()
@@ -76,8 +93,8 @@ pub fn add_node(cluster: &mut Cluster, new: &NewNode, version: Version) -> Resul
         .map(|node| node.version)
         .max()
         .unwrap_or(version);
-    cluster.nodes.push(Node {
-        id: new.name.clone(),
+    let node = Node {
+        id: id.clone(),
         name: new.name.clone(),
         host: new.name.clone(),
         // No other node has this address: it is on a host of its own.
@@ -88,7 +105,11 @@ pub fn add_node(cluster: &mut Cluster, new: &NewNode, version: Version) -> Resul
         data: new.roles.hold_shards(),
         version,
         present: true,
-    });
+    };
+    match absent {
+        Some(at) => cluster.nodes[at] = node,
+        None => cluster.nodes.push(node),
+    }
     cluster.data_nodes.push(number);
     let Some(info) = &mut cluster.info else {
         return Ok(());

@@ -91,6 +91,7 @@ fn an_added_node_takes_its_share() {
     let stores = &mut Stores::of(&cluster);
     let new = NewNode {
         name: "new".to_owned(),
+        id: None,
         attributes: Vec::new(),
         roles: Roles::default(),
         disk_bytes: None,

@@ -138,7 +138,8 @@ pub struct WhatIf {
     pub cluster: StateArgs,
 
     /// Add an empty data node, NAME or NAME:attribute=value,...; disk=SIZE sets its disk size [default:
-    /// median of the other nodes], role=data_hot a role [default: data] (repeatable)
+    /// median of the other nodes], role=data_hot a role [default: data]; with id=ID it is the node of this
+    /// id that comes back with its data (repeatable)
     #[arg(long, value_name = "NAME[:k=v,...]", value_parser = values::new_node)]
     pub add_node: Vec<NewNode>,
 

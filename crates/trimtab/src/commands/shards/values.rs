@@ -117,8 +117,8 @@ pub fn new_index(text: &str) -> Result<NewIndex, String> {
     Ok(index)
 }
 
-/// Parses `NAME` or `NAME:attribute=value,...`, where `disk=SIZE` sets the disk size and each
-/// `role=ROLE` gives it a role.
+/// Parses `NAME` or `NAME:attribute=value,...`, where `disk=SIZE` sets the disk size, each
+/// `role=ROLE` gives it a role, and `id=ID` says that it is the node with this id that comes back.
 ///
 /// # Errors
 /// A message for clap.
@@ -129,6 +129,7 @@ pub fn new_node(text: &str) -> Result<NewNode, String> {
     }
     let mut node = NewNode {
         name: name.to_owned(),
+        id: None,
         attributes: Vec::new(),
         roles: Roles::default(),
         disk_bytes: None,
@@ -146,6 +147,7 @@ pub fn new_node(text: &str) -> Result<NewNode, String> {
                 let bytes = i64::try_from(bytes).map_err(|_| "expected a disk below 8 EiB")?;
                 node.disk_bytes = Some(bytes);
             }
+            Some(("id", value)) if !value.is_empty() => node.id = Some(value.to_owned()),
             Some(("role", value)) if !value.is_empty() => roles.push(value.to_owned()),
             Some((key, value)) if !key.is_empty() && !value.is_empty() => {
                 node.attributes.push((key.to_owned(), value.to_owned()));
