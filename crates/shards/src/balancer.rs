@@ -3,13 +3,17 @@
 //!
 //! It works on a model of the cluster that runs ahead of the real one: throttled copies count on the node
 //! they would go to, so that later decisions see the weight it will have. All weights are single
-//! precision, computed in the server's order of operations.
+//! precision, computed in the server's order of operations. What differs between the generations of the
+//! balancer is data: [`rules::Rules`].
 
 mod balance;
 mod explain;
+mod loads;
 mod model;
 mod moves;
+mod opensearch;
 mod proof;
+mod rules;
 mod sorter;
 mod spread;
 mod unassigned;
@@ -18,13 +22,16 @@ mod weight;
 pub use explain::{AllocateDecision, CopyDecision, MoveDecision, NodeResult, Outcome, explain};
 
 use crate::allocation::Allocation;
+use crate::copy::ShardCopy;
 use crate::java::HashOrder;
 use crate::model::{Cluster, IndexIndex, NodeIndex};
 use crate::nodes::RoutingNodes;
+use loads::Loads;
 use model::Model;
+use rules::Rules;
 use sorter::NodeSorter;
 use spread::SpreadBounds;
-use weight::{WeightFunction, average};
+use weight::{WeightFunction, average, float};
 
 /// Allocates unassigned copies, moves copies that cannot remain, then rebalances (`allocate`).
 pub fn allocate(allocation: &mut Allocation<'_>) {
@@ -41,9 +48,14 @@ pub(crate) fn allocate_with(
         return state;
     }
     let mut balancer = Balancer::with(allocation, state);
-    balancer.allocate_unassigned();
-    balancer.move_copies();
-    balancer.balance();
+    let ends_early = balancer.rules.one_at_a_time;
+    let placed = balancer.allocate_unassigned();
+    if !(placed && ends_early) {
+        let moved = balancer.move_copies();
+        if !(moved && ends_early) {
+            balancer.balance();
+        }
+    }
     BalancerState {
         model: balancer.model,
         spreads: balancer.spreads,
@@ -65,9 +77,12 @@ impl BalancerState {
     pub fn new(allocation: &Allocation<'_>) -> BalancerState {
         let (cluster, nodes) = (allocation.cluster, &*allocation.nodes);
         // The routing nodes come from one hash map; the server fills a second one from it.
-        let order = HashOrder::of(nodes.order(), |node: NodeIndex| {
-            cluster.node(node).id.as_str()
-        });
+        let id = |node: NodeIndex| cluster.node(node).id.as_str();
+        let order = if Rules::of(cluster).has_sized_map {
+            HashOrder::of_sized(nodes.order(), nodes.order().len(), id)
+        } else {
+            HashOrder::of(nodes.order(), id)
+        };
         BalancerState {
             model: Model::new(cluster, nodes, order),
             spreads: SpreadBounds::default(),
@@ -94,7 +109,9 @@ impl BalancerState {
 
 struct Balancer<'r, 'a> {
     round: &'r mut Allocation<'a>,
+    rules: Rules,
     model: Model,
+    loads: Option<Loads>,
     sorter: NodeSorter,
     weights: WeightFunction,
     threshold: f32,
@@ -113,18 +130,48 @@ impl<'r, 'a> Balancer<'r, 'a> {
     }
 
     fn with(round: &'r mut Allocation<'a>, state: BalancerState) -> Self {
-        let settings = &round.cluster.settings;
+        let cluster = round.cluster;
+        let rules = Rules::of(cluster);
+        let settings = &cluster.settings;
         let count = state.model.node_count();
-        Balancer {
-            weights: WeightFunction::new(settings.balance_index, settings.balance_shard),
-            threshold: settings.balance_threshold,
+        let loads = rules
+            .loads
+            .map(|rules| Loads::new(rules, round, state.model.order()));
+        let mut balancer = Balancer {
+            weights: WeightFunction::new(settings, loads.is_some()),
+            threshold: if loads.is_some() {
+                settings.balance_threshold.max(1.0)
+            } else {
+                settings.balance_threshold
+            },
             average: average(state.copies, count),
             average_of_index: 0.0,
             sorter: NodeSorter::new(count),
+            rules,
+            loads,
             model: state.model,
             spreads: state.spreads,
             copies: state.copies,
             round,
+        };
+        balancer.follow_average();
+        balancer
+    }
+
+    /// Adds a copy to a node of the model.
+    fn put(&mut self, node: u32, copy: &ShardCopy) {
+        self.model.add(node, copy);
+        if let Some(loads) = &mut self.loads {
+            loads.add(self.round.cluster, node, copy);
+        }
+        self.follow_average();
+    }
+
+    /// Removes a started copy from its node in the model.
+    fn take_started(&mut self, node: u32, copy: &ShardCopy) {
+        self.model.remove_started(node, copy);
+        if let Some(loads) = &mut self.loads {
+            loads.remove(self.round.cluster, node, copy);
         }
     }
 
@@ -139,12 +186,31 @@ impl<'r, 'a> Balancer<'r, 'a> {
     /// Weight of a node for the selected index if it had `more` additional copies of it.
     fn weight(&self, node: u32, more: i32) -> f32 {
         let (all, of_index) = (self.model.count(node), self.model.count_of_index(node));
-        self.weights.weight(
-            all + more,
-            of_index + more,
-            self.average,
-            self.average_of_index,
-        )
+        let Some(loads) = &self.loads else {
+            return self.weights.weight(
+                all + more,
+                of_index + more,
+                self.average,
+                self.average_of_index,
+            );
+        };
+        let above = (
+            float(all + more) - self.average,
+            float(of_index + more) - self.average_of_index,
+        );
+        self.weights
+            .weight_with_loads(above, loads.excess(node), loads.rules().index_last)
+    }
+
+    /// The difference of two nodes' weights that is worth the move of a copy of the index.
+    fn threshold_of(&self, index: IndexIndex) -> f32 {
+        match &self.loads {
+            None => self.threshold,
+            Some(loads) => {
+                let of_move = loads::of_move(loads.rules(), self.round.cluster, index);
+                self.weights.of_one(of_move) * self.threshold
+            }
+        }
     }
 
     /// Computes the weights of a range of the sorter's nodes for an index and sorts them, lightest first.

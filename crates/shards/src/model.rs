@@ -216,12 +216,6 @@ impl Cluster {
         self.product == Product::Elasticsearch && self.version >= Version::release(8, 6, 0)
     }
 
-    /// Whether the master makes its map of nodes as large as it has to be (seen in 8.3.3, not in 7.17.28),
-    /// which decides the order of the nodes.
-    pub(crate) fn has_sized_maps(&self) -> bool {
-        self.product == Product::Elasticsearch && self.version >= Version::release(8, 3, 0)
-    }
-
     /// Whether the copies on a node are to go to the one that replaces it.
     pub(crate) fn is_replaced(&self, node: NodeIndex) -> bool {
         let mut replaced = self.shutdowns.iter();

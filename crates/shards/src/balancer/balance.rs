@@ -1,13 +1,13 @@
 //! Rebalancing (`balance`, `balanceByWeights`, `tryRelocateShard`).
 
-use std::cmp::Ordering;
-
 use super::Balancer;
+use super::rules::Relocation;
 use super::sorter::BySpread;
 use super::weight::within;
-use crate::copy::{CopyState, ShardCopy};
+use crate::copy::CopyState;
 use crate::deciders::{NoReasons, Verdict};
 use crate::model::{IndexIndex, ShardId};
+use crate::nodes::CopyIndex;
 
 impl Balancer<'_, '_> {
     /// Evens out the weights, index by index, if any copy may move at all.
@@ -15,12 +15,17 @@ impl Balancer<'_, '_> {
         if self.round.has_pending_fetch
             || self.round.can_rebalance_cluster(&mut NoReasons) != Verdict::Yes
             || self.model.node_count() < 2
-            || (self.round.deciders.engine.takes_proofs() && self.is_balanced())
+            || (self.round.deciders.engine.takes_proofs()
+                && self.loads.is_none()
+                && self.is_balanced())
         {
             return;
         }
         for index in self.by_spread() {
             self.balance_index(index);
+            if self.rules.one_at_a_time && self.round.nodes.relocating_count() > 0 {
+                return;
+            }
         }
     }
 
@@ -71,17 +76,17 @@ impl Balancer<'_, '_> {
         }
         self.reset(index, 0, relevant);
         let (mut low, mut high) = (0, relevant - 1);
+        let threshold = self.threshold_of(index);
         loop {
             let (light, heavy) = (self.sorter.nodes[low], self.sorter.nodes[high]);
             if self.model.count_of_index(heavy) > 0 {
                 let weights = &self.sorter.weights;
                 let delta = (weights[high] - weights[low]).abs();
-                if within(delta, self.threshold) {
+                if within(delta, threshold) {
                     // Deciders may prevent the lightest nodes from taking anything; the others can still
                     // be far apart.
-                    let more = low > 0
-                        && high > 1
-                        && (weights[high - 1] - weights[0]).abs() > self.threshold;
+                    let more =
+                        low > 0 && high > 1 && (weights[high - 1] - weights[0]).abs() > threshold;
                     if !more {
                         return;
                     }
@@ -89,6 +94,9 @@ impl Balancer<'_, '_> {
                     self.sorter.weights[low] = self.weight(light, 0);
                     self.sorter.weights[high] = self.weight(heavy, 0);
                     self.sorter.sort(0, relevant);
+                    if self.rules.one_at_a_time && self.round.nodes.relocating_count() > 0 {
+                        return;
+                    }
                     (low, high) = (0, relevant - 1);
                     continue;
                 }
@@ -104,18 +112,25 @@ impl Balancer<'_, '_> {
         }
     }
 
-    /// Moves the lowest-numbered movable shard from the heavy node to the light one if that reduces their
-    /// difference. A throttled copy moves in the model only, which counts as a failure.
+    /// Moves the first movable copy of the index from the heavy node to the light one, and returns whether
+    /// the caller is to take their weights for changed. A throttled copy moves in the model only.
     fn try_relocate(&mut self, light: u32, heavy: u32, index: IndexIndex, delta: f32) -> bool {
-        // The cost is the same for every copy of the index between these two nodes.
-        let cost = self.weight(light, 1) - self.weight(heavy, -1);
-        if cost.partial_cmp(&delta) != Some(Ordering::Less) {
+        let is_worth_it = match self.rules.relocation {
+            // The cost is the same for every copy of the index between these two nodes.
+            Relocation::Weighed => self.weight(light, 1) - self.weight(heavy, -1) < delta,
+            // With loads, the threshold says as much.
+            Relocation::Stale | Relocation::Followed => delta > 1.0 || self.loads.is_some(),
+        };
+        if !is_worth_it {
             return false;
         }
         let (to, from) = (self.model.node(light), self.model.node(heavy));
-        for shard in self.model.started(heavy, index) {
-            let shard = ShardId { index, shard };
-            let Some(handle) = self.round.nodes.on_node(from, shard) else {
+        let mut shards = self.model.started(heavy, index);
+        if self.rules.relocation != Relocation::Weighed {
+            shards.reverse();
+        }
+        for shard in shards {
+            let Some(handle) = self.round.nodes.on_node(from, ShardId { index, shard }) else {
                 continue;
             };
             let copy = *self.round.nodes.copy(handle);
@@ -127,22 +142,23 @@ impl Balancer<'_, '_> {
             if rebalance == Verdict::No {
                 continue;
             }
-            self.model.remove_started(heavy, &copy);
-            if allocate.and(rebalance) == Verdict::Yes {
-                let bytes = self.size_bytes(&copy);
-                self.round.nodes.relocate(handle, to, bytes);
-                self.model.add(light, self.round.nodes.copy(handle));
-                return true;
-            }
-            self.model.add(
-                light,
-                &ShardCopy {
-                    state: CopyState::Relocating,
-                    ..copy
-                },
-            );
-            return false;
+            let moves = allocate.and(rebalance) == Verdict::Yes;
+            self.relocate(light, heavy, handle, moves);
+            return moves || self.rules.relocation == Relocation::Followed;
         }
         false
+    }
+
+    /// Moves the copy in the model, and in the cluster too if `moves`.
+    fn relocate(&mut self, light: u32, heavy: u32, handle: CopyIndex, moves: bool) {
+        let mut copy = *self.round.nodes.copy(handle);
+        self.take_started(heavy, &copy);
+        if moves {
+            let bytes = self.size_bytes(&copy);
+            let to = self.model.node(light);
+            self.round.nodes.relocate(handle, to, bytes);
+        }
+        copy.state = CopyState::Relocating;
+        self.put(light, &copy);
     }
 }

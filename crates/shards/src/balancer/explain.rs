@@ -2,6 +2,8 @@
 //! explain API does (`decideShardAllocation`, `decideRebalance`).
 
 use super::Balancer;
+use super::opensearch::Gate;
+use super::rules::Relocation;
 use super::unassigned::Throttled;
 use super::weight::within;
 use crate::allocation::Allocation;
@@ -193,9 +195,16 @@ impl Balancer<'_, '_> {
         recorder: &mut ReasonRecorder,
     ) -> MoveDecision {
         let mut found = Vec::new();
-        let (verdict, target) = self.lightest(copy, node, recorder, |place, verdict, recorder| {
-            found.push((place, recorder.decision(verdict)));
-        });
+        let mut gate = Gate::open();
+        let (verdict, target) = self.lightest(
+            copy,
+            node,
+            &mut gate,
+            recorder,
+            |place, verdict, recorder| {
+                found.push((place, recorder.decision(verdict)));
+            },
+        );
         let ranked = found
             .into_iter()
             .zip(1..)
@@ -229,6 +238,7 @@ impl Balancer<'_, '_> {
         self.reset(copy.shard.index, 0, self.sorter.len());
         let own = self.model.place(node);
         let own_weight = self.weight(own, 0);
+        let threshold = self.threshold_of(copy.shard.index);
         let mut best = Verdict::No;
         let mut target = None;
         // Grouped by the effect that moving there would have on the balance.
@@ -245,9 +255,16 @@ impl Balancer<'_, '_> {
                 continue;
             }
             let delta = (own_weight - weight).abs();
-            let then = self.weight(place, 1) - self.weight(own, -1);
-            let is_closer = then < delta;
-            if within(delta, self.threshold) || !is_closer {
+            let is_closer = if self.rules.open.is_some() {
+                2.0 + weight - own_weight < delta
+            } else if self.rules.loads.is_some() {
+                weight + threshold < own_weight
+            } else if self.rules.relocation == Relocation::Weighed {
+                self.weight(place, 1) - self.weight(own, -1) < delta
+            } else {
+                weight + 1.0 < own_weight
+            };
+            if within(delta, threshold) || !is_closer {
                 same.push(result);
                 continue;
             }

@@ -182,6 +182,16 @@ impl Model {
         self.order.len()
     }
 
+    /// The cluster's nodes in the order of the model.
+    pub fn order(&self) -> &[NodeIndex] {
+        &self.order
+    }
+
+    /// Number of copies on all nodes.
+    pub fn total(&self) -> i32 {
+        self.totals.iter().sum()
+    }
+
     /// Numbers of all nodes, ascending.
     pub fn nodes(&self) -> std::ops::Range<u32> {
         0..u32::try_from(self.order.len()).expect("fewer than 2^32 nodes")

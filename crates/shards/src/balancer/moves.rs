@@ -1,39 +1,56 @@
 //! Moves copies that cannot remain where they are (`moveShards`, `decideMove`).
 
 use super::Balancer;
+use super::opensearch::Gate;
 use crate::copy::{ShardCopy, UNKNOWN_SIZE};
 use crate::deciders::{NoReasons, ReasonSink, Verdict};
 use crate::model::NodeIndex;
 
 impl Balancer<'_, '_> {
     /// Moves every started copy that a decider does not allow to remain to the lightest node that accepts
-    /// it, if there is one. Takes copies from the nodes in turn.
-    pub(super) fn move_copies(&mut self) {
+    /// it, if there is one. Takes copies from the nodes in turn. Returns whether any copy moves.
+    pub(super) fn move_copies(&mut self) -> bool {
         // When no copy has to move, the loop below has no side effects either.
         if self.round.deciders.engine.takes_proofs() && self.round.all_can_remain() {
-            return;
+            return false;
         }
+        let mut gate = Gate::new(self);
+        let mut any = false;
         self.round.nodes.put_in_order(self.round.cluster);
         for handle in self.round.nodes.interleaved() {
+            if gate.is_shut() {
+                break;
+            }
             let copy = *self.round.nodes.copy(handle);
+            if !gate.lets_go(self.round, &copy) {
+                continue;
+            }
             let Some(from) = copy.node.filter(|_| copy.is_started()) else {
                 continue;
             };
             if self.round.can_remain(&copy, from, &mut NoReasons) != Verdict::No {
                 continue;
             }
-            let (verdict, target) = self.lightest(&copy, from, &mut NoReasons, |_, _, _| {});
+            let (verdict, target) =
+                self.lightest(&copy, from, &mut gate, &mut NoReasons, |_, _, _| {});
             let Some(target) = target.filter(|_| verdict == Verdict::Yes) else {
                 continue;
             };
-            self.model.remove_started(self.model.place(from), &copy);
+            self.take_started(self.model.place(from), &copy);
             let bytes = self.size_bytes(&copy);
             let arriving = self
                 .round
                 .nodes
                 .relocate(handle, self.model.node(target), bytes);
-            self.model.add(target, self.round.nodes.copy(arriving));
+            let arriving = *self.round.nodes.copy(arriving);
+            self.put(target, &arriving);
+            any = true;
+            if self.rules.one_at_a_time {
+                break;
+            }
+            gate.look_at(self.round, self.model.node(target), target);
         }
+        any
     }
 
     /// Finds the lightest other node that accepts the copy, and the best verdict up to there. When
@@ -42,6 +59,7 @@ impl Balancer<'_, '_> {
         &mut self,
         copy: &ShardCopy,
         from: NodeIndex,
+        gate: &mut Gate,
         why: &mut W,
         mut each: impl FnMut(u32, Verdict, &mut W),
     ) -> (Verdict, Option<u32>) {
@@ -50,7 +68,7 @@ impl Balancer<'_, '_> {
         let mut target = None;
         for &place in &self.sorter.nodes {
             let node = self.model.node(place);
-            if node == from {
+            if node == from || gate.keeps_out(self.round, node, place) {
                 continue;
             }
             let verdict = self.round.can_allocate(copy, node, why);

@@ -7,7 +7,7 @@ use crate::allocation::Allocation;
 use crate::copy::{AllocationStatus, RecoverySource, ShardCopy};
 use crate::deciders::Verdict;
 use crate::deciders::fixture::{Builder, node};
-use crate::model::{IndexIndex, NodeIndex, ShardId};
+use crate::model::{ClusterInfo, IndexIndex, NodeIndex, Product, Settings, ShardId, Version};
 use crate::nodes::{Change, CopyIndex, RoutingNodes};
 
 fn order(round: &mut Allocation<'_>) -> Vec<NodeIndex> {
@@ -45,15 +45,103 @@ fn shard(index: IndexIndex, shard: u32) -> ShardId {
 
 #[test]
 fn weights_are_single_precision_in_the_servers_order() {
-    let weights = WeightFunction::new(0.55, 0.45);
+    let mut settings = Settings::default();
+    let weights = WeightFunction::new(&settings, false);
     // 0.45 and 0.55 sum to exactly 1 in single precision, so the thetas equal the settings.
     let expected = 0.45_f32 * (7.0_f32 - 4.5) + 0.55_f32 * (2.0_f32 - 1.25);
     assert_eq!(
         weights.weight(7, 2, 4.5, 1.25).to_bits(),
         expected.to_bits()
     );
-    let weights = WeightFunction::new(3.0, 1.0);
+    (settings.balance_index, settings.balance_shard) = (3.0, 1.0);
+    let weights = WeightFunction::new(&settings, false);
     assert_eq!(weights.weight(5, 3, 1.0, 1.0).to_bits(), 2.5_f32.to_bits());
+}
+
+#[test]
+fn a_copys_write_load_and_bytes_weigh_beside_its_count() {
+    let mut settings = Settings::default();
+    (settings.balance_index, settings.balance_shard) = (3.0, 1.0);
+    (settings.balance_write_load, settings.balance_disk_usage) = (10.0, 2.0);
+    let weights = WeightFunction::new(&settings, true);
+    // (1 * 4 + 3 * 2 + 10 * 0.5 + 2 * 8) / 16, exact in single precision
+    for index_last in [false, true] {
+        let weight = weights.weight_with_loads((4.0, 2.0), (0.5, 8.0), index_last);
+        assert_eq!(weight.to_bits(), 1.9375_f32.to_bits());
+    }
+    // (1 + 3 + 10 * 0.5 + 2 * 8) / 16
+    assert_eq!(weights.of_one((0.5, 8.0)).to_bits(), 1.5625_f32.to_bits());
+}
+
+/// Two nodes with two indices of one copy each; those of the first are written to.
+fn written_to(version: Version) -> Builder {
+    let mut builder = Builder::new(2);
+    builder.cluster.version = version;
+    for (name, node) in [("a", 0), ("b", 0), ("c", 1), ("d", 1)] {
+        let index = builder.index(name, 1, 0);
+        builder.started(index, 0, true, node);
+        if node == 0 {
+            builder.cluster.indices[index.at()].forecast.write_load = Some(2.0);
+        }
+    }
+    builder
+}
+
+#[test]
+fn write_load_moves_copies_from_8_6_on() {
+    assert!(moves(&written_to(Version::release(8, 5, 3))).is_empty());
+    // One of the copies that are written to leaves, and one of the others takes its place; from 9.2 on
+    // that is for the next round.
+    for (version, count) in [
+        (Version::release(8, 6, 0), 2),
+        (Version::release(8, 15, 0), 2),
+        (Version::release(9, 2, 0), 1),
+    ] {
+        let moved = moves(&written_to(version));
+        let ends: Vec<_> = moved.iter().map(|(_, from, to)| (*from, *to)).collect();
+        assert_eq!(ends, [(0, 1), (1, 0)][..count], "{version}");
+        assert!(moved[0].0.index.0 < 2, "{version}");
+    }
+}
+
+#[test]
+fn bytes_count_as_forecast_and_later_as_measured() {
+    let of = |version| {
+        let mut builder = written_to(version);
+        let mut info = ClusterInfo::default();
+        for index in (0..4).map(IndexIndex) {
+            builder.cluster.indices[index.at()].forecast.write_load = None;
+            // The copies of one node hold 1 TB, the others nothing.
+            let bytes = if index.0 < 2 { 1_000_000_000_000 } else { 0 };
+            info.set_size_bytes(shard(index, 0), true, bytes);
+        }
+        builder.cluster.info = Some(info);
+        moves(&builder).len()
+    };
+    assert_eq!(of(Version::release(8, 6, 2)), 0);
+    assert_eq!(of(Version::release(8, 11, 0)), 2);
+    assert_eq!(of(Version::release(8, 15, 5)), 2);
+}
+
+#[test]
+fn from_7_7_on_the_highest_shards_move_first() {
+    for (product, version) in [
+        (Product::Elasticsearch, Version::release(7, 7, 0)),
+        (Product::Elasticsearch, Version::release(8, 4, 0)),
+        (Product::OpenSearch, Version::release(2, 19, 1)),
+    ] {
+        let mut builder = Builder::new(2);
+        (builder.cluster.product, builder.cluster.version) = (product, version);
+        let index = builder.index("i", 4, 0);
+        for number in 0..4 {
+            builder.started(index, number, true, 0);
+        }
+        assert_eq!(
+            moves(&builder),
+            [(shard(index, 3), 0, 1), (shard(index, 2), 0, 1)],
+            "{product} {version}"
+        );
+    }
 }
 
 #[test]

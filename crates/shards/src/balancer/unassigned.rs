@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::Balancer;
+use super::rules::Relocation;
 use crate::copy::{AllocationStatus, ShardCopy, UNKNOWN_SIZE};
 use crate::deciders::{NoReasons, ReasonSink, Verdict, expected_size_bytes};
 use crate::java::string_compare;
@@ -36,12 +37,14 @@ impl Choice {
 
 impl Balancer<'_, '_> {
     /// Places unassigned copies on the lightest nodes that accept them, primaries first, and ignores the
-    /// rest. Identical replicas are placed one at a time, so that other shards get their turn.
-    pub(super) fn allocate_unassigned(&mut self) {
+    /// rest. Identical replicas are placed one at a time, so that other shards get their turn. Returns
+    /// whether any copy was placed.
+    pub(super) fn allocate_unassigned(&mut self) -> bool {
         let mut turn = self.round.nodes.drain_unassigned();
         if turn.is_empty() {
-            return;
+            return false;
         }
+        let mut any = false;
         let keys = self.priorities(&turn);
         let key = |copy: &ShardCopy| (!copy.primary, keys[&copy.shard.index], copy.shard.shard);
         turn.sort_by_cached_key(|handle| key(self.round.nodes.copy(*handle)));
@@ -59,6 +62,7 @@ impl Balancer<'_, '_> {
                     |_, _, _, _| {},
                 );
                 let status = choice.status();
+                any |= status.is_none();
                 if let Some(node) = choice.node {
                     self.place(handle, &copy, node, choice.verdict, &mut throttled);
                 }
@@ -87,6 +91,7 @@ impl Balancer<'_, '_> {
             }
             turn = next;
         }
+        any
     }
 
     fn place(
@@ -101,10 +106,13 @@ impl Balancer<'_, '_> {
         if verdict == Verdict::Yes {
             let bytes = expected_size_bytes(self.round.cluster, copy, UNKNOWN_SIZE);
             self.round.nodes.initialize(handle, node, None, bytes);
-            self.model.add(place, self.round.nodes.copy(handle));
+            let copy = *self.round.nodes.copy(handle);
+            self.put(place, &copy);
         } else {
-            self.model.add(place, copy);
-            if self.round.can_allocate_node(node, &mut NoReasons) != Verdict::Yes {
+            self.put(place, copy);
+            if self.rules.skips_full_nodes
+                && self.round.can_allocate_node(node, &mut NoReasons) != Verdict::Yes
+            {
                 throttled.add(place);
             }
         }
@@ -138,7 +146,7 @@ impl Balancer<'_, '_> {
             if throttled.contains(node) && !debug {
                 continue;
             }
-            let weight = self.weight(node, 1);
+            let weight = self.weight_to_place(node);
             if weight > lightest && !debug {
                 continue;
             }
@@ -156,7 +164,8 @@ impl Balancer<'_, '_> {
                         verdict == Verdict::Yes
                     }
                 }
-                _ => true,
+                Some(_) => !self.rules.only_lighter || weight < lightest,
+                None => true,
             };
             if better {
                 lightest = weight;
@@ -167,6 +176,14 @@ impl Balancer<'_, '_> {
             }
         }
         best
+    }
+
+    /// Weight of a node for a copy to be placed there: up to 7.6 with the copy, later without it.
+    fn weight_to_place(&self, node: u32) -> f32 {
+        match self.rules.relocation {
+            Relocation::Weighed => self.weight(node, 1),
+            Relocation::Stale | Relocation::Followed => self.weight(node, 0) + self.penalty(node),
+        }
     }
 
     /// Returns whether `node` wins a tie against the current `holder`.

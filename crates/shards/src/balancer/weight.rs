@@ -1,18 +1,32 @@
 //! Node weights, in single precision as in the server.
 
-/// Weight of a node for an index, from its total copies and its copies of the index (`WeightFunction`).
+use crate::model::Settings;
+
+/// Weight of a node for an index, from its total copies and its copies of the index, and in later versions
+/// from its write load and bytes (`WeightFunction`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WeightFunction {
     theta0: f32,
     theta1: f32,
+    theta2: f32,
+    theta3: f32,
 }
 
 impl WeightFunction {
-    pub(super) fn new(index_balance: f32, shard_balance: f32) -> WeightFunction {
-        let sum = index_balance + shard_balance;
+    pub(super) fn new(settings: &Settings, counts_loads: bool) -> WeightFunction {
+        let (index, shard) = (settings.balance_index, settings.balance_shard);
+        let (write, bytes) = if counts_loads {
+            (settings.balance_write_load, settings.balance_disk_usage)
+        } else {
+            (0.0, 0.0)
+        };
+        // Adding a zero changes nothing, rounding included.
+        let sum = index + shard + write + bytes;
         WeightFunction {
-            theta0: shard_balance / sum,
-            theta1: index_balance / sum,
+            theta0: shard / sum,
+            theta1: index / sum,
+            theta2: write / sum,
+            theta3: bytes / sum,
         }
     }
 
@@ -36,6 +50,28 @@ impl WeightFunction {
         let weight_shard = float(all) - average;
         let weight_index = float(of_index) - average_of_index;
         self.theta0 * weight_shard + self.theta1 * weight_index
+    }
+
+    /// The weight with write load and bytes above the average; `index_last` is the order of addition.
+    pub(super) fn weight_with_loads(
+        self,
+        (above_average, above_average_of_index): (f32, f32),
+        (write, bytes): (f32, f32),
+        index_last: bool,
+    ) -> f32 {
+        let shard = self.theta0 * above_average;
+        let index = self.theta1 * above_average_of_index;
+        let (write, bytes) = (self.theta2 * write, self.theta3 * bytes);
+        if index_last {
+            shard + write + bytes + index
+        } else {
+            shard + index + write + bytes
+        }
+    }
+
+    /// Weight of one copy that has this write load and these bytes.
+    pub(super) fn of_one(self, (write, bytes): (f32, f32)) -> f32 {
+        self.theta0 * 1.0 + self.theta1 * 1.0 + self.theta2 * write + self.theta3 * bytes
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::copy::{AllocationIds, RecoverySource, ShardCopy};
 use crate::java::HashOrder;
-use crate::model::{Cluster, Index, IndexTable, NodeIndex};
+use crate::model::{Cluster, Index, IndexTable, NodeIndex, Product, Version};
 
 /// Maximum number of shards of an index missing from a table: the server's own limit of shards per index.
 const MAX_GAP: usize = 1024;
@@ -50,14 +50,19 @@ impl RoutingNodes {
         for table in cluster.routing.tables() {
             nodes.load(cluster, table, &mut arrival)?;
         }
+        // The server fills one map, then a second one from it, so iterate over the first order to build
+        // the second.
         let id = |node| cluster.node(node).id.as_str();
-        nodes.order = if cluster.has_sized_maps() {
-            HashOrder::of_sized(&arrival, cluster.data_nodes.len(), id)
-        } else {
-            // The server fills one map, then a second one from it, so iterate over the first order to build
-            // the second.
-            HashOrder::of(&HashOrder::of(&arrival, id), id)
+        let is_sized = cluster.product == Product::Elasticsearch
+            && cluster.version >= Version::release(8, 1, 0);
+        let order = |nodes: &[NodeIndex]| {
+            if is_sized {
+                HashOrder::of_sized(nodes, cluster.data_nodes.len(), id)
+            } else {
+                HashOrder::of(nodes, id)
+            }
         };
+        nodes.order = order(&order(&arrival));
         Ok(nodes)
     }
 
