@@ -2,6 +2,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Predicate;
+import org.elasticsearch.cluster.routing.RecoverySource;
 import org.elasticsearch.cluster.routing.ShardRouting;
 import org.elasticsearch.cluster.routing.UnassignedInfo;
 import org.elasticsearch.cluster.routing.allocation.AllocateUnassignedDecision;
@@ -9,7 +10,7 @@ import org.elasticsearch.cluster.routing.allocation.ExistingShardsAllocator;
 import org.elasticsearch.cluster.routing.allocation.FailedShard;
 import org.elasticsearch.cluster.routing.allocation.RoutingAllocation;
 
-/** Stands in for the gateway allocator: ignores the copies that it is told to. */
+/** Stands in for the gateway allocator: ignores primaries with data, and the copies that it is told to. */
 final class Gateway implements ExistingShardsAllocator {
     /** "index shard true", for a primary. */
     final Set<String> claimed = new HashSet<>();
@@ -24,7 +25,8 @@ final class Gateway implements ExistingShardsAllocator {
 
     @Override
     public void allocateUnassigned(ShardRouting copy, RoutingAllocation allocation, UnassignedAllocationHandler handler) {
-        if (claimed.contains(copy.getIndexName() + " " + copy.id() + " " + copy.primary())) {
+        if (copy.recoverySource().getType() == RecoverySource.Type.EXISTING_STORE
+            || claimed.contains(copy.getIndexName() + " " + copy.id() + " " + copy.primary())) {
             handler.removeAndIgnore(UnassignedInfo.AllocationStatus.NO_ATTEMPT, allocation.changes());
         }
     }
