@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Drives the allocation service of the real Elasticsearch 7.4.0: reads and writes lines of JSON, described
-# in src/Driver.java.
+# Drives the allocation service of a real Elasticsearch: reads and writes lines of JSON, described in
+# src/Driver.java for 7.4.0 and in desired/common/DesiredDriver.java for versions with a desired balance.
 #
 #   lab/shards/run.sh            compiles the driver if its source is newer, and runs it
 #   lab/shards/run.sh --build    only compiles it
@@ -9,10 +9,11 @@
 # ${TRIMTAB_CACHE:-~/.cache/trimtab}/shards. Exit code 77: they are unavailable, and the last line says
 # why.
 #
-#   HEAP    heap size of the JVM: 1g
+#   HEAP     heap size of the JVM: 1g
+#   VERSION  7.4.0, or 8.19.12 or 9.2.0
 set -euo pipefail
 cd "$(dirname "$0")"
-VERSION=7.4.0
+VERSION=${VERSION:-7.4.0}
 # shellcheck source=lab/shards/jars.sh
 . ./jars.sh
 cache=$server_jars
@@ -26,24 +27,41 @@ die() {
     exit 2
 }
 
+# Sources, the class to run, and the Java release that the version needs.
+case $VERSION in
+7.4.0) sources=(src) main=Driver release=11 ;;
+8.19.*) sources=(src/Json.java desired/common desired/8.19) main=DesiredDriver release=17 ;;
+9.2.*) sources=(src/Json.java desired/common desired/9.2) main=DesiredDriver release=21 ;;
+*) die "there is no driver for $VERSION" ;;
+esac
+
+# Prints the folder of a Java of at least the release: the one in the path, or another that is installed.
+java_home() {
+    local home found
+    for home in "$(dirname "$(dirname "$(readlink -f "$(command -v javac || echo /usr/bin/javac)")")")" /usr/lib/jvm/*; do
+        [ -x "$home/bin/javac" ] || continue
+        found=$("$home/bin/javac" -version 2>&1 | sed 's/^javac \([0-9]*\).*/\1/')
+        [ "${found:-0}" -lt "$release" ] || { echo "$home"; return; }
+    done
+    return 1
+}
+
 # Compiled classes are cached by a hash of their sources, so that two clones do not use each other's.
 compile() {
-    local sources
-    mapfile -t sources < <(find src -name '*.java' | sort)
-    classes=$cache/classes-$(cat "${sources[@]}" | sha256sum | cut -c1-16)
+    local files work
+    mapfile -t files < <(find "${sources[@]}" -name '*.java' | sort)
+    classes=$cache/classes-$(cat "${files[@]}" | sha256sum | cut -c1-16)
     [ ! -d "$classes" ] || return 0
-    command -v javac >/dev/null || skip "javac is missing (Debian package default-jdk-headless)"
-    local work
     work=$(mktemp -d "$cache/.classes.XXXXXX")
     # shellcheck disable=SC2064
     trap "rm -rf '$work'" EXIT
-    javac -nowarn -proc:none -encoding UTF-8 --release 11 -cp "$jars/*" -d "$work" "${sources[@]}" >&2 ||
+    "$java/bin/javac" -nowarn -Xlint:-removal -proc:none -encoding UTF-8 --release "$release" -cp "$jars/*" -d "$work" "${files[@]}" >&2 ||
         die "the driver does not compile"
     mv -T "$work" "$classes"
     trap - EXIT
 }
 
-command -v java >/dev/null || skip "java is missing (Debian package default-jre-headless)"
+java=$(java_home) || skip "a JDK of release $release or later is missing (Debian package default-jdk-headless)"
 jars=$(jars "$VERSION") || exit
 # Of two concurrent runs, the second waits.
 exec 9>"$cache/.lock"
@@ -54,7 +72,7 @@ exec 9>&-
 # Server assertions detect states that the server would never produce. The bit mixer gives hppc's hash
 # maps a reproducible order. A single thread works for a few minutes at most, so the optimizing compiler
 # does not pay off.
-exec java -Xmx"${HEAP:-1g}" -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
+exec "$java/bin/java" -Xmx"${HEAP:-1g}" -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
     -ea:org.elasticsearch... -Dhppc.bitmixer=DETERMINISTIC -Dorg.apache.logging.log4j.simplelog.StatusLogger.level=OFF \
     -Dlog4j2.level=OFF -Dlog4j2.disable.jmx=true \
-    -cp "$classes:$jars/*" Driver
+    -cp "$classes:$jars/*" "$main"

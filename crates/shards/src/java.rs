@@ -88,19 +88,20 @@ impl<'k> HashOrder<'k> {
         }
     }
 
-    /// Like [`HashOrder::of`], but for a map made for this number of keys (`Maps.newMapWithExpectedSize`).
-    pub fn of_sized<T: Copy>(items: &[T], expected: usize, key: impl Fn(T) -> &'k str) -> Vec<T> {
-        let mut order = Self::with_bins(bins_for(expected));
+    /// Returns the items in the iteration order of a new `HashMap` into which their keys were inserted
+    /// one after the other. Keys must be distinct.
+    pub fn of<T: Copy>(items: &[T], key: impl Fn(T) -> &'k str) -> Vec<T> {
+        let mut order = Self::default();
         for &item in items {
             order.insert(key(item));
         }
         order.iter().map(|at| items[at]).collect()
     }
 
-    /// Returns the items in the iteration order of a new `HashMap` into which their keys were inserted
-    /// one after the other. Keys must be distinct.
-    pub fn of<T: Copy>(items: &[T], key: impl Fn(T) -> &'k str) -> Vec<T> {
-        let mut order = Self::default();
+    /// Like [`HashOrder::of`], for a map created with room for `expected` keys
+    /// (`Maps.newMapWithExpectedSize`).
+    pub fn of_sized<T: Copy>(items: &[T], expected: usize, key: impl Fn(T) -> &'k str) -> Vec<T> {
+        let mut order = Self::with_bins(bins_for(expected));
         for &item in items {
             order.insert(key(item));
         }

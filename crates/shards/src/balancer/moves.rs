@@ -33,7 +33,8 @@ impl Balancer<'_, '_> {
             }
             let (verdict, target) =
                 self.lightest(&copy, from, &mut gate, &mut NoReasons, |_, _, _| {});
-            let Some(target) = target.filter(|_| verdict == Verdict::Yes) else {
+            let target = target.filter(|_| verdict == Verdict::Yes);
+            let Some(target) = target.or_else(|| self.replacement(&copy, from)) else {
                 continue;
             };
             self.take_started(self.model.place(from), &copy);
@@ -84,6 +85,22 @@ impl Balancer<'_, '_> {
             }
         }
         (best, target)
+    }
+
+    /// The node that replaces the copy's own, if the copy may be forced onto it. The nodes are sorted already.
+    fn replacement(&self, copy: &ShardCopy, from: NodeIndex) -> Option<u32> {
+        if !self.round.cluster.is_replaced(from) {
+            return None;
+        }
+        let mut others = self.sorter.nodes.iter().copied();
+        others.find(|&place| {
+            let node = self.model.node(place);
+            let force = || {
+                self.round
+                    .can_force_during_replace(copy, node, &mut NoReasons)
+            };
+            node != from && force() == Verdict::Yes
+        })
     }
 
     /// Size of a copy for a relocation (`ClusterInfo.getShardSize`), bytes.

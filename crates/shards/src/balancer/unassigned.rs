@@ -1,14 +1,11 @@
 //! Placement of unassigned copies (`allocateUnassigned`, `decideAllocateUnassigned`).
 
-use std::cmp::Reverse;
-
 use super::Balancer;
 use super::rules::Relocation;
 use crate::copy::{AllocationStatus, ShardCopy, UNKNOWN_SIZE};
 use crate::deciders::{NoReasons, ReasonSink, Verdict, expected_size_bytes};
-use crate::java::string_compare;
-use crate::model::{Cluster, IndexIndex, NumberMap};
 use crate::nodes::CopyIndex;
+use crate::priority;
 
 /// The node chosen for a copy, or why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +42,8 @@ impl Balancer<'_, '_> {
             return false;
         }
         let mut any = false;
-        let keys = self.priorities(&turn);
+        let of = |handle: &CopyIndex| self.round.nodes.copy(*handle).shard.index;
+        let keys = priority::ranks(self.round.cluster, turn.iter().map(of));
         let key = |copy: &ShardCopy| (!copy.primary, keys[&copy.shard.index], copy.shard.shard);
         turn.sort_by_cached_key(|handle| key(self.round.nodes.copy(*handle)));
         let mut throttled = Throttled::new(self.model.node_count());
@@ -193,26 +191,6 @@ impl Balancer<'_, '_> {
         let held = self.model.highest_primary(holder, copy.shard.index);
         let same_side = (high > shard && held > shard) || (high < shard && held < shard);
         (same_side && high < held) || (high > shard && held < shard)
-    }
-
-    /// Rank of each index that has copies to allocate (`PriorityComparator`): higher priority first, then
-    /// newer, then the name that sorts last.
-    fn priorities(&self, handles: &[CopyIndex]) -> NumberMap<IndexIndex, u32> {
-        let cluster: &Cluster = self.round.cluster;
-        let of = |handle: &CopyIndex| self.round.nodes.copy(*handle).shard.index;
-        let mut indices: Vec<IndexIndex> = handles.iter().map(of).collect();
-        indices.sort_unstable();
-        indices.dedup();
-        indices.sort_by(|a, b| {
-            let (a, b) = (cluster.index(*a), cluster.index(*b));
-            let key = |settings: &crate::model::IndexSettings| {
-                (Reverse(settings.priority), Reverse(settings.creation_date))
-            };
-            key(&a.settings)
-                .cmp(&key(&b.settings))
-                .then_with(|| string_compare(&b.name, &a.name))
-        });
-        indices.into_iter().zip(0..).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! `NodeShutdownAllocationDecider` and `NodeReplacementAllocationDecider`: nodes that are about to leave take
-//! nothing and keep nothing, and what one node holds goes to the one that replaces it.
+//! nothing and keep nothing, and what one node holds goes to the one that replaces it. They are silent as
+//! long as no node leaves.
 
 use std::collections::HashMap;
 
@@ -57,7 +58,7 @@ pub(super) fn shutdown<W: ReasonSink>(
 ) -> Verdict {
     let shutdowns = &round.deciders.shutdowns;
     if shutdowns.leaving.is_empty() {
-        return answer!(why, Yes, SHUTDOWN, "no node is about to leave");
+        return Verdict::Yes;
     }
     if shutdowns.leaves(node) {
         return answer!(
@@ -80,7 +81,7 @@ pub(super) fn replacement<W: ReasonSink>(
 ) -> Verdict {
     let replaced = &round.deciders.shutdowns.replaced;
     if replaced.is_empty() {
-        return answer!(why, Yes, REPLACEMENT, "no node is being replaced");
+        return Verdict::Yes;
     }
     let target = &round.node(node).name;
     let relaxed = round.reconciling && round.deciders.rules.relaxes_replacement;
@@ -153,7 +154,7 @@ pub(super) fn replacement_remain<W: ReasonSink>(
             REPLACEMENT,
             "this node is being replaced by node [{by}]"
         ),
-        None => answer!(why, Yes, REPLACEMENT, "this node is not being replaced"),
+        None => Verdict::Yes,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::model::NodeIndex;
 impl RoutingNodes {
     /// Removes all copies that are still to be allocated (`drain`). Each must then be passed to
     /// [`RoutingNodes::initialize`], [`RoutingNodes::ignore`] or [`RoutingNodes::keep`].
-    pub(crate) fn drain_unassigned(&mut self) -> Vec<CopyIndex> {
+    pub fn drain_unassigned(&mut self) -> Vec<CopyIndex> {
         self.unassigned.primaries = 0;
         std::mem::take(&mut self.unassigned.list)
     }

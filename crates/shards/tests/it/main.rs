@@ -5,6 +5,7 @@
 
 mod answer;
 mod circles;
+mod desired;
 mod driver;
 mod generate;
 mod lockstep;

@@ -1,0 +1,142 @@
+//! The desired balance beside that of real servers: random clusters are driven step by step, and after each
+//! round the balance, and the steps towards it, are compared.
+
+mod oracle;
+mod ours;
+mod plan;
+mod told;
+
+use std::time::Instant;
+
+use crate::number;
+use oracle::{Oracle, Start};
+use ours::Ours;
+use plan::Planner;
+
+/// Number of differences that are reported in full.
+const REPORTED_MAX: usize = 3;
+
+/// The beginning of a line; `FULL=1` shows all of it.
+fn shown(line: &str) -> String {
+    let most = if number("FULL", 0) == 1 {
+        usize::MAX
+    } else {
+        300
+    };
+    line.chars().take(most).collect()
+}
+
+/// What became of a cluster.
+enum Result {
+    Agrees { steps: usize },
+    Differs { steps: usize, lines: Vec<String> },
+}
+
+fn run(oracle: &mut Oracle, seed: u64) -> Result {
+    let mut planner = Planner::new(seed);
+    let mut log = vec![format!("cluster {}", planner.cluster())];
+    let mut told = match oracle.ask(planner.cluster()) {
+        Ok(told) => told,
+        Err(thrown) => {
+            log.push(thrown);
+            return Result::Differs {
+                steps: 0,
+                lines: log,
+            };
+        }
+    };
+    let mut ours = Ours::new(oracle.version());
+    let mut steps = 0;
+    while let Some(step) = planner.next(&told) {
+        log.push(format!("step {step}"));
+        let before = told;
+        told = match oracle.ask(&step) {
+            Ok(told) => told,
+            Err(thrown) => {
+                log.push(thrown);
+                return Result::Differs { steps, lines: log };
+            }
+        };
+        let found = ours.round(&planner, &step, &before, &told);
+        if !found.is_empty() {
+            log.push(format!(
+                "settings {:?}, nodes that leave {:?}",
+                planner.settings, planner.shutdowns
+            ));
+            log.extend(found);
+            return Result::Differs { steps, lines: log };
+        }
+        steps += 1;
+    }
+    Result::Agrees { steps }
+}
+
+/// Compares the clusters for `count` seeds from `first` on with a version of the server. A cluster that
+/// differs from it is given to a second server, which has its own random order of immutable sets: where the
+/// two differ as well, the server does not decide by what it knows.
+fn compare(version: &'static str, first: u64, count: u64) {
+    let mut oracle = match Oracle::start(version) {
+        Start::Here(oracle) => oracle,
+        Start::NotHere(why) => {
+            println!("not compared with {version}: {why}");
+            return;
+        }
+    };
+    let start = Instant::now();
+    let (mut agreed, mut all_steps) = (0, 0);
+    let mut differing = Vec::new();
+    let mut reports = Vec::new();
+    for seed in first..first + count {
+        match run(&mut oracle, seed) {
+            Result::Agrees { steps } => {
+                agreed += 1;
+                all_steps += steps;
+            }
+            Result::Differs { steps, lines } => {
+                all_steps += steps;
+                differing.push(seed);
+                println!(
+                    "seed {seed}, step {steps}: {}",
+                    shown(lines.last().map_or("", String::as_str))
+                );
+                if reports.len() < REPORTED_MAX {
+                    let shown: Vec<String> = lines.iter().map(|line| shown(line)).collect();
+                    reports.push(format!("seed {seed}:\n  {}", shown.join("\n  ")));
+                }
+            }
+        }
+    }
+    println!(
+        "{agreed} of {count} clusters agree with {version}, in {all_steps} steps ({} s)",
+        start.elapsed().as_secs()
+    );
+    assert!(
+        differing.is_empty(),
+        "{agreed} of {count} clusters agree with {version}; not those of the seeds {differing:?}\n{}",
+        reports.join("\n")
+    );
+}
+
+#[test]
+fn the_first_desired_balances_match_8_19() {
+    compare("8.19.12", 1, 30);
+}
+
+#[test]
+fn the_first_desired_balances_match_9_2() {
+    compare("9.2.0", 1, 30);
+}
+
+/// Runs `COUNT` clusters starting at seed `SEED`: `make test-desired`.
+#[test]
+#[ignore = "minutes: make test-desired"]
+fn desired_balances_agree_with_8_19() {
+    compare("8.19.12", number("SEED", 1), number("COUNT", 2000));
+}
+
+/// Runs `COUNT` clusters starting at seed `SEED`: `make test-desired`.
+#[test]
+#[ignore = "minutes: make test-desired"]
+fn desired_balances_agree_with_9_2() {
+    compare("9.2.0", number("SEED", 1), number("COUNT", 2000));
+}
