@@ -315,7 +315,7 @@ fn primaries_lost(cluster: &Cluster, stores: &Stores) -> u64 {
 
 /// Estimates the time until the cluster is stable, seconds, from and to.
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-fn duration_s(cluster: &Cluster, course: &Course, reroute_ms: f64) -> Option<[f64; 2]> {
+pub(crate) fn duration_s(cluster: &Cluster, course: &Course, reroute_ms: f64) -> Option<[f64; 2]> {
     let rate = cluster.settings.recovery_bytes_per_s?;
     if course.of_unknown_size > 0 {
         return None;

@@ -395,6 +395,7 @@ fn reroute_lists_each_decision_with_the_deciders_results() {
             gain("node-0", 5, None, 0),
             gain("node-1\u{202e}", 2, Some("low"), 18),
         ],
+        desired: None,
         decisions: vec![decision],
         left_out: 6,
         not_understood: None,
@@ -442,6 +443,7 @@ fn reroute_lists_each_decision_with_the_deciders_results() {
         rebalanced: 0,
         unassigned: 0,
         stuck: 0,
+        desired: None,
         decisions: Vec::new(),
         left_out: 0,
         ..explanation

@@ -139,6 +139,8 @@ impl State {
 
     /// Number of nodes whose roles are not known; they are assumed to be data nodes.
     pub fn nodes_of_unknown_role(&self) -> usize {
-        self.roles_known.iter().filter(|known| !**known).count()
+        let nodes = self.cluster.nodes.iter().zip(&self.roles_known);
+        let unknown = nodes.filter(|(node, known)| node.present && !**known);
+        unknown.count()
     }
 }

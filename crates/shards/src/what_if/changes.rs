@@ -3,7 +3,7 @@
 use crate::deciders::simple_match;
 use crate::model::{
     Cluster, DiskUsage, Forecast, Index, IndexIndex, IndexSettings, IndexState, Node, NodeIndex,
-    Product, Roles, Shutdown, ShutdownKind, Version,
+    Product, Roles, ShardId, Shutdown, ShutdownKind, Version,
 };
 use crate::nodes::RoutingError;
 use crate::service;
@@ -275,6 +275,13 @@ pub fn create(cluster: &mut Cluster, new: &NewIndex, now_nanos: i64) -> Result<(
         resize_source: None,
         forecast: Forecast::default(),
     };
-    service::create_index(cluster, index, now_nanos);
+    let index = service::create_index(cluster, index, now_nanos);
+    if let Some(info) = &mut cluster.info {
+        for shard in 0..new.shards {
+            let shard = ShardId { index, shard };
+            info.set_size_bytes(shard, true, 0);
+            info.set_size_bytes(shard, false, 0);
+        }
+    }
     Ok(())
 }

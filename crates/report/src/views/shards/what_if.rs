@@ -1,6 +1,6 @@
 //! Page of `trimtab shards what-if`: the effects of a change.
 
-use super::phrases::{name, not_understood, range, time};
+use super::phrases::{name, not_understood, range, span, time};
 use page::{Block, Level, List, Page, Section, Table, Tone};
 use shards::forecast::{AtDefaultRebalance, Crossed, Forecast, NodeStanding, Standing};
 use std::collections::HashMap;
@@ -223,20 +223,10 @@ fn at_default(other: &AtDefaultRebalance) -> String {
 }
 
 /// Formats an estimated time: `about 4 min (12 rounds)`.
-fn duration([from, to]: [f64; 2], rounds: u32) -> String {
-    // No more digits than an estimate has.
-    let rough = |seconds: f64| {
-        let step = match seconds {
-            ..60.0 => 1.0,
-            ..600.0 => 10.0,
-            ..7_200.0 => 60.0,
-            _ => 600.0,
-        };
-        units::seconds((seconds / step).ceil() * step)
-    };
+fn duration(seconds: [f64; 2], rounds: u32) -> String {
     format!(
         "about {} ({})",
-        range(&rough(from), &rough(to)),
+        span(seconds),
         units::count(rounds, "round")
     )
 }

@@ -112,9 +112,16 @@ fn reroute(arguments: &Reroute, quiet: bool) -> Result<ExitCode, CommandError> {
         decisions_max: arguments.limit,
         all_deciders: arguments.all_deciders,
     };
+    let desired = loaded.state.desired.take();
     let cluster = &mut loaded.state.cluster;
-    let explanation = RerouteExplanation::of(cluster, &loaded.server, loaded.now_nanos, detail)
-        .map_err(|error| load::misfit(&loaded.source, &error))?;
+    let explanation = RerouteExplanation::of(
+        cluster,
+        desired.as_ref(),
+        &loaded.server,
+        loaded.now_nanos,
+        detail,
+    )
+    .map_err(|error| load::misfit(&loaded.source, &error))?;
     loaded.warnings.extend(explanation.warnings());
     let is_understood = explanation.not_understood.is_none();
     let answer = ShardsAnswer::Reroute(Box::new(explanation));
