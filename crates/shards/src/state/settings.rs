@@ -206,6 +206,9 @@ fn apply(settings: &mut Settings, name: &str, value: &str) -> Result<bool, Setti
         "allocation.cluster_concurrent_rebalance" => {
             settings.cluster_concurrent_rebalance = integer()?;
         }
+        "allocation.node_initial_replicas_recoveries" => {
+            settings.node_initial_replicas_recoveries = integer()?;
+        }
         "allocation.node_initial_primaries_recoveries" => {
             settings.node_initial_primaries_recoveries = integer()?;
         }
