@@ -24,11 +24,19 @@ pub enum ShardAnswer {
     Sizes,
     /// Cluster settings.
     Settings,
+    /// Where Elasticsearch from 8.6 on wants each shard.
+    Desired,
 }
 
 impl ShardAnswer {
     /// The responses that supplement the state; any of them may be missing.
-    pub const OPTIONAL: [Self; 4] = [Self::Roles, Self::Disks, Self::Sizes, Self::Settings];
+    pub const OPTIONAL: [Self; 5] = [
+        Self::Roles,
+        Self::Disks,
+        Self::Sizes,
+        Self::Settings,
+        Self::Desired,
+    ];
 
     /// Returns the request path.
     pub const fn path(self) -> &'static str {
@@ -38,6 +46,7 @@ impl ShardAnswer {
             Self::Disks => "/_nodes/stats/fs",
             Self::Sizes => "/_stats/store?level=shards",
             Self::Settings => "/_cluster/settings?include_defaults=true&flat_settings=true",
+            Self::Desired => "/_internal/desired_balance",
         }
     }
 }

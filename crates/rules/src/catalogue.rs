@@ -15,6 +15,7 @@ static RULES: &[Rule] = &[
     rules::es008::RULE,
     rules::es009::RULE,
     rules::es010::RULE,
+    rules::es011::RULE,
     rules::es012::RULE,
     rules::fs001::RULE,
     rules::fs002::RULE,

@@ -1,21 +1,23 @@
 //! Prints where each copy is after a change, as JSON: an array of `[index, shard, primary, node name]`, the
 //! node null if unassigned.
 //!
-//! `cargo run -p shards --example placements -- DIRECTORY [KEY=VALUE | -NODE]...`, where the directory has
-//! `state.json`, `nodes.json`, `sizes.json` and `settings.json` as the server responded. A key that starts
-//! with `cluster.` is set, and a node with `-` before its name is lost.
+//! `cargo run -p shards --example placements -- DIRECTORY [CHANGE]...`, where the directory has
+//! `state.json`, `nodes.json`, `sizes.json`, `settings.json` and, from 8.6 on, `desired.json` as the server
+//! responded. Changes: `KEY=VALUE` sets a setting of the cluster, `index:PATTERN:KEY=VALUE` one of indices,
+//! `create:NAME:shards=N,replicas=N` creates an index; `+NODE[:KEY=VALUE,...]` joins, `-NODE` is lost, and
+//! `shutdown:NODE:remove|restart|replace=NAME` is announced to leave.
 
 use shards::gateway::Stores;
-use shards::model::Version;
+use shards::model::{Roles, ShutdownKind, Version};
 use shards::reading;
 use shards::state::{Source, State};
-use shards::what_if;
+use shards::what_if::{self, NewIndex, NewNode, NodeShutdown};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(directory) = arguments.next() else {
-        eprintln!("usage: placements DIRECTORY [KEY=VALUE | -NODE]...");
+        eprintln!("usage: placements DIRECTORY [CHANGE]...");
         return ExitCode::from(2);
     };
     match placements(&directory, arguments) {
@@ -41,15 +43,35 @@ fn placements(
     state.read_settings(Source::Bytes(&file("settings")?))?;
     reading::determine_server(&mut state, None, None)?;
     reading::assumptions(&mut state);
+    if let Ok(desired) = file("desired") {
+        state.read_desired(Source::Bytes(&desired))?;
+    }
     let mut stores = Stores::of(&state.cluster);
-    for change in changes {
-        if let Some((key, value)) = change.split_once('=') {
-            state.set(key, value)?;
-        } else if let Some(node) = change.strip_prefix('-') {
-            what_if::remove_node(&mut state.cluster, node)?;
+    let mut desired = state.desired.take();
+    let mut changes = changes.peekable();
+    while let Some(change) = changes.next() {
+        apply(&mut state, &change)?;
+        // Indices are created one after the other, and each finds its places before the next.
+        if change.starts_with("create:") && changes.peek().is_some() {
+            let desired = desired.take();
+            what_if::run(
+                &mut state.cluster,
+                desired.as_ref(),
+                &mut stores,
+                0,
+                100_000,
+                &mut |_| (),
+            )?;
         }
     }
-    what_if::run(&mut state.cluster, &mut stores, 0, 100_000, &mut |_| ())?;
+    what_if::run(
+        &mut state.cluster,
+        desired.as_ref(),
+        &mut stores,
+        0,
+        100_000,
+        &mut |_| (),
+    )?;
     let cluster = &state.cluster;
     let rows = cluster.routing.copies().map(|copy| {
         let node = copy.node.map(|node| cluster.node(node).name.as_str());
@@ -57,4 +79,60 @@ fn placements(
         serde_json::json!([index, copy.shard.shard, copy.primary, node])
     });
     Ok(rows.collect())
+}
+
+fn apply(state: &mut State, change: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let pairs = |text: &str| -> Vec<(String, String)> {
+        let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+        pairs
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect()
+    };
+    if let Some(rest) = change.strip_prefix("index:") {
+        let (pattern, setting) = rest.split_once(':').ok_or("index:PATTERN:KEY=VALUE")?;
+        let (key, value) = setting.split_once('=').ok_or("index:PATTERN:KEY=VALUE")?;
+        let indices = what_if::matching(&state.cluster, pattern)?;
+        state.set_index(&indices, key, value, 0)?;
+    } else if let Some(rest) = change.strip_prefix("create:") {
+        let (name, numbers) = rest.split_once(':').unwrap_or((rest, ""));
+        let numbers = pairs(numbers);
+        let number = |key: &str| -> Result<u32, std::num::ParseIntError> {
+            let given = numbers.iter().find(|(name, _)| name == key);
+            given.map_or(Ok(1), |(_, value)| value.parse())
+        };
+        let new = NewIndex {
+            name: name.to_owned(),
+            shards: number("shards")?,
+            replicas: number("replicas")?,
+        };
+        what_if::create(&mut state.cluster, &new, 0)?;
+    } else if let Some(rest) = change.strip_prefix("shutdown:") {
+        let (node, kind) = rest.split_once(':').unwrap_or((rest, "remove"));
+        let (kind, target) = match kind.split_once('=') {
+            Some((_, by)) => (ShutdownKind::Replace, Some(by.to_owned())),
+            None if kind == "restart" => (ShutdownKind::Restart, None),
+            None => (ShutdownKind::Remove, None),
+        };
+        let node = node.to_owned();
+        what_if::shut_down(&mut state.cluster, &NodeShutdown { node, kind, target })?;
+    } else if let Some(rest) = change.strip_prefix('+') {
+        let (name, attributes) = rest.split_once(':').unwrap_or((rest, ""));
+        let new = NewNode {
+            name: name.to_owned(),
+            // Whoever lost a node gives that one back.
+            id: what_if::awaited(&state.cluster),
+            attributes: pairs(attributes),
+            roles: Roles::default(),
+            disk_bytes: None,
+        };
+        let version = state.cluster.version;
+        what_if::add_node(&mut state.cluster, &new, version)?;
+    } else if let Some((key, value)) = change.split_once('=') {
+        state.set(key, value)?;
+    } else if let Some(node) = change.strip_prefix('-') {
+        what_if::remove_node(&mut state.cluster, node)?;
+    } else {
+        return Err(format!("{change:?} is no change").into());
+    }
+    Ok(())
 }

@@ -146,7 +146,7 @@ impl<'r, 'a> Balancer<'r, 'a> {
             },
             average: average(state.copies, count),
             average_of_index: 0.0,
-            sorter: NodeSorter::new(count),
+            sorter: NodeSorter::new(count, rules.partition),
             rules,
             loads,
             model: state.model,

@@ -228,6 +228,12 @@ impl ShardCopy {
         self.state == CopyState::Unassigned
     }
 
+    /// Whether it has not started since its index was created (`unassignedReasonIndexCreated`).
+    pub(crate) fn is_of_new_index(&self) -> bool {
+        let why = self.unassigned.as_ref();
+        why.is_some_and(|why| why.reason == Reason::IndexCreated)
+    }
+
     /// Whether it is recovering.
     pub fn is_initializing(&self) -> bool {
         self.state == CopyState::Initializing

@@ -1,12 +1,15 @@
 //! What the next reroute would do with each shard, and why: the result of `trimtab shards reroute`.
 
+mod desired;
 mod gains;
 
+pub use desired::{DesiredExplanation, Held};
 pub use gains::NodeGain;
 
 use crate::balancer::{self, CopyDecision, NodeResult, Outcome};
 use crate::copy::{AllocationStatus, Reason, RecoverySource, ShardCopy, UnassignedInfo};
 use crate::deciders::{Deciders, Decision, NoReasons, Verdict};
+use crate::desired::DesiredBalance;
 use crate::doubt;
 use crate::engine::Engine;
 use crate::forecast::reroute_ms;
@@ -14,7 +17,7 @@ use crate::gateway::Stores;
 use crate::model::{Cluster, NodeIndex};
 use crate::nodes::{Change, CopyIndex, RoutingError, RoutingNodes};
 use crate::profile::Server;
-use crate::service::{self, Allocation, Round};
+use crate::service::{self, Allocation, Live, Round};
 use crate::what_if::{NodeLoad, summary};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -53,6 +56,9 @@ pub struct RerouteExplanation {
     pub new_primaries: u64,
     /// What each data node gets, in the order of the state.
     pub nodes: Vec<NodeGain>,
+    /// Where the shards are wanted, and what holds them; null before 8.6 and in OpenSearch, which have no
+    /// desired balance.
+    pub desired: Option<DesiredExplanation>,
     /// The decisions, up to the maximum: allocations, moves, shards that remain unassigned, shards that
     /// are stuck.
     pub decisions: Vec<DecisionRow>,
@@ -116,12 +122,14 @@ pub struct DeciderRow {
 }
 
 impl RerouteExplanation {
-    /// Runs the next reroute of a cluster and explains it.
+    /// Runs the next reroute of a cluster and explains it. From 8.6 on `desired` is the balance that the
+    /// server told; without it, the present placement is where its computation begins.
     ///
     /// # Errors
     /// If the routing table is inconsistent
     pub fn of(
         cluster: &mut Cluster,
+        desired: Option<&DesiredBalance>,
         server: &Server,
         now_nanos: i64,
         detail: Detail,
@@ -139,12 +147,13 @@ impl RerouteExplanation {
             stuck: 0,
             new_primaries: 0,
             nodes: Vec::new(),
+            desired: None,
             decisions: Vec::new(),
             left_out: 0,
             not_understood: doubt::misread(cluster, now_nanos)?,
             from_disk: false,
         };
-        explained.explain(cluster, &shape.nodes, now_nanos, detail)?;
+        explained.explain(cluster, desired, &shape.nodes, now_nanos, detail)?;
         Ok(explained)
     }
 
@@ -160,13 +169,31 @@ impl RerouteExplanation {
     fn explain(
         &mut self,
         cluster: &mut Cluster,
+        desired: Option<&DesiredBalance>,
         loads: &[NodeLoad],
         now_nanos: i64,
         detail: Detail,
     ) -> Result<(), RoutingError> {
         let before = cluster.clone();
         let stores = Stores::of(cluster);
-        let outcome = service::reroute(cluster, &Round::new(&stores, now_nanos))?;
+        let outcome = if cluster.has_desired_balance() {
+            let mut live = Live::new(std::mem::take(cluster))?;
+            if let Some(desired) = desired {
+                live.walk_to(desired.clone());
+            }
+            let outcome = live.reroute(&stores, now_nanos)?;
+            let computed = live.desired().cloned();
+            *cluster = live.into_cluster();
+            if let Some(computed) = computed {
+                let ms = self.reroute_ms;
+                self.desired = Some(DesiredExplanation::of(
+                    &before, desired, &computed, cluster, now_nanos, ms,
+                )?);
+            }
+            outcome
+        } else {
+            service::reroute(cluster, &Round::new(&stores, now_nanos))?
+        };
         let new = |copy: &&ShardCopy| copy.is_unassigned() && gains::is_new_primary(copy);
         self.new_primaries = before.routing.copies().filter(new).count() as u64;
         self.nodes = gains::of(&before, loads, &outcome.changes, now_nanos)?;
@@ -352,7 +379,9 @@ impl<'c> Evaluator<'c> {
         moving: bool,
         must: bool,
     ) -> DecisionRow {
+        let is_desired = self.cluster.has_desired_balance();
         let (decision, why) = match (moving, must) {
+            (true, false) if is_desired => ("rebalance", "it is wanted there".to_owned()),
             (true, true) => ("move", "it cannot stay where it is".to_owned()),
             (true, false) => ("rebalance", "the balance gets better".to_owned()),
             (false, _) => ("allocate", allocated(copy).to_owned()),
@@ -360,8 +389,12 @@ impl<'c> Evaluator<'c> {
         let mut row = self.row(copy, decision, why);
         row.from = if moving { self.name(copy.node) } else { None };
         row.to = self.name(to);
-        // The gateway chooses by the data on disk, not by the weights.
-        if let Some(handle) = self.handle(copy).filter(|_| !from_disk(copy)) {
+        // The gateway chooses by the data on disk, not by the weights, and the desired balance was computed
+        // before.
+        if let Some(handle) = self
+            .handle(copy)
+            .filter(|_| !from_disk(copy) && !is_desired)
+        {
             let decided = self.ask(handle);
             row.nodes = self.nodes_of(copy, &decided);
         }

@@ -4,15 +4,18 @@
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::cost::{Shape, Step, predict, uneven_permille};
 use crate::deciders::{Join, matches};
+use crate::desired::DesiredBalance;
 use crate::doubt;
 use crate::gateway::Stores;
-use crate::model::{Cluster, Filters, IndexState};
+use crate::model::{Cluster, Filters, IndexState, ShutdownKind};
 use crate::nodes::RoutingError;
 use crate::profile::Server;
 use crate::reading::decisions_note;
 use crate::service;
 use crate::state::{State, StateError};
-use crate::what_if::{self, ChangeError, ClusterSummary, Course, Level, NewNode};
+use crate::what_if::{
+    self, ChangeError, ClusterSummary, Course, Level, NewIndex, NewNode, NodeShutdown,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -25,8 +28,14 @@ pub struct Changes {
     pub added: Vec<NewNode>,
     /// Nodes that fail, by name or id.
     pub removed: Vec<String>,
+    /// Nodes that are announced to shut down.
+    pub shut_down: Vec<NodeShutdown>,
     /// Patterns of open indices to close.
     pub closed: Vec<String>,
+    /// Settings of indices: pattern, key, value; an empty value resets a setting.
+    pub index_settings: Vec<(String, String, String)>,
+    /// Indices to create.
+    pub created: Vec<NewIndex>,
     /// The version afterwards, for the cost of a reroute.
     pub to_server: Option<Server>,
 }
@@ -63,8 +72,19 @@ pub struct Forecast {
     pub rounds: u32,
     /// Whether the cluster stabilized within the limit on rounds.
     pub quiet: bool,
+    /// After how many rounds the shards are where they were before, if they go round in a circle: the
+    /// cluster then never comes to rest. Null otherwise.
+    pub circle_rounds: Option<u32>,
+    /// Whether the server's computation of the desired balance comes to its end; null before 8.6 and in
+    /// OpenSearch, which have none.
+    pub converges: Option<bool>,
     /// Shards that moved between nodes.
     pub moved: u64,
+    /// Moves that would have sufficed to give each node as many shards of each index as it has in the end.
+    pub moves_needed: u64,
+    /// What happens with `cluster_concurrent_rebalance` at its default of 2; null unless it is higher and
+    /// the version's balancer goes astray then.
+    pub at_default_rebalance: Option<AtDefaultRebalance>,
     /// Their total size in bytes, as far as known.
     pub moved_bytes: u64,
     /// Replicas that recovered from their primary.
@@ -101,6 +121,21 @@ pub struct Forecast {
     #[serde(skip)]
     #[schemars(skip)]
     pub warnings: Vec<String>,
+}
+
+/// Course of the same change with `cluster_concurrent_rebalance` at its default.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct AtDefaultRebalance {
+    /// The value that is set; -1 for no limit.
+    pub set: i32,
+    /// Rounds in which something happens.
+    pub rounds: u32,
+    /// Whether the cluster comes to rest.
+    pub quiet: bool,
+    /// Shards that move between nodes.
+    pub moved: u64,
+    /// Moves that would suffice.
+    pub moves_needed: u64,
 }
 
 /// State of a cluster.
@@ -185,8 +220,20 @@ impl Forecast {
             .chain(to_server.and_then(decisions_note))
             .collect();
         let descriptions = apply_changes(changes, state, server, now_nanos, &mut warnings)?;
+        let desired: Option<DesiredBalance> = state.desired.take();
         let cluster = &mut state.cluster;
-        let course = what_if::run(cluster, &mut stores, now_nanos, rounds_max, watch)?;
+        let at_default_rebalance = at_default_rebalance(cluster, &stores, now_nanos, rounds_max)?;
+        let mut course = what_if::run(
+            cluster,
+            desired.as_ref(),
+            &mut stores,
+            now_nanos,
+            rounds_max,
+            watch,
+        )?;
+        if let (false, Some(other)) = (course.quiet, &at_default_rebalance) {
+            course.moves_needed = other.moves_needed;
+        }
         let after = what_if::summary(cluster);
         let after_row = standing(cluster, &after, to_server.unwrap_or(server), now_nanos)?;
         if course.of_unknown_size > 0 {
@@ -199,7 +246,11 @@ impl Forecast {
             changes: descriptions,
             rounds: course.rounds,
             quiet: course.quiet,
+            circle_rounds: course.circle_rounds,
+            converges: course.converges,
             moved: course.moved,
+            moves_needed: course.moves_needed,
+            at_default_rebalance,
             moved_bytes: course.moved_bytes,
             replicas_recovered: course.replicas_recovered,
             replica_bytes: course.replica_bytes,
@@ -220,6 +271,37 @@ impl Forecast {
     }
 }
 
+/// What happens with `cluster_concurrent_rebalance` at its default, where a higher value leads astray.
+fn at_default_rebalance(
+    cluster: &Cluster,
+    stores: &Stores,
+    now_nanos: i64,
+    rounds_max: u32,
+) -> Result<Option<AtDefaultRebalance>, RoutingError> {
+    const DEFAULT: i32 = 2;
+    let set = cluster.settings.cluster_concurrent_rebalance;
+    if (0..=DEFAULT).contains(&set) || !cluster.balancing().has_stale_weights() {
+        return Ok(None);
+    }
+    let (mut cluster, mut stores) = (cluster.clone(), stores.clone());
+    cluster.settings.cluster_concurrent_rebalance = DEFAULT;
+    let course = what_if::run(
+        &mut cluster,
+        None,
+        &mut stores,
+        now_nanos,
+        rounds_max,
+        &mut |_| (),
+    )?;
+    Ok(Some(AtDefaultRebalance {
+        set,
+        rounds: course.rounds,
+        quiet: course.quiet,
+        moved: course.moved,
+        moves_needed: course.moves_needed,
+    }))
+}
+
 /// Primaries that are unassigned and whose data no present node has.
 fn primaries_lost(cluster: &Cluster, stores: &Stores) -> u64 {
     let lost = cluster.routing.copies().filter(|copy| {
@@ -233,7 +315,7 @@ fn primaries_lost(cluster: &Cluster, stores: &Stores) -> u64 {
 
 /// Estimates the time until the cluster is stable, seconds, from and to.
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-fn duration_s(cluster: &Cluster, course: &Course, reroute_ms: f64) -> Option<[f64; 2]> {
+pub(crate) fn duration_s(cluster: &Cluster, course: &Course, reroute_ms: f64) -> Option<[f64; 2]> {
     let rate = cluster.settings.recovery_bytes_per_s?;
     if course.of_unknown_size > 0 {
         return None;
@@ -273,6 +355,15 @@ fn apply_changes(
             warnings.push(format!("{key} = {value} matches none of the data nodes."));
         }
     }
+    for down in &changes.shut_down {
+        what_if::shut_down(cluster, down)?;
+        let node = &down.node;
+        descriptions.push(match (&down.kind, &down.target) {
+            (_, Some(target)) => format!("node {node} to be replaced by {target}"),
+            (ShutdownKind::Restart, _) => format!("node {node} to be restarted"),
+            _ => format!("node {node} to be removed"),
+        });
+    }
     for node in &changes.removed {
         what_if::remove_node(cluster, node)?;
         descriptions.push(format!("node {node} removed"));
@@ -281,6 +372,23 @@ fn apply_changes(
         let closed = what_if::close(cluster, pattern, now_nanos)?;
         let indices = units::count::counted(closed as u64, "index", "indices");
         descriptions.push(format!("{indices} closed ({pattern})"));
+    }
+    for (pattern, key, value) in &changes.index_settings {
+        let indices = what_if::matching(&state.cluster, pattern)?;
+        state
+            .set_index(&indices, key, value, now_nanos)
+            .map_err(ForecastError::Setting)?;
+        let counted = units::count::counted(indices.len() as u64, "index", "indices");
+        descriptions.push(format!("{key} = {value} on {counted} ({pattern})"));
+    }
+    for index in &changes.created {
+        what_if::create(&mut state.cluster, index, now_nanos)?;
+        descriptions.push(format!(
+            "index {} created: {}, {} of each",
+            index.name,
+            units::count::counted(u64::from(index.shards), "primary", "primaries"),
+            units::count(index.replicas, "replica")
+        ));
     }
     if let Some(to_server) = &changes.to_server {
         descriptions.push(format!("{server} replaced by {to_server}"));

@@ -1,13 +1,26 @@
-//! Introsort, ported from Lucene 8.2 (`org.apache.lucene.util.IntroSorter`, `Sorter`).
+//! Introsort as Lucene sorts (`org.apache.lucene.util.IntroSorter`, `Sorter`), before 8.11 and since.
 //!
-//! The balancer uses it to sort nodes and indices. From 20 slots on it is not stable, and the final order
-//! of equal weights decides where copies go, so every comparison and swap must match Lucene's, in the
+//! The balancer uses it to sort nodes and indices. From 20 slots on (17 since 8.11) it is not stable, and
+//! the final order of equal weights decides where copies go, so every swap must match Lucene's, in the
 //! same order.
 
 use std::cmp::Ordering;
 
 /// Ranges shorter than this are sorted by binary insertion, which is stable.
 const BINARY_SORT_THRESHOLD: usize = 20;
+/// Since 8.11: ranges up to this length are sorted by insertion, which is stable.
+const INSERTION_SORT_THRESHOLD: usize = 16;
+/// Since 8.11: in longer ranges, the pivot is a median of medians.
+const SINGLE_MEDIAN_THRESHOLD: usize = 40;
+
+/// The two algorithms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Partition {
+    /// Up to Lucene 8.10: around the median of the first slot, the middle and the last.
+    Halves,
+    /// Since Lucene 8.11: into less, equal and more.
+    Thirds,
+}
 
 /// Data to sort: numbered slots that can be compared and swapped, and one remembered pivot.
 pub trait Slots {
@@ -32,10 +45,123 @@ pub fn compare_f32(left: f32, right: f32) -> Ordering {
 }
 
 /// Sorts the slots `from..to` in ascending order.
-pub fn sort<S: Slots>(slots: &mut S, from: usize, to: usize) {
+pub fn sort<S: Slots>(partition: Partition, slots: &mut S, from: usize, to: usize) {
     if to > from {
         let depth = 2 * (to - from).ilog2();
-        quicksort(slots, from, to, depth);
+        match partition {
+            Partition::Halves => quicksort(slots, from, to, depth),
+            Partition::Thirds => quicksort_in_thirds(slots, from, to, depth),
+        }
+    }
+}
+
+fn quicksort_in_thirds<S: Slots>(s: &mut S, mut from: usize, mut to: usize, mut depth: u32) {
+    while to - from > INSERTION_SORT_THRESHOLD {
+        let Some(rest) = depth.checked_sub(1) else {
+            heap_sort(s, from, to);
+            return;
+        };
+        depth = rest;
+        let (less, more) = thirds(s, from, to);
+        // The smaller part is a recursion, the larger one a loop.
+        if less - from < to - more {
+            quicksort_in_thirds(s, from, less, depth);
+            from = more;
+        } else {
+            quicksort_in_thirds(s, more, to, depth);
+            to = less;
+        }
+    }
+    for i in from + 1..to {
+        for current in (from + 1..=i).rev() {
+            if s.compare(current - 1, current).is_le() {
+                break;
+            }
+            s.swap(current - 1, current);
+        }
+    }
+}
+
+/// Partitions a range (Bentley and McIlroy, 1993): equal slots gather at both ends and are swapped to the
+/// middle last. Returns where the lesser ones end and where the greater ones start.
+fn thirds<S: Slots>(s: &mut S, from: usize, to: usize) -> (usize, usize) {
+    let pivot = pivot(s, from, to);
+    s.set_pivot(pivot);
+    s.swap(from, pivot);
+    let (mut i, mut j) = (from, to);
+    let (mut p, mut q) = (from + 1, to - 1);
+    loop {
+        // A median ends both searches: some slot is not below it, and `from` is not above it.
+        let left = loop {
+            i += 1;
+            let order = s.compare_pivot(i);
+            if order.is_le() {
+                break order;
+            }
+        };
+        let right = loop {
+            j -= 1;
+            let order = s.compare_pivot(j);
+            if order.is_ge() {
+                break order;
+            }
+        };
+        if i >= j {
+            if i == j && right.is_eq() {
+                s.swap(i, p);
+            }
+            break;
+        }
+        s.swap(i, j);
+        if right.is_eq() {
+            s.swap(i, p);
+            p += 1;
+        }
+        if left.is_eq() {
+            s.swap(j, q);
+            q -= 1;
+        }
+    }
+    let (mut less, mut more) = (j + 1, j + 1);
+    for k in from..p {
+        less -= 1;
+        s.swap(k, less);
+    }
+    for k in (q + 1..to).rev() {
+        s.swap(k, more);
+        more += 1;
+    }
+    (less, more)
+}
+
+fn pivot<S: Slots>(s: &mut S, from: usize, to: usize) -> usize {
+    let (size, last) = (to - from, to - 1);
+    let mid = usize::midpoint(from, last);
+    if size <= SINGLE_MEDIAN_THRESHOLD {
+        return median(s, mid - size / 4, mid, mid + size / 4);
+    }
+    let range = size / 8;
+    let first = median(s, from, from + range, from + 2 * range);
+    let middle = median(s, mid - range, mid, mid + range);
+    let last = median(s, last - 2 * range, last - range, last);
+    median(s, first, middle, last)
+}
+
+fn median<S: Slots>(s: &mut S, i: usize, j: usize, k: usize) -> usize {
+    if s.compare(i, j).is_lt() {
+        if s.compare(j, k).is_le() {
+            j
+        } else if s.compare(i, k).is_lt() {
+            k
+        } else {
+            i
+        }
+    } else if s.compare(j, k).is_ge() {
+        j
+    } else if s.compare(i, k).is_lt() {
+        i
+    } else {
+        k
     }
 }
 
@@ -166,7 +292,7 @@ mod tests {
     }
 
     /// FNV-1a over the ids in their final order, 32 bits at a time.
-    fn digest_of(values: Vec<f32>) -> u64 {
+    fn digest_of(partition: Partition, values: Vec<f32>) -> u64 {
         let count = values.len();
         let ids = (0..u32::try_from(count).unwrap()).collect();
         let mut weights = Weights {
@@ -174,7 +300,7 @@ mod tests {
             ids,
             pivot: 0.0,
         };
-        sort(&mut weights, 0, count);
+        sort(partition, &mut weights, 0, count);
         assert!(
             weights
                 .values
@@ -230,7 +356,7 @@ mod tests {
             (5000, 3, 0xebcd_96d1_261a_2447),
             (5000, 1_000_000, 0x0127_c0dd_a707_d327),
         ] {
-            let found = digest_of(values(count, distinct));
+            let found = digest_of(Partition::Halves, values(count, distinct));
             assert_eq!(
                 found, digest,
                 "{count} values, {distinct} distinct: {found:x}"
@@ -284,7 +410,7 @@ mod tests {
             next: Cell::new(0),
             candidate: Cell::new(0),
         };
-        sort(&mut adversary, 0, count);
+        sort(Partition::Halves, &mut adversary, 0, count);
         #[allow(clippy::cast_precision_loss)]
         let worst = adversary
             .values
@@ -292,7 +418,7 @@ mod tests {
             .iter()
             .map(|value| *value as f32)
             .collect();
-        assert_eq!(digest_of(worst), 0x304c_3e1b_8010_7cc5);
+        assert_eq!(digest_of(Partition::Halves, worst), 0x304c_3e1b_8010_7cc5);
     }
 
     #[test]
@@ -312,8 +438,8 @@ mod tests {
             ids,
             pivot: 0.0,
         };
-        sort(&mut weights, 10, 60);
-        sort(&mut weights, 70, 70);
+        sort(Partition::Halves, &mut weights, 10, 60);
+        sort(Partition::Thirds, &mut weights, 70, 70);
         assert_eq!(weights.values[..10], values[..10]);
         assert_eq!(weights.values[60..], values[60..]);
         assert!(weights.values[10..60].is_sorted());

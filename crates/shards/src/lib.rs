@@ -21,6 +21,7 @@ pub mod forecast;
 pub mod gateway;
 mod introsort;
 pub mod java;
+pub mod joining;
 pub mod model;
 pub mod nodes;
 mod priority;

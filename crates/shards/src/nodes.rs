@@ -49,6 +49,9 @@ pub struct RoutingNodes {
     /// Per shard, its assigned copies.
     assigned: Vec<Handles>,
     recoveries: Vec<Recoveries>,
+    /// Those of new indices' replicas, if they are counted apart, as OpenSearch does; it does not count
+    /// those of primaries from their own disks.
+    first_recoveries: Option<Vec<Recoveries>>,
     unassigned: Unassigned,
     inactive_primaries: u32,
     inactive_copies: u32,
@@ -246,6 +249,12 @@ impl RoutingNodes {
         self.recoveries.get(node.at()).map_or(0, |r| r.outgoing)
     }
 
+    /// Number of recoveries of new indices' replicas into and out of this node, if they are counted apart.
+    pub(crate) fn first_recoveries(&self, node: NodeIndex) -> Option<(i32, i32)> {
+        let counts = self.first_recoveries.as_ref()?.get(node.at())?;
+        Some((counts.incoming, counts.outgoing))
+    }
+
     /// The unassigned copies.
     pub fn unassigned(&self) -> &Unassigned {
         &self.unassigned
@@ -282,13 +291,16 @@ impl RoutingNodes {
     }
 
     /// Snapshot of all copies on nodes, taking one from each node in turn
-    /// (`nodeInterleavedShardIterator`).
-    pub(crate) fn interleaved(&self) -> Vec<CopyIndex> {
-        let mut queue: std::collections::VecDeque<_> = self
-            .order
-            .iter()
-            .map(|&node| self.handles_on(node))
-            .collect();
+    /// (`nodeInterleavedShardIterator`); with `primaries_first`, a node's primaries before its replicas.
+    pub(crate) fn interleaved(&self, primaries_first: bool) -> Vec<CopyIndex> {
+        let on_node = |node: &NodeIndex| {
+            let mut handles: Vec<CopyIndex> = self.handles_on(*node).collect();
+            if primaries_first {
+                handles.sort_by_key(|handle| !self.copies[handle.at()].primary);
+            }
+            handles.into_iter()
+        };
+        let mut queue: std::collections::VecDeque<_> = self.order.iter().map(on_node).collect();
         let mut all = Vec::with_capacity(self.copies.len());
         while let Some(mut rest) = queue.pop_front() {
             if let Some(handle) = rest.next() {

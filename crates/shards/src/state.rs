@@ -6,6 +6,7 @@
 //! | `_nodes`, `_nodes/stats` | roles, versions, hosts, disks | [`State::read_nodes`] |
 //! | `_stats?level=shards`, `_cat/shards?bytes=b&format=json` | sizes, paths | [`State::read_sizes`] |
 //! | `_cluster/settings` | cluster settings | [`State::read_settings`] |
+//! | `_internal/desired_balance` | desired nodes, forecasts of load and size | [`State::read_desired`] |
 //!
 //! Only `_stats` contains paths. Supports Elasticsearch 6.8 to 9 and OpenSearch. A state may have hundreds
 //! of megabytes, so it is parsed as a stream; mappings and unknown fields are skipped. The input is not
@@ -15,6 +16,7 @@ mod answer;
 mod assemble;
 mod contents;
 mod copies;
+mod desired;
 mod error;
 mod json;
 mod nodes;
@@ -53,6 +55,14 @@ impl State {
     /// If the input is not JSON, or does not have that structure
     pub fn read_nodes(&mut self, source: Source<'_>) -> Result<(), StateError> {
         nodes::read(self, source)
+    }
+
+    /// Reads `_internal/desired_balance` of Elasticsearch from 8.6 on.
+    ///
+    /// # Errors
+    /// If the input is not JSON, or does not have that structure
+    pub fn read_desired(&mut self, source: Source<'_>) -> Result<(), StateError> {
+        desired::read(self, source)
     }
 
     /// Reads `_stats?level=shards` or `_cat/shards?bytes=b&format=json`, whichever it is. Indices and

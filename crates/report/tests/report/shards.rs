@@ -6,7 +6,7 @@ use report::Envelope;
 use report::views::shards::{ShardsAnswer, page};
 use shards::estimate::{ClusterSize, CostEstimate, Question};
 use shards::explanation::{DeciderRow, DecisionRow, NodeGain, NodeRow, RerouteExplanation};
-use shards::forecast::{Crossed, Forecast, NodeStanding, Standing};
+use shards::forecast::{AtDefaultRebalance, Crossed, Forecast, NodeStanding, Standing};
 use shards::profile::Server;
 
 fn envelope(result: ShardsAnswer, warnings: &[&str]) -> Envelope<ShardsAnswer> {
@@ -172,7 +172,11 @@ fn forecast() -> Forecast {
         changes: vec!["node node-3 removed".to_owned()],
         rounds: 2,
         quiet: true,
+        circle_rounds: None,
+        converges: None,
         moved: 0,
+        moves_needed: 0,
+        at_default_rebalance: None,
         moved_bytes: 0,
         replicas_recovered: 3,
         replica_bytes: 3 << 30,
@@ -251,6 +255,50 @@ fn what_if_begins_with_what_is_lost() {
         ..forecast()
     });
     has(&without_sizes, &["(3 GiB), in 2 rounds."]);
+}
+
+#[test]
+fn what_if_says_how_many_moves_would_do() {
+    let detour = what_if(Forecast {
+        moved: 65,
+        moved_bytes: 65 << 30,
+        moves_needed: 27,
+        ..forecast()
+    });
+    has(
+        &detour,
+        &["65 shards move from node to node (65 GiB; 27 would do), in about"],
+    );
+    let straight = what_if(Forecast {
+        moved: 27,
+        moves_needed: 27,
+        ..forecast()
+    });
+    assert!(!straight.contains("would do"), "{straight}");
+    let endless = what_if(Forecast {
+        moved: 2_402,
+        moves_needed: 27,
+        quiet: false,
+        circle_rounds: Some(12),
+        at_default_rebalance: Some(AtDefaultRebalance {
+            set: 4,
+            rounds: 20,
+            quiet: true,
+            moved: 37,
+            moves_needed: 27,
+        }),
+        worse: true,
+        ..forecast()
+    });
+    has(
+        &endless,
+        &[
+            "shards move from node to node without end: every 12 rounds they are where they were before; 27 \
+             moves would do.",
+            "With cluster_concurrent_rebalance at its default of 2 instead of 4: 37 moves, in 20 rounds \
+             (ES011: no restart).",
+        ],
+    );
 }
 
 #[test]
@@ -347,6 +395,7 @@ fn reroute_lists_each_decision_with_the_deciders_results() {
             gain("node-0", 5, None, 0),
             gain("node-1\u{202e}", 2, Some("low"), 18),
         ],
+        desired: None,
         decisions: vec![decision],
         left_out: 6,
         not_understood: None,
@@ -394,6 +443,7 @@ fn reroute_lists_each_decision_with_the_deciders_results() {
         rebalanced: 0,
         unassigned: 0,
         stuck: 0,
+        desired: None,
         decisions: Vec::new(),
         left_out: 0,
         ..explanation

@@ -10,6 +10,7 @@ pub(crate) mod es007;
 pub(crate) mod es008;
 pub(crate) mod es009;
 pub(crate) mod es010;
+pub(crate) mod es011;
 pub(crate) mod es012;
 pub(crate) mod fs001;
 pub(crate) mod fs002;

@@ -46,7 +46,7 @@ impl Balancer<'_, '_> {
             self.reset(*index, 0, self.sorter.len());
             deltas.push(self.sorter.delta());
         }
-        BySpread::sorted(indices, deltas)
+        BySpread::sorted(self.rules.partition, indices, deltas)
     }
 
     /// Moves the nodes that hold the index, or may hold it, to the front of the sorter.

@@ -16,8 +16,9 @@ impl Balancer<'_, '_> {
         }
         let mut gate = Gate::new(self);
         let mut any = false;
+        let primaries_first = self.rules.open.is_some();
         self.round.nodes.put_in_order(self.round.cluster);
-        for handle in self.round.nodes.interleaved() {
+        for handle in self.round.nodes.interleaved(primaries_first) {
             if gate.is_shut() {
                 break;
             }

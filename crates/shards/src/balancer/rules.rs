@@ -1,5 +1,6 @@
 //! What the generations of the balancer do differently, as data by product and version.
 
+use crate::introsort::Partition;
 use crate::model::{Balancing, Cluster, Product, Version};
 
 /// The differences.
@@ -18,6 +19,8 @@ pub(super) struct Rules {
     /// Whether a round ends with the first relocation, and does not relocate at all once copies have been
     /// placed.
     pub one_at_a_time: bool,
+    /// How nodes and indices are sorted: as in the Lucene that the server comes with.
+    pub partition: Partition,
     /// Whether the map of the model's nodes is created with room for all of them, which changes its order.
     pub has_sized_map: bool,
     /// OpenSearch's own rules.
@@ -85,6 +88,7 @@ impl Rules {
         let balancing = cluster.balancing();
         let is_elasticsearch = cluster.product == Product::Elasticsearch;
         let loads = is_elasticsearch && from(8, 6);
+        let has_new_lucene = from(7, 17) || (!is_elasticsearch && from(2, 0));
         Rules {
             relocation: match balancing {
                 Balancing::WeightDelta => Relocation::Weighed,
@@ -106,6 +110,11 @@ impl Rules {
                 partial_moves_free: from(8, 16),
             }),
             one_at_a_time: is_elasticsearch && from(9, 2),
+            partition: if has_new_lucene {
+                Partition::Thirds
+            } else {
+                Partition::Halves
+            },
             has_sized_map: is_elasticsearch && from(8, 7),
             open: (!is_elasticsearch).then(|| OpenRules {
                 average: if from(2, 16) {

@@ -4,22 +4,24 @@
 
 use std::cmp::Ordering;
 
-use crate::introsort::{self, Slots, compare_f32};
+use crate::introsort::{self, Partition, Slots, compare_f32};
 
 /// Nodes with their weights; the order persists between sorts.
 #[derive(Debug)]
 pub(super) struct NodeSorter {
     pub nodes: Vec<u32>,
     pub weights: Vec<f32>,
+    partition: Partition,
     pivot: f32,
 }
 
 impl NodeSorter {
-    pub fn new(count: usize) -> NodeSorter {
+    pub fn new(count: usize, partition: Partition) -> NodeSorter {
         let nodes = (0..u32::try_from(count).expect("fewer than 2^32 nodes")).collect();
         NodeSorter {
             nodes,
             weights: vec![0.0; count],
+            partition,
             pivot: 0.0,
         }
     }
@@ -29,7 +31,7 @@ impl NodeSorter {
     }
 
     pub fn sort(&mut self, from: usize, to: usize) {
-        introsort::sort(self, from, to);
+        introsort::sort(self.partition, self, from, to);
     }
 
     /// Weight difference between the heaviest node and the lightest.
@@ -65,14 +67,14 @@ pub(super) struct BySpread<T> {
 }
 
 impl<T> BySpread<T> {
-    pub fn sorted(indices: Vec<T>, deltas: Vec<f32>) -> Vec<T> {
+    pub fn sorted(partition: Partition, indices: Vec<T>, deltas: Vec<f32>) -> Vec<T> {
         let mut all = BySpread {
             indices,
             deltas,
             pivot: 0.0,
         };
         let count = all.indices.len();
-        introsort::sort(&mut all, 0, count);
+        introsort::sort(partition, &mut all, 0, count);
         all.indices
     }
 }

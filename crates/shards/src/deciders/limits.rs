@@ -17,6 +17,8 @@ pub(super) fn throttling<W: ReasonSink>(
     const NAME: &str = "throttling";
     const INITIAL: &str =
         "cluster setting [cluster.routing.allocation.node_initial_primaries_recoveries";
+    const FIRST: &str =
+        "cluster setting [cluster.routing.allocation.node_initial_replicas_recoveries";
     const INCOMING: &str =
         "cluster setting [cluster.routing.allocation.node_concurrent_incoming_recoveries";
     const OUTGOING: &str =
@@ -48,14 +50,32 @@ pub(super) fn throttling<W: ReasonSink>(
             "[{running}] primaries recover from this node's own disk, {INITIAL}={limit}]"
         );
     }
-    let limit = settings.node_concurrent_incoming_recoveries;
-    let incoming = round.nodes.incoming_recoveries(node);
+    // OpenSearch counts and limits the first recoveries of replicas apart.
+    let is_first = copy.is_of_new_index() && round.nodes.first_recoveries(node).is_some();
+    let counts = |node| match round.nodes.first_recoveries(node) {
+        Some(counts) if is_first => counts,
+        _ => (
+            round.nodes.incoming_recoveries(node),
+            round.nodes.outgoing_recoveries(node),
+        ),
+    };
+    let (limit, most, [into_setting, out_setting]) = if is_first {
+        let limit = settings.node_initial_replicas_recoveries;
+        (limit, limit, [FIRST, FIRST])
+    } else {
+        (
+            settings.node_concurrent_incoming_recoveries,
+            settings.node_concurrent_outgoing_recoveries,
+            [INCOMING, OUTGOING],
+        )
+    };
+    let (incoming, _) = counts(node);
     if incoming >= limit {
         return answer!(
             why,
             Throttle,
             NAME,
-            "[{incoming}] recoveries run into this node, {INCOMING}={limit}]"
+            "[{incoming}] recoveries run into this node, {into_setting}={limit}]"
         );
     }
     let primary = round.nodes.active_primary(copy.shard);
@@ -67,14 +87,13 @@ pub(super) fn throttling<W: ReasonSink>(
             "the primary that this copy recovers from is not active yet"
         );
     };
-    let most = settings.node_concurrent_outgoing_recoveries;
-    let outgoing = round.nodes.outgoing_recoveries(source);
+    let (_, outgoing) = counts(source);
     if outgoing >= most {
         return answer!(
             why,
             Throttle,
             NAME,
-            "[{outgoing}] recoveries run out of node [{}], which has the primary, {OUTGOING}={most}]",
+            "[{outgoing}] recoveries run out of node [{}], which has the primary, {out_setting}={most}]",
             round.node(source).id
         );
     }
@@ -82,8 +101,8 @@ pub(super) fn throttling<W: ReasonSink>(
         why,
         Yes,
         NAME,
-        "[{incoming}] recoveries run into this node, {INCOMING}={limit}]; [{outgoing}] out of the \
-         primary's, {OUTGOING}={most}]"
+        "[{incoming}] recoveries run into this node, {into_setting}={limit}]; [{outgoing}] out of the \
+         primary's, {out_setting}={most}]"
     )
 }
 

@@ -4,7 +4,7 @@ use crate::state::State;
 
 fn explain(state: &mut State, detail: Detail) -> RerouteExplanation {
     let server = Server::default();
-    RerouteExplanation::of(&mut state.cluster, &server, 0, detail).unwrap()
+    RerouteExplanation::of(&mut state.cluster, None, &server, 0, detail).unwrap()
 }
 
 const SHORT: Detail = Detail {

@@ -35,10 +35,29 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Assumes that the only data on disk is that of the active copies.
+    /// Assumes that the only data on disk is that of the active copies, and that of primaries on the nodes
+    /// with which they were lost.
     pub fn of(cluster: &Cluster) -> Self {
         let mut stores = Self::default();
         stores.observe(cluster);
+        for copy in cluster.routing.copies().filter(|copy| copy.primary) {
+            let Some(node) = copy.unassigned.and_then(|info| info.last_node) else {
+                continue;
+            };
+            let index = cluster.index(copy.shard.index);
+            let in_sync = index.in_sync.get(copy.shard.shard as usize);
+            // Any id in sync would be accepted; those of copies lost before come first.
+            if let (Some(&allocation), false) = (
+                in_sync.and_then(|ids| ids.last()),
+                cluster.node(node).present,
+            ) {
+                stores.shards.entry(copy.shard).or_default().push(OnDisk {
+                    node,
+                    allocation,
+                    primary: true,
+                });
+            }
+        }
         stores
     }
 

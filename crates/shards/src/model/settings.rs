@@ -258,6 +258,8 @@ pub struct Settings {
     pub cluster_concurrent_rebalance: i32,
     /// `cluster.routing.allocation.node_initial_primaries_recoveries`: 4.
     pub node_initial_primaries_recoveries: i32,
+    /// `cluster.routing.allocation.node_initial_replicas_recoveries` of OpenSearch: 4.
+    pub node_initial_replicas_recoveries: i32,
     /// `cluster.routing.allocation.node_concurrent_incoming_recoveries`: 2.
     pub node_concurrent_incoming_recoveries: i32,
     /// `cluster.routing.allocation.node_concurrent_outgoing_recoveries`: 2.
@@ -314,6 +316,7 @@ impl Default for Settings {
             allow_rebalance: AllowRebalance::IndicesAllActive,
             cluster_concurrent_rebalance: 2,
             node_initial_primaries_recoveries: 4,
+            node_initial_replicas_recoveries: 4,
             node_concurrent_incoming_recoveries: 2,
             node_concurrent_outgoing_recoveries: 2,
             same_shard_host: false,

@@ -69,4 +69,10 @@ impl Balancing {
             Product::Elasticsearch => Self::WriteLoad,
         }
     }
+
+    /// Whether relocations that are throttled lead later decisions astray, so that a higher
+    /// `cluster_concurrent_rebalance` than the default makes for more moves instead of faster ones.
+    pub fn has_stale_weights(self) -> bool {
+        matches!(self, Self::StaleWeights | Self::OpenSearch)
+    }
 }

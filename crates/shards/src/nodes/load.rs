@@ -34,6 +34,8 @@ impl RoutingNodes {
             shards: vec![(0, 0); cluster.indices.len()],
             assigned: Vec::new(),
             recoveries: vec![Recoveries::default(); cluster.nodes.len()],
+            first_recoveries: (cluster.product == Product::OpenSearch)
+                .then(|| vec![Recoveries::default(); cluster.nodes.len()]),
             unassigned: Unassigned::default(),
             inactive_primaries: 0,
             inactive_copies: 0,

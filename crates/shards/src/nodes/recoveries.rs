@@ -1,6 +1,6 @@
 //! Counts of running recoveries per node (`RoutingNodes.Recoveries`).
 
-use super::{CopyIndex, RoutingError, RoutingNodes};
+use super::{CopyIndex, Recoveries, RoutingError, RoutingNodes};
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::model::Cluster;
 
@@ -36,26 +36,42 @@ impl RoutingNodes {
     fn count_recovery(&mut self, copy: &ShardCopy, how_many: i32, primary: Option<ShardCopy>) {
         debug_assert!(copy.is_initializing());
         let Some(node) = copy.node else { return };
-        self.recoveries[node.at()].incoming += how_many;
+        let is_from_disk = copy.primary && copy.recovery != Some(RecoverySource::Peer);
+        if self.first_recoveries.is_some() && is_from_disk {
+            return;
+        }
+        self.counts_of(copy)[node.at()].incoming += how_many;
         if copy.recovery != Some(RecoverySource::Peer) {
             return;
         }
         let feeding = primary.and_then(|primary| primary.node);
         debug_assert!(feeding.is_some(), "peer recovery without a primary");
         let Some(feeding) = feeding else { return };
-        self.recoveries[feeding.at()].outgoing += how_many;
+        self.counts_of(copy)[feeding.at()].outgoing += how_many;
         if let (true, true, Some(from)) = (how_many < 0, copy.primary, copy.relocating) {
             // The primary has arrived: recovering replicas now use its new node as the source.
-            let replicas = self
+            let replicas: Vec<ShardCopy> = self
                 .assigned_copies(copy.shard)
                 .filter(|other| {
                     !other.primary
                         && other.is_initializing()
                         && other.recovery == Some(RecoverySource::Peer)
                 })
-                .fold(0, |sum, _| sum + 1);
-            self.recoveries[from.at()].outgoing -= replicas;
-            self.recoveries[node.at()].outgoing += replicas;
+                .copied()
+                .collect();
+            for replica in &replicas {
+                let counts = self.counts_of(replica);
+                counts[from.at()].outgoing -= 1;
+                counts[node.at()].outgoing += 1;
+            }
+        }
+    }
+
+    /// The counts that a copy's recovery is part of.
+    fn counts_of(&mut self, copy: &ShardCopy) -> &mut [Recoveries] {
+        match &mut self.first_recoveries {
+            Some(first) if copy.is_of_new_index() && !copy.primary => first,
+            _ => &mut self.recoveries,
         }
     }
 

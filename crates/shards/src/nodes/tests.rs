@@ -117,7 +117,7 @@ fn copies_are_interleaved_by_node() {
     let cluster = cluster(2, &["Ps0", "Ps0", "Ps1", "Ps0"]);
     let nodes = spread(&cluster);
     let walked: Vec<u32> = nodes
-        .interleaved()
+        .interleaved(false)
         .into_iter()
         .map(|handle| nodes.copy(handle).shard.index.0)
         .collect();
@@ -461,7 +461,7 @@ fn all_replicas_active_requires_enough_replicas() {
 
 /// Performs one operation; the numbers select among the existing copies and nodes.
 fn act(nodes: &mut RoutingNodes, what: u8, which: usize, to: u32) {
-    let handles: Vec<CopyIndex> = nodes.interleaved();
+    let handles: Vec<CopyIndex> = nodes.interleaved(false);
     let to = NodeIndex(to);
     if what == 0 {
         let drained = nodes.drain_unassigned();

@@ -8,11 +8,40 @@
 use super::rounds::{all_live, allocate_existing, start_on};
 use super::{Allocation, CopyId, Outcome, indices, metadata};
 use crate::balancer::{self, BalancerState};
+use crate::copy::ShardCopy;
 use crate::deciders::Deciders;
+use crate::desired::{self, Computed, DesiredBalance, Reconciler};
 use crate::engine::Engine;
 use crate::gateway::Fetch;
 use crate::model::{Cluster, ClusterInfo, Index, IndexIndex, RoutingTable, ShardId, TableOrder};
 use crate::nodes::{Change, Changes, RoutingError, RoutingNodes};
+
+/// A desired balance that is walked to.
+#[derive(Debug, Default)]
+struct Walk {
+    desired: DesiredBalance,
+    reconciler: Reconciler,
+    /// Whether it has to be computed before the next steps.
+    is_due: bool,
+    computed: Option<Computed>,
+}
+
+impl Walk {
+    fn compute(&mut self, round: &Allocation<'_>) {
+        let (nodes, list) = (&*round.nodes, round.nodes.unassigned().ignored());
+        let ignored: Vec<ShardCopy> = list.iter().map(|&handle| *nodes.copy(handle)).collect();
+        let computed = desired::compute(
+            round.cluster,
+            nodes,
+            &ignored,
+            &self.desired,
+            round.now_nanos,
+        );
+        self.desired.clone_from(&computed.balance);
+        self.computed = Some(computed);
+        self.is_due = false;
+    }
+}
 
 /// A cluster whose copies stay distributed over the nodes from round to round.
 ///
@@ -28,8 +57,10 @@ pub struct Live {
     /// Per node, its position in the order of the nodes.
     ranks: Vec<u32>,
     deciders: Deciders,
-    /// State of the balancer; `None` while it runs.
+    /// State of the balancer; `None` while it runs, and where a desired balance is walked to.
     balancer_state: Option<BalancerState>,
+    /// The desired balance and the way to it, where the master has one.
+    walk: Option<Walk>,
     /// Whether auto-expanded replicas may have to be adapted to the number of nodes.
     expansion_is_due: bool,
     /// Whether the copies of each shard are listed by the rank of their nodes, as after a round.
@@ -49,7 +80,32 @@ impl Live {
         metadata::apply(&mut cluster, &nodes);
         let mut live = Self::ready(cluster)?;
         live.is_listed = true;
+        if live.cluster.has_desired_balance() {
+            live.walk_to(DesiredBalance::of_placement(&live.cluster));
+        }
         Ok(live)
+    }
+
+    /// Takes this balance as the one that the master has computed last, from 8.6 on; without it, the present
+    /// placement. Before the next round it is computed anew from there.
+    pub fn walk_to(&mut self, desired: DesiredBalance) {
+        self.walk = Some(Walk {
+            desired,
+            is_due: true,
+            ..Walk::default()
+        });
+    }
+
+    /// The desired balance as computed last, from 8.6 on.
+    pub fn desired(&self) -> Option<&Computed> {
+        self.walk.as_ref()?.computed.as_ref()
+    }
+
+    /// Has the desired balance computed before the next round, as the server does after every change.
+    pub fn compute_again(&mut self) {
+        if let Some(walk) = &mut self.walk {
+            walk.is_due = true;
+        }
     }
 
     fn ready(cluster: Cluster) -> Result<Self, RoutingError> {
@@ -60,10 +116,12 @@ impl Live {
             ranks[node.at()] = rank;
         }
         let deciders = Deciders::new(&cluster, &nodes, Engine::incremental());
-        let balancer_state =
-            BalancerState::new(&Allocation::new(&cluster, &mut nodes, &deciders, 0));
+        let walks = cluster.has_desired_balance();
+        let balancer_state = (!walks)
+            .then(|| BalancerState::new(&Allocation::new(&cluster, &mut nodes, &deciders, 0)));
         Ok(Self {
-            balancer_state: Some(balancer_state),
+            balancer_state,
+            walk: None,
             expansion_is_due: true,
             is_listed: false,
             cluster,
@@ -111,6 +169,14 @@ impl Live {
         let mut allocation =
             Allocation::new(&self.cluster, &mut self.nodes, &self.deciders, now_nanos);
         allocate_existing(&mut allocation, fetch);
+        if let Some(walk) = &mut self.walk {
+            if walk.is_due {
+                walk.compute(&allocation);
+            }
+            walk.reconciler.reconcile(&mut allocation, &walk.desired);
+            let pending_fetch = allocation.has_pending_fetch;
+            return self.end_round(expanded, pending_fetch);
+        }
         let balancer_state = match self.balancer_state.take() {
             None => BalancerState::new(&allocation),
             Some(mut balancer_state) => {
@@ -197,7 +263,9 @@ impl Live {
     fn remake(&mut self) -> Result<(), RoutingError> {
         let cluster = std::mem::take(&mut self.cluster);
         let (expansion_is_due, is_listed) = (self.expansion_is_due, self.is_listed);
+        let walk = self.walk.take();
         *self = Self::ready(cluster)?;
+        self.walk = walk;
         self.expansion_is_due = expansion_is_due;
         self.is_listed = is_listed;
         Ok(())

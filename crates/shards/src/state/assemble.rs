@@ -7,8 +7,8 @@ use super::settings::ClusterSettings;
 use super::{State, StateError};
 use crate::copy::{AllocationIndex, RecoverySource, ShardCopy};
 use crate::model::{
-    Cluster, Index, IndexIndex, IndexState, IndexTable, Node, NodeIndex, RestoreShard, Roles,
-    RoutingTable, ShardId, SnapshotShard, TableOrder, Version,
+    Cluster, Forecast, Index, IndexIndex, IndexState, IndexTable, Node, NodeIndex, RestoreShard,
+    Roles, RoutingTable, ShardId, SnapshotShard, TableOrder, Version,
 };
 use crate::profile;
 use std::collections::{HashMap, HashSet};
@@ -54,6 +54,7 @@ pub fn state(mut raw: Raw, version: Version) -> Result<State, StateError> {
             next_allocation: raw.next_allocation(),
             ..Cluster::default()
         },
+        desired: None,
         settings: ClusterSettings::default(),
         warnings: std::mem::take(&mut raw.warnings),
         roles_known,
@@ -154,7 +155,8 @@ fn indices(raw: &mut Raw) -> Result<(Vec<Index>, Vec<IndexTable>), StateError> {
     let mut indices = Vec::with_capacity(raw.indices.len());
     for at in 0..raw.indices.len() {
         let mut index = std::mem::take(&mut raw.indices[at]);
-        let (read, table) = read_index(&mut index, &names)?;
+        let (mut read, table) = read_index(&mut index, &names)?;
+        read.forecast.stream = raw.streams.get(&read.name).copied().unwrap_or_default();
         let number = IndexIndex(u32::try_from(at).expect("numbered before"));
         check_table(&read, &index, &table, raw)?;
         tables.push(index.routed.then_some(IndexTable {
@@ -214,7 +216,7 @@ fn read_index(
         settings: std::mem::take(&mut raw.settings.settings),
         in_sync,
         resize_source: source.and_then(|source| names.get(source).copied()),
-        forecast: crate::model::Forecast::default(),
+        forecast: Forecast::default(),
     };
     Ok((index, std::mem::take(&mut raw.copies)))
 }

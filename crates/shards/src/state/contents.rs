@@ -1,8 +1,10 @@
 //! The state that was read, and changes to its settings.
 
 use super::error::StateError;
-use super::settings::{ClusterSettings, is_watermark};
-use crate::model::{Cluster, Version};
+use super::settings::{ClusterSettings, IndexSink, is_watermark};
+use crate::desired::DesiredBalance;
+use crate::model::{Cluster, IndexIndex, Version};
+use crate::service;
 use std::collections::HashSet;
 
 /// A cluster's state as read from its API.
@@ -14,6 +16,8 @@ pub struct State {
     pub master: Option<String>,
     /// The cluster as the master knows it.
     pub cluster: Cluster,
+    /// Where the server wants the copies to be, if it said so (from 8.6 on).
+    pub desired: Option<DesiredBalance>,
     /// Settings by name; use [`State::set`] to change one.
     pub settings: ClusterSettings,
     /// Assumptions made while reading.
@@ -54,6 +58,27 @@ impl State {
             settings.check_watermarks()?;
         }
         self.apply(next)
+    }
+
+    /// Changes a setting of indices; an empty value resets it. New replicas are unassigned until the next
+    /// reroute.
+    ///
+    /// # Errors
+    /// If the value is not valid, or the model does not know the setting; some indices may have changed
+    pub fn set_index(
+        &mut self,
+        indices: &[IndexIndex],
+        name: &str,
+        value: &str,
+        now_nanos: i64,
+    ) -> Result<(), StateError> {
+        for &index in indices {
+            let settings = &mut self.cluster.indices[index.at()].settings;
+            if let Some(replicas) = IndexSink::change(settings, name, value)? {
+                service::set_replicas(&mut self.cluster, index, replicas, now_nanos);
+            }
+        }
+        Ok(())
     }
 
     /// Fills in missing data paths: a copy on a node with one data path is on that path. Returns the
@@ -114,6 +139,8 @@ impl State {
 
     /// Number of nodes whose roles are not known; they are assumed to be data nodes.
     pub fn nodes_of_unknown_role(&self) -> usize {
-        self.roles_known.iter().filter(|known| !**known).count()
+        let nodes = self.cluster.nodes.iter().zip(&self.roles_known);
+        let unknown = nodes.filter(|(node, known)| node.present && !**known);
+        unknown.count()
     }
 }

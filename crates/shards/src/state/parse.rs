@@ -3,7 +3,7 @@
 use super::copies::RawCopy;
 use super::json::{Each, Fields, Flatten, Object, Text, shown, skip};
 use super::raw::{Raw, RawNode, RawProgress};
-use crate::model::{IndexIndex, IndexState, ShardId};
+use crate::model::{IndexIndex, IndexState, ShardId, Stream};
 use serde::Deserialize;
 use serde::de::{Error, MapAccess};
 use std::collections::HashMap;
@@ -84,12 +84,61 @@ struct Metadata<'r>(&'r mut Raw);
 impl<'de> Fields<'de> for Metadata<'_> {
     const WHAT: &'static str = "metadata: an object";
     fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
-        if name == "indices" {
-            self.0.part("metadata.indices")?;
-            map.next_value_seed(Object(&mut Indices(self.0)))
+        match name {
+            "indices" => {
+                self.0.part("metadata.indices")?;
+                map.next_value_seed(Object(&mut Indices(self.0)))
+            }
+            "data_stream" => map.next_value_seed(Object(&mut Streams(self.0))),
+            _ => skip(map),
+        }
+    }
+}
+
+/// `{"data_stream": {NAME: {"indices": [...]}}, "data_stream_aliases": ...}`
+struct Streams<'r>(&'r mut Raw);
+
+impl<'de> Fields<'de> for Streams<'_> {
+    const WHAT: &'static str = "data streams: an object";
+    fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        if name == "data_stream" {
+            map.next_value_seed(Object(&mut StreamsByName(self.0)))
         } else {
             skip(map)
         }
+    }
+}
+
+struct StreamsByName<'r>(&'r mut Raw);
+
+impl<'de> Fields<'de> for StreamsByName<'_> {
+    const WHAT: &'static str = "data streams by name: an object";
+    fn field<A: MapAccess<'de>>(&mut self, _: &str, map: &mut A) -> Result<(), A::Error> {
+        map.next_value_seed(Object(&mut OneStream(self.0)))
+    }
+}
+
+struct OneStream<'r>(&'r mut Raw);
+
+impl<'de> Fields<'de> for OneStream<'_> {
+    const WHAT: &'static str = "a data stream: an object";
+    fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        if name != "indices" {
+            return skip(map);
+        }
+        let mut last = None;
+        let mut take = |index: RawIndexName| {
+            if let Some(earlier) = last.replace(index.name) {
+                self.0.streams.insert(earlier, Stream::Backing);
+            }
+            Ok(())
+        };
+        map.next_value_seed(Each::new(&mut take))?;
+        // The stream writes to the last one.
+        if let Some(last) = last {
+            self.0.streams.insert(last, Stream::WriteIndex);
+        }
+        Ok(())
     }
 }
 

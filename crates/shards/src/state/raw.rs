@@ -3,7 +3,7 @@
 use super::json::once;
 use super::settings::IndexSink;
 use crate::copy::{AllocationIndex, FORCED_ALLOCATION, ShardCopy};
-use crate::model::{IndexIndex, IndexState, NodeIndex};
+use crate::model::{IndexIndex, IndexState, NodeIndex, Stream};
 use serde::de::Error;
 use std::collections::HashMap;
 
@@ -79,6 +79,8 @@ pub struct RawProgress {
 /// The parsed state.
 #[derive(Debug, Default)]
 pub struct Raw {
+    /// Places of indices in data streams, by name; they need not exist.
+    pub streams: HashMap<String, Stream>,
     /// Cluster name.
     pub name: Option<String>,
     /// Id of the master.

@@ -61,7 +61,7 @@ fn a_drained_node_is_emptied() {
         state.set(key, "n4").unwrap();
         let cluster = &mut state.cluster;
         let mut stores = Stores::of(cluster);
-        let course = what_if::run(cluster, &mut stores, 0, 1_000, &mut |_| ()).unwrap();
+        let course = what_if::run(cluster, None, &mut stores, 0, 1_000, &mut |_| ()).unwrap();
         assert!(course.quiet && course.moved > 0, "{server}: {course:?}");
         let names = |node| cluster.node(node).name.as_str();
         let on_n4 = cluster.routing.copies().filter_map(|copy| copy.node);

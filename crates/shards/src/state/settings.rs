@@ -206,6 +206,9 @@ fn apply(settings: &mut Settings, name: &str, value: &str) -> Result<bool, Setti
         "allocation.cluster_concurrent_rebalance" => {
             settings.cluster_concurrent_rebalance = integer()?;
         }
+        "allocation.node_initial_replicas_recoveries" => {
+            settings.node_initial_replicas_recoveries = integer()?;
+        }
         "allocation.node_initial_primaries_recoveries" => {
             settings.node_initial_primaries_recoveries = integer()?;
         }
@@ -325,6 +328,52 @@ impl Sink for IndexSink {
 }
 
 impl IndexSink {
+    /// Changes one setting of an existing index, as `PUT index/_settings` does; an empty value resets it.
+    /// Returns the number of replicas if that is what was set.
+    ///
+    /// # Errors
+    /// If the value is not valid, or the setting cannot be changed or is not known to the model
+    pub fn change(
+        settings: &mut IndexSettings,
+        name: &str,
+        value: &str,
+    ) -> Result<Option<u32>, SettingError> {
+        const FIXED: [&str; 4] = ["number_of_shards", "uuid", "creation_date", "resize"];
+        let rest = name.strip_prefix("index.").unwrap_or_default();
+        let is_fixed = FIXED.iter().any(|fixed| rest.starts_with(fixed));
+        let mut sink = Self::default();
+        if is_fixed || rest.is_empty() || !sink.wants(name) {
+            return Err(error(
+                name,
+                value,
+                "a setting that can be changed and that decides where copies go",
+            ));
+        }
+        let (default, is_reset) = (
+            IndexSettings::default(),
+            value.is_empty() || value == "null",
+        );
+        sink.settings = settings.clone();
+        match rest {
+            "number_of_replicas" if is_reset => sink.replicas = Some(1),
+            "priority" if is_reset => sink.settings.priority = default.priority,
+            "allocation.max_retries" if is_reset => sink.settings.max_retries = default.max_retries,
+            "routing.allocation.enable" if is_reset => sink.settings.allocation_enable = None,
+            "routing.rebalance.enable" if is_reset => sink.settings.rebalance_enable = None,
+            "routing.allocation.total_shards_per_node" if is_reset => {
+                sink.settings.total_shards_per_node = default.total_shards_per_node;
+            }
+            "unassigned.node_left.delayed_timeout" if is_reset => {
+                sink.settings.delayed_timeout_nanos = default.delayed_timeout_nanos;
+            }
+            "auto_expand_replicas" if is_reset => sink.settings.auto_expand_replicas = None,
+            _ => sink.apply(name, if is_reset { "" } else { value })?,
+        }
+        sink.settings.settle();
+        *settings = sink.settings;
+        Ok(sink.replicas)
+    }
+
     fn apply(&mut self, name: &str, value: &str) -> Result<(), SettingError> {
         let settings = &mut self.settings;
         let count = |expected| number::<u32>(name, value, expected);

@@ -1,5 +1,6 @@
+use super::changes::find_node;
 use super::*;
-use crate::model::Index;
+use crate::model::{Index, IndexState, Roles, Settings, Version, Watermark};
 use crate::state::{Source, State};
 use serde_json::{Value, json};
 
@@ -56,7 +57,7 @@ fn cluster(nodes: u32, indices: u32) -> Cluster {
 
 fn run_on(cluster: &mut Cluster) -> Course {
     let mut stores = Stores::of(cluster);
-    run(cluster, &mut stores, 0, 10_000, &mut |_| ()).unwrap()
+    run(cluster, None, &mut stores, 0, 10_000, &mut |_| ()).unwrap()
 }
 
 fn copies(cluster: &Cluster) -> Vec<u64> {
@@ -90,6 +91,7 @@ fn an_added_node_takes_its_share() {
     let stores = &mut Stores::of(&cluster);
     let new = NewNode {
         name: "new".to_owned(),
+        id: None,
         attributes: Vec::new(),
         roles: Roles::default(),
         disk_bytes: None,
@@ -99,7 +101,7 @@ fn an_added_node_takes_its_share() {
         add_node(&mut cluster, &new, Version::release(7, 4, 0)),
         Err(ChangeError::NodeExists(_))
     ));
-    let course = run(&mut cluster, stores, 0, 10_000, &mut |_| ()).unwrap();
+    let course = run(&mut cluster, None, stores, 0, 10_000, &mut |_| ()).unwrap();
     assert!(course.quiet);
     // 48 copies on four nodes: twelve each, within the threshold of one.
     let after = copies(&cluster);
@@ -129,7 +131,7 @@ fn copies_of_a_failed_node_are_rebuilt() {
         remove_node(&mut cluster, "node-1"),
         Err(ChangeError::NoSuchNode { .. })
     ));
-    let course = run(&mut cluster, &mut stores, 0, 10_000, &mut |_| ()).unwrap();
+    let course = run(&mut cluster, None, &mut stores, 0, 10_000, &mut |_| ()).unwrap();
     assert!(course.quiet, "{course:?}");
     // Twelve copies were on it: six primaries, whose replicas are promoted, and six replicas.
     assert_eq!(course.promoted, 6);
@@ -150,7 +152,7 @@ fn a_primary_without_replicas_stays_lost() {
     let mut stores = Stores::of(&cluster);
     remove_node(&mut cluster, "n0").unwrap();
     remove_node(&mut cluster, "n1").unwrap();
-    let course = run(&mut cluster, &mut stores, 0, 100, &mut |_| ()).unwrap();
+    let course = run(&mut cluster, None, &mut stores, 0, 100, &mut |_| ()).unwrap();
     assert!(course.quiet);
     let after = summary(&cluster);
     assert_eq!(
@@ -180,7 +182,7 @@ fn closing_keeps_copies_where_they_are() {
         close(&mut cluster, "i00*", 0),
         Err(ChangeError::NoSuchIndex(_))
     ));
-    let course = run(&mut cluster, stores, 0, 1000, &mut |_| ()).unwrap();
+    let course = run(&mut cluster, None, stores, 0, 1000, &mut |_| ()).unwrap();
     assert!(course.quiet);
     assert_eq!(
         (course.primaries_recovered, course.replicas_recovered),
@@ -200,7 +202,15 @@ fn closing_keeps_copies_where_they_are() {
 fn rounds_are_bounded() {
     let mut cluster = cluster(3, 12);
     cluster.settings.exclude.add("_name", "node-0");
-    let course = run(&mut cluster, &mut Stores::default(), 0, 1, &mut |_| ()).unwrap();
+    let course = run(
+        &mut cluster,
+        None,
+        &mut Stores::default(),
+        0,
+        1,
+        &mut |_| (),
+    )
+    .unwrap();
     assert_eq!((course.rounds, course.quiet), (1, false));
 }
 
@@ -210,7 +220,7 @@ fn the_last_round_allowed_may_be_the_last_needed() {
         let mut cluster = cluster(3, 12);
         cluster.settings.exclude.add("_name", "node-0");
         let mut stores = Stores::of(&cluster);
-        run(&mut cluster, &mut stores, 0, rounds_max, &mut |_| ()).unwrap()
+        run(&mut cluster, None, &mut stores, 0, rounds_max, &mut |_| ()).unwrap()
     };
     let needed = emptied(10_000).rounds;
     assert!(emptied(needed).quiet);
@@ -224,7 +234,7 @@ fn closing_takes_no_space() {
     let before = cluster.info.clone().unwrap();
     let mut stores = Stores::of(&cluster);
     close(&mut cluster, "*", 0).unwrap();
-    let course = run(&mut cluster, &mut stores, 0, 10_000, &mut |_| ()).unwrap();
+    let course = run(&mut cluster, None, &mut stores, 0, 10_000, &mut |_| ()).unwrap();
     assert!(course.quiet);
     assert_eq!(course.primaries_recovered, 12);
     let after = cluster.info.unwrap();

@@ -1,4 +1,5 @@
-//! The real allocation service of 7.4.0, run by lab/shards/run.sh.
+//! The real allocation service of 7.4.0, run by lab/shards/run.sh, and those of other versions, run by
+//! lab/shards/versions/run.sh.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -53,8 +54,23 @@ impl Driver {
     /// # Panics
     /// If the driver is unavailable: the differential test would prove nothing without it
     pub fn start() -> Self {
-        let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../lab/shards/run.sh");
+        Self::run("run.sh", &[])
+    }
+
+    /// Like [`Driver::start`], for the balancer of any version: `8.4.3`, `opensearch-2.19.1`.
+    ///
+    /// # Panics
+    /// As [`Driver::start`]
+    pub fn version(version: &str) -> Self {
+        Self::run("versions/run.sh", &[version])
+    }
+
+    fn run(script: &str, args: &[&str]) -> Self {
+        let script = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("../../lab/shards")
+            .join(script);
         let build = Command::new(&script)
+            .args(args)
             .arg("--build")
             .output()
             .unwrap_or_else(|error| panic!("{} does not start: {error}", script.display()));
@@ -68,6 +84,7 @@ impl Driver {
             code => panic!("{} --build ended with {code:?}: {said}", script.display()),
         }
         let mut child = Command::new(&script)
+            .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -97,7 +114,8 @@ impl Driver {
         self.ask(&line)
     }
 
-    fn ask(&mut self, line: &Value) -> Result<Answer, Thrown> {
+    /// Sends a line and returns the server's state.
+    pub fn ask(&mut self, line: &Value) -> Result<Answer, Thrown> {
         let input = self.input.as_mut().expect("closed only at the end");
         writeln!(input, "{line}").expect("the driver reads on");
         input.flush().expect("the driver reads on");

@@ -17,6 +17,7 @@ mod rng;
 mod seen;
 mod sides;
 mod spec;
+mod versions;
 mod world;
 
 use std::time::Instant;

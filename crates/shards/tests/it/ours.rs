@@ -154,7 +154,7 @@ impl Ours {
             .unwrap_or_else(|| panic!("no node {id}"))
     }
 
-    fn index_index(&self, name: &str) -> IndexIndex {
+    pub fn index_index(&self, name: &str) -> IndexIndex {
         self.cluster
             .index_by_name(name)
             .unwrap_or_else(|| panic!("no index {name}"))
@@ -382,8 +382,23 @@ impl Ours {
         Ok(())
     }
 
+    /// Reorders the maps as the server iterates over them.
+    pub fn adopt(&mut self, order: &Order) {
+        self.order_nodes(order);
+        let ordered = order.indices.iter().map(|(name, shards)| {
+            let index = self.index_index(name);
+            let table = self.cluster.routing.table(index).expect("it is routed");
+            let groups = shards.iter().map(|shard| table.group(*shard));
+            IndexTable {
+                index,
+                copies: groups.flatten().copied().collect(),
+            }
+        });
+        self.cluster.routing = RoutingTable::new(ordered.collect(), TableOrder::Kept);
+    }
+
     /// Applies the changes that precede the reroute.
-    fn prepare(&mut self, step: &Step) {
+    pub fn prepare(&mut self, step: &Step) {
         let now = self.now_nanos;
         match step {
             Step::Create { indices } => {

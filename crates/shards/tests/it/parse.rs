@@ -101,6 +101,9 @@ pub fn cluster(written: &Settings) -> Known {
             "cluster_concurrent_rebalance" => {
                 known.cluster_concurrent_rebalance = number(key, value);
             }
+            "node_initial_replicas_recoveries" => {
+                known.node_initial_replicas_recoveries = number(key, value);
+            }
             "node_initial_primaries_recoveries" => {
                 known.node_initial_primaries_recoveries = number(key, value);
             }

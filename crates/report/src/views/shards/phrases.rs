@@ -30,6 +30,21 @@ pub(super) fn not_understood(why: &str) -> String {
     )
 }
 
+/// Formats an estimated time: `4 min` or `4 min to 6 min`.
+pub(super) fn span([from, to]: [f64; 2]) -> String {
+    // No more digits than an estimate has.
+    let rough = |seconds: f64| {
+        let step = match seconds {
+            ..60.0 => 1.0,
+            ..600.0 => 10.0,
+            ..7_200.0 => 60.0,
+            _ => 600.0,
+        };
+        units::seconds((seconds / step).ceil() * step)
+    };
+    range(&rough(from), &rough(to))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

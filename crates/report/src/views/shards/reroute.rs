@@ -1,8 +1,8 @@
 //! Page of `trimtab shards reroute`: what the next reroute does, and why.
 
-use super::phrases::{name, not_understood, time};
+use super::phrases::{name, not_understood, span, time};
 use page::{Block, Level, List, Page, Table, Tone};
-use shards::explanation::{DecisionRow, NodeGain, NodeRow, RerouteExplanation};
+use shards::explanation::{DecisionRow, DesiredExplanation, NodeGain, NodeRow, RerouteExplanation};
 use std::fmt::Write as _;
 
 /// Maximum number of nodes listed per decision.
@@ -15,7 +15,10 @@ pub(super) fn page(answer: &RerouteExplanation) -> Page {
         title: "trimtab shards reroute".to_owned(),
         lead: match &answer.not_understood {
             Some(why) => not_understood(why),
-            None => lead(answer),
+            None => match &answer.desired {
+                Some(desired) => format!("{} {}", wanted(desired), lead(answer)),
+                None => lead(answer),
+            },
         },
         tone: if answer.not_understood.is_some() {
             Tone::Level(Level::Error)
@@ -31,6 +34,12 @@ pub(super) fn page(answer: &RerouteExplanation) -> Page {
         )],
         ..Page::default()
     };
+    if let Some(desired) = &answer.desired {
+        page.about.push(basis(desired));
+        if let Some(table) = held(desired) {
+            page.push(table);
+        }
+    }
     if let Some(table) = gains(answer) {
         page.push(table);
     }
@@ -44,6 +53,89 @@ pub(super) fn page(answer: &RerouteExplanation) -> Page {
         )));
     }
     page
+}
+
+/// Says how many shards are not where the desired balance has them, and when they will be.
+fn wanted(desired: &DesiredExplanation) -> String {
+    let share = |part: u64| {
+        let whole = desired.assigned.max(1);
+        #[expect(clippy::cast_precision_loss, reason = "a share to be read")]
+        units::percent(part as f64 / whole as f64)
+    };
+    let mut text = match desired.elsewhere {
+        0 => "Every shard is on a node where it is wanted.".to_owned(),
+        some => {
+            let verb = if some == 1 { "is" } else { "are" };
+            format!(
+                "{} of {} ({}) {verb} not on a node where the desired balance has {}",
+                units::grouped(some),
+                units::count(desired.assigned, "shard"),
+                share(some),
+                if some == 1 { "it" } else { "them" }
+            )
+        }
+    };
+    if desired.elsewhere > 0 {
+        let time = desired
+            .duration_s
+            .map_or_else(String::new, |seconds| format!(", about {}", span(seconds)));
+        text.push_str(&match desired.elsewhere_in_the_end {
+            0 => format!(
+                "; all will be, in {}{time}.",
+                units::count(desired.rounds, "round")
+            ),
+            left if left == desired.elsewhere => "; nothing lets them go there.".to_owned(),
+            left => format!(
+                "; {} of them will not get there: all others in {}{time}.",
+                units::grouped(left),
+                units::count(desired.rounds, "round")
+            ),
+        });
+    }
+    if !desired.converges {
+        text.push_str(
+            " The computation of the desired balance never comes to its end: the same placements come back.",
+        );
+    }
+    text
+}
+
+/// What the desired balance is based on.
+fn basis(desired: &DesiredExplanation) -> String {
+    match desired.agrees {
+        Some([same, all]) => format!(
+            "the server told the desired balance; this model wants the same nodes for {} of {}",
+            units::grouped(same),
+            units::count(all, "shard")
+        ),
+        None => "the desired balance is computed from the present placement (pass the answer of \
+                 _internal/desired_balance with --desired for the server's own)"
+            .to_owned(),
+    }
+}
+
+/// What holds the shards that are elsewhere.
+fn held(desired: &DesiredExplanation) -> Option<Table> {
+    if desired.held.is_empty() && desired.moving == 0 && desired.next == 0 {
+        return None;
+    }
+    let mut table = Table::new(&["shards", "<are elsewhere and", "<for example"]);
+    let mut row = |number: u64, what: String, example: &str| {
+        if number > 0 {
+            table.row([units::grouped(number), what, example.to_owned()]);
+        }
+    };
+    row(desired.moving, "are on their way".to_owned(), "-");
+    row(desired.next, "move in the next reroute".to_owned(), "-");
+    for held in &desired.held {
+        let what = match (held.decision, held.decider) {
+            ("THROTTLE", Some(decider)) => format!("wait ({decider})"),
+            (_, Some(decider)) => format!("are refused ({decider})"),
+            (_, None) => "wait for another shard".to_owned(),
+        };
+        row(held.shards, what, &held.example);
+    }
+    Some(table)
 }
 
 fn lead(answer: &RerouteExplanation) -> String {

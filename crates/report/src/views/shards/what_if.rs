@@ -1,8 +1,8 @@
 //! Page of `trimtab shards what-if`: the effects of a change.
 
-use super::phrases::{name, not_understood, range, time};
+use super::phrases::{name, not_understood, range, span, time};
 use page::{Block, Level, List, Page, Section, Table, Tone};
-use shards::forecast::{Crossed, Forecast, NodeStanding, Standing};
+use shards::forecast::{AtDefaultRebalance, Crossed, Forecast, NodeStanding, Standing};
 use std::collections::HashMap;
 
 /// Maximum number of nodes that are listed.
@@ -164,9 +164,22 @@ fn story(answer: &Forecast) -> String {
             size(answer.replica_bytes)
         ));
     }
-    if answer.moved > 0 {
+    if let Some(rounds) = answer.circle_rounds {
         parts.push(format!(
-            "{} from node to node ({})",
+            "shards move from node to node without end: every {} they are where they were before; {} would \
+             do",
+            units::count(rounds, "round"),
+            counted(answer.moves_needed, "move", "moves")
+        ));
+    } else if answer.moved > 0 {
+        let needed = match answer.moves_needed {
+            needed if needed < answer.moved => {
+                format!("; {} would do", units::grouped(needed))
+            }
+            _ => String::new(),
+        };
+        parts.push(format!(
+            "{} from node to node ({}{needed})",
             counted(answer.moved, "shard moves", "shards move"),
             size(answer.moved_bytes)
         ));
@@ -175,35 +188,45 @@ fn story(answer: &Forecast) -> String {
         parts.push("nothing moves".to_owned());
     }
     let mut story = units::list::capitalised(&parts.join("; "));
-    if answer.rounds > 0 {
+    if answer.rounds > 0 && answer.circle_rounds.is_none() {
         story.push_str(", in ");
         story.push_str(&match answer.duration_s {
             Some(seconds) => duration(seconds, answer.rounds),
             None => units::count(answer.rounds, "round"),
         });
     }
-    if !answer.quiet {
+    if !answer.quiet && answer.circle_rounds.is_none() {
         story.push_str("; the cluster is not at rest yet");
     }
     story.push('.');
+    if let Some(other) = &answer.at_default_rebalance {
+        story.push(' ');
+        story.push_str(&at_default(other));
+    }
     story
 }
 
-/// Formats an estimated time: `about 4 min (12 rounds)`.
-fn duration([from, to]: [f64; 2], rounds: u32) -> String {
-    // No more digits than an estimate has.
-    let rough = |seconds: f64| {
-        let step = match seconds {
-            ..60.0 => 1.0,
-            ..600.0 => 10.0,
-            ..7_200.0 => 60.0,
-            _ => 600.0,
-        };
-        units::seconds((seconds / step).ceil() * step)
+/// What the default of a setting would bring: the rule ES011 says more.
+fn at_default(other: &AtDefaultRebalance) -> String {
+    let end = if other.quiet {
+        String::new()
+    } else {
+        ", and still no rest".to_owned()
     };
     format!(
+        "With cluster_concurrent_rebalance at its default of 2 instead of {}: {}, in {}{end} (ES011: no \
+         restart).",
+        other.set,
+        units::count::counted(other.moved, "move", "moves"),
+        units::count(other.rounds, "round"),
+    )
+}
+
+/// Formats an estimated time: `about 4 min (12 rounds)`.
+fn duration(seconds: [f64; 2], rounds: u32) -> String {
+    format!(
         "about {} ({})",
-        range(&rough(from), &rough(to)),
+        span(seconds),
         units::count(rounds, "round")
     )
 }

@@ -5,7 +5,7 @@ use super::values;
 use crate::answer::AnswerArgs;
 use clap::{Args, Subcommand};
 use shards::profile::Server;
-use shards::what_if::NewNode;
+use shards::what_if::{NewIndex, NewNode, NodeShutdown};
 use std::path::PathBuf;
 
 /// Text above the usage line of `trimtab shards --help`.
@@ -68,6 +68,10 @@ pub struct StateArgs {
     #[arg(long, value_name = "FILE")]
     pub settings: Option<PathBuf>,
 
+    /// Response to GET _internal/desired_balance, of Elasticsearch from 8.6 on
+    #[arg(long, value_name = "FILE")]
+    pub desired: Option<PathBuf>,
+
     /// Server version, if the responses do not contain it [default: 7.4.0]
     #[arg(long, value_name = "VERSION", value_parser = Server::parse)]
     pub version: Option<Server>,
@@ -123,8 +127,8 @@ pub struct Reroute {
     trimtab shards what-if --state state.json --close 'logs-2019*' \\\n    \
     --to-version 7.17.28\n  \
     trimtab shards what-if --state state.json --add-node node-4:zone=b,disk=2TB\n\n\
-    All changes are simulated at once, in this order: settings, added nodes, removed\n\
-    nodes, closed indices. The cluster is not changed.\n\n\
+    All changes are simulated at once, in this order: settings, nodes added, announced\n\
+    to leave, removed, indices closed, set, created. The cluster is not changed.\n\n\
     Exit codes: 0 not worse; 1 worse (more unassigned shards, more shards that must\n\
     leave their node but cannot, another disk above the high watermark, or still\n\
     moving after --rounds); 2 could not run, or the state was not understood."
@@ -134,13 +138,19 @@ pub struct WhatIf {
     pub cluster: StateArgs,
 
     /// Add an empty data node, NAME or NAME:attribute=value,...; disk=SIZE sets its disk size [default:
-    /// median of the other nodes], role=data_hot a role [default: data] (repeatable)
+    /// median of the other nodes], role=data_hot a role [default: data]; with id=ID it is the node of this
+    /// id that comes back with its data (repeatable)
     #[arg(long, value_name = "NAME[:k=v,...]", value_parser = values::new_node)]
     pub add_node: Vec<NewNode>,
 
     /// Remove a node (name or ID) as if it had failed (repeatable)
     #[arg(long, value_name = "NODE")]
     pub remove_node: Vec<String>,
+
+    /// Announce that a node leaves (remove), restarts, or is replaced by another, as the node shutdown API
+    /// does [default: remove] (repeatable)
+    #[arg(long, value_name = "NODE[:restart|replace=NAME]", value_parser = values::shutdown)]
+    pub shut_down: Vec<NodeShutdown>,
 
     /// Close open indices that match PATTERN, such as logs-2019* (repeatable)
     #[arg(long, value_name = "PATTERN")]
@@ -149,6 +159,15 @@ pub struct WhatIf {
     /// Set a cluster setting; an empty VALUE resets it (repeatable)
     #[arg(long, value_name = "KEY=VALUE", value_parser = values::setting)]
     pub set: Vec<(String, String)>,
+
+    /// Set a setting of the open indices that match PATTERN: replicas, tiers, filters; an empty VALUE resets
+    /// it (repeatable)
+    #[arg(long, value_name = "PATTERN:KEY=VALUE", value_parser = values::index_setting)]
+    pub set_index: Vec<(String, String, String)>,
+
+    /// Create an index [default: shards=1,replicas=1] (repeatable)
+    #[arg(long, value_name = "NAME[:shards=N,replicas=N]", value_parser = values::new_index)]
+    pub create_index: Vec<NewIndex>,
 
     /// Server version afterwards, to predict reroute time (decisions remain those of 7.4.0)
     #[arg(long, value_name = "VERSION", value_parser = Server::parse)]

@@ -10,6 +10,7 @@ use ::cluster::{Root, ShardAnswer, ask_root, ask_shards, shard_options};
 use bounded_http::{Client, Endpoint};
 use facts::cluster::Flavour;
 use host::source::is_archive;
+use shards::model::{Product, Version};
 use shards::nodes::RoutingError;
 use shards::profile::Server;
 use shards::reading;
@@ -22,6 +23,7 @@ use std::path::Path;
 const STATE: &str = "GET _cluster/state";
 const NODES: &str = "GET _nodes/stats (or _nodes)";
 const SIZES: &str = "GET _stats?level=shards (or _cat/shards?bytes=b&format=json)";
+const DESIRED: &str = "GET _internal/desired_balance";
 const SETTINGS: &str = "GET _cluster/settings?include_defaults=true";
 
 /// Files up to this size are read into memory, which is faster; larger ones are streamed.
@@ -70,6 +72,9 @@ pub fn load(arguments: &StateArgs, quiet: bool) -> Result<Loaded, CommandError> 
     }
     if let Some(path) = &arguments.settings {
         read_file(path, SETTINGS, |source| state.read_settings(source))?;
+    }
+    if let Some(path) = &arguments.desired {
+        read_file(path, DESIRED, |source| state.read_desired(source))?;
     }
     loaded.server_is_known =
         arguments.version.is_some() || asked.is_some() || state.known_versions().is_some();
@@ -127,6 +132,7 @@ const SUPPLEMENTS: &[(&str, Supplement)] = &[
     ("nodes_stats.json", Supplement::Nodes),
     ("indices_stats.json", Supplement::Sizes),
     ("cluster_settings_defaults.json", Supplement::Settings),
+    ("internal_desired_balance.json", Supplement::Desired),
 ];
 
 #[derive(Clone, Copy)]
@@ -134,6 +140,7 @@ enum Supplement {
     Nodes,
     Sizes,
     Settings,
+    Desired,
 }
 
 /// Opens a directory or an archive; `None` if it is the file of an answer.
@@ -179,11 +186,14 @@ fn from_archive(
                 Supplement::Nodes => state.read_nodes(body),
                 Supplement::Sizes => state.read_sizes(body),
                 Supplement::Settings => state.read_settings(body),
+                Supplement::Desired => state.read_desired(body),
             };
             read.map_err(|error| error.to_string())
         });
         // These are optional: without them the model states its assumptions.
-        if let Err(why) = read {
+        if let Err(why) = read
+            && !(matches!(supplement, Supplement::Desired) && !state.cluster.has_desired_balance())
+        {
             warnings.push(format!("{name}: {why}"));
         }
     }
@@ -277,7 +287,13 @@ fn from_url(from: &str, arguments: &StateArgs) -> Result<(Loaded, Option<Server>
     drop(answer);
     let mut warnings = Vec::new();
     // These are optional: without them the model states its assumptions.
+    let has_desired = |server: &Server| {
+        server.product == Product::Elasticsearch && server.version >= Version::release(8, 6, 0)
+    };
     for wanted in ShardAnswer::OPTIONAL {
+        if wanted == ShardAnswer::Desired && !server.is_some_and(has_desired) {
+            continue;
+        }
         let bytes = match ask(wanted) {
             Ok(bytes) => bytes,
             Err(error) => {
@@ -289,6 +305,7 @@ fn from_url(from: &str, arguments: &StateArgs) -> Result<(Loaded, Option<Server>
         match wanted {
             ShardAnswer::Sizes => state.read_sizes(bytes),
             ShardAnswer::Settings => state.read_settings(bytes),
+            ShardAnswer::Desired => state.read_desired(bytes),
             ShardAnswer::Roles | ShardAnswer::Disks => state.read_nodes(bytes),
             ShardAnswer::State => Ok(()),
         }

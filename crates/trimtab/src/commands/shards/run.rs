@@ -92,6 +92,7 @@ fn cluster_size(
         nodes: Vec::new(),
         sizes: Vec::new(),
         settings: None,
+        desired: None,
         version: arguments.version.clone(),
         credentials_file: arguments.credentials_file.clone(),
         ca_file: arguments.ca_file.clone(),
@@ -111,9 +112,16 @@ fn reroute(arguments: &Reroute, quiet: bool) -> Result<ExitCode, CommandError> {
         decisions_max: arguments.limit,
         all_deciders: arguments.all_deciders,
     };
+    let desired = loaded.state.desired.take();
     let cluster = &mut loaded.state.cluster;
-    let explanation = RerouteExplanation::of(cluster, &loaded.server, loaded.now_nanos, detail)
-        .map_err(|error| load::misfit(&loaded.source, &error))?;
+    let explanation = RerouteExplanation::of(
+        cluster,
+        desired.as_ref(),
+        &loaded.server,
+        loaded.now_nanos,
+        detail,
+    )
+    .map_err(|error| load::misfit(&loaded.source, &error))?;
     loaded.warnings.extend(explanation.warnings());
     let is_understood = explanation.not_understood.is_none();
     let answer = ShardsAnswer::Reroute(Box::new(explanation));
@@ -128,7 +136,10 @@ fn what_if(arguments: &WhatIf, quiet: bool) -> Result<ExitCode, CommandError> {
         settings: arguments.set.clone(),
         added: arguments.add_node.clone(),
         removed: arguments.remove_node.clone(),
+        shut_down: arguments.shut_down.clone(),
         closed: arguments.close.clone(),
+        index_settings: arguments.set_index.clone(),
+        created: arguments.create_index.clone(),
         to_server: arguments.to_version.clone(),
     };
     let mut draw = Draw::new(quiet);

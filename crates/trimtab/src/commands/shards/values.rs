@@ -1,8 +1,8 @@
 //! Parsers for command-line values.
 
 use crate::values;
-use shards::model::Roles;
-use shards::what_if::NewNode;
+use shards::model::{Roles, ShutdownKind};
+use shards::what_if::{NewIndex, NewNode, NodeShutdown};
 use std::ops::RangeInclusive;
 
 /// Parses a count within bounds: `25000`, `25,000`, `25k`, `1M`.
@@ -52,8 +52,73 @@ pub fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Parses `NAME` or `NAME:attribute=value,...`, where `disk=SIZE` sets the disk size and each
-/// `role=ROLE` gives it a role.
+/// Parses `PATTERN:index.key=value`; the value may be empty.
+///
+/// # Errors
+/// A message for clap.
+pub fn index_setting(text: &str) -> Result<(String, String, String), String> {
+    let expected = || "expected PATTERN:index.KEY=VALUE, such as logs-*:index.number_of_replicas=0";
+    let (pattern, rest) = text.split_once(':').ok_or_else(expected)?;
+    match rest.split_once('=') {
+        Some((key, value)) if key.starts_with("index.") && !pattern.is_empty() => {
+            Ok((pattern.to_owned(), key.to_owned(), value.to_owned()))
+        }
+        _ => Err(expected().to_owned()),
+    }
+}
+
+/// Parses `NODE`, `NODE:remove`, `NODE:restart` or `NODE:replace=NAME`.
+///
+/// # Errors
+/// A message for clap.
+pub fn shutdown(text: &str) -> Result<NodeShutdown, String> {
+    let (node, kind) = text.split_once(':').unwrap_or((text, "remove"));
+    let (kind, target) = match kind.split_once('=') {
+        None if kind == "remove" => (ShutdownKind::Remove, None),
+        None if kind == "restart" => (ShutdownKind::Restart, None),
+        Some(("replace", by)) if !by.is_empty() => (ShutdownKind::Replace, Some(by.to_owned())),
+        _ => {
+            return Err(format!(
+                "expected remove, restart or replace=NAME, found {kind:?}"
+            ));
+        }
+    };
+    if node.is_empty() {
+        return Err("expected a node's name or ID before the colon".to_owned());
+    }
+    Ok(NodeShutdown {
+        node: node.to_owned(),
+        kind,
+        target,
+    })
+}
+
+/// Parses `NAME` or `NAME:shards=N,replicas=N`.
+///
+/// # Errors
+/// A message for clap.
+pub fn new_index(text: &str) -> Result<NewIndex, String> {
+    let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+    if name.is_empty() {
+        return Err("expected a name, or NAME:shards=N,replicas=N".to_owned());
+    }
+    let mut index = NewIndex {
+        name: name.to_owned(),
+        shards: 1,
+        replicas: 1,
+    };
+    for pair in rest.split(',').filter(|pair| !pair.is_empty()) {
+        match pair.split_once('=') {
+            Some(("shards", number)) => index.shards = count_in(1..=1024)(number)?,
+            Some(("replicas", number)) => index.replicas = count_in(0..=1000)(number)?,
+            _ => return Err(format!("expected shards=N or replicas=N, found {pair:?}")),
+        }
+    }
+    Ok(index)
+}
+
+/// Parses `NAME` or `NAME:attribute=value,...`, where `disk=SIZE` sets the disk size, each
+/// `role=ROLE` gives it a role, and `id=ID` says that it is the node with this id that comes back.
 ///
 /// # Errors
 /// A message for clap.
@@ -64,6 +129,7 @@ pub fn new_node(text: &str) -> Result<NewNode, String> {
     }
     let mut node = NewNode {
         name: name.to_owned(),
+        id: None,
         attributes: Vec::new(),
         roles: Roles::default(),
         disk_bytes: None,
@@ -81,6 +147,7 @@ pub fn new_node(text: &str) -> Result<NewNode, String> {
                 let bytes = i64::try_from(bytes).map_err(|_| "expected a disk below 8 EiB")?;
                 node.disk_bytes = Some(bytes);
             }
+            Some(("id", value)) if !value.is_empty() => node.id = Some(value.to_owned()),
             Some(("role", value)) if !value.is_empty() => roles.push(value.to_owned()),
             Some((key, value)) if !key.is_empty() && !value.is_empty() => {
                 node.attributes.push((key.to_owned(), value.to_owned()));
@@ -133,6 +200,43 @@ mod tests {
         assert_eq!(setting("cluster.x=a=b"), Ok(pair("cluster.x", "a=b")));
         assert_eq!(setting("cluster.x="), Ok(pair("cluster.x", "")));
         assert!(setting("cluster.x").is_err() && setting("index.x=1").is_err());
+    }
+
+    #[test]
+    fn indices_and_their_settings() {
+        let set = |text: &str| index_setting(text).map(|(a, b, c)| [a, b, c]);
+        let parts = |parts: [&str; 3]| Ok(parts.map(str::to_owned));
+        let replicas = set("logs-*:index.number_of_replicas=1");
+        assert_eq!(replicas, parts(["logs-*", "index.number_of_replicas", "1"]));
+        assert_eq!(set("a:index.x="), parts(["a", "index.x", ""]));
+        for text in ["", "a", "a:index.x", ":index.x=1", "a:cluster.x=1"] {
+            assert!(index_setting(text).is_err(), "{text}");
+        }
+        let down = |text: &str| shutdown(text).map(|down| (down.node, down.kind, down.target));
+        let leaves = |kind, by: Option<&str>| Ok(("n".to_owned(), kind, by.map(str::to_owned)));
+        assert_eq!(down("n"), leaves(ShutdownKind::Remove, None));
+        assert_eq!(down("n:restart"), leaves(ShutdownKind::Restart, None));
+        assert_eq!(
+            down("n:replace=m"),
+            leaves(ShutdownKind::Replace, Some("m"))
+        );
+        for text in ["", ":restart", "n:", "n:replace", "n:replace=", "n:stop"] {
+            assert!(shutdown(text).is_err(), "{text}");
+        }
+        let made = |text: &str| new_index(text).map(|made| (made.name, made.shards, made.replicas));
+        assert_eq!(made("i"), Ok(("i".to_owned(), 1, 1)));
+        let given = made("i:shards=5,replicas=0");
+        assert_eq!(given, Ok(("i".to_owned(), 5, 0)));
+        for text in [
+            "",
+            ":shards=1",
+            "i:shards=0",
+            "i:shards=x",
+            "i:replicas=",
+            "i:5",
+        ] {
+            assert!(new_index(text).is_err(), "{text}");
+        }
     }
 
     #[test]
