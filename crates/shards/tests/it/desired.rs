@@ -47,9 +47,10 @@ fn run(oracle: &mut Oracle, seed: u64) -> Result {
     };
     let mut ours = Ours::new(oracle.version());
     let mut steps = 0;
-    while let Some(step) = planner.next(&told) {
-        log.push(format!("step {step}"));
+    while let Some(mut step) = planner.next(&told) {
         let before = told;
+        let computed = ours.prepare(&planner, &mut step, &before);
+        log.push(format!("step {step}"));
         told = match oracle.ask(&step) {
             Ok(told) => told,
             Err(thrown) => {
@@ -57,7 +58,7 @@ fn run(oracle: &mut Oracle, seed: u64) -> Result {
                 return Result::Differs { steps, lines: log };
             }
         };
-        let found = ours.round(&planner, &step, &before, &told);
+        let found = computed.map_or_else(Vec::new, |computed| ours.compare(computed, &told));
         if !found.is_empty() {
             log.push(format!(
                 "settings {:?}, nodes that leave {:?}",

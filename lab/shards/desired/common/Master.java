@@ -32,6 +32,7 @@ import org.elasticsearch.snapshots.SnapshotShardSizeInfo;
 
 /** A cluster state, its desired balance, and the services that change them. */
 final class Master {
+    private static final long ENOUGH = 20_000;
     private static final DesiredBalance NONE = new DesiredBalance(-1, Map.of());
 
     /** Allocation ids by number, as given and as found in responses. */
@@ -132,7 +133,7 @@ final class Master {
      * that the gateway allocator keeps to itself in this step.
      *
      * <ul>
-     * <li>"round": computes the desired balance and makes steps towards it
+     * <li>"round": computes the desired balance, with "enough" iterations at most, and makes steps towards it
      * <li>"start", with "copies": [[index, shard, node], ...] or "all": started shards
      * <li>"fail", with "copies": [[index, shard, node], ...]: failed shards
      * <li>"node-left", with "nodes": ids; "node-joined", with "nodes": nodes
@@ -147,6 +148,7 @@ final class Master {
         String name = Json.string(step, "step");
         switch (name) {
             case "round" -> {
+                balance.enough = (int) (long) Json.longOr(step, "enough", ENOUGH);
                 balances = true;
                 try {
                     state = service.reroute(state, "asked", ActionListener.noop());

@@ -7,7 +7,7 @@ use shards::copy::{
     AllocationIndex, AllocationStatus, CopyState, Reason, RecoverySource, ShardCopy, UnassignedInfo,
 };
 use shards::deciders::Deciders;
-use shards::desired::{DesiredBalance, End, Reconciler, compute};
+use shards::desired::{Computed, DesiredBalance, End, Reconciler, compute};
 use shards::engine::Engine;
 use shards::model::{
     AllowRebalance, Cluster, ClusterInfo, DiskUsage, Forecast, Index, IndexIndex, IndexState,
@@ -30,7 +30,17 @@ pub struct Ours {
     reconciler: Reconciler,
 }
 
+/// A round before the server has done it.
+pub struct Round {
+    cluster: Cluster,
+    nodes: RoutingNodes,
+    order_differs: Option<String>,
+    computed: Computed,
+}
+
 const GIB: i64 = 1 << 30;
+/// Circles that the server goes on when the computation does not end.
+const CIRCLES: u32 = 5;
 
 fn settings(planner: &Planner, version: Version) -> shards::model::Settings {
     let mut known = parse::cluster(&planner.settings);
@@ -59,7 +69,7 @@ fn reason(name: &str) -> Reason {
         "CLUSTER_RECOVERED" => Reason::ClusterRecovered,
         "REPLICA_ADDED" => Reason::ReplicaAdded,
         "ALLOCATION_FAILED" => Reason::AllocationFailed,
-        "NODE_LEFT" => Reason::NodeLeft,
+        "NODE_LEFT" | "NODE_RESTARTING" => Reason::NodeLeft,
         "PRIMARY_FAILED" => Reason::PrimaryFailed,
         _ => panic!("the server says {name}"),
     }
@@ -282,46 +292,50 @@ impl Ours {
         info
     }
 
-    /// Does what the server has done in this step, and says where the two differ.
-    pub fn round(
-        &mut self,
-        planner: &Planner,
-        step: &Value,
-        before: &Told,
-        after: &Told,
-    ) -> Vec<String> {
+    /// Computes the balance, if this step is a round. Where that goes round in a circle, the server is told
+    /// to stop in the same phase some circles later.
+    pub fn prepare(&mut self, planner: &Planner, step: &mut Value, before: &Told) -> Option<Round> {
         match step["step"].as_str() {
             Some("reset") => self.desired = DesiredBalance::default(),
-            Some("round") => return self.compare(planner, step, before, after),
-            _ => {}
+            Some("round") => {}
+            _ => return None,
         }
-        Vec::new()
-    }
-
-    fn compare(
-        &mut self,
-        planner: &Planner,
-        step: &Value,
-        before: &Told,
-        after: &Told,
-    ) -> Vec<String> {
+        if step["step"] != "round" {
+            return None;
+        }
         let cluster = self.cluster(planner, before);
         let mut nodes = RoutingNodes::new(&cluster).expect("a consistent table");
-        let order: Vec<&str> = nodes
-            .order()
-            .iter()
-            .map(|node| self.nodes[node.at()].as_str())
-            .collect();
-        if order != before.routed.iter().map(String::as_str).collect::<Vec<_>>() {
-            return vec![format!(
-                "order of the nodes: server {:?}, ours {order:?}",
-                before.routed
-            )];
-        }
+        let order = nodes.order().iter();
+        let order: Vec<String> = order.map(|node| self.nodes[node.at()].clone()).collect();
         let untouched = nodes.clone();
         let ignored = gateway(&cluster, &mut nodes, step);
         let computed = compute(&cluster, &untouched, &ignored, &self.desired, 0);
-        let mut found = self.balances(&cluster, after, &computed.balance);
+        if let End::Circle { period } = computed.end {
+            step["enough"] = (computed.iterations + CIRCLES * period).into();
+        }
+        Some(Round {
+            cluster,
+            nodes,
+            order_differs: (order != before.routed).then(|| {
+                format!(
+                    "order of the nodes: server {:?}, ours {order:?}",
+                    before.routed
+                )
+            }),
+            computed,
+        })
+    }
+
+    /// Makes steps towards the balance, and says where the server has come to something else.
+    pub fn compare(&mut self, round: Round, after: &Told) -> Vec<String> {
+        let Round {
+            cluster,
+            mut nodes,
+            order_differs,
+            computed,
+        } = round;
+        let mut found: Vec<String> = order_differs.into_iter().collect();
+        found.extend(self.balances(&cluster, after, &computed.balance));
         let converged = computed.end == End::Rest;
         if converged != after.converged || converged && computed.iterations != after.iterations {
             found.push(format!(

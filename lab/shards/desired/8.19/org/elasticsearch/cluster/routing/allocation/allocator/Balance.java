@@ -15,12 +15,11 @@ import org.elasticsearch.threadpool.ThreadPool;
 
 /** The computer and the reconciler of 8.19, whose constructors are the package's own. */
 public final class Balance {
-    /** Iterations after which a computation is given newer input, as if a server had got one. */
-    private static final int ENOUGH = 3000;
-
     private final DesiredBalanceComputer computer;
     private final DesiredBalanceReconciler reconciler;
     public int iterations;
+    /** Iterations after which newer input arrives, which ends a computation. */
+    public int enough;
 
     /** The reconciler of the balance before is kept, with its orders. */
     public Balance(ClusterSettings settings, Balance before) {
@@ -32,7 +31,7 @@ public final class Balance {
     public DesiredBalance compute(DesiredBalance previous, RoutingAllocation allocation) {
         iterations = 1;
         return computer.compute(previous, DesiredBalanceInput.create(1 + previous.lastConvergedIndex(), allocation),
-            new ArrayDeque<>(), input -> ++iterations <= ENOUGH);
+            new ArrayDeque<>(), input -> ++iterations <= enough);
     }
 
     public void reconcile(DesiredBalance desired, RoutingAllocation allocation) {
