@@ -77,6 +77,7 @@ fn answers() -> Answers {
                 priority: "URGENT".to_owned(),
                 in_queue_ms: 1,
                 executing: true,
+                executing_ms: None,
             }],
             kinds: Vec::new(),
         }),

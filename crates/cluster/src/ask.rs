@@ -39,7 +39,8 @@ const STATE_FIELDS: &str = "master_node,cluster_manager_node,\
     routing_table.indices.*.shards.*.node,\
     routing_table.indices.*.shards.*.unassigned_info.reason";
 const HEALTH_FIELDS: &str = "status,number_of_in_flight_fetch,task_max_waiting_in_queue_millis";
-const TASK_FIELDS: &str = "tasks.source,tasks.priority,tasks.time_in_queue_millis,tasks.executing";
+const TASK_FIELDS: &str = "tasks.source,tasks.priority,tasks.time_in_queue_millis,tasks.executing,\
+    tasks.time_in_execution_millis";
 const SETTING_FIELDS: &str = "*.cluster*,*.indices*,*.discovery*,*.archived*";
 
 /// Why a cluster could not be queried at all.

@@ -254,11 +254,13 @@ pub struct PendingTask {
     pub source: String,
     /// `IMMEDIATE`, `URGENT`, `HIGH`, `NORMAL`, `LOW` or `LANGUID`.
     pub priority: String,
-    /// Time since it was queued, in milliseconds; for a task that is executing, too, for which the
-    /// servers do not tell when it began.
+    /// Time since it was queued, in milliseconds; for a task that is executing, too.
     pub in_queue_ms: u64,
     /// Whether it is the task being executed.
     pub executing: bool,
+    /// Time for which it has been executing, in milliseconds; only OpenSearch 3.1 and later tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executing_ms: Option<u64>,
 }
 
 /// Busy threads of the master.
@@ -269,6 +271,7 @@ pub struct MasterThreads {
     /// Sampling interval in milliseconds; `None` for a single dump.
     pub interval_ms: Option<u64>,
     /// Threads, busiest first; for a dump in the file's order, without threads that have no frames.
+    /// What several answers or dumps in a file show of a thread is one thread with more snapshots.
     pub threads: Vec<HotThread>,
 }
 
@@ -298,8 +301,6 @@ pub struct HotThread {
     /// CPU usage during the interval, in percent of one core; `None` for a dump, and where the
     /// server measured something else (`type=wait`, `type=block`).
     pub cpu_percent: Option<f64>,
-    /// `RUNNABLE`, `WAITING`, ...; `None` if not reported.
-    pub state: Option<String>,
     /// Its stacks and how often each was seen; a dump has one.
     pub stacks: Vec<ThreadStack>,
 }
@@ -315,5 +316,20 @@ pub struct ThreadStack {
     pub complete: bool,
     /// `class.method`, innermost first, without module and line:
     /// `org.elasticsearch.cluster.routing.RoutingNode.shardsWithState`.
+    pub frames: Vec<String>,
+    /// `RUNNABLE`, `WAITING`, ...; only a dump tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// The thread that holds the lock that this one waits for; only a dump tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_holder: Option<LockHolder>,
+}
+
+/// A thread that holds a lock, in the same dump.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockHolder {
+    /// As in [`HotThread::pool`].
+    pub pool: String,
+    /// Its frames, as in [`ThreadStack::frames`].
     pub frames: Vec<String>,
 }

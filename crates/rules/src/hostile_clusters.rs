@@ -143,6 +143,8 @@ fn threads() -> impl Strategy<Value = MasterThreads> {
             snapshots,
             complete: true,
             frames,
+            state: None,
+            lock_holder: None,
         },
     );
     let pool = prop_oneof![Just("masterService#updateTask".to_owned()), name()];
@@ -152,7 +154,6 @@ fn threads() -> impl Strategy<Value = MasterThreads> {
             node,
             pool,
             cpu_percent,
-            state: None,
             stacks: vec![stack],
         },
     );
@@ -217,6 +218,7 @@ prop_compose! {
                 priority: task.1,
                 in_queue_ms: counts[11],
                 executing: true,
+                executing_ms: None,
             }],
             kinds: vec![
                 PendingKind {

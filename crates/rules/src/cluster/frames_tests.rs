@@ -7,6 +7,8 @@ fn stack(seen: u32, frames: &[&str]) -> ThreadStack {
         snapshots: 10,
         complete: true,
         frames: frames.iter().map(|&frame| frame.to_owned()).collect(),
+        state: None,
+        lock_holder: None,
     }
 }
 
@@ -15,7 +17,6 @@ fn thread(pool: &str, stacks: Vec<ThreadStack>) -> HotThread {
         node: None,
         pool: pool.to_owned(),
         cpu_percent: None,
-        state: None,
         stacks,
     }
 }
@@ -275,7 +276,7 @@ fn its_own_disk_is_why_a_master_waits_for_the_publication() {
 fn the_state_in_a_dump_counts() {
     let with_state = |state: &str, frames: &[&str]| {
         let mut thread = master(vec![stack(10, frames)]);
-        thread.state = Some(state.to_owned());
+        thread.stacks[0].state = Some(state.to_owned());
         seen(vec![thread]).first().map(|(work, ..)| *work)
     };
     // Its frames show what it will do.

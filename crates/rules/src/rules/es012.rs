@@ -171,12 +171,13 @@ mod tests {
             snapshots,
             complete: true,
             frames: frames.iter().map(|&frame| frame.to_owned()).collect(),
+            state: None,
+            lock_holder: None,
         };
         HotThread {
             node: node.map(str::to_owned),
             pool: pool.to_owned(),
             cpu_percent: Some(0.1),
-            state: None,
             stacks: vec![
                 stack(
                     seen,

@@ -130,9 +130,18 @@ fn of_cause(cx: &ClusterContext<'_>, seen: &Seen<'_>, all: &mut Vec<Remedy>) {
             "Make the cluster state smaller: fewer indices and shards (ES005), and fewer fields in \
              their mappings.",
         )),
+        Work::Lock if seen.holder.is_some() => all.push(Remedy::advice(
+            "Find what the thread that holds the lock waits for, and keep the dump: the master goes \
+             on when that ends.",
+        )),
         Work::Lock | Work::NodeDisk => all.push(Remedy::advice(
-            "Take a thread dump of the master (jstack PID), which shows who holds the lock, and \
+            "Take a thread dump of the master (jstack -l PID), which shows who holds the lock, and \
              check it with --hot-threads.",
+        )),
+        Work::Apply | Work::Other => all.push(Remedy::advice(
+            "Take three thread dumps of the master, 10 s apart (jstack PID), and check them with \
+             --hot-threads: a frame that stays is where it hangs, one that changes is load. The \
+             master's log names changes and listeners that took long.",
         )),
     }
 }

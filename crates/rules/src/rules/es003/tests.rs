@@ -26,6 +26,7 @@ fn task(source: &str, priority: &str, in_queue_ms: u64, executing: bool) -> Pend
         priority: priority.to_owned(),
         in_queue_ms,
         executing,
+        executing_ms: None,
     }
 }
 
@@ -62,12 +63,13 @@ fn seen_in(
             node: None,
             pool: "masterService#updateTask".to_owned(),
             cpu_percent,
-            state: None,
             stacks: vec![ThreadStack {
                 seen,
                 snapshots,
                 complete: true,
                 frames: frames.iter().map(|&frame| frame.to_owned()).collect(),
+                state: None,
+                lock_holder: None,
             }],
         }],
     }
