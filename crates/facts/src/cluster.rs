@@ -45,6 +45,8 @@ pub struct Cluster {
     pub indices: Option<IndexCounts>,
     /// Shard copies in the routing table.
     pub shards: Option<ShardCounts>,
+    /// Where Elasticsearch 8.6 and later wants shards to be; `None` if it was not reported.
+    pub desired_balance: Option<DesiredBalance>,
     /// Tasks queued on the master.
     pub pending_tasks: Option<PendingTasks>,
     /// Threads of the master that were busy while it was queried, busiest first; or the threads of
@@ -218,6 +220,34 @@ pub struct ShardCounts {
     /// Copies of closed indices, included in `total`; `None` if it is unknown which indices are
     /// closed.
     pub of_closed_indices: Option<u64>,
+}
+
+/// `_internal/desired_balance`, counted. The counts of computations are those since the master
+/// started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DesiredBalance {
+    /// Whether a computation is running.
+    pub computing: bool,
+    /// Computations that reroutes asked for.
+    pub submitted: u64,
+    /// Those that ended, also because a newer one was asked for.
+    pub executed: u64,
+    /// Those whose result is the desired balance of their moment.
+    pub converged: u64,
+    /// How long they took together, in milliseconds.
+    pub computation_ms: u64,
+    /// Started copies, relocating ones included; `None` if they were not counted (8.6 to 8.11, if the
+    /// routing table was not asked for).
+    pub copies: Option<DesiredCopies>,
+}
+
+/// Started copies by whether the desired balance has them where they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DesiredCopies {
+    /// All of them.
+    pub started: u64,
+    /// Those that are not on a desired node.
+    pub undesired: u64,
 }
 
 /// `_cluster/pending_tasks`.

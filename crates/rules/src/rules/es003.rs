@@ -78,6 +78,10 @@ pub(crate) const RULE: Rule = Rule {
 const ERROR_MS: u64 = 30_000;
 /// Maximum columns of a change's description in a sentence.
 const SOURCE_COLUMNS_MAX: usize = 100;
+/// Maximum number of findings of a host listed.
+const FOUND_MAX: usize = 10;
+/// Maximum columns of a frame in a title.
+const FRAME_COLUMNS_MAX: usize = 60;
 /// Maximum number of kinds of changes listed.
 const KINDS_MAX: usize = 5;
 
@@ -289,7 +293,9 @@ impl Master<'_> {
                 ));
             }
             if seen.work == Work::StateDisk {
-                evidence.extend(data_paths(seen_on(cx, seen)));
+                let node = seen_on(cx, seen);
+                evidence.extend(data_paths(node));
+                evidence.extend(found_on_host(cx, node));
             }
             if seen.work == Work::Unassigned
                 && let Some(shards) = &cx.cluster.shards
@@ -320,7 +326,13 @@ fn what(seen: &Seen<'_>) -> String {
         Work::Lock => "the master waits for a lock",
         Work::DesiredBalance => "the master computes the desired balance",
         Work::Apply => "the master is busy applying a new cluster state",
-        Work::Other => return format!("the master is busy in {}", printable(seen.frame)),
+        Work::Other => {
+            let frame = printable(seen.frame);
+            return format!(
+                "the master is busy in {}",
+                units::cut(&frame, FRAME_COLUMNS_MAX)
+            );
+        }
         Work::NodeDisk => "threads wait for the disk",
     };
     what.to_owned()
@@ -411,6 +423,27 @@ pub(super) fn data_paths(node: Option<&ClusterNode>) -> Vec<Evidence> {
                 format!("GET /_nodes/stats: data path of {}", printable(&node.name)),
                 printable(&value),
             ))
+        })
+        .collect()
+}
+
+/// Returns what the host of a node, if it was read, has that may keep its disks busy.
+pub(super) fn found_on_host(cx: &ClusterContext<'_>, node: Option<&ClusterNode>) -> Vec<Evidence> {
+    let Some(node) = node else { return Vec::new() };
+    let mut hosts = cx
+        .hosts
+        .iter()
+        .filter(|host| host.nodes.iter().any(|on_it| on_it.id == node.id));
+    let Some(host) = hosts.next() else {
+        return Vec::new();
+    };
+    let found = host.found_about_disks().take(FOUND_MAX);
+    found
+        .map(|found| {
+            Evidence::new(
+                format!("host {}: {}", host.name(), found.rule),
+                printable(&found.title),
+            )
         })
         .collect()
 }
