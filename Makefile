@@ -112,6 +112,7 @@ test-schedules:
 test-servers:
 	@./lab/servers/test-trim.sh
 	@./lab/servers/test-cluster.sh
+	@./lab/servers/test-hot-threads.sh
 	@./lab/servers/test-explain.sh
 	@./lab/servers/test-disks.sh
 	@./lab/explain-cases/pages.sh elasticsearch-7.17.28

@@ -50,7 +50,10 @@ const HEAD: &str = "Hot threads at ";
 const USAGE: &str = " usage by thread '";
 const MEMORY: &str = " memory allocated by thread '";
 const SHARING: &str = " snapshots sharing following ";
+const ELEMENTS: &str = " elements";
 const UNIQUE: &str = "unique snapshot";
+/// How far around a phrase its other words are looked for, in bytes.
+const WINDOW_BYTES: usize = 512;
 /// Maximum length of a line that is put together again, in bytes.
 const JOINED_BYTES_MAX: usize = 4096;
 
@@ -105,74 +108,75 @@ fn is_wrapped(line: &str) -> bool {
 
 /// Splits a line at the phrases that begin on lines of their own, and reads each part.
 fn parts(line: &str, take: &mut impl FnMut(Line<'_>)) {
-    let mut rest = line;
+    let mut from = 0;
     // Most lines are a frame.
-    while rest.contains("thread") || rest.contains("snapshot") {
-        let Some(end) = first_part(rest).filter(|&end| end > 0 && end < rest.len()) else {
-            break;
-        };
-        take(of(rest[..end].trim()));
-        rest = rest[end..].trim_start();
-    }
-    take(of(rest));
-}
-
-/// Returns where the first part of a line ends and another begins.
-fn first_part(line: &str) -> Option<usize> {
-    // Where phrases end that a line begins with.
-    let own = if line.starts_with(UNIQUE) {
-        Some(UNIQUE.len())
-    } else if let Some(at) = line.find(SHARING).filter(|&at| !line[..at].contains(' ')) {
-        let count = line[at + SHARING.len()..].find(" elements")?;
-        Some(at + SHARING.len() + count + " elements".len())
-    } else {
-        usage(line).filter(|(from, _)| *from == 0).map(|(_, to)| to)
-    };
-    if own.is_some() {
-        return own;
-    }
-    let word_before = |at: usize| line[..at].rfind(' ').map(|space| space + 1);
-    [
-        line.find(HEAD),
-        line.find(SHARING).and_then(word_before),
-        line.find(UNIQUE),
-        usage(line).map(|(from, _)| from),
-    ]
-    .into_iter()
-    .flatten()
-    .filter(|&at| at > 0)
-    .min()
-}
-
-/// Returns where the first phrase about a thread's usage begins and ends.
-fn usage(line: &str) -> Option<(usize, usize)> {
-    let (at, phrase) = [USAGE, MEMORY]
-        .iter()
-        .filter_map(|phrase| Some((line.find(phrase)?, *phrase)))
-        .min()?;
-    let name = at + phrase.len();
-    let words = line[..at].split(' ');
-    // Back to the first number: the percentage, without those in brackets, or the size.
-    let mut from = at;
-    for word in words.rev() {
-        from -= word.len();
-        let is_first = phrase == MEMORY || (word.ends_with('%') && !word.contains('='));
-        if is_first {
-            break;
+    if line.contains("thread") || line.contains("snapshot") || line.contains(HEAD) {
+        for to in cuts(line) {
+            take(of(line[from..to].trim()));
+            from = to;
         }
-        from = from.checked_sub(1)?;
     }
-    // A name may hold apostrophes, so the last one ends it, unless another part follows.
-    let end = line[name..]
-        .match_indices("' ")
-        .find(|(end, _)| is_stack(&line[name + end + 2..]))
-        .map(|(end, _)| name + end + 1);
-    Some((from, end.unwrap_or(line.len())))
+    take(of(line[from..].trim()));
+}
+
+/// Returns where the parts of a line begin, but for the first.
+fn cuts(line: &str) -> Vec<usize> {
+    let mut cuts: Vec<usize> = line.match_indices(HEAD).map(|(at, _)| at).collect();
+    for (at, _) in line.match_indices(UNIQUE) {
+        cuts.extend([at, at + UNIQUE.len()]);
+    }
+    for (at, _) in line.match_indices(SHARING) {
+        cuts.push(word_before(line, at));
+        let end = at + SHARING.len();
+        let count = window(&line[end..]).find(ELEMENTS);
+        cuts.extend(count.map(|count| end + count + ELEMENTS.len()));
+    }
+    for phrase in [USAGE, MEMORY] {
+        for (at, _) in line.match_indices(phrase) {
+            // Back to the percentage, but not to one of those in brackets, or to the size.
+            let mut from = word_before(line, at);
+            while phrase == USAGE && from > 0 && at - from < WINDOW_BYTES {
+                let word = line[from..].split(' ').next().unwrap_or_default();
+                if word.ends_with('%') && !word.contains('=') {
+                    break;
+                }
+                from = word_before(line, from - 1);
+            }
+            cuts.push(from);
+            // A name may hold apostrophes.
+            let name = at + phrase.len();
+            let mut ends = window(&line[name..]).match_indices("' ");
+            let end = ends.find(|(end, _)| is_stack(&line[name + end + 2..]));
+            cuts.extend(end.map(|(end, _)| name + end + 1));
+        }
+    }
+    cuts.sort_unstable();
+    cuts.dedup();
+    let first = line.len() - line.trim_start().len();
+    cuts.retain(|&cut| cut > first && cut < line.len());
+    cuts
+}
+
+/// Returns where the word begins that ends at `at`.
+fn word_before(line: &str, at: usize) -> usize {
+    let from = at.saturating_sub(WINDOW_BYTES);
+    let from = (from..=at).find(|&from| line.is_char_boundary(from));
+    let from = from.unwrap_or(at);
+    line[from..at]
+        .rfind(' ')
+        .map_or(from, |space| from + space + 1)
+}
+
+/// Returns the beginning of a text.
+fn window(text: &str) -> &str {
+    let end = text.len().min(WINDOW_BYTES);
+    let end = (0..=end).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
 }
 
 /// Whether a text begins as the line above a stack does.
 fn is_stack(text: &str) -> bool {
-    let text = text.trim_start();
+    let text = window(text).trim_start();
     text.starts_with(UNIQUE)
         || text
             .split_once(SHARING)
@@ -252,7 +256,7 @@ fn parse_sharing(line: &str) -> Option<Line<'_>> {
     Some(Line::Sharing {
         seen: seen.parse().ok()?,
         snapshots: snapshots.parse().ok()?,
-        elements: rest.strip_suffix(" elements")?.parse().ok()?,
+        elements: rest.strip_suffix(ELEMENTS)?.parse().ok()?,
     })
 }
 

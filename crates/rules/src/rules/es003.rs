@@ -131,12 +131,11 @@ impl Master<'_> {
                 }
                 title
             }
-            (None, cause) => match self.seen.as_ref().map(|seen| seen.work) {
-                Some(Work::StateDisk) => cause.unwrap_or_default(),
-                Some(Work::DesiredBalance) => {
-                    "the master was seen computing the desired balance".to_owned()
-                }
-                _ => "the master was seen placing shards".to_owned(),
+            (None, cause) => match &self.seen {
+                Some(seen) if seen.work == Work::StateDisk => cause.unwrap_or_default(),
+                Some(seen) => format!("the master was seen {}", seen.work.description()),
+                // Nothing is reported then.
+                None => "the master is busy".to_owned(),
             },
         }
     }
