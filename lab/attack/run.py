@@ -601,7 +601,7 @@ def hostile_servers(lab):
 def threads(lab):
     """Dumps of threads that are too large, or as large as may be, of every shape."""
     cluster = ["check", "--root", HERE.parent.parent / "samples/cluster", "--select", "ES003,ES012", "--exit-zero"]
-    usage = "99.0% [cpu=9.0%, other=90.0%] (495ms out of 500ms) cpu usage by thread 'elasticsearch[n][masterService#updateTask][T#%d]'"
+    usage = "99.0%% [cpu=9.0%%, other=90.0%%] (495ms out of 500ms) cpu usage by thread 'elasticsearch[n][masterService#updateTask][T#%d]'"
     sharing, frame = " 10/10 snapshots sharing following 2 elements", "  org.elasticsearch.cluster.service.MasterService.x(M.java:1)"
     blocked = '"elasticsearch[n][masterService#updateTask][T#%d]" #1\n   java.lang.Thread.State: BLOCKED\n'
     locks = "\t- waiting to lock <0x%x> (a x.Y)\n\t- locked <0x%x> (a x.Y)\n"

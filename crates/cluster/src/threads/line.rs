@@ -57,31 +57,60 @@ const WINDOW_BYTES: usize = 512;
 /// Maximum length of a line that is put together again, in bytes.
 const JOINED_BYTES_MAX: usize = 4096;
 
-/// Calls `take` for each line.
+/// Calls `take` for each line, and once for several empty ones.
 pub(super) fn each(text: &str, mut take: impl FnMut(Line<'_>)) {
-    let mut joined = String::new();
-    // A JSON string has the line breaks as two characters.
-    for raw in text.lines().flat_map(|line| line.split("\\n")) {
-        let line = unquoted(raw);
-        if joined.is_empty() && !is_wrapped(line) {
-            parts(line, &mut take);
-            continue;
-        }
-        if !joined.is_empty() {
-            joined.push(' ');
-        }
-        joined.push_str(line);
-        if !is_wrapped(&joined) || joined.len() > JOINED_BYTES_MAX {
-            parts(&joined, &mut take);
-            joined.clear();
+    let mut joined = Joined::default();
+    for line in text.lines() {
+        if line.as_bytes().contains(&b'\\') {
+            // A JSON string has the line breaks as two characters.
+            line.split("\\n").for_each(|raw| joined.add(raw, &mut take));
+        } else {
+            joined.add(line, &mut take);
         }
     }
-    parts(&joined, &mut take);
+    parts(&joined.text, &mut take);
+}
+
+/// A line that ends within a phrase, with what was added to it.
+#[derive(Default)]
+struct Joined {
+    text: String,
+    /// Whether the last line was empty.
+    was_blank: bool,
+}
+
+impl Joined {
+    fn add(&mut self, raw: &str, take: &mut impl FnMut(Line<'_>)) {
+        let line = unquoted(raw);
+        if line.is_empty() {
+            if !std::mem::replace(&mut self.was_blank, true) {
+                take(Line::Blank);
+            }
+            return;
+        }
+        self.was_blank = false;
+        if self.text.is_empty() && !is_wrapped(line) {
+            parts(line, take);
+            return;
+        }
+        if !self.text.is_empty() {
+            self.text.push(' ');
+        }
+        self.text.push_str(line);
+        if !is_wrapped(&self.text) || self.text.len() > JOINED_BYTES_MAX {
+            parts(&self.text, take);
+            self.text.clear();
+        }
+    }
 }
 
 /// Returns a line without what mail, Markdown and comments put before it.
 fn unquoted(raw: &str) -> &str {
     let mut line = raw.trim();
+    // Most lines begin with a letter.
+    if !line.starts_with(|c: char| c.is_ascii_punctuation()) {
+        return line.trim_end_matches('`');
+    }
     while let Some(rest) = ["//", ">", "|", "*", "#", "`", "+", "\\t"]
         .iter()
         .find_map(|mark| line.strip_prefix(mark))
