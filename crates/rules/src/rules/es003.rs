@@ -100,7 +100,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
         return;
     };
     let mut finding = cx.about_cluster(&RULE, severity, master.title());
-    finding.why = master.why(cx);
+    finding.why = master.why(cx).trim_start().to_owned();
     master.evidence(cx, &mut finding);
     finding.remedy = remedies::all(cx, &master);
     out.findings.push(finding);
@@ -141,10 +141,16 @@ impl Master<'_> {
     }
 
     fn why(&self, cx: &ClusterContext<'_>) -> String {
-        let mut why =
-            "The master makes one change at a time. Meanwhile new indices, new fields and \
-                       joining nodes wait, and clients give up after 30 seconds by default."
-                .to_owned();
+        let mut why = String::new();
+        // Changes do not wait for a desired balance.
+        let waits = self.waits_ms.is_some() || self.held.is_some();
+        let seen = self.seen.as_ref().map(|seen| seen.work);
+        if waits || seen != Some(Work::DesiredBalance) {
+            why.push_str(
+                "The master makes one change at a time. Meanwhile new indices, new fields and \
+                 joining nodes wait, and clients give up after 30 seconds by default.",
+            );
+        }
         if let Some(held) = self.held {
             self.why_held(&held, &mut why);
         }

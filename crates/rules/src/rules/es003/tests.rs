@@ -441,6 +441,13 @@ fn three_causes_have_three_cures() {
         "{}",
         finding.why
     );
+    assert!(
+        finding.why.contains("before 8.17") && !finding.why.contains("new fields"),
+        "{}",
+        finding.why
+    );
+    let later = computing("8.17.0", &[]);
+    assert!(only(&later).why.contains("for 1 s at most"));
     let cures = ways_out(&outcome);
     assert!(cures.contains("8.18") && cures.contains("_internal/desired_balance"));
     assert!(!ways_out(&computing("8.18.1", &[])).contains("Upgrade"));
