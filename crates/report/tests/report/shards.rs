@@ -52,6 +52,7 @@ fn question(copies: u64) -> Question {
         },
         primaries: Some(5),
         replicas: 1,
+        desired: None,
     }
 }
 

@@ -77,8 +77,11 @@ impl DesiredExplanation {
         let desired = &computed.balance;
         let (assigned, elsewhere) = places(cluster, desired);
         let is_next: Vec<ShardCopy> = places(after, desired).1;
-        let mut rest = after.clone();
-        let course = run(&mut rest, desired, now_nanos)?;
+        let mut rest = cluster.clone();
+        let begin = told
+            .cloned()
+            .unwrap_or_else(|| DesiredBalance::of_placement(cluster));
+        let course = run(&mut rest, &begin, now_nanos)?;
         let counted = |list: &[ShardCopy]| list.len() as u64;
         let waiting: Vec<ShardCopy> = is_next
             .iter()

@@ -311,6 +311,7 @@ fn pictures(answer: &Forecast) -> Vec<BarChart> {
             .filter(|node| find(before, &node.name).is_none())
             .map(|node| node.name.as_str()),
     );
+    names.sort_unstable();
     let change = |name: &str| {
         let shards = |nodes| find(nodes, name).map_or(0, |node: NodeStanding| node.shards);
         shards(before).abs_diff(shards(after))

@@ -220,6 +220,10 @@ pub struct Cost {
     #[arg(long, value_name = "FILE|-|URL")]
     pub state: Option<String>,
 
+    /// Response to GET _internal/desired_balance: what computing it takes (8.6 or later)
+    #[arg(long, value_name = "FILE", requires = "state")]
+    pub desired: Option<PathBuf>,
+
     /// Share of the shards in closed indices (90% or 0.9) [default: 0]
     #[arg(long, value_name = "SHARE", value_parser = values::share, conflicts_with = "state")]
     pub closed: Option<f64>,
