@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules bench-explain compare compare-speed compare-moves house nightly bench-filesystems livefix test-livefix bench-livefix test-crafted
+.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards test-versions cases test-schedules bench-explain compare compare-speed compare-moves house nightly bench-filesystems livefix test-livefix bench-livefix test-crafted
 
 demo: release
 	@./lab/demo/demo.sh
@@ -152,6 +152,13 @@ nightly: build
 test-shards:
 	@COUNT=$(if $(filter file,$(origin COUNT)),2000,$(COUNT)) SEED=$(SEED) cargo test --locked -p shards --test it -- \
 	    --ignored --nocapture --test-threads 1 $(if $(SEED),clusters_agree)
+
+# The balancer beside the real one of 14 versions of Elasticsearch and OpenSearch: 500 random clusters each, or
+# COUNT, from SEED on, of VERSIONS="8.4.3 opensearch-2.19.1" or all; then an empty node that joins 12 and 120 others.
+# An hour; OpenSearch 3 and Elasticsearch 9 need Java 21.
+test-versions:
+	@COUNT=$(if $(filter file,$(origin COUNT)),500,$(COUNT)) SEED=$(SEED) VERSIONS="$(VERSIONS)" TIER=4 \
+	    cargo test --locked -p shards --test it -- --ignored --nocapture --test-threads 1 versions:: joins::
 
 # What-if beside real servers that lose, drain and regain a node: prints Markdown. Half an hour and 4 GB.
 SERVERS ?= elasticsearch-7.17.28 elasticsearch-8.11.0 elasticsearch-9.2.0 opensearch-2.19.1 opensearch-3.0.0
