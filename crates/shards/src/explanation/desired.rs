@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{DeciderRow, deciders};
+use super::rows::{DeciderRow, deciders};
 use crate::copy::ShardCopy;
 use crate::deciders::{Deciders, Decision, NoReasons, ReasonRecorder, Verdict};
 use crate::desired::{Computed, DesiredBalance, End};
