@@ -9,7 +9,7 @@ use crate::answer::{desired_balance, health, tasks};
 use crate::answers::{Answers, Part, SCHEMA, Unanswered};
 use crate::threads;
 use bounded_http::{Client, Endpoint, ErrorKind, HttpError, Response};
-use facts::cluster::{Flavour, ServerVersion};
+use facts::cluster::{DesiredBalance, Flavour, ServerVersion};
 use jiff::Timestamp;
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -173,13 +173,7 @@ pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<A
         },
     );
     // Last: it needs more rights than the others.
-    let desired_balance = server.desired_balance().map(|fields| {
-        requester.part(
-            &format!("/_internal/desired_balance?filter_path={fields}"),
-            Scope::Master,
-            desired_balance::parse,
-        )
-    });
+    let desired_balance = requester.desired_balance(&server);
     Ok(Answers {
         schema: SCHEMA.to_owned(),
         endpoint: endpoint.to_string(),
@@ -363,6 +357,15 @@ impl Requester<'_> {
                 needs: None,
             }),
         }
+    }
+
+    /// Queries the desired balance, if the server has one.
+    fn desired_balance(&mut self, server: &Server) -> Option<Part<DesiredBalance>> {
+        let path = format!(
+            "/_internal/desired_balance?filter_path={}",
+            server.desired_balance()?
+        );
+        Some(self.part(&path, Scope::Master, desired_balance::parse))
     }
 
     /// Queries closed indices, then open ones. Returns the counts and the names of the closed ones,

@@ -100,7 +100,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
         return;
     };
     let mut finding = cx.about_cluster(&RULE, severity, master.title());
-    finding.why = master.why(cx).trim_start().to_owned();
+    finding.why.push_str(master.why(cx).trim_start());
     master.evidence(cx, &mut finding);
     finding.remedy = remedies::all(cx, &master);
     out.findings.push(finding);

@@ -143,9 +143,10 @@ fn far(
     let mut finding = cx.about_cluster(&RULE, Severity::Warning, title);
     // Two findings of this rule can be told apart.
     finding.subject.push_str(": shards");
-    finding.why = "The master knows where they should be, but does not move them: a setting or a \
-                   decider forbids it. Until then some nodes carry more than others."
-        .to_owned();
+    finding.why.push_str(
+        "The master knows where they should be, but does not move them: a setting or a decider \
+         forbids it. Until then some nodes carry more than others.",
+    );
     finding.evidence.extend(computations(balance));
     let source = "GET /_cluster/state/routing_table";
     finding.evidence.push(Evidence::new(
