@@ -33,9 +33,9 @@ pub(super) fn page(answer: &CostEstimate) -> Page {
     if let Some(desired) = &answer.desired_balance {
         page.push(Block::text(format!(
             "This master has computed its desired balance {}, in {} each on average. That is a thread of its \
-             own: no change waits for it, but for new indices, up to a second \
-             (cluster.routing.allocation.desired_balance.max_balance_computation_time_during_index_creation). \
-             The steps towards it take {} of the master's thread, as part of reroutes.",
+             own: no change waits for it, but for the shards of new indices, from 8.17 on for a second at most \
+             (cluster.routing.allocation.desired_balance.max_balance_computation_time_during_index_creation), \
+             before until it ends. The steps towards it take {} of the master's thread, as part of reroutes.",
             times(desired.computations),
             time(desired.computation_ms),
             time(desired.reconciliation_ms)
