@@ -7,6 +7,7 @@ use shards::nodes::RoutingNodes;
 use shards::profile::Server;
 use shards::service::{Round, reroute};
 use shards::state::{ClusterSettings, Source, State};
+use shards::what_if;
 use std::collections::HashMap;
 use std::io::BufReader;
 
@@ -33,11 +34,15 @@ pub fn state(bytes: &[u8]) {
             decisions_max: 5,
             all_deciders: false,
         };
-        let mut copy = state.cluster.clone();
-        let explained = RerouteExplanation::of(&mut copy, &Server::default(), 0, detail);
-        if let Ok(explained) = explained {
-            let gets: u64 = explained.nodes.iter().map(|node| node.gets).sum();
-            assert!(gets <= explained.allocated + explained.moved + explained.rebalanced);
+        // Masters that decide themselves, and those with a desired balance.
+        for version in [VERSION, Version::release(9, 2, 0)] {
+            let mut copy = state.cluster.clone();
+            copy.version = version;
+            let explained = RerouteExplanation::of(&mut copy, None, &Server::default(), 0, detail);
+            if let Ok(explained) = explained {
+                let gets: u64 = explained.nodes.iter().map(|node| node.gets).sum();
+                assert!(gets <= explained.allocated + explained.moved + explained.rebalanced);
+            }
         }
         let stores = Stores::of(&state.cluster);
         let round = Round::new(&stores, 1_600_000_000_000_000_000);
@@ -101,6 +106,7 @@ pub const ANSWERS: &[&str] = &[
     r#"{"nodes":{"a":{"host":"h","ip":"10.0.0.1:9300","version":"7.4.2","roles":["data"],"attributes":{"k":"v"},"fs":{"data":[{"path":"/d","total_in_bytes":1000,"available_in_bytes":90}]}}}}"#,
     r#"{"indices":{"i":{"shards":{"0":[{"routing":{"state":"STARTED","primary":true,"node":"a"},"store":{"size_in_bytes":77},"shard_path":{"data_path":"/d"}}]}}}}"#,
     r#"[{"index":"i","shard":"0","prirep":"p","store":"77"}]"#,
+    r#"{"stats":{"computation_active":false},"routing_table":{"i":{"0":{"current":[{"forecast_write_load":0.5}],"desired":{"node_ids":["b"],"total":1,"unassigned":0,"ignored":0}}}}}"#,
     r#"{"persistent":{"cluster":{"routing":{"allocation":{"enable":"all","exclude":{"_name":"n2"}}}}},"transient":{"cluster.routing.allocation.disk.watermark.low":"85%"}}"#,
 ];
 
@@ -149,6 +155,14 @@ pub fn answers(bytes: &[u8]) {
         if let Ok(settings) = ClusterSettings::read(Source::Bytes(bytes)) {
             assert_eq!(settings.settings().is_ok(), read[2]);
         }
+        if state.read_desired(Source::Bytes(bytes)).is_ok() {
+            // Whatever is wanted, walking there ends, or is noticed to go round in a circle.
+            let mut cluster = state.cluster.clone();
+            cluster.version = Version::release(9, 2, 0);
+            let mut stores = Stores::of(&cluster);
+            let desired = state.desired.as_ref();
+            let _ = what_if::run(&mut cluster, desired, &mut stores, 0, 100, &mut |_| ());
+        }
         if read.contains(&true) {
             let stores = Stores::of(&state.cluster);
             // A node with copies may turn out to hold no data, which is reported as an error.
@@ -170,4 +184,5 @@ pub fn reaches(seed: &[u8]) -> bool {
         || state.read_nodes(source()).is_ok()
         || state.read_sizes(source()).is_ok()
         || state.read_settings(source()).is_ok()
+        || state.read_desired(source()).is_ok()
 }

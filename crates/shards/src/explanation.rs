@@ -11,7 +11,7 @@ use rows::deciders;
 
 use crate::balancer::{self, CopyDecision, NodeResult, Outcome};
 use crate::copy::{AllocationStatus, Reason, RecoverySource, ShardCopy, UnassignedInfo};
-use crate::deciders::{Deciders, Decision, NoReasons, Verdict};
+use crate::deciders::{Deciders, NoReasons, Verdict};
 use crate::desired::DesiredBalance;
 use crate::doubt;
 use crate::engine::Engine;
