@@ -50,8 +50,9 @@ SITUATIONS = {
     "high": dict(changes=[f"{WATERMARK}.low={{ample}}b", f"{WATERMARK}.high={{short}}b"], ballast=True),
     "low": dict(changes=[f"{WATERMARK}.low={{ample}}b", f"{EXCLUDE}=n3"], ballast=True),
     "shutdown-remove": dict(changes=["shutdown:n4:remove"]),
-    "shutdown-restart": dict(changes=["shutdown:n4:restart"]),
-    "shutdown-replace": dict(changes=["shutdown:n4:replace=n5"], nodes=(*NODES, "n5")),
+    "shutdown-restart": dict(changes=["shutdown:n4:restart", "-n4"]),
+    "shutdown-replace": dict(changes=["shutdown:n4:replace=n5"], nodes=(*NODES, "n5"),
+                             start={"cluster.routing.rebalance.enable": "none"}),
     "warm": dict(changes=[f"index:w*:{TIER}=data_warm"], tiers=True),
 }
 
@@ -119,9 +120,7 @@ class Change:
                 name, _, how = rest.partition(":")
                 how, _, target = how.partition("=")
                 node = next(key for key, node in ask("GET", "/_nodes")["nodes"].items() if node["name"] == name)
-                body = {"type": how, "reason": "lab", **({"target_node_name": target} if target else {})}
-                ask("PUT", f"/_nodes/{node}/shutdown", body)
-                self.undo.append(("DELETE", f"/_nodes/{node}/shutdown", None))
+                self.cluster.set({"lab.shutdown": f"{node} {how} {target}".strip()})
             else:
                 key, _, value = change.partition("=")
                 settings[key] = value or None
@@ -223,6 +222,9 @@ def record_all(server, directory, names):
             if tiers and not cluster.desires:
                 print(f"{server}: without data tiers: {', '.join(chosen)}", file=sys.stderr)
                 continue
+            if any(name.startswith("shutdown") for name in chosen) and not (cluster.shuts_down and cluster.build_plugin()):
+                print(f"{server}: without node shutdown", file=sys.stderr)
+                chosen = [name for name in chosen if not name.startswith("shutdown")]
             if not chosen:
                 continue
             if tiers:

@@ -20,6 +20,7 @@
 #   DISKS   1: the disk decider stays switched on, with watermarks that no disk reaches
 #   ROLES   roles of the node instead of the server's defaults (7.9 or later): "[master, data_hot]"
 #   ATTRS   attributes of the node: "zone=a rack=r1"
+#   PLUGIN  directory of a plugin that the node loads
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
 # Coordinates in Maven Central and the archive's SHA-256. The archives made for integration tests are a
@@ -213,6 +214,7 @@ start() { # SERVER DATA RUN
     # The unpacker drops file modes; 6.8 starts a program of its own even with machine learning disabled.
     find "$home/bin" "$home/modules" -path '*/bin/*' -type f -exec chmod a+x {} +
     configure "$server" "$home" "$data" "$run"
+    [ -z "${PLUGIN:-}" ] || cp -r "$PLUGIN" "$home/plugins/"
     if [ "$(id -u)" = 0 ]; then
         local uid
         uid=$(free_uid)

@@ -3,7 +3,7 @@
 A copy is `[index, shard, primary, node name]`; the node is None if the copy is unassigned. Each node's data
 is on an ext4 of its own in a loop device, so that a watermark can hit one node. Root is needed.
 """
-import collections, glob, json, os, shutil, signal, subprocess, sys, tempfile, time, urllib.error, urllib.request
+import collections, glob, json, os, shutil, signal, subprocess, sys, tempfile, time, urllib.error, urllib.request, zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE_S = 600
@@ -27,9 +27,10 @@ class Cluster:
         os.chmod(self.top, 0o755)
         self.runs, self.attributes, self.roles, self.ended, self.starts = {}, {}, {}, [], 0
         product, version = server.split("-")
-        self.product = product
-        # From 8.6 on the server works towards a desired balance.
-        self.desires = product == "elasticsearch" and tuple(map(int, version.split(".")[:2])) >= (8, 6)
+        self.product, self.plugin = product, ""
+        release = tuple(map(int, version.split(".")[:2])) if product == "elasticsearch" else (0, 0)
+        # From 8.6 on the server works towards a desired balance; ShutdownPlugin.java is for 8.12 and later.
+        self.desires, self.shuts_down = release >= (8, 6), release >= (8, 12)
 
     def __enter__(self):
         return self
@@ -41,6 +42,28 @@ class Cluster:
         for image in glob.glob(f"{self.top}/disk-*.img"):
             subprocess.run(["umount", image[:-4]], check=False, stderr=subprocess.DEVNULL)
         shutil.rmtree(self.top, ignore_errors=True)
+
+    def build_plugin(self):
+        """Lets the nodes have the setting `lab.shutdown`. False without a compiler for the server's classes."""
+        archive = subprocess.run(["bash", f"{HERE}/node.sh", "fetch", self.server], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+        with zipfile.ZipFile(archive) as server:
+            jars = [server.extract(name, f"{self.top}/server") for name in server.namelist() if "/lib/" in name and name.endswith(".jar")]
+        java, version = "21" if "-9." in self.server else "17", self.server.split("-")[1]
+        out = f"{self.top}/shutdown"
+        for compiler in glob.glob("/usr/lib/jvm/*/bin/javac"):
+            run = subprocess.run([compiler, "-nowarn", "--release", java, "-cp", ":".join(jars), "-d", f"{self.top}/classes",
+                                  f"{HERE}/shutdown/ShutdownPlugin.java"], check=False, stderr=subprocess.DEVNULL)
+            if run.returncode == 0:
+                os.makedirs(out)
+                with zipfile.ZipFile(f"{out}/shutdown.jar", "w") as jar:
+                    for path in glob.glob(f"{self.top}/classes/*.class"):
+                        jar.write(path, os.path.basename(path))
+                with open(f"{out}/plugin-descriptor.properties", "w") as text:
+                    text.write("description=lab\nversion=1\nname=shutdown\nclassname=ShutdownPlugin\n"
+                               f"java.version={java}\nelasticsearch.version={version}\n")
+                self.plugin = out
+                return True
+        return False
 
     def disk(self, name):
         return f"{self.top}/disk-{name}"
@@ -57,6 +80,7 @@ class Cluster:
         run = f"{self.top}/run-{self.starts}-{name}"
         env = dict(os.environ, NAME=name, JOIN=next(iter(self.runs.values()), "none"), DISKS="1")
         env["ATTRS"], env["ROLES"] = self.attributes.get(name, ""), self.roles.get(name, "")
+        env["PLUGIN"] = self.plugin
         # What counts is where copies go, not how fast: without the second compiler a node starts sooner.
         env["OPTIONS"] = "-XX:TieredStopAtLevel=1"
         self.runs[name] = run
