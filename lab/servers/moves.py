@@ -22,6 +22,7 @@ from nodes import Cluster, copies_of, enclose, moved
 
 REPEATS = 3
 ALLOCATION = "cluster.routing.allocation"
+REBALANCE = "cluster.routing.rebalance.enable"
 EXCLUDE = f"{ALLOCATION}.exclude._name"
 WATERMARK = f"{ALLOCATION}.disk.watermark"
 TIER = "index.routing.allocation.include._tier_preference"
@@ -40,9 +41,11 @@ SITUATIONS = {
     "return": dict(changes=[f"{EXCLUDE}="], after="drain", start={EXCLUDE: "n4"}),
     "replicas": dict(changes=["index:a*:index.number_of_replicas=1"]),
     "create": dict(changes=[f"create:c{at}:shards=5,replicas=1" for at in (1, 2, 3)]),
-    "awareness": dict(changes=[f"{ALLOCATION}.awareness.attributes=zone"]),
+    # Both nodes are in zone a.
+    "awareness": dict(changes=[f"{ALLOCATION}.awareness.attributes=zone", f"{REBALANCE}=all"], gather=("big", ["n1", "n2"]),
+                      start={REBALANCE: "none"}),
     "total": dict(changes=["index:big:index.routing.allocation.total_shards_per_node=4"], gather=("big", ["n1", "n2"]),
-                  start={"cluster.routing.rebalance.enable": "none"}),
+                  start={REBALANCE: "none"}),
     "join": dict(changes=["+n5:zone=a"]),
     "lose": dict(changes=["-n3"]),
     "back": dict(changes=["+n3:zone=b"], after="lose", without="n3"),
@@ -52,7 +55,7 @@ SITUATIONS = {
     "shutdown-remove": dict(changes=["shutdown:n4:remove"]),
     "shutdown-restart": dict(changes=["shutdown:n4:restart", "-n4"]),
     "shutdown-replace": dict(changes=["shutdown:n4:replace=n5"], nodes=(*NODES, "n5"),
-                             start={"cluster.routing.rebalance.enable": "none"}),
+                             start={REBALANCE: "none"}),
     "warm": dict(changes=[f"index:w*:{TIER}=data_warm"], tiers=True),
 }
 
