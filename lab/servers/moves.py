@@ -30,7 +30,7 @@ NODES = ("n1", "n2", "n3", "n4")
 ZONES = {"n1": "zone=a", "n2": "zone=a", "n3": "zone=b", "n4": "zone=b", "n5": "zone=a"}
 BALLAST_BYTES = 500 << 20
 # The cluster's own data is reported and freed with a delay.
-DISK_QUIET_S = 24
+DISK_QUIET_S = 13
 
 # The changes are those of `what-if`: K=V sets it, -N loses a node, +N:A=V adds one with attributes,
 # index:PATTERN:K=V sets it for indices, create:NAME:shards=S,replicas=R, shutdown:N:TYPE. The start may have
@@ -49,9 +49,11 @@ SITUATIONS = {
     "join": dict(changes=["+n5:zone=a"]),
     "lose": dict(changes=["-n3"]),
     "back": dict(changes=["+n3:zone=b"], after="lose", without="n3"),
-    # {short} is 8 MiB more than n4 has free, {ample} 100 MiB.
-    "high": dict(changes=[f"{WATERMARK}.low={{ample}}b", f"{WATERMARK}.high={{short}}b"], ballast=True),
-    "low": dict(changes=[f"{WATERMARK}.low={{ample}}b", f"{EXCLUDE}=n3"], ballast=True),
+    # {short} is 8 MiB more than n4 has free, {ample} 100 MiB. The server accepts bytes only for all three.
+    "high": dict(changes=[f"{WATERMARK}.low={{ample}}b", f"{WATERMARK}.high={{short}}b", f"{WATERMARK}.flood_stage=1b"],
+                 ballast=True),
+    "low": dict(changes=[f"{WATERMARK}.low={{ample}}b", f"{WATERMARK}.high=1b", f"{WATERMARK}.flood_stage=1b", f"{EXCLUDE}=n3"],
+                ballast=True),
     "shutdown-remove": dict(changes=["shutdown:n4:remove"]),
     "shutdown-restart": dict(changes=["shutdown:n4:restart", "-n4"]),
     "shutdown-replace": dict(changes=["shutdown:n4:replace=n5"], nodes=(*NODES, "n5"),
@@ -285,7 +287,7 @@ def compare(placements, directory):
         print(f"| {server} | {name} | {count}; {', '.join(str(copies_moved(moves)) for moves in real)} | {' | '.join(columns)} |", flush=True)
 
 
-def rebalance(server, directory, limit_s=300):
+def rebalance(server, directory, limit_s=150):
     key = f"{ALLOCATION}.cluster_concurrent_rebalance"
     os.makedirs(directory, exist_ok=True)
     rows = []
