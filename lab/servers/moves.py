@@ -264,27 +264,37 @@ def agreement(one, other):
     return both, same
 
 
+def primaries_elsewhere(one, other):
+    """Shards whose primary is on another node."""
+    one, other = ({(i, s): n for i, s, p, n in rows if p} for rows in (one, other))
+    return sum(one.get(shard) != node for shard, node in other.items())
+
+
 def compare(placements, directory):
     server = read(f"{directory}/server.json")
-    print("| server | change | copies moved: predicted; real | moved in both: predicted, real with real | to the same node: predicted, real with real |")
-    print("|---|---|---|---|---|")
+    columns = ["server", "change", "copies moved: predicted; real", "moved in both: predicted, real with real",
+               "to the same node: predicted, real with real", "primaries elsewhere: predicted, real with real"]
+    print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     for name in SITUATIONS:
         out = f"{directory}/{name}"
         turns = [turn for turn in range(1, REPEATS + 1) if os.path.exists(f"{out}/real-{turn}.json")]
         if not turns:
             continue
-        before = copies_of(read(f"{out}/start/state.json"))
-        real = [moved(read(f"{out}/begin-{turn}.json"), read(f"{out}/real-{turn}.json")) for turn in turns]
+        ends = [read(f"{out}/real-{turn}.json") for turn in turns]
+        real = [moved(read(f"{out}/begin-{turn}.json"), end) for turn, end in zip(turns, ends)]
         count, guesses = "-", []
         if placements != "-":
             run = subprocess.run([placements, f"{out}/start", *read(f"{out}/changes.json")], stdout=subprocess.PIPE)
             if run.returncode == 0:
-                guess = moved(before, json.loads(run.stdout))
-                count, guesses = copies_moved(guess), [agreement(guess, moves) for moves in real]
-        pairs = [agreement(*pair) for pair in itertools.combinations(real, 2)]
+                rows = json.loads(run.stdout)
+                guess = moved(copies_of(read(f"{out}/start/state.json")), rows)
+                count = copies_moved(guess)
+                guesses = [(*agreement(guess, moves), primaries_elsewhere(rows, end)) for moves, end in zip(real, ends)]
+        pairs = [(*agreement(real[a], real[b]), primaries_elsewhere(ends[a], ends[b]))
+                 for a, b in itertools.combinations(range(len(turns)), 2)]
         mean = lambda pairs, at: f"{statistics.mean(pair[at] for pair in pairs):.1f}" if pairs else "-"
-        columns = [f"{mean(guesses, at)}, {mean(pairs, at)}" for at in (0, 1)]
-        print(f"| {server} | {name} | {count}; {', '.join(str(copies_moved(moves)) for moves in real)} | {' | '.join(columns)} |", flush=True)
+        values = [f"{mean(guesses, at)}, {mean(pairs, at)}" for at in range(3)]
+        print(f"| {server} | {name} | {count}; {', '.join(str(copies_moved(moves)) for moves in real)} | {' | '.join(values)} |", flush=True)
 
 
 def rebalance(server, directory, limit_s=150):
