@@ -6,12 +6,13 @@
     moves.py rebalance SERVER DIRECTORY
 
 `record` starts nodes of SERVER (see node.sh) and makes each change of SITUATIONS three times from the same
-start. In DIRECTORY/SITUATION, `changes.json` has the change, `start` the server's answers before it,
-`begin-K.json` and `real-K.json` the copies before and after it, for 8.6 and later `desired-K.json` and
-`desired-after-K.json` the desired balance, and `about.json` what else happened.
+start. In DIRECTORY/SITUATION, `changes.json` has the change, `start`, `start-2` and `start-3` the server's
+answers before it, `begin-K.json` and `real-K.json` the copies before and after it, for 8.6 and later
+`desired-after-K.json` the desired balance, and `about.json` what else happened. Placements are the same at
+each start; the order of the copies in the state is not.
 
 `compare` prints a line of a Markdown table for each situation, without a server. PLACEMENTS is the example
-of that name of the crate `shards`, which gets the directory and the change, or `-` for none.
+of that name of the crate `shards`, which gets the directory of each start and the change, or `-` for none.
 
 `rebalance` counts the moves until rest when a fourth node can take shards of three, by
 `cluster_concurrent_rebalance`.
@@ -171,9 +172,9 @@ def record(cluster, base, name, directory):
         for turn in range(1, REPEATS + 1):
             cluster.bring(placement, situation.get("start", {}), nodes)
             begin = cluster.copies()
+            cluster.save(start_of(out, turn))
             if turn == 1:
                 placement = begin
-                cluster.save(f"{out}/start")
                 if quiet_s > 3:
                     stats = read(f"{out}/start/nodes.json")["nodes"].values()
                     free = next(node["fs"]["total"]["available_in_bytes"] for node in stats if node["name"] == "n4")
@@ -182,8 +183,7 @@ def record(cluster, base, name, directory):
             about["begins_elsewhere"].append(len(moved(placement, begin)))
             about["other_primaries"].append(sum(row not in placement for row in begin))
             if cluster.desires:
-                write(f"{out}/desired-{turn}.json", cluster.desired())
-                about["other_desired"].append(len(wishes(f"{out}/desired-{turn}.json") - wishes(f"{out}/desired-1.json")))
+                about["other_desired"].append(len(wishes(start_of(out, turn)) - wishes(start_of(out, 1))))
             write(f"{out}/begin-{turn}.json", begin)
             created, since = cluster.created(), time.monotonic()
             change = Change(cluster, changes)
@@ -204,9 +204,13 @@ def record(cluster, base, name, directory):
             os.remove(ballast)
 
 
-def wishes(path):
+def start_of(out, turn):
+    return f"{out}/start" if turn == 1 else f"{out}/start-{turn}"
+
+
+def wishes(start):
     return {(index, shard, *sorted(copies["desired"]["node_ids"]))
-            for index, table in read(path)["routing_table"].items() for shard, copies in table.items()}
+            for index, table in read(f"{start}/desired.json")["routing_table"].items() for shard, copies in table.items()}
 
 
 def start(cluster):
@@ -282,22 +286,23 @@ def compare(placements, directory):
             continue
         ends = [read(f"{out}/real-{turn}.json") for turn in turns]
         real = [moved(read(f"{out}/begin-{turn}.json"), end) for turn, end in zip(turns, ends)]
-        count, guesses = "-", []
-        if placements != "-":
-            run = subprocess.run([placements, f"{out}/start", *read(f"{out}/changes.json")], stdout=subprocess.PIPE)
+        counts, guesses = [], []
+        for turn, moves, end in zip(turns, real, ends) if placements != "-" else []:
+            start = start_of(out, turn) if os.path.exists(start_of(out, turn)) else f"{out}/start"
+            run = subprocess.run([placements, start, *read(f"{out}/changes.json")], stdout=subprocess.PIPE)
             if run.returncode == 0:
                 rows = json.loads(run.stdout)
-                guess = moved(copies_of(read(f"{out}/start/state.json")), rows)
-                count = copies_moved(guess)
-                guesses = [(*agreement(guess, moves), primaries_elsewhere(rows, end)) for moves, end in zip(real, ends)]
+                guess = moved(copies_of(read(f"{start}/state.json")), rows)
+                counts.append(copies_moved(guess))
+                guesses.append((*agreement(guess, moves), primaries_elsewhere(rows, end)))
         pairs = [(*agreement(real[a], real[b]), primaries_elsewhere(ends[a], ends[b]))
                  for a, b in itertools.combinations(range(len(turns)), 2)]
         mean = lambda pairs, at: f"{statistics.mean(pair[at] for pair in pairs):.1f}" if pairs else "-"
         values = [f"{mean(guesses, at)}, {mean(pairs, at)}" for at in range(3)]
-        print(f"| {server} | {name} | {count}; {', '.join(str(copies_moved(moves)) for moves in real)} | {' | '.join(values)} |", flush=True)
+        print(f"| {server} | {name} | {', '.join(map(str, counts)) or '-'}; {', '.join(str(copies_moved(moves)) for moves in real)} | {' | '.join(values)} |", flush=True)
 
 
-def rebalance(server, directory, limit_s=150):
+def rebalance(server, directory, limit_s=100):
     key = f"{ALLOCATION}.cluster_concurrent_rebalance"
     os.makedirs(directory, exist_ok=True)
     rows = []
