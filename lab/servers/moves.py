@@ -53,6 +53,10 @@ SITUATIONS = {
     # {short} is 8 MiB more than n4 has free, {ample} 100 MiB. The server accepts bytes only for all three.
     "high": dict(changes=[f"{WATERMARK}.low={{ample}}b", f"{WATERMARK}.high={{short}}b", f"{WATERMARK}.flood_stage=1b"],
                  ballast=True),
+    # As above, but a copy takes longer than the master's next look at the disks: otherwise many small copies
+    # leave before it knows that there is enough space.
+    "high-slow": dict(changes=[f"{WATERMARK}.low={{ample}}b", f"{WATERMARK}.high={{short}}b", f"{WATERMARK}.flood_stage=1b"],
+                      start={"indices.recovery.max_bytes_per_sec": "150kb"}, ballast=True),
     "low": dict(changes=[f"{WATERMARK}.low={{ample}}b", f"{WATERMARK}.high=1b", f"{WATERMARK}.flood_stage=1b", f"{EXCLUDE}=n3"],
                 ballast=True),
     "shutdown-remove": dict(changes=["shutdown:n4:remove"]),
