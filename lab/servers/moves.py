@@ -232,7 +232,7 @@ def record_all(server, directory, names):
     for tiers in (False, True):
         chosen = [name for name in names or SITUATIONS if SITUATIONS[name].get("tiers", False) == tiers]
         with Cluster(server) as cluster:
-            if tiers and not cluster.desires:
+            if chosen and tiers and not cluster.has_tiers:
                 print(f"{server}: without data tiers: {', '.join(chosen)}", file=sys.stderr)
                 continue
             if any(name.startswith("shutdown") for name in chosen) and not (cluster.shuts_down and cluster.build_plugin()):

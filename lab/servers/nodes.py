@@ -30,7 +30,7 @@ class Cluster:
         self.product, self.plugin = product, ""
         release = tuple(map(int, version.split(".")[:2])) if product == "elasticsearch" else (0, 0)
         # From 8.6 on the server works towards a desired balance; ShutdownPlugin.java is for 8.12 and later.
-        self.desires, self.shuts_down = release >= (8, 6), release >= (8, 12)
+        self.has_tiers, self.desires, self.shuts_down = release >= (8, 0), release >= (8, 6), release >= (8, 12)
 
     def __enter__(self):
         return self
