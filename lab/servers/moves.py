@@ -3,7 +3,6 @@
 
     moves.py record SERVER DIRECTORY [SITUATION...]
     moves.py compare PLACEMENTS DIRECTORY
-    moves.py rebalance SERVER DIRECTORY
 
 `record` starts nodes of SERVER (see node.sh) and makes each change of SITUATIONS three times from the same
 start. In DIRECTORY/SITUATION, `changes.json` has the change, `start`, `start-2` and `start-3` the server's
@@ -14,8 +13,8 @@ each start; the order of the copies in the state is not.
 `compare` prints a line of a Markdown table for each situation, without a server. PLACEMENTS is the example
 of that name of the crate `shards`, which gets the directory of each start and the change, or `-` for none.
 
-`rebalance` counts the moves until rest when a fourth node can take shards of three, by
-`cluster_concurrent_rebalance`.
+The situation `rebalance` is only recorded if it is named: `rebalance.json` has the number of moves until rest,
+by `cluster_concurrent_rebalance`, when a fourth node may take shards of three.
 """
 import collections, itertools, json, os, random, shutil, statistics, string, subprocess, sys, time, urllib.error
 
@@ -230,7 +229,7 @@ def record_all(server, directory, names):
     os.makedirs(directory, exist_ok=True)
     write(f"{directory}/server.json", server)
     for tiers in (False, True):
-        chosen = [name for name in names or SITUATIONS if SITUATIONS[name].get("tiers", False) == tiers]
+        chosen = [name for name in names or SITUATIONS if SITUATIONS.get(name, {}).get("tiers", False) == tiers]
         with Cluster(server) as cluster:
             if chosen and tiers and not cluster.has_tiers:
                 print(f"{server}: without data tiers: {', '.join(chosen)}", file=sys.stderr)
@@ -243,6 +242,11 @@ def record_all(server, directory, names):
             if tiers:
                 cluster.roles = {node: "[master, data_hot, data_content]" if node < "n3" else "[data_warm]" for node in NODES}
             start(cluster)
+            if "rebalance" in chosen:
+                measure_rebalance(cluster, directory)
+                chosen.remove("rebalance")
+                if not chosen:
+                    continue
             populate(cluster, tiers)
             cluster.settle()
             base = cluster.copies()
@@ -306,32 +310,30 @@ def compare(placements, directory):
         print(f"| {server} | {name} | {', '.join(map(str, counts)) or '-'}; {', '.join(str(copies_moved(moves)) for moves in real)} | {' | '.join(values)} |", flush=True)
 
 
-def rebalance(server, directory, limit_s=100):
+def measure_rebalance(cluster, directory, limit_s=100):
     key = f"{ALLOCATION}.cluster_concurrent_rebalance"
-    os.makedirs(directory, exist_ok=True)
-    rows = []
-    with Cluster(server) as cluster:
-        start(cluster)
-        cluster.set({EXCLUDE: "n4"})
-        for number in range(20):
-            create(cluster, f"j{number}", 6, 0)
-        cluster.settle()
-        base = cluster.copies()
-        for value in (1, 2, 4, 8):
-            cluster.bring(base, {EXCLUDE: "n4", key: str(value)}, NODES)
-            begin, created, since = cluster.copies(), cluster.created(), time.monotonic()
-            cluster.set({EXCLUDE: None})
-            rests = cluster.settle(patience_s=limit_s)
-            row = {"concurrent_rebalance": value, "comes_to_rest": rests, "seconds": round(time.monotonic() - since),
-                   "relocations": cluster.created() - created, "shards_elsewhere": len(moved(begin, cluster.copies()))}
-            if not rests:
-                created, since = cluster.created(), time.monotonic()
-                cluster.set({key: "2"})
-                row["then_2"] = {"comes_to_rest": cluster.settle(patience_s=limit_s), "seconds": round(time.monotonic() - since),
-                                 "relocations": cluster.created() - created}
-            rows.append(row)
-            write(f"{directory}/rebalance.json", rows)
-            print(f"{server}: {json.dumps(row)}", flush=True)
+    cluster.set({EXCLUDE: "n4"})
+    for number in range(20):
+        create(cluster, f"j{number}", 6, 0)
+    cluster.settle()
+    base, rows = cluster.copies(), []
+    for value in (1, 2, 4, 8):
+        cluster.bring(base, {EXCLUDE: "n4", key: str(value)}, NODES)
+        begin, created, since = cluster.copies(), cluster.created(), time.monotonic()
+        cluster.set({EXCLUDE: None})
+        rests = cluster.settle(patience_s=limit_s)
+        row = {"concurrent_rebalance": value, "comes_to_rest": rests, "seconds": round(time.monotonic() - since),
+               "relocations": cluster.created() - created, "shards_elsewhere": len(moved(begin, cluster.copies()))}
+        if not rests:
+            created, since = cluster.created(), time.monotonic()
+            cluster.set({key: "2"})
+            row["then_2"] = {"comes_to_rest": cluster.settle(patience_s=limit_s), "seconds": round(time.monotonic() - since),
+                             "relocations": cluster.created() - created}
+        rows.append(row)
+        write(f"{directory}/rebalance.json", rows)
+        print(f"{cluster.server}: {json.dumps(row)}", file=sys.stderr, flush=True)
+    cluster.ask("DELETE", "/" + ",".join(f"j{number}" for number in range(20)))
+    cluster.clear()
 
 
 def main():
@@ -341,8 +343,6 @@ def main():
     enclose()
     if command == "record":
         return record_all(what, directory, names)
-    if command == "rebalance":
-        return rebalance(what, directory)
     raise SystemExit(__doc__)
 
 
