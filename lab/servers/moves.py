@@ -310,6 +310,16 @@ def compare(placements, directory):
         print(f"| {server} | {name} | {', '.join(map(str, counts)) or '-'}; {', '.join(str(copies_moved(moves)) for moves in real)} | {' | '.join(values)} |", flush=True)
 
 
+def compare_rebalance(directory):
+    if not os.path.exists(f"{directory}/rebalance.json"):
+        return
+    print("\n| server | cluster_concurrent_rebalance | relocations until rest | shards elsewhere | seconds |\n|---|---|---|---|---|")
+    for row in read(f"{directory}/rebalance.json"):
+        then = row.get("then_2")
+        no_rest = f", no rest; then with 2: {then['relocations']}{'' if then['comes_to_rest'] else ', no rest'}" if then else ""
+        print(f"| {read(f'{directory}/server.json')} | {row['concurrent_rebalance']} | {row['relocations']}{no_rest} | {row['shards_elsewhere']} | {row['seconds']} |")
+
+
 def measure_rebalance(cluster, directory, limit_s=100):
     key = f"{ALLOCATION}.cluster_concurrent_rebalance"
     cluster.set({EXCLUDE: "n4"})
@@ -339,7 +349,8 @@ def measure_rebalance(cluster, directory, limit_s=100):
 def main():
     command, what, directory, *names = sys.argv[1:]
     if command == "compare":
-        return compare(what, directory)
+        compare(what, directory)
+        return compare_rebalance(directory)
     enclose()
     if command == "record":
         return record_all(what, directory, names)
