@@ -13,7 +13,7 @@ each start; the order of the copies in the state is not.
 `compare` prints a line of a Markdown table for each situation, without a server. PLACEMENTS is the example
 of that name of the crate `shards`, which gets the directory of each start and the change, or `-` for none.
 
-The situation `rebalance` is only recorded if it is named: `rebalance.json` has the number of moves until rest,
+The situation `rebalance` is only recorded if it is named: `rows.json` has the number of moves until rest,
 by `cluster_concurrent_rebalance`, when a fourth node may take shards of three.
 """
 import collections, itertools, json, os, random, shutil, statistics, string, subprocess, sys, time, urllib.error
@@ -311,10 +311,10 @@ def compare(placements, directory):
 
 
 def compare_rebalance(directory):
-    if not os.path.exists(f"{directory}/rebalance.json"):
+    if not os.path.exists(f"{directory}/rebalance/rows.json"):
         return
     print("\n| server | cluster_concurrent_rebalance | relocations until rest | shards elsewhere | seconds |\n|---|---|---|---|---|")
-    for row in read(f"{directory}/rebalance.json"):
+    for row in read(f"{directory}/rebalance/rows.json"):
         then = row.get("then_2")
         no_rest = f", no rest; then with 2: {then['relocations']}{'' if then['comes_to_rest'] else ', no rest'}" if then else ""
         print(f"| {read(f'{directory}/server.json')} | {row['concurrent_rebalance']} | {row['relocations']}{no_rest} | {row['shards_elsewhere']} | {row['seconds']} |")
@@ -329,6 +329,7 @@ def measure_rebalance(cluster, directory, limit_s=100):
     base, rows = cluster.copies(), []
     for value in (1, 2, 4, 8):
         cluster.bring(base, {EXCLUDE: "n4", key: str(value)}, NODES)
+        cluster.save(f"{directory}/rebalance/start-{value}")
         begin, created, since = cluster.copies(), cluster.created(), time.monotonic()
         cluster.set({EXCLUDE: None})
         rests = cluster.settle(patience_s=limit_s)
@@ -340,13 +341,15 @@ def measure_rebalance(cluster, directory, limit_s=100):
             row["then_2"] = {"comes_to_rest": cluster.settle(patience_s=limit_s), "seconds": round(time.monotonic() - since),
                              "relocations": cluster.created() - created}
         rows.append(row)
-        write(f"{directory}/rebalance.json", rows)
+        write(f"{directory}/rebalance/rows.json", rows)
         print(f"{cluster.server}: {json.dumps(row)}", file=sys.stderr, flush=True)
     cluster.ask("DELETE", "/" + ",".join(f"j{number}" for number in range(20)))
     cluster.clear()
 
 
 def main():
+    if len(sys.argv) < 4:
+        raise SystemExit(__doc__)
     command, what, directory, *names = sys.argv[1:]
     if command == "compare":
         compare(what, directory)
