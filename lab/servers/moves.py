@@ -7,8 +7,8 @@
 `record` starts nodes of SERVER (see node.sh) and makes each change of SITUATIONS three times from the same
 start. In DIRECTORY/SITUATION, `changes.json` has the change, `start`, `start-2` and `start-3` the server's
 answers before it, `begin-K.json` and `real-K.json` the copies before and after it, for 8.6 and later
-`desired-after-K.json` the desired balance, and `about.json` what else happened. Placements are the same at
-each start; the order of the copies in the state is not.
+`desired-after-K.json` the desired balance, and `about.json` what else happened. The placement is the same at
+each start, but the maps in the state may be in another order.
 
 `compare` prints a line of a Markdown table for each situation, without a server. PLACEMENTS is the example
 of that name of the crate `shards`, which gets the directory of each start and the change, or `-` for none.
