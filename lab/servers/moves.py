@@ -282,6 +282,10 @@ def primaries_elsewhere(one, other):
     return sum(one.get(shard) != node for shard, node in other.items())
 
 
+def listed(numbers):
+    return ", ".join(map(str, numbers)) or "-"
+
+
 def compare(placements, directory):
     server = read(f"{directory}/server.json")
     columns = ["server", "change", "copies moved: predicted; real", "moved in both: predicted, real with real",
@@ -307,17 +311,21 @@ def compare(placements, directory):
                  for a, b in itertools.combinations(range(len(turns)), 2)]
         mean = lambda pairs, at: f"{statistics.mean(pair[at] for pair in pairs):.1f}" if pairs else "-"
         values = [f"{mean(guesses, at)}, {mean(pairs, at)}" for at in range(3)]
-        print(f"| {server} | {name} | {', '.join(map(str, counts)) or '-'}; {', '.join(str(copies_moved(moves)) for moves in real)} | {' | '.join(values)} |", flush=True)
+        counts = ["; ".join([listed(counts), listed(copies_moved(moves) for moves in real)])]
+        print(f"| {server} | {name} | {' | '.join(counts + values)} |", flush=True)
 
 
 def compare_rebalance(directory):
     if not os.path.exists(f"{directory}/rebalance/rows.json"):
         return
-    print("\n| server | cluster_concurrent_rebalance | relocations until rest | shards elsewhere | seconds |\n|---|---|---|---|---|")
+    server = read(f"{directory}/server.json")
+    print("\n| server | cluster_concurrent_rebalance | relocations until rest | shards elsewhere | seconds |")
+    print("|---|---|---|---|---|")
     for row in read(f"{directory}/rebalance/rows.json"):
-        then = row.get("then_2")
-        no_rest = f", no rest; then with 2: {then['relocations']}{'' if then['comes_to_rest'] else ', no rest'}" if then else ""
-        print(f"| {read(f'{directory}/server.json')} | {row['concurrent_rebalance']} | {row['relocations']}{no_rest} | {row['shards_elsewhere']} | {row['seconds']} |")
+        count = row["relocations"]
+        for then in [row["then_2"]] if "then_2" in row else []:
+            count = f"{count}, no rest; with 2: {then['relocations']}{'' if then['comes_to_rest'] else ', no rest'}"
+        print(f"| {server} | {row['concurrent_rebalance']} | {count} | {row['shards_elsewhere']} | {row['seconds']} |")
 
 
 def measure_rebalance(cluster, directory, limit_s=100):

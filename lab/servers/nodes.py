@@ -16,7 +16,8 @@ def enclose():
         if os.geteuid():
             raise SystemExit("needs root: each node has a file system of its own")
         os.environ["TRIMTAB_ENCLOSED"] = "1"
-        os.execvp("unshare", ["unshare", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child", sys.executable, *sys.argv])
+        os.execvp("unshare", ["unshare", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child",
+                              sys.executable, *sys.argv])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
@@ -45,9 +46,11 @@ class Cluster:
 
     def build_plugin(self):
         """Lets the nodes have the setting `lab.shutdown`. False without a compiler for the server's classes."""
-        archive = subprocess.run(["bash", f"{HERE}/node.sh", "fetch", self.server], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+        archive = subprocess.run(["bash", f"{HERE}/node.sh", "fetch", self.server], check=True,
+                                 stdout=subprocess.PIPE, text=True).stdout.strip()
         with zipfile.ZipFile(archive) as server:
-            jars = [server.extract(name, f"{self.top}/server") for name in server.namelist() if "/lib/" in name and name.endswith(".jar")]
+            jars = [server.extract(name, f"{self.top}/server") for name in server.namelist()
+                    if "/lib/" in name and name.endswith(".jar")]
         java, version = "21" if "-9." in self.server else "17", self.server.split("-")[1]
         out = f"{self.top}/shutdown"
         for compiler in glob.glob("/usr/lib/jvm/*/bin/javac"):
@@ -131,7 +134,8 @@ class Cluster:
 
     def is_busy(self):
         health = self.ask("GET", "/_cluster/health")
-        if health["relocating_shards"] + health["initializing_shards"] + health["number_of_pending_tasks"] + health["number_of_in_flight_fetch"]:
+        if any(health[what] for what in ["relocating_shards", "initializing_shards", "number_of_pending_tasks",
+                                         "number_of_in_flight_fetch"]):
             return True
         return self.desires and self.desired()["stats"]["computation_active"]
 
@@ -238,5 +242,6 @@ def moved(before, after):
     for at, rows in enumerate([before, after]):
         for index, shard, _, node in rows:
             held[index, shard][at][node] += 1
-    sides = {shard: tuple(sorted(side.elements(), key=str) for side in (old - new, new - old)) for shard, (old, new) in held.items()}
+    sides = {shard: tuple(sorted(side.elements(), key=str) for side in (old - new, new - old))
+             for shard, (old, new) in held.items()}
     return {shard: side for shard, side in sides.items() if any(side)}
