@@ -128,6 +128,7 @@ impl Shape {
                         recovery: None,
                         unassigned: None,
                         expected_bytes: UNKNOWN_SIZE,
+                        failed_relocations: 0,
                         state: CopyState::Started,
                         primary: copy == 0,
                     };

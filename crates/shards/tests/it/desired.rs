@@ -65,6 +65,9 @@ fn run(oracle: &mut Oracle, seed: u64) -> Result {
                 planner.settings, planner.shutdowns
             ));
             log.extend(found);
+            if number("FULL", 0) == 1 {
+                log.extend(before.copies().map(|copy| format!("before {copy:?}")));
+            }
             return Result::Differs { steps, lines: log };
         }
         steps += 1;
