@@ -36,7 +36,7 @@ case $VERSION in
 esac
 
 # 9.2 asserts that limits of recoveries are above 0.
-unchecked=(-da:org.elasticsearch.cluster.routing.allocation.allocator.BalancedShardsAllocator\$Balancer)
+unchecked=(-da:org.elasticsearch.cluster.routing.allocation.allocator.BalancedShardsAllocator)
 
 # Prints the folder of a Java of at least the release: the one in the path, or another that is installed.
 java_home() {
