@@ -290,13 +290,15 @@ proptest! {
         for _ in 0..=copies {
             let mut round = Allocation::new(&cluster, &mut nodes, &deciders, 0);
             reconciler.reconcile(&mut round, &desired);
-            let arriving: Vec<_> = nodes
+            let mut arriving: Vec<_> = nodes
                 .order()
                 .iter()
                 .flat_map(|node| nodes.copies_on(*node))
                 .filter(|(_, copy)| copy.is_initializing())
                 .map(|(handle, _)| handle)
                 .collect();
+            // A primary that arrives restarts its recovering replicas, so the server starts those first.
+            arriving.sort_by_key(|handle| nodes.copy(*handle).primary);
             for handle in arriving {
                 nodes.start(handle);
             }
