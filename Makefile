@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards test-desired cases test-schedules bench-explain compare compare-speed compare-moves house nightly bench-filesystems livefix test-livefix bench-livefix test-crafted
+.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards test-versions test-desired cases test-schedules bench-explain compare compare-speed compare-moves house nightly bench-filesystems livefix test-livefix bench-livefix test-crafted
 
 demo: release
 	@./lab/demo/demo.sh
@@ -112,6 +112,7 @@ test-schedules:
 test-servers:
 	@./lab/servers/test-trim.sh
 	@./lab/servers/test-cluster.sh
+	@./lab/servers/test-hot-threads.sh
 	@./lab/servers/test-explain.sh
 	@./lab/servers/test-disks.sh
 	@./lab/explain-cases/pages.sh elasticsearch-7.17.28
@@ -150,7 +151,7 @@ nightly: build
 # COUNT, from SEED on. The first 60 are part of `make unit`. The jars come through Maven.
 test-shards:
 	@COUNT=$(if $(filter file,$(origin COUNT)),2000,$(COUNT)) SEED=$(SEED) cargo test --locked -p shards --test it -- \
-	    --ignored --nocapture --test-threads 1 --skip desired:: $(if $(SEED),clusters_agree)
+	    --ignored --nocapture --test-threads 1 clusters_agree $(if $(SEED),,a_missing_decider)
 
 # The desired balance beside the real ones of 8.19 and 9.2 (which needs a JDK of 21 or later), on random clusters: 2,000
 # of each, or COUNT, from SEED on. The first 30 are part of `make unit`.
@@ -158,12 +159,22 @@ test-desired:
 	@COUNT=$(if $(filter file,$(origin COUNT)),2000,$(COUNT)) SEED=$(SEED) cargo test --locked -p shards --test it -- \
 	    --ignored --nocapture --test-threads 1 desired_balances_agree
 
-# What-if beside real servers that lose, drain and regain a node: prints Markdown. Half an hour and 4 GB.
+# The balancer beside the real one of 14 versions of Elasticsearch and OpenSearch: 500 random clusters each, or
+# COUNT, from SEED on, of VERSIONS="8.4.3 opensearch-2.19.1" or all; then an empty node that joins 12 and 120 others.
+# An hour; OpenSearch 3 and Elasticsearch 9 need Java 21.
+test-versions:
+	@COUNT=$(if $(filter file,$(origin COUNT)),500,$(COUNT)) SEED=$(SEED) VERSIONS="$(VERSIONS)" TIER=4 \
+	    cargo test --locked -p shards --test it -- --ignored --nocapture --test-threads 1 versions:: joins::
+
+# What-if beside real servers in the situations of moves.py: prints Markdown. A quarter of an hour and 4 GB for
+# each server; as root. What was recorded in MOVES stays there: `moves.py compare` needs no server.
 SERVERS ?= elasticsearch-7.17.28 elasticsearch-8.11.0 elasticsearch-9.2.0 opensearch-2.19.1 opensearch-3.0.0
+MOVES ?= $(or $(CARGO_TARGET_DIR),target)/moves
 compare-moves:
 	cargo build --locked -q -p shards --example placements
-	@for server in $(SERVERS); do ./lab/servers/moves.py $$server \
-	    $${CARGO_TARGET_DIR:-target}/debug/examples/placements "$$(mktemp -d)" || exit; done
+	@for server in $(SERVERS); do ./lab/servers/moves.py record $$server $(MOVES)/$$server || exit; done
+	@for server in $(SERVERS); do ./lab/servers/moves.py compare \
+	    $(or $(CARGO_TARGET_DIR),target)/debug/examples/placements $(MOVES)/$$server || exit; done
 
 # Coverage-guided, as long as you like: make fuzz TARGET=crontab
 fuzz:

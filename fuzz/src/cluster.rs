@@ -7,6 +7,7 @@ use shards::nodes::RoutingNodes;
 use shards::profile::Server;
 use shards::service::{Round, reroute};
 use shards::state::{ClusterSettings, Source, State};
+use shards::what_if;
 use std::collections::HashMap;
 use std::io::BufReader;
 
@@ -33,11 +34,15 @@ pub fn state(bytes: &[u8]) {
             decisions_max: 5,
             all_deciders: false,
         };
-        let mut copy = state.cluster.clone();
-        let explained = RerouteExplanation::of(&mut copy, &Server::default(), 0, detail);
-        if let Ok(explained) = explained {
-            let gets: u64 = explained.nodes.iter().map(|node| node.gets).sum();
-            assert!(gets <= explained.allocated + explained.moved + explained.rebalanced);
+        // Masters that decide themselves, and those with a desired balance.
+        for version in [VERSION, Version::release(9, 2, 0)] {
+            let mut copy = state.cluster.clone();
+            copy.version = version;
+            let explained = RerouteExplanation::of(&mut copy, None, &Server::default(), 0, detail);
+            if let Ok(explained) = explained {
+                let gets: u64 = explained.nodes.iter().map(|node| node.gets).sum();
+                assert!(gets <= explained.allocated + explained.moved + explained.rebalanced);
+            }
         }
         let stores = Stores::of(&state.cluster);
         let round = Round::new(&stores, 1_600_000_000_000_000_000);
@@ -60,11 +65,13 @@ pub fn state(bytes: &[u8]) {
     }
 }
 
-/// Hot threads of two nodes, the same as pasted, and a thread dump.
+/// Hot threads of two nodes, pasted ones, and thread dumps.
 pub const THREADS: &[&str] = &[
     "::: {a}{x}\n   Hot threads at 2026-11-21T19:02:46Z, interval=500ms, busiestThreads=3:\n\n  0.4% [cpu=0.1%, other=0.3%] (2ms out of 500ms) cpu usage by thread 'opensearch[a][clusterManagerService#updateTask][T#1]'\n  9/10 snapshots sharing following 1 elements\n  java.base@17.0.9/sun.nio.ch.FileDispatcherImpl.force0(Native Method)\n  unique snapshot\n  a.B$$Lambda$1/0x1.c(d)\n\n::: {b}{y}\n",
     "98.9% (494ms out of 500ms) block usage by thread '[write]'\n  7/10 snapshots sharing following 1 elements\n  app//a.B.c(B.java:1)\n",
     "\"elasticsearch[a][generic][T#1]\" #1 daemon\n   java.lang.Thread.State: BLOCKED (on object monitor)\n\tat a.B.c(B.java:1)\n\t- locked <0x1> (a.B)\n",
+    "> 1.2mb memory allocated by thread 'it's' 2/3 snapshots sharing following\n> 1 elements a.B.c(B.java:1) unique snapshot a.B.d(B.java:2)\n",
+    "Full thread dump\n\"a\" #1\n\tat a.B.c(B.java:1)\n\t- waiting to lock <0x1> (a.B)\n\n\"b\" #2\n\tat a.B.d(B.java:2)\n\t- locked <0x1> (a.B)\n\nFull thread dump\n\"a\" #1\n\tat a.B.c(B.java:1)\n",
 ];
 
 /// Whatever is read is bounded.
@@ -75,6 +82,9 @@ pub fn threads(bytes: &[u8]) {
                 assert!(thread.pool.chars().count() <= 300);
                 assert!(thread.cpu_percent.is_none_or(f64::is_finite));
                 assert!(thread.stacks.len() <= 100);
+                for stack in &thread.stacks {
+                    assert!(stack.seen <= stack.snapshots && stack.frames.len() <= 1024);
+                }
             }
         }
         // The length of an error does not depend on that of the input.
@@ -96,12 +106,14 @@ pub const ANSWERS: &[&str] = &[
     r#"{"nodes":{"a":{"host":"h","ip":"10.0.0.1:9300","version":"7.4.2","roles":["data"],"attributes":{"k":"v"},"fs":{"data":[{"path":"/d","total_in_bytes":1000,"available_in_bytes":90}]}}}}"#,
     r#"{"indices":{"i":{"shards":{"0":[{"routing":{"state":"STARTED","primary":true,"node":"a"},"store":{"size_in_bytes":77},"shard_path":{"data_path":"/d"}}]}}}}"#,
     r#"[{"index":"i","shard":"0","prirep":"p","store":"77"}]"#,
+    r#"{"stats":{"computation_active":false},"routing_table":{"i":{"0":{"current":[{"forecast_write_load":0.5}],"desired":{"node_ids":["b"],"total":1,"unassigned":0,"ignored":0}}}}}"#,
     r#"{"persistent":{"cluster":{"routing":{"allocation":{"enable":"all","exclude":{"_name":"n2"}}}}},"transient":{"cluster.routing.allocation.disk.watermark.low":"85%"}}"#,
 ];
 
 /// Files of an archive of support-diagnostics, each behind a line with its name. Kept short, as above.
 pub const DIAGNOSTICS: &[&str] = &[
     "== version.json\n{\"name\":\"n\",\"version\":{\"number\":\"7.4.2\"}}\n== nodes.json\n{\"nodes\":{\"a\":{\"name\":\"n\",\"version\":\"7.4.2\"}}}\n== settings.json\n{\"i\":{\"settings\":{\"index\":{\"number_of_shards\":\"1\"}}}}\n== cluster_state.json\n{\"master_node\":\"a\",\"metadata\":{\"indices\":{\"i\":{\"state\":\"close\"}}},\"routing_table\":{\"indices\":{\"i\":{\"shards\":{\"0\":[{\"state\":\"STARTED\",\"primary\":true,\"node\":\"a\"}]}}}}}\n",
+    "== version.json\n{\"version\":{\"number\":\"8.11.0\"}}\n== internal_desired_balance.json\n{\"stats\":{\"computation_active\":true,\"computation_submitted\":1,\"computation_executed\":1,\"computation_converged\":0},\"routing_table\":{\"i\":{\"0\":{\"current\":[{\"state\":\"STARTED\",\"node_is_desired\":false}]}}}}\n",
     "== version.json\n{\"version\":{\"number\":\"2.19.1\",\"distribution\":\"opensearch\"}}\n== cluster_pending_tasks.json\n{\"tasks\":[]}\n== cluster_settings.json\n{\"persistent\":{\"a.b\":\"1\"},\"transient\":{}}\n== nodes_hot_threads.txt\n::: {n}{a}\n   Hot threads at 2026-11-21T19:02:46Z\n",
 ];
 
@@ -143,6 +155,14 @@ pub fn answers(bytes: &[u8]) {
         if let Ok(settings) = ClusterSettings::read(Source::Bytes(bytes)) {
             assert_eq!(settings.settings().is_ok(), read[2]);
         }
+        if state.read_desired(Source::Bytes(bytes)).is_ok() {
+            // Whatever is wanted, walking there ends, or is noticed to go round in a circle.
+            let mut cluster = state.cluster.clone();
+            cluster.version = Version::release(9, 2, 0);
+            let mut stores = Stores::of(&cluster);
+            let desired = state.desired.as_ref();
+            let _ = what_if::run(&mut cluster, desired, &mut stores, 0, 100, &mut |_| ());
+        }
         if read.contains(&true) {
             let stores = Stores::of(&state.cluster);
             // A node with copies may turn out to hold no data, which is reported as an error.
@@ -164,4 +184,5 @@ pub fn reaches(seed: &[u8]) -> bool {
         || state.read_nodes(source()).is_ok()
         || state.read_sizes(source()).is_ok()
         || state.read_settings(source()).is_ok()
+        || state.read_desired(source()).is_ok()
 }

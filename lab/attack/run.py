@@ -11,7 +11,8 @@ table by command. Ends with 1 if any fell.
 Groups: users (local users' crontabs, scripts, links and a hung mount, in a mount namespace), mounts (FUSE and
 autofs that hang and claim to be local, or lie on the way to a local filesystem), bundles, archives (sosreports,
 support-diagnostics and mdiag that are bombs or describe impossible hosts), histories, states,
-names (escape sequences and line breaks in foreign names), servers, mutated (bundles, histories and states with
+names (escape sequences and line breaks in foreign names), servers, threads (dumps of threads, as large as may
+be), mutated (bundles, histories and states with
 random bytes changed), special (pipes, sockets and devices in place of files), credentials (files of credentials
 that others can read), tls (needs openssl), proxies, status (checkpoints and locks that cannot be read, lock files
 that passes leave), blind (a host without sysfs), experiments (folders and servers of others, and a race for what
@@ -597,6 +598,43 @@ def hostile_servers(lab):
             lab.case(f"server {mode}: trim", ["trim", "/", "--now", "--dry-run", "--require-green", url], **limit)
 
 
+def threads(lab):
+    """Dumps of threads that are too large, or as large as may be, of every shape."""
+    cluster = ["check", "--root", HERE.parent.parent / "samples/cluster", "--select", "ES003,ES012", "--exit-zero"]
+    usage = "99.0%% [cpu=9.0%%, other=90.0%%] (495ms out of 500ms) cpu usage by thread 'elasticsearch[n][masterService#updateTask][T#%d]'"
+    sharing, frame = " 10/10 snapshots sharing following 2 elements", "  org.elasticsearch.cluster.service.MasterService.x(M.java:1)"
+    blocked = '"elasticsearch[n][masterService#updateTask][T#%d]" #1\n   java.lang.Thread.State: BLOCKED\n'
+    locks = "\t- waiting to lock <0x%x> (a x.Y)\n\t- locked <0x%x> (a x.Y)\n"
+    size = 60 << 20
+
+    def fill(pieces):
+        text, number = io.StringIO(), 0
+        while text.tell() < size:
+            text.write(pieces(number))
+            number += 1
+        return text.getvalue()
+
+    shapes = {
+        "threads": lambda n: f"{usage % n}\n{sharing}\n{frame}\n",
+        "frames": lambda n: f"{frame}\n" if n else f"{usage % n}\n unique snapshot\n",
+        "stacks": lambda n: f"{sharing}\n{frame}{n}\n" if n else f"{usage % n}\n",
+        "one line": lambda n: f"{usage % n} {sharing} {frame} ",
+        "one phrase": lambda n: " snapshots sharing following",
+        "one name": lambda n: "[" if n else "1.0% (5ms out of 500ms) cpu usage by thread 'elasticsearch[",
+        "nodes": lambda n: f"::: {{n{n}}}{{x}}\n Hot threads at x, interval=500ms:\n",
+        "dumps": lambda n: f"Full thread dump\n{blocked % 1}\tat a.B.c(B.java:1)\n",
+        "locks": lambda n: blocked % n + f"{frame}\n" + locks % (n + 1, n),
+        "line breaks": lambda n: "\n" * 1000,
+        "escapes": lambda n: f"1.0% (5ms out of 500ms) cpu usage by thread '{ESCAPES}{n}'\n{sharing}\n{frame}\n",
+    }
+    for name, pieces in shapes.items():
+        lab.case(f"60 MB of {name}", [*cluster, "--hot-threads", lab.file("threads", fill(pieces))], seconds=20)
+    large = lab.dir / "large-threads"
+    with open(large, "wb") as file:
+        file.truncate(200 << 20)
+    lab.case("200 MB of threads", [*cluster, "--hot-threads", large], codes=(2,), says="MiB|MB|large|long")
+
+
 def status(lab):
     """Of what cannot be read nothing is taken for nothing, and it hides nothing else."""
     state = lab.dir / "state-of-passes"
@@ -634,7 +672,8 @@ GROUPS = {
     "special": files.special, "credentials": files.credentials, "tls": tls.tls, "proxies": tls.proxies,
     "status": status, "blind": blind, "mounts": mounts, "experiments": experiments.experiments,
     "users": users, "bundles": bundles, "archives": archives, "names": names, "histories": histories,
-    "states": states, "servers": hostile_servers, "mutated": mutated,
+    "states": states, "servers": hostile_servers, "threads": threads,
+    "mutated": mutated,
 }
 
 

@@ -8,7 +8,7 @@ import time
 
 MODES = [
     "silent", "closes", "drips", "endless-body", "endless-headers", "gzip-bomb", "redirects", "wrong-length",
-    "deep-json", "million-tasks", "forged-names", "escape-names", "binary", "not-found", "wrong-types",
+    "deep-json", "million-tasks", "million-copies", "forged-names", "escape-names", "binary", "not-found", "wrong-types",
 ]
 
 
@@ -70,8 +70,8 @@ class Server(Listener):
         connection.sendall(head.encode() + body)
         return True
 
-    def root(self, name="c"):
-        return {"name": name, "cluster_name": name, "cluster_uuid": "u", "version": {"number": "7.4.2", "build_flavor": "default"}, "tagline": "You Know, for Search"}
+    def root(self, name="c", version="7.4.2"):
+        return {"name": name, "cluster_name": name, "cluster_uuid": "u", "version": {"number": version, "build_flavor": "default"}, "tagline": "You Know, for Search"}
 
     def answer(self, connection, path):
         """Answers one request; whether the connection stays open."""
@@ -116,8 +116,22 @@ class Server(Listener):
             case "million-tasks":
                 if path == "/":
                     return self.send_json(connection, self.root())
-                task = {"insert_order": 1, "priority": "URGENT", "source": "x" * 40, "time_in_queue_millis": 9}
-                return self.send_json(connection, {"tasks": [task] * 500_000, "nodes": {}})
+                if "pending_tasks" not in path:
+                    return self.send_json(connection, {"nodes": {}})
+                # Each of a kind of its own.
+                task = b'{"insert_order":1,"priority":"P%d","source":"put-x%d","time_in_queue_millis":9}'
+                tasks = b",".join(task % (number, number) for number in range(1_000_000))
+                return self.send_json(connection, b'{"tasks":[%s]}' % tasks)
+            case "million-copies":
+                # A desired balance, of a version that does not count copies itself.
+                if path == "/":
+                    return self.send_json(connection, self.root(version="8.11.0"))
+                if "desired_balance" not in path:
+                    return self.send_json(connection, {"nodes": {}})
+                copies = b",".join([b'{"state":"STARTED","node_is_desired":false}'] * 100)
+                shards = b",".join(b'"%d":{"current":[%s]}' % (number, copies) for number in range(10_000))
+                stats = {"computation_active": True} | {f"computation_{what}": 2**64 - 1 for what in ["submitted", "executed", "converged"]}
+                return self.send_json(connection, b'{"stats":%s,"routing_table":{"i":{%s}}}' % (json.dumps(stats).encode(), shards))
             case "forged-names" | "escape-names":
                 text = self.forged if self.mode == "forged-names" else self.escapes
                 if path == "/":

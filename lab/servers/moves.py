@@ -1,225 +1,371 @@
 #!/usr/bin/env python3
-"""Compares what `trimtab shards what-if` predicts with what a real cluster does.
+"""Records what real clusters do after a change, and compares what `trimtab shards what-if` predicts.
 
-    moves.py SERVER PLACEMENTS DIRECTORY [INDICES]
+    moves.py record SERVER DIRECTORY [SITUATION...]
+    moves.py compare PLACEMENTS DIRECTORY
 
-Starts four nodes of SERVER (see node.sh) in DIRECTORY, creates indices with the server's defaults, and
-drains a node, gives it back, and kills it. Draining and giving back is done twice from the same state, so
-that the prediction can be held against the server's own repeatability. PLACEMENTS is the example of that
-name of the crate `shards`. Prints a line of a Markdown table for each change:
+`record` starts nodes of SERVER (see node.sh) and makes each change of SITUATIONS three times from the same
+start. In DIRECTORY/SITUATION, `changes.json` has the change, `start`, `start-2` and `start-3` the server's
+answers before it, `begin-K.json` and `real-K.json` the copies before and after it, for 8.6 and later
+`desired-after-K.json` the desired balance, and `about.json` what else happened. The placement is the same at
+each start, but the maps in the state may be in another order.
 
-    | server | change | copies moved: predicted, real, both | same target: predicted, two real runs |
+`compare` prints a line of a Markdown table for each situation, without a server. PLACEMENTS is the example
+of that name of the crate `shards`, which gets the directory of each start and the change, or `-` for none.
 
-With TIERS=1, n1 and n2 are hot nodes, n3 and n4 are warm, and every third index prefers warm nodes. That
-needs a distribution with the tier decider (8 or later).
+The situation `rebalance` is only recorded if it is named: `rows.json` has the number of moves until rest,
+by `cluster_concurrent_rebalance`, when a fourth node may take shards of three.
 """
-import json, os, random, shutil, subprocess, sys, time, urllib.error, urllib.request
+import collections, itertools, json, os, random, shutil, statistics, string, subprocess, sys, time, urllib.error
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-EXCLUDE = "cluster.routing.allocation.exclude._name"
+from nodes import Cluster, copies_of, enclose, moved
+
+REPEATS = 3
+ALLOCATION = "cluster.routing.allocation"
 REBALANCE = "cluster.routing.rebalance.enable"
-TIERS = os.environ.get("TIERS") == "1"
-PATIENCE_S = 240
+EXCLUDE = f"{ALLOCATION}.exclude._name"
+WATERMARK = f"{ALLOCATION}.disk.watermark"
+TIER = "index.routing.allocation.include._tier_preference"
+NODES = ("n1", "n2", "n3", "n4")
+ZONES = {"n1": "zone=a", "n2": "zone=a", "n3": "zone=b", "n4": "zone=b", "n5": "zone=a"}
+BALLAST_BYTES = 500 << 20
+# The cluster's own data is reported and freed with a delay.
+DISK_QUIET_S = 13
+
+# The changes are those of `what-if`: K=V sets it, -N loses a node, +N:A=V adds one with attributes,
+# index:PATTERN:K=V sets it for indices, create:NAME:shards=S,replicas=R, shutdown:N:TYPE. The start may have
+# settings, the placement that another situation led to (`after`), no n3 (`without`), a disk of n4 that is
+# half full (`ballast`), or all copies of an index on some nodes (`gather`).
+SITUATIONS = {
+    "drain": dict(changes=[f"{EXCLUDE}=n4"]),
+    "return": dict(changes=[f"{EXCLUDE}="], after="drain", start={EXCLUDE: "n4"}),
+    "replicas": dict(changes=["index:a*:index.number_of_replicas=1"]),
+    "create": dict(changes=[f"create:c{at}:shards=5,replicas=1" for at in (1, 2, 3)]),
+    # Both nodes are in zone a.
+    "awareness": dict(changes=[f"{ALLOCATION}.awareness.attributes=zone", f"{REBALANCE}=all"], gather=("big", ["n1", "n2"]),
+                      start={REBALANCE: "none"}),
+    "total": dict(changes=["index:big:index.routing.allocation.total_shards_per_node=4"], gather=("big", ["n1", "n2"]),
+                  start={REBALANCE: "none"}),
+    "join": dict(changes=["+n5:zone=a"]),
+    "lose": dict(changes=["-n3"]),
+    "back": dict(changes=["+n3:zone=b"], after="lose", without="n3"),
+    # {short} is 8 MiB more than n4 has free, {ample} 100 MiB. The server accepts bytes only for all three.
+    "high": dict(changes=[f"{WATERMARK}.low={{ample}}b", f"{WATERMARK}.high={{short}}b", f"{WATERMARK}.flood_stage=1b"],
+                 ballast=True),
+    # As above, but a copy takes longer than the master's next look at the disks: otherwise many small copies
+    # leave before it knows that there is enough space.
+    "high-slow": dict(changes=[f"{WATERMARK}.low={{ample}}b", f"{WATERMARK}.high={{short}}b", f"{WATERMARK}.flood_stage=1b"],
+                      start={"indices.recovery.max_bytes_per_sec": "150kb"}, ballast=True),
+    "low": dict(changes=[f"{WATERMARK}.low={{ample}}b", f"{WATERMARK}.high=1b", f"{WATERMARK}.flood_stage=1b", f"{EXCLUDE}=n3"],
+                ballast=True),
+    "shutdown-remove": dict(changes=["shutdown:n4:remove"]),
+    "shutdown-restart": dict(changes=["shutdown:n4:restart", "-n4"]),
+    "shutdown-replace": dict(changes=["shutdown:n4:replace=n5"], nodes=(*NODES, "n5"),
+                             start={REBALANCE: "none"}),
+    "warm": dict(changes=[f"index:w*:{TIER}=data_warm"], tiers=True),
+}
 
 
-class Cluster:
-    def __init__(self, server, top):
-        self.server, self.top, self.runs = server, top, []
+def write(path, value):
+    with open(path, "w") as out:
+        json.dump(value, out)
 
-    def start(self):
-        for number in range(1, 5):
-            name = f"n{number}"
-            run = f"{self.top}/run-{name}"
-            env = dict(os.environ, NAME=name, JOIN=self.runs[0] if self.runs else "none")
-            if TIERS:
-                env["ROLES"] = "[master, data_hot, data_content]" if number < 3 else "[data_warm]"
-            url = subprocess.run(
-                ["bash", f"{HERE}/node.sh", "start", self.server, f"{self.top}/data-{name}", run],
-                env=env, check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1]
-            self.runs.append(run)
-            if number == 1:
-                self.url = url
-        self.wait(lambda: len(self.ask("GET", "/_nodes")["nodes"]) == 4)
 
-    def stop(self):
-        for run in reversed(self.runs):
-            subprocess.run(["bash", f"{HERE}/node.sh", "stop", run], check=False)
+def read(path):
+    with open(path) as text:
+        return json.load(text)
 
-    def kill(self, name):
-        run = self.runs[int(name[1:]) - 1]
-        for line in subprocess.run(["ps", "-eo", "pid=,args="], stdout=subprocess.PIPE, text=True).stdout.splitlines():
-            pid, arguments = line.split(None, 1)
-            if f"{run}/" in arguments and "java" in arguments:
-                os.kill(int(pid), 9)
 
-    def ask(self, method, path, body=None):
-        data = json.dumps(body).encode() if body is not None else None
-        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            return json.load(answer)
+def create(cluster, name, shards, replicas, **settings):
+    cluster.ask("PUT", f"/{name}?timeout=120s", {"settings": {
+        "index.number_of_shards": shards, "index.number_of_replicas": replicas,
+        "index.unassigned.node_left.delayed_timeout": "0", **settings}, "mappings": {"dynamic": False}})
 
-    def wait(self, holds):
-        end = time.monotonic() + PATIENCE_S
-        while not holds():
-            if time.monotonic() > end:
-                raise SystemExit(f"{self.server}: gave up waiting")
-            time.sleep(0.5)
 
-    def set(self, **settings):
-        names = {"exclude": EXCLUDE, "rebalance": REBALANCE}
-        self.ask("PUT", "/_cluster/settings", {"transient": {names[key]: value for key, value in settings.items()}})
+def populate(cluster, tiers):
+    chance = random.Random(1)
+    if tiers:
+        for name in [f"{kind}{at}" for kind in "wh" for at in range(5)]:
+            create(cluster, name, chance.randint(1, 3), 1, **{TIER: "data_hot"})
+        return
+    for number in range(20):
+        # One in two has no replica: which node has its only copy is the choice that counts.
+        name, replicas = (f"b{number - 10}", chance.choice([1, 1, 2])) if number >= 10 else (f"a{number}", 0)
+        shards = chance.randint(1, 4)
+        create(cluster, name, shards, replicas)
+        lines = []
+        for _ in range(shards * chance.randint(1, 80)):
+            lines += ['{"index":{}}', json.dumps({"text": "".join(chance.choices(string.ascii_letters, k=40_000))})]
+        cluster.raw("POST", f"/{name}/_bulk?refresh=true", "\n".join([*lines, ""]).encode())
+    create(cluster, "big", 8, 1)
+    cluster.ask("POST", "/_flush")
 
-    def settle(self):
-        """Waits until nothing has moved for three seconds."""
-        quiet = 0
-        end = time.monotonic() + PATIENCE_S
-        while quiet < 6 and time.monotonic() < end:
-            health = self.ask("GET", "/_cluster/health")
-            busy = health["relocating_shards"] + health["initializing_shards"] + health["number_of_pending_tasks"]
-            quiet = 0 if busy else quiet + 1
-            time.sleep(0.5)
 
-    def copies(self):
-        """{(index, shard, copy's id): node name}; a copy that moves gets another id."""
-        state = self.ask("GET", "/_cluster/state/nodes,routing_table")
-        names = {key: node["name"] for key, node in state["nodes"].items()}
-        return sorted(
-            (index, int(shard), copy["primary"], names.get(copy["node"]))
-            for index, table in state["routing_table"]["indices"].items()
-            for shard, copies in table["shards"].items() for copy in copies)
+class Change:
+    """Makes a change to a cluster, and takes it back save for the nodes, which `bring` adds and removes."""
 
-    def save(self, directory):
-        os.makedirs(directory, exist_ok=True)
-        for name, path in [("state", "/_cluster/state"), ("nodes", "/_nodes/stats"),
-                           ("sizes", "/_stats?level=shards"), ("settings", "/_cluster/settings?include_defaults=true")]:
-            with urllib.request.urlopen(self.url + path, timeout=120) as answer, open(f"{directory}/{name}.json", "wb") as out:
-                out.write(answer.read())
+    def __init__(self, cluster, changes):
+        self.cluster, self.changes, self.undo = cluster, changes, []
 
-    def restore(self, wanted):
-        """Moves every copy back to where it was."""
-        self.set(rebalance="none", exclude=None)
-        for _ in range(20):
-            moves = []
-            for (index, shard), nodes in moved(self.copies(), wanted).items():
-                moves += [{"move": {"index": index, "shard": shard, "from_node": a, "to_node": b}}
-                          for a, b in zip(nodes[0], nodes[1])]
-            if not moves:
-                break
-            for move in moves:
+    def make(self):
+        ask, settings = self.cluster.ask, {}
+        for change in self.changes:
+            kind, _, rest = change.partition(":")
+            if change[0] == "-":
+                self.cluster.kill(change[1:])
+            elif change[0] == "+":
+                self.cluster.start(kind[1:])
+            elif kind == "index":
+                pattern, _, pair = rest.partition(":")
+                key, _, value = pair.partition("=")
+                for index, old in ask("GET", f"/{pattern}/_settings?flat_settings=true").items():
+                    self.undo.append(("PUT", f"/{index}/_settings", {key: old["settings"].get(key)}))
+                ask("PUT", f"/{pattern}/_settings", {key: value})
+            elif kind == "create":
+                name, _, sizes = rest.partition(":")
+                create(self.cluster, name, **{key: int(value) for key, value in (size.split("=") for size in sizes.split(","))})
+                self.undo.append(("DELETE", f"/{name}", None))
+            elif kind == "shutdown":
+                name, _, how = rest.partition(":")
+                how, _, target = how.partition("=")
+                node = next(key for key, node in ask("GET", "/_nodes")["nodes"].items() if node["name"] == name)
+                self.cluster.set({"lab.shutdown": f"{node} {how} {target}".strip()})
+            else:
+                key, _, value = change.partition("=")
+                settings[key] = value or None
+        if settings:
+            self.cluster.set(settings)
+
+    def take_back(self):
+        for request in self.undo:
+            self.cluster.ask(*request)
+        self.undo = []
+
+
+def gathered(placement, index, nodes):
+    """The placement with all copies of an index on these nodes."""
+    turn, rows = collections.Counter(), []
+    for name, shard, primary, node in placement:
+        if name == index:
+            node = nodes[(shard + turn[shard]) % len(nodes)]
+            turn[shard] += 1
+        rows.append([name, shard, primary, node])
+    return rows
+
+
+def record(cluster, base, name, directory):
+    situation = SITUATIONS[name]
+    out = f"{directory}/{name}"
+    shutil.rmtree(out, ignore_errors=True)
+    os.makedirs(out)
+    placement = base
+    if "after" in situation:
+        placement = read(f"{directory}/{situation['after']}/real-1.json")
+    if "gather" in situation:
+        placement = gathered(placement, *situation["gather"])
+    quiet_s, changes = 3, situation["changes"]
+    nodes = [node for node in situation.get("nodes", NODES) if node != situation.get("without")]
+    ballast = f"{cluster.disk('n4')}/ballast"
+    about = collections.defaultdict(list)
+    try:
+        if situation.get("ballast"):
+            quiet_s = DISK_QUIET_S
+            subprocess.run(["fallocate", "-l", str(BALLAST_BYTES), ballast], check=True)
+            time.sleep(12)  # until the master has asked again
+        for turn in range(1, REPEATS + 1):
+            cluster.bring(placement, situation.get("start", {}), nodes)
+            begin = cluster.copies()
+            cluster.save(start_of(out, turn))
+            if turn == 1:
+                placement = begin
+                if quiet_s > 3:
+                    stats = read(f"{out}/start/nodes.json")["nodes"].values()
+                    free = next(node["fs"]["total"]["available_in_bytes"] for node in stats if node["name"] == "n4")
+                    changes = [change.format(short=free + (8 << 20), ample=free + (100 << 20)) for change in changes]
+                write(f"{out}/changes.json", changes)
+            about["begins_elsewhere"].append(len(moved(placement, begin)))
+            about["other_primaries"].append(sum(row not in placement for row in begin))
+            if cluster.desires:
+                about["other_desired"].append(len(wishes(start_of(out, turn)) - wishes(start_of(out, 1))))
+            write(f"{out}/begin-{turn}.json", begin)
+            created, since = cluster.created(), time.monotonic()
+            change = Change(cluster, changes)
+            change.make()
+            about["came_to_rest"].append(cluster.settle(quiet_s))
+            about["seconds"].append(round(time.monotonic() - since - quiet_s, 1))
+            about["copies_created"].append(cluster.created() - created)
+            write(f"{out}/real-{turn}.json", cluster.copies())
+            if cluster.desires:
+                write(f"{out}/desired-after-{turn}.json", cluster.desired())
+            # Without the next turn's return to the start, what is taken back would be balanced.
+            cluster.clear(cluster__routing__rebalance__enable="none")
+            change.take_back()
+            write(f"{out}/about.json", about)
+            print(f"{time.strftime('%T')} {cluster.server} {name} {turn}: {json.dumps(about)}", file=sys.stderr, flush=True)
+    finally:
+        if os.path.exists(ballast):
+            os.remove(ballast)
+
+
+def start_of(out, turn):
+    return f"{out}/start" if turn == 1 else f"{out}/start-{turn}"
+
+
+def wishes(start):
+    return {(index, shard, *sorted(copies["desired"]["node_ids"]))
+            for index, table in read(f"{start}/desired.json")["routing_table"].items() for shard, copies in table.items()}
+
+
+def start(cluster):
+    cluster.attributes = ZONES
+    cluster.start(*NODES)
+    cluster.ask("PUT", "/_cluster/settings", {"persistent": {
+        "cluster.info.update.interval": "10s",
+        # Logs a line for each copy that a node creates.
+        f"logger.org.{cluster.product}.indices.cluster": "DEBUG"}})
+
+
+def record_all(server, directory, names):
+    os.makedirs(directory, exist_ok=True)
+    write(f"{directory}/server.json", server)
+    for tiers in (False, True):
+        chosen = [name for name in names or SITUATIONS if SITUATIONS.get(name, {}).get("tiers", False) == tiers]
+        with Cluster(server) as cluster:
+            if chosen and tiers and not cluster.has_tiers:
+                print(f"{server}: without data tiers: {', '.join(chosen)}", file=sys.stderr)
+                continue
+            if any(name.startswith("shutdown") for name in chosen) and not (cluster.shuts_down and cluster.build_plugin()):
+                print(f"{server}: without node shutdown", file=sys.stderr)
+                chosen = [name for name in chosen if not name.startswith("shutdown")]
+            if not chosen:
+                continue
+            if tiers:
+                cluster.roles = {node: "[master, data_hot, data_content]" if node < "n3" else "[data_warm]" for node in NODES}
+            start(cluster)
+            if "rebalance" in chosen:
+                measure_rebalance(cluster, directory)
+                chosen.remove("rebalance")
+                if not chosen:
+                    continue
+            populate(cluster, tiers)
+            cluster.settle()
+            base = cluster.copies()
+            for name in chosen:
                 try:
-                    self.ask("POST", "/_cluster/reroute", {"commands": [move]})
-                except urllib.error.HTTPError:
-                    pass  # the target still has another copy: in the next turn
-            self.settle()
-        self.set(exclude=None)
+                    record(cluster, base, name, directory)
+                except urllib.error.HTTPError as error:
+                    why = error.read().decode(errors="replace")[:300]
+                    print(f"{server}: {name}: {error.code} {error.url}: {why}", file=sys.stderr, flush=True)
+                    shutil.rmtree(f"{directory}/{name}")
 
 
-def holders(copies):
-    found = {}
-    for index, shard, _, node in copies:
-        found.setdefault((index, shard), []).append(node)
-    return {shard: sorted(nodes, key=str) for shard, nodes in found.items()}
+def copies_moved(moves):
+    return sum(max(len(gone), len(come)) for gone, come in moves.values())
 
 
-def moved(before, after):
-    """{shard: (nodes that lost a copy of it, nodes that got one)}"""
-    old, new, result = holders(before), holders(after), {}
-    for shard in old:
-        gone, come = list(old[shard]), list(new.get(shard, []))
-        for node in old[shard]:
-            if node in come:
-                come.remove(node)
-                gone.remove(node)
-        if come or gone:
-            result[shard] = (gone, come)
-    return result
-
-
-def agree(one, other):
+def agreement(one, other):
     """Copies that both moved, and those that both moved to the same node."""
-    both = [shard for shard in one if shard in other and one[shard][0] == other[shard][0]]
-    return len(both), sum(one[shard] == other[shard] for shard in both)
+    both = same = 0
+    common = lambda a, b: sum((collections.Counter(a) & collections.Counter(b)).values())
+    for shard in one.keys() & other.keys():
+        (gone, come), (gone_too, come_too) = one[shard], other[shard]
+        # A copy that is new has left no node.
+        shared = common(gone, gone_too) if gone or gone_too else min(len(come), len(come_too))
+        both += shared
+        same += min(shared, common(come, come_too))
+    return both, same
+
+
+def primaries_elsewhere(one, other):
+    """Shards whose primary is on another node."""
+    one, other = ({(i, s): n for i, s, p, n in rows if p} for rows in (one, other))
+    return sum(one.get(shard) != node for shard, node in other.items())
+
+
+def listed(numbers):
+    return ", ".join(map(str, numbers)) or "-"
+
+
+def compare(placements, directory):
+    server = read(f"{directory}/server.json")
+    columns = ["server", "change", "copies moved: predicted; real", "moved in both: predicted, real with real",
+               "to the same node: predicted, real with real", "primaries elsewhere: predicted, real with real"]
+    print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+    for name in SITUATIONS:
+        out = f"{directory}/{name}"
+        turns = [turn for turn in range(1, REPEATS + 1) if os.path.exists(f"{out}/real-{turn}.json")]
+        if not turns:
+            continue
+        ends = [read(f"{out}/real-{turn}.json") for turn in turns]
+        real = [moved(read(f"{out}/begin-{turn}.json"), end) for turn, end in zip(turns, ends)]
+        counts, guesses = [], []
+        for turn, moves, end in zip(turns, real, ends) if placements != "-" else []:
+            start = start_of(out, turn) if os.path.exists(start_of(out, turn)) else f"{out}/start"
+            run = subprocess.run([placements, start, *read(f"{out}/changes.json")], stdout=subprocess.PIPE)
+            if run.returncode == 0:
+                rows = json.loads(run.stdout)
+                guess = moved(copies_of(read(f"{start}/state.json")), rows)
+                counts.append(copies_moved(guess))
+                guesses.append((*agreement(guess, moves), primaries_elsewhere(rows, end)))
+        pairs = [(*agreement(real[a], real[b]), primaries_elsewhere(ends[a], ends[b]))
+                 for a, b in itertools.combinations(range(len(turns)), 2)]
+        mean = lambda pairs, at: f"{statistics.mean(pair[at] for pair in pairs):.1f}" if pairs else "-"
+        values = [f"{mean(guesses, at)}, {mean(pairs, at)}" for at in range(3)]
+        counts = ["; ".join([listed(counts), listed(copies_moved(moves) for moves in real)])]
+        print(f"| {server} | {name} | {' | '.join(counts + values)} |", flush=True)
+
+
+def compare_rebalance(directory):
+    if not os.path.exists(f"{directory}/rebalance/rows.json"):
+        return
+    server = read(f"{directory}/server.json")
+    print("\n| server | cluster_concurrent_rebalance | relocations until rest | shards elsewhere | seconds |")
+    print("|---|---|---|---|---|")
+    for row in read(f"{directory}/rebalance/rows.json"):
+        count = row["relocations"]
+        for then in [row["then_2"]] if "then_2" in row else []:
+            count = f"{count}, no rest; with 2: {then['relocations']}{'' if then['comes_to_rest'] else ', no rest'}"
+        print(f"| {server} | {row['concurrent_rebalance']} | {count} | {row['shards_elsewhere']} | {row['seconds']} |")
+
+
+def measure_rebalance(cluster, directory, limit_s=100):
+    key = f"{ALLOCATION}.cluster_concurrent_rebalance"
+    cluster.set({EXCLUDE: "n4"})
+    for number in range(20):
+        create(cluster, f"j{number}", 6, 0)
+    cluster.settle()
+    base, rows = cluster.copies(), []
+    for value in (1, 2, 4, 8):
+        cluster.bring(base, {EXCLUDE: "n4", key: str(value)}, NODES)
+        cluster.save(f"{directory}/rebalance/start-{value}")
+        begin, created, since = cluster.copies(), cluster.created(), time.monotonic()
+        cluster.set({EXCLUDE: None})
+        rests = cluster.settle(patience_s=limit_s)
+        row = {"concurrent_rebalance": value, "comes_to_rest": rests, "seconds": round(time.monotonic() - since),
+               "relocations": cluster.created() - created, "shards_elsewhere": len(moved(begin, cluster.copies()))}
+        if not rests:
+            created, since = cluster.created(), time.monotonic()
+            cluster.set({key: "2"})
+            row["then_2"] = {"comes_to_rest": cluster.settle(patience_s=limit_s), "seconds": round(time.monotonic() - since),
+                             "relocations": cluster.created() - created}
+        rows.append(row)
+        write(f"{directory}/rebalance/rows.json", rows)
+        print(f"{cluster.server}: {json.dumps(row)}", file=sys.stderr, flush=True)
+    cluster.ask("DELETE", "/" + ",".join(f"j{number}" for number in range(20)))
+    cluster.clear()
 
 
 def main():
-    server, placements, top = sys.argv[1:4]
-    indices = int(sys.argv[4]) if len(sys.argv) > 4 else 20
-    os.makedirs(top, exist_ok=True)
-    os.chmod(top, 0o755)
-    cluster = Cluster(server, os.path.abspath(top))
-
-    def predict(directory, *changes):
-        rows = json.loads(subprocess.run([placements, directory, *changes], check=True, stdout=subprocess.PIPE).stdout)
-        return sorted((i, s, p, n) for i, s, p, n in rows)
-
-    def row(change, guess, real, again=None):
-        both, target = agree(guess, real)
-        real_both, real_target = agree(real, again) if again is not None else ("-", "-")
-        print(f"| {server} | {change} | {len(guess)}, {len(real)}, {both} | {target} | {real_both}, {real_target} |", flush=True)
-
-    try:
-        cluster.start()
-        chance = random.Random(1)
-        for number in range(indices):
-            settings = {"number_of_shards": chance.randint(1, 4), "number_of_replicas": chance.choice([0, 1, 1, 2])}
-            if TIERS:
-                settings["number_of_replicas"] = min(settings["number_of_replicas"], 1)
-                if number % 3 == 0:
-                    settings["index.routing.allocation.include._tier_preference"] = "data_warm,data_hot"
-            cluster.ask("PUT", f"/i{number}", {"settings": settings})
-            lines = "".join('{"index":{}}\n{"a":%d,"text":"%s"}\n' % (at, "x" * 200) for at in range(chance.randint(1, 400)))
-            urllib.request.urlopen(urllib.request.Request(
-                f"{cluster.url}/i{number}/_bulk?refresh=true", lines.encode(), {"Content-Type": "application/json"}), timeout=120).read()
-        cluster.ask("POST", "/_flush")
-        cluster.settle()
-        start = cluster.copies()
-        cluster.save(f"{top}/start")
-
-        drained, real = predict(f"{top}/start", f"{EXCLUDE}=n4"), []
-        for turn in range(2):
-            if turn:
-                cluster.restore(start)
-                cluster.set(rebalance=None)
-                cluster.settle()
-            before = cluster.copies()
-            if moved(start, before):
-                print(f"{server}: not as at the start: {len(moved(start, before))} shards", file=sys.stderr)
-            cluster.set(exclude="n4")
-            cluster.settle()
-            real.append(cluster.copies())
-        row("drain n4", moved(start, drained), moved(start, real[0]), moved(start, real[1]))
-
-        cluster.save(f"{top}/drained")
-        empty, back = cluster.copies(), []
-        returned = predict(f"{top}/drained", f"{EXCLUDE}=")
-        for turn in range(2):
-            if turn:
-                cluster.restore(empty)
-                cluster.set(exclude="n4")
-                cluster.set(rebalance=None)
-                cluster.settle()
-            cluster.set(exclude=None)
-            cluster.settle()
-            back.append(cluster.copies())
-        row("give n4 back", moved(empty, returned), moved(empty, back[0]), moved(empty, back[1]))
-
-        before = cluster.copies()
-        cluster.save(f"{top}/whole")
-        lost = predict(f"{top}/whole", "-n3")
-        cluster.ask("PUT", "/_all/_settings", {"settings": {"index.unassigned.node_left.delayed_timeout": "0"}})
-        cluster.kill("n3")
-        cluster.wait(lambda: len(cluster.ask("GET", "/_nodes")["nodes"]) == 3)
-        cluster.settle()
-        after = cluster.copies()
-        unassigned = lambda copies: sum(node is None for *_, node in copies)
-        primaries = lambda copies: sorted((i, s, n) for i, s, p, n in copies if p)
-        same = len(set(primaries(lost)) & set(primaries(after)))
-        row("lose n3", moved(before, lost), moved(before, after))
-        print(f"| {server} | lose n3: unassigned | {unassigned(lost)}, {unassigned(after)} | primaries on the same node | {same} of {len(primaries(after))} |", flush=True)
-    finally:
-        cluster.stop()
-        for number in range(1, 5):
-            shutil.rmtree(f"{top}/data-n{number}", ignore_errors=True)
+    if len(sys.argv) < 4:
+        raise SystemExit(__doc__)
+    command, what, directory, *names = sys.argv[1:]
+    if command == "compare":
+        compare(what, directory)
+        return compare_rebalance(directory)
+    enclose()
+    if command == "record":
+        return record_all(what, directory, names)
+    raise SystemExit(__doc__)
 
 
 main()

@@ -19,6 +19,8 @@
 #   OPTIONS more options of the JVM: -javaagent:/somewhere.jar
 #   DISKS   1: the disk decider stays switched on, with watermarks that no disk reaches
 #   ROLES   roles of the node instead of the server's defaults (7.9 or later): "[master, data_hot]"
+#   ATTRS   attributes of the node: "zone=a rack=r1"
+#   PLUGIN  directory of a plugin that the node loads
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
 # Coordinates in Maven Central and the archive's SHA-256. The archives made for integration tests are a
@@ -28,9 +30,10 @@ elasticsearch-6.8.23 org.elasticsearch.distribution.zip:elasticsearch:6.8.23:zip
 elasticsearch-7.17.28 org.elasticsearch.distribution.integ-test-zip:elasticsearch:7.17.28:zip 37004c9bd95165eb41b229204bbb9f311d8099d6db22ec22b2f019664f0a75ab
 opensearch-2.19.1 org.opensearch.distribution.integ-test-zip:opensearch:2.19.1:zip af7152d8b7f6f1cee09d47276b32b70479fe6dd8cdbb61213f84eb7f8098b261
 "
-# Supported but not listed: only needed by test-cluster.sh and test-shards.sh.
+# Supported but not listed: only needed by test-cluster.sh, test-shards.sh and moves.py.
 others="
 elasticsearch-8.11.0 org.elasticsearch.distribution.integ-test-zip:elasticsearch:8.11.0:zip 97233f3c34721fde97b81c65fe83a8b78410a85f66ad7b0989d2fa063a50f862
+elasticsearch-8.19.16 org.elasticsearch.distribution.integ-test-zip:elasticsearch:8.19.16:zip c3d95992e27741b33a8057118379cda8b17cfda9e46ff4ec25e3f5b94fc22b52
 elasticsearch-9.2.0 org.elasticsearch.distribution.integ-test-zip:elasticsearch:9.2.0:zip bf44938a0490ba2a303d39c9cb64b38963dd08c812ce93e10816e878585bcb6b
 opensearch-3.0.0 org.opensearch.distribution.integ-test-zip:opensearch:3.0.0:zip 6c118171bb941ecc195851fcc7f28c310913a2249d197ee77091a10b6ac6b885
 elasticsearch-7.4.2 org.elasticsearch.distribution.integ-test-zip:elasticsearch:7.4.2:zip 3dc850939eaee5e85488a90cecd954455ab93b34530d8313237c29c653ca0e4b
@@ -146,6 +149,8 @@ configure() { # SERVER HOME DATA RUN
         elif [[ ${JOIN:-none} != none && $1 =~ ^(elasticsearch-[67]|opensearch-2)\. ]]; then
             echo "node.master: false"
         fi
+        local attribute
+        for attribute in ${ATTRS:-}; do echo "node.attr.${attribute%%=*}: ${attribute#*=}"; done
         case $1 in
         elasticsearch-[89].*) echo "xpack.security.enabled: false" ;;
         esac
@@ -209,6 +214,7 @@ start() { # SERVER DATA RUN
     # The unpacker drops file modes; 6.8 starts a program of its own even with machine learning disabled.
     find "$home/bin" "$home/modules" -path '*/bin/*' -type f -exec chmod a+x {} +
     configure "$server" "$home" "$data" "$run"
+    [ -z "${PLUGIN:-}" ] || cp -r "$PLUGIN" "$home/plugins/"
     if [ "$(id -u)" = 0 ]; then
         local uid
         uid=$(free_uid)

@@ -43,6 +43,7 @@ PAGES = {
     "/_cluster/health": "health",
     "/_cluster/pending_tasks": "pending_tasks",
     "/_cluster/settings": "settings",
+    "/_internal/desired_balance": "desired_balance",
 }
 GIGABYTE = 1 << 30
 

@@ -19,7 +19,7 @@
 # - ES001 nowhere: without include_relocations nothing is scanned, and with one data node nothing needs to
 #   be;
 # - ES006, a warning: the node is above the low watermark;
-# - ES008: `risky`; ES003 and ES007 nowhere: no task is waiting, and a single node cannot do better;
+# - ES008: `risky`; ES003, ES007 and ES013 nowhere: no task is waiting, and a single node cannot do better;
 # - a bundle written by `collect --cluster` gives the same findings; when anonymised it triggers the same
 #   rules and contains the name of neither an index nor the node;
 # - so does an archive as elastic/support-diagnostics makes it, of complete answers with nested settings, as a zip
@@ -158,6 +158,10 @@ start_node() { # SERVER [DATA RUN]
 save_diagnostics() { # DIRECTORY
     mkdir -p "$1" || return 1
     while read -r file path; do
+        case $file:$server in
+        internal_desired_balance.json:elasticsearch-[89].*) ;;
+        internal_desired_balance.json:*) continue ;;
+        esac
         curl -fsS -m 120 -o "$1/$file" "$reads$path" || return 1
     done <<'PATHS'
 version.json /
@@ -171,6 +175,7 @@ cluster_settings.json /_cluster/settings?flat_settings
 cluster_settings_defaults.json /_cluster/settings?include_defaults&flat_settings
 indices_stats.json /_stats?level=shards&human&expand_wildcards=all&ignore_unavailable=true
 nodes_hot_threads.txt /_nodes/hot_threads?threads=10000
+internal_desired_balance.json /_internal/desired_balance
 PATHS
     echo '{"mode":"full","product":"elasticsearch","type":"elasticsearch_diagnostic","timestamp":"'"$(date -u +%FT%TZ)"'"}' \
         >"$1/diagnostic_manifest.json"
@@ -244,7 +249,8 @@ test_findings() {
     expect "ES004 is of severity $severity" holds "rules.get('ES004') == $severity"
     expect "ES006 is a warning" holds "rules.get('ES006') == 'warning'"
     expect "ES008" holds "'ES008' in rules"
-    expect "neither ES001, ES003 nor ES007" holds "not {'ES001', 'ES003', 'ES007'} & set(rules)"
+    expect "neither ES001, ES003, ES007 nor ES013" holds "not {'ES001', 'ES003', 'ES007', 'ES013'} & set(rules)"
+    expect "a desired balance is known, or there is none" holds "'desired balance' not in gaps"
     findings >"$top/live"
 
     check --cluster "$reads" --width 80

@@ -90,6 +90,7 @@ impl Answers {
                 if thread.pool.contains('[') {
                     thread.pool = without_brackets(&thread.pool);
                 }
+                thread.node = thread.node.take().map(|node| names.node(&node));
             }
         }
         self
@@ -120,6 +121,9 @@ impl<'a> Names<'a> {
             values.extend(node.attributes.values().cloned());
             values.extend(filter_values(&node.settings.0));
         }
+        let threads = answers.hot_threads.answer();
+        let threads = threads.iter().flat_map(|found| &found.threads);
+        nodes.extend(threads.filter_map(|thread| thread.node.clone()));
         let stats = answers.node_stats.answer();
         ids.extend(stats.iter().flat_map(|stats| stats.nodes.keys().cloned()));
         if let Some(routing) = answers.routing.answer() {

@@ -77,14 +77,21 @@ fn answers() -> Answers {
                 priority: "URGENT".to_owned(),
                 in_queue_ms: 1,
                 executing: true,
+                executing_ms: None,
             }],
             kinds: Vec::new(),
         }),
         settings: Part::Answer(Settings::parse(settings.as_bytes()).unwrap()),
-        hot_threads: Part::Answer(threads::parse_hot_threads(
-            "Hot threads at x, interval=500ms\n\
-             1% (1ms out of 500ms) cpu usage by thread 'elasticsearch[secret[-1][write][T#1]'\n",
-        )),
+        hot_threads: Part::Answer(
+            // As an archive has them, with the nodes' names.
+            threads::from_file(
+                b"::: {secret-es2}{x}\nHot threads at x, interval=500ms\n\
+                1% (1ms out of 500ms) cpu usage by thread 'elasticsearch[secret[-1][write][T#1]'\n",
+                "hot.txt",
+            )
+            .unwrap(),
+        ),
+        desired_balance: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The individual responses: which parts are kept, and how they are parsed.
 
+pub mod desired_balance;
 pub mod health;
 pub mod indices;
 pub mod nodes;
@@ -37,6 +38,7 @@ mod tests {
         let _ = nodes::NodesStats::parse(bytes);
         let _ = health::parse(bytes);
         let _ = tasks::parse(bytes);
+        let _ = desired_balance::parse(bytes);
         let _ = settings::Settings::parse(bytes);
         let _ = routing::Routing::parse(bytes, Some(&HashSet::from(["old-1".to_owned()])));
         let mut counter = indices::Counter::default();

@@ -6,7 +6,7 @@ use crate::answer::root::Root;
 use crate::answer::routing::Routing;
 use crate::answer::settings::Settings;
 use facts::InputError;
-use facts::cluster::{Health, MasterThreads, PendingTasks};
+use facts::cluster::{DesiredBalance, Health, MasterThreads, PendingTasks};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,10 @@ pub struct Answers {
     pub settings: Part<Settings>,
     /// `_nodes/MASTER/hot_threads`.
     pub hot_threads: Part<MasterThreads>,
+    /// `_internal/desired_balance`, counted; `None` if the server has none, or it was saved by a
+    /// version that did not ask for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub desired_balance: Option<Part<DesiredBalance>>,
 }
 
 /// A response, or why it is missing.

@@ -5,11 +5,11 @@ use crate::answer::nodes::{Nodes, NodesStats};
 use crate::answer::root::Root;
 use crate::answer::routing::Routing;
 use crate::answer::settings::Settings;
-use crate::answer::{health, tasks};
+use crate::answer::{desired_balance, health, tasks};
 use crate::answers::{Answers, Part, SCHEMA, Unanswered};
 use crate::threads;
 use bounded_http::{Client, Endpoint, ErrorKind, HttpError, Response};
-use facts::cluster::{Flavour, ServerVersion};
+use facts::cluster::{DesiredBalance, Flavour, ServerVersion};
 use jiff::Timestamp;
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -39,7 +39,12 @@ const STATE_FIELDS: &str = "master_node,cluster_manager_node,\
     routing_table.indices.*.shards.*.node,\
     routing_table.indices.*.shards.*.unassigned_info.reason";
 const HEALTH_FIELDS: &str = "status,number_of_in_flight_fetch,task_max_waiting_in_queue_millis";
-const TASK_FIELDS: &str = "tasks.source,tasks.priority,tasks.time_in_queue_millis,tasks.executing";
+const TASK_FIELDS: &str = "tasks.source,tasks.priority,tasks.time_in_queue_millis,tasks.executing,\
+    tasks.time_in_execution_millis";
+const BALANCE_FIELDS: &str = "stats";
+/// What 8.6 to 8.11 do not count themselves.
+const BALANCE_COPY_FIELDS: &str =
+    "stats,routing_table.*.*.current.state,routing_table.*.*.current.node_is_desired";
 const SETTING_FIELDS: &str = "*.cluster*,*.indices*,*.discovery*,*.archived*";
 
 /// Why a cluster could not be queried at all.
@@ -167,6 +172,8 @@ pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<A
                 .then(|| threads::parse_hot_threads(text))
         },
     );
+    // Last: it needs more rights than the others.
+    let desired_balance = requester.desired_balance(&server);
     Ok(Answers {
         schema: SCHEMA.to_owned(),
         endpoint: endpoint.to_string(),
@@ -180,11 +187,12 @@ pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<A
         pending_tasks,
         settings,
         hot_threads,
+        desired_balance,
     })
 }
 
 /// The API variant that a server supports.
-struct Server {
+pub(crate) struct Server {
     flavour: Flavour,
     version: ServerVersion,
 }
@@ -193,7 +201,7 @@ impl Server {
     /// Determines the server from its responses. A server that does not report its product at `/`
     /// is recognized by its version: OpenSearch restarted at 1, and Elasticsearch before 5 is not
     /// supported.
-    fn detect(root: Option<&Root>, nodes: Option<&Nodes>) -> Option<Self> {
+    pub(crate) fn detect(root: Option<&Root>, nodes: Option<&Nodes>) -> Option<Self> {
         if let Some(root) = root {
             return Some(Self {
                 flavour: root.flavour,
@@ -217,6 +225,19 @@ impl Server {
             Flavour::Opensearch if self.version.major >= 2 => "cluster_manager_timeout=15s",
             _ => "master_timeout=15s",
         }
+    }
+
+    /// Returns what to ask of the desired balance, if this version has one.
+    pub(crate) fn desired_balance(&self) -> Option<&'static str> {
+        let is_from = |minor| self.version >= ServerVersion::new(8, minor, 0);
+        if self.flavour != Flavour::Elasticsearch || !is_from(6) {
+            return None;
+        }
+        Some(if is_from(12) {
+            BALANCE_FIELDS
+        } else {
+            BALANCE_COPY_FIELDS
+        })
     }
 
     /// Returns the query parameter for hidden indices, which is needed since Elasticsearch 7.7 and
@@ -338,6 +359,15 @@ impl Requester<'_> {
         }
     }
 
+    /// Queries the desired balance, if the server has one.
+    fn desired_balance(&mut self, server: &Server) -> Option<Part<DesiredBalance>> {
+        let path = format!(
+            "/_internal/desired_balance?filter_path={}",
+            server.desired_balance()?
+        );
+        Some(self.part(&path, Scope::Master, desired_balance::parse))
+    }
+
     /// Queries closed indices, then open ones. Returns the counts and the names of the closed ones,
     /// which are known even if the request for open ones fails.
     fn indices(&mut self, server: &Server) -> (Part<Indices>, Option<HashSet<String>>) {
@@ -416,6 +446,7 @@ impl Requester<'_> {
         }
         let needs = match response.status {
             401 => Some("credentials that the cluster accepts"),
+            403 if path.starts_with("/_internal/") => Some("the cluster privilege manage"),
             403 => Some(PRIVILEGES),
             _ => None,
         };

@@ -76,6 +76,11 @@ impl Answers {
                 unassigned_reasons: routing.unassigned_reasons.clone(),
                 of_closed_indices: routing.closed.map(|closed| closed.copies),
             }),
+            desired_balance: self
+                .desired_balance
+                .as_ref()
+                .and_then(Part::answer)
+                .cloned(),
             pending_tasks: self.pending_tasks.answer().cloned(),
             master_threads: self.hot_threads.answer().cloned(),
             settings: self.cluster_settings(master.as_deref()),
@@ -172,6 +177,9 @@ impl Answers {
             of("pending tasks", &self.pending_tasks),
             of("cluster settings", &self.settings),
             of("hot threads of the master", &self.hot_threads),
+            self.desired_balance
+                .as_ref()
+                .and_then(|part| of("desired balance", part)),
         ]
         .into_iter()
         .flatten()

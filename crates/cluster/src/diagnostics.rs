@@ -7,9 +7,9 @@ use crate::answer::nodes::{Nodes, NodesStats};
 use crate::answer::root::Root;
 use crate::answer::routing::Routing;
 use crate::answer::settings::Settings;
-use crate::answer::{health, tasks};
+use crate::answer::{desired_balance, health, tasks};
 use crate::answers::{Answers, Part, SCHEMA, Unanswered};
-use crate::ask::{exception, looks_like};
+use crate::ask::{Server, exception, looks_like};
 use crate::threads;
 use facts::InputError;
 use jiff::Timestamp;
@@ -18,6 +18,8 @@ use std::collections::{HashMap, HashSet};
 
 /// The file that says which server was asked.
 pub const VERSION_FILE: &str = "version.json";
+/// The threads of all nodes.
+const HOT_THREADS_FILE: &str = "nodes_hot_threads.txt";
 /// The files that say what the tool did and when, the newer one first.
 pub const MANIFESTS: [&str; 2] = ["diagnostic_manifest.json", "manifest.json"];
 
@@ -62,11 +64,20 @@ pub fn from_diagnostics(files: Files<'_>, endpoint: &str) -> Result<Answers, Inp
         Part::Answer(settings) => Part::Answer(settings),
         Part::Unanswered(_) => saved.part("cluster_settings.json", Settings::parse),
     };
-    let master = routing.answer().and_then(|routing| routing.master.clone());
-    let hot_threads = match files("nodes_hot_threads.txt") {
-        Ok(body) => hot_threads(&String::from_utf8_lossy(&body), master.as_deref()),
-        Err(why) => missing("nodes_hot_threads.txt", &why),
+    let hot_threads = match files(HOT_THREADS_FILE) {
+        Ok(body) => match threads::from_file(&body, HOT_THREADS_FILE) {
+            Ok(found) => Part::Answer(found),
+            Err(error) => Part::Unanswered(Unanswered {
+                why: format!("{HOT_THREADS_FILE}: expected {}", error.expected),
+                needs: None,
+            }),
+        },
+        Err(why) => missing(HOT_THREADS_FILE, &why),
     };
+    let server = Server::detect(root.answer(), nodes.answer());
+    let has_balance = server.is_some_and(|server| server.desired_balance().is_some());
+    let desired_balance =
+        has_balance.then(|| saved.part("internal_desired_balance.json", desired_balance::parse));
     Ok(Answers {
         schema: SCHEMA.to_owned(),
         endpoint: endpoint.to_owned(),
@@ -80,6 +91,7 @@ pub fn from_diagnostics(files: Files<'_>, endpoint: &str) -> Result<Answers, Inp
         pending_tasks: saved.part("cluster_pending_tasks.json", tasks::parse),
         settings,
         hot_threads,
+        desired_balance,
     })
 }
 
@@ -152,35 +164,6 @@ fn closed_indices(state: &[u8]) -> Option<HashSet<String>> {
     Some(closed.map(|(name, _)| name).collect())
 }
 
-/// The master's part of an answer for all nodes: `::: {NAME}{ID}{...}...` begins each.
-fn hot_threads(text: &str, master: Option<&str>) -> Part<facts::cluster::MasterThreads> {
-    let unanswered = |why: &str| {
-        Part::Unanswered(Unanswered {
-            why: format!("nodes_hot_threads.txt: {why}"),
-            needs: None,
-        })
-    };
-    let Some(master) = master else {
-        return unanswered("which node is the master is unknown");
-    };
-    let id = format!("{{{master}}}");
-    let mut is_masters = false;
-    let of_master: String = text
-        .split_inclusive('\n')
-        .filter(|line| {
-            if line.starts_with(":::") {
-                is_masters = line.contains(&id);
-            }
-            is_masters
-        })
-        .collect();
-    if of_master.contains("Hot threads at ") {
-        Part::Answer(threads::parse_hot_threads(&of_master))
-    } else {
-        unanswered("nothing of the master")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,6 +188,11 @@ mod tests {
             "settings.json" => {
                 r#"{"a":{"settings":{"index":{"number_of_shards":"1","refresh_interval":"30s"}}},
                 "b":{"settings":{"index":{"number_of_shards":"2","number_of_replicas":"1"}}}}"#
+            }
+            "internal_desired_balance.json" => {
+                r#"{"stats":{"computation_active":false,"computation_submitted":3,"computation_executed":3,
+                "computation_converged":3},"routing_table":{"a":{"0":{"current":[
+                {"state":"STARTED","node":"m1","node_is_desired":false}]}}}}"#
             }
             "cluster_pending_tasks.json" => {
                 r#"{"error":{"type":"master_not_discovered_exception","reason":"x"},"status":503}"#
@@ -235,7 +223,13 @@ mod tests {
         let why = &answers.node_stats.unanswered().unwrap().why;
         assert!(why.contains("nodes_stats.json: not found"), "{why}");
         let threads = &answers.hot_threads.answer().unwrap().threads;
-        assert_eq!(threads.len(), 1, "only the master's");
+        let nodes: Vec<_> = threads
+            .iter()
+            .map(|thread| thread.node.as_deref())
+            .collect();
+        assert_eq!(nodes, [Some("es-2"), Some("es-1")]);
+        let balance = answers.desired_balance.as_ref().unwrap().answer().unwrap();
+        assert_eq!(balance.copies.unwrap().undesired, 1);
         answers.facts().unwrap();
     }
 

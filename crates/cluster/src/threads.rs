@@ -1,9 +1,15 @@
-//! Stack traces of a server's threads: its own report (`hot_threads`), or a JVM thread dump
-//! (`jstack`, `jcmd PID Thread.print`, `kill -3`). Only names of threads, classes and methods are
-//! kept.
+//! Stack traces of a server's threads: its own report (`hot_threads`), or JVM thread dumps
+//! (`jstack`, `jcmd PID Thread.print`, `kill -3`), as saved or as pasted. Only names of threads,
+//! classes and methods are kept.
+
+mod line;
+mod name;
 
 use facts::InputError;
-use facts::cluster::{HotThread, MasterThreads, ThreadSource, ThreadStack};
+use facts::cluster::{HotThread, LockHolder, MasterThreads, ThreadSource, ThreadStack};
+use line::{Line, Lock};
+use name::{cut, frame, node_of, pool};
+use std::collections::HashMap;
 
 /// Maximum number of threads kept.
 const THREADS_MAX: usize = 10_000;
@@ -11,269 +17,323 @@ const THREADS_MAX: usize = 10_000;
 const STACKS_MAX: usize = 100;
 /// Maximum number of frames kept for a stack: the JVM's own limit (`-XX:MaxJavaStackTraceDepth`).
 const FRAMES_MAX: usize = 1024;
-/// Maximum length of a name, in characters.
-const NAME_CHARS_MAX: usize = 300;
-/// Start of the line above a node's threads.
-const HEAD: &str = "Hot threads at ";
 /// Number of snapshots the server takes, if the response does not say.
 const SNAPSHOTS: u32 = 10;
+/// Maximum number of threads of a dump that are told who holds the lock they wait for.
+const WAITS_MAX: usize = 1000;
+/// Maximum number of frames kept of a thread that holds a lock.
+const HOLDER_FRAMES_MAX: usize = 200;
 
-/// Parses a saved thread dump or hot threads response; the format is detected.
+/// Parses saved thread dumps or hot threads responses; the format is detected.
 ///
 /// # Errors
-/// If it is neither.
+/// If there is no thread in it.
 pub fn from_file(bytes: &[u8], source_name: &str) -> Result<MasterThreads, InputError> {
     let text = String::from_utf8_lossy(bytes);
-    // Pastes often begin below the line of the node, or even with the first thread.
-    if text.lines().any(is_hot_threads) {
-        let mut threads = parse(&text, true);
-        threads.source = ThreadSource::HotThreadsFile(source_name.to_owned());
-        return Ok(threads);
-    }
-    let threads = parse_dump(&text);
-    if threads.is_empty() {
+    let read = Reader::read(&text, true);
+    if read.threads.is_empty() {
         let first = text.lines().find(|line| !line.trim().is_empty());
-        return Err(InputError::new(
-            source_name,
-            "a thread dump (jstack PID > FILE) or an answer of _nodes/hot_threads",
-            first.unwrap_or_default(),
-        ));
+        let expected = if read.is_response {
+            "threads in the answer of _nodes/hot_threads (it lists none, since all were idle; ask \
+             with threads=50&ignore_idle_threads=false, while changes wait)"
+        } else {
+            "a thread dump (jstack PID > FILE) or an answer of _nodes/hot_threads"
+        };
+        let found = first.unwrap_or_default();
+        return Err(InputError::new(source_name, expected, found));
     }
-    Ok(MasterThreads {
-        source: ThreadSource::ThreadDumpFile(source_name.to_owned()),
-        interval_ms: None,
-        threads,
+    let name = source_name.to_owned();
+    Ok(if read.is_response {
+        read.with_source(ThreadSource::HotThreadsFile(name))
+    } else {
+        read.with_source(ThreadSource::ThreadDumpFile(name))
     })
-}
-
-/// Whether only a response of `_nodes/hot_threads` has such a line.
-fn is_hot_threads(line: &str) -> bool {
-    let line = line.trim();
-    line.starts_with(":::") || line.starts_with(HEAD) || parse_usage(line, false).is_some()
 }
 
 /// Parses the text of `_nodes/ID/hot_threads` of one node, whose name is not kept. Unrecognized
 /// lines are skipped.
 pub(crate) fn parse_hot_threads(text: &str) -> MasterThreads {
-    parse(text, false)
+    Reader::read(text, false).with_source(ThreadSource::HotThreads)
 }
 
-/// Parses the text of `_nodes/hot_threads`, with the names of its nodes if asked for.
-fn parse(text: &str, with_nodes: bool) -> MasterThreads {
-    let mut node = None;
-    let mut found = MasterThreads {
-        source: ThreadSource::HotThreads,
-        interval_ms: None,
-        threads: Vec::new(),
-    };
-    // Whether a stack of the last thread has started.
-    let mut in_stack = false;
-    for line in text.lines() {
-        let words = line.trim();
-        if words.is_empty() {
-            in_stack = false;
-        } else if let Some(rest) = words.strip_prefix(":::") {
-            in_stack = false;
-            node = with_nodes.then(|| node_name(rest)).flatten();
-        } else if let Some(rest) = words.strip_prefix(HEAD) {
-            let interval = rest.split_once("interval=").map(|(_, rest)| rest);
-            found.interval_ms = interval.and_then(|rest| {
-                let value = rest.split(',').next()?;
-                parse_interval_ms(value)
-            });
-        } else if let Some(mut thread) = parse_usage(words, with_nodes) {
-            thread.node = node.clone().or(thread.node);
-            if found.threads.len() >= THREADS_MAX {
-                break;
-            }
-            found.threads.push(thread);
-            in_stack = false;
-        } else if let Some(thread) = found.threads.last_mut() {
-            if let Some((seen, snapshots, complete)) = parse_sharing(words) {
-                in_stack = thread.stacks.len() < STACKS_MAX;
-                if in_stack {
-                    thread.stacks.push(ThreadStack {
-                        seen,
-                        snapshots,
-                        complete,
-                        frames: Vec::new(),
-                    });
-                }
-            } else if in_stack
-                && let Some(stack) = thread.stacks.last_mut()
-                && stack.frames.len() < FRAMES_MAX
-            {
-                stack.frames.extend(frame(words));
-            }
-        }
-    }
-    found
+/// What was read so far.
+#[derive(Default)]
+struct Reader {
+    with_nodes: bool,
+    /// Whether a line of a hot threads response was seen.
+    is_response: bool,
+    interval_ms: Option<u64>,
+    /// The node that the response's lines belong to.
+    node: Option<String>,
+    threads: Vec<HotThread>,
+    /// How many snapshots were taken of each of them, in all dumps together.
+    snapshots: Vec<u32>,
+    /// Threads by node, full name, and place among those of the same name in a dump.
+    known: HashMap<(Option<String>, String, u32), usize>,
+    /// How many threads of a name were seen since the last line that begins a dump.
+    in_dump: HashMap<String, u32>,
+    open: Option<Open>,
+    /// The stacks whose threads hold a lock, by its address: thread and stack.
+    holders: HashMap<u64, (usize, usize)>,
+    /// The stacks whose threads wait for a lock.
+    waits: Vec<(u64, usize, usize)>,
 }
 
-/// Returns the name in ` {es-1}{KBz7OsBEQnuTM9b3XX8lcA}...`.
-fn node_name(text: &str) -> Option<String> {
-    let (name, _) = text.trim().strip_prefix('{')?.split_once('}')?;
-    (!name.is_empty()).then(|| cut(name))
+/// The thread whose lines are being read.
+struct Open {
+    thread: usize,
+    is_dump: bool,
+    stack: Option<ThreadStack>,
+    /// The number of frames that the stack has, if that is told.
+    elements: Option<usize>,
+    /// Whether other text may follow instead of frames.
+    has_ended: bool,
+    /// The number of snapshots, if a line tells it.
+    told: Option<u32>,
+    /// The number of stacks that were seen once.
+    unique: u32,
+    holds: Vec<u64>,
+    waits_for: Option<u64>,
 }
 
-/// `500ms`, `1s`, `500micros`.
-fn parse_interval_ms(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let (number, factor) = [("ms", 1.0), ("s", 1000.0), ("m", 60_000.0)]
-        .into_iter()
-        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
-    let ms = number.parse::<f64>().ok()? * factor;
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    (0.0..1e12).contains(&ms).then_some(ms as u64)
-}
-
-/// `73.9% (369.6ms out of 500ms) cpu usage by thread 'NAME'`, from 7.16 on with
-/// `[cpu=73.9%, other=0.0%]` in between; with `type=wait` or `type=block` another word for `cpu`.
-fn parse_usage(line: &str, with_node: bool) -> Option<HotThread> {
-    let (head, name) = line.split_once(" usage by thread '")?;
-    let name = name.strip_suffix('\'')?;
-    let (percent, rest) = head.split_once('%')?;
-    let cpu = rest
-        .split_once("[cpu=")
-        .and_then(|(_, rest)| rest.split_once('%'))
-        .map_or(percent, |(cpu, _)| cpu);
-    let cpu_percent: f64 = cpu.trim().parse().ok()?;
-    let is_cpu = cpu_percent.is_finite() && head.ends_with(" cpu");
-    Some(HotThread {
-        node: node_of(name).filter(|_| with_node),
-        pool: pool(name),
-        cpu_percent: is_cpu.then_some(cpu_percent),
-        state: None,
-        stacks: Vec::new(),
-    })
-}
-
-/// `7/10 snapshots sharing following 12 elements`, or `unique snapshot`: returns seen, total and
-/// whether the stack is complete.
-fn parse_sharing(line: &str) -> Option<(u32, u32, bool)> {
-    if line == "unique snapshot" {
-        return Some((1, SNAPSHOTS, true));
-    }
-    let (counts, rest) = line.split_once(" snapshots sharing following ")?;
-    rest.strip_suffix(" elements")?;
-    let (seen, snapshots) = counts.split_once('/')?;
-    Some((seen.parse().ok()?, snapshots.parse().ok()?, false))
-}
-
-/// Parses a JVM thread dump; threads without frames are dropped.
-fn parse_dump(text: &str) -> Vec<HotThread> {
-    let mut threads: Vec<HotThread> = Vec::new();
-    let mut in_thread = false;
-    for line in text.lines() {
-        if let Some(rest) = line.strip_prefix('"') {
-            // The name itself may contain quotes; what follows never does.
-            in_thread = false;
-            if let Some((name, _)) = rest.rsplit_once('"')
-                && threads.len() < THREADS_MAX
-            {
-                threads.push(HotThread {
-                    node: node_of(name),
-                    pool: pool(name),
-                    cpu_percent: None,
-                    state: None,
-                    stacks: vec![ThreadStack {
-                        seen: 1,
-                        snapshots: 1,
-                        complete: true,
-                        frames: Vec::new(),
-                    }],
-                });
-                in_thread = true;
-            }
-            continue;
-        }
-        let words = line.trim();
-        if words.is_empty() {
-            in_thread = false;
-        }
-        let Some(thread) = threads.last_mut().filter(|_| in_thread) else {
-            continue;
+impl Reader {
+    fn read(text: &str, with_nodes: bool) -> Self {
+        let mut reader = Self {
+            with_nodes,
+            ..Self::default()
         };
-        if let Some(state) = words.strip_prefix("java.lang.Thread.State: ") {
-            let state = state.split_whitespace().next().unwrap_or_default();
-            thread.state = Some(cut(state));
-        } else if let Some(call) = words.strip_prefix("at ") {
-            let frames = &mut thread.stacks[0].frames;
-            if frames.len() < FRAMES_MAX {
-                frames.extend(frame(call));
+        line::each(text, |line| reader.take(line));
+        reader.begin_dump();
+        let counts = reader.threads.iter_mut().zip(&reader.snapshots);
+        for (thread, &snapshots) in counts {
+            for stack in &mut thread.stacks {
+                stack.snapshots = snapshots.max(stack.seen);
+            }
+        }
+        // A dump lists the JVM's own threads, which have no frames.
+        let is_response = reader.is_response;
+        reader
+            .threads
+            .retain(|thread| is_response || !thread.stacks.is_empty());
+        reader
+    }
+
+    fn with_source(self, source: ThreadSource) -> MasterThreads {
+        MasterThreads {
+            source,
+            interval_ms: self.interval_ms,
+            threads: self.threads,
+        }
+    }
+
+    fn take(&mut self, line: Line<'_>) {
+        match line {
+            Line::Node(name) => {
+                self.begin_dump();
+                self.is_response = true;
+                self.node = name.filter(|_| self.with_nodes).map(cut);
+            }
+            Line::Head(interval_ms) => {
+                self.begin_dump();
+                self.is_response = true;
+                self.interval_ms = interval_ms.or(self.interval_ms);
+            }
+            Line::Dump => self.begin_dump(),
+            Line::Usage { cpu_percent, name } => {
+                self.is_response = true;
+                let node = self.node.clone();
+                self.begin_thread(node, name, cpu_percent, false);
+            }
+            Line::DumpThread(name) => {
+                self.begin_thread(None, name, None, true);
+                self.begin_stack(1, None, true);
+            }
+            Line::Sharing {
+                seen,
+                snapshots,
+                elements,
+            } => {
+                if let Some(open) = &mut self.open {
+                    open.told = Some(snapshots);
+                }
+                self.begin_stack(seen, Some(elements), false);
+            }
+            Line::Unique => {
+                if let Some(open) = &mut self.open {
+                    open.unique = open.unique.saturating_add(1);
+                }
+                self.begin_stack(1, None, true);
+            }
+            line => {
+                if let Some(open) = &mut self.open {
+                    open.take(line);
+                }
             }
         }
     }
-    threads.retain(|thread| !thread.stacks[0].frames.is_empty());
-    threads
+
+    /// Ends what was read: a thread of the same name that follows is the same one, later.
+    fn begin_dump(&mut self) {
+        self.end_thread();
+        self.in_dump.clear();
+        for (lock, thread, stack) in std::mem::take(&mut self.waits) {
+            let holder = self.holders.get(&lock).copied();
+            if let Some((by, its)) = holder.filter(|(by, _)| *by != thread) {
+                let frames = &self.threads[by].stacks[its].frames;
+                let holder = LockHolder {
+                    pool: self.threads[by].pool.clone(),
+                    frames: frames.iter().take(HOLDER_FRAMES_MAX).cloned().collect(),
+                };
+                self.threads[thread].stacks[stack].lock_holder = Some(holder);
+            }
+        }
+        self.holders.clear();
+    }
+
+    fn begin_thread(
+        &mut self,
+        node: Option<String>,
+        name: &str,
+        cpu_percent: Option<f64>,
+        is_dump: bool,
+    ) {
+        self.end_thread();
+        let node = node.or_else(|| node_of(name).filter(|_| self.with_nodes));
+        let name = cut(name);
+        // Threads of a pool are numbered; others may have the same name.
+        let place = if name.contains("[T#") {
+            0
+        } else {
+            let places = self.in_dump.entry(name.clone()).or_default();
+            *places += 1;
+            *places
+        };
+        let next = self.threads.len();
+        let key = (node, name, place);
+        let thread = match self.known.get(&key) {
+            Some(&thread) => thread,
+            None if next >= THREADS_MAX => return,
+            None => {
+                self.threads.push(HotThread {
+                    node: key.0.clone(),
+                    pool: pool(&key.1),
+                    cpu_percent: None,
+                    stacks: Vec::new(),
+                });
+                self.snapshots.push(0);
+                self.known.insert(key, next);
+                next
+            }
+        };
+        let most = &mut self.threads[thread].cpu_percent;
+        *most = match (*most, cpu_percent) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (a, b) => a.or(b),
+        };
+        self.open = Some(Open {
+            thread,
+            is_dump,
+            stack: None,
+            elements: None,
+            has_ended: false,
+            told: None,
+            unique: 0,
+            holds: Vec::new(),
+            waits_for: None,
+        });
+    }
+
+    fn begin_stack(&mut self, seen: u32, elements: Option<usize>, complete: bool) {
+        self.end_stack();
+        if let Some(open) = &mut self.open {
+            open.elements = elements;
+            open.has_ended = false;
+            open.stack = Some(ThreadStack {
+                seen,
+                snapshots: 0,
+                complete,
+                frames: Vec::new(),
+                state: None,
+                lock_holder: None,
+            });
+        }
+    }
+
+    /// Keeps the stack that was read. Returns its place.
+    fn end_stack(&mut self) -> Option<usize> {
+        let open = self.open.as_mut()?;
+        let stack = open.stack.take()?;
+        if open.is_dump && stack.frames.is_empty() {
+            return None;
+        }
+        let stacks = &mut self.threads[open.thread].stacks;
+        let same = stacks.iter().position(|other| {
+            other.complete == stack.complete
+                && other.frames == stack.frames
+                && other.state == stack.state
+        });
+        if let Some(same) = same {
+            let other = &mut stacks[same];
+            other.seen = other.seen.saturating_add(stack.seen);
+            return Some(same);
+        }
+        (stacks.len() < STACKS_MAX).then(|| {
+            stacks.push(stack);
+            stacks.len() - 1
+        })
+    }
+
+    fn end_thread(&mut self) {
+        let kept = self.end_stack();
+        let Some(open) = self.open.take() else { return };
+        let stacks = &self.threads[open.thread].stacks;
+        let own = match open.told {
+            _ if stacks.is_empty() => 0,
+            _ if open.is_dump => 1,
+            Some(told) => told,
+            None => SNAPSHOTS.max(open.unique),
+        };
+        let snapshots = &mut self.snapshots[open.thread];
+        *snapshots = snapshots.saturating_add(own);
+        if let Some(stack) = kept {
+            for lock in open.holds {
+                self.holders.insert(lock, (open.thread, stack));
+            }
+            if let Some(lock) = open.waits_for.filter(|_| self.waits.len() < WAITS_MAX) {
+                self.waits.push((lock, open.thread, stack));
+            }
+        }
+    }
 }
 
-/// Returns a thread's name without the node name, and without the index that it is merging.
-fn pool(name: &str) -> String {
-    let Some((_, pool)) = node_and_pool(name) else {
-        return cut(name);
-    };
-    // `[INDEX][0]: Lucene Merge Thread #4`
-    cut(pool.rsplit_once("]: ").map_or(pool, |(_, task)| task))
-}
-
-/// Returns the node that a thread's name begins with.
-fn node_of(name: &str) -> Option<String> {
-    node_and_pool(name).map(|(node, _)| cut(node))
-}
-
-/// Splits `elasticsearch[NODE][POOL]...`.
-fn node_and_pool(name: &str) -> Option<(&str, &str)> {
-    let rest = ["elasticsearch[", "opensearch["]
-        .iter()
-        .find_map(|start| name.strip_prefix(start))?;
-    let (node, rest) = group(rest)?;
-    let (pool, _) = group(rest.strip_prefix('[')?)?;
-    Some((node, pool))
-}
-
-/// Splits at the bracket that closes the one just opened: the text before it and after it.
-fn group(text: &str) -> Option<(&str, &str)> {
-    let mut depth = 0_u32;
-    for (at, c) in text.char_indices() {
-        match c {
-            '[' => depth += 1,
-            ']' if depth == 0 => return Some((&text[..at], &text[at + 1..])),
-            ']' => depth -= 1,
+impl Open {
+    fn take(&mut self, line: Line<'_>) {
+        let Some(stack) = &mut self.stack else { return };
+        match line {
+            Line::Blank => self.has_ended = true,
+            Line::State(state) if self.is_dump => stack.state = Some(cut(state)),
+            Line::Lock(lock, address) if self.is_dump => match lock {
+                // A thread that waits to be notified gave up the lock that its frames show.
+                Lock::Notified => self.holds.retain(|held| *held != address),
+                Lock::Wanted => self.waits_for = Some(address),
+                Lock::Held if self.waits_for == Some(address) => {}
+                Lock::Held => self.holds.push(address),
+            },
+            Line::Calls(calls) => {
+                let known = self.elements.is_some_and(|all| stack.frames.len() < all);
+                if self.has_ended && !known {
+                    return;
+                }
+                let most = self.elements.unwrap_or(FRAMES_MAX).min(FRAMES_MAX);
+                let room = most.saturating_sub(stack.frames.len());
+                stack
+                    .frames
+                    .extend(line::calls(calls).filter_map(frame).take(room));
+            }
             _ => {}
         }
     }
-    None
-}
-
-/// Extracts `class.method` from a frame such as
-/// `app//org.elasticsearch.cluster.routing.RoutingNode.shardsWithState(RoutingNode.java:190)`.
-fn frame(line: &str) -> Option<String> {
-    let (call, _) = line.split_once('(')?;
-    // Strips the class loader and module (`app//`, `java.base@17.0.15/`); but the address of a
-    // lambda's class (`Type$$Lambda$12/0x00000008003a.run`) is part of the class name.
-    let mut call = call;
-    while let Some((before, after)) = call.split_once('/') {
-        if before.contains("$$") || after.starts_with("0x") {
-            break;
-        }
-        call = after;
-    }
-    let name = match call.split_once("$$Lambda") {
-        Some((class, rest)) => {
-            let method = rest.rsplit_once('.').map_or("", |(_, method)| method);
-            format!("{class}$$Lambda.{method}")
-        }
-        None => call.to_owned(),
-    };
-    let plain = |c: char| c.is_alphanumeric() || "._$<>-/".contains(c);
-    (name.contains('.') && name.chars().all(plain)).then(|| cut(&name))
-}
-
-fn cut(text: &str) -> String {
-    text.chars().take(NAME_CHARS_MAX).collect()
 }
 
 #[cfg(test)]
-#[path = "threads_tests.rs"]
 mod tests;

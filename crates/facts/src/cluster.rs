@@ -45,6 +45,8 @@ pub struct Cluster {
     pub indices: Option<IndexCounts>,
     /// Shard copies in the routing table.
     pub shards: Option<ShardCounts>,
+    /// Where Elasticsearch 8.6 and later wants shards to be; `None` if it was not reported.
+    pub desired_balance: Option<DesiredBalance>,
     /// Tasks queued on the master.
     pub pending_tasks: Option<PendingTasks>,
     /// Threads of the master that were busy while it was queried, busiest first; or the threads of
@@ -220,6 +222,34 @@ pub struct ShardCounts {
     pub of_closed_indices: Option<u64>,
 }
 
+/// `_internal/desired_balance`, counted. The counts of computations are those since the master
+/// started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DesiredBalance {
+    /// Whether a computation is running.
+    pub computing: bool,
+    /// Computations that reroutes asked for.
+    pub submitted: u64,
+    /// Those that ended, also because a newer one was asked for.
+    pub executed: u64,
+    /// Those whose result is the desired balance of their moment.
+    pub converged: u64,
+    /// How long they took together, in milliseconds.
+    pub computation_ms: u64,
+    /// Started copies, relocating ones included; `None` if they were not counted (8.6 to 8.11, if the
+    /// routing table was not asked for).
+    pub copies: Option<DesiredCopies>,
+}
+
+/// Started copies by whether the desired balance has them where they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DesiredCopies {
+    /// All of them.
+    pub started: u64,
+    /// Those that are not on a desired node.
+    pub undesired: u64,
+}
+
 /// `_cluster/pending_tasks`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingTasks {
@@ -254,11 +284,13 @@ pub struct PendingTask {
     pub source: String,
     /// `IMMEDIATE`, `URGENT`, `HIGH`, `NORMAL`, `LOW` or `LANGUID`.
     pub priority: String,
-    /// Time since it was queued, in milliseconds; for a task that is executing, too, for which the
-    /// servers do not tell when it began.
+    /// Time since it was queued, in milliseconds; for a task that is executing, too.
     pub in_queue_ms: u64,
     /// Whether it is the task being executed.
     pub executing: bool,
+    /// Time for which it has been executing, in milliseconds; only OpenSearch 3.1 and later tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executing_ms: Option<u64>,
 }
 
 /// Busy threads of the master.
@@ -269,6 +301,7 @@ pub struct MasterThreads {
     /// Sampling interval in milliseconds; `None` for a single dump.
     pub interval_ms: Option<u64>,
     /// Threads, busiest first; for a dump in the file's order, without threads that have no frames.
+    /// What several answers or dumps in a file show of a thread is one thread with more snapshots.
     pub threads: Vec<HotThread>,
 }
 
@@ -298,8 +331,6 @@ pub struct HotThread {
     /// CPU usage during the interval, in percent of one core; `None` for a dump, and where the
     /// server measured something else (`type=wait`, `type=block`).
     pub cpu_percent: Option<f64>,
-    /// `RUNNABLE`, `WAITING`, ...; `None` if not reported.
-    pub state: Option<String>,
     /// Its stacks and how often each was seen; a dump has one.
     pub stacks: Vec<ThreadStack>,
 }
@@ -315,5 +346,20 @@ pub struct ThreadStack {
     pub complete: bool,
     /// `class.method`, innermost first, without module and line:
     /// `org.elasticsearch.cluster.routing.RoutingNode.shardsWithState`.
+    pub frames: Vec<String>,
+    /// `RUNNABLE`, `WAITING`, ...; only a dump tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// The thread that holds the lock that this one waits for; only a dump tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_holder: Option<LockHolder>,
+}
+
+/// A thread that holds a lock, in the same dump.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockHolder {
+    /// As in [`HotThread::pool`].
+    pub pool: String,
+    /// Its frames, as in [`ThreadStack::frames`].
     pub frames: Vec<String>,
 }

@@ -17,6 +17,7 @@ static RULES: &[Rule] = &[
     rules::es010::RULE,
     rules::es011::RULE,
     rules::es012::RULE,
+    rules::es013::RULE,
     rules::fs001::RULE,
     rules::fs002::RULE,
     rules::fs003::RULE,

@@ -6,9 +6,10 @@ pub(crate) mod drives;
 pub(crate) mod frames;
 pub(crate) mod queue;
 pub(crate) mod refresh;
+pub(crate) mod remedies;
 
 use crate::rule::Rule;
-pub use context::{ClusterContext, NodeHost};
+pub use context::{ClusterContext, FoundOnHost, NodeHost};
 pub use cost::{RerouteCost, scan_cost};
 
 use crate::finding;

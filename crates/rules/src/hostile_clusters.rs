@@ -6,9 +6,9 @@ use crate::test_host::{TestHost, nvme};
 use crate::test_jobs::{fstrim_timer, jobs};
 use crate::{Budget, NamedHost, Selection, Subject, run_on};
 use facts::cluster::{
-    ClusterNode, Flavour, Health, HealthStatus, HotThread, IndexCounts, IndexSetting,
-    MasterThreads, PendingKind, PendingTask, PendingTasks, SettingOrigin, ShardCounts,
-    ThreadSource, ThreadStack,
+    ClusterNode, DesiredBalance, DesiredCopies, Flavour, Health, HealthStatus, HotThread,
+    IndexCounts, IndexSetting, MasterThreads, PendingKind, PendingTask, PendingTasks,
+    SettingOrigin, ShardCounts, ThreadSource, ThreadStack,
 };
 use facts::{Cluster, Host};
 use proptest::prelude::*;
@@ -143,6 +143,8 @@ fn threads() -> impl Strategy<Value = MasterThreads> {
             snapshots,
             complete: true,
             frames,
+            state: None,
+            lock_holder: None,
         },
     );
     let pool = prop_oneof![Just("masterService#updateTask".to_owned()), name()];
@@ -152,7 +154,6 @@ fn threads() -> impl Strategy<Value = MasterThreads> {
             node,
             pool,
             cpu_percent,
-            state: None,
             stacks: vec![stack],
         },
     );
@@ -217,6 +218,7 @@ prop_compose! {
                 priority: task.1,
                 in_queue_ms: counts[11],
                 executing: true,
+                executing_ms: None,
             }],
             kinds: vec![
                 PendingKind {
@@ -232,6 +234,17 @@ prop_compose! {
                     oldest_ms: counts[8],
                 },
             ],
+        });
+        cluster.desired_balance = known[3].then(|| DesiredBalance {
+            computing: known[2],
+            submitted: counts[0],
+            executed: counts[1],
+            converged: counts[2] % 2,
+            computation_ms: counts[3],
+            copies: known[1].then_some(DesiredCopies {
+                started: counts[4],
+                undesired: counts[5],
+            }),
         });
         cluster.health = known[4].then_some(Health {
             status: HealthStatus::Red,

@@ -42,7 +42,7 @@ mod wording;
 
 pub use budget::Budget;
 pub use catalogue::{all, find};
-pub use cluster::{ClusterContext, NodeHost, RerouteCost, scan_cost};
+pub use cluster::{ClusterContext, FoundOnHost, NodeHost, RerouteCost, scan_cost};
 pub use context::Context;
 pub use drive_load::{DriveLoad, LoadFact, NoMount, TrimTimes, loaded_mount};
 pub use outcome::Outcome;
@@ -139,10 +139,11 @@ pub fn run_on(subject: Subject<'_>, selection: &Selection, budget: Budget<'_>) -
         if subject.hosts.len() > 1 {
             of_host.set_host(host.name);
         }
+        let found = FoundOnHost::of(&of_host.findings);
         outcome.findings.append(&mut of_host.findings);
         outcome.skipped.append(&mut of_host.skipped);
         outcome.rules_run = of_host.rules_run;
-        contexts.push(context);
+        contexts.push((context, found));
     }
     if let Some(cluster) = subject.cluster {
         let budget = budget.restarted();

@@ -83,6 +83,7 @@ impl TestCluster {
                 closed_shards_configured: 0,
             }),
             shards: None,
+            desired_balance: None,
             pending_tasks: Some(PendingTasks {
                 total: 0,
                 tasks: Vec::new(),

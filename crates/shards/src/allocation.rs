@@ -8,6 +8,10 @@ use crate::nodes::RoutingNodes;
 
 /// State of one allocation round (`RoutingAllocation`).
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent circumstances of a round"
+)]
 pub struct Allocation<'a> {
     /// Metadata, routing table, disks and settings at the start of the round.
     pub cluster: &'a Cluster,

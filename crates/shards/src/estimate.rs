@@ -6,6 +6,7 @@ use crate::cost::{
     operations, predict,
 };
 use crate::profile::{PROFILES, Profile, Server, V7_4, V7_17};
+use crate::state::DesiredWork;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -20,6 +21,8 @@ pub struct Question {
     pub primaries: Option<u32>,
     /// Replicas of each primary of that index.
     pub replicas: u32,
+    /// What the server told of its desired balance.
+    pub desired: Option<DesiredWork>,
 }
 
 /// Size of the cluster that is asked about.
@@ -77,10 +80,36 @@ pub struct CostEstimate {
     /// The same cluster with `cluster.routing.allocation.disk.include_relocations: false`; null if that
     /// changes nothing, because the version does not scan, there is one data node, or it is already set.
     pub without_relocations: Option<Alternative>,
+    /// What the desired balance costs beside the master's queue; null before 8.6, in OpenSearch, and where
+    /// the server did not tell.
+    pub desired_balance: Option<DesiredCost>,
     /// Reroute times with fewer and more shards, for the chart.
     #[serde(skip)]
     #[schemars(skip)]
     pub growth: Vec<GrowthPoint>,
+}
+
+/// What the desired balance has cost this server.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct DesiredCost {
+    /// Computations since the master was elected.
+    pub computations: u64,
+    /// Mean time of one, on a thread of its own, milliseconds.
+    pub computation_ms: f64,
+    /// Mean time of the steps towards it per computation, on the master's thread, milliseconds.
+    pub reconciliation_ms: f64,
+}
+
+impl DesiredCost {
+    #[expect(clippy::cast_precision_loss, reason = "means to be read")]
+    fn of(work: DesiredWork) -> Self {
+        let mean = |ms: u64| ms as f64 / work.computations.max(1) as f64;
+        Self {
+            computations: work.computations,
+            computation_ms: mean(work.computing_ms),
+            reconciliation_ms: mean(work.reconciling_ms),
+        }
+    }
 }
 
 /// Cost of a reroute.
@@ -260,6 +289,7 @@ impl CostEstimate {
             without_relocations: without.as_ref().zip(asked).map(|(without, profile)| {
                 Alternative::of(profile, without, question.index(profile))
             }),
+            desired_balance: question.desired.map(DesiredCost::of),
             growth: growth(asked.unwrap_or(&V7_4), &shape, without.as_ref()),
         }
     }
@@ -357,6 +387,7 @@ mod tests {
             size: given(copies, 0.0, None),
             primaries: Some(5),
             replicas: 1,
+            desired: None,
         }
     }
 

@@ -2,13 +2,16 @@
 
 mod desired;
 mod gains;
+mod rows;
 
 pub use desired::{DesiredExplanation, Held};
 pub use gains::NodeGain;
+pub use rows::DeciderRow;
+use rows::deciders;
 
 use crate::balancer::{self, CopyDecision, NodeResult, Outcome};
 use crate::copy::{AllocationStatus, Reason, RecoverySource, ShardCopy, UnassignedInfo};
-use crate::deciders::{Deciders, Decision, NoReasons, Verdict};
+use crate::deciders::{Deciders, NoReasons, Verdict};
 use crate::desired::DesiredBalance;
 use crate::doubt;
 use crate::engine::Engine;
@@ -108,17 +111,6 @@ pub struct NodeRow {
     pub weight: Option<f32>,
     /// The decision of each decider.
     pub deciders: Vec<DeciderRow>,
-}
-
-/// Decision of one decider.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct DeciderRow {
-    /// The decider's name as in the server's responses; null if no decider was consulted.
-    pub decider: Option<&'static str>,
-    /// `YES`, `THROTTLE` or `NO`.
-    pub decision: &'static str,
-    /// The reason.
-    pub explanation: Option<String>,
 }
 
 impl RerouteExplanation {
@@ -513,15 +505,6 @@ impl<'c> Evaluator<'c> {
             deciders: deciders(&result.decision),
         }
     }
-}
-
-fn deciders(decision: &Decision) -> Vec<DeciderRow> {
-    let rows = decision.reasons.iter().map(|reason| DeciderRow {
-        decider: reason.decider,
-        decision: reason.verdict.as_str(),
-        explanation: reason.explanation.clone(),
-    });
-    rows.collect()
 }
 
 fn allocated(copy: &ShardCopy) -> &'static str {

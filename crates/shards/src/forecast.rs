@@ -10,7 +10,6 @@ use crate::gateway::Stores;
 use crate::model::{Cluster, Filters, IndexState, ShutdownKind};
 use crate::nodes::RoutingError;
 use crate::profile::Server;
-use crate::reading::decisions_note;
 use crate::service;
 use crate::state::{State, StateError};
 use crate::what_if::{
@@ -217,7 +216,6 @@ impl Forecast {
         let mut warnings: Vec<String> = to_server
             .and_then(|server| server.warning.clone())
             .into_iter()
-            .chain(to_server.and_then(decisions_note))
             .collect();
         let descriptions = apply_changes(changes, state, server, now_nanos, &mut warnings)?;
         let desired: Option<DesiredBalance> = state.desired.take();

@@ -82,14 +82,14 @@ fn quicksort_in_thirds<S: Slots>(s: &mut S, mut from: usize, mut to: usize, mut 
     }
 }
 
-/// Partitions a range (Bentley and McIlroy, 1993): equal slots gather at both ends and are swapped to the
+/// Partitions a range (Bentley and `McIlroy`, 1993): equal slots gather at both ends and are swapped to the
 /// middle last. Returns where the lesser ones end and where the greater ones start.
 fn thirds<S: Slots>(s: &mut S, from: usize, to: usize) -> (usize, usize) {
     let pivot = pivot(s, from, to);
     s.set_pivot(pivot);
     s.swap(from, pivot);
     let (mut i, mut j) = (from, to);
-    let (mut p, mut q) = (from + 1, to - 1);
+    let (mut equal_left, mut equal_right) = (from + 1, to - 1);
     loop {
         // A median ends both searches: some slot is not below it, and `from` is not above it.
         let left = loop {
@@ -108,26 +108,26 @@ fn thirds<S: Slots>(s: &mut S, from: usize, to: usize) -> (usize, usize) {
         };
         if i >= j {
             if i == j && right.is_eq() {
-                s.swap(i, p);
+                s.swap(i, equal_left);
             }
             break;
         }
         s.swap(i, j);
         if right.is_eq() {
-            s.swap(i, p);
-            p += 1;
+            s.swap(i, equal_left);
+            equal_left += 1;
         }
         if left.is_eq() {
-            s.swap(j, q);
-            q -= 1;
+            s.swap(j, equal_right);
+            equal_right -= 1;
         }
     }
     let (mut less, mut more) = (j + 1, j + 1);
-    for k in from..p {
+    for k in from..equal_left {
         less -= 1;
         s.swap(k, less);
     }
-    for k in (q + 1..to).rev() {
+    for k in (equal_right + 1..to).rev() {
         s.swap(k, more);
         more += 1;
     }

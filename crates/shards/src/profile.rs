@@ -1,6 +1,6 @@
 //! Server versions, as far as they differ in the cost of a reroute.
 //!
-//! Decisions are modelled for 7.4.0 only. The profiles differ in the input (closed indices are in the
+//! The profiles differ in the input (closed indices are in the
 //! routing table from 7.2 on), in the work of a round (copies by state are found by scanning for every
 //! query up to 7.5, and kept in sets from 7.6 on) and in when a reroute follows started copies (in the
 //! same task up to 7.3, in a separate task from 7.4 on).
@@ -188,8 +188,8 @@ impl Server {
             (_, 8 | 9, _) => (
                 &V7_17,
                 Some(format!(
-                    "Elasticsearch {version} computes a desired balance beside the reroute (from 8.6 \
-                     on), which is not modelled; its times are those of 7.17"
+                    "Times of a reroute are those of 7.17: from 8.6 on, as in Elasticsearch {version}, the \
+                     master computes a desired balance beside its queue, and a reroute only walks towards it"
                 )),
             ),
             _ => return refused("Elasticsearch 6.8 to 9"),

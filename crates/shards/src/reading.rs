@@ -5,7 +5,7 @@ use crate::profile::{Product, ProfileError, Server};
 use crate::state::State;
 
 /// Determines the server that a cluster runs: the one given, else the one its nodes report, else the one
-/// the queried node reported; otherwise 7.4.0, the version whose decisions are modelled. Nodes without a
+/// the queried node reported; otherwise 7.4.0. Nodes without a
 /// version are assumed to run it.
 ///
 /// # Errors
@@ -68,14 +68,24 @@ fn nodes_run((low, high): (Version, Version)) -> String {
     }
 }
 
-/// Note for servers other than 7.4, the only version whose decisions are modelled.
+/// Note for servers that decide in a way that was not compared with this model: older than 7.4, and newer
+/// than the newest that was.
 pub fn decisions_note(server: &Server) -> Option<String> {
-    let modelled = Version::release(7, 4, 0)..Version::release(7, 5, 0);
-    let is_modelled =
-        server.product == Product::Elasticsearch && modelled.contains(&server.version);
-    (!is_modelled).then(|| {
-        format!("Decisions are those of Elasticsearch 7.4.0: {server} may decide otherwise.")
-    })
+    let (first, last) = match server.product {
+        Product::Elasticsearch => (Version::release(7, 4, 0), Version::release(9, 3, 0)),
+        Product::OpenSearch => (Version::release(1, 0, 0), Version::release(3, 1, 0)),
+    };
+    let like = match server.version {
+        version if version < first => "Elasticsearch 7.4.0",
+        version if version < last => return None,
+        _ => match server.product {
+            Product::Elasticsearch => "Elasticsearch 9.2.0",
+            Product::OpenSearch => "OpenSearch 3.0.0",
+        },
+    };
+    Some(format!(
+        "Decisions are those of {like}: {server} may decide otherwise."
+    ))
 }
 
 /// Lists missing information and what is assumed instead. Fills in data paths that can be derived.
@@ -169,11 +179,25 @@ mod tests {
     }
 
     #[test]
-    fn only_7_4_decides_as_the_model_does() {
+    fn versions_that_were_not_compared_get_a_note() {
         let note = |version| decisions_note(&Server::parse(version).unwrap());
-        assert_eq!((note("7.4.0"), note("7.4.2")), (None, None));
-        for version in ["7.3.2", "7.5.0", "opensearch-2.19.1"] {
-            assert!(note(version).is_some(), "{version}");
+        for version in [
+            "7.4.0",
+            "7.17.28",
+            "8.3.3",
+            "8.11.0",
+            "9.2.4",
+            "opensearch-1.3.20",
+        ] {
+            assert_eq!(note(version), None, "{version}");
+        }
+        for (version, like) in [
+            ("7.3.2", "Elasticsearch 7.4.0"),
+            ("9.3.0", "Elasticsearch 9.2.0"),
+            ("opensearch-3.1.0", "OpenSearch 3.0.0"),
+        ] {
+            let note = note(version).unwrap();
+            assert!(note.contains(&format!("those of {like}:")), "{note}");
         }
     }
 

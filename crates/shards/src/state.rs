@@ -26,7 +26,7 @@ mod settings;
 mod signature;
 mod sizes;
 
-pub use contents::State;
+pub use contents::{DesiredWork, State};
 pub use error::{SettingError, StateError};
 pub use json::Source;
 pub use settings::ClusterSettings;

@@ -25,6 +25,8 @@ struct RawTask {
     time_in_queue_millis: i64,
     #[serde(default)]
     executing: bool,
+    #[serde(default)]
+    time_in_execution_millis: Option<i64>,
 }
 
 pub(crate) fn parse(body: &[u8]) -> Result<PendingTasks, serde_json::Error> {
@@ -39,6 +41,11 @@ pub(crate) fn parse(body: &[u8]) -> Result<PendingTasks, serde_json::Error> {
             // -1 if the server does not know it.
             in_queue_ms: u64::try_from(task.time_in_queue_millis).unwrap_or(0),
             executing: task.executing,
+            // 0 for those that wait.
+            executing_ms: task
+                .time_in_execution_millis
+                .filter(|_| task.executing)
+                .and_then(|ms| u64::try_from(ms).ok()),
         })
         .collect();
     let kinds = kinds(&tasks);

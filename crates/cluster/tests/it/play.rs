@@ -15,6 +15,7 @@ pub fn page(head: &str) -> &'static str {
         "/_cluster/health" => "health",
         "/_cluster/pending_tasks" => "pending_tasks",
         "/_cluster/settings" => "settings",
+        "/_internal/desired_balance" => "desired_balance",
         path if path.starts_with("/_cluster/state/") => "state",
         path if path.starts_with("/_nodes/stats/") => "node_stats",
         path if path.ends_with("/hot_threads") => "hot_threads",
@@ -30,7 +31,7 @@ pub fn page(head: &str) -> &'static str {
     }
 }
 
-/// Every page, in request order.
+/// Every page that each version is asked for, in request order.
 pub const PAGES: [&str; 10] = [
     "root",
     "nodes",
@@ -145,6 +146,10 @@ pub fn missing(answers: &Answers) -> Vec<(&'static str, String)> {
         of("pending_tasks", &answers.pending_tasks),
         of("settings", &answers.settings),
         of("hot_threads", &answers.hot_threads),
+        answers
+            .desired_balance
+            .as_ref()
+            .and_then(|part| of("desired_balance", part)),
     ]
     .into_iter()
     .flatten()

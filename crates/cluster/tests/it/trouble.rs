@@ -449,6 +449,70 @@ fn request_parameters_depend_on_the_version() {
 }
 
 #[test]
+fn a_desired_balance_is_asked_for_where_there_is_one() {
+    let balance = r#"{"stats":{"computation_active":true,"computation_submitted":9,
+        "computation_executed":7,"computation_converged":0,"computation_time_in_millis":90000},
+        "routing_table":{"new":{"0":{"current":[{"state":"STARTED","node_is_desired":true},
+        {"state":"STARTED","node_is_desired":false}]}}}}"#;
+    let of_version = |version: &str, answer: Answer| {
+        let mut answers = healthy();
+        let root = format!(r#"{{"name":"n1","version":{version}}}"#);
+        answers.insert("root", Answer::ok(root.as_str()));
+        answers.insert("desired_balance", answer);
+        let server = play(answers);
+        let answers = ask(&server).expect("answers");
+        let requests = server.requests();
+        let asked = requests.iter().find(|head| head.contains("/_internal/"));
+        let fields = asked.and_then(|head| head.split(' ').nth(1)?.split_once("filter_path="));
+        (answers, fields.map(|(_, fields)| fields.to_owned()))
+    };
+    for (version, expected) in [
+        (r#"{"number":"8.5.3"}"#, None),
+        (r#"{"number":"2.19.1","distribution":"opensearch"}"#, None),
+        (
+            r#"{"number":"8.6.0"}"#,
+            Some("stats,routing_table.*.*.current.state,routing_table.*.*.current.node_is_desired"),
+        ),
+        // From 8.12 on it counts copies itself.
+        (r#"{"number":"8.12.0"}"#, Some("stats")),
+        (r#"{"number":"9.2.0"}"#, Some("stats")),
+    ] {
+        let (answers, fields) = of_version(version, Answer::ok(balance));
+        assert_eq!(fields.as_deref(), expected, "{version}");
+        let found = answers.facts().expect("facts").desired_balance;
+        assert_eq!(found.is_some(), expected.is_some(), "{version}");
+        if let Some(found) = found {
+            assert_eq!((found.executed, found.converged), (7, 0));
+            assert_eq!(found.copies.map(|copies| copies.undesired), Some(1));
+        }
+    }
+    // What is refused, or not there, is a gap.
+    for (answer, why, needs) in [
+        (
+            exception(403, "security_exception"),
+            "status 403 (security_exception)",
+            Some("the cluster privilege manage"),
+        ),
+        (
+            exception(404, "resource_not_found_exception"),
+            "status 404 (resource_not_found_exception)",
+            None,
+        ),
+    ] {
+        let (answers, _) = of_version(r#"{"number":"9.2.0"}"#, answer);
+        let missing = missing(&answers);
+        assert_eq!(missing.len(), 1, "{missing:?}");
+        assert_eq!(missing[0].0, "desired_balance");
+        assert!(missing[0].1.ends_with(why), "{missing:?}");
+        let part = answers.desired_balance.as_ref().expect("asked for");
+        let part = part.unanswered().expect("a gap");
+        assert_eq!(part.needs.as_deref(), needs);
+        let skipped = answers.facts().expect("facts").skipped;
+        assert_eq!(skipped[0].what, "cluster: desired balance");
+    }
+}
+
+#[test]
 fn opensearch_uses_its_own_names() {
     let mut answers = healthy();
     for (page, text) in [

@@ -52,6 +52,7 @@ fn question(copies: u64) -> Question {
         },
         primaries: Some(5),
         replicas: 1,
+        desired: None,
     }
 }
 
@@ -345,7 +346,11 @@ fn what_if_reports_full_disks_and_shards_that_cannot_stay() {
 #[test]
 fn what_if_lists_nodes_on_a_page_only() {
     let answer = envelope(ShardsAnswer::WhatIf(Box::new(forecast())), &[]);
-    assert!(page::html(&page(&answer, false)).contains("node-&lt;a&gt;"));
+    let html = page::html(&page(&answer, false));
+    assert!(html.contains("node-&lt;a&gt;"));
+    for picture in ["Shards by node", "Data by node", "<svg"] {
+        assert!(html.contains(picture), "{picture}");
+    }
     assert!(!what_if(forecast()).contains("node-<a>"));
 }
 

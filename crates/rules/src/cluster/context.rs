@@ -5,7 +5,7 @@ use crate::shell::printable;
 use crate::volume::Volume;
 use facts::cluster::ClusterNode;
 use facts::host::StoreEngine;
-use facts::{Cluster, Host};
+use facts::{Cluster, Finding, Host, Severity};
 use jiff::Timestamp;
 
 /// The input of a rule about a cluster.
@@ -24,21 +24,53 @@ pub struct NodeHost<'a> {
     pub context: Context<'a>,
     /// Nodes running on it, matched by name; empty if none could be matched.
     pub nodes: Vec<&'a ClusterNode>,
+    /// What the rules about hosts found on it, informations left out.
+    pub found: Vec<FoundOnHost>,
 }
+
+/// A finding about a host, in short.
+#[derive(Debug, Clone)]
+pub struct FoundOnHost {
+    /// Id of the rule.
+    pub rule: String,
+    /// As in [`Finding`].
+    pub title: String,
+    /// The mount point that it is about; `None` for a job or the whole host.
+    pub mount_point: Option<String>,
+}
+
+impl FoundOnHost {
+    /// Returns the findings in short.
+    pub(crate) fn of(findings: &[Finding]) -> Vec<Self> {
+        let counts = findings
+            .iter()
+            .filter(|finding| finding.severity > Severity::Info);
+        let short = counts.map(|finding| Self {
+            rule: finding.rule.clone(),
+            title: finding.title.clone(),
+            mount_point: finding.mount_point.clone(),
+        });
+        short.take(FOUND_MAX).collect()
+    }
+}
+
+/// Maximum number of findings of a host that are kept beside its cluster.
+const FOUND_MAX: usize = 1000;
 
 impl<'a> ClusterContext<'a> {
     /// Builds the shared views. Hosts given twice (with the same name) count once.
     pub fn new(cluster: &'a Cluster, hosts: &[&'a Host]) -> Self {
-        Self::of_contexts(cluster, hosts.iter().map(|host| Context::new(host)))
+        let contexts = hosts.iter().map(|host| (Context::new(host), Vec::new()));
+        Self::of_contexts(cluster, contexts)
     }
 
     /// Builds the shared views from those of the hosts; see [`Self::new`].
     pub(crate) fn of_contexts(
         cluster: &'a Cluster,
-        hosts: impl IntoIterator<Item = Context<'a>>,
+        hosts: impl IntoIterator<Item = (Context<'a>, Vec<FoundOnHost>)>,
     ) -> Self {
         let mut known: Vec<NodeHost<'a>> = Vec::new();
-        for context in hosts {
+        for (context, found) in hosts {
             let host = context.host;
             let name = host.platform.host_name.as_deref();
             let is_known = known.iter().any(|other| {
@@ -50,6 +82,7 @@ impl<'a> ClusterContext<'a> {
                 known.push(NodeHost {
                     context,
                     nodes: nodes_on(cluster, host),
+                    found,
                 });
             }
         }
@@ -72,6 +105,19 @@ impl<'a> NodeHost<'a> {
                 .as_deref()
                 .unwrap_or("a host without a name"),
         )
+    }
+
+    /// Returns what was found about the disks of the cluster's data on this host: jobs, trims,
+    /// filesystems.
+    pub(crate) fn found_about_disks(&self) -> impl Iterator<Item = &FoundOnHost> {
+        let points: Vec<&str> = self
+            .volumes()
+            .map(|volume| volume.mount.mount_point.as_str())
+            .collect();
+        self.found.iter().filter(move |found| {
+            let point = found.mount_point.as_deref();
+            point.is_none_or(|point| points.contains(&point))
+        })
     }
 
     /// Returns the filesystems that hold the cluster's data on this host: those named by its nodes,

@@ -3,7 +3,7 @@
 //! Class names are those of Elasticsearch 6.8 to 9 and OpenSearch, whose packages differ only in
 //! the first part, and of JDK 8 to 21.
 
-use facts::cluster::{HotThread, MasterThreads, ThreadStack};
+use facts::cluster::{HotThread, LockHolder, MasterThreads, ThreadStack};
 
 /// What a thread does or waits for, as far as it concerns the master; what explains most comes
 /// first. Of several threads of a master, the first is reported.
@@ -37,6 +37,10 @@ pub(crate) enum Work {
     Lock,
     /// Computes the desired balance of Elasticsearch 8.6 and later, beside the master's queue.
     DesiredBalance,
+    /// Applies a new cluster state to the node itself.
+    Apply,
+    /// Something else that a change of the cluster state is made of.
+    Other,
     /// Waits until something else is on disk: translogs, retention leases, segments.
     NodeDisk,
 }
@@ -59,6 +63,8 @@ impl Work {
             Self::Publication => "waiting for the nodes to take a new cluster state",
             Self::Lock => "waiting for a lock that another thread holds",
             Self::DesiredBalance => "computing the desired balance",
+            Self::Apply => "applying a new cluster state",
+            Self::Other => "making a change",
             Self::NodeDisk => "waiting for its disk",
         }
     }
@@ -71,7 +77,8 @@ impl Work {
     /// Whether only the thread that changes the cluster state shows it: others wait for locks or
     /// repositories without holding up the master.
     fn needs_master_thread(self) -> bool {
-        (Self::Memory..=Self::Lock).contains(&self) && self != Self::StateWrite
+        ((Self::Memory..=Self::Lock).contains(&self) && self != Self::StateWrite)
+            || self == Self::Other
     }
 
     /// Whether the thread waits for something: a thread that waits only in order to be woken up
@@ -84,6 +91,8 @@ impl Work {
                 | Self::Repository
                 | Self::Publication
                 | Self::Lock
+                | Self::Apply
+                | Self::Other
                 | Self::NodeDisk
         )
     }
@@ -271,6 +280,12 @@ const SIGNS: &[(&str, Inner, Work)] = &[
         Inner::Parked,
         Work::Publication,
     ),
+    (
+        "cluster.service.ClusterApplierService",
+        Inner::Any,
+        Work::Apply,
+    ),
+    ("cluster.service.MasterService", Inner::Any, Work::Other),
 ];
 
 /// What innermost frames show: [`Inner`].
@@ -315,6 +330,8 @@ pub(crate) struct Seen<'a> {
     pub hits: u32,
     /// The total number of snapshots.
     pub snapshots: u32,
+    /// The thread that holds the lock it waits for, and what that one does, if that is known.
+    pub holder: Option<(&'a LockHolder, Option<Work>)>,
 }
 
 impl Seen<'_> {
@@ -386,8 +403,8 @@ pub(crate) fn waiting_for_disk<'a>(
 }
 
 /// Whether a thread is waiting: its frames then show what it will do, not what it is doing.
-fn waits(thread: &HotThread) -> bool {
-    thread.state.as_deref().is_some_and(|state| {
+fn waits(stack: &ThreadStack) -> bool {
+    stack.state.as_deref().is_some_and(|state| {
         ["WAITING", "TIMED_WAITING"]
             .iter()
             .any(|waiting| state.starts_with(waiting))
@@ -398,10 +415,14 @@ fn waits(thread: &HotThread) -> bool {
 fn of_thread(thread: &HotThread) -> Vec<Seen<'_>> {
     let mut all: Vec<Seen<'_>> = Vec::new();
     for stack in &thread.stacks {
-        let Some((work, frame, call)) = of_stack(thread, stack) else {
+        let Some((work, frame, call)) = of_stack(&stack.frames, stack.state.as_deref()) else {
             continue;
         };
-        if waits(thread) && !work.is_wait() {
+        let holder = stack.lock_holder.as_ref().map(|holder| {
+            let its = of_stack(&holder.frames, None);
+            (holder, its.map(|(work, ..)| work))
+        });
+        if waits(stack) && !work.is_wait() {
             continue;
         }
         let same = |other: &&mut Seen<'_>| {
@@ -410,6 +431,7 @@ fn of_thread(thread: &HotThread) -> Vec<Seen<'_>> {
         match all.iter_mut().find(same) {
             Some(total) => {
                 total.hits = total.hits.saturating_add(stack.seen);
+                total.holder = total.holder.or(holder);
                 if work < total.work {
                     (total.work, total.frame, total.call) = (work, frame, call);
                 }
@@ -421,6 +443,7 @@ fn of_thread(thread: &HotThread) -> Vec<Seen<'_>> {
                 call,
                 hits: stack.seen,
                 snapshots: stack.snapshots,
+                holder,
             }),
         }
     }
@@ -430,24 +453,17 @@ fn of_thread(thread: &HotThread) -> Vec<Seen<'_>> {
 /// Returns the first sign that matches a stack, the innermost frame that shows it, and the call in
 /// which it waits.
 fn of_stack<'a>(
-    thread: &HotThread,
-    stack: &'a ThreadStack,
+    stack: &'a [String],
+    state: Option<&str>,
 ) -> Option<(Work, &'a str, Option<&'a str>)> {
-    let frames: Vec<&str> = stack
-        .frames
-        .iter()
-        .map(|frame| without_package(frame))
-        .collect();
+    let frames: Vec<&str> = stack.iter().map(|frame| without_package(frame)).collect();
     let inner: Vec<Inner> = frames
         .iter()
         .filter_map(|frame| INNER.iter().find(|(prefix, _)| frame.starts_with(prefix)))
         .map(|(_, inner)| *inner)
         .collect();
-    let is_blocked = thread
-        .state
-        .as_deref()
-        .is_some_and(|state| state.starts_with("BLOCKED"));
-    SIGNS.iter().find_map(|(prefix, needs, work)| {
+    let is_blocked = state.is_some_and(|state| state.starts_with("BLOCKED"));
+    let (at, needs, work) = SIGNS.iter().find_map(|(prefix, needs, work)| {
         let holds = match needs {
             Inner::Any => true,
             Inner::File => inner.contains(&Inner::File) || inner.contains(&Inner::Fsync),
@@ -455,11 +471,26 @@ fn of_stack<'a>(
             Inner::Lock => is_blocked || inner.contains(&Inner::Lock),
             Inner::Parked => inner.contains(&Inner::Parked),
         };
-        let frame = frames.iter().find(|frame| frame.starts_with(prefix))?;
-        let call = frames.first().filter(|_| *needs != Inner::Any);
-        let call = call.map(|call| class_and_method(call));
-        holds.then(|| (*work, class_and_method(frame), call))
-    })
+        let at = frames.iter().position(|frame| frame.starts_with(prefix))?;
+        holds.then_some((at, *needs, *work))
+    })?;
+    let tells = |at: &usize| {
+        let is_servers = frames[*at].len() < stack[*at].len();
+        is_servers && !frames[*at].starts_with("common.util.concurrent.")
+    };
+    let at = match work {
+        // The innermost frame of the server tells what the change is.
+        Work::Apply | Work::Other => (0..at).find(tells).unwrap_or(at),
+        _ => at,
+    };
+    let call = frames.first().filter(|_| needs != Inner::Any);
+    let call = call.map(|call| class_and_method(call));
+    let work = if is_blocked && needs == Inner::Any {
+        Work::Lock
+    } else {
+        work
+    };
+    Some((work, class_and_method(frames[at]), call))
 }
 
 /// Returns a frame without the first part of the servers' packages.

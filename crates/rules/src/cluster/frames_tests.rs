@@ -7,6 +7,8 @@ fn stack(seen: u32, frames: &[&str]) -> ThreadStack {
         snapshots: 10,
         complete: true,
         frames: frames.iter().map(|&frame| frame.to_owned()).collect(),
+        state: None,
+        lock_holder: None,
     }
 }
 
@@ -15,7 +17,6 @@ fn thread(pool: &str, stacks: Vec<ThreadStack>) -> HotThread {
         node: None,
         pool: pool.to_owned(),
         cpu_percent: None,
-        state: None,
         stacks,
     }
 }
@@ -275,7 +276,7 @@ fn its_own_disk_is_why_a_master_waits_for_the_publication() {
 fn the_state_in_a_dump_counts() {
     let with_state = |state: &str, frames: &[&str]| {
         let mut thread = master(vec![stack(10, frames)]);
-        thread.state = Some(state.to_owned());
+        thread.stacks[0].state = Some(state.to_owned());
         seen(vec![thread]).first().map(|(work, ..)| *work)
     };
     // Its frames show what it will do.
@@ -285,11 +286,58 @@ fn the_state_in_a_dump_counts() {
 }
 
 #[test]
+fn whatever_else_a_change_is_made_of_is_named() {
+    let mapping = &[
+        "java.util.HashMap.get",
+        "org.elasticsearch.common.util.concurrent.ThreadContext.x",
+        "org.elasticsearch.index.mapper.MapperService.merge",
+        "org.elasticsearch.cluster.metadata.MetadataMappingService.applyRequest",
+        "org.elasticsearch.cluster.service.MasterService.executeTasks",
+    ];
+    let all = seen(vec![master(vec![stack(9, mapping)])]);
+    let merge = "MapperService.merge".to_owned();
+    assert_eq!(all, [(Work::Other, merge, 9)]);
+    let applying = &[
+        "org.opensearch.indices.cluster.IndicesClusterStateService.createIndices",
+        "org.opensearch.cluster.service.ClusterApplierService.applyChanges",
+    ];
+    let applier = thread(
+        "clusterApplierService#updateTask",
+        vec![stack(10, applying)],
+    );
+    let create = "IndicesClusterStateService.createIndices".to_owned();
+    assert_eq!(seen(vec![applier]), [(Work::Apply, create, 10)]);
+}
+
+#[test]
+fn a_dump_tells_what_the_holder_of_a_lock_does() {
+    let mut blocked = stack(
+        1,
+        &[
+            "org.apache.lucene.index.IndexWriter.prepareCommit",
+            "org.elasticsearch.gateway.PersistedClusterStateService$Writer.commit",
+        ],
+    );
+    blocked.state = Some("BLOCKED".to_owned());
+    blocked.lock_holder = Some(LockHolder {
+        pool: "generic".to_owned(),
+        frames: stack(1, FSYNC_OF_STATE).frames,
+    });
+    let thread = master(vec![blocked]);
+    let all = of_master(std::iter::once(&thread));
+    assert_eq!(all[0].work, Work::Lock);
+    let (holder, work) = all[0].holder.expect("a holder");
+    assert_eq!(
+        (holder.pool.as_str(), work),
+        ("generic", Some(Work::StateDisk))
+    );
+}
+
+#[test]
 fn other_work_is_ignored() {
     for frames in [
         vec!["org.apache.lucene.index.IndexWriter.updateDocument"],
         vec!["com.example.cluster.routing.RoutingNodes.x"],
-        vec!["org.elasticsearch.cluster.service.MasterService.run"],
         // An idle thread.
         vec![
             "jdk.internal.misc.Unsafe.park",

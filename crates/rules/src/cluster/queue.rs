@@ -26,8 +26,8 @@ pub(crate) struct Queue<'a> {
 pub(crate) struct Held<'a> {
     /// The change that executes.
     pub task: &'a PendingTask,
-    /// For how long it has been executing at least, in milliseconds: a more urgent change that came
-    /// that long ago would have gone first. 0 if none waits.
+    /// For how long it has been executing at least, in milliseconds, as the server tells or because a
+    /// more urgent change that came that long ago would have gone first. 0 if neither is known.
     pub at_least_ms: u64,
 }
 
@@ -81,9 +81,12 @@ impl<'a> Queue<'a> {
     }
 
     /// Returns the change that executes, if it has kept the master for so long that no load explains
-    /// it. The servers tell when a change was queued, not when it began.
+    /// it. Most servers tell when a change was queued, not when it began.
     pub fn held(self) -> Option<Held<'a>> {
         let task = self.executing()?;
+        if let Some(at_least_ms) = task.executing_ms {
+            return (at_least_ms >= HELD_PROVEN_MS).then_some(Held { task, at_least_ms });
+        }
         // Priorities that are not known prove nothing.
         let own = rank(&task.priority);
         let is_more_urgent = |other: &&PendingTask| {
@@ -154,6 +157,7 @@ mod tests {
             priority: priority.to_owned(),
             in_queue_ms,
             executing,
+            executing_ms: None,
         }
     }
 
@@ -202,6 +206,18 @@ mod tests {
             held(vec![short, task("URGENT", 2 * MINUTE_MS, false)]),
             Some(2 * MINUTE_MS)
         );
+    }
+
+    #[test]
+    fn how_long_it_executes_is_known_where_the_server_tells() {
+        for (executing_ms, expected) in [(59_000, None), (60_000, Some(60_000))] {
+            let mut long = task("HIGH", 120 * MINUTE_MS, true);
+            long.executing_ms = Some(executing_ms);
+            let urgent = task("URGENT", 90 * MINUTE_MS, false);
+            let tasks = tasks(vec![long, urgent], Vec::new());
+            let held = Queue::of(&tasks).held();
+            assert_eq!(held.map(|held| held.at_least_ms), expected);
+        }
     }
 
     #[test]

@@ -19,11 +19,15 @@
 //! - `balanceByWeights`: the balancer. `decideAllocateUnassigned`: copies that find no node.
 //!   `ReplicaShardAllocator`: the search for copies.
 //! - `DesiredBalanceReconciler`: moves towards the desired balance of Elasticsearch 8.6 and later.
-//!   `DesiredBalanceComputer` computes it on another thread, and no change waits for that.
+//!   `DesiredBalanceComputer` computes it on another thread. No change waits for that; but before 8.17
+//!   the shards of a new index are not assigned until it ends, from then on they wait 1 s at most.
 //! - `MasterService.publish` in a parked thread: other nodes that take the new state slowly.
+//! - `ClusterApplierService`: the master applies a new state itself. Any other frame below
+//!   `MasterService` is named.
 //!
-//! The servers tell how long ago a change was queued, not since when it executes. A more urgent one that
-//! waits proves the latter: it would have gone first.
+//! A thread dump also tells which thread holds a lock that the master waits for. Servers before
+//! OpenSearch 3.1 tell how long ago a change was queued, not since when it executes. A more urgent one
+//! that waits proves the latter: it would have gone first.
 //!
 //! ## Remedy
 //! That of the cause. For the disk: find what else keeps it busy (a trim, a RAID check, merges), or give
@@ -60,7 +64,7 @@ use crate::shell::printable;
 use facts::cluster::{ClusterNode, MasterThreads, ThreadSource};
 use facts::{Evidence, Finding, Severity};
 pub(super) use master::source_name;
-use master::{Master, seen_on};
+use master::{Master, seen_on, severity_of};
 use std::fmt::Write as _;
 
 pub(crate) const RULE: Rule = Rule {
@@ -72,10 +76,12 @@ pub(crate) const RULE: Rule = Rule {
 
 /// How long clients wait for the master by default (`master_timeout`).
 const ERROR_MS: u64 = 30_000;
-/// Percent of a CPU.
-const BUSY_PERCENT: f64 = 50.0;
 /// Maximum columns of a change's description in a sentence.
 const SOURCE_COLUMNS_MAX: usize = 100;
+/// Maximum number of findings of a host listed.
+const FOUND_MAX: usize = 10;
+/// Maximum columns of a frame in a title.
+const FRAME_COLUMNS_MAX: usize = 60;
 /// Maximum number of kinds of changes listed.
 const KINDS_MAX: usize = 5;
 
@@ -94,31 +100,15 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
         return;
     };
     let mut finding = cx.about_cluster(&RULE, severity, master.title());
-    finding.why = master.why();
+    finding.why.push_str(master.why(cx).trim_start());
     master.evidence(cx, &mut finding);
     finding.remedy = remedies::all(cx, &master);
     out.findings.push(finding);
 }
 
-/// Returns the severity of what a thread does if no change waits for long; `None` if that is ordinary.
-fn severity_of(seen: &Seen<'_>) -> Option<Severity> {
-    let is_busy = seen
-        .thread
-        .cpu_percent
-        .is_some_and(|cpu| cpu >= BUSY_PERCENT);
-    match seen.work {
-        Work::StateDisk if !seen.is_usual() => None,
-        Work::StateDisk if seen.snapshots > 1 => Some(Severity::Warning),
-        work if work.is_placing() && is_busy => Some(Severity::Warning),
-        work if work.is_placing() => Some(Severity::Info),
-        Work::StateDisk | Work::DesiredBalance => Some(Severity::Info),
-        _ => None,
-    }
-}
-
 impl Master<'_> {
     fn title(&self) -> String {
-        let cause = self.cause().map(|seen| what(seen.work));
+        let cause = self.cause().map(what);
         if let Some(held) = self.held {
             let end = format!(
                 "one change has not ended for {}",
@@ -141,30 +131,39 @@ impl Master<'_> {
                 }
                 title
             }
-            (None, Some(cause)) if cause == what(Work::StateDisk) => cause.to_owned(),
-            (None, _) => match self.seen.as_ref().map(|seen| seen.work) {
-                Some(Work::DesiredBalance) => {
-                    "the master was seen computing the desired balance".to_owned()
-                }
-                _ => "the master was seen placing shards".to_owned(),
+            (None, cause) => match &self.seen {
+                Some(seen) if seen.work == Work::StateDisk => cause.unwrap_or_default(),
+                Some(seen) => format!("the master was seen {}", seen.work.description()),
+                // Nothing is reported then.
+                None => "the master is busy".to_owned(),
             },
         }
     }
 
-    fn why(&self) -> String {
-        let mut why =
-            "The master makes one change at a time. Meanwhile new indices, new fields and \
-                       joining nodes wait, and clients give up after 30 seconds by default."
-                .to_owned();
+    fn why(&self, cx: &ClusterContext<'_>) -> String {
+        let mut why = String::new();
+        // Changes do not wait for a desired balance.
+        let waits = self.waits_ms.is_some() || self.held.is_some();
+        let seen = self.seen.as_ref().map(|seen| seen.work);
+        if waits || seen != Some(Work::DesiredBalance) {
+            why.push_str(
+                "The master makes one change at a time. Meanwhile new indices, new fields and \
+                 joining nodes wait, and clients give up after 30 seconds by default.",
+            );
+        }
         if let Some(held) = self.held {
             self.why_held(&held, &mut why);
         }
         match &self.seen {
-            Some(seen) => why_seen(seen, self.waits_ms.is_some(), &mut why),
+            Some(seen) => {
+                why_seen(cx, seen, self.waits_ms.is_some(), &mut why);
+                self.why_whose(cx, seen, &mut why);
+            }
             None if self.threads.is_none() => why.push_str(" What keeps it busy is not known."),
             None => {
                 why.push_str(
-                    " None of its threads was seen placing shards or waiting for its disk.",
+                    " None of its threads was seen making a change, placing shards or waiting for \
+                     its disk.",
                 );
             }
         }
@@ -197,6 +196,31 @@ impl Master<'_> {
         why
     }
 
+    /// Says so if it is not sure that the thread is the master's.
+    fn why_whose(&self, cx: &ClusterContext<'_>, seen: &Seen<'_>, why: &mut String) {
+        let is_live = self
+            .threads
+            .is_some_and(|threads| threads.source == ThreadSource::HotThreads);
+        let node = seen.thread.node.as_deref().map(printable);
+        match (cx.cluster.master_node(), node) {
+            _ if is_live => {}
+            (None, Some(node)) => {
+                let _ = write!(
+                    why,
+                    " Which node is the master is not known; the thread is one of {node}."
+                );
+            }
+            (_, None) => why.push_str(" The file does not say which node's thread it is."),
+            (Some(master), Some(node)) if node != printable(&master.name) => {
+                let _ = write!(
+                    why,
+                    " The thread is one of {node}, which was the master then."
+                );
+            }
+            _ => {}
+        }
+    }
+
     fn why_held(&self, held: &Held<'_>, why: &mut String) {
         let _ = write!(
             why,
@@ -204,7 +228,9 @@ impl Master<'_> {
             seconds(held.task.in_queue_ms),
             source(&held.task.source)
         );
-        if held.at_least_ms > 0 {
+        if let Some(ms) = held.task.executing_ms {
+            let _ = write!(why, " It has been executing for {}.", seconds(ms));
+        } else if held.at_least_ms > 0 {
             let _ = write!(
                 why,
                 " It has been executing for {} at least, because a more urgent change has been \
@@ -263,8 +289,18 @@ impl Master<'_> {
         }
         if let (Some(seen), Some(threads)) = (&self.seen, self.threads) {
             evidence.push(thread_evidence(threads, seen));
+            if let Some((holder, _)) = seen.holder
+                && let Some(frame) = holder.frames.first()
+            {
+                evidence.push(Evidence::new(
+                    format!("{}: holds the lock", source_name(&threads.source)),
+                    format!("{} in {}", printable(&holder.pool), printable(frame)),
+                ));
+            }
             if seen.work == Work::StateDisk {
-                evidence.extend(data_paths(seen_on(cx, seen)));
+                let node = seen_on(cx, seen);
+                evidence.extend(data_paths(node));
+                evidence.extend(found_on_host(cx, node));
             }
             if seen.work == Work::Unassigned
                 && let Some(shards) = &cx.cluster.shards
@@ -279,8 +315,8 @@ impl Master<'_> {
 }
 
 /// Returns the subject and verb of a title.
-fn what(work: Work) -> &'static str {
-    match work {
+fn what(seen: &Seen<'_>) -> String {
+    let what = match seen.work {
         Work::StateDisk => "the master waits for its disk",
         Work::Scan | Work::Placement | Work::Gateway | Work::Reroute => {
             "the master is busy placing shards"
@@ -294,11 +330,20 @@ fn what(work: Work) -> &'static str {
         Work::Publication => "the master waits for other nodes",
         Work::Lock => "the master waits for a lock",
         Work::DesiredBalance => "the master computes the desired balance",
+        Work::Apply => "the master is busy applying a new cluster state",
+        Work::Other => {
+            let frame = printable(seen.frame);
+            return format!(
+                "the master is busy in {}",
+                units::cut(&frame, FRAME_COLUMNS_MAX)
+            );
+        }
         Work::NodeDisk => "threads wait for the disk",
-    }
+    };
+    what.to_owned()
 }
 
-fn why_seen(seen: &Seen<'_>, waits: bool, why: &mut String) {
+fn why_seen(cx: &ClusterContext<'_>, seen: &Seen<'_>, waits: bool, why: &mut String) {
     let often = if seen.snapshots > 1 {
         format!(" in {} of {} snapshots", seen.hits, seen.snapshots)
     } else {
@@ -324,8 +369,22 @@ fn why_seen(seen: &Seen<'_>, waits: bool, why: &mut String) {
             } else {
                 "."
             });
+            why.push_str(if cx.is_elasticsearch_from(8, 17) {
+                " The shards of a new index wait for it, for 1 s at most."
+            } else {
+                " The shards of a new index do: before 8.17 they are assigned when it ends."
+            });
         }
         _ => {}
+    }
+    if let Some((holder, work)) = seen.holder {
+        let work = work.map(|work| format!(", which was {}", work.description()));
+        let _ = write!(
+            why,
+            " The lock is held by {}{}.",
+            printable(&holder.pool),
+            work.unwrap_or_default()
+        );
     }
 }
 
@@ -369,6 +428,27 @@ pub(super) fn data_paths(node: Option<&ClusterNode>) -> Vec<Evidence> {
                 format!("GET /_nodes/stats: data path of {}", printable(&node.name)),
                 printable(&value),
             ))
+        })
+        .collect()
+}
+
+/// Returns what the host of a node, if it was read, has that may keep its disks busy.
+pub(super) fn found_on_host(cx: &ClusterContext<'_>, node: Option<&ClusterNode>) -> Vec<Evidence> {
+    let Some(node) = node else { return Vec::new() };
+    let mut hosts = cx
+        .hosts
+        .iter()
+        .filter(|host| host.nodes.iter().any(|on_it| on_it.id == node.id));
+    let Some(host) = hosts.next() else {
+        return Vec::new();
+    };
+    let found = host.found_about_disks().take(FOUND_MAX);
+    found
+        .map(|found| {
+            Evidence::new(
+                format!("host {}: {}", host.name(), found.rule),
+                printable(&found.title),
+            )
         })
         .collect()
 }

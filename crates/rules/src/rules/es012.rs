@@ -34,7 +34,7 @@ use crate::cluster::ClusterContext;
 use crate::cluster::frames::{self, Seen};
 use crate::outcome::Outcome;
 use crate::rule::{Check, Rule};
-use crate::rules::es003::{data_paths, source_name};
+use crate::rules::es003::{data_paths, found_on_host, source_name};
 use crate::shell::printable;
 use facts::cluster::{ClusterNode, MasterThreads, ThreadSource};
 use facts::{Evidence, Remedy, Severity, Skipped};
@@ -149,6 +149,7 @@ fn report(
         ));
     }
     finding.evidence.extend(data_paths(known));
+    finding.evidence.extend(found_on_host(cx, known));
     finding.remedy.push(Remedy::command(
         "See what keeps that disk busy on this node: `trimtab check` there lists what trims, checks and \
          shares the drive; while threads wait, a log of the disks shows bursts of discards or writes.",
@@ -171,12 +172,13 @@ mod tests {
             snapshots,
             complete: true,
             frames: frames.iter().map(|&frame| frame.to_owned()).collect(),
+            state: None,
+            lock_holder: None,
         };
         HotThread {
             node: node.map(str::to_owned),
             pool: pool.to_owned(),
             cpu_percent: Some(0.1),
-            state: None,
             stacks: vec![
                 stack(
                     seen,

@@ -12,6 +12,7 @@ pub(crate) mod es009;
 pub(crate) mod es010;
 pub(crate) mod es011;
 pub(crate) mod es012;
+pub(crate) mod es013;
 pub(crate) mod fs001;
 pub(crate) mod fs002;
 pub(crate) mod fs003;

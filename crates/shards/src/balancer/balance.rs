@@ -22,8 +22,7 @@ impl Balancer<'_, '_> {
             return;
         }
         for index in self.by_spread() {
-            self.balance_index(index);
-            if self.rules.one_at_a_time && self.round.nodes.relocating_count() > 0 {
+            if self.balance_index(index) {
                 return;
             }
         }
@@ -68,11 +67,11 @@ impl Balancer<'_, '_> {
 
     /// Moves copies of an index from the heaviest nodes to the lightest. If the lightest node takes none,
     /// the next one is tried, up to the heaviest; then the next heaviest node becomes the source, and so
-    /// on.
-    pub(super) fn balance_index(&mut self, index: IndexIndex) {
+    /// on. Returns whether that ends the round.
+    pub(super) fn balance_index(&mut self, index: IndexIndex) -> bool {
         let relevant = self.relevant(index);
         if relevant < 2 {
-            return;
+            return false;
         }
         self.reset(index, 0, relevant);
         let (mut low, mut high) = (0, relevant - 1);
@@ -88,14 +87,14 @@ impl Balancer<'_, '_> {
                     let more =
                         low > 0 && high > 1 && (weights[high - 1] - weights[0]).abs() > threshold;
                     if !more {
-                        return;
+                        return false;
                     }
                 } else if self.try_relocate(light, heavy, index, delta) {
                     self.sorter.weights[low] = self.weight(light, 0);
                     self.sorter.weights[high] = self.weight(heavy, 0);
                     self.sorter.sort(0, relevant);
                     if self.rules.one_at_a_time && self.round.nodes.relocating_count() > 0 {
-                        return;
+                        return true;
                     }
                     (low, high) = (0, relevant - 1);
                     continue;
@@ -107,7 +106,7 @@ impl Balancer<'_, '_> {
                 low = 0;
                 high -= 1;
             } else {
-                return;
+                return false;
             }
         }
     }

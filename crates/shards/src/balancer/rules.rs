@@ -5,6 +5,10 @@ use crate::model::{Balancing, Cluster, Product, Version};
 
 /// The differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent differences between versions"
+)]
 pub(super) struct Rules {
     /// How a copy to rebalance is found, and what becomes of a throttled one.
     pub relocation: Relocation,

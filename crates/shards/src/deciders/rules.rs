@@ -15,6 +15,10 @@ pub(crate) enum Arriving {
 
 /// The rules of one version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent differences between versions"
+)]
 pub(crate) struct Rules {
     /// Whether disks count with a single data node, and a node without free space takes nothing; shares are
     /// turned into bytes first (8.0 and 8.4 on; in 7.17 by setting).

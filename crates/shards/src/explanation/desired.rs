@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{DeciderRow, deciders};
+use super::rows::{DeciderRow, deciders};
 use crate::copy::ShardCopy;
 use crate::deciders::{Deciders, Decision, NoReasons, ReasonRecorder, Verdict};
 use crate::desired::{Computed, DesiredBalance, End};
@@ -77,8 +77,11 @@ impl DesiredExplanation {
         let desired = &computed.balance;
         let (assigned, elsewhere) = places(cluster, desired);
         let is_next: Vec<ShardCopy> = places(after, desired).1;
-        let mut rest = after.clone();
-        let course = run(&mut rest, desired, now_nanos)?;
+        let mut rest = cluster.clone();
+        let begin = told
+            .cloned()
+            .unwrap_or_else(|| DesiredBalance::of_placement(cluster));
+        let course = run(&mut rest, &begin, now_nanos)?;
         let counted = |list: &[ShardCopy]| list.len() as u64;
         let waiting: Vec<ShardCopy> = is_next
             .iter()

@@ -69,7 +69,7 @@ fn the_version_determines_the_reroute_time() {
     );
     let said = answer.warnings.join(" ");
     assert!(
-        said.contains("desired balance") && said.contains("may decide otherwise"),
+        said.contains("computes a desired balance beside its queue"),
         "{said}"
     );
 }

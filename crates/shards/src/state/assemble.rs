@@ -55,6 +55,7 @@ pub fn state(mut raw: Raw, version: Version) -> Result<State, StateError> {
             ..Cluster::default()
         },
         desired: None,
+        desired_work: None,
         settings: ClusterSettings::default(),
         warnings: std::mem::take(&mut raw.warnings),
         roles_known,

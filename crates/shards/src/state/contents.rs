@@ -7,6 +7,18 @@ use crate::model::{Cluster, IndexIndex, Version};
 use crate::service;
 use std::collections::HashSet;
 
+/// What the desired balance has cost since the master was elected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DesiredWork {
+    /// Computations that were run.
+    pub computations: u64,
+    /// Their time, on a thread beside the master's queue, milliseconds.
+    pub computing_ms: u64,
+    /// Time of the steps towards it, which are part of the master's reroutes, milliseconds; 8.11 and
+    /// earlier do not count it in all cases.
+    pub reconciling_ms: u64,
+}
+
 /// A cluster's state as read from its API.
 #[derive(Debug, Clone)]
 pub struct State {
@@ -18,6 +30,8 @@ pub struct State {
     pub cluster: Cluster,
     /// Where the server wants the copies to be, if it said so (from 8.6 on).
     pub desired: Option<DesiredBalance>,
+    /// What that cost the server since its master was elected.
+    pub desired_work: Option<DesiredWork>,
     /// Settings by name; use [`State::set`] to change one.
     pub settings: ClusterSettings,
     /// Assumptions made while reading.

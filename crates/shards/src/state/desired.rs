@@ -4,7 +4,7 @@
 use super::answer;
 use super::copies::SHARD_BYTES_MAX;
 use super::json::{Each, Fields, Object, Source, Text, once, shown, skip};
-use super::{State, StateError};
+use super::{DesiredWork, State, StateError};
 use crate::desired::{Assignment, DesiredBalance};
 use crate::model::{IndexIndex, NodeIndex, ShardId};
 use serde::Deserialize;
@@ -30,6 +30,7 @@ pub fn read(state: &mut State, source: Source<'_>) -> Result<(), StateError> {
             .collect(),
         desired: DesiredBalance::default(),
         forecasts: Vec::new(),
+        work: DesiredWork::default(),
         has_table: false,
     };
     answer::object(source, WHAT, &mut balance)?;
@@ -43,6 +44,7 @@ pub fn read(state: &mut State, source: Source<'_>) -> Result<(), StateError> {
         known.write_load = forecast.0.or(known.write_load);
         known.shard_bytes = forecast.1.or(known.shard_bytes);
     }
+    state.desired_work = (balance.work.computations > 0).then_some(balance.work);
     state.desired = Some(balance.desired);
     Ok(())
 }
@@ -55,6 +57,7 @@ struct Balance {
     nodes: HashMap<String, NodeIndex>,
     desired: DesiredBalance,
     forecasts: Vec<(IndexIndex, Expected)>,
+    work: DesiredWork,
     has_table: bool,
 }
 
@@ -85,6 +88,12 @@ struct Stats {
     active: bool,
     #[serde(rename = "computation_submitted")]
     submitted: i64,
+    #[serde(rename = "computation_executed")]
+    executed: i64,
+    #[serde(rename = "computation_time_in_millis")]
+    time_ms: i64,
+    #[serde(rename = "reconciliation_time_in_millis")]
+    reconciliation_ms: i64,
     #[serde(rename = "computation_converged_index")]
     converged_index: i64,
 }

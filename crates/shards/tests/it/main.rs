@@ -8,6 +8,7 @@ mod circles;
 mod desired;
 mod driver;
 mod generate;
+mod joins;
 mod lockstep;
 mod ours;
 mod parse;

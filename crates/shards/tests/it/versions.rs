@@ -25,14 +25,14 @@ const REPORTED: usize = 3;
 
 /// A server's version, as its jars are called.
 #[derive(Clone, Copy)]
-struct Server {
+pub struct Server {
     name: &'static str,
-    product: Product,
-    version: Version,
+    pub product: Product,
+    pub version: Version,
 }
 
 impl Server {
-    fn of(name: &'static str) -> Self {
+    pub fn of(name: &'static str) -> Self {
         let (product, numbers) = match name.strip_prefix("opensearch-") {
             Some(numbers) => (Product::OpenSearch, numbers),
             None => (Product::Elasticsearch, name),
@@ -46,6 +46,11 @@ impl Server {
             product,
             version: Version::release(numbers[0], numbers[1], numbers[2]),
         }
+    }
+
+    /// Its number alone.
+    pub fn number(self) -> &'static str {
+        self.name.trim_start_matches("opensearch-")
     }
 
     fn is_elasticsearch_from(self, major: u32, minor: u32) -> bool {
@@ -90,7 +95,7 @@ fn node(rng: &mut Rng, server: Server, number: usize) -> NodeSpec {
         attributes: BTreeMap::new(),
         data: true,
         master: false,
-        version: server.name.trim_start_matches("opensearch-").to_owned(),
+        version: server.number().to_owned(),
     }
 }
 
@@ -457,7 +462,8 @@ fn word(step: &Step) -> String {
     json!(step)["step"].as_str().expect("a word").to_owned()
 }
 
-fn ask(driver: &mut Driver, line: &Value) -> Result<Answer, Vec<String>> {
+/// Sends a line to the server; what it threw, as lines.
+pub fn ask(driver: &mut Driver, line: &Value) -> Result<Answer, Vec<String>> {
     driver.ask(line).map_err(|thrown| {
         let mut lines = vec![format!("the server threw {}", thrown.error)];
         lines.extend(thrown.stack);

@@ -27,6 +27,7 @@ fn answer_name(head: &str) -> &'static str {
         path if path.starts_with("/_nodes/stats/") => "node_stats",
         path if path.ends_with("/hot_threads") => "hot_threads",
         path if path.starts_with("/_nodes/") => "nodes",
+        "/_internal/desired_balance" => "desired_balance",
         _ if query.contains("expand_wildcards=closed") => "closed",
         _ => "open",
     }
@@ -49,18 +50,18 @@ pub fn replay(answers: BTreeMap<String, Answer>) -> Server {
     Server::start(move |head| answers[answer_name(head)].clone())
 }
 
-fn check(arguments: &[&str]) -> Output {
+pub fn check(arguments: &[&str]) -> Output {
     let mut all = vec!["check"];
     all.extend(arguments);
     run(&all)
 }
 
-fn document(output: &Output) -> Value {
+pub fn document(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)))
 }
 
 /// Returns rule and severity of each finding about the cluster.
-fn cluster_findings(output: &Output) -> Vec<(String, String)> {
+pub fn cluster_findings(output: &Output) -> Vec<(String, String)> {
     let document = document(output);
     let findings = document["result"]["findings"].as_array().expect("a list");
     findings
@@ -383,123 +384,6 @@ fn secrets_from_the_environment_are_not_printed() {
 }
 
 #[test]
-fn a_hot_threads_file_replaces_the_clusters_threads() {
-    let server = replay(recorded("elasticsearch-7.4.2"));
-    let url = server.url("");
-    let tree = Tree::new();
-    tree.file(
-        "jstack",
-        "\"elasticsearch[n1][masterService#updateTask][T#1]\" #1 daemon\n   \
-         java.lang.Thread.State: RUNNABLE\n\
-         \tat org.elasticsearch.cluster.routing.RoutingNode.shardsWithState(RoutingNode.java:190)\n\
-         \tat org.elasticsearch.cluster.service.MasterService.access$000(MasterService.java:73)\n",
-    );
-    tree.file("none", "nothing of the kind\n");
-    let path = |name: &str| format!("{}/{name}", tree.path());
-    let jstack = path("jstack");
-    let rules = |arguments: &[&str]| {
-        let mut all = vec!["--cluster", &url, "--format", "json"];
-        all.extend(arguments);
-        cluster_findings(&check(&all))
-            .into_iter()
-            .map(|(rule, _)| rule)
-            .collect::<Vec<_>>()
-    };
-    assert!(!rules(&[]).contains(&"ES003".to_owned()));
-    assert!(rules(&["--hot-threads", &jstack]).contains(&"ES003".to_owned()));
-    for (arguments, message) in [
-        (
-            vec!["--cluster", &url, "--hot-threads", &path("none")],
-            "jstack",
-        ),
-        (
-            vec!["--cluster", &url, "--hot-threads", &path("missing")],
-            "missing",
-        ),
-        (
-            vec!["--root", &tree.path(), "--hot-threads", &jstack],
-            "no cluster",
-        ),
-    ] {
-        let output = check(&arguments);
-        assert_eq!(output.status.code(), Some(2), "{message}");
-        assert!(stderr(&output).contains(message), "{}", stderr(&output));
-    }
-}
-
-/// Hot threads of a master whose disk stands still, as pasted from `GET /_nodes/hot_threads`.
-const DISK: &str = "::: {n1}{KBz7OsBEQnuTM9b3XX8lcA}{x}{10.0.0.1}{10.0.0.1:9300}{dim}
-   Hot threads at 2026-11-21T19:02:46.065Z, interval=500ms, busiestThreads=3, ignoreIdleThreads=true:
-
-    0.4% (2ms out of 500ms) cpu usage by thread 'elasticsearch[n1][masterService#updateTask][T#1]'
-     10/10 snapshots sharing following 4 elements
-       sun.nio.ch.FileDispatcherImpl.force0(Native Method)
-       org.elasticsearch.gateway.PersistedClusterStateService$Writer.commit(PersistedClusterStateService.java:941)
-       org.elasticsearch.gateway.GatewayMetaState$LucenePersistedState.setLastAcceptedState(GatewayMetaState.java:593)
-       org.elasticsearch.cluster.service.MasterService.publish(MasterService.java:272)
-";
-
-#[test]
-fn a_master_that_waits_for_its_disk_is_told_from_a_busy_one() {
-    let mut answers = recorded("elasticsearch-7.4.2");
-    let server = replay(answers.clone());
-    let url = server.url("");
-    let tree = Tree::new();
-    let cut = DISK.find("    0.4%").expect("a thread");
-    let of_another = DISK
-        .replace("n1", "n9")
-        .replace("masterService#updateTask", "generic");
-    for (name, text) in [
-        ("whole", DISK),
-        ("pasted", &DISK[cut..]),
-        ("other", &of_another),
-    ] {
-        tree.file(name, text);
-    }
-    let text_of = |url: &str, file: &str| {
-        let file = format!("{}/{file}", tree.path());
-        let all = [
-            "--cluster",
-            url,
-            "--hot-threads",
-            &file,
-            "--select",
-            "ES003",
-        ];
-        let text = stdout(&check(&all));
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
-    };
-    for file in ["whole", "pasted"] {
-        let text = text_of(&url, file);
-        assert!(text.contains("the master waits for its disk"), "{text}");
-        assert!(text.contains("10 of 10 snapshots"), "{text}");
-        assert!(text.contains("trimtab explain iostat.log"), "{text}");
-    }
-    // Those of a node that is not the master say nothing about it.
-    let text = text_of(&url, "other");
-    assert!(!text.contains("waits for its disk"), "{text}");
-    assert!(
-        text.contains("those of other nodes than the master"),
-        "{text}"
-    );
-
-    // A change that does not end is named, with the disk as its cause.
-    let pending = r#"{"tasks":[{"priority":"HIGH","source":"put-mapping [logs-7/KBz7]","executing":true,
-        "time_in_queue_millis":7200000},{"priority":"URGENT","source":"create-index [a], cause [api]",
-        "executing":false,"time_in_queue_millis":5400000}]}"#;
-    answers.insert("pending_tasks".to_owned(), Answer::ok(pending));
-    let server = replay(answers);
-    let text = text_of(&server.url(""), "whole");
-    for part in [
-        "the master waits for its disk: one change has not ended for 2 h",
-        "put-mapping [logs-7/KBz7]",
-        "executing for 1 h 30 min at least",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-}
-
-#[test]
 fn several_bundles_form_one_cluster() {
     let server = replay(recorded("elasticsearch-7.4.2"));
     let url = server.url("");
@@ -520,7 +404,7 @@ fn several_bundles_form_one_cluster() {
     let document = document(&output);
     assert_eq!(document["result"]["cluster"]["nodes"], 1);
     // The rules about hosts run on both.
-    assert_eq!(document["result"]["coverage"]["rules"], 11 + 2 * 20);
+    assert_eq!(document["result"]["coverage"]["rules"], 12 + 2 * 20);
     let warnings = document["warnings"].to_string();
     assert!(
         warnings.contains("2 bundles are of a host named n1"),

@@ -16,6 +16,7 @@ mod explain_runs;
 mod explain_support;
 mod fleet;
 mod hostile;
+mod hot_threads;
 mod house;
 mod live;
 mod livefix;

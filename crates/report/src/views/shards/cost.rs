@@ -30,6 +30,17 @@ pub(super) fn page(answer: &CostEstimate) -> Page {
          meanwhile.",
         units::count(answer.replicas, "replica"),
     )));
+    if let Some(desired) = &answer.desired_balance {
+        page.push(Block::text(format!(
+            "This master has computed its desired balance {}, in {} each on average. That is a thread of its \
+             own: no change waits for it, but for the shards of new indices, from 8.17 on for a second at most \
+             (cluster.routing.allocation.desired_balance.max_balance_computation_time_during_index_creation), \
+             before until it ends. The steps towards it take {} of the master's thread, as part of reroutes.",
+            times(desired.computations),
+            time(desired.computation_ms),
+            time(desired.reconciliation_ms)
+        )));
+    }
     let mut versions = Section::new(if answer.server.is_some() {
         "The same cluster on other versions"
     } else {
@@ -47,6 +58,13 @@ pub(super) fn page(answer: &CostEstimate) -> Page {
         answer.measured_version.as_deref().unwrap_or("them"),
     )));
     page
+}
+
+fn times(number: u64) -> String {
+    match number {
+        1 => "once".to_owned(),
+        many => format!("{} times", units::grouped(many)),
+    }
 }
 
 fn lead(answer: &CostEstimate) -> String {

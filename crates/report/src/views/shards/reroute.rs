@@ -79,7 +79,7 @@ fn wanted(desired: &DesiredExplanation) -> String {
         let time = desired
             .duration_s
             .map_or_else(String::new, |seconds| format!(", about {}", span(seconds)));
-        text.push_str(&match desired.elsewhere_in_the_end {
+        let end = match desired.elsewhere_in_the_end {
             0 => format!(
                 "; all will be, in {}{time}.",
                 units::count(desired.rounds, "round")
@@ -90,7 +90,8 @@ fn wanted(desired: &DesiredExplanation) -> String {
                 units::grouped(left),
                 units::count(desired.rounds, "round")
             ),
-        });
+        };
+        text.push_str(&end);
     }
     if !desired.converges {
         text.push_str(

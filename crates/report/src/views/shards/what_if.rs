@@ -1,6 +1,7 @@
 //! Page of `trimtab shards what-if`: the effects of a change.
 
 use super::phrases::{name, not_understood, range, span, time};
+use page::chart::{Bar, BarChart, BarPanel, Format};
 use page::{Block, Level, List, Page, Section, Table, Tone};
 use shards::forecast::{AtDefaultRebalance, Crossed, Forecast, NodeStanding, Standing};
 use std::collections::HashMap;
@@ -47,6 +48,9 @@ pub(super) fn page(answer: &Forecast, is_brief: bool) -> Page {
         });
     }
     if !is_brief {
+        for picture in pictures(answer) {
+            page.push(picture);
+        }
         page.push(nodes(answer));
     }
     page
@@ -289,6 +293,81 @@ fn standings(answer: &Forecast) -> Table {
 
 fn used(percent: f64) -> String {
     units::percent(percent / 100.0)
+}
+
+/// Nodes drawn at most: those that change most.
+const PICTURED_MAX: usize = 30;
+
+/// Shards and data of each node, before and after.
+fn pictures(answer: &Forecast) -> Vec<BarChart> {
+    let find = |nodes: &[NodeStanding], name: &str| -> Option<NodeStanding> {
+        nodes.iter().find(|node| node.name == name).cloned()
+    };
+    let (before, after) = (&answer.before.nodes, &answer.after.nodes);
+    let mut names: Vec<&str> = before.iter().map(|node| node.name.as_str()).collect();
+    names.extend(
+        after
+            .iter()
+            .filter(|node| find(before, &node.name).is_none())
+            .map(|node| node.name.as_str()),
+    );
+    names.sort_unstable();
+    let change = |name: &str| {
+        let shards = |nodes| find(nodes, name).map_or(0, |node: NodeStanding| node.shards);
+        shards(before).abs_diff(shards(after))
+    };
+    let left_out = names.len().saturating_sub(PICTURED_MAX);
+    if left_out > 0 {
+        names.sort_by_key(|name| std::cmp::Reverse(change(name)));
+        names.truncate(PICTURED_MAX);
+    }
+    let full = |name: &str| {
+        let mut crossed = answer.watermarks_crossed.iter();
+        crossed.any(|crossed| {
+            crossed.node == name && matches!(crossed.after, "above high" | "above flood stage")
+        })
+    };
+    let chart = |title: &str, format: Format, value: &dyn Fn(&NodeStanding) -> u64| {
+        let panel = |when: &str, nodes: &[NodeStanding], marks: bool| BarPanel {
+            name: when.to_owned(),
+            bars: names
+                .iter()
+                .map(|name| Bar {
+                    label: self::name(name).into_owned(),
+                    #[expect(clippy::cast_precision_loss, reason = "lengths of bars")]
+                    value: find(nodes, name).map_or(0.0, |node| value(&node) as f64),
+                    range: None,
+                    // All digits of a count, where a number would be rounded.
+                    text: match format {
+                        Format::Number => {
+                            units::grouped(find(nodes, name).map_or(0, |node| value(&node)))
+                        }
+                        _ => String::new(),
+                    },
+                    marked: marks && full(name),
+                })
+                .collect(),
+        };
+        BarChart {
+            title: match left_out {
+                0 => title.to_owned(),
+                _ => format!("{title}, of the {PICTURED_MAX} nodes that change most"),
+            },
+            x_label: String::new(),
+            format,
+            mark_label: if names.iter().any(|name| full(name)) {
+                "above the high watermark afterwards".to_owned()
+            } else {
+                String::new()
+            },
+            panels: vec![panel("before", before, false), panel("after", after, true)],
+        }
+    };
+    let mut charts = vec![chart("Shards by node", Format::Number, &|node| node.shards)];
+    if before.iter().chain(after).any(|node| node.bytes > 0) {
+        charts.push(chart("Data by node", Format::Bytes, &|node| node.bytes));
+    }
+    charts
 }
 
 /// Lists each node before and after.

@@ -6,11 +6,13 @@ use crate::cluster::queue::{Held, Queue};
 use crate::outcome::Outcome;
 use crate::rule::Rule;
 use crate::shell::printable;
-use facts::Skipped;
 use facts::cluster::{ClusterNode, MasterThreads, ThreadSource};
+use facts::{Severity, Skipped};
 
 /// From when on a wait is worth telling, in milliseconds.
 const WARNING_MS: u64 = 5_000;
+/// Percent of a CPU.
+const BUSY_PERCENT: f64 = 50.0;
 
 /// What is known of the master.
 pub(super) struct Master<'a> {
@@ -40,26 +42,56 @@ impl<'a> Master<'a> {
         let threads = threads_or_skip(cx, rule, out);
         let name = threads.and_then(|threads| master_of(cx, threads));
         let seen = threads.map(|threads| frames::of_master(frames::of_node(threads, name)));
+        // What other files wait for the disk is for ES012.
+        let seen = seen.into_iter().flatten();
+        let seen: Vec<Seen<'_>> = seen.filter(|seen| seen.work != Work::NodeDisk).collect();
+        let waits_ms = waited_ms.filter(|&ms| ms >= WARNING_MS);
+        let held = queue.and_then(Queue::held);
+        let explains = |seen: &&Seen<'_>| {
+            if waits_ms.is_some() || held.is_some() {
+                is_cause(seen)
+            } else {
+                severity_of(seen).is_some()
+            }
+        };
+        let seen = seen.iter().find(explains).or(seen.first()).cloned();
         Self {
             queue,
             waits_known: waited_ms.is_some(),
-            waits_ms: waited_ms.filter(|&ms| ms >= WARNING_MS),
-            held: queue.and_then(Queue::held),
+            waits_ms,
+            held,
             threads,
-            // What other files wait for the disk is for ES012.
-            seen: seen
-                .into_iter()
-                .flatten()
-                .find(|seen| seen.work != Work::NodeDisk),
+            seen,
         }
     }
 
     /// Returns what the master does or waits for if that explains why changes wait.
     pub(super) fn cause(&self) -> Option<&Seen<'a>> {
-        self.seen.as_ref().filter(|seen| match seen.work {
-            Work::DesiredBalance | Work::NodeDisk => false,
-            work => work.is_placing() || seen.is_usual(),
-        })
+        self.seen.as_ref().filter(|seen| is_cause(seen))
+    }
+}
+
+/// Returns the severity of what a thread does if no change waits for long; `None` if that is ordinary.
+pub(super) fn severity_of(seen: &Seen<'_>) -> Option<Severity> {
+    let is_busy = seen
+        .thread
+        .cpu_percent
+        .is_some_and(|cpu| cpu >= BUSY_PERCENT);
+    match seen.work {
+        Work::StateDisk if !seen.is_usual() => None,
+        Work::StateDisk if seen.snapshots > 1 => Some(Severity::Warning),
+        work if work.is_placing() && is_busy => Some(Severity::Warning),
+        work if work.is_placing() => Some(Severity::Info),
+        Work::StateDisk | Work::DesiredBalance => Some(Severity::Info),
+        _ => None,
+    }
+}
+
+/// Whether changes wait for what was seen.
+fn is_cause(seen: &Seen<'_>) -> bool {
+    match seen.work {
+        Work::DesiredBalance | Work::NodeDisk => false,
+        work => work.is_placing() || seen.is_usual(),
     }
 }
 

@@ -4,13 +4,13 @@ use super::master::{Master, seen_on};
 use crate::cluster::ClusterContext;
 use crate::cluster::frames::{Seen, Work};
 use crate::cluster::queue::Queue;
+use crate::cluster::remedies::{desired_balance, threshold};
 use crate::shell::{self, printable};
 use facts::Remedy;
 use facts::cluster::{Flavour, ShardCounts};
 
 const ALLOCATOR_TIMEOUT: &str =
     "cluster.routing.allocation.balanced_shards_allocator.allocator_timeout";
-const THRESHOLD: &str = "cluster.routing.allocation.balance.threshold";
 /// Maximum number of reasons listed.
 const REASONS_MAX: usize = 3;
 
@@ -130,9 +130,18 @@ fn of_cause(cx: &ClusterContext<'_>, seen: &Seen<'_>, all: &mut Vec<Remedy>) {
             "Make the cluster state smaller: fewer indices and shards (ES005), and fewer fields in \
              their mappings.",
         )),
+        Work::Lock if seen.holder.is_some() => all.push(Remedy::advice(
+            "Find what the thread that holds the lock waits for, and keep the dump: the master goes \
+             on when that ends.",
+        )),
         Work::Lock | Work::NodeDisk => all.push(Remedy::advice(
-            "Take a thread dump of the master (jstack PID), which shows who holds the lock, and \
+            "Take a thread dump of the master (jstack -l PID), which shows who holds the lock, and \
              check it with --hot-threads.",
+        )),
+        Work::Apply | Work::Other => all.push(Remedy::advice(
+            "Take three thread dumps of the master, 10 s apart (jstack PID), and check them with \
+             --hot-threads: a frame that stays is where it hangs, one that changes is load. The \
+             master's log names changes and listeners that took long.",
         )),
     }
 }
@@ -206,22 +215,6 @@ fn time_limit(cx: &ClusterContext<'_>, all: &mut Vec<Remedy>) {
     }
 }
 
-fn threshold(cx: &ClusterContext<'_>, all: &mut Vec<Remedy>) {
-    let settings = cx.cluster.settings.as_ref();
-    let set = settings.and_then(|settings| settings.text(THRESHOLD));
-    if set.is_some_and(|text| text.parse::<f64>().is_ok_and(|threshold| threshold > 1.0)) {
-        return;
-    }
-    all.push(
-        Remedy::command(
-            "Balance less exactly: moves that gain little are not looked for any more.",
-            cx.put_setting(THRESHOLD, "3.0"),
-        )
-        .risk("Nodes may differ by a few shards.")
-        .undo(cx.put_setting(THRESHOLD, "null")),
-    );
-}
-
 fn unassigned_remedy(cx: &ClusterContext<'_>, all: &mut Vec<Remedy>) {
     let url = format!(
         "{}/_cluster/allocation/explain?pretty",
@@ -236,28 +229,6 @@ fn unassigned_remedy(cx: &ClusterContext<'_>, all: &mut Vec<Remedy>) {
         "Copies that failed five times are tried again after POST /_cluster/reroute?retry_failed=true. \
          Drop replicas that no node will take: each reroute tries them.",
     ));
-}
-
-fn desired_balance(cx: &ClusterContext<'_>, all: &mut Vec<Remedy>) {
-    threshold(cx, all);
-    if !cx.is_elasticsearch_from(8, 18) {
-        all.push(Remedy::advice(
-            "Upgrade to 8.18 or later: before, with many shards the computation may never come to its \
-             end.",
-        ));
-    }
-    let url = format!(
-        "{}/_internal/desired_balance",
-        cx.cluster.endpoint.trim_end_matches('/')
-    );
-    all.push(
-        Remedy::command(
-            "If it does not end (the master's log says \"not converged\"), start it afresh from where \
-             the shards are now.",
-            format!("curl -X DELETE {}", shell::quote(&url)),
-        )
-        .risk("Moves that were planned are planned anew."),
-    );
 }
 
 fn fewer_shards(all: &mut Vec<Remedy>) {

@@ -26,6 +26,7 @@ fn task(source: &str, priority: &str, in_queue_ms: u64, executing: bool) -> Pend
         priority: priority.to_owned(),
         in_queue_ms,
         executing,
+        executing_ms: None,
     }
 }
 
@@ -62,12 +63,13 @@ fn seen_in(
             node: None,
             pool: "masterService#updateTask".to_owned(),
             cpu_percent,
-            state: None,
             stacks: vec![ThreadStack {
                 seen,
                 snapshots,
                 complete: true,
                 frames: frames.iter().map(|&frame| frame.to_owned()).collect(),
+                state: None,
+                lock_holder: None,
             }],
         }],
     }
@@ -218,6 +220,132 @@ fn a_dedicated_master_moves_its_data_path() {
 }
 
 #[test]
+fn what_the_host_of_the_master_has_is_named() {
+    use crate::test_host::{TestHost, nvme};
+    use crate::test_jobs::{fstrim_timer, jobs, with_state};
+    use crate::{Budget, NamedHost, Selection, Subject, run_on};
+    use facts::host::EnabledState;
+    let host = |name: &str| {
+        TestHost::new()
+            .device(nvme("nvme0n1"))
+            .device(nvme("nvme1n1"))
+            .mount("/data", "nvme0n1", "xfs", "rw")
+            .mount("/srv", "nvme1n1", "xfs", "rw,discard")
+            .elasticsearch("/data/es")
+            .with(jobs(vec![with_state(
+                fstrim_timer(),
+                EnabledState::Disabled,
+                Some(false),
+            )]))
+            .with(|host| host.platform.host_name = Some(name.to_owned()))
+            .build()
+    };
+    let (master, other) = (host("es-1"), host("es-2"));
+    let hosts = [("es-2", &other), ("es-1", &master)].map(|(name, host)| NamedHost { name, host });
+    let cluster = TestCluster::new()
+        .with(|cluster| {
+            cluster.master_threads = Some(seen_in(
+                FSYNC_OF_STATE,
+                None,
+                ThreadSource::HotThreads,
+                10,
+                10,
+            ));
+        })
+        .build();
+    let subject = Subject {
+        hosts: &hosts,
+        cluster: Some(&cluster),
+    };
+    let outcome = run_on(subject, &Selection::default(), Budget::unlimited());
+    let of_rule = |rule: &str| {
+        let mut findings = outcome.findings.iter();
+        findings.find(|finding| finding.rule == rule)
+    };
+    let finding = of_rule("ES003").expect("a finding");
+    let named: Vec<&str> = finding
+        .evidence
+        .iter()
+        .filter_map(|evidence| evidence.source.strip_prefix("host "))
+        .collect();
+    // No job trims the data. What concerns the other filesystem alone is not named.
+    assert!(
+        named.iter().any(|named| named.starts_with("es-1: TRIM00")),
+        "{finding:#?}"
+    );
+    assert!(
+        named.iter().all(|named| named.starts_with("es-1: ")),
+        "{named:?}"
+    );
+    assert!(of_rule("TRIM005").is_some(), "{:#?}", outcome.findings);
+    assert!(
+        !named.iter().any(|named| named.contains("TRIM005")),
+        "{named:?}"
+    );
+}
+
+#[test]
+fn it_is_said_whose_thread_it_is() {
+    let file = || ThreadSource::HotThreadsFile("hot.txt".to_owned());
+    let why = |node: Option<&str>, master: Option<&str>| {
+        let mut threads = thread(FSYNC_OF_STATE, None, file());
+        threads.threads[0].node = node.map(str::to_owned);
+        let cluster = TestCluster::new().with(|cluster| {
+            cluster.master = master.map(str::to_owned);
+        });
+        let outcome = check_on(cluster, waiting(&[45_000]), Some(threads));
+        only(&outcome).why.clone()
+    };
+    for (node, master, expected) in [
+        (Some("es-1"), Some("id-es-1"), None),
+        (
+            Some("es-2"),
+            None,
+            Some("Which node is the master is not known; the thread is one of es-2."),
+        ),
+        (
+            Some("es-2"),
+            Some("id-es-1"),
+            Some("The thread is one of es-2, which was the master then."),
+        ),
+        (
+            None,
+            Some("id-es-1"),
+            Some("The file does not say which node's thread it is."),
+        ),
+    ] {
+        let why = why(node, master);
+        match expected {
+            Some(expected) => assert!(why.contains(expected), "{why}"),
+            None => assert!(!why.contains("thread is one of"), "{why}"),
+        }
+    }
+}
+
+#[test]
+fn where_the_server_tells_a_change_that_just_began_is_not_held() {
+    let mut tasks = vec![task("create-index [a]", "URGENT", 120 * MINUTE_MS, true)];
+    tasks[0].executing_ms = Some(3_000);
+    let outcome = check_on(TestCluster::new(), pending(tasks.clone()), None);
+    assert_eq!(only(&outcome).title, "changes wait for the master for 2 h");
+    tasks[0].executing_ms = Some(90 * MINUTE_MS);
+    let outcome = check_on(TestCluster::new(), pending(tasks), None);
+    let finding = only(&outcome);
+    assert!(
+        finding.title.starts_with("the master is stuck"),
+        "{}",
+        finding.title
+    );
+    assert!(
+        finding
+            .why
+            .contains("It has been executing for 1 h 30 min."),
+        "{}",
+        finding.why
+    );
+}
+
+#[test]
 fn the_threads_of_other_nodes_are_not_the_masters() {
     let file = ThreadSource::HotThreadsFile("hot.txt".to_owned());
     let mut threads = thread(FSYNC_OF_STATE, None, file);
@@ -313,6 +441,13 @@ fn three_causes_have_three_cures() {
         "{}",
         finding.why
     );
+    assert!(
+        finding.why.contains("before 8.17") && !finding.why.contains("new fields"),
+        "{}",
+        finding.why
+    );
+    let later = computing("8.17.0", &[]);
+    assert!(only(&later).why.contains("for 1 s at most"));
     let cures = ways_out(&outcome);
     assert!(cures.contains("8.18") && cures.contains("_internal/desired_balance"));
     assert!(!ways_out(&computing("8.18.1", &[])).contains("Upgrade"));
@@ -484,7 +619,7 @@ fn a_busy_thread_alone_is_a_warning() {
         let outcome = check_of(&[], Some(thread(&[BALANCER], cpu, dump)));
         let finding = only(&outcome);
         assert_eq!(finding.severity, severity, "{cpu:?}");
-        assert_eq!(finding.title, "the master was seen placing shards");
+        assert_eq!(finding.title, "the master was seen balancing shards");
         let last = finding.evidence.last().expect("evidence");
         assert!(last.source.starts_with("thread dump in jstack.txt"));
     }

@@ -140,11 +140,11 @@ impl Ours {
     }
 
     fn index(planner: &Planner, spec: &IndexSpec) -> Index {
-        let of_stream = planner
+        let mut of_stream = planner
             .indices
             .iter()
             .filter(|other| spec.stream.is_some() && other.stream == spec.stream);
-        let stream = match of_stream.last() {
+        let stream = match of_stream.next_back() {
             None => Stream::None,
             Some(last) if last.name == spec.name => Stream::WriteIndex,
             Some(_) => Stream::Backing,

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 /// Text above the usage line of `trimtab shards --help`.
 pub const LONG_ABOUT: &str = "Predict the master's shard allocation decisions and what they cost\n\n\
-    Models the decisions of Elasticsearch 7.4.0, decider by decider. Never changes a\n\
-    cluster: a URL is only read.";
+    Decides as the master of the cluster's version does, decider by decider: Elasticsearch\n\
+    7.4 to 9.2, OpenSearch 1 to 3. Never changes a cluster: a URL is only read.";
 
 /// `trimtab shards`.
 #[derive(Debug, Args)]
@@ -169,7 +169,7 @@ pub struct WhatIf {
     #[arg(long, value_name = "NAME[:shards=N,replicas=N]", value_parser = values::new_index)]
     pub create_index: Vec<NewIndex>,
 
-    /// Server version afterwards, to predict reroute time (decisions remain those of 7.4.0)
+    /// Server version afterwards, to predict reroute time (decisions remain those of the version before)
     #[arg(long, value_name = "VERSION", value_parser = Server::parse)]
     pub to_version: Option<Server>,
 
@@ -219,6 +219,10 @@ pub struct Cost {
     /// the URL of a cluster
     #[arg(long, value_name = "FILE|-|URL")]
     pub state: Option<String>,
+
+    /// Response to GET _internal/desired_balance: what computing it takes (8.6 or later)
+    #[arg(long, value_name = "FILE", requires = "state")]
+    pub desired: Option<PathBuf>,
 
     /// Share of the shards in closed indices (90% or 0.9) [default: 0]
     #[arg(long, value_name = "SHARE", value_parser = values::share, conflicts_with = "state")]

@@ -180,20 +180,24 @@ fn from_archive(
     drop(body);
     let mut warnings = Vec::new();
     for &(name, supplement) in SUPPLEMENTS {
-        let read = saved(archive, name).and_then(|body| {
-            let body = Source::Bytes(&body);
-            let read = match supplement {
-                Supplement::Nodes => state.read_nodes(body),
-                Supplement::Sizes => state.read_sizes(body),
-                Supplement::Settings => state.read_settings(body),
-                Supplement::Desired => state.read_desired(body),
-            };
-            read.map_err(|error| error.to_string())
-        });
-        // These are optional: without them the model states its assumptions.
-        if let Err(why) = read
-            && !(matches!(supplement, Supplement::Desired) && !state.cluster.has_desired_balance())
-        {
+        let body = match saved(archive, name) {
+            Ok(body) => body,
+            // Servers before 8.6 have none.
+            Err(_) if matches!(supplement, Supplement::Desired) => continue,
+            // These are optional: without them the model states its assumptions.
+            Err(why) => {
+                warnings.push(format!("{name}: {why}"));
+                continue;
+            }
+        };
+        let body = Source::Bytes(&body);
+        let read = match supplement {
+            Supplement::Nodes => state.read_nodes(body),
+            Supplement::Sizes => state.read_sizes(body),
+            Supplement::Settings => state.read_settings(body),
+            Supplement::Desired => state.read_desired(body),
+        };
+        if let Err(why) = read {
             warnings.push(format!("{name}: {why}"));
         }
     }

@@ -12,7 +12,6 @@ use shards::cost::Shape;
 use shards::estimate::{ClusterSize, CostEstimate, Question};
 use shards::explanation::{Detail, RerouteExplanation};
 use shards::forecast::{Changes, Forecast, ForecastError, shape};
-use shards::profile::Server;
 use shards::what_if::{Course, summary};
 use std::collections::HashSet;
 use std::process::ExitCode;
@@ -47,10 +46,13 @@ pub fn run(arguments: &Shards, quiet: bool) -> Result<ExitCode, CommandError> {
 
 fn cost(arguments: &Cost, quiet: bool) -> Result<ExitCode, CommandError> {
     let delivery = Delivery::of(&arguments.answer, None)?;
+    let mut desired = None;
     let (size, server, source) = match (&arguments.state, arguments.shards, arguments.nodes) {
         (Some(_), ..) => {
-            let (shape, server, source) = cluster_size(arguments, quiet)?;
-            (ClusterSize::Read(shape), server, source)
+            let (shape, loaded) = cluster_size(arguments, quiet)?;
+            desired = loaded.state.desired_work;
+            let server = loaded.server_is_known.then_some(loaded.server);
+            (ClusterSize::Read(shape), server, loaded.source)
         }
         (None, Some(copies), Some(data_nodes)) => {
             let size = ClusterSize::Given {
@@ -74,6 +76,7 @@ fn cost(arguments: &Cost, quiet: bool) -> Result<ExitCode, CommandError> {
         size,
         primaries: arguments.primaries,
         replicas: arguments.replicas,
+        desired,
     };
     let estimate = CostEstimate::of(&question);
     let warnings = estimate.warnings(question.server.as_ref());
@@ -82,17 +85,14 @@ fn cost(arguments: &Cost, quiet: bool) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Size and version of the cluster that `--state` names, and where they are from.
-fn cluster_size(
-    arguments: &Cost,
-    quiet: bool,
-) -> Result<(Shape, Option<Server>, String), CommandError> {
+/// Size of the cluster that `--state` names, and the cluster.
+fn cluster_size(arguments: &Cost, quiet: bool) -> Result<(Shape, load::Loaded), CommandError> {
     let cluster = StateArgs {
         state: arguments.state.clone(),
         nodes: Vec::new(),
         sizes: Vec::new(),
         settings: None,
-        desired: None,
+        desired: arguments.desired.clone(),
         version: arguments.version.clone(),
         credentials_file: arguments.credentials_file.clone(),
         ca_file: arguments.ca_file.clone(),
@@ -101,8 +101,7 @@ fn cluster_size(
     let cluster = &loaded.state.cluster;
     let mut shape = shape(cluster, &summary(cluster));
     shape.disk_scan &= !arguments.without_relocations;
-    let server = loaded.server_is_known.then_some(loaded.server);
-    Ok((shape, server, loaded.source))
+    Ok((shape, loaded))
 }
 
 fn reroute(arguments: &Reroute, quiet: bool) -> Result<ExitCode, CommandError> {

@@ -1,4 +1,5 @@
 use super::*;
+use line::calls;
 use proptest::prelude::*;
 
 fn frames(threads: &[HotThread], at: usize) -> Vec<&str> {
@@ -189,7 +190,7 @@ fn a_thread_dump_is_parsed() {
     let pools: Vec<(&str, Option<&str>)> = found
         .threads
         .iter()
-        .map(|thread| (thread.pool.as_str(), thread.state.as_deref()))
+        .map(|thread| (thread.pool.as_str(), thread.stacks[0].state.as_deref()))
         .collect();
     assert_eq!(
         pools,
@@ -248,7 +249,8 @@ fn lambdas_have_the_same_name_in_every_jvm() {
         "app//a.B$$Lambda$1.accept(Unknown Source)",
         "m@1.2/a.B$$Lambda/0x1.accept(m@1.2/Unknown Source)",
     ] {
-        assert_eq!(frame(line).as_deref(), Some("a.B$$Lambda.accept"), "{line}");
+        let found: Vec<String> = calls(line).filter_map(frame).collect();
+        assert_eq!(found, ["a.B$$Lambda.accept"], "{line}");
     }
     for line in [
         "",
@@ -257,13 +259,194 @@ fn lambdas_have_the_same_name_in_every_jvm() {
         "a b.c(d)",
         "- locked <0x1> (a b.C)",
     ] {
-        assert_eq!(frame(line), None, "{line}");
+        assert_eq!(calls(line).find_map(frame), None, "{line}");
     }
+}
+
+/// What of a paste's threads must not depend on how it was pasted.
+fn shown(text: &str) -> Vec<HotThread> {
+    from_file(text.as_bytes(), "hot.txt").expect(text).threads
+}
+
+#[test]
+fn a_paste_is_read_as_what_was_copied() {
+    let expected = shown(EARLY);
+    let each =
+        |change: &dyn Fn(&str) -> String| EARLY.lines().map(change).collect::<Vec<_>>().join("\n");
+    for paste in [
+        // Quoted, in a table, as a comment, in a fence, with an empty line between any two.
+        each(&|line| format!("> > {line}")),
+        each(&|line| format!("| {line}")),
+        each(&|line| format!("# {line}")),
+        each(&|line| format!("   // {line}")),
+        format!("It stalls:\n```text\n{EARLY}```\nWhat can I do?\n"),
+        format!("`{EARLY}`"),
+        // As a JSON string, and with the line ends of another system.
+        format!(r#"{{"text":"{}"}}"#, EARLY.replace('\n', "\\n")),
+        EARLY.replace('\n', "\r\n"),
+    ] {
+        assert_eq!(shown(&paste), expected, "{paste}");
+    }
+}
+
+#[test]
+fn lines_that_were_wrapped_or_joined_are_told_apart() {
+    let paste = "100.0% (500ms out of 500ms) cpu usage by thread\n\
+        'elasticsearch[a b][masterService#updateTask][T#1]' 9/10 snapshots sharing following 2\n\
+        elements sun.nio.ch.FileDispatcherImpl.force0(Native Method)\n\
+        java.lang.Thread.run(Thread.java:748) unique snapshot a.B.c(B.java:1) 1.0% [cpu=0.5%, \
+        other=0.5%] (5ms out of 500ms) cpu usage by thread 'it's [mine]' unique snapshot d.E.f(E.java:2)";
+    for paste in [paste.to_owned(), paste.replace('\n', " ")] {
+        let threads = shown(&paste);
+        let pools: Vec<&str> = threads.iter().map(|thread| thread.pool.as_str()).collect();
+        assert_eq!(
+            pools,
+            ["masterService#updateTask", "it's [mine]"],
+            "{paste}"
+        );
+        assert_eq!(threads[0].node.as_deref(), Some("a b"));
+        let stacks = &threads[0].stacks;
+        assert_eq!((stacks[0].seen, stacks[0].snapshots), (9, 10));
+        assert_eq!(
+            stacks[0].frames,
+            [
+                "sun.nio.ch.FileDispatcherImpl.force0",
+                "java.lang.Thread.run"
+            ]
+        );
+        assert_eq!((stacks[1].seen, stacks[1].complete), (1, true));
+        assert_eq!(threads[1].cpu_percent, Some(0.5));
+        assert_eq!(threads[1].stacks[0].frames, ["d.E.f"]);
+    }
+}
+
+#[test]
+fn several_dumps_are_one_list_of_threads() {
+    let expected = shown(EARLY);
+    let several = shown(&EARLY.repeat(3));
+    assert_eq!(several.len(), expected.len());
+    let counts = |thread: &HotThread| -> Vec<(u32, u32)> {
+        let stacks = thread.stacks.iter();
+        stacks.map(|stack| (stack.seen, stack.snapshots)).collect()
+    };
+    assert_eq!(counts(&several[0]), [(21, 30), (3, 30)]);
+    assert_eq!(counts(&several[1]), [(30, 30)]);
+    // A thread that a dump does not list was not seen in it.
+    let later = EARLY
+        .replace("98.9%", "3.5%")
+        .replace("Merge Thread #4", "Merge Thread #5");
+    let both = shown(&format!("{EARLY}\n{later}"));
+    assert_eq!(both[0].cpu_percent, Some(98.9));
+    assert_eq!(
+        both.iter().map(counts).collect::<Vec<_>>()[1..],
+        [[(10, 10)], [(10, 10)]]
+    );
+    // Dumps of a JVM: what they do may differ.
+    let waiting = DUMP
+        .replace("RUNNABLE", "WAITING")
+        .replace("shardsWithState", "x");
+    let dumps = shown(&format!("{DUMP}{DUMP}{waiting}"));
+    assert_eq!(counts(&dumps[1]), [(2, 3), (1, 3)]);
+    assert_eq!(dumps[1].stacks[1].state.as_deref(), Some("WAITING"));
+    // Threads of the same name in one answer are several.
+    let writers =
+        "1.0% (5ms out of 500ms) cpu usage by thread '[write]'\n unique snapshot\n a.B.c(d)\n";
+    let head = "Hot threads at x, interval=500ms:\n";
+    assert_eq!(shown(&format!("{head}{writers}{writers}")).len(), 2);
+    assert_eq!(shown(&format!("{head}{writers}{head}{writers}")).len(), 1);
+    // Both forms in a ticket.
+    assert_eq!(shown(&format!("{EARLY}\n{DUMP}")).len(), 5);
+}
+
+#[test]
+fn other_reports_of_the_server_have_no_processor_time() {
+    let stack = "\n     10/10 snapshots sharing following 1 elements\n       a.B.c(B.java:1)\n";
+    for head in [
+        " 0.0% (0s out of 500ms) wait usage by thread 'elasticsearch[n][generic][T#3]'",
+        "99.9% (499ms out of 500ms) block usage by thread 'elasticsearch[n][generic][T#3]'",
+        "1.2mb memory allocated by thread 'elasticsearch[n][generic][T#3]'",
+    ] {
+        let threads = shown(&format!("{head}{stack}"));
+        assert_eq!(threads.len(), 1, "{head}");
+        assert_eq!(
+            (threads[0].pool.as_str(), threads[0].cpu_percent),
+            ("generic", None)
+        );
+        assert_eq!(threads[0].stacks[0].frames, ["a.B.c"], "{head}");
+    }
+    let idle = "0.0% [cpu=0.0%, idle=100.0%] (500ms out of 500ms) cpu usage by thread 'x'";
+    assert_eq!(shown(idle)[0].cpu_percent, Some(0.0));
+}
+
+#[test]
+fn what_follows_a_stack_is_not_part_of_it() {
+    let text = format!(
+        "{EARLY}\nIn the log (of the master) we found:\n\
+         java.lang.IllegalStateException: no (x)\n\tat a.B.c(B.java:1)\n"
+    );
+    assert_eq!(shown(&text), shown(EARLY));
+    // Fewer frames than promised are those of a paste with empty lines.
+    let spaced = EARLY.replace('\n', "\n\n");
+    assert_eq!(shown(&spaced)[0].stacks[0], shown(EARLY)[0].stacks[0]);
+}
+
+#[test]
+fn a_dump_tells_who_holds_a_lock() {
+    let dump = r#"Full thread dump OpenJDK 64-Bit Server VM (17.0.15+6 mixed mode, sharing):
+
+"elasticsearch[n1][masterService#updateTask][T#1]" #52 daemon prio=5 waiting for monitor entry
+   java.lang.Thread.State: BLOCKED (on object monitor)
+	at org.elasticsearch.cluster.coordination.Coordinator.publish(Coordinator.java:1)
+	- waiting to lock <0x00000000f7218a70> (a java.lang.Object)
+	- locked <0x00000000f7200000> (a java.lang.Object)
+
+"elasticsearch[n1][generic][T#3]" #25 daemon prio=5 runnable
+   java.lang.Thread.State: RUNNABLE
+	at sun.nio.ch.FileDispatcherImpl.force0(java.base@17.0.15/Native Method)
+	- locked <0x00000000f7204488> (a org.apache.lucene.index.IndexWriter)
+	at org.elasticsearch.cluster.coordination.Coordinator.handlePublishRequest(Coordinator.java:491)
+	- locked <0x00000000f7218a70> (a java.lang.Object)
+
+   Locked ownable synchronizers:
+	- <0x00000000f7300000> (a java.util.concurrent.locks.ReentrantLock$NonfairSync)
+
+"elasticsearch[n1][flush][T#1]" #26 daemon prio=5 waiting on condition
+   java.lang.Thread.State: WAITING (parking)
+	at jdk.internal.misc.Unsafe.park(java.base@17.0.15/Native Method)
+	- parking to wait for  <0x00000000f7300000> (a java.util.concurrent.locks.ReentrantLock$NonfairSync)
+
+"notified" #27 daemon prio=5 in Object.wait()
+   java.lang.Thread.State: WAITING (on object monitor)
+	at java.lang.Object.wait(java.base@17.0.15/Native Method)
+	- waiting on <0x00000000f7204488> (a java.lang.Object)
+	- locked <0x00000000f7204488> (a java.lang.Object)
+"#;
+    for text in [dump.to_owned(), dump.repeat(2)] {
+        let threads = shown(&text);
+        let holders: Vec<Option<&str>> = threads
+            .iter()
+            .map(|thread| Some(thread.stacks[0].lock_holder.as_ref()?.pool.as_str()))
+            .collect();
+        assert_eq!(holders, [Some("generic"), None, Some("generic"), None]);
+        let holder = threads[0].stacks[0].lock_holder.as_ref().unwrap();
+        assert_eq!(holder.frames[0], "sun.nio.ch.FileDispatcherImpl.force0");
+        assert_eq!(threads[3].pool, "notified");
+    }
+}
+
+#[test]
+fn an_answer_without_threads_says_how_to_get_some() {
+    let text = "::: {n1}{x}\n   Hot threads at x, interval=500ms, busiestThreads=3, ignoreIdleThreads=true:\n";
+    let error = from_file(text.as_bytes(), "f").unwrap_err();
+    assert!(
+        error.expected.contains("ignore_idle_threads=false"),
+        "{error}"
+    );
 }
 
 proptest! {
     #[test]
-    fn any_text_is_parsed_or_rejected(text in "(::: |\\{|\\}|elasticsearch\\[|Hot threads at |1/10 snapshots sharing following 2 elements|\"|at |[a-z]+\\.[a-z]\\(|' |\\[|\\]|%|usage by thread '|\n|.){0,200}") {
+    fn any_text_is_parsed_or_rejected(text in "(::: |> |unique snapshot|- locked <0x1>|- waiting to lock <0x1>| memory allocated by thread '|\\{|\\}|elasticsearch\\[|Hot threads at |1/10 snapshots sharing following 2 elements|\"|at |[a-z]+\\.[a-z]\\(|' |\\[|\\]|%|usage by thread '|\n|.){0,200}") {
         let _ = parse_hot_threads(&text);
         let _ = from_file(text.as_bytes(), "f");
     }
