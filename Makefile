@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards test-versions cases test-schedules bench-explain compare compare-speed compare-moves house nightly bench-filesystems livefix test-livefix bench-livefix test-crafted
+.PHONY: demo attack test test-full deps build fuzz-full lint unit fuzz-smoke guest guest-checks guest-trims lab docs bench bench-driver bench-defects bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards test-versions test-desired cases test-schedules bench-explain compare compare-speed compare-moves house nightly bench-filesystems livefix test-livefix bench-livefix test-crafted
 
 demo: release
 	@./lab/demo/demo.sh
@@ -23,7 +23,7 @@ test: deps
 	@$(STAGE) --summary
 
 # What `make test` has no time for, or only for a part of: measurements, and many more of the same. Hours.
-test-full: test deny fuzz-full lab test-ssd test-schedules test-shards test-crash test-crafted test-servers test-livefix
+test-full: test deny fuzz-full lab test-ssd test-schedules test-shards test-desired test-crash test-crafted test-servers test-livefix
 
 # Hostile users' files, bundles, histories, cluster states and servers against the static binary, with counts and
 # peak memory by command: needs root and python3, minutes. Another build: TRIMTAB=/somewhere/trimtab.
@@ -152,6 +152,12 @@ nightly: build
 test-shards:
 	@COUNT=$(if $(filter file,$(origin COUNT)),2000,$(COUNT)) SEED=$(SEED) cargo test --locked -p shards --test it -- \
 	    --ignored --nocapture --test-threads 1 clusters_agree $(if $(SEED),,a_missing_decider)
+
+# The desired balance beside the real ones of 8.19 and 9.2 (which needs a JDK of 21 or later), on random clusters: 2,000
+# of each, or COUNT, from SEED on. The first 30 are part of `make unit`.
+test-desired:
+	@COUNT=$(if $(filter file,$(origin COUNT)),2000,$(COUNT)) SEED=$(SEED) cargo test --locked -p shards --test it -- \
+	    --ignored --nocapture --test-threads 1 desired_balances_agree
 
 # The balancer beside the real one of 14 versions of Elasticsearch and OpenSearch: 500 random clusters each, or
 # COUNT, from SEED on, of VERSIONS="8.4.3 opensearch-2.19.1" or all; then an empty node that joins 12 and 120 others.

@@ -35,6 +35,9 @@ case $VERSION in
 *) die "there is no driver for $VERSION" ;;
 esac
 
+# 9.2 asserts that limits of recoveries are above 0.
+unchecked=(-da:org.elasticsearch.cluster.routing.allocation.allocator.BalancedShardsAllocator)
+
 # Prints the folder of a Java of at least the release: the one in the path, or another that is installed.
 java_home() {
     local home found
@@ -73,6 +76,6 @@ exec 9>&-
 # maps a reproducible order. A single thread works for a few minutes at most, so the optimizing compiler
 # does not pay off.
 exec "$java/bin/java" -Xmx"${HEAP:-1g}" -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
-    -ea:org.elasticsearch... -Dhppc.bitmixer=DETERMINISTIC -Dorg.apache.logging.log4j.simplelog.StatusLogger.level=OFF \
+    -ea:org.elasticsearch... "${unchecked[@]}" -Dhppc.bitmixer=DETERMINISTIC -Dorg.apache.logging.log4j.simplelog.StatusLogger.level=OFF \
     -Dlog4j2.level=OFF -Dlog4j2.disable.jmx=true \
     -cp "$classes:$jars/*" "$main"

@@ -12,8 +12,12 @@
 //! time). `create` is the reroute that allocates a new index (warm: including its creation). The digest
 //! is computed like that of the real server's allocation in `measure.sh`: equal digests mean equal
 //! decisions.
+//!
+//! With `--desired` it times the desired balance of 8.19 and 9.2 instead, once each: of the cluster at rest, after a
+//! node was lost, and after one has joined. Columns: version, operation, nodes, shards, ms, iterations.
 
 use shards::copy::{AllocationIndex, CopyState, ShardCopy, UNKNOWN_SIZE};
+use shards::desired::{DesiredBalance, compute};
 use shards::engine::Engine;
 use shards::gateway::Stores;
 use shards::java::string_hash;
@@ -21,6 +25,7 @@ use shards::model::{
     Cluster, ClusterInfo, DiskUsage, Index, IndexIndex, IndexSettings, IndexState, IndexTable,
     Node, NodeIndex, RoutingTable, ShardId, TableOrder, Version,
 };
+use shards::nodes::RoutingNodes;
 use shards::service::{self, CopyId, Live, Round};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -128,6 +133,7 @@ impl Shape {
                         recovery: None,
                         unassigned: None,
                         expected_bytes: UNKNOWN_SIZE,
+                        failed_relocations: 0,
                         state: CopyState::Started,
                         primary: copy == 0,
                     };
@@ -296,6 +302,41 @@ impl Rows {
     }
 }
 
+/// Times the computation of the desired balance, which begins at the placement.
+fn desired(shape: Shape) {
+    let at_rest = shape.cluster();
+    let stores = Stores::default();
+    let mut lost = at_rest.clone();
+    lost.nodes[0].present = false;
+    lost.settle_nodes();
+    service::nodes_changed(&mut lost, false, &Round::new(&stores, 0)).expect("a sound table");
+    let mut joined = at_rest.clone();
+    joined.nodes.push(Node {
+        id: "node-new".to_owned(),
+        name: "node-new".to_owned(),
+        ..joined.nodes[0].clone()
+    });
+    joined.settle_nodes();
+    for version in [Version::release(8, 19, 0), Version::release(9, 2, 0)] {
+        for (operation, cluster) in [("rest", &at_rest), ("lost", &lost), ("joined", &joined)] {
+            let mut cluster = cluster.clone();
+            cluster.version = version;
+            cluster.settings.allow_rebalance = shards::model::AllowRebalance::Always;
+            let previous = DesiredBalance::of_placement(&at_rest);
+            let (ms, computed) = timed(|| {
+                let nodes = RoutingNodes::new(&cluster).expect("a sound table");
+                compute(&cluster, &nodes, &[], &previous, 0)
+            });
+            println!(
+                "{version},{operation},{},{},{ms:.1},{}",
+                shape.nodes,
+                shape.indices * shape.primaries * shape.copies,
+                computed.iterations
+            );
+        }
+    }
+}
+
 fn recovering(cluster: &Cluster, index: IndexIndex) -> Vec<CopyId> {
     let copies = cluster.routing.table(index).map(|table| &table.copies);
     let recovering = copies.into_iter().flatten().filter_map(|copy| {
@@ -314,6 +355,10 @@ fn main() -> ExitCode {
     if let Some(at) = scan {
         arguments.remove(at);
     }
+    let desired_only = arguments.iter().position(|word| word == "--desired");
+    if let Some(at) = desired_only {
+        arguments.remove(at);
+    }
     let budget_s = arguments.first().and_then(|text| text.parse().ok());
     let shapes: Option<Vec<Shape>> = arguments
         .iter()
@@ -322,10 +367,14 @@ fn main() -> ExitCode {
         .collect();
     let (Some(budget_s), Some(shapes)) = (budget_s, shapes.filter(|shapes| !shapes.is_empty()))
     else {
-        eprintln!("usage: speed [--scan] BUDGET_S INDICESxPRIMARIESxCOPIES@NODES...");
+        eprintln!("usage: speed [--scan | --desired] BUDGET_S INDICESxPRIMARIESxCOPIES@NODES...");
         return ExitCode::from(2);
     };
     for shape in shapes {
+        if desired_only.is_some() {
+            desired(shape);
+            continue;
+        }
         let rows = Rows { shape, budget_s };
         let cluster = shape.cluster();
         if scan.is_some() {

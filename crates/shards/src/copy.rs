@@ -195,6 +195,8 @@ pub struct ShardCopy {
     pub unassigned: Option<UnassignedInfo>,
     /// Expected size in bytes while initializing or relocating; [`UNKNOWN_SIZE`] if unknown.
     pub expected_bytes: i64,
+    /// How often it failed to move since it started (`relocationFailureInfo`, 8.6 on).
+    pub failed_relocations: u32,
     /// Lifecycle state.
     pub state: CopyState,
     /// Whether it is the primary.
@@ -218,6 +220,7 @@ impl ShardCopy {
             recovery: Some(recovery),
             unassigned: Some(unassigned),
             expected_bytes: UNKNOWN_SIZE,
+            failed_relocations: 0,
             state: CopyState::Unassigned,
             primary,
         }
@@ -269,6 +272,7 @@ impl ShardCopy {
             allocation: self.relocation,
             relocation: self.allocation,
             recovery: Some(RecoverySource::Peer),
+            failed_relocations: 0,
             state: CopyState::Initializing,
             ..*self
         }
@@ -306,6 +310,7 @@ impl ShardCopy {
                 ..info
             }),
             expected_bytes: UNKNOWN_SIZE,
+            failed_relocations: 0,
             state: CopyState::Unassigned,
             primary: self.primary,
         }
@@ -353,6 +358,7 @@ impl ShardCopy {
             relocation: None,
             unassigned: None,
             expected_bytes: UNKNOWN_SIZE,
+            failed_relocations: self.failed_relocations.saturating_add(1),
             state: CopyState::Started,
             ..*self
         }
@@ -391,6 +397,7 @@ impl ShardCopy {
             recovery: None,
             unassigned: None,
             expected_bytes: UNKNOWN_SIZE,
+            failed_relocations: 0,
             state: CopyState::Started,
             ..*self
         }

@@ -108,6 +108,7 @@ impl Joining {
                     recovery: None,
                     unassigned: None,
                     expected_bytes: UNKNOWN_SIZE,
+                    failed_relocations: 0,
                     state: CopyState::Started,
                     primary: true,
                 });

@@ -93,6 +93,7 @@ impl Builder {
             recovery: None,
             unassigned: None,
             expected_bytes: UNKNOWN_SIZE,
+            failed_relocations: 0,
             state: CopyState::Started,
             primary,
         })

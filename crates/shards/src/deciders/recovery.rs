@@ -21,6 +21,11 @@ pub(super) fn max_retry<W: ReasonSink>(
         return answer!(why, Yes, NAME, "failures do not matter in the simulation");
     }
     let failed = copy.unassigned.map_or(0, |info| info.failed_allocations);
+    let failed = if failed == 0 && round.deciders.rules.counts_relocations {
+        copy.failed_relocations
+    } else {
+        failed
+    };
     if failed == 0 {
         return answer!(why, Yes, NAME, "no allocation of this copy has failed");
     }

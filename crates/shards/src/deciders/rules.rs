@@ -29,6 +29,8 @@ pub(crate) struct Rules {
     pub arriving: Arriving,
     /// Whether a replica of unknown size is taken to be as large as its primary (8.15 on).
     pub replica_like_primary: bool,
+    /// Whether a copy that failed to move too often stays (8.6 on).
+    pub counts_relocations: bool,
     /// Whether nodes without an attribute count as one more value of it (before 7.17), and a moving copy is
     /// taken off its old value.
     pub absence_is_a_value: bool,
@@ -58,6 +60,7 @@ impl Rules {
                 () => Arriving::Relocations,
             },
             replica_like_primary: from(8, 15),
+            counts_relocations: from(8, 6),
             absence_is_a_value: !from(7, 17),
             active_is_enough: from(8, 11),
             simulates_few: from(8, 11),

@@ -21,7 +21,7 @@ const RETURNS: u32 = 2;
 pub enum End {
     /// Nothing moves any more.
     Rest,
-    /// The same placements come back after this many iterations: a server never comes to an end here, and
+    /// The same placements, on disks that are as full, come back after this many iterations: a server never comes to an end here, and
     /// publishes what it has whenever something else happens.
     Circle {
         /// Iterations from a placement to its return.
@@ -154,9 +154,18 @@ impl Simulation {
         (assignments, throttled)
     }
 
-    /// A number for the placement of all copies; equal placements have the same.
+    /// A number for the placement of all copies and the free space on all disks; equal ones have the same.
+    /// Where disks are full, the simulated space does not follow from the placement alone.
     fn fingerprint(&self) -> u64 {
         let mut sum = 0_u64;
+        if let Some(info) = &self.cluster.info {
+            for (salt, usages) in [(1, &info.most), (2, &info.least)] {
+                for (node, usage) in usages {
+                    let word = stir(u64::from(node.0) << 2 | salt);
+                    sum = sum.wrapping_add(stir(word ^ usage.free_bytes.cast_unsigned()));
+                }
+            }
+        }
         for &node in self.nodes.order() {
             for (_, copy) in self.nodes.copies_on(node) {
                 let word = (u64::from(copy.shard.index.0) << 32) ^ u64::from(copy.shard.shard);

@@ -33,6 +33,15 @@ pub struct RawCopy<'a> {
     allocation_id: Option<RawAllocation<'a>>,
     #[serde(borrow, default)]
     unassigned_info: Option<RawUnassigned<'a>>,
+    #[serde(default)]
+    relocation_failure_info: Option<RawRelocationFailures>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "failed relocations: an object")]
+struct RawRelocationFailures {
+    #[serde(default)]
+    failed_attempts: u32,
 }
 
 #[derive(Deserialize)]
@@ -135,6 +144,9 @@ impl RawCopy<'_> {
             recovery,
             unassigned: if active { None } else { unassigned },
             expected_bytes,
+            failed_relocations: self
+                .relocation_failure_info
+                .map_or(0, |info| info.failed_attempts),
             state,
             primary: self.primary,
         })

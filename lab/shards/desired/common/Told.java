@@ -13,7 +13,8 @@ import org.elasticsearch.cluster.routing.allocation.allocator.Balance;
 /**
  * The state after a step: "data_nodes" in the order of the server's map; "indices" in the order of the server's table,
  * each {@code [name, [[copy, ...], ...]]} with its shards by number and a copy as {@code [primary, state, node, to, id,
- * relocation id, recovery source, expected bytes, reason, status, failures, last node]}; "routed": the nodes in the order
+ * relocation id, recovery source, expected bytes, reason, status, failures, last node,
+ * failed relocations]}; "routed": the nodes in the order
  * of RoutingNodes; "desired": {@code [[index, shard, [node, ...], total, unassigned, ignored], ...]}, "converged" and
  * "iterations" of the last round.
  */
@@ -72,6 +73,7 @@ final class Told {
             copy.recoverySource() == null ? null : copy.recoverySource().getType().name(),
             copy.getExpectedShardSize(),
             info == null ? null : info.reason().name(), info == null ? null : info.lastAllocationStatus().name(),
-            info == null ? 0 : info.failedAllocations(), info == null ? null : info.lastAllocatedNodeId());
+            info == null ? 0 : info.failedAllocations(), info == null ? null : info.lastAllocatedNodeId(),
+            copy.relocationFailureInfo().failedRelocations());
     }
 }

@@ -128,6 +128,7 @@ impl Ours {
             recovery: copy.source.as_deref().map(source),
             unassigned: info,
             expected_bytes: copy.expected,
+            failed_relocations: copy.failed_moves,
             state: match copy.state.as_str() {
                 "UNASSIGNED" => CopyState::Unassigned,
                 "INITIALIZING" => CopyState::Initializing,

@@ -536,9 +536,6 @@ impl Planner {
                 let id = self.some_node()?;
                 let node = self.nodes.remove(&id)?;
                 self.away.push(node);
-                if self.rng.chance(50) {
-                    self.shutdowns.remove(&id);
-                }
                 Some(json!({"step": "node-left", "nodes": [id]}))
             }
             2 => {

@@ -17,6 +17,7 @@ pub struct Copy {
     pub status: Option<String>,
     pub failures: u32,
     pub last: Option<String>,
+    pub failed_moves: u32,
 }
 
 /// Where the copies of a shard should be: nodes, total, unassigned, ignored.
@@ -67,6 +68,7 @@ impl Copy {
             status: text(&at[9]),
             failures: count(&at[10]),
             last: text(&at[11]),
+            failed_moves: count(&at[12]),
         }
     }
 }
