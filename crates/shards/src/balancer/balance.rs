@@ -93,7 +93,9 @@ impl Balancer<'_, '_> {
                     self.sorter.weights[low] = self.weight(light, 0);
                     self.sorter.weights[high] = self.weight(heavy, 0);
                     self.sorter.sort(0, relevant);
-                    if self.rules.one_at_a_time && self.round.nodes.relocating_count() > 0 {
+                    if self.rules.one_at_a_time && self.round.nodes.relocating_count() > 0
+                        || self.round.simulates_enough()
+                    {
                         return true;
                     }
                     (low, high) = (0, relevant - 1);

@@ -109,14 +109,21 @@ pub(super) fn cluster_rebalance<W: ReasonSink>(round: &Allocation<'_>, why: &mut
     }
 }
 
+impl Allocation<'_> {
+    /// Whether a simulation moves as many copies at a time as it may. Nothing else is relocated for balance
+    /// in this round then, since every other copy is throttled.
+    pub(crate) fn simulates_enough(&self) -> bool {
+        self.simulating && self.deciders.rules.simulates_few && self.nodes.relocating_count() >= 2
+    }
+}
+
 /// `cluster.routing.allocation.cluster_concurrent_rebalance`: number of copies that may move
 /// concurrently.
 pub(super) fn concurrent_rebalance<W: ReasonSink>(round: &Allocation<'_>, why: &mut W) -> Verdict {
     const NAME: &str = "concurrent_rebalance";
     const SETTING: &str = "cluster.routing.allocation.cluster_concurrent_rebalance";
     let limit = round.cluster.settings.cluster_concurrent_rebalance;
-    if round.simulating && round.deciders.rules.simulates_few && round.nodes.relocating_count() >= 2
-    {
+    if round.simulates_enough() {
         return answer!(
             why,
             Throttle,

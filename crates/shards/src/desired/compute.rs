@@ -6,11 +6,11 @@ use super::rules::Rules;
 use super::targets::Claimed;
 use super::{Assignment, DesiredBalance, disks};
 use crate::allocation::Allocation;
-use crate::balancer;
+use crate::balancer::{self, BalancerState};
 use crate::copy::{AllocationStatus, ShardCopy};
 use crate::deciders::Deciders;
 use crate::engine::Engine;
-use crate::model::{Cluster, NumberMap, ShardId};
+use crate::model::{Cluster, IndexIndex, NodeIndex, NumberMap, ShardId};
 use crate::nodes::{CopyIndex, RoutingNodes};
 
 /// Times that a placement has to come back before the computation counts as going round in a circle.
@@ -52,6 +52,11 @@ pub(super) struct Simulation {
     /// Whether `cluster.info` holds what the deciders know. The server shows them the simulated sizes and
     /// disks once before each run of the balancer.
     known: Option<Box<crate::model::ClusterInfo>>,
+    /// What the balancer knows of the copies, from one run to the next.
+    balancer: Option<BalancerState>,
+    /// Sum over the copies on nodes: equal placements have the same. Kept up to date by [`Self::start`], from
+    /// when [`Self::count_places`] was called.
+    places: u64,
 }
 
 impl Simulation {
@@ -71,7 +76,23 @@ impl Simulation {
     pub fn start(&mut self, handle: CopyIndex) {
         let copy = *self.nodes.copy(handle);
         self.with_simulated_disks(|rules, cluster| disks::start(rules, cluster, &copy));
+        if let Some(node) = copy.node {
+            self.places = self.places.wrapping_add(place(&copy, node));
+        }
+        if let Some(from) = copy.relocating {
+            self.places = self.places.wrapping_sub(place(&copy, from));
+        }
         self.nodes.start(handle);
+    }
+
+    /// Sums up where all copies are; none may be recovering.
+    fn count_places(&mut self) {
+        self.places = 0;
+        for &node in self.nodes.order() {
+            for (_, copy) in self.nodes.copies_on(node) {
+                self.places = self.places.wrapping_add(place(copy, node));
+            }
+        }
     }
 
     fn with_simulated_disks(&mut self, change: impl FnOnce(Rules, &mut Cluster)) {
@@ -88,7 +109,7 @@ impl Simulation {
 
     /// Starts all recovering copies. Returns whether there were any.
     fn start_all(&mut self) -> bool {
-        let mut any = false;
+        let mut started: Vec<IndexIndex> = Vec::new();
         for node in self.nodes.order().to_vec() {
             let recovering: Vec<CopyIndex> = self
                 .nodes
@@ -97,11 +118,16 @@ impl Simulation {
                 .map(|(handle, _)| handle)
                 .collect();
             for handle in recovering {
-                any = true;
+                started.push(self.nodes.copy(handle).shard.index);
                 self.start(handle);
             }
         }
-        any
+        started.sort_unstable();
+        started.dedup();
+        if let Some(balancer) = &mut self.balancer {
+            balancer.follow(&self.nodes, &self.cluster, &started);
+        }
+        !started.is_empty()
     }
 
     /// Runs the balancer once.
@@ -113,7 +139,9 @@ impl Simulation {
             self.now_nanos,
         );
         round.simulating = true;
-        balancer::allocate(&mut round);
+        let state = self.balancer.take();
+        let state = state.unwrap_or_else(|| BalancerState::new(&round));
+        self.balancer = Some(balancer::allocate_with(&mut round, state));
     }
 
     /// Shows the deciders the sizes and disks as they are in the simulation now.
@@ -157,7 +185,7 @@ impl Simulation {
     /// A number for the placement of all copies and the free space on all disks; equal ones have the same.
     /// Where disks are full, the simulated space does not follow from the placement alone.
     fn fingerprint(&self) -> u64 {
-        let mut sum = 0_u64;
+        let mut sum = self.places;
         if let Some(info) = &self.cluster.info {
             for (salt, usages) in [(1, &info.most), (2, &info.least)] {
                 for (node, usage) in usages {
@@ -166,16 +194,13 @@ impl Simulation {
                 }
             }
         }
-        for &node in self.nodes.order() {
-            for (_, copy) in self.nodes.copies_on(node) {
-                let word = (u64::from(copy.shard.index.0) << 32) ^ u64::from(copy.shard.shard);
-                sum = sum.wrapping_add(stir(
-                    stir(word) ^ (u64::from(node.0) << 1 | u64::from(copy.primary)),
-                ));
-            }
-        }
         sum
     }
+}
+
+fn place(copy: &ShardCopy, node: NodeIndex) -> u64 {
+    let word = (u64::from(copy.shard.index.0) << 32) ^ u64::from(copy.shard.shard);
+    stir(stir(word) ^ (u64::from(node.0) << 1 | u64::from(copy.primary)))
 }
 
 fn stir(word: u64) -> u64 {
@@ -209,6 +234,8 @@ pub fn compute(
         cluster,
         nodes,
         now_nanos,
+        balancer: None,
+        places: 0,
     };
     if simulation.nodes.order().is_empty() {
         return Computed {
@@ -223,6 +250,7 @@ pub fn compute(
     let claimed = Claimed::new(ignored);
     simulation.start_all();
     simulation.apply(previous, &claimed);
+    simulation.count_places();
     let copies = simulation.cluster.routing.copies().count();
     let most = u32::try_from(copies)
         .unwrap_or(u32::MAX)

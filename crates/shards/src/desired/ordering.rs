@@ -40,20 +40,26 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// A snapshot of all copies. Where balance alone is the reason (`rebalances`), the indices that data
-    /// streams write to come last.
+    /// A snapshot of the copies. Where balance alone is the reason (`rebalances`), the indices that data
+    /// streams write to come last. Copies that are not `wanted` are passed over; only with
+    /// [`MoveOrder::Interleaved`] they take their turns.
     pub fn new(
         round: &Allocation<'_>,
         order: MoveOrder,
         recency: &Recency,
         rebalances: bool,
+        wanted: impl Fn(CopyIndex) -> bool,
     ) -> Self {
         let nodes = match order {
             MoveOrder::Interleaved => round.nodes.order().to_vec(),
             _ => recency.sorted(round.nodes.order()),
         };
         let list = |node: NodeIndex| {
-            let mut handles: Vec<CopyIndex> = round.nodes.handles_on(node).collect();
+            let all = round.nodes.handles_on(node);
+            let mut handles: Vec<CopyIndex> = match order {
+                MoveOrder::Interleaved => all.collect(),
+                _ => all.filter(|&handle| wanted(handle)).collect(),
+            };
             if order == MoveOrder::ByNodeAndStream {
                 let stream = |handle: &CopyIndex| {
                     let index = round.nodes.copy(*handle).shard.index;

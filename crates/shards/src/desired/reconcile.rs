@@ -6,7 +6,7 @@ use super::{Assignment, DesiredBalance};
 use crate::allocation::Allocation;
 use crate::copy::{AllocationStatus, RecoverySource, ShardCopy, UNKNOWN_SIZE, UnassignedInfo};
 use crate::deciders::{Join, NoReasons, Verdict, expected_size_bytes, matches};
-use crate::model::NodeIndex;
+use crate::model::{Cluster, IndexIndex, NodeIndex, ShardId};
 use crate::nodes::CopyIndex;
 
 /// Walks towards a desired balance, round by round.
@@ -14,12 +14,62 @@ use crate::nodes::CopyIndex;
 pub struct Reconciler {
     allocations: Recency,
     moves: Recency,
+    /// The desired balance in a form that is quick to ask, if it was learnt.
+    learnt: Option<Places>,
+}
+
+/// The wanted nodes of all shards, one after the other.
+#[derive(Debug, Clone, Default)]
+struct Places {
+    /// Per index, where its shards begin in `spans`.
+    starts: Vec<u32>,
+    /// Per shard, where its nodes begin in `nodes`; that of the next one is where they end.
+    spans: Vec<u32>,
+    nodes: Vec<NodeIndex>,
+}
+
+impl Places {
+    fn of(cluster: &Cluster, desired: &DesiredBalance) -> Self {
+        let mut places = Self::default();
+        let end = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+        for (index, known) in (0..).map(IndexIndex).zip(&cluster.indices) {
+            places.starts.push(end(places.spans.len()));
+            for shard in 0..known.shards {
+                places.spans.push(end(places.nodes.len()));
+                let wanted = desired.assignment(ShardId { index, shard });
+                places
+                    .nodes
+                    .extend(wanted.iter().flat_map(|wanted| &wanted.nodes));
+            }
+        }
+        places.starts.push(end(places.spans.len()));
+        places.spans.push(end(places.nodes.len()));
+        places
+    }
+
+    /// Whether a copy is on a node where its shard is wanted, or nothing is known of the shard.
+    fn has(&self, shard: ShardId, node: NodeIndex) -> bool {
+        let at = |list: &[u32], at: usize| list.get(at).map(|&place| place as usize);
+        let Some(start) = at(&self.starts, shard.index.at()) else {
+            return true;
+        };
+        let place = start + shard.shard as usize;
+        let (Some(from), Some(to)) = (at(&self.spans, place), at(&self.spans, place + 1)) else {
+            return true;
+        };
+        self.nodes[from..to].contains(&node)
+    }
 }
 
 impl Reconciler {
     /// A reconciler that has done nothing yet, as after a change of the master.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Takes this balance as the one to which all further rounds lead, which makes them faster.
+    pub(crate) fn learn(&mut self, cluster: &Cluster, desired: &DesiredBalance) {
+        self.learnt = Some(Places::of(cluster, desired));
     }
 
     /// Initializes unassigned copies on their desired nodes, moves those that may not remain where they
@@ -38,6 +88,10 @@ impl Reconciler {
         round.reconciling = true;
         let rules = Rules::of(round.cluster);
         self.allocate_unassigned(round, rules, desired);
+        if self.all_in_place(round) {
+            round.reconciling = false;
+            return;
+        }
         self.move_copies(round, rules, desired);
         self.rebalance(round, rules, desired);
         round.reconciling = false;
@@ -147,9 +201,29 @@ impl Reconciler {
         })
     }
 
+    /// Whether it is known that every started copy is where it is wanted.
+    fn all_in_place(&self, round: &Allocation<'_>) -> bool {
+        let nodes = &round.nodes;
+        self.learnt.is_some()
+            && nodes.order().iter().all(|&node| {
+                let mut copies = nodes.copies_on(node);
+                copies.all(|(_, copy)| !self.may_be_misplaced(copy))
+            })
+    }
+
+    /// Whether a copy may be on another node than wanted, as far as that is quick to tell.
+    fn may_be_misplaced(&self, copy: &ShardCopy) -> bool {
+        let (true, Some(node)) = (copy.is_started(), copy.node) else {
+            return false;
+        };
+        let learnt = self.learnt.as_ref();
+        learnt.is_none_or(|places| !places.has(copy.shard, node))
+    }
+
     /// Moves copies that may not remain on their nodes.
     fn move_copies(&mut self, round: &mut Allocation<'_>, rules: Rules, desired: &DesiredBalance) {
-        let mut walk = Walk::new(round, rules.order, &self.moves, false);
+        let is_misplaced = |handle| self.may_be_misplaced(round.nodes.copy(handle));
+        let mut walk = Walk::new(round, rules.order, &self.moves, false, is_misplaced);
         while let Some(handle) = walk.next() {
             let Some((copy, from, wanted)) = misplaced(round, desired, handle) else {
                 continue;
@@ -183,7 +257,8 @@ impl Reconciler {
         if round.can_rebalance_cluster(&mut NoReasons) != Verdict::Yes {
             return;
         }
-        let mut walk = Walk::new(round, rules.order, &self.moves, true);
+        let is_misplaced = |handle| self.may_be_misplaced(round.nodes.copy(handle));
+        let mut walk = Walk::new(round, rules.order, &self.moves, true, is_misplaced);
         while let Some(handle) = walk.next() {
             let Some((copy, from, wanted)) = misplaced(round, desired, handle) else {
                 continue;
@@ -198,6 +273,10 @@ impl Reconciler {
             });
             if let Some(to) = target {
                 self.relocate(round, &mut walk, handle, from, to);
+                // At the limit on concurrent rebalances no other copy may move either.
+                if round.can_rebalance_cluster(&mut NoReasons) != Verdict::Yes {
+                    return;
+                }
             }
         }
     }

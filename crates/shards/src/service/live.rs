@@ -38,6 +38,7 @@ impl Walk {
             round.now_nanos,
         );
         self.desired.clone_from(&computed.balance);
+        self.reconciler.learn(round.cluster, &self.desired);
         self.computed = Some(computed);
         self.is_due = false;
     }
