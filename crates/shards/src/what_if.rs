@@ -203,10 +203,7 @@ impl Course {
                     if let Some(id) = begun(change)
                         && !copy.node.is_some_and(|node| stores.holds(copy.shard, node))
                     {
-                        let table = cluster.routing.table(copy.shard.index);
-                        let primary = table.and_then(|table| table.primary(copy.shard.shard));
-                        let from = primary.and_then(|copy| copy.node);
-                        transfers.add(id, from, copy.node, bytes);
+                        transfers.add(id, source(cluster, copy), copy.node, bytes);
                     }
                 }
                 Change::RelocationStarted { started, target } => {
@@ -214,7 +211,7 @@ impl Course {
                     let bytes = self.bytes(cluster, started);
                     self.moved_bytes += bytes;
                     if let Some(id) = begun(change) {
-                        transfers.add(id, started.node, target.node, bytes);
+                        transfers.add(id, source(cluster, started), target.node, bytes);
                     }
                 }
                 Change::Promoted(_) => self.promoted += 1,
@@ -229,6 +226,12 @@ impl Course {
         self.of_unknown_size += u64::from(bytes.is_none());
         bytes.unwrap_or(0)
     }
+}
+
+/// The node that sends a copy: that of the primary, even if a replica relocates.
+fn source(cluster: &Cluster, copy: &ShardCopy) -> Option<NodeIndex> {
+    let table = cluster.routing.table(copy.shard.index)?;
+    table.primary(copy.shard.shard)?.node
 }
 
 /// Size of a copy; if unknown, that of the primary for a replica and vice versa.
