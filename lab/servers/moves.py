@@ -11,7 +11,8 @@ answers before it, `begin-K.json` and `real-K.json` the copies before and after 
 each start, but the maps in the state may be in another order.
 
 `compare` prints a line of a Markdown table for each situation, without a server. PLACEMENTS is the example
-of that name of the crate `shards`, which gets the directory of each start and the change, or `-` for none.
+of that name of the crate `shards`, which gets the server, the directory of each start and the change, or
+`-` for none.
 
 The situation `rebalance` is only recorded if it is named: `rows.json` has the number of moves until rest,
 by `cluster_concurrent_rebalance`, when a fourth node may take shards of three.
@@ -301,7 +302,7 @@ def compare(placements, directory):
         counts, guesses = [], []
         for turn, moves, end in zip(turns, real, ends) if placements != "-" else []:
             start = start_of(out, turn) if os.path.exists(start_of(out, turn)) else f"{out}/start"
-            run = subprocess.run([placements, start, *read(f"{out}/changes.json")], stdout=subprocess.PIPE)
+            run = subprocess.run([placements, server, start, *read(f"{out}/changes.json")], stdout=subprocess.PIPE)
             if run.returncode == 0:
                 rows = json.loads(run.stdout)
                 guess = moved(copies_of(read(f"{start}/state.json")), rows)

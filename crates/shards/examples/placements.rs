@@ -1,7 +1,8 @@
 //! Prints where each copy is after a change, as JSON: an array of `[index, shard, primary, node name]`, the
 //! node null if unassigned.
 //!
-//! `cargo run -p shards --example placements -- DIRECTORY [CHANGE]...`, where the directory has
+//! `cargo run -p shards --example placements -- SERVER DIRECTORY [CHANGE]...`, where SERVER is the version as
+//! node.sh calls it, since older servers do not say theirs in these files, and the directory has
 //! `state.json`, `nodes.json`, `sizes.json`, `settings.json` and, from 8.6 on, `desired.json` as the server
 //! responded. Changes: `KEY=VALUE` sets a setting of the cluster, `index:PATTERN:KEY=VALUE` one of indices,
 //! `create:NAME:shards=N,replicas=N` creates an index; `+NODE[:KEY=VALUE,...]` joins, `-NODE` is lost, and
@@ -9,6 +10,7 @@
 
 use shards::gateway::Stores;
 use shards::model::{Roles, ShutdownKind, Version};
+use shards::profile::Server;
 use shards::reading;
 use shards::state::{Source, State};
 use shards::what_if::{self, NewIndex, NewNode, NodeShutdown};
@@ -16,11 +18,11 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    let Some(directory) = arguments.next() else {
-        eprintln!("usage: placements DIRECTORY [CHANGE]...");
+    let (Some(server), Some(directory)) = (arguments.next(), arguments.next()) else {
+        eprintln!("usage: placements SERVER DIRECTORY [CHANGE]...");
         return ExitCode::from(2);
     };
-    match placements(&directory, arguments) {
+    match placements(&server, &directory, arguments) {
         Ok(rows) => {
             println!("{rows}");
             ExitCode::SUCCESS
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
 }
 
 fn placements(
+    server: &str,
     directory: &str,
     changes: impl Iterator<Item = String>,
 ) -> Result<serde_json::Value, Box<dyn std::error::Error>> {
@@ -41,7 +44,7 @@ fn placements(
     state.read_nodes(Source::Bytes(&file("nodes")?))?;
     state.read_sizes(Source::Bytes(&file("sizes")?))?;
     state.read_settings(Source::Bytes(&file("settings")?))?;
-    reading::determine_server(&mut state, None, None)?;
+    reading::determine_server(&mut state, Some(&Server::parse(server)?), None)?;
     reading::assumptions(&mut state);
     if let Ok(desired) = file("desired") {
         state.read_desired(Source::Bytes(&desired))?;

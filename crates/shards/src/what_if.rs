@@ -1,8 +1,10 @@
 //! Simulates a cluster after a change, round by round until nothing moves any more.
 //!
-//! A round is a reroute, after which all recovering copies start and disk usage is read again. The
-//! duration of recoveries is not modelled: the number of rounds says how often the cluster has to wait
-//! for them, not how long.
+//! After each reroute recoveries end, and disk usage is read again. Where the master computes a desired
+//! balance, they all do: where copies go does not depend on it. Otherwise those with the fewest bytes end
+//! first, as on nodes whose bandwidth they share, and the master reroutes while the others go on. A round
+//! ends with the last of the recoveries that it began with: the number of rounds says how often the cluster
+//! has to wait for them, not how long.
 
 mod changes;
 mod places;
@@ -14,9 +16,9 @@ pub use changes::{
 };
 pub use summary::{ClusterSummary, Level, NodeLoad, level, summary};
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use crate::copy::{CopyState, ShardCopy};
+use crate::copy::{AllocationIndex, CopyState, ShardCopy};
 use crate::desired::DesiredBalance;
 use crate::gateway::{OnDiskChange, Stores};
 use crate::model::{Cluster, ClusterInfo, DiskUsage, NodeIndex, RoutingTable, ShardId};
@@ -55,8 +57,8 @@ pub struct Course {
     /// Whether the computation of the desired balance came to its end; `None` where there is none (before
     /// 8.6 and in OpenSearch).
     pub converges: Option<bool>,
-    /// Bytes over the network, as far as known: those of the busiest node, and the sum of those of each
-    /// round's busiest node.
+    /// Bytes over the network, as far as known: those of the busiest node, and those that a node could have
+    /// sent until the last recovery ended.
     pub busiest_bytes: [u64; 2],
     /// Time spent waiting for lost nodes (`index.unassigned.node_left.delayed_timeout`), nanoseconds.
     pub waited_nanos: i64,
@@ -97,9 +99,22 @@ pub fn run(
     let mut waited = false;
     let mut is_computed_again = false;
     let mut is_first = true;
+    let ends_together = live.cluster().has_desired_balance();
+    let mut of_round = HashSet::new();
     loop {
         // Copies that were recovering when the state was read start first.
-        let started = start_all(&mut live, stores, std::mem::take(&mut is_first))?;
+        let mut running = recovering(&live);
+        let mut ended = running.clone();
+        if ends_together {
+            transfers.end_all();
+        } else {
+            transfers.end_next(&mut ended);
+        }
+        end(&mut live, stores, &ended, std::mem::take(&mut is_first))?;
+        let started = !ended.is_empty();
+        let ended: HashSet<CopyId> = ended.into_iter().collect();
+        running.retain(|copy| !ended.contains(copy));
+        of_round.retain(|copy| !ended.contains(copy));
         if course.rounds >= rounds_max {
             // Try another round on a copy to find out whether the cluster is stable.
             let mut next = Live::new(live.cluster().clone())?;
@@ -107,14 +122,17 @@ pub fn run(
                 next.walk_to(computed.balance.clone());
             }
             let outcome = next.reroute(stores, now_nanos)?;
-            course.quiet = !outcome.changes.iter().any(begins);
+            course.quiet = running.is_empty() && !outcome.changes.iter().any(begins);
             break;
         }
         let outcome = live.reroute(stores, now_nanos)?;
         course.note(live.cluster(), stores, &outcome, &mut transfers);
-        transfers.end_round();
         let began = outcome.changes.iter().any(begins);
-        course.rounds += u32::from(began);
+        if of_round.is_empty() && (began || !running.is_empty()) {
+            course.rounds += 1;
+            of_round.extend(running);
+            of_round.extend(outcome.changes.iter().filter_map(begun));
+        }
         watch(&course);
         course.circle_rounds = places.follow(&outcome.changes);
         if course.circle_rounds.is_some() {
@@ -140,6 +158,7 @@ pub fn run(
         course.waited_nanos = longest.unwrap_or(0);
         now_nanos = now_nanos.saturating_add(course.waited_nanos);
     }
+    transfers.end_all();
     course.busiest_bytes = transfers.busiest_bytes();
     *cluster = live.into_cluster();
     let recovered = course.primaries_recovered + course.replicas_recovered;
@@ -148,10 +167,21 @@ pub fn run(
 }
 
 fn begins(change: &Change) -> bool {
-    matches!(
-        change,
-        Change::Initialized(_) | Change::RelocationStarted { .. }
-    )
+    begun(change).is_some()
+}
+
+/// The copy that begins to recover with a change.
+fn begun(change: &Change) -> Option<CopyId> {
+    let (Change::Initialized(copy) | Change::RelocationStarted { target: copy, .. }) = change
+    else {
+        return None;
+    };
+    copy_id(copy, copy.allocation)
+}
+
+fn copy_id(copy: &ShardCopy, allocation: Option<AllocationIndex>) -> Option<CopyId> {
+    let shard = copy.shard;
+    allocation.map(|allocation| CopyId { shard, allocation })
 }
 
 impl Course {
@@ -170,17 +200,19 @@ impl Course {
                     let bytes = self.bytes(cluster, copy);
                     self.replica_bytes += bytes;
                     // What is on the node already is not sent again.
-                    if !copy.node.is_some_and(|node| stores.holds(copy.shard, node)) {
-                        let table = cluster.routing.table(copy.shard.index);
-                        let primary = table.and_then(|table| table.primary(copy.shard.shard));
-                        transfers.add(primary.and_then(|copy| copy.node), copy.node, bytes);
+                    if let Some(id) = begun(change)
+                        && !copy.node.is_some_and(|node| stores.holds(copy.shard, node))
+                    {
+                        transfers.add(id, source(cluster, copy), copy.node, bytes);
                     }
                 }
                 Change::RelocationStarted { started, target } => {
                     self.moved += 1;
                     let bytes = self.bytes(cluster, started);
                     self.moved_bytes += bytes;
-                    transfers.add(started.node, target.node, bytes);
+                    if let Some(id) = begun(change) {
+                        transfers.add(id, source(cluster, started), target.node, bytes);
+                    }
                 }
                 Change::Promoted(_) => self.promoted += 1,
                 _ => {}
@@ -194,6 +226,12 @@ impl Course {
         self.of_unknown_size += u64::from(bytes.is_none());
         bytes.unwrap_or(0)
     }
+}
+
+/// The node that sends a copy: that of the primary, even if a replica relocates.
+fn source(cluster: &Cluster, copy: &ShardCopy) -> Option<NodeIndex> {
+    let table = cluster.routing.table(copy.shard.index)?;
+    table.primary(copy.shard.shard)?.node
 }
 
 /// Size of a copy; if unknown, that of the primary for a replica and vice versa.
@@ -210,16 +248,29 @@ pub(crate) fn start_all(
     stores: &mut Stores,
     is_first: bool,
 ) -> Result<bool, RoutingError> {
-    let mut starting = Vec::new();
-    for copy in live.cluster().routing.copies() {
-        let allocation = match copy.state {
-            CopyState::Relocating => copy.relocation,
-            CopyState::Initializing => copy.allocation,
-            CopyState::Unassigned | CopyState::Started => None,
-        };
-        let shard = copy.shard;
-        starting.extend(allocation.map(|allocation| CopyId { shard, allocation }));
-    }
+    let recovering = recovering(live);
+    end(live, stores, &recovering, is_first)?;
+    Ok(!recovering.is_empty())
+}
+
+/// The copies that are recovering.
+fn recovering(live: &Live) -> Vec<CopyId> {
+    let copies = live.cluster().routing.copies();
+    let recovers = |copy: &ShardCopy| match copy.state {
+        CopyState::Relocating => copy_id(copy, copy.relocation),
+        CopyState::Initializing => copy_id(copy, copy.allocation),
+        CopyState::Unassigned | CopyState::Started => None,
+    };
+    copies.filter_map(recovers).collect()
+}
+
+/// Starts these copies, as [`start_all`].
+fn end(
+    live: &mut Live,
+    stores: &mut Stores,
+    starting: &[CopyId],
+    is_first: bool,
+) -> Result<(), RoutingError> {
     let mut on_disk = Vec::new();
     if !starting.is_empty() {
         let before: HashMap<(ShardId, NodeIndex), ShardCopy> = starting
@@ -227,7 +278,7 @@ pub(crate) fn start_all(
             .flat_map(|copy| group(&live.cluster().routing, copy.shard))
             .filter_map(|copy| Some(((copy.shard, copy.node?), *copy)))
             .collect();
-        live.start(&starting)?;
+        live.start(starting)?;
         let mut shards: Vec<ShardId> = starting.iter().map(|copy| copy.shard).collect();
         shards.sort_unstable();
         shards.dedup();
@@ -249,12 +300,12 @@ pub(crate) fn start_all(
     } else if !starting.is_empty() {
         live.read_disks(|info, table| {
             read_disks(info, &on_disk);
-            for copy in &starting {
+            for copy in starting {
                 read_paths(info, group(table, copy.shard));
             }
         });
     }
-    Ok(!starting.is_empty())
+    Ok(())
 }
 
 fn group(table: &RoutingTable, shard: ShardId) -> &[ShardCopy] {

@@ -1,6 +1,9 @@
 //! What only OpenSearch does: a penalty for nodes that have their share of an index, the average of its
 //! model, and shortcuts when copies have to move.
 //!
+//! Not modelled, because it is chance: the order in which the nodes take turns when copies have to move,
+//! which 2.19 shuffles for each round (1.3 does not). Which of several equal nodes a copy goes to depends on it.
+//!
 //! Not modelled, because they are off by default: `balance.prefer_primary` and `rebalance.primary.*`,
 //! `shard_movement_strategy` (`move.primary_first`), `balanced_shards_allocator.allocator_timeout`; nor
 //! the second balancer for indices on remote storage (`RemoteShardsBalancer`).

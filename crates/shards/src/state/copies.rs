@@ -79,6 +79,21 @@ struct RawUnassigned<'a> {
     allocation_status: Option<Text<'a>>,
     #[serde(borrow, default)]
     last_node: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    details: Option<Text<'a>>,
+}
+
+impl RawUnassigned<'_> {
+    /// The node that the copy was last on. OpenSearch and older versions have no field for it, but say in
+    /// the details which node left.
+    fn last_node(&self) -> Option<&str> {
+        let details = self.details.as_ref();
+        let of_details = || details?.0.strip_prefix("node_left [")?.strip_suffix(']');
+        self.last_node
+            .as_ref()
+            .map(|Text(id)| &**id)
+            .or_else(of_details)
+    }
 }
 
 impl RawCopy<'_> {
@@ -224,7 +239,7 @@ fn unassigned(info: &RawUnassigned<'_>, raw: &mut Raw) -> Result<UnassignedInfo,
         at_nanos,
         delayed: info.delayed,
         last_status: status,
-        last_node: info.last_node.as_ref().map(|Text(id)| raw.node(id)),
+        last_node: info.last_node().map(|id| raw.node(id)),
     })
 }
 

@@ -192,6 +192,28 @@ fn formats_of_other_versions() {
 }
 
 #[test]
+fn the_node_that_a_copy_was_on() {
+    let mut value = small();
+    let last = |value: &Value| {
+        let cluster = read(value).unwrap().cluster;
+        let info = cluster.routing.copies().find_map(|copy| copy.unassigned);
+        let node = info.unwrap().last_node?;
+        Some((cluster.node(node).id.clone(), cluster.node(node).present))
+    };
+    assert_eq!(last(&value), Some(("z".to_owned(), false)));
+    let info = |value: &mut Value, key: &str, text: &str| {
+        let waits = &mut value["routing_table"]["indices"]["logs"]["shards"]["1"][1];
+        waits["unassigned_info"][key] = json!(text);
+    };
+    // Its own field takes precedence.
+    info(&mut value, "last_node", "b");
+    assert_eq!(last(&value), Some(("b".to_owned(), true)));
+    let mut value = small();
+    info(&mut value, "details", "failed shard on node [z]: no space");
+    assert_eq!(last(&value), None);
+}
+
+#[test]
 fn snapshots_and_restores() {
     let mut value = small();
     value["snapshots"] = json!({"snapshots": [{"repository": "r", "snapshot": "s", "state": "STARTED", "shards": [

@@ -199,6 +199,36 @@ fn closing_keeps_copies_where_they_are() {
 }
 
 #[test]
+fn the_master_reroutes_while_a_large_copy_recovers() {
+    let moved_in_first_round = |large: bool| {
+        let mut cluster = cluster(3, 12);
+        if large {
+            let shard = ShardId {
+                index: cluster.index_by_name("i000").unwrap(),
+                shard: 0,
+            };
+            let info = cluster.info.as_mut().unwrap();
+            info.set_size_bytes(shard, true, 20 * GIB);
+            info.set_size_bytes(shard, false, 20 * GIB);
+        }
+        cluster.settings.exclude.add("_name", "node-0");
+        let mut stores = Stores::of(&cluster);
+        let mut moved = 0;
+        let mut watch = |course: &Course| {
+            if course.rounds == 1 {
+                moved = course.moved;
+            }
+        };
+        let course = run(&mut cluster, None, &mut stores, 0, 10_000, &mut watch).unwrap();
+        assert_eq!((course.moved, course.quiet), (8, true));
+        moved
+    };
+    // Each of the two other nodes takes two at a time (node_concurrent_incoming_recoveries).
+    assert_eq!(moved_in_first_round(false), 4);
+    assert_eq!(moved_in_first_round(true), 8);
+}
+
+#[test]
 fn rounds_are_bounded() {
     let mut cluster = cluster(3, 12);
     cluster.settings.exclude.add("_name", "node-0");
