@@ -57,6 +57,12 @@ pub fn determine_server(
     state.assume_version(server.version);
     state.cluster.product = server.product;
     state.cluster.version = server.version;
+    // Changed after 8.15.5, and before 8.19.4.
+    if state.cluster.has_desired_balance() && server.version >= Version::release(8, 16, 0) {
+        let allow = "cluster.routing.allocation.allow_rebalance";
+        let assumed = state.assume_default(allow, "always");
+        debug_assert!(assumed.is_ok(), "a value of this setting");
+    }
     Ok((server, warnings))
 }
 
@@ -199,6 +205,25 @@ mod tests {
             let note = note(version).unwrap();
             assert!(note.contains(&format!("those of {like}:")), "{note}");
         }
+    }
+
+    #[test]
+    fn later_versions_rebalance_at_any_time_unless_told_otherwise() {
+        use crate::model::AllowRebalance;
+        let allow = |version: &str, told: Option<&str>| {
+            let mut state = read([Some(version); 3]);
+            if let Some(told) = told {
+                state
+                    .set("cluster.routing.allocation.allow_rebalance", told)
+                    .unwrap();
+            }
+            determine_server(&mut state, None, None).unwrap();
+            state.cluster.settings.allow_rebalance
+        };
+        assert_eq!(allow("9.2.0", None), AllowRebalance::Always);
+        assert_eq!(allow("8.11.0", None), AllowRebalance::IndicesAllActive);
+        let told = allow("9.2.0", Some("indices_primaries_active"));
+        assert_eq!(told, AllowRebalance::IndicesPrimariesActive);
     }
 
     #[test]

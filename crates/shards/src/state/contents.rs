@@ -74,6 +74,16 @@ impl State {
         self.apply(next)
     }
 
+    /// Takes a default that differs from that of 7.4.0 in this master's version, unless the server told it.
+    ///
+    /// # Errors
+    /// If the value is not valid for its setting
+    pub fn assume_default(&mut self, name: &str, value: &str) -> Result<(), StateError> {
+        let mut next = self.settings.clone();
+        next.assume(name, value);
+        self.apply(next)
+    }
+
     /// Changes a setting of indices; an empty value resets it. New replicas are unassigned until the next
     /// reroute.
     ///

@@ -69,6 +69,12 @@ impl ClusterSettings {
         }
     }
 
+    /// Takes a default of a later version, unless the server told its own.
+    pub(super) fn assume(&mut self, name: &str, value: &str) {
+        let known = self.defaults.entry(name.to_owned());
+        known.or_insert_with(|| value.to_owned());
+    }
+
     /// Returns the allocator's settings, and warnings about settings that the model does not know.
     ///
     /// # Errors
