@@ -17,6 +17,7 @@ mod recovery;
 mod rules;
 mod same_shard;
 mod shutdown;
+mod shutdowns;
 mod sizes;
 mod tier;
 mod tier_membership;

@@ -4,6 +4,7 @@
 //! any more. In each round it then makes the next steps that the deciders allow ([`Reconciler`]). Both were
 //! read in 8.6.2, 8.11.0, 8.15.5, 8.19.16 and 9.2.0; what differs is in `rules`.
 
+mod claimed;
 mod compute;
 mod disks;
 mod ordering;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::filters::{Fault, fault};
 use super::rules::Rules;
-use super::shutdown::Shutdowns;
+use super::shutdowns::Shutdowns;
 use super::tier_membership::Tiers;
 use crate::engine::Engine;
 use crate::model::{Cluster, DiskUsage, Filters, IndexIndex, IndexSettings, NodeIndex, ShardId};

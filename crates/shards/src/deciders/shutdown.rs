@@ -2,53 +2,14 @@
 //! nothing and keep nothing, and what one node holds goes to the one that replaces it. They are silent as
 //! long as no node leaves.
 
-use std::collections::HashMap;
-
 use super::decision::answer;
 use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
-use crate::model::{Cluster, NodeIndex, ShutdownKind};
+use crate::model::NodeIndex;
 
 const SHUTDOWN: &str = "node_shutdown";
 const REPLACEMENT: &str = "node_replacement";
-
-/// The announced shutdowns, computed once per round.
-#[derive(Debug, Default)]
-pub(super) struct Shutdowns {
-    /// Per node, whether it leaves; empty if none does.
-    leaving: Vec<bool>,
-    /// The name of the node that replaces a node.
-    replaced: HashMap<NodeIndex, String>,
-}
-
-impl Shutdowns {
-    pub fn new(cluster: &Cluster) -> Self {
-        let mut shutdowns = Self::default();
-        for shutdown in &cluster.shutdowns {
-            if shutdown.kind == ShutdownKind::Restart {
-                continue;
-            }
-            shutdowns.leaving.resize(cluster.nodes.len(), false);
-            if let Some(leaves) = shutdowns.leaving.get_mut(shutdown.node.at()) {
-                *leaves = true;
-            }
-            if let (ShutdownKind::Replace, Some(name)) = (shutdown.kind, &shutdown.target) {
-                shutdowns.replaced.insert(shutdown.node, name.clone());
-            }
-        }
-        shutdowns
-    }
-
-    fn leaves(&self, node: NodeIndex) -> bool {
-        self.leaving.get(node.at()).copied().unwrap_or(false)
-    }
-
-    /// Whether no node leaves.
-    pub fn limit_nothing(&self) -> bool {
-        self.leaving.is_empty()
-    }
-}
 
 /// Whether a node takes or keeps copies.
 pub(super) fn shutdown<W: ReasonSink>(

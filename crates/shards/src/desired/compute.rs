@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::claimed::Claimed;
 use super::rules::Rules;
-use super::targets::Claimed;
 use super::{Assignment, DesiredBalance, disks};
 use crate::allocation::Allocation;
 use crate::balancer::{self, BalancerState};
