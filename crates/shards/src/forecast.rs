@@ -229,8 +229,12 @@ impl Forecast {
             rounds_max,
             watch,
         )?;
-        if let (false, Some(other)) = (course.quiet, &at_default_rebalance) {
-            course.moves_needed = other.moves_needed;
+        match &at_default_rebalance {
+            Some(other) if !course.quiet => course.moves_needed = other.moves_needed,
+            Some(other) if other.quiet => {
+                course.moves_needed = course.moves_needed.min(other.moves_needed);
+            }
+            _ => {}
         }
         let after = what_if::summary(cluster);
         let after_row = standing(cluster, &after, to_server.unwrap_or(server), now_nanos)?;

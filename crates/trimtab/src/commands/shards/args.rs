@@ -11,8 +11,8 @@ use std::path::PathBuf;
 /// Text above the usage line of `trimtab shards --help`.
 pub const LONG_ABOUT: &str = "Predict the master's shard allocation decisions and what they cost\n\n\
     Decides as the master of the cluster's version does, decider by decider:\n\
-    Elasticsearch 7.4 to 9.2, OpenSearch 1 to 3. Never changes a cluster: a URL is only\n\
-    read.";
+    Elasticsearch 7.4 to 9.2, OpenSearch 1 to 3. Never changes a cluster: a URL\n\
+    is only read.";
 
 /// `trimtab shards`.
 #[derive(Debug, Args)]
