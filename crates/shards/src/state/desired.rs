@@ -70,6 +70,12 @@ impl<'de> Fields<'de> for Balance {
                 // Submitted and converged carry the same numbers.
                 self.desired.converged =
                     !stats.active && stats.converged_index.saturating_add(1) >= stats.submitted;
+                let count = |number: i64| u64::try_from(number).unwrap_or(0);
+                self.work = DesiredWork {
+                    computations: count(stats.executed),
+                    computing_ms: count(stats.time_ms),
+                    reconciling_ms: count(stats.reconciliation_ms),
+                };
                 Ok(())
             }
             "routing_table" => {
@@ -227,4 +233,77 @@ struct Desired<'a> {
     unassigned: u32,
     #[serde(default)]
     ignored: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::small_cluster;
+    use serde_json::{Value, json};
+
+    fn read(answer: &Value) -> Result<State, StateError> {
+        let mut state = small_cluster::read(&small_cluster::state());
+        let text = answer.to_string();
+        state.read_desired(Source::Bytes(text.as_bytes()))?;
+        Ok(state)
+    }
+
+    fn answer(node_ids: &Value) -> Value {
+        let state = small_cluster::read(&small_cluster::state());
+        let name = state.cluster.indices[0].name.clone();
+        json!({
+            "stats": {"computation_active": false, "computation_submitted": 3, "computation_executed": 3,
+                "computation_converged_index": 2, "computation_time_in_millis": 30},
+            "cluster_balance_stats": {"nodes": {}},
+            "routing_table": {name: {"0": {
+                "current": [{"state": "STARTED", "forecast_write_load": 0.5, "forecast_shard_size_in_bytes": 7}],
+                "desired": {"node_ids": node_ids, "total": 2, "unassigned": 0, "ignored": 0}},
+                "999": {"current": [], "desired": null}},
+                "gone": {"0": {"current": []}}}
+        })
+    }
+
+    #[test]
+    fn nodes_forecasts_and_work_are_read() {
+        let state = read(&answer(&json!(["b", "left", "a", "b"]))).unwrap();
+        let desired = state.desired.as_ref().unwrap();
+        assert!(desired.converged);
+        let shard = ShardId {
+            index: IndexIndex(0),
+            shard: 0,
+        };
+        let nodes = &desired.assignment(shard).unwrap().nodes;
+        let ids: Vec<&str> = nodes
+            .iter()
+            .map(|&node| state.cluster.node(node).id.as_str())
+            .collect();
+        // In the server's order; nodes that the state does not list are left out.
+        assert_eq!(ids, ["b", "a"]);
+        let forecast = state.cluster.indices[0].forecast;
+        assert_eq!(
+            (forecast.write_load, forecast.shard_bytes),
+            (Some(0.5), Some(7))
+        );
+        let work = state.desired_work.unwrap();
+        assert_eq!((work.computations, work.computing_ms), (3, 30));
+    }
+
+    #[test]
+    fn answers_that_are_none_are_refused() {
+        for wrong in [
+            json!({"stats": {}}),
+            json!({"routing_table": []}),
+            json!({"error": {"type": "security_exception", "reason": "no"}, "status": 403}),
+            answer(&json!([1])),
+            answer(&json!("a")),
+        ] {
+            assert!(read(&wrong).is_err(), "{wrong}");
+        }
+        let mut twice = answer(&json!(["a"]));
+        let table = twice["routing_table"].as_object_mut().unwrap();
+        let name = table.keys().find(|name| *name != "gone").unwrap().clone();
+        table[&name]["0"]["current"][0]["forecast_write_load"] = json!(-1.0);
+        let error = read(&twice).unwrap_err().to_string();
+        assert!(error.contains("a write load of 0 or more"), "{error}");
+    }
 }
