@@ -38,7 +38,11 @@ pub(super) fn page(answer: &CostEstimate) -> Page {
              before until it ends. The steps towards it take {} of the master's thread, as part of reroutes.",
             times(desired.computations),
             time(desired.computation_ms),
-            time(desired.reconciliation_ms)
+            if desired.reconciliation_ms < 0.5 {
+                "less than a millisecond".to_owned()
+            } else {
+                time(desired.reconciliation_ms)
+            }
         )));
     }
     let mut versions = Section::new(if answer.server.is_some() {
