@@ -50,29 +50,21 @@ fn placements(
         state.read_desired(Source::Bytes(&desired))?;
     }
     let mut stores = Stores::of(&state.cluster);
-    let mut desired = state.desired.take();
-    let mut changes = changes.peekable();
-    while let Some(change) = changes.next() {
-        apply(&mut state, &change)?;
-        // Indices are created one after the other, and each finds its places before the next.
-        if change.starts_with("create:") && changes.peek().is_some() {
-            let desired = desired.take();
-            what_if::run(
-                &mut state.cluster,
-                desired.as_ref(),
-                &mut stores,
-                0,
-                100_000,
-                &mut |_| (),
-            )?;
+    let mut created = Vec::new();
+    for change in changes {
+        match change.strip_prefix("create:") {
+            Some(index) => created.push(new_index(index)?),
+            None => apply(&mut state, &change)?,
         }
     }
-    what_if::run(
+    let desired = state.desired.take();
+    what_if::run_creating(
         &mut state.cluster,
         desired.as_ref(),
         &mut stores,
         0,
         100_000,
+        &created,
         &mut |_| (),
     )?;
     let cluster = &state.cluster;
@@ -84,31 +76,33 @@ fn placements(
     Ok(rows.collect())
 }
 
-fn apply(state: &mut State, change: &str) -> Result<(), Box<dyn std::error::Error>> {
-    let pairs = |text: &str| -> Vec<(String, String)> {
-        let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
-        pairs
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .collect()
+fn pairs(text: &str) -> Vec<(String, String)> {
+    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+    pairs
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect()
+}
+
+fn new_index(text: &str) -> Result<NewIndex, std::num::ParseIntError> {
+    let (name, numbers) = text.split_once(':').unwrap_or((text, ""));
+    let numbers = pairs(numbers);
+    let number = |key: &str| {
+        let given = numbers.iter().find(|(name, _)| name == key);
+        given.map_or(Ok(1), |(_, value)| value.parse())
     };
+    Ok(NewIndex {
+        name: name.to_owned(),
+        shards: number("shards")?,
+        replicas: number("replicas")?,
+    })
+}
+
+fn apply(state: &mut State, change: &str) -> Result<(), Box<dyn std::error::Error>> {
     if let Some(rest) = change.strip_prefix("index:") {
         let (pattern, setting) = rest.split_once(':').ok_or("index:PATTERN:KEY=VALUE")?;
         let (key, value) = setting.split_once('=').ok_or("index:PATTERN:KEY=VALUE")?;
         let indices = what_if::matching(&state.cluster, pattern)?;
         state.set_index(&indices, key, value, 0)?;
-    } else if let Some(rest) = change.strip_prefix("create:") {
-        let (name, numbers) = rest.split_once(':').unwrap_or((rest, ""));
-        let numbers = pairs(numbers);
-        let number = |key: &str| -> Result<u32, std::num::ParseIntError> {
-            let given = numbers.iter().find(|(name, _)| name == key);
-            given.map_or(Ok(1), |(_, value)| value.parse())
-        };
-        let new = NewIndex {
-            name: name.to_owned(),
-            shards: number("shards")?,
-            replicas: number("replicas")?,
-        };
-        what_if::create(&mut state.cluster, &new, 0)?;
     } else if let Some(rest) = change.strip_prefix("shutdown:") {
         let (node, kind) = rest.split_once(':').unwrap_or((rest, "remove"));
         let (kind, target) = match kind.split_once('=') {

@@ -71,21 +71,21 @@ pub struct Forecast {
     pub rounds: u32,
     /// Whether the cluster stabilized within the limit on rounds.
     pub quiet: bool,
-    /// After how many rounds the shards are where they were before, if they go round in a circle: the
+    /// After how many reroutes the shards are where they were before, if they go round in a circle: the
     /// cluster then never comes to rest. Null otherwise.
-    pub circle_rounds: Option<u32>,
+    pub circle_reroutes: Option<u32>,
     /// Whether the server's computation of the desired balance comes to its end; null before 8.6 and in
     /// OpenSearch, which have none.
     pub converges: Option<bool>,
     /// Shards that moved between nodes.
     pub moved: u64,
+    /// Their total size in bytes, as far as known.
+    pub moved_bytes: u64,
     /// Moves that would have sufficed to give each node as many shards of each index as it has in the end.
     pub moves_needed: u64,
     /// What happens with `cluster_concurrent_rebalance` at its default of 2; null unless it is higher and
     /// the version's balancer goes astray then.
     pub at_default_rebalance: Option<AtDefaultRebalance>,
-    /// Their total size in bytes, as far as known.
-    pub moved_bytes: u64,
     /// Replicas that recovered from their primary.
     pub replicas_recovered: u64,
     /// Their total size in bytes, as far as known.
@@ -220,13 +220,16 @@ impl Forecast {
         let descriptions = apply_changes(changes, state, server, now_nanos, &mut warnings)?;
         let desired: Option<DesiredBalance> = state.desired.take();
         let cluster = &mut state.cluster;
-        let at_default_rebalance = at_default_rebalance(cluster, &stores, now_nanos, rounds_max)?;
-        let mut course = what_if::run(
+        let created = &changes.created;
+        let at_default_rebalance =
+            at_default_rebalance(cluster, &stores, now_nanos, rounds_max, created)?;
+        let mut course = what_if::run_creating(
             cluster,
             desired.as_ref(),
             &mut stores,
             now_nanos,
             rounds_max,
+            created,
             watch,
         )?;
         match &at_default_rebalance {
@@ -248,7 +251,7 @@ impl Forecast {
             changes: descriptions,
             rounds: course.rounds,
             quiet: course.quiet,
-            circle_rounds: course.circle_rounds,
+            circle_reroutes: course.circle_reroutes,
             converges: course.converges,
             moved: course.moved,
             moves_needed: course.moves_needed,
@@ -279,7 +282,8 @@ fn at_default_rebalance(
     stores: &Stores,
     now_nanos: i64,
     rounds_max: u32,
-) -> Result<Option<AtDefaultRebalance>, RoutingError> {
+    created: &[NewIndex],
+) -> Result<Option<AtDefaultRebalance>, ChangeError> {
     const DEFAULT: i32 = 2;
     let set = cluster.settings.cluster_concurrent_rebalance;
     if (0..=DEFAULT).contains(&set) || !cluster.balancing().has_stale_weights() {
@@ -287,12 +291,13 @@ fn at_default_rebalance(
     }
     let (mut cluster, mut stores) = (cluster.clone(), stores.clone());
     cluster.settings.cluster_concurrent_rebalance = DEFAULT;
-    let course = what_if::run(
+    let course = what_if::run_creating(
         &mut cluster,
         None,
         &mut stores,
         now_nanos,
         rounds_max,
+        created,
         &mut |_| (),
     )?;
     Ok(Some(AtDefaultRebalance {
@@ -384,7 +389,6 @@ fn apply_changes(
         descriptions.push(format!("{key} = {value} on {counted} ({pattern})"));
     }
     for index in &changes.created {
-        what_if::create(&mut state.cluster, index, now_nanos)?;
         descriptions.push(format!(
             "index {} created: {}, {} of each",
             index.name,

@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_node_takes_its_share_and_the_cluster_rests() {
         let course = TWELVE.course().unwrap();
-        assert!(course.quiet && course.circle_rounds.is_none());
+        assert!(course.quiet && course.circle_reroutes.is_none());
         assert!((27..=49).contains(&course.moved), "{course:?}");
         assert!(
             (27..=course.moved).contains(&course.moves_needed),
@@ -211,7 +211,7 @@ mod tests {
             for many in [4, 8, -1] {
                 let course = course(product, version, many);
                 assert!(!course.quiet, "{version}: {course:?}");
-                assert!(course.circle_rounds.is_some(), "{version}: {course:?}");
+                assert!(course.circle_reroutes.is_some(), "{version}: {course:?}");
             }
         }
     }

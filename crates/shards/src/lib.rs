@@ -9,6 +9,7 @@
 
 mod allocation;
 pub mod balancer;
+mod circle;
 pub mod copy;
 pub mod cost;
 pub mod deciders;

@@ -57,6 +57,9 @@ pub fn determine_server(
     state.assume_version(server.version);
     state.cluster.product = server.product;
     state.cluster.version = server.version;
+    if state.cluster.has_desired_balance() {
+        state.key_paths_by_place();
+    }
     // Changed after 8.15.5, and before 8.19.4.
     if state.cluster.has_desired_balance() && server.version >= Version::release(8, 16, 0) {
         let allow = "cluster.routing.allocation.allow_rebalance";

@@ -34,16 +34,16 @@ pub struct Course {
     pub rounds: u32,
     /// Whether the cluster became stable within the limit on rounds.
     pub quiet: bool,
-    /// After how many rounds the copies were where they had been before, if they go round in a circle and
+    /// After how many reroutes the copies were where they had been before, if they go round in a circle and
     /// will never rest.
-    pub circle_rounds: Option<u32>,
+    pub circle_reroutes: Option<u32>,
     /// Copies that moved from node to node.
     pub moved: u64,
+    /// Their total size in bytes, as far as known.
+    pub moved_bytes: u64,
     /// Moves that would have sufficed: copies by which nodes gained in an index between the first and the
     /// last round, without those that were not on any node before.
     pub moves_needed: u64,
-    /// Their total size in bytes, as far as known.
-    pub moved_bytes: u64,
     /// Copies that recovered from their primary, possibly on a node that already had their data.
     pub replicas_recovered: u64,
     /// Their total size in bytes, as far as known.
@@ -134,8 +134,8 @@ pub fn run(
             of_round.extend(outcome.changes.iter().filter_map(begun));
         }
         watch(&course);
-        course.circle_rounds = places.follow(&outcome.changes);
-        if course.circle_rounds.is_some() {
+        course.circle_reroutes = places.follow(&outcome.changes);
+        if course.circle_reroutes.is_some() {
             break;
         }
         course.converges = live.desired().map(|computed| computed.balance.converged);
@@ -166,6 +166,35 @@ pub fn run(
     Ok(course)
 }
 
+/// Like [`run`], and then creates indices, one after the other: each finds its place before the next one.
+/// The first one is created with the changes that were made before.
+///
+/// # Errors
+/// See [`run`] and [`create`]
+pub fn run_creating(
+    cluster: &mut Cluster,
+    desired: Option<&DesiredBalance>,
+    stores: &mut Stores,
+    now_nanos: i64,
+    rounds_max: u32,
+    created: &[NewIndex],
+    watch: &mut dyn FnMut(&Course),
+) -> Result<Course, ChangeError> {
+    let mut indices = created.iter();
+    if let Some(index) = indices.next() {
+        create(cluster, index, now_nanos)?;
+    }
+    let mut course = run(cluster, desired, stores, now_nanos, rounds_max, watch)?;
+    for index in indices {
+        create(cluster, index, now_nanos)?;
+        let before = course;
+        let watch = &mut |course: &Course| watch(&before.then(course));
+        let left = rounds_max.saturating_sub(before.rounds);
+        course = before.then(&run(cluster, None, stores, now_nanos, left, watch)?);
+    }
+    Ok(course)
+}
+
 fn begins(change: &Change) -> bool {
     begun(change).is_some()
 }
@@ -185,6 +214,32 @@ fn copy_id(copy: &ShardCopy, allocation: Option<AllocationIndex>) -> Option<Copy
 }
 
 impl Course {
+    /// This course, followed by another one.
+    fn then(&self, next: &Course) -> Course {
+        let sum = |of: fn(&Course) -> u64| of(self).saturating_add(of(next));
+        Course {
+            rounds: self.rounds.saturating_add(next.rounds),
+            quiet: self.quiet && next.quiet,
+            circle_reroutes: self.circle_reroutes.or(next.circle_reroutes),
+            moved: sum(|course| course.moved),
+            moved_bytes: sum(|course| course.moved_bytes),
+            moves_needed: sum(|course| course.moves_needed),
+            replicas_recovered: sum(|course| course.replicas_recovered),
+            replica_bytes: sum(|course| course.replica_bytes),
+            primaries_recovered: sum(|course| course.primaries_recovered),
+            promoted: sum(|course| course.promoted),
+            of_unknown_size: sum(|course| course.of_unknown_size),
+            converges: next
+                .converges
+                .map(|last| last && self.converges != Some(false)),
+            busiest_bytes: [
+                sum(|course| course.busiest_bytes[0]),
+                sum(|course| course.busiest_bytes[1]),
+            ],
+            waited_nanos: self.waited_nanos.saturating_add(next.waited_nanos),
+        }
+    }
+
     fn note(
         &mut self,
         cluster: &Cluster,

@@ -5,7 +5,9 @@ use page::Terminal;
 use report::Envelope;
 use report::views::shards::{ShardsAnswer, page};
 use shards::estimate::{ClusterSize, CostEstimate, Question};
-use shards::explanation::{DeciderRow, DecisionRow, NodeGain, NodeRow, RerouteExplanation};
+use shards::explanation::{
+    DeciderRow, DecisionRow, DesiredExplanation, Held, NodeGain, NodeRow, RerouteExplanation,
+};
 use shards::forecast::{AtDefaultRebalance, Crossed, Forecast, NodeStanding, Standing};
 use shards::profile::Server;
 
@@ -173,7 +175,7 @@ fn forecast() -> Forecast {
         changes: vec!["node node-3 removed".to_owned()],
         rounds: 2,
         quiet: true,
-        circle_rounds: None,
+        circle_reroutes: None,
         converges: None,
         moved: 0,
         moves_needed: 0,
@@ -280,7 +282,7 @@ fn what_if_says_how_many_moves_would_do() {
         moved: 2_402,
         moves_needed: 27,
         quiet: false,
-        circle_rounds: Some(12),
+        circle_reroutes: Some(12),
         at_default_rebalance: Some(AtDefaultRebalance {
             set: 4,
             rounds: 20,
@@ -294,11 +296,115 @@ fn what_if_says_how_many_moves_would_do() {
     has(
         &endless,
         &[
-            "shards move from node to node without end: every 12 rounds they are where they were before; 27 \
-             moves would do.",
+            "shards move from node to node without end: every 12 reroutes they are where they were before; \
+             27 moves would do.",
             "With cluster_concurrent_rebalance at its default of 2 instead of 4: 37 moves, in 20 rounds \
              (ES011: no restart).",
         ],
+    );
+}
+
+#[test]
+fn a_desired_balance_that_never_ends_is_told() {
+    for (converges, said) in [(None, false), (Some(true), false), (Some(false), true)] {
+        let text = flat(&what_if(Forecast {
+            converges,
+            ..forecast()
+        }));
+        assert_eq!(text.contains("never comes to its end"), said, "{text}");
+    }
+}
+
+fn desired() -> DesiredExplanation {
+    DesiredExplanation {
+        told_by_server: true,
+        converges: true,
+        iterations: 3,
+        assigned: 200,
+        elsewhere: 30,
+        moving: 4,
+        next: 2,
+        held: vec![Held {
+            decider: Some("throttling"),
+            decision: "THROTTLE",
+            shards: 24,
+            example: "2 recoveries are coming in".to_owned(),
+        }],
+        agrees: Some([97, 100]),
+        rounds: 15,
+        duration_s: Some([610.0, 700.0]),
+        elsewhere_in_the_end: 0,
+    }
+}
+
+fn reroute(desired: DesiredExplanation) -> String {
+    flat(&text(ShardsAnswer::Reroute(Box::new(RerouteExplanation {
+        server: "Elasticsearch 9.2.0".to_owned(),
+        routed_shards: 200,
+        data_nodes: 3,
+        reroute_ms: 0.5,
+        allocated: 0,
+        moved: 0,
+        rebalanced: 2,
+        unassigned: 0,
+        stuck: 0,
+        new_primaries: 0,
+        nodes: Vec::new(),
+        desired: Some(desired),
+        decisions: Vec::new(),
+        left_out: 0,
+        not_understood: None,
+        from_disk: false,
+    }))))
+}
+
+#[test]
+fn reroute_begins_with_shards_that_are_not_where_they_are_wanted() {
+    let waits = reroute(desired());
+    assert!(
+        waits.starts_with(
+            "30 of 200 shards (15 %) are not on a node where the desired balance has them; all will be, in 15 \
+             rounds, about 11 min to 12 min. The next reroute moves 2 shards for balance."
+        ),
+        "{waits}"
+    );
+    for part in [
+        "this model wants the same nodes for 97 of 100 shards",
+        "4 are on their way",
+        "2 move in the next reroute",
+        "24 wait (throttling) 2 recoveries are coming in",
+    ] {
+        assert!(waits.contains(part), "{part:?} is not in {waits}");
+    }
+    let stuck = reroute(DesiredExplanation {
+        elsewhere_in_the_end: 30,
+        converges: false,
+        ..desired()
+    });
+    assert!(
+        stuck.contains("has them; nothing lets them go there."),
+        "{stuck}"
+    );
+    assert!(stuck.contains("never comes to its end"), "{stuck}");
+    let some = reroute(DesiredExplanation {
+        elsewhere_in_the_end: 6,
+        duration_s: None,
+        ..desired()
+    });
+    assert!(
+        some.contains("has them; 6 of them will not get there: all others in 15 rounds."),
+        "{some}"
+    );
+    let none = reroute(DesiredExplanation {
+        elsewhere: 0,
+        moving: 0,
+        next: 0,
+        held: Vec::new(),
+        ..desired()
+    });
+    assert!(
+        none.starts_with("Every shard is on a node where it is wanted."),
+        "{none}"
     );
 }
 

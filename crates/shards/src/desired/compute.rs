@@ -1,20 +1,16 @@
 //! Computing the desired balance (`DesiredBalanceComputer`).
 
-use std::collections::HashMap;
-
 use super::claimed::Claimed;
 use super::rules::Rules;
 use super::{Assignment, DesiredBalance, disks};
 use crate::allocation::Allocation;
 use crate::balancer::{self, BalancerState};
+use crate::circle::{Circle, place, stir};
 use crate::copy::{AllocationStatus, ShardCopy};
 use crate::deciders::Deciders;
 use crate::engine::Engine;
-use crate::model::{Cluster, IndexIndex, NodeIndex, NumberMap, ShardId};
+use crate::model::{Cluster, IndexIndex, NumberMap, ShardId};
 use crate::nodes::{CopyIndex, RoutingNodes};
-
-/// Times that a placement has to come back before the computation counts as going round in a circle.
-const RETURNS: u32 = 2;
 
 /// How a computation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,10 +73,14 @@ impl Simulation {
         let copy = *self.nodes.copy(handle);
         self.with_simulated_disks(|rules, cluster| disks::start(rules, cluster, &copy));
         if let Some(node) = copy.node {
-            self.places = self.places.wrapping_add(place(&copy, node));
+            self.places = self
+                .places
+                .wrapping_add(place(copy.shard, copy.primary, node));
         }
         if let Some(from) = copy.relocating {
-            self.places = self.places.wrapping_sub(place(&copy, from));
+            self.places = self
+                .places
+                .wrapping_sub(place(copy.shard, copy.primary, from));
         }
         self.nodes.start(handle);
     }
@@ -90,7 +90,9 @@ impl Simulation {
         self.places = 0;
         for &node in self.nodes.order() {
             for (_, copy) in self.nodes.copies_on(node) {
-                self.places = self.places.wrapping_add(place(copy, node));
+                self.places = self
+                    .places
+                    .wrapping_add(place(copy.shard, copy.primary, node));
             }
         }
     }
@@ -198,18 +200,6 @@ impl Simulation {
     }
 }
 
-fn place(copy: &ShardCopy, node: NodeIndex) -> u64 {
-    let word = (u64::from(copy.shard.index.0) << 32) ^ u64::from(copy.shard.shard);
-    stir(stir(word) ^ (u64::from(node.0) << 1 | u64::from(copy.primary)))
-}
-
-fn stir(word: u64) -> u64 {
-    let mut z = word.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
-
 /// Computes where all copies should be.
 ///
 /// `nodes` are the copies before the round for a prediction of what the server computes from it, or after
@@ -256,8 +246,7 @@ pub fn compute(
         .unwrap_or(u32::MAX)
         .saturating_mul(4)
         .max(1000);
-    let mut seen: HashMap<u64, u32> = HashMap::new();
-    let mut period = (0, 0);
+    let mut circle = Circle::default();
     let mut iterations = 0;
     let end = loop {
         if iterations > 0 {
@@ -271,18 +260,8 @@ pub fn compute(
         if !changed {
             break End::Rest;
         }
-        if let Some(before) = seen.insert(simulation.fingerprint(), iterations) {
-            let length = iterations - before;
-            period = if period.0 == length {
-                (length, period.1 + 1)
-            } else {
-                (length, 1)
-            };
-            if period.1 >= length.saturating_mul(RETURNS) {
-                break End::Circle { period: length };
-            }
-        } else {
-            period = (0, 0);
+        if let Some(period) = circle.follow(simulation.fingerprint()) {
+            break End::Circle { period };
         }
         if iterations >= most {
             break End::TooLong;

@@ -76,27 +76,24 @@ impl DesiredExplanation {
     ) -> Result<Self, RoutingError> {
         let desired = &computed.balance;
         let (assigned, elsewhere) = places(cluster, desired);
-        let is_next: Vec<ShardCopy> = places(after, desired).1;
+        let (_, then) = places(after, desired);
         let mut rest = cluster.clone();
-        let begin = told
-            .cloned()
-            .unwrap_or_else(|| DesiredBalance::of_placement(cluster));
+        let begin = told.map_or_else(
+            || DesiredBalance::of_placement(cluster),
+            DesiredBalance::clone,
+        );
         let course = run(&mut rest, &begin, now_nanos)?;
         let counted = |list: &[ShardCopy]| list.len() as u64;
-        let waiting: Vec<ShardCopy> = is_next
-            .iter()
-            .filter(|copy| copy.is_started())
-            .copied()
-            .collect();
-        let moving = elsewhere.iter().filter(|copy| copy.relocating.is_some());
+        let (moving, then_moving) = (arriving(&elsewhere, desired), arriving(&then, desired));
+        let waiting: Vec<ShardCopy> = then.into_iter().filter(ShardCopy::is_started).collect();
         Ok(Self {
             told_by_server: told.is_some(),
             converges: computed.end == End::Rest,
             iterations: computed.iterations,
             assigned,
             elsewhere: counted(&elsewhere),
-            moving: moving.count() as u64,
-            next: counted(&elsewhere).saturating_sub(counted(&is_next)),
+            moving,
+            next: then_moving.saturating_sub(moving),
             held: held(after, desired, &waiting, now_nanos)?,
             agrees: told.map(|told| agreement(told, desired)),
             rounds: course.rounds,
@@ -104,6 +101,16 @@ impl DesiredExplanation {
             elsewhere_in_the_end: counted(&places(&rest, desired).1),
         })
     }
+}
+
+/// How many of these copies are on their way to a node where they are wanted.
+fn arriving(elsewhere: &[ShardCopy], desired: &DesiredBalance) -> u64 {
+    let arrives = |copy: &&ShardCopy| {
+        let wanted = desired.assignment(copy.shard);
+        let target = copy.relocating;
+        wanted.is_some_and(|wanted| target.is_some_and(|node| wanted.nodes.contains(&node)))
+    };
+    elsewhere.iter().filter(arrives).count() as u64
 }
 
 fn run(
@@ -123,12 +130,12 @@ fn run(
     )
 }
 
-/// Number of copies on nodes, and those that are not, and do not go, where they are wanted.
+/// Number of copies on nodes, and those whose node is not one where they are wanted.
 fn places(cluster: &Cluster, desired: &DesiredBalance) -> (u64, Vec<ShardCopy>) {
     let mut elsewhere = Vec::new();
     let mut assigned = 0;
     for copy in cluster.routing.copies() {
-        let Some(node) = copy.relocating.or(copy.node) else {
+        let Some(node) = copy.node else {
             continue;
         };
         assigned += 1;

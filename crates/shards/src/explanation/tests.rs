@@ -1,4 +1,6 @@
 use super::*;
+use crate::deciders::fixture::Builder;
+use crate::model::{AllocationEnable, RebalanceEnable, Version};
 use crate::small_cluster;
 use crate::state::State;
 
@@ -168,4 +170,86 @@ fn nothing_new_means_no_new_primaries() {
     let gets: u64 = answer.nodes.iter().map(|node| node.gets).sum();
     assert_eq!(gets, answer.allocated + answer.moved + answer.rebalanced);
     assert_eq!(answer.nodes[1].watermark, Some("high"));
+}
+
+/// Two nodes of 9.2 with all four shards of an index on the first.
+fn uneven() -> Builder {
+    let mut builder = Builder::new(2);
+    builder.cluster.version = Version::release(9, 2, 0);
+    let index = builder.index("i", 4, 0);
+    for shard in 0..4 {
+        builder.started(index, shard, true, 0);
+    }
+    builder
+}
+
+fn wanted(builder: &Builder, told: Option<&DesiredBalance>) -> DesiredExplanation {
+    let (mut cluster, server) = (builder.build(), Server::default());
+    let answer = RerouteExplanation::of(&mut cluster, told, &server, 0, SHORT).unwrap();
+    answer.desired.expect("a version with a desired balance")
+}
+
+#[test]
+fn shards_that_are_wanted_elsewhere_are_told() {
+    let told = wanted(&uneven(), None);
+    // Two of the four, both at once (cluster_concurrent_rebalance).
+    assert_eq!((told.assigned, told.elsewhere), (4, 2));
+    assert_eq!((told.moving, told.next, told.rounds), (0, 2, 1));
+    assert_eq!((told.held.len(), told.elsewhere_in_the_end), (0, 0));
+    assert!(told.converges && !told.told_by_server && told.agrees.is_none());
+    let mut older = uneven();
+    older.cluster.version = Version::release(8, 5, 3);
+    let (mut cluster, server) = (older.build(), Server::default());
+    let answer = RerouteExplanation::of(&mut cluster, None, &server, 0, SHORT).unwrap();
+    assert_eq!((answer.desired, answer.rebalanced), (None, 2));
+}
+
+#[test]
+fn what_holds_shards_is_told() {
+    let mut builder = uneven();
+    // The computation does not mind that allocation is switched off; the next step does.
+    builder.cluster.settings.allocation_enable = AllocationEnable::None;
+    let told = wanted(&builder, None);
+    assert_eq!(
+        (told.elsewhere, told.next, told.elsewhere_in_the_end),
+        (2, 0, 2)
+    );
+    let held = &told.held[0];
+    assert_eq!(
+        (held.decider, held.decision, held.shards),
+        (Some("enable"), "NO", 2)
+    );
+    // It does mind that nothing is rebalanced.
+    let mut builder = uneven();
+    builder.cluster.settings.rebalance_enable = RebalanceEnable::None;
+    assert_eq!(wanted(&builder, None).elsewhere, 0);
+    // One of the two at a time: the other one waits.
+    let mut builder = uneven();
+    builder.cluster.settings.cluster_concurrent_rebalance = 1;
+    let told = wanted(&builder, None);
+    assert_eq!(
+        (told.next, told.rounds, told.elsewhere_in_the_end),
+        (1, 2, 0)
+    );
+    let held = &told.held[0];
+    assert_eq!(
+        (held.decider, held.decision),
+        (Some("concurrent_rebalance"), "THROTTLE")
+    );
+}
+
+#[test]
+fn a_shard_on_its_way_is_not_where_it_is_wanted_yet() {
+    let mut builder = Builder::new(2);
+    builder.cluster.version = Version::release(9, 2, 0);
+    let index = builder.index("i", 4, 0);
+    builder.relocating(index, 0, true, (0, 1));
+    for shard in 1..4 {
+        builder.started(index, shard, true, 0);
+    }
+    // The server wants the first one on the second node, and has not thought of another one yet.
+    let server = DesiredBalance::of_placement(&builder.build());
+    let told = wanted(&builder, Some(&server));
+    assert_eq!((told.elsewhere, told.moving, told.next), (2, 1, 1));
+    assert_eq!((told.told_by_server, told.agrees), (true, Some([3, 4])));
 }

@@ -105,6 +105,25 @@ impl State {
         Ok(())
     }
 
+    /// Has data paths belong to shard and node instead of to the copy as it was, as from 8.6 on
+    /// (`ClusterInfo.NodeAndShard`).
+    pub(crate) fn key_paths_by_place(&mut self) {
+        let Some(info) = &mut self.cluster.info else {
+            return;
+        };
+        if info.by_place {
+            return;
+        }
+        let copies = self.cluster.routing.copies();
+        let known: Vec<_> = copies
+            .filter_map(|copy| Some((copy, info.data_path(copy)?)))
+            .collect();
+        info.by_place = true;
+        for (copy, path) in known {
+            info.set_data_path(copy, path);
+        }
+    }
+
     /// Fills in missing data paths: a copy on a node with one data path is on that path. Returns the
     /// number of started copies whose path remains unknown because their node has several; the disk
     /// decider lets those remain where they are.

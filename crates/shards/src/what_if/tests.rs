@@ -335,3 +335,65 @@ fn ambiguous_node_names_need_the_id() {
     ));
     assert_eq!(find_node(&cluster, "n1"), Ok(NodeIndex(1)));
 }
+
+#[test]
+fn indices_are_created_one_after_the_other() {
+    let new = |name: &str| NewIndex {
+        name: name.to_owned(),
+        shards: 3,
+        replicas: 1,
+    };
+    let created = [new("one"), new("two")];
+    let mut together = cluster(3, 6);
+    let mut stores = Stores::of(&together);
+    let course = run_creating(
+        &mut together,
+        None,
+        &mut stores,
+        0,
+        100,
+        &created,
+        &mut |_| (),
+    )
+    .unwrap();
+    // Three primaries each, which are followed by their replicas in a round of their own.
+    assert_eq!(
+        (course.primaries_recovered, course.replicas_recovered),
+        (6, 6)
+    );
+    assert_eq!((course.rounds, course.quiet, course.moved), (4, true, 0));
+    let mut apart = cluster(3, 6);
+    let mut stores = Stores::of(&apart);
+    for index in &created {
+        create(&mut apart, index, 0).unwrap();
+        run(&mut apart, None, &mut stores, 0, 100, &mut |_| ()).unwrap();
+    }
+    let places = |cluster: &Cluster| -> Vec<_> {
+        let copies = cluster.routing.copies();
+        copies
+            .map(|copy| (copy.shard, copy.primary, copy.node))
+            .collect()
+    };
+    assert_eq!(places(&together), places(&apart));
+    let again = create(&mut together, &created[0], 0);
+    assert_eq!(again, Err(ChangeError::IndexExists("one".to_owned())));
+}
+
+/// What the server tells, if it tells what would be assumed anyway, changes nothing.
+#[test]
+fn the_present_placement_is_what_is_assumed_to_be_desired() {
+    let result = |told: bool| {
+        let mut cluster = cluster(4, 12);
+        cluster.version = Version::release(8, 19, 0);
+        let desired = told.then(|| DesiredBalance::of_placement(&cluster));
+        cluster.settings.exclude.add("_name", "node-1");
+        let mut stores = Stores::of(&cluster);
+        let desired = desired.as_ref();
+        let course = run(&mut cluster, desired, &mut stores, 0, 1_000, &mut |_| ()).unwrap();
+        assert_eq!(course.converges, Some(true));
+        let copies = cluster.routing.copies();
+        let places: Vec<_> = copies.map(|copy| (copy.shard, copy.node)).collect();
+        (course, places)
+    };
+    assert_eq!(result(true), result(false));
+}

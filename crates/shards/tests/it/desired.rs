@@ -75,9 +75,12 @@ fn run(oracle: &mut Oracle, seed: u64) -> Result {
     Result::Agrees { steps }
 }
 
-/// Compares the clusters for `count` seeds from `first` on with a version of the server. A cluster that
-/// differs from it is given to a second server, which has its own random order of immutable sets: where the
-/// two differ as well, the server does not decide by what it knows.
+/// Seeds that are known to differ: single copies end on another node where disks are above their watermarks.
+/// They are open, and none of them may be forgotten here once it agrees.
+const OPEN: [(&str, &[u64]); 2] = [("8.19.12", &[134, 823, 997]), ("9.2.0", &[8, 53, 201])];
+
+/// Compares the clusters for `count` seeds from `first` on with a version of the server. Those of [`OPEN`] have
+/// to differ, all others to agree.
 fn compare(version: &'static str, first: u64, count: u64) {
     let mut oracle = match Oracle::start(version) {
         Start::Here(oracle) => oracle,
@@ -114,9 +117,15 @@ fn compare(version: &'static str, first: u64, count: u64) {
         "{agreed} of {count} clusters agree with {version}, in {all_steps} steps ({} s)",
         start.elapsed().as_secs()
     );
-    assert!(
-        differing.is_empty(),
-        "{agreed} of {count} clusters agree with {version}; not those of the seeds {differing:?}\n{}",
+    let open = OPEN.iter().find(|(of, _)| *of == version);
+    let open = open.map_or(&[][..], |(_, seeds)| seeds).iter().copied();
+    let open: Vec<u64> = open
+        .filter(|seed| (first..first + count).contains(seed))
+        .collect();
+    assert_eq!(
+        differing,
+        open,
+        "{agreed} of {count} clusters agree with {version}; those that differ, and those known to:\n{}",
         reports.join("\n")
     );
 }
@@ -128,8 +137,7 @@ fn the_first_desired_balances_match_8_19() {
 
 #[test]
 fn the_first_desired_balances_match_9_2() {
-    // Seed 8 has nodes above their watermarks, and differs in the end.
-    compare("9.2.0", 9, 30);
+    compare("9.2.0", 1, 30);
 }
 
 /// Runs `COUNT` clusters starting at seed `SEED`: `make test-desired`.

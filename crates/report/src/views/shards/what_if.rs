@@ -168,11 +168,11 @@ fn story(answer: &Forecast) -> String {
             size(answer.replica_bytes)
         ));
     }
-    if let Some(rounds) = answer.circle_rounds {
+    if let Some(reroutes) = answer.circle_reroutes {
         parts.push(format!(
             "shards move from node to node without end: every {} they are where they were before; {} would \
              do",
-            units::count(rounds, "round"),
+            units::count(reroutes, "reroute"),
             counted(answer.moves_needed, "move", "moves")
         ));
     } else if answer.moved > 0 {
@@ -192,17 +192,23 @@ fn story(answer: &Forecast) -> String {
         parts.push("nothing moves".to_owned());
     }
     let mut story = units::list::capitalised(&parts.join("; "));
-    if answer.rounds > 0 && answer.circle_rounds.is_none() {
+    if answer.rounds > 0 && answer.circle_reroutes.is_none() {
         story.push_str(", in ");
         story.push_str(&match answer.duration_s {
             Some(seconds) => duration(seconds, answer.rounds),
             None => units::count(answer.rounds, "round"),
         });
     }
-    if !answer.quiet && answer.circle_rounds.is_none() {
+    if !answer.quiet && answer.circle_reroutes.is_none() {
         story.push_str("; the cluster is not at rest yet");
     }
     story.push('.');
+    if answer.converges == Some(false) {
+        story.push_str(
+            " The computation of the desired balance never comes to its end: the master goes on with what it \
+             has whenever something else happens.",
+        );
+    }
     if let Some(other) = &answer.at_default_rebalance {
         story.push(' ');
         story.push_str(&at_default(other));
