@@ -16,7 +16,7 @@
 //! With `--desired` it times the desired balance of 8.19 and 9.2 instead, once each: of the cluster at rest, after a
 //! node was lost, and after one has joined. Columns: version, operation, nodes, shards, ms, iterations.
 
-use shards::copy::{AllocationIndex, CopyState, ShardCopy, UNKNOWN_SIZE};
+use shards::copy::{AllocationIndex, CopyState, ShardCopy};
 use shards::desired::{DesiredBalance, compute};
 use shards::engine::Engine;
 use shards::gateway::Stores;
@@ -124,19 +124,8 @@ impl Shape {
                     let allocation = AllocationIndex(cluster.next_allocation);
                     cluster.next_allocation += 1;
                     in_sync.push(allocation);
-                    let copy = ShardCopy {
-                        shard,
-                        node: Some(NodeIndex(turn % self.nodes)),
-                        relocating: None,
-                        allocation: Some(allocation),
-                        relocation: None,
-                        recovery: None,
-                        unassigned: None,
-                        expected_bytes: UNKNOWN_SIZE,
-                        failed_relocations: 0,
-                        state: CopyState::Started,
-                        primary: copy == 0,
-                    };
+                    let node = NodeIndex(turn % self.nodes);
+                    let copy = ShardCopy::started(shard, copy == 0, node, allocation);
                     turn += 1;
                     info.set_size_bytes(shard, copy.primary, i64::from(1 + turn % 64) << 20);
                     info.set_data_path(&copy, path);

@@ -387,6 +387,28 @@ impl ShardCopy {
         }
     }
 
+    /// A started copy.
+    pub fn started(
+        shard: ShardId,
+        primary: bool,
+        node: NodeIndex,
+        allocation: AllocationIndex,
+    ) -> Self {
+        Self {
+            shard,
+            node: Some(node),
+            relocating: None,
+            allocation: Some(allocation),
+            relocation: None,
+            recovery: None,
+            unassigned: None,
+            expected_bytes: UNKNOWN_SIZE,
+            failed_relocations: 0,
+            state: CopyState::Started,
+            primary,
+        }
+    }
+
     /// Initializing to started (`moveToStarted`).
     #[must_use]
     pub fn move_to_started(&self) -> Self {

@@ -1,6 +1,6 @@
 //! What a node that joins sets in motion on a cluster of which only the size is known.
 
-use crate::copy::{AllocationIndex, CopyState, ShardCopy, UNKNOWN_SIZE};
+use crate::copy::{AllocationIndex, ShardCopy};
 use crate::gateway::Stores;
 use crate::model::{
     Cluster, Forecast, Index, IndexIndex, IndexSettings, IndexState, IndexTable, Node, NodeIndex,
@@ -99,19 +99,9 @@ impl Joining {
                 let turn = u32::try_from(cluster.next_allocation - 1).unwrap_or(0);
                 cluster.next_allocation += 1;
                 in_sync.push(vec![allocation]);
-                copies.push(ShardCopy {
-                    shard: ShardId { index, shard },
-                    node: Some(NodeIndex(turn % self.data_nodes)),
-                    relocating: None,
-                    allocation: Some(allocation),
-                    relocation: None,
-                    recovery: None,
-                    unassigned: None,
-                    expected_bytes: UNKNOWN_SIZE,
-                    failed_relocations: 0,
-                    state: CopyState::Started,
-                    primary: true,
-                });
+                let node = NodeIndex(turn % self.data_nodes);
+                let shard = ShardId { index, shard };
+                copies.push(ShardCopy::started(shard, true, node, allocation));
             }
             cluster.indices.push(Index {
                 name: format!("index-{number}"),

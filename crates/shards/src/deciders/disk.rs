@@ -16,7 +16,14 @@ const NAME: &str = "disk_threshold";
 const LOW: &str = "cluster setting [cluster.routing.allocation.disk.watermark.low";
 const HIGH: &str = "cluster setting [cluster.routing.allocation.disk.watermark.high";
 
-/// Why disk usage is not considered, if that is the case.
+/// Why disk usage is not considered for a copy, if that is the case.
+fn irrelevant_to(round: &Allocation<'_>, copy: &ShardCopy, known: bool) -> Option<&'static str> {
+    // `index.routing.allocation.disk.watermark.ignore`, which servers set for partially mounted snapshots.
+    let ignores = round.index(copy.shard.index).settings.partial_snapshot;
+    irrelevant(round, known).or(ignores.then_some("watermarks do not matter to this index"))
+}
+
+/// Why disk usage is not considered at all, if that is the case.
 fn irrelevant(round: &Allocation<'_>, known: bool) -> Option<&'static str> {
     if !round.cluster.settings.disk_threshold_enabled {
         Some("cluster setting [cluster.routing.allocation.disk.threshold_enabled=false]")
@@ -58,11 +65,8 @@ pub(super) fn allocate<W: ReasonSink>(
     node: NodeIndex,
     why: &mut W,
 ) -> Verdict {
-    if let Some(reason) = irrelevant(round, round.deciders.disks.most_known) {
+    if let Some(reason) = irrelevant_to(round, copy, round.deciders.disks.most_known) {
         return answer!(why, Yes, NAME, "{reason}");
-    }
-    if ignores(round, copy) {
-        return answer!(why, Yes, NAME, "watermarks do not matter to this index");
     }
     let settings = &round.cluster.settings;
     let usage = usage(round, node, Disk::Most);
@@ -202,11 +206,8 @@ pub(super) fn force<W: ReasonSink>(
     node: NodeIndex,
     why: &mut W,
 ) -> Verdict {
-    if let Some(reason) = irrelevant(round, round.deciders.disks.most_known) {
+    if let Some(reason) = irrelevant_to(round, copy, round.deciders.disks.most_known) {
         return answer!(why, Yes, NAME, "{reason}");
-    }
-    if ignores(round, copy) {
-        return answer!(why, Yes, NAME, "watermarks do not matter to this index");
     }
     let free = usage(round, node, Disk::Most).free_bytes;
     let after = free.wrapping_sub(expected_size_bytes(round.cluster, copy, 0));
@@ -220,12 +221,6 @@ pub(super) fn force<W: ReasonSink>(
         );
     }
     answer!(why, Yes, NAME, "the copy fits on the node's disk")
-}
-
-/// Whether watermarks do not count for the index of a copy
-/// (`index.routing.allocation.disk.watermark.ignore`, which servers set for partially mounted snapshots).
-fn ignores(round: &Allocation<'_>, copy: &ShardCopy) -> bool {
-    round.index(copy.shard.index).settings.partial_snapshot
 }
 
 fn lacks<W: ReasonSink>(
@@ -254,11 +249,8 @@ pub(super) fn remain<W: ReasonSink>(
     node: NodeIndex,
     why: &mut W,
 ) -> Verdict {
-    if let Some(reason) = irrelevant(round, round.deciders.disks.least_known) {
+    if let Some(reason) = irrelevant_to(round, copy, round.deciders.disks.least_known) {
         return answer!(why, Yes, NAME, "{reason}");
-    }
-    if ignores(round, copy) {
-        return answer!(why, Yes, NAME, "watermarks do not matter to this index");
     }
     let usage = usage(round, node, Disk::Least);
     if round.deciders.rules.disks_in_bytes {

@@ -3,7 +3,7 @@
 use super::{Deciders, Decision, ReasonRecorder, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::{
-    AllocationIndex, CopyState, Reason, RecoverySource, ShardCopy, UNKNOWN_SIZE, UnassignedInfo,
+    AllocationIndex, Reason, RecoverySource, ShardCopy, UNKNOWN_SIZE, UnassignedInfo,
 };
 use crate::engine::Engine;
 use crate::model::{
@@ -84,19 +84,8 @@ impl Builder {
 
     pub fn started(&mut self, index: IndexIndex, shard: u32, primary: bool, at: u32) -> ShardCopy {
         let allocation = self.allocation();
-        self.push(ShardCopy {
-            shard: ShardId { index, shard },
-            node: Some(node(at)),
-            relocating: None,
-            allocation: Some(allocation),
-            relocation: None,
-            recovery: None,
-            unassigned: None,
-            expected_bytes: UNKNOWN_SIZE,
-            failed_relocations: 0,
-            state: CopyState::Started,
-            primary,
-        })
+        let shard = ShardId { index, shard };
+        self.push(ShardCopy::started(shard, primary, node(at), allocation))
     }
 
     pub fn relocating(

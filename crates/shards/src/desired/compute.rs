@@ -56,8 +56,8 @@ pub(super) struct Simulation {
 }
 
 impl Simulation {
-    /// Puts a question to the deciders.
-    pub fn ask<T>(&mut self, question: impl FnOnce(&Allocation<'_>) -> T) -> T {
+    /// A round of the simulation.
+    fn round(&mut self) -> Allocation<'_> {
         let mut round = Allocation::new(
             &self.cluster,
             &mut self.nodes,
@@ -65,7 +65,12 @@ impl Simulation {
             self.now_nanos,
         );
         round.simulating = true;
-        question(&round)
+        round
+    }
+
+    /// Puts a question to the deciders.
+    pub fn ask<T>(&mut self, question: impl FnOnce(&Allocation<'_>) -> T) -> T {
+        question(&self.round())
     }
 
     /// Starts a recovering copy.
@@ -134,16 +139,11 @@ impl Simulation {
 
     /// Runs the balancer once.
     fn balance(&mut self) {
-        let mut round = Allocation::new(
-            &self.cluster,
-            &mut self.nodes,
-            &self.deciders,
-            self.now_nanos,
-        );
-        round.simulating = true;
         let state = self.balancer.take();
+        let mut round = self.round();
         let state = state.unwrap_or_else(|| BalancerState::new(&round));
-        self.balancer = Some(balancer::allocate_with(&mut round, state));
+        let state = balancer::allocate_with(&mut round, state);
+        self.balancer = Some(state);
     }
 
     /// Shows the deciders the sizes and disks as they are in the simulation now.

@@ -9,7 +9,7 @@ mod told;
 use std::time::Instant;
 
 use crate::number;
-use oracle::{Oracle, Start};
+use oracle::Oracle;
 use ours::Ours;
 use plan::Planner;
 
@@ -83,11 +83,13 @@ const OPEN: [(&str, &[u64]); 2] = [("8.19.12", &[134, 823, 997]), ("9.2.0", &[8,
 /// to differ, all others to agree.
 fn compare(version: &'static str, first: u64, count: u64) {
     let mut oracle = match Oracle::start(version) {
-        Start::Here(oracle) => oracle,
-        Start::NotHere(why) => {
+        Ok(oracle) => oracle,
+        // It needs a later JDK than Debian 12 has.
+        Err(why) if version.starts_with("9.") => {
             println!("not compared with {version}: {why}");
             return;
         }
+        Err(why) => panic!("{why}"),
     };
     let start = Instant::now();
     let (mut agreed, mut all_steps) = (0, 0);

@@ -15,9 +15,7 @@ use crate::spec::{Attached, ClusterSpec, Step};
 const NOT_HERE: i32 = 77;
 
 pub struct Driver {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+    process: Process,
     order: Order,
 }
 
@@ -66,36 +64,9 @@ impl Driver {
     }
 
     fn run(script: &str, args: &[&str]) -> Self {
-        let script = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-            .join("../../lab/shards")
-            .join(script);
-        let build = Command::new(&script)
-            .args(args)
-            .arg("--build")
-            .output()
-            .unwrap_or_else(|error| panic!("{} does not start: {error}", script.display()));
-        let said = String::from_utf8_lossy(&build.stderr);
-        match build.status.code() {
-            Some(0) => {}
-            Some(NOT_HERE) => panic!(
-                "the differential test needs the real jar: {} (make test as root installs it)",
-                said.trim().lines().last().unwrap_or_default()
-            ),
-            code => panic!("{} --build ended with {code:?}: {said}", script.display()),
-        }
-        let mut child = Command::new(&script)
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap_or_else(|error| panic!("{} does not start: {error}", script.display()));
-        let input = child.stdin.take();
-        let output = BufReader::new(child.stdout.take().expect("piped"));
+        let process = Process::start(script, args, &[]);
         Self {
-            child,
-            input,
-            output,
+            process: process.unwrap_or_else(|why| panic!("{why}")),
             order: Order::default(),
         }
     }
@@ -116,15 +87,7 @@ impl Driver {
 
     /// Sends a line and returns the server's state.
     pub fn ask(&mut self, line: &Value) -> Result<Answer, Thrown> {
-        let input = self.input.as_mut().expect("closed only at the end");
-        writeln!(input, "{line}").expect("the driver reads on");
-        input.flush().expect("the driver reads on");
-        let mut text = String::new();
-        let read = self.output.read_line(&mut text).expect("UTF-8");
-        assert!(
-            read > 0,
-            "the driver has ended; the last it was told: {line}"
-        );
+        let text = self.process.ask(line);
         let raw: Raw = serde_json::from_str(&text)
             .unwrap_or_else(|error| panic!("the driver answered {text:?}: {error}"));
         if let Some(error) = raw.error {
@@ -168,7 +131,72 @@ fn index_order(line: &[Value]) -> (String, Vec<u32>) {
     )
 }
 
-impl Drop for Driver {
+/// The code of a server, which answers lines of JSON.
+pub struct Process {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Process {
+    /// Starts a script of lab/shards, compiling its classes first if necessary; says why if Java, Maven or the
+    /// jars are unavailable.
+    ///
+    /// # Panics
+    /// If the script fails otherwise
+    pub fn start(script: &str, args: &[&str], env: &[(&str, &str)]) -> Result<Self, String> {
+        let script = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("../../lab/shards")
+            .join(script);
+        let command = || {
+            let mut command = Command::new(&script);
+            command.args(args).envs(env.iter().copied());
+            command
+        };
+        let build = command()
+            .arg("--build")
+            .output()
+            .unwrap_or_else(|error| panic!("{} does not start: {error}", script.display()));
+        let said = String::from_utf8_lossy(&build.stderr);
+        match build.status.code() {
+            Some(0) => {}
+            Some(NOT_HERE) => {
+                return Err(format!(
+                    "the differential test needs the real jar: {} (make test as root installs it)",
+                    said.trim().lines().last().unwrap_or_default()
+                ));
+            }
+            code => panic!("{} --build ended with {code:?}: {said}", script.display()),
+        }
+        let mut child = command()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{} does not start: {error}", script.display()));
+        Ok(Self {
+            input: child.stdin.take(),
+            output: BufReader::new(child.stdout.take().expect("piped")),
+            child,
+        })
+    }
+
+    /// Sends a line and returns the one that is the answer.
+    pub fn ask(&mut self, line: &Value) -> String {
+        let input = self.input.as_mut().expect("closed only at the end");
+        writeln!(input, "{line}").expect("the driver reads on");
+        input.flush().expect("the driver reads on");
+        let mut text = String::new();
+        let read = self.output.read_line(&mut text).expect("UTF-8");
+        assert!(
+            read > 0,
+            "the driver has ended; the last it was told: {line}"
+        );
+        text
+    }
+}
+
+impl Drop for Process {
     fn drop(&mut self) {
         // The driver exits when its input ends.
         drop(self.input.take());
