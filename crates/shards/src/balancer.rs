@@ -31,7 +31,7 @@ use model::Model;
 use rules::Rules;
 use sorter::NodeSorter;
 use spread::SpreadBounds;
-use weight::{WeightFunction, average, float};
+use weight::{NodeTerms, WeightFunction, average, float};
 
 /// Allocates unassigned copies, moves copies that cannot remain, then rebalances (`allocate`).
 pub fn allocate(allocation: &mut Allocation<'_>) {
@@ -58,6 +58,7 @@ pub(crate) fn allocate_with(
     }
     BalancerState {
         model: balancer.model,
+        loads: balancer.loads,
         spreads: balancer.spreads,
         copies: balancer.copies,
     }
@@ -67,6 +68,8 @@ pub(crate) fn allocate_with(
 #[derive(Debug)]
 pub(crate) struct BalancerState {
     model: Model,
+    /// Kept between the runs of a simulation only.
+    loads: Option<Loads>,
     spreads: SpreadBounds,
     /// Total copies that the metadata asks for.
     copies: u64,
@@ -85,6 +88,7 @@ impl BalancerState {
         };
         BalancerState {
             model: Model::new(cluster, nodes, order),
+            loads: None,
             spreads: SpreadBounds::default(),
             copies: cluster.total_copies(),
         }
@@ -94,6 +98,35 @@ impl BalancerState {
     /// placements of throttled copies.
     pub fn follow(&mut self, nodes: &RoutingNodes, cluster: &Cluster, changed: &[IndexIndex]) {
         self.model.follow(cluster, nodes, changed);
+        self.loads = None;
+    }
+
+    /// Updates the state after the round's recovering copies have started: those given, as they were before.
+    pub fn follow_starts(
+        &mut self,
+        nodes: &RoutingNodes,
+        cluster: &Cluster,
+        started: &[ShardCopy],
+    ) {
+        let indices: Vec<IndexIndex> = started.iter().map(|copy| copy.shard.index).collect();
+        self.model.follow(cluster, nodes, &indices);
+        let Some(loads) = &mut self.loads else { return };
+        for copy in started {
+            let mut changed = |node: NodeIndex| loads.node_changed(self.model.place(node));
+            copy.node
+                .into_iter()
+                .chain(copy.relocating)
+                .for_each(&mut changed);
+            // Recovering replicas of a primary that moves begin again; and the size of a new copy is that of
+            // the shard's others of its kind too.
+            if copy.primary || copy.relocating.is_none() {
+                let others = nodes.assigned_copies(copy.shard);
+                others.filter_map(|copy| copy.node).for_each(&mut changed);
+            }
+            if copy.relocating.is_none() {
+                loads.size_changed(copy.shard);
+            }
+        }
     }
 
     /// Updates the total number of copies that the metadata asks for.
@@ -134,9 +167,13 @@ impl<'r, 'a> Balancer<'r, 'a> {
         let rules = Rules::of(cluster);
         let settings = &cluster.settings;
         let count = state.model.node_count();
-        let loads = rules
-            .loads
-            .map(|rules| Loads::new(rules, round, state.model.order()));
+        let loads = rules.loads.map(|rules| match state.loads {
+            None => Loads::new(rules, round, state.model.order()),
+            Some(mut loads) => {
+                loads.refresh(round, state.model.order());
+                loads
+            }
+        });
         let mut balancer = Balancer {
             weights: WeightFunction::new(settings, loads.is_some()),
             threshold: if loads.is_some() {
@@ -162,7 +199,7 @@ impl<'r, 'a> Balancer<'r, 'a> {
     fn put(&mut self, node: u32, copy: &ShardCopy) {
         self.model.add(node, copy);
         if let Some(loads) = &mut self.loads {
-            loads.add(self.round.cluster, node, copy);
+            loads.add(node, copy);
         }
         self.follow_average();
     }
@@ -171,7 +208,7 @@ impl<'r, 'a> Balancer<'r, 'a> {
     fn take_started(&mut self, node: u32, copy: &ShardCopy) {
         self.model.remove_started(node, copy);
         if let Some(loads) = &mut self.loads {
-            loads.remove(self.round.cluster, node, copy);
+            loads.remove(node, copy);
         }
     }
 
@@ -200,6 +237,20 @@ impl<'r, 'a> Balancer<'r, 'a> {
         );
         self.weights
             .weight_with_loads(above, loads.excess(node), loads.rules().index_last)
+    }
+
+    /// The parts of the nodes' weights that are the same for all indices.
+    fn node_terms(&self) -> NodeTerms {
+        let mut terms = NodeTerms::default();
+        for node in self.model.nodes() {
+            let above = float(self.model.count(node)) - self.average;
+            let (excess, index_last) = match &self.loads {
+                None => ((0.0, 0.0), false),
+                Some(loads) => (loads.excess(node), loads.rules().index_last),
+            };
+            self.weights.add_node(&mut terms, above, excess, index_last);
+        }
+        terms
     }
 
     /// The difference of two nodes' weights that is worth the move of a copy of the index.

@@ -144,6 +144,28 @@ impl RoutingNodes {
             .flat_map(NodeList::iter)
     }
 
+    /// The recovering copies.
+    pub(crate) fn initializing(&self) -> Vec<CopyIndex> {
+        let all = self.order.iter().flat_map(|&node| self.copies_on(node));
+        let recovering = all.filter(|(_, copy)| copy.is_initializing());
+        recovering.map(|(handle, _)| handle).collect()
+    }
+
+    /// Whether the copy is on a node and recovers.
+    pub(crate) fn is_recovering(&self, handle: CopyIndex) -> bool {
+        self.spots[handle.at()] != u32::MAX && self.copies[handle.at()].is_initializing()
+    }
+
+    /// Those of the handles that are on a node, in the order of their arrival.
+    pub(crate) fn select_on(&self, node: NodeIndex, handles: &[CopyIndex]) -> Vec<CopyIndex> {
+        let on_node = |handle: &CopyIndex| {
+            self.spots[handle.at()] != u32::MAX && self.copies[handle.at()].node == Some(node)
+        };
+        let mut selected: Vec<CopyIndex> = handles.iter().copied().filter(on_node).collect();
+        selected.sort_unstable_by_key(|handle| self.spots[handle.at()]);
+        selected
+    }
+
     /// The copies on a node with their handles, in the order of their arrival.
     pub fn copies_on(&self, node: NodeIndex) -> impl Iterator<Item = (CopyIndex, &ShardCopy)> + '_ {
         self.handles_on(node)

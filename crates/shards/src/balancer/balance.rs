@@ -3,11 +3,14 @@
 use super::Balancer;
 use super::rules::Relocation;
 use super::sorter::BySpread;
-use super::weight::within;
+use super::weight::{NodeTerms, within};
 use crate::copy::CopyState;
 use crate::deciders::{NoReasons, Verdict};
 use crate::model::{IndexIndex, ShardId};
 use crate::nodes::CopyIndex;
+
+/// After so many indices with nodes of equal weight, it is assumed that all indices have some.
+const MOST_TIES: usize = 8;
 
 impl Balancer<'_, '_> {
     /// Evens out the weights, index by index, if any copy may move at all.
@@ -38,14 +41,43 @@ impl Balancer<'_, '_> {
     }
 
     /// All routed indices, most unbalanced first.
+    ///
+    /// The sorter ends as if it had sorted the nodes for each index in turn.
     pub(super) fn by_spread(&mut self) -> Vec<IndexIndex> {
         let indices: Vec<IndexIndex> = self.routed().collect();
+        let all = self.sorter.len();
+        // Where no two nodes weigh the same, their order does not depend on the one before: the spreads of
+        // the indices up to there need no sorting.
+        let before = self.sorter.nodes.clone();
+        let mut rest = None;
+        for (at, index) in indices.iter().enumerate().rev().take(MOST_TIES) {
+            self.reset(*index, 0, all);
+            if self.sorter.has_distinct_weights() {
+                rest = Some(at);
+                break;
+            }
+        }
         let mut deltas = Vec::with_capacity(indices.len());
-        for index in &indices {
-            self.reset(*index, 0, self.sorter.len());
+        let rest = rest.unwrap_or_else(|| {
+            self.sorter.nodes = before;
+            0
+        });
+        let terms = self.node_terms();
+        for index in &indices[..rest] {
+            deltas.push(self.spread_over(&terms, *index));
+        }
+        for index in &indices[rest..] {
+            self.reset(*index, 0, all);
             deltas.push(self.sorter.delta());
         }
         BySpread::sorted(self.rules.partition, indices, deltas)
+    }
+
+    /// Weight difference between the heaviest node and the lightest, as the sorter tells it.
+    fn spread_over(&mut self, terms: &NodeTerms, index: IndexIndex) -> f32 {
+        self.select(index);
+        self.weights
+            .spread(terms, self.model.counts_of_index(), self.average_of_index)
     }
 
     /// Moves the nodes that hold the index, or may hold it, to the front of the sorter.

@@ -13,6 +13,17 @@ pub(super) struct Loads {
     rules: LoadRules,
     /// Write load and bytes per node of the model.
     nodes: Vec<Load>,
+    /// Those of the copies that are on the nodes, added in the order of their arrival.
+    placed: Vec<Load>,
+    /// Nodes whose copies have changed since.
+    stale_nodes: Vec<bool>,
+    /// Write load of all copies.
+    write: f64,
+    /// Bytes of all copies, per index.
+    bytes: Vec<i64>,
+    /// Shards of which a size has changed.
+    stale_shards: Vec<ShardId>,
+    of_shards: ShardLoads,
     /// Averages per node.
     average: Load,
 }
@@ -24,24 +35,50 @@ struct Load {
     bytes: f64,
 }
 
+impl Load {
+    fn add(&mut self, other: Load) {
+        self.write += other.write;
+        self.bytes += other.bytes;
+    }
+}
+
+/// What each copy adds to its node.
+#[derive(Debug, Default)]
+struct ShardLoads {
+    /// Per index, where its shards begin in `loads`.
+    starts: Vec<usize>,
+    /// Per shard, a replica and the primary.
+    loads: Vec<[Load; 2]>,
+}
+
+impl ShardLoads {
+    fn of(rules: LoadRules, cluster: &Cluster) -> Self {
+        let mut all = Self::default();
+        for (index, known) in (0..).map(IndexIndex).zip(&cluster.indices) {
+            all.starts.push(all.loads.len());
+            let shards = (0..known.shards).map(|shard| ShardId { index, shard });
+            all.loads
+                .extend(shards.map(|shard| of_shard(rules, cluster, shard)));
+        }
+        all
+    }
+
+    fn at(&self, shard: ShardId) -> usize {
+        self.starts[shard.index.at()] + shard.shard as usize
+    }
+
+    fn of_copy(&self, copy: &ShardCopy) -> Load {
+        self.loads[self.at(copy.shard)][usize::from(copy.primary)]
+    }
+}
+
 impl Loads {
     /// Sums up the loads of the copies on these nodes.
     pub fn new(rules: LoadRules, round: &mut Allocation<'_>, order: &[NodeIndex]) -> Loads {
         round.nodes.put_in_order(round.cluster);
-        let (cluster, nodes) = (round.cluster, &*round.nodes);
-        let sum = |node: &NodeIndex| {
-            let mut sum = Load::default();
-            for (_, copy) in nodes.copies_on(*node) {
-                if !copy.is_relocating() {
-                    let load = of_copy(rules, cluster, copy);
-                    sum.write += load.write;
-                    sum.bytes += load.bytes;
-                }
-            }
-            sum
-        };
+        let cluster = round.cluster;
         let mut write = 0.0;
-        let mut bytes: i64 = 0;
+        let mut bytes = vec![0; cluster.indices.len()];
         for index in (0..).map(IndexIndex).take(cluster.indices.len()) {
             let known = cluster.index(index);
             if known.state == IndexState::Deleted {
@@ -49,28 +86,78 @@ impl Loads {
             }
             let load = known.forecast.write_load.unwrap_or(0.0);
             write += load * double(known.total_copies().cast_signed());
-            bytes = bytes.wrapping_add(of_index(rules, cluster, index));
+            bytes[index.at()] = of_index(rules, cluster, index);
         }
-        let count = double(i64::try_from(order.len()).unwrap_or(i64::MAX));
-        Loads {
+        let mut loads = Loads {
             rules,
-            nodes: order.iter().map(sum).collect(),
-            average: Load {
-                write: write / count,
-                bytes: double(bytes) / count,
-            },
+            nodes: Vec::new(),
+            placed: vec![Load::default(); order.len()],
+            stale_nodes: vec![true; order.len()],
+            write,
+            bytes,
+            stale_shards: Vec::new(),
+            of_shards: ShardLoads::of(rules, cluster),
+            average: Load::default(),
+        };
+        loads.refresh(round, order);
+        loads
+    }
+
+    /// Sums up anew what has changed since the last time. No index may have been created or deleted, and
+    /// no node have left or joined.
+    pub fn refresh(&mut self, round: &Allocation<'_>, order: &[NodeIndex]) {
+        for shard in std::mem::take(&mut self.stale_shards) {
+            let at = self.of_shards.at(shard);
+            self.of_shards.loads[at] = of_shard(self.rules, round.cluster, shard);
+            self.bytes[shard.index.at()] = of_index(self.rules, round.cluster, shard.index);
+        }
+        for (at, &node) in order.iter().enumerate() {
+            if std::mem::take(&mut self.stale_nodes[at]) {
+                self.placed[at] = self.sum(round, node);
+            }
+            debug_assert_eq!(
+                self.placed[at],
+                self.sum(round, node),
+                "a change went unnoticed"
+            );
+        }
+        self.nodes.clone_from(&self.placed);
+        let bytes = self.bytes.iter().copied().fold(0, i64::wrapping_add);
+        let count = double(i64::try_from(order.len()).unwrap_or(i64::MAX));
+        self.average = Load {
+            write: self.write / count,
+            bytes: double(bytes) / count,
+        };
+    }
+
+    fn sum(&self, round: &Allocation<'_>, node: NodeIndex) -> Load {
+        let mut sum = Load::default();
+        for (_, copy) in round.nodes.copies_on(node) {
+            if !copy.is_relocating() {
+                sum.add(self.of_shards.of_copy(copy));
+            }
+        }
+        sum
+    }
+
+    /// Notes that the copies on a node have changed, or their sizes.
+    pub fn node_changed(&mut self, node: u32) {
+        if let Some(stale) = self.stale_nodes.get_mut(node as usize) {
+            *stale = true;
         }
     }
 
-    pub fn add(&mut self, cluster: &Cluster, node: u32, copy: &ShardCopy) {
-        let load = of_copy(self.rules, cluster, copy);
-        let sum = &mut self.nodes[node as usize];
-        sum.write += load.write;
-        sum.bytes += load.bytes;
+    /// Notes that a size of the shard has changed.
+    pub fn size_changed(&mut self, shard: ShardId) {
+        self.stale_shards.push(shard);
     }
 
-    pub fn remove(&mut self, cluster: &Cluster, node: u32, copy: &ShardCopy) {
-        let load = of_copy(self.rules, cluster, copy);
+    pub fn add(&mut self, node: u32, copy: &ShardCopy) {
+        self.nodes[node as usize].add(self.of_shards.of_copy(copy));
+    }
+
+    pub fn remove(&mut self, node: u32, copy: &ShardCopy) {
+        let load = self.of_shards.of_copy(copy);
         let sum = &mut self.nodes[node as usize];
         sum.write -= load.write;
         sum.bytes -= load.bytes;
@@ -90,21 +177,23 @@ impl Loads {
     }
 }
 
-/// What one copy adds to its node.
-fn of_copy(rules: LoadRules, cluster: &Cluster, copy: &ShardCopy) -> Load {
-    let index = cluster.index(copy.shard.index);
+/// What a replica of a shard and its primary add to their nodes.
+fn of_shard(rules: LoadRules, cluster: &Cluster, shard: ShardId) -> [Load; 2] {
+    let index = cluster.index(shard.index);
     let forecast = index.forecast.shard_bytes;
-    let measured = || size(cluster, copy.shard, copy.primary).unwrap_or(0);
-    let bytes = match rules.bytes {
-        _ if rules.partial_is_free && index.settings.partial_snapshot => 0,
-        Bytes::Forecast => forecast.unwrap_or(0),
-        Bytes::ForecastOrMeasured => forecast.unwrap_or_else(measured),
-        Bytes::Larger => forecast.unwrap_or(0).max(measured()),
-    };
-    Load {
-        write: index.forecast.write_load.unwrap_or(0.0),
-        bytes: double(bytes),
-    }
+    [false, true].map(|primary| {
+        let measured = || size(cluster, shard, primary).unwrap_or(0);
+        let bytes = match rules.bytes {
+            _ if rules.partial_is_free && index.settings.partial_snapshot => 0,
+            Bytes::Forecast => forecast.unwrap_or(0),
+            Bytes::ForecastOrMeasured => forecast.unwrap_or_else(measured),
+            Bytes::Larger => forecast.unwrap_or(0).max(measured()),
+        };
+        Load {
+            write: index.forecast.write_load.unwrap_or(0.0),
+            bytes: double(bytes),
+        }
+    })
 }
 
 /// Bytes of all copies of an index; those of unknown size count as the average of the others

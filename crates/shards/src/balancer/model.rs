@@ -234,6 +234,11 @@ impl Model {
         self.counts[node as usize]
     }
 
+    /// Number of copies of the selected index on each node.
+    pub fn counts_of_index(&self) -> &[i32] {
+        &self.counts
+    }
+
     /// Adds a copy to a node.
     pub fn add(&mut self, node: u32, copy: &ShardCopy) {
         let index = copy.shard.index;

@@ -34,6 +34,12 @@ impl NodeSorter {
         introsort::sort(self.partition, self, from, to);
     }
 
+    /// Whether no two of the sorted nodes have the same weight.
+    pub fn has_distinct_weights(&self) -> bool {
+        let mut neighbours = self.weights.windows(2);
+        neighbours.all(|pair| compare_f32(pair[0], pair[1]) == Ordering::Less)
+    }
+
     /// Weight difference between the heaviest node and the lightest.
     pub fn delta(&self) -> f32 {
         match (self.weights.first(), self.weights.last()) {

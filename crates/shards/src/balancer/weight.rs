@@ -75,6 +75,49 @@ impl WeightFunction {
     }
 }
 
+/// The parts of the nodes' weights that are the same for all indices.
+#[derive(Debug, Default)]
+pub(super) struct NodeTerms {
+    /// What is added before the share of the index.
+    first: Vec<f32>,
+    /// What is added after it, one after the other.
+    then: Vec<[f32; 2]>,
+}
+
+impl WeightFunction {
+    /// Adds a node's copies, write load and bytes above the averages.
+    pub(super) fn add_node(
+        self,
+        terms: &mut NodeTerms,
+        above_average: f32,
+        (write, bytes): (f32, f32),
+        index_last: bool,
+    ) {
+        let shard = self.theta0 * above_average;
+        let (write, bytes) = (self.theta2 * write, self.theta3 * bytes);
+        let (first, then) = if index_last {
+            (shard + write + bytes, [0.0; 2])
+        } else {
+            (shard, [write, bytes])
+        };
+        terms.first.push(first);
+        terms.then.push(then);
+    }
+
+    /// Difference between the heaviest node and the lightest, from the nodes' copies of an index.
+    pub(super) fn spread(self, terms: &NodeTerms, of_index: &[i32], average_of_index: f32) -> f32 {
+        let (mut lightest, mut heaviest) = (f32::INFINITY, f32::NEG_INFINITY);
+        for ((first, then), &count) in terms.first.iter().zip(&terms.then).zip(of_index) {
+            let index = self.theta1 * (float(count) - average_of_index);
+            let weight = first + index + then[0] + then[1];
+            lightest = if weight < lightest { weight } else { lightest };
+            heaviest = if weight > heaviest { weight } else { heaviest };
+        }
+        // Equal zeros have no difference, whatever their signs.
+        heaviest - lightest + 0.0
+    }
+}
+
 #[expect(
     clippy::cast_precision_loss,
     reason = "as Java converts an int to a float"

@@ -9,8 +9,8 @@ use crate::circle::{Circle, place, stir};
 use crate::copy::{AllocationStatus, ShardCopy};
 use crate::deciders::Deciders;
 use crate::engine::Engine;
-use crate::model::{Cluster, IndexIndex, NumberMap, ShardId};
-use crate::nodes::{CopyIndex, RoutingNodes};
+use crate::model::{Cluster, NumberMap, ShardId};
+use crate::nodes::{Change, CopyIndex, RoutingNodes};
 
 /// How a computation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +50,10 @@ pub(super) struct Simulation {
     known: Option<Box<crate::model::ClusterInfo>>,
     /// What the balancer knows of the copies, from one run to the next.
     balancer: Option<BalancerState>,
+    /// Copies that may be recovering: those not started since they were initialized.
+    recovering: Vec<CopyIndex>,
+    /// How many of the changes have been looked at for them.
+    changes_seen: usize,
     /// Sum over the copies on nodes: equal placements have the same. Kept up to date by [`Self::start`], from
     /// when [`Self::count_places`] was called.
     places: u64,
@@ -114,27 +118,45 @@ impl Simulation {
         }
     }
 
-    /// Starts all recovering copies. Returns whether there were any.
+    /// Starts all recovering copies, node by node. Returns whether there were any.
     fn start_all(&mut self) -> bool {
-        let mut started: Vec<IndexIndex> = Vec::new();
+        let mut started: Vec<ShardCopy> = Vec::new();
         for node in self.nodes.order().to_vec() {
-            let recovering: Vec<CopyIndex> = self
-                .nodes
-                .copies_on(node)
-                .filter(|(_, copy)| copy.is_initializing())
-                .map(|(handle, _)| handle)
-                .collect();
-            for handle in recovering {
-                started.push(self.nodes.copy(handle).shard.index);
+            // Starting a primary can restart replicas, on this node or another one.
+            self.find_recovering();
+            let starting = self.nodes.select_on(node, &self.recovering);
+            for handle in starting {
+                started.push(*self.nodes.copy(handle));
                 self.start(handle);
             }
         }
-        started.sort_unstable();
-        started.dedup();
+        let nodes = &self.nodes;
+        self.recovering
+            .retain(|&handle| nodes.is_recovering(handle));
         if let Some(balancer) = &mut self.balancer {
-            balancer.follow(&self.nodes, &self.cluster, &started);
+            balancer.follow_starts(&self.nodes, &self.cluster, &started);
         }
         !started.is_empty()
+    }
+
+    /// Adds the copies that have been initialized since the last call.
+    fn find_recovering(&mut self) {
+        let log = self.nodes.changes().log();
+        let initialized = log[self.changes_seen..]
+            .iter()
+            .filter_map(|change| match change {
+                Change::Initialized(copy) | Change::RelocationStarted { target: copy, .. } => {
+                    self.nodes.on_node(copy.node?, copy.shard)
+                }
+                _ => None,
+            });
+        self.recovering.extend(initialized);
+        self.recovering.sort_unstable();
+        self.recovering.dedup();
+        self.changes_seen = log.len();
+        let nodes = &self.nodes;
+        self.recovering
+            .retain(|&handle| nodes.is_recovering(handle));
     }
 
     /// Runs the balancer once.
@@ -225,6 +247,8 @@ pub fn compute(
         nodes,
         now_nanos,
         balancer: None,
+        recovering: Vec::new(),
+        changes_seen: 0,
         places: 0,
     };
     if simulation.nodes.order().is_empty() {
@@ -238,6 +262,8 @@ pub fn compute(
         };
     }
     let claimed = Claimed::new(ignored);
+    simulation.recovering = simulation.nodes.initializing();
+    simulation.changes_seen = simulation.nodes.changes().log().len();
     simulation.start_all();
     simulation.apply(previous, &claimed);
     simulation.count_places();

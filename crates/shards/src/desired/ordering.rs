@@ -41,24 +41,24 @@ pub(super) struct Walk {
 
 impl Walk {
     /// A snapshot of the copies. Where balance alone is the reason (`rebalances`), the indices that data
-    /// streams write to come last. Copies that are not `wanted` are passed over; only with
-    /// [`MoveOrder::Interleaved`] they take their turns.
+    /// streams write to come last. Copies that are not among the `candidates` may be passed over.
     pub fn new(
         round: &Allocation<'_>,
         order: MoveOrder,
         recency: &Recency,
         rebalances: bool,
-        wanted: impl Fn(CopyIndex) -> bool,
+        candidates: Option<&[CopyIndex]>,
     ) -> Self {
         let nodes = match order {
             MoveOrder::Interleaved => round.nodes.order().to_vec(),
             _ => recency.sorted(round.nodes.order()),
         };
         let list = |node: NodeIndex| {
-            let all = round.nodes.handles_on(node);
-            let mut handles: Vec<CopyIndex> = match order {
-                MoveOrder::Interleaved => all.collect(),
-                _ => all.filter(|&handle| wanted(handle)).collect(),
+            let mut handles: Vec<CopyIndex> = match candidates {
+                // Here all copies take their turns.
+                _ if order == MoveOrder::Interleaved => round.nodes.handles_on(node).collect(),
+                None => round.nodes.handles_on(node).collect(),
+                Some(candidates) => round.nodes.select_on(node, candidates),
             };
             if order == MoveOrder::ByNodeAndStream {
                 let stream = |handle: &CopyIndex| {

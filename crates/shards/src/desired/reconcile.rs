@@ -1,5 +1,7 @@
 //! The next steps towards a desired balance (`DesiredBalanceReconciler`).
 
+use std::collections::BTreeSet;
+
 use super::ordering::{Recency, Walk};
 use super::rules::Rules;
 use super::{Assignment, DesiredBalance};
@@ -7,7 +9,7 @@ use crate::allocation::Allocation;
 use crate::copy::{AllocationStatus, RecoverySource, ShardCopy, UNKNOWN_SIZE, UnassignedInfo};
 use crate::deciders::{Join, NoReasons, Verdict, expected_size_bytes, matches};
 use crate::model::{Cluster, IndexIndex, NodeIndex, ShardId};
-use crate::nodes::CopyIndex;
+use crate::nodes::{CopyIndex, RoutingNodes};
 
 /// Walks towards a desired balance, round by round.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +28,8 @@ struct Places {
     /// Per shard, where its nodes begin in `nodes`; that of the next one is where they end.
     spans: Vec<u32>,
     nodes: Vec<NodeIndex>,
+    /// The started copies that are elsewhere, as of the last round; `None` if not known.
+    misplaced: Option<BTreeSet<CopyIndex>>,
 }
 
 impl Places {
@@ -59,6 +63,23 @@ impl Places {
         };
         self.nodes[from..to].contains(&node)
     }
+
+    fn is_misplaced(&self, copy: &ShardCopy) -> bool {
+        let node = copy.node.filter(|_| copy.is_started());
+        node.is_some_and(|node| !self.has(copy.shard, node))
+    }
+
+    /// The started copies that are elsewhere.
+    fn misplaced(&mut self, nodes: &RoutingNodes) -> Vec<CopyIndex> {
+        let misplaced = self.misplaced.take().unwrap_or_else(|| {
+            let all = nodes.order().iter().flat_map(|&node| nodes.copies_on(node));
+            let misplaced = all.filter(|(_, copy)| self.is_misplaced(copy));
+            misplaced.map(|(handle, _)| handle).collect()
+        });
+        let handles = misplaced.iter().copied().collect();
+        self.misplaced = Some(misplaced);
+        handles
+    }
 }
 
 impl Reconciler {
@@ -70,6 +91,31 @@ impl Reconciler {
     /// Takes this balance as the one to which all further rounds lead, which makes them faster.
     pub(crate) fn learn(&mut self, cluster: &Cluster, desired: &DesiredBalance) {
         self.learnt = Some(Places::of(cluster, desired));
+    }
+
+    /// Notes that a round has changed the copies of these shards.
+    pub(crate) fn follow(&mut self, nodes: &RoutingNodes, changed: &[ShardId]) {
+        let Some(places) = &mut self.learnt else {
+            return;
+        };
+        let Some(mut misplaced) = places.misplaced.take() else {
+            return;
+        };
+        for &handle in changed.iter().flat_map(|&shard| nodes.assigned(shard)) {
+            if places.is_misplaced(nodes.copy(handle)) {
+                misplaced.insert(handle);
+            } else {
+                misplaced.remove(&handle);
+            }
+        }
+        places.misplaced = Some(misplaced);
+    }
+
+    /// Notes that the copies have got other handles.
+    pub(crate) fn forget_copies(&mut self) {
+        if let Some(places) = &mut self.learnt {
+            places.misplaced = None;
+        }
     }
 
     /// Initializes unassigned copies on their desired nodes, moves those that may not remain where they
@@ -88,12 +134,12 @@ impl Reconciler {
         round.reconciling = true;
         let rules = Rules::of(round.cluster);
         self.allocate_unassigned(round, rules, desired);
-        if self.all_in_place(round) {
-            round.reconciling = false;
-            return;
+        let places = self.learnt.as_mut();
+        let misplaced = places.map(|places| places.misplaced(round.nodes));
+        if misplaced.as_ref().is_none_or(|copies| !copies.is_empty()) {
+            self.move_copies(round, rules, desired, misplaced.as_deref());
+            self.rebalance(round, rules, desired, misplaced.as_deref());
         }
-        self.move_copies(round, rules, desired);
-        self.rebalance(round, rules, desired);
         round.reconciling = false;
     }
 
@@ -201,29 +247,15 @@ impl Reconciler {
         })
     }
 
-    /// Whether it is known that every started copy is where it is wanted.
-    fn all_in_place(&self, round: &Allocation<'_>) -> bool {
-        let nodes = &round.nodes;
-        self.learnt.is_some()
-            && nodes.order().iter().all(|&node| {
-                let mut copies = nodes.copies_on(node);
-                copies.all(|(_, copy)| !self.may_be_misplaced(copy))
-            })
-    }
-
-    /// Whether a copy may be on another node than wanted, as far as that is quick to tell.
-    fn may_be_misplaced(&self, copy: &ShardCopy) -> bool {
-        let (true, Some(node)) = (copy.is_started(), copy.node) else {
-            return false;
-        };
-        let learnt = self.learnt.as_ref();
-        learnt.is_none_or(|places| !places.has(copy.shard, node))
-    }
-
     /// Moves copies that may not remain on their nodes.
-    fn move_copies(&mut self, round: &mut Allocation<'_>, rules: Rules, desired: &DesiredBalance) {
-        let is_misplaced = |handle| self.may_be_misplaced(round.nodes.copy(handle));
-        let mut walk = Walk::new(round, rules.order, &self.moves, false, is_misplaced);
+    fn move_copies(
+        &mut self,
+        round: &mut Allocation<'_>,
+        rules: Rules,
+        desired: &DesiredBalance,
+        candidates: Option<&[CopyIndex]>,
+    ) {
+        let mut walk = Walk::new(round, rules.order, &self.moves, false, candidates);
         while let Some(handle) = walk.next() {
             let Some((copy, from, wanted)) = misplaced(round, desired, handle) else {
                 continue;
@@ -253,12 +285,17 @@ impl Reconciler {
     }
 
     /// Moves copies that should be elsewhere.
-    fn rebalance(&mut self, round: &mut Allocation<'_>, rules: Rules, desired: &DesiredBalance) {
+    fn rebalance(
+        &mut self,
+        round: &mut Allocation<'_>,
+        rules: Rules,
+        desired: &DesiredBalance,
+        candidates: Option<&[CopyIndex]>,
+    ) {
         if round.can_rebalance_cluster(&mut NoReasons) != Verdict::Yes {
             return;
         }
-        let is_misplaced = |handle| self.may_be_misplaced(round.nodes.copy(handle));
-        let mut walk = Walk::new(round, rules.order, &self.moves, true, is_misplaced);
+        let mut walk = Walk::new(round, rules.order, &self.moves, true, candidates);
         while let Some(handle) = walk.next() {
             let Some((copy, from, wanted)) = misplaced(round, desired, handle) else {
                 continue;

@@ -59,7 +59,8 @@ impl RoutingNodes {
         if self.unassigned.list.len() < 2 {
             return;
         }
-        let mut places: NumberMap<IndexIndex, NumberMap<u32, usize>> = NumberMap::default();
+        // Per index, where the copies of each shard begin in its table.
+        let mut places: NumberMap<IndexIndex, Vec<usize>> = NumberMap::default();
         let copies = &self.copies;
         self.unassigned.list.sort_by_cached_key(|handle| {
             let copy = &copies[handle.at()];
@@ -68,13 +69,15 @@ impl RoutingNodes {
                 return (None, 0, 0);
             };
             let places = places.entry(index).or_insert_with(|| {
-                let mut places = NumberMap::default();
-                for (place, copy) in table.copies.iter().enumerate() {
-                    places.entry(copy.shard.shard).or_insert(place);
+                let mut places = vec![usize::MAX; cluster.index(index).shards as usize];
+                for (place, copy) in table.copies.iter().enumerate().rev() {
+                    if let Some(first) = places.get_mut(copy.shard.shard as usize) {
+                        *first = place;
+                    }
                 }
                 places
             });
-            let first = places.get(&shard).copied().unwrap_or(usize::MAX);
+            let first = places.get(shard as usize).copied().unwrap_or(usize::MAX);
             let group = table.copies.get(first..).unwrap_or_default();
             let within = group.iter().position(|other| other == copy);
             (cluster.routing.place(index), first, within.unwrap_or(0))

@@ -267,6 +267,9 @@ impl Live {
         let walk = self.walk.take();
         *self = Self::ready(cluster)?;
         self.walk = walk;
+        if let Some(walk) = &mut self.walk {
+            walk.reconciler.forget_copies();
+        }
         self.expansion_is_due = expansion_is_due;
         self.is_listed = is_listed;
         Ok(())
@@ -302,6 +305,9 @@ impl Live {
             sums.end_round(&self.nodes);
         }
         let changes = self.nodes.end_round(&self.ranks);
+        if let Some(walk) = &mut self.walk {
+            walk.reconciler.follow(&self.nodes, &changes.touched());
+        }
         self.write_back(&changes, writes);
         Ok(Outcome {
             changes: changes.into_log(),
