@@ -294,7 +294,7 @@ impl Ours {
     }
 
     /// Computes the balance, if this step is a round. Where that goes round in a circle, the server is told
-    /// to stop in the same phase some circles later.
+    /// to stop in the same phase some circles later, and where no end is found, to stop there.
     pub fn prepare(&mut self, planner: &Planner, step: &mut Value, before: &Told) -> Option<Round> {
         match step["step"].as_str() {
             Some("reset") => self.desired = DesiredBalance::default(),
@@ -311,8 +311,12 @@ impl Ours {
         let untouched = nodes.clone();
         let ignored = gateway(&cluster, &mut nodes, step);
         let computed = compute(&cluster, &untouched, &ignored, &self.desired, 0);
-        if let End::Circle { period } = computed.end {
-            step["enough"] = (computed.iterations + CIRCLES * period).into();
+        match computed.end {
+            End::Rest => {}
+            End::Circle { period } => {
+                step["enough"] = (computed.iterations + CIRCLES * period).into();
+            }
+            End::TooLong => step["enough"] = computed.iterations.into(),
         }
         Some(Round {
             cluster,
