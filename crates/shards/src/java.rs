@@ -33,26 +33,29 @@ pub(crate) fn bins_for(expected: usize) -> usize {
     capacity.next_power_of_two()
 }
 
-/// Brings items into the order in which a `HashMap` returns them, into which they were inserted one after the
-/// other and which began with this many bins. Returns the items and the number of bins in the end.
+/// Bins of a `HashMap` that began with `bins`, after a number of keys was inserted with `put`.
+///
+/// `computeIfAbsent` looks at the size before it inserts: there, `keys` is their number before the last call, whether or
+/// not that found its key.
+pub(crate) fn bins_after(mut bins: usize, keys: usize) -> usize {
+    while keys > bins * 3 / 4 {
+        bins *= 2;
+    }
+    bins
+}
+
+/// Brings items into the order in which a `HashMap` of so many bins returns them, into which they were inserted one
+/// after the other.
 ///
 /// Bins that become trees are left out: with hashes that are spread well, one in ten million has that many
 /// keys.
-pub(crate) fn by_hash<T>(
-    mut items: Vec<T>,
-    bins: usize,
-    hash: impl Fn(&T) -> i32,
-) -> (Vec<T>, usize) {
-    let mut bins = bins;
-    while items.len() > bins * 3 / 4 {
-        bins *= 2;
-    }
+pub(crate) fn by_hash<T>(mut items: Vec<T>, bins: usize, hash: impl Fn(&T) -> i32) -> Vec<T> {
     let bin = |item: &T| {
         let hash = hash(item).cast_unsigned();
         (hash ^ (hash >> 16)) as usize & (bins - 1)
     };
     items.sort_by_cached_key(bin);
-    (items, bins)
+    items
 }
 
 /// Iteration order of a `HashMap` or `HashSet` of strings.

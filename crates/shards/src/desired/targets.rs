@@ -7,7 +7,7 @@ use super::compute::Simulation;
 use super::{Assignment, DesiredBalance};
 use crate::copy::{AllocationStatus, ShardCopy};
 use crate::deciders::{NoReasons, Verdict};
-use crate::java::{DEFAULT_BINS, bins_for, by_hash, string_compare, string_hash};
+use crate::java::{DEFAULT_BINS, bins_after, bins_for, by_hash, string_compare, string_hash};
 use crate::model::{Cluster, NodeIndex, NumberMap, ShardId};
 use crate::nodes::CopyIndex;
 
@@ -60,7 +60,10 @@ impl Simulation {
             }
             self.nodes.ignore(handle, AllocationStatus::NoAttempt);
         }
+        // The map is filled with `computeIfAbsent`.
+        let mut before_last = groups.len().saturating_sub(1);
         for shard in self.assigned_order() {
+            before_last = groups.len();
             numbers.entry(shard).or_insert_with(|| {
                 groups.push(Group {
                     shard,
@@ -70,7 +73,8 @@ impl Simulation {
             });
         }
         let hashes = Hashes::new(&self.cluster);
-        let (groups, _) = by_hash(groups, DEFAULT_BINS, |group| hashes.of(group.shard));
+        let bins = bins_after(DEFAULT_BINS, before_last);
+        let groups = by_hash(groups, bins, |group| hashes.of(group.shard));
         let mut to_initialize: HashMap<CopyIndex, NodeIndex> = HashMap::new();
         for group in groups {
             self.place_group(&group, previous.assignment(group.shard), &mut to_initialize);
@@ -170,11 +174,16 @@ impl Simulation {
             shards.extend(all.filter(|&shard| !self.nodes.assigned(shard).is_empty()));
         }
         let hashes = Hashes::new(&self.cluster);
-        let bins = bins_for(tables.len());
-        let (shards, _) = by_hash(shards, bins, |&shard| hashes.of(shard));
+        // It is filled with `computeIfAbsent`, copy by copy.
+        let last = shards
+            .last()
+            .map_or(0, |&shard| self.nodes.assigned(shard).len());
+        let before_last = shards.len() - usize::from(last == 1);
+        let bins = bins_after(bins_for(tables.len()), before_last);
+        let shards = by_hash(shards, bins, |&shard| hashes.of(shard));
         // The computation works on a copy, whose map is made for its size.
         let bins = bins_for(shards.len());
-        by_hash(shards, bins, |&shard| hashes.of(shard)).0
+        by_hash(shards, bins, |&shard| hashes.of(shard))
     }
 }
 

@@ -178,3 +178,19 @@ fn zero_can_be_removed() {
     order.remove(0);
     assert_eq!(order.iter().collect::<Vec<_>>(), [1]);
 }
+
+/// `put` doubles a table of 16 bins after its 13th key, `computeIfAbsent` before its 14th, or when it is asked for one of
+/// the 13 again.
+#[test]
+fn tables_that_are_filled_in_either_way_double_at_another_time() {
+    let (put, absent_13, absent_14, again) = (13, 12, 13, 13);
+    assert_eq!(bins_after(DEFAULT_BINS, put), 32);
+    assert_eq!(bins_after(DEFAULT_BINS, absent_13), 16);
+    assert_eq!(bins_after(DEFAULT_BINS, absent_14), 32);
+    assert_eq!(bins_after(DEFAULT_BINS, again), 32);
+    assert_eq!(bins_after(64, 0), 64);
+    let order = |bins| by_hash(vec![33, 1, 17], bins, |&key| key);
+    assert_eq!(order(16), [33, 1, 17]);
+    assert_eq!(order(32), [33, 1, 17]);
+    assert_eq!(order(64), [1, 17, 33]);
+}
