@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::{HashOrder, HppcOrder, string_compare, string_hash};
+use super::{DEFAULT_BINS, HashOrder, HppcOrder, bins_after, by_hash, string_compare, string_hash};
 
 fn digest(order: impl Iterator<Item = usize>) -> i32 {
     order.fold(7i32, |digest, at| {
