@@ -44,16 +44,33 @@ pub(crate) fn bins_after(mut bins: usize, keys: usize) -> usize {
     bins
 }
 
+/// How keys came into a `HashMap`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Filled {
+    /// `put`: at the end of their bins.
+    Put,
+    /// `computeIfAbsent`: at their beginning.
+    ComputeIfAbsent,
+}
+
 /// Brings items into the order in which a `HashMap` of so many bins returns them, into which they were inserted one
 /// after the other.
 ///
 /// Bins that become trees are left out: with hashes that are spread well, one in ten million has that many
 /// keys.
-pub(crate) fn by_hash<T>(mut items: Vec<T>, bins: usize, hash: impl Fn(&T) -> i32) -> Vec<T> {
+pub(crate) fn by_hash<T>(
+    mut items: Vec<T>,
+    filled: Filled,
+    bins: usize,
+    hash: impl Fn(&T) -> i32,
+) -> Vec<T> {
     let bin = |item: &T| {
         let hash = hash(item).cast_unsigned();
         (hash ^ (hash >> 16)) as usize & (bins - 1)
     };
+    if filled == Filled::ComputeIfAbsent {
+        items.reverse();
+    }
     items.sort_by_cached_key(bin);
     items
 }

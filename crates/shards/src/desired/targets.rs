@@ -7,7 +7,9 @@ use super::compute::Simulation;
 use super::{Assignment, DesiredBalance};
 use crate::copy::{AllocationStatus, ShardCopy};
 use crate::deciders::{NoReasons, Verdict};
-use crate::java::{DEFAULT_BINS, bins_after, bins_for, by_hash, string_compare, string_hash};
+use crate::java::{
+    DEFAULT_BINS, Filled, bins_after, bins_for, by_hash, string_compare, string_hash,
+};
 use crate::model::{Cluster, NodeIndex, NumberMap, ShardId};
 use crate::nodes::CopyIndex;
 
@@ -60,7 +62,7 @@ impl Simulation {
             }
             self.nodes.ignore(handle, AllocationStatus::NoAttempt);
         }
-        // The map is filled with `computeIfAbsent`.
+        // How many shards are in the map before the last one is asked for.
         let mut before_last = groups.len().saturating_sub(1);
         for shard in self.assigned_order() {
             before_last = groups.len();
@@ -74,7 +76,9 @@ impl Simulation {
         }
         let hashes = Hashes::new(&self.cluster);
         let bins = bins_after(DEFAULT_BINS, before_last);
-        let groups = by_hash(groups, bins, |group| hashes.of(group.shard));
+        let groups = by_hash(groups, Filled::ComputeIfAbsent, bins, |group| {
+            hashes.of(group.shard)
+        });
         let mut to_initialize: HashMap<CopyIndex, NodeIndex> = HashMap::new();
         for group in groups {
             self.place_group(&group, previous.assignment(group.shard), &mut to_initialize);
@@ -174,16 +178,18 @@ impl Simulation {
             shards.extend(all.filter(|&shard| !self.nodes.assigned(shard).is_empty()));
         }
         let hashes = Hashes::new(&self.cluster);
-        // It is filled with `computeIfAbsent`, copy by copy.
+        // It is filled copy by copy.
         let last = shards
             .last()
             .map_or(0, |&shard| self.nodes.assigned(shard).len());
         let before_last = shards.len() - usize::from(last == 1);
         let bins = bins_after(bins_for(tables.len()), before_last);
-        let shards = by_hash(shards, bins, |&shard| hashes.of(shard));
+        let shards = by_hash(shards, Filled::ComputeIfAbsent, bins, |&shard| {
+            hashes.of(shard)
+        });
         // The computation works on a copy, whose map is made for its size.
         let bins = bins_for(shards.len());
-        by_hash(shards, bins, |&shard| hashes.of(shard))
+        by_hash(shards, Filled::Put, bins, |&shard| hashes.of(shard))
     }
 }
 

@@ -3,7 +3,9 @@
 
 use std::collections::HashSet;
 
-use super::{DEFAULT_BINS, HashOrder, HppcOrder, bins_after, by_hash, string_compare, string_hash};
+use super::{
+    DEFAULT_BINS, Filled, HashOrder, HppcOrder, bins_after, by_hash, string_compare, string_hash,
+};
 
 fn digest(order: impl Iterator<Item = usize>) -> i32 {
     order.fold(7i32, |digest, at| {
@@ -180,17 +182,17 @@ fn zero_can_be_removed() {
 }
 
 /// `put` doubles a table of 16 bins after its 13th key, `computeIfAbsent` before its 14th, or when it is asked for one of
-/// the 13 again.
+/// the 13 again, and puts keys before those that are in their bins.
 #[test]
-fn tables_that_are_filled_in_either_way_double_at_another_time() {
-    let (put, absent_13, absent_14, again) = (13, 12, 13, 13);
-    assert_eq!(bins_after(DEFAULT_BINS, put), 32);
-    assert_eq!(bins_after(DEFAULT_BINS, absent_13), 16);
-    assert_eq!(bins_after(DEFAULT_BINS, absent_14), 32);
-    assert_eq!(bins_after(DEFAULT_BINS, again), 32);
-    assert_eq!(bins_after(64, 0), 64);
-    let order = |bins| by_hash(vec![33, 1, 17], bins, |&key| key);
-    assert_eq!(order(16), [33, 1, 17]);
-    assert_eq!(order(32), [33, 1, 17]);
-    assert_eq!(order(64), [1, 17, 33]);
+fn maps_that_are_filled_in_either_way_return_another_order() {
+    let keys: Vec<i32> = (1..=12).chain([17]).collect();
+    let order = |filled, keys_counted| {
+        let bins = bins_after(DEFAULT_BINS, keys_counted);
+        by_hash(keys.clone(), filled, bins, |&key| key)
+    };
+    assert_eq!(order(Filled::Put, 13), keys);
+    let mut first_17 = keys.clone();
+    first_17.rotate_right(1);
+    assert_eq!(order(Filled::ComputeIfAbsent, 12), first_17);
+    assert_eq!(order(Filled::ComputeIfAbsent, 13), keys);
 }
