@@ -297,7 +297,7 @@ def sar(host, reports, header=SAR_12, where="en_US", live=False):
             out.append("")
 
     entries = [(clock(report.end_s, locale.time), report.disks, report.cpu) for report in reports]
-    opened = [clock(reports[0].end_s - INTERVAL_S, locale.time)] + [stamp for stamp, _, _ in entries]
+    opened = [clock(reports[0].end_s - reports[0].seconds, locale.time)] + [stamp for stamp, _, _ in entries]
     mean = (locale.average, *mean_of(reports))
     for start, entry in zip(opened, entries) if live else []:
         tables(start, [entry])

@@ -380,7 +380,9 @@ impl<'a> CheckReport<'a> {
 
     /// Returns `20 rules`, or `3 of 20 rules` if the others were skipped entirely.
     fn describe_rules(&self) -> String {
-        let Coverage { rules, undecided } = self.coverage();
+        let Coverage {
+            rules, undecided, ..
+        } = self.coverage();
         // Of several hosts, a rule is counted once.
         if self.hosts.len() > 1 {
             return count(self.rules_run.len(), "rule");
