@@ -1,7 +1,9 @@
 //! Groups findings by the filesystem that they concern, for the layout of text and Markdown.
 
 use crate::check::by_severity;
-use facts::host::{BlockDevice, DeviceIndex, DeviceNumber, Mount, Store, StoreEngine, StoreState};
+use facts::host::{
+    BlockDevice, DeviceIndex, DeviceKind, DeviceNumber, Mount, Store, StoreEngine, StoreState,
+};
 use facts::{Finding, Host, Stack};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -259,9 +261,16 @@ impl<'a> Filesystems<'a> {
         self.devices.of(mount)
     }
 
-    /// Same as [`DeviceIndex::is_unread`].
+    /// Returns whether there are devices below a mount of which none was read.
     pub fn is_unread(&self, mount: &Mount) -> bool {
-        self.devices.is_unread(mount)
+        match self.device_of(mount) {
+            Some(device) => matches!(device.kind, DeviceKind::Unseen),
+            // Filesystems on several devices have a number without a device; the source of others may be /dev/fuse.
+            None => {
+                mount.device_number.major != 0
+                    || (mount.source.starts_with("/dev/") && !mount.fs_type.starts_with("fuse"))
+            }
+        }
     }
 
     pub fn key_of(&self, mount: &'a Mount) -> Key<'a> {
