@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::sorter::BySpread;
 use super::{Balancer, CopyDecision, Outcome, WeightFunction, allocate, explain};
 use crate::allocation::Allocation;
 use crate::copy::{AllocationStatus, RecoverySource, ShardCopy};
@@ -486,6 +487,43 @@ proptest! {
             let threshold = balancer.threshold;
             assert_eq!(found, spread.iter().all(|delta| *delta <= threshold + 0.001));
         });
+    }
+
+    /// The order of the indices, and that of the nodes afterwards, are those of sorting the nodes for each index.
+    #[test]
+    fn indices_are_ordered_as_if_nodes_were_sorted_for_each(
+        mut builder in spread_clusters(),
+        bytes in prop::collection::vec(0..4_i64, 25 * 7),
+        version in prop::sample::select(vec![(8, 5), (8, 15), (9, 2)]),
+    ) {
+        builder.cluster.version = Version::release(version.0, version.1, 0);
+        let mut info = ClusterInfo::default();
+        let shards: Vec<ShardId> = builder.build().routing.copies().map(|copy| copy.shard).collect();
+        for (shard, bytes) in shards.into_iter().zip(bytes) {
+            info.set_size_bytes(shard, true, bytes << 38);
+        }
+        builder.cluster.info = Some(info);
+        let seen = |balancer: Balancer<'_, '_>, order: Vec<IndexIndex>| {
+            let weights: Vec<u32> = balancer.sorter.weights.iter().map(|weight| weight.to_bits()).collect();
+            (order, balancer.sorter.nodes.clone(), weights)
+        };
+        let found = builder.ask(|round| {
+            let mut balancer = Balancer::new(round);
+            let order = balancer.by_spread();
+            seen(balancer, order)
+        });
+        let expected = builder.ask(|round| {
+            let mut balancer = Balancer::new(round);
+            let indices: Vec<IndexIndex> = balancer.routed().collect();
+            let deltas = indices.iter().map(|&index| {
+                balancer.reset(index, 0, balancer.sorter.len());
+                balancer.sorter.delta()
+            });
+            let deltas = deltas.collect();
+            let order = BySpread::sorted(balancer.rules.partition, indices, deltas);
+            seen(balancer, order)
+        });
+        prop_assert_eq!(found, expected);
     }
 
     /// Once all relocations have completed repeatedly, nothing moves any more, and no copy appears or

@@ -50,7 +50,7 @@ pub(super) struct Simulation {
     known: Option<Box<crate::model::ClusterInfo>>,
     /// What the balancer knows of the copies, from one run to the next.
     balancer: Option<BalancerState>,
-    /// Copies that may be recovering: those not started since they were initialized.
+    /// The recovering copies, as [`Self::find_recovering`] left them: some may have started since.
     recovering: Vec<CopyIndex>,
     /// How many of the changes have been looked at for them.
     changes_seen: usize,
@@ -130,16 +130,13 @@ impl Simulation {
                 self.start(handle);
             }
         }
-        let nodes = &self.nodes;
-        self.recovering
-            .retain(|&handle| nodes.is_recovering(handle));
         if let Some(balancer) = &mut self.balancer {
             balancer.follow_starts(&self.nodes, &self.cluster, &started);
         }
         !started.is_empty()
     }
 
-    /// Adds the copies that have been initialized since the last call.
+    /// Adds the copies that have been initialized since the last call, and drops those that no longer recover.
     fn find_recovering(&mut self) {
         let log = self.nodes.changes().log();
         let initialized = log[self.changes_seen..]

@@ -131,6 +131,14 @@ fn the_first_desired_balances_match_9_2() {
     compare("9.2.0", 1, 30);
 }
 
+/// Where a map of shards is full by one key: the server fills it with `computeIfAbsent`, which doubles it later and puts
+/// keys first in their bins.
+#[test]
+fn desired_balances_match_where_maps_are_about_to_double() {
+    compare("8.19.12", 997, 1);
+    compare("9.2.0", 53, 1);
+}
+
 /// Runs `COUNT` clusters starting at seed `SEED`: `make test-desired`.
 #[test]
 #[ignore = "minutes: make test-desired"]
