@@ -11,6 +11,7 @@
 #
 #   HEAP     heap size of the JVM: 1g
 #   VERSION  7.4.0, or 8.19.12 or 9.2.0
+#   SALT     the order of Java's immutable maps and sets, which 8.19.12 and 9.2.0 follow: 1
 set -euo pipefail
 cd "$(dirname "$0")"
 VERSION=${VERSION:-7.4.0}
@@ -78,4 +79,4 @@ exec 9>&-
 exec "$java/bin/java" -Xmx"${HEAP:-1g}" -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
     -ea:org.elasticsearch... "${unchecked[@]}" -Dhppc.bitmixer=DETERMINISTIC -Dorg.apache.logging.log4j.simplelog.StatusLogger.level=OFF \
     -Dlog4j2.level=OFF -Dlog4j2.disable.jmx=true \
-    -cp "$classes:$jars/*" "$main"
+    -cp "$classes:$jars/*" "$main" "${SALT:-1}"

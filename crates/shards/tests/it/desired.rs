@@ -1,5 +1,6 @@
 //! The desired balance beside that of real servers: random clusters are driven step by step, and after each
-//! round the balance, and the steps towards it, are compared.
+//! round the balance, and the steps towards it, are compared. Servers follow the order of Java's immutable maps,
+//! which differs between processes; here it is given (`SALT`), so that a seed is the same cluster every time.
 
 mod oracle;
 mod ours;

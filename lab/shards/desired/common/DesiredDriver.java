@@ -28,6 +28,8 @@ public final class DesiredDriver {
     private Master master;
 
     public static void main(String[] args) throws Exception {
+        // Before the JIT compiler takes it for a constant.
+        Salt.set(Long.parseLong(args[0]));
         // Other output to System.out must not mix with the responses.
         PrintStream out = new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
         System.setOut(System.err);
