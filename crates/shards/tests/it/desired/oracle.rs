@@ -12,14 +12,14 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Starts the code of a version; says why if it cannot run here.
-    pub fn start(version: &str) -> Result<Self, String> {
+    /// Starts the code of a version; says why if it cannot run here. `salt` orders its immutable maps.
+    pub fn start(version: &str, salt: u64) -> Result<Self, String> {
         let mut parts = version
             .split('.')
             .map(|part| part.parse().expect("a number"));
         let mut part = || parts.next().expect("three numbers");
         Ok(Self {
-            process: Process::start("run.sh", &[], &[("VERSION", version)])?,
+            process: Process::start("run.sh", &[], &[("VERSION", version), ("SALT", &salt.to_string())])?,
             version: Version::release(part(), part(), part()),
         })
     }
