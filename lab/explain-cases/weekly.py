@@ -36,9 +36,9 @@ QUIET = Disk(r=156, r_kb=2500, r_ms=0.8, w=85, w_kb=590, w_ms=0.5, w_mrg=4, f=9.
 STORM = replace(QUIET, r=70, r_kb=1100, r_ms=18, w_ms=9, d=60, d_kb=520_000, d_ms=14, f_ms=11)
 
 
-def weeks(has_storm):
+def weeks(has_storm, seed="weekly"):
     """The reports, the first of which ends one step after the start."""
-    rng, reports = random.Random("weekly"), []
+    rng, reports = random.Random(seed), []
     for n in range(WEEKS * 7 * PER_DAY):
         at = n % (7 * PER_DAY) - SUNDAY_0330
         is_storm = 0 <= at < STORM_SAMPLES
@@ -127,16 +127,28 @@ FORMS = [
 ]
 
 
+# Further nulls, of the forms with the most series and with whole numbers.
+MORE_NULLS = [(f"{seed}-{name}", seed, writer) for seed in range(1, 6) for name, writer, _ in FORMS
+              if name in ("sadf.json", "vmstat-t.txt")]
+# A false claim in one log of twenty: the false discovery rate that explain allows among a log's series is 5 %.
+FALSE_MAX = 1
+
+
+def write_one(out, path, text):
+    if isinstance(text, bytes):
+        os.makedirs(os.path.dirname(f"{out}/{path}"), exist_ok=True)
+        Path(f"{out}/{path}").write_bytes(text)
+    else:
+        write(out, path, text)
+
+
 def write_all(out):
     for folder, has_storm in (("storms", True), ("nulls", False)):
         reports = weeks(has_storm)
         for name, writer, _ in FORMS:
-            text = writer(reports)
-            if isinstance(text, bytes):
-                os.makedirs(f"{out}/{folder}", exist_ok=True)
-                Path(f"{out}/{folder}/{name}").write_bytes(text)
-            else:
-                write(out, f"{folder}/{name}", text)
+            write_one(out, f"{folder}/{name}", writer(reports))
+    for name, seed, writer in MORE_NULLS:
+        write_one(out, f"nulls/{name}", writer(weeks(False, seed)))
     write(out, "etc/crontab", CRONTAB)
 
 
@@ -167,7 +179,7 @@ def storm(path, telling):
     return wrong + ([f"blames another job: {others}"] if others else [])
 
 
-def null(path, _):
+def null(path):
     """What is wrong in the answer for the same weeks without a storm."""
     series, code = answer(path)
     if series is None:
@@ -177,15 +189,17 @@ def null(path, _):
 
 
 def check(out):
-    failed = 0
-    for folder, judge in (("storms", storm), ("nulls", null)):
-        for name, _, telling in FORMS:
-            wrong = judge(f"{out}/{folder}/{name}", telling)
-            failed += bool(wrong)
+    names = [name for name, _, _ in FORMS]
+    missed = {name: storm(f"{out}/storms/{name}", telling) for name, _, telling in FORMS}
+    claimed = {name: null(f"{out}/nulls/{name}") for name in names + [name for name, _, _ in MORE_NULLS]}
+    for folder, judged in (("storms", missed), ("nulls", claimed)):
+        for name, wrong in judged.items():
             if wrong:
-                print(f"  FAIL {folder}/{name}: {'; '.join(wrong)}")
-    print(f"  a weekly storm in {len(FORMS)} forms, and {len(FORMS)} without one: {failed} wrong")
-    return 1 if failed else 0
+                print(f"  {folder}/{name}: {'; '.join(wrong)}")
+    storms, nulls = (sum(map(bool, judged.values())) for judged in (missed, claimed))
+    print(f"  a weekly storm in {len(missed)} forms: {storms} missed; {len(claimed)} logs without one: {nulls} with a claim "
+          f"(at most {FALSE_MAX})")
+    return 1 if storms or nulls > FALSE_MAX else 0
 
 
 if __name__ == "__main__":

@@ -34,12 +34,27 @@ pub(crate) fn quantile(values: &mut [f64], at: f64) -> f64 {
 /// than half of the values are equal, it is computed from the middle 95 %, and if those are equal too, as
 /// the root mean square, so that it is 0 for constants only.
 pub(crate) fn robust_scale(values: &[f64]) -> f64 {
-    let centre = median(values.to_vec());
-    let mut apart: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
+    let mut apart = distances(values);
     let mad = quantile(&mut apart, 0.5) * 1.4826;
-    if mad > 0.0 {
-        return mad;
+    if mad > 0.0 { mad } else { outer_scale(apart) }
+}
+
+/// Returns the scale from the middle 95 % if about half of the values are equal or more, and 0 otherwise.
+pub(crate) fn scale_of_ties(values: &[f64]) -> f64 {
+    const SHARE: f64 = 0.45;
+    let mut apart = distances(values);
+    if quantile(&mut apart, SHARE) > 0.0 {
+        return 0.0;
     }
+    outer_scale(apart)
+}
+
+fn distances(values: &[f64]) -> Vec<f64> {
+    let centre = median(values.to_vec());
+    values.iter().map(|value| (value - centre).abs()).collect()
+}
+
+fn outer_scale(mut apart: Vec<f64>) -> f64 {
     let wide = quantile(&mut apart, 0.95) / 1.96;
     if wide > 0.0 {
         return wide;
