@@ -19,7 +19,11 @@ impl Oracle {
             .map(|part| part.parse().expect("a number"));
         let mut part = || parts.next().expect("three numbers");
         Ok(Self {
-            process: Process::start("run.sh", &[], &[("VERSION", version), ("SALT", &salt.to_string())])?,
+            process: Process::start(
+                "run.sh",
+                &[],
+                &[("VERSION", version), ("SALT", &salt.to_string())],
+            )?,
             version: Version::release(part(), part(), part()),
         })
     }
