@@ -1,11 +1,11 @@
 use crate::views::cluster;
-use facts::host::{DeviceKind, Platform};
+use facts::host::{DeviceKind, DeviceNumber, Platform};
 use facts::{Cluster, Finding, Host, Severity, Skipped};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::LazyLock;
 use units::{count, list};
@@ -51,25 +51,78 @@ pub struct CheckedHost<'a> {
     pub host: &'a Host,
 }
 
-/// How many rules could decide anything. A rule counts once for each host that it ran on.
+/// How many rules could decide anything, and on how many filesystems. A rule counts once for each host
+/// that it ran on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Coverage {
     /// Rules that ran.
     pub rules: u64,
     /// Those that were skipped entirely: they had nothing to look at.
     pub undecided: u64,
+    /// Filesystems on block devices, and lines of mountinfo that were not understood.
+    pub filesystems: u64,
+    /// Those whose devices were not read, and those lines.
+    pub filesystems_unread: u64,
+    /// Those of them that hold a store's data.
+    pub filesystems_unread_with_store: u64,
 }
 
 impl Coverage {
-    /// Whether most rules had nothing to look at, or none ran: no finding means nothing then.
+    /// Whether most rules or filesystems, or that of a store, had nothing to look at, or no rule ran: no
+    /// finding means nothing then.
     pub fn is_mostly_blind(self) -> bool {
+        self.has_few_rules()
+            || self.filesystems_unread * 2 > self.filesystems
+            || self.filesystems_unread_with_store > 0
+    }
+
+    fn has_few_rules(self) -> bool {
         self.rules == 0 || self.undecided * 2 > self.rules
+    }
+
+    /// Counts a host's filesystems.
+    fn add_filesystems(&mut self, host: &Host) {
+        let devices = host.device_index();
+        let stores = host.stores_by_mount();
+        // Mounts of one device are one filesystem.
+        let mut is_unread: HashMap<(DeviceNumber, &str), bool> = HashMap::new();
+        let mut with_store = HashSet::new();
+        for mount in &host.mounts {
+            let device = devices.of(mount);
+            if device.is_none() && !mount.is_on_device() {
+                continue;
+            }
+            let filesystem = device
+                .map_or((mount.device_number, mount.source.as_str()), |device| {
+                    (device.number, device.name.as_str())
+                });
+            is_unread.insert(filesystem, devices.is_unread(mount));
+            if stores.contains_key(&mount.id) {
+                with_store.insert(filesystem);
+            }
+        }
+        self.filesystems += is_unread.len() as u64 + host.mounts_unread;
+        is_unread.retain(|_, is_unread| *is_unread);
+        let unread = is_unread.keys();
+        let with_store = unread.filter(|filesystem| with_store.contains(*filesystem));
+        self.filesystems_unread_with_store += with_store.count() as u64;
+        self.filesystems_unread += is_unread.len() as u64 + host.mounts_unread;
     }
 }
 
 impl fmt::Display for Coverage {
-    /// Formats `18 of 20 rules had nothing to look at`.
+    /// Formats `18 of 20 rules had nothing to look at`, or `3 of 4 filesystems could not be looked at` where
+    /// that is what is missing.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.has_few_rules() && self.filesystems_unread > 0 {
+            let all = count(self.filesystems, "filesystem");
+            let store = match self.filesystems_unread_with_store {
+                0 => "",
+                _ => " (a store's among them)",
+            };
+            let unread = self.filesystems_unread;
+            return write!(f, "{unread} of {all}{store} could not be looked at");
+        }
         match self.rules {
             0 => f.write_str("no rule ran"),
             1 => f.write_str("the only rule had nothing to look at"),
@@ -87,9 +140,9 @@ impl fmt::Display for Coverage {
 pub enum CheckAnswer {
     /// There are findings.
     Found,
-    /// There are none, and most rules could look.
+    /// There are none, and most rules could look, at most filesystems and at those of stores.
     NothingFound,
-    /// There are none, but most rules had nothing to look at.
+    /// There are none, but most rules or filesystems, or those of stores, were not looked at.
     CouldNotTell,
 }
 
@@ -197,6 +250,11 @@ impl<'a> CheckReport<'a> {
             .map(|rule| rule.id.as_str())
             .collect();
         let mut coverage = Coverage::default();
+        for checked in &self.hosts {
+            if hosts.contains(&None) || hosts.contains(&Some(checked.name.as_str())) {
+                coverage.add_filesystems(checked.host);
+            }
+        }
         for &rule in self.rules_run {
             let places: &[Option<&str>] = if cluster_rules.contains(rule) {
                 &[None]
@@ -248,7 +306,8 @@ impl<'a> CheckReport<'a> {
         let mut verdict = format!("{found} on {}", list(&on));
         let mut aside = Vec::new();
         let coverage = self.coverage();
-        if self.answer() == CheckAnswer::Found && coverage.is_mostly_blind() {
+        let is_partial = coverage.is_mostly_blind() || coverage.filesystems_unread > 0;
+        if is_partial && self.answer() != CheckAnswer::CouldNotTell {
             aside.push(coverage.to_string());
         }
         if !self.skipped.is_empty() {
@@ -320,7 +379,9 @@ impl<'a> CheckReport<'a> {
 
     /// Returns `20 rules`, or `3 of 20 rules` if the others were skipped entirely.
     fn describe_rules(&self) -> String {
-        let Coverage { rules, undecided } = self.coverage();
+        let Coverage {
+            rules, undecided, ..
+        } = self.coverage();
         // Of several hosts, a rule is counted once.
         if self.hosts.len() > 1 {
             return count(self.rules_run.len(), "rule");
@@ -382,6 +443,8 @@ pub(crate) fn describe_findings(counts: Counts) -> Option<String> {
 pub(crate) fn describe_absence(coverage: Coverage) -> String {
     if coverage.is_mostly_blind() {
         format!("Could not tell: {coverage}")
+    } else if coverage.filesystems_unread > 0 {
+        "Nothing found in what could be read".to_owned()
     } else {
         "Nothing found".to_owned()
     }
@@ -472,6 +535,7 @@ pub(crate) fn is_command(undo: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use facts::host::{BlockDevice, Mount, Store, StoreEngine, StoreState};
 
     fn checked(host: &Host) -> [CheckedHost<'_>; 1] {
         [CheckedHost {
@@ -536,6 +600,92 @@ mod tests {
         );
     }
 
+    /// Returns a host with these mounts, of which only `sda1` is on a device that was read, and a store on
+    /// `/data`.
+    fn host_with(mounts: &[(&str, &str)]) -> Host {
+        let mount = |(id, (point, source)): (usize, &(&str, &str))| Mount {
+            id: id as u64,
+            device_number: DeviceNumber::default(),
+            root: "/".to_owned(),
+            mount_point: (*point).to_owned(),
+            fs_type: "xfs".to_owned(),
+            source: (*source).to_owned(),
+            options: Vec::new(),
+            usage: None,
+            geometry: None,
+            read_ahead_bytes: None,
+            fstab_line: None,
+        };
+        Host {
+            mounts: mounts.iter().enumerate().map(mount).collect(),
+            devices: vec![BlockDevice {
+                name: "sda1".to_owned(),
+                number: DeviceNumber { major: 8, minor: 1 },
+                sysfs_path: "sys/block/sda/sda1".to_owned(),
+                size_bytes: None,
+                kind: DeviceKind::Other,
+                below: Vec::new(),
+                discard: None,
+                io_limits: None,
+                rotational: None,
+                read_only: None,
+                counters: None,
+            }],
+            stores: vec![Store {
+                engine: StoreEngine::DataPath,
+                version: None,
+                state: StoreState::Given,
+                pid: None,
+                data_paths: vec!["/data".to_owned()],
+                paths_from: "--data-path".to_owned(),
+                settings: Vec::new(),
+            }],
+            ..Host::default()
+        }
+    }
+
+    #[test]
+    fn filesystems_that_were_not_looked_at_are_told_first() {
+        let verdict = |mounts: &[(&str, &str)], mounts_unread| {
+            let host = Host {
+                mounts_unread,
+                ..host_with(mounts)
+            };
+            let hosts = checked(&host);
+            let report = report(&hosts, &[], &["FS001"]);
+            let verdict = report.verdict();
+            let (found, _) = verdict.split_once(" on this host").expect("the host");
+            let aside = verdict.split_once("; ").map(|(_, aside)| aside.to_owned());
+            (report.answer(), found.to_owned(), aside)
+        };
+        let (root, other) = (("/", "/dev/sda1"), ("/srv", "/dev/sdb1"));
+        let untold = |found: &str| (CheckAnswer::CouldNotTell, found.to_owned(), None);
+        let nothing = |found: &str, aside: Option<&str>| {
+            let aside = aside.map(str::to_owned);
+            (CheckAnswer::NothingFound, found.to_owned(), aside)
+        };
+        let all = nothing("Nothing found", None);
+        assert_eq!(verdict(&[root], 0), all);
+        // Mounts of one filesystem, and mounts without a device, do not count.
+        let bind = ("/home", "/dev/sda1");
+        assert_eq!(verdict(&[root, bind, ("/net", "filer:/x")], 0), all);
+        let half = nothing(
+            "Nothing found in what could be read",
+            Some("1 of 2 filesystems could not be looked at"),
+        );
+        assert_eq!(verdict(&[root, bind, other], 0), half);
+        assert_eq!(verdict(&[root], 1), half);
+        let most = "Could not tell: 2 of 3 filesystems could not be looked at";
+        assert_eq!(
+            verdict(&[root, other, ("/opt", "/dev/sdc1")], 0),
+            untold(most)
+        );
+        assert_eq!(verdict(&[root], 2), untold(most));
+        let store =
+            "Could not tell: 1 of 2 filesystems (a store's among them) could not be looked at";
+        assert_eq!(verdict(&[root, ("/data", "/dev/sdb1")], 0), untold(store));
+    }
+
     #[test]
     fn a_rule_counts_once_for_each_host() {
         let host = Host::default();
@@ -546,7 +696,11 @@ mod tests {
         });
         let skipped = [Skipped::new("FS001", "no mounts", None).on("db1")];
         let report = report(&hosts, &skipped, &["FS001", "FS002"]);
-        let coverage = |rules, undecided| Coverage { rules, undecided };
+        let coverage = |rules, undecided| Coverage {
+            rules,
+            undecided,
+            ..Coverage::default()
+        };
         assert_eq!(report.coverage(), coverage(4, 1));
         assert_eq!(report.coverage_on("db1"), coverage(2, 1));
         assert_eq!(report.coverage_on("db2"), coverage(2, 0));

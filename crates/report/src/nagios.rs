@@ -72,6 +72,9 @@ pub fn nagios(report: &CheckReport<'_>) -> String {
             (NagiosStatus::Unknown, _) => {
                 format!("could not tell: {}", report.coverage())
             }
+            (_, 0) if report.coverage().filesystems_unread > 0 => {
+                format!("nothing found in what could be read; {}", report.coverage())
+            }
             (_, 0) => "nothing found".to_owned(),
             (_, notes) => count(notes, "note"),
         });

@@ -271,22 +271,31 @@ impl<'a> TrimJobs<'a> {
 
     /// Whether an active job trims a volume or may do so: unknown counts as "may".
     pub fn may_be_trimmed(&self, volume: &Volume<'_>) -> bool {
-        self.active()
-            .any(|trim| !matches!(self.reach(trim, volume), Reach::Missed(_)))
+        let may_trim = |trim| !matches!(self.reach(trim, volume), Reach::Missed(_));
+        self.host.timers_unknown || self.active().any(may_trim)
     }
 
     /// Returns what a rule reports as skipped if the text of an active job does not show whether it
-    /// trims a volume.
+    /// trims a volume, or if timers are not known.
     pub fn undecided(&self, rule: &str, volume: &Volume<'_>) -> Option<Skipped> {
-        self.active()
+        let skipped = |why: &str, needs| {
+            let what = format!("{rule} on {}", wording::mount_point(volume));
+            Skipped::new(what, why, needs)
+        };
+        let by_text = self
+            .active()
             .find_map(|trim| match self.reach(trim, volume) {
-                Reach::Unknown(why) => Some(Skipped::new(
-                    format!("{rule} on {}", wording::mount_point(volume)),
-                    format!("{} may trim it: {why}", wording::job_name(trim.job)),
-                    None,
-                )),
+                Reach::Unknown(why) => {
+                    let why = format!("{} may trim it: {why}", wording::job_name(trim.job));
+                    Some(skipped(&why, None))
+                }
                 _ => None,
-            })
+            });
+        by_text.or_else(|| {
+            let why = "systemd's timers are not known, and one may trim it";
+            let needs = "systemd's units or `systemctl show`";
+            self.host.timers_unknown.then(|| skipped(why, Some(needs)))
+        })
     }
 
     /// Determines whether a job's trim reaches a volume through any mount of its filesystem.

@@ -35,6 +35,9 @@ pub struct Host {
     pub platform: Platform,
     /// Mounts in mountinfo order, without pseudo filesystems.
     pub mounts: Vec<Mount>,
+    /// Number of further lines of mountinfo, which are not those of a mount.
+    #[serde(default)]
+    pub mounts_unread: u64,
     /// `/etc/fstab`; `None` if it is missing or could not be read.
     pub fstab: Option<Vec<FstabEntry>>,
     /// `/etc/crypttab`; empty if there is none.
@@ -48,6 +51,9 @@ pub struct Host {
     /// All scheduled jobs; `None` if no scheduler configuration was found (a tree with neither
     /// cron's nor systemd's files).
     pub jobs: Option<Vec<Job>>,
+    /// Whether the tree has files of systemd but no timer, so that timers may be missing in `jobs`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timers_unknown: bool,
     /// Data stores found on the host, and data paths added by the user.
     pub stores: Vec<Store>,
     /// Data paths supplied by the user that certainly do not exist.
@@ -201,6 +207,14 @@ impl<'a> DeviceIndex<'a> {
         let (name, mapper_name) = names_of_path(&mount.source)?;
         let mapped = || self.by_mapper_name.get(mapper_name?.as_str()).copied();
         self.host.device(&name).or_else(mapped)
+    }
+
+    /// Whether there are devices below a mount of which none was read.
+    pub fn is_unread(&self, mount: &Mount) -> bool {
+        match self.of(mount) {
+            Some(device) => matches!(device.kind, DeviceKind::Unseen),
+            None => mount.is_on_device(),
+        }
     }
 }
 

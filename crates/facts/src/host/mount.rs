@@ -68,6 +68,13 @@ impl Mount {
         }
     }
 
+    /// Whether a block device is below it, as far as its line tells. Filesystems on several devices have a
+    /// number without a device; the source of others may be `/dev/fuse`.
+    pub fn is_on_device(&self) -> bool {
+        self.device_number.major != 0
+            || (self.source.starts_with("/dev/") && !self.fs_type.starts_with("fuse"))
+    }
+
     /// Whether an absolute path is at or below the mount point.
     pub fn contains(&self, path: &str) -> bool {
         if self.mount_point == "/" {

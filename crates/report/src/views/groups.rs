@@ -1,9 +1,7 @@
 //! Groups findings by the filesystem that they concern, for the layout of text and Markdown.
 
 use crate::check::by_severity;
-use facts::host::{
-    BlockDevice, DeviceIndex, DeviceKind, DeviceNumber, Mount, Store, StoreEngine, StoreState,
-};
+use facts::host::{BlockDevice, DeviceIndex, DeviceNumber, Mount, Store, StoreEngine, StoreState};
 use facts::{Finding, Host, Stack};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -261,16 +259,9 @@ impl<'a> Filesystems<'a> {
         self.devices.of(mount)
     }
 
-    /// Returns whether there are devices below a mount of which none was read.
+    /// Same as [`DeviceIndex::is_unread`].
     pub fn is_unread(&self, mount: &Mount) -> bool {
-        match self.device_of(mount) {
-            Some(device) => matches!(device.kind, DeviceKind::Unseen),
-            // Filesystems on several devices have a number without a device; the source of others may be /dev/fuse.
-            None => {
-                mount.device_number.major != 0
-                    || (mount.source.starts_with("/dev/") && !mount.fs_type.starts_with("fuse"))
-            }
-        }
+        self.devices.is_unread(mount)
     }
 
     pub fn key_of(&self, mount: &'a Mount) -> Key<'a> {

@@ -37,6 +37,21 @@ fn unknown_jobs_are_not_no_jobs() {
 }
 
 #[test]
+fn unknown_timers_may_trim() {
+    let undecided = |timers_unknown| {
+        let host = two_mounts().with(|host| host.timers_unknown = timers_unknown);
+        let host = host.build();
+        let cx = Context::new(&host);
+        let trims = cx.trim_jobs().unwrap();
+        let volume = &cx.volumes[1];
+        let skipped = trims.undecided("TRIM002", volume);
+        (trims.may_be_trimmed(volume), skipped.map(|skip| skip.what))
+    };
+    assert_eq!(undecided(true), (true, Some("TRIM002 on /data".to_owned())));
+    assert_eq!(undecided(false), (false, None));
+}
+
+#[test]
 fn a_bind_mount_of_type_none_is_no_line_for_fstrim() {
     let host = || {
         two_mounts().with(|host| {

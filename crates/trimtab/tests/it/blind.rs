@@ -241,3 +241,110 @@ fn a_mount_without_its_devices_was_not_looked_at() {
         }
     }
 }
+
+/// Adds mounts to a tree with one disk, of which only that of `/` is read.
+fn tree_with_mounts(others: &[(&str, &str)]) -> Tree {
+    let tree = Tree::new();
+    tree.file("etc/hostname", "db1\n");
+    tree.file("etc/crontab", "# none\n");
+    tree.disk("sda", "8:0", 1, None);
+    tree.partition("sda", "sda1", "8:1");
+    let mut mounts = vec!["22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw".to_owned()];
+    for (index, (point, source)) in others.iter().enumerate() {
+        let (id, minor) = (30 + index, 17 + 16 * index);
+        mounts.push(format!(
+            "{id} 22 8:{minor} / {point} rw,relatime - xfs {source} rw"
+        ));
+    }
+    tree.file("proc/self/mountinfo", &(mounts.join("\n") + "\n"));
+    tree
+}
+
+/// Each rule had something to look at, but not at most of the host.
+#[test]
+fn a_host_of_which_most_mounts_were_not_looked_at_is_not_healthy() {
+    let checked = |others: &[(&str, &str)], more: &[&str]| {
+        let tree = tree_with_mounts(others);
+        let root = tree.path();
+        let check = |format: &str| {
+            run(&[&["check", "--root", &root, "--format", format][..], more].concat())
+        };
+        let (text, nagios) = (check("text"), check("nagios"));
+        // Lines are wrapped.
+        let words = stdout(&text).replace('\n', " ");
+        let first_words = words.split(" on db1").next().map(str::to_owned);
+        let document: Value = serde_json::from_slice(&check("json").stdout).expect("JSON");
+        (
+            text.status.code(),
+            first_words.expect("a verdict"),
+            stdout(&nagios)
+                .split(" | ")
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+            document["result"]["answer"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+        )
+    };
+    let expected = |code, words: &str, nagios: &str, answer: &str| {
+        (
+            Some(code),
+            words.to_owned(),
+            format!("TRIMTAB {nagios}"),
+            answer.to_owned(),
+        )
+    };
+    assert_eq!(
+        checked(&[], &[]),
+        expected(0, "Nothing found", "OK - nothing found", "nothing_found")
+    );
+    let srv = ("/srv", "/dev/sdb1");
+    assert_eq!(
+        checked(&[srv], &[]),
+        expected(
+            0,
+            "Nothing found in what could be read",
+            "OK - nothing found in what could be read; 1 of 2 filesystems could not be looked at",
+            "nothing_found"
+        )
+    );
+    for source in ["/dev/sdc1", "none"] {
+        let most = "could not tell: 2 of 3 filesystems could not be looked at";
+        assert_eq!(
+            checked(&[srv, ("/opt", source)], &[]),
+            expected(
+                2,
+                &most.replace("could not tell", "Could not tell"),
+                &format!("UNKNOWN - {most}"),
+                "could_not_tell"
+            )
+        );
+    }
+    let store = "could not tell: 1 of 2 filesystems (a store's among them) could not be looked at";
+    assert_eq!(
+        checked(&[srv], &["--data-path", "/srv"]),
+        expected(
+            2,
+            &store.replace("could not tell", "Could not tell"),
+            &format!("UNKNOWN - {store}"),
+            "could_not_tell"
+        )
+    );
+}
+
+/// No job is known of a part of a host's files without crontabs and timers.
+#[test]
+fn an_archive_without_jobs_says_nothing_of_jobs() {
+    let tree = tree_with_mounts(&[]);
+    std::fs::remove_file(format!("{}/etc/crontab", tree.path())).expect("removed");
+    tree.file("etc/systemd/journald.conf", "[Journal]\n");
+    let text = stdout(&run(&["check", "--root", &tree.path()]));
+    assert!(text.contains("jobs are not known"), "{text}");
+    assert!(!text.contains("0 jobs"), "{text}");
+    assert!(
+        text.contains("no crontab and no timer could be read"),
+        "{text}"
+    );
+}

@@ -819,6 +819,44 @@ fn without_scheduler_files_jobs_are_unknown() {
     assert_eq!(host.skipped[0].what, "jobs");
 }
 
+/// A part of a host's files, such as a support archive of a few plugins, has no jobs in it; the host may.
+#[test]
+fn of_a_tree_without_crontabs_and_timers_jobs_are_unknown() {
+    let part = || Tree::default().file("etc/systemd/journald.conf", "[Journal]\n");
+    let unknown = [
+        part(),
+        part().file("usr/lib/systemd/system/cron.service", "[Service]\n"),
+        part()
+            .file("etc/cron.deny", "")
+            .mode("etc/cron.d", Kind::Directory, 0o755),
+    ];
+    for tree in unknown {
+        let host = tree.read_on("rhel");
+        assert_eq!(host.jobs, None);
+        assert!(host.timers_unknown);
+        assert_eq!(host.skipped[0].what, "jobs");
+    }
+    // A crontab of comments is one.
+    let host = part().file("etc/crontab", "# none\n").read_on("rhel");
+    assert_eq!(host.jobs, Some(Vec::new()));
+    assert!(host.timers_unknown);
+    let running = MemorySource::new().file("etc/systemd/journald.conf", "");
+    let mut host = Host::default();
+    read(&Reader::new(&running.whole()), &mut host);
+    assert_eq!(host.jobs, Some(Vec::new()));
+    assert!(!host.timers_unknown);
+}
+
+#[test]
+fn a_crontab_that_may_not_be_read_is_not_empty() {
+    let tree = MemorySource::new()
+        .file("etc/crontab", DEBIAN_CRONTAB)
+        .deny("etc/crontab");
+    let mut host = Host::default();
+    read(&Reader::new(&tree), &mut host);
+    assert_eq!(host.jobs, None);
+}
+
 #[test]
 fn suse_starts_the_directories_by_period() {
     let host = Tree::default()

@@ -18,8 +18,11 @@ use std::collections::HashMap;
 
 /// Reads mounts, fstab, crypttab, block devices, and the settings of LVM and md.
 pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
-    if let Some((mounts, errors)) = parsed(reader, mountinfo::PATH, mountinfo::parse, host) {
+    let mountinfo = reader.text(mountinfo::PATH);
+    if let Ok(text) = &mountinfo {
+        let (mounts, errors) = mountinfo::parse(text);
         add_errors(host, &errors);
+        host.mounts_unread = errors.len() as u64;
         host.mounts = mounts;
         host.mounts
             .retain(|mount| !mountinfo::is_pseudo(&mount.fs_type));
@@ -28,8 +31,8 @@ pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
         add_errors(host, &errors);
         host.fstab = Some(entries);
     }
-    if reader.text(mountinfo::PATH) == Err(Unread::NotFound) {
-        stand_in_for_mounts(host);
+    if let Err(unread) = mountinfo {
+        stand_in_for_mounts(host, &unread);
     }
     let crypttab = parsed(reader, fstab::CRYPTTAB_PATH, fstab::parse_crypttab, host);
     if let Some((entries, errors)) = crypttab {
@@ -46,30 +49,29 @@ pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
 }
 
 /// Takes fstab's lines for the mounts of a tree without mountinfo, and reports that.
-fn stand_in_for_mounts(host: &mut Host) {
+fn stand_in_for_mounts(host: &mut Host, unread: &Unread) {
     host.mounts = stand_in::mounts_of_fstab(host.fstab.as_deref().unwrap_or_default());
-    let why = if host.mounts.is_empty() {
-        "proc/self/mountinfo: not found"
+    let instead = if host.mounts.is_empty() {
+        ""
     } else {
-        "proc/self/mountinfo: not found; the lines of etc/fstab were checked instead, and what is \
-         mounted may differ"
+        "; the lines of etc/fstab were checked instead, and what is mounted may differ"
     };
+    let why = format!("{}: {unread}{instead}", mountinfo::PATH);
     host.skipped.push(Skipped::new("mounts", why, None));
 }
 
 /// Takes the devices that mounts name where none of them was read: a tree may hold a part of sysfs. Where
 /// some were read, reports the mounts without one.
 fn stand_in_for_devices(host: &mut Host) {
-    let named = host
-        .mounts
-        .iter()
-        .filter(|mount| mount.source.starts_with("/dev/"));
     let devices = host.device_index();
-    let (seen, unseen): (Vec<&Mount>, Vec<&Mount>) =
-        named.partition(|mount| devices.of(mount).is_some());
+    let on_devices = host.mounts.iter().filter(|mount| mount.is_on_device());
+    let (unseen, seen): (Vec<&Mount>, Vec<&Mount>) =
+        on_devices.partition(|mount| devices.is_unread(mount));
     if seen.is_empty() {
         host.unseen_devices = stand_in::devices_of_mounts(&host.mounts);
-        return;
+        if !host.unseen_devices.is_empty() {
+            return;
+        }
     }
     let mut points: Vec<&str> = unseen
         .iter()
@@ -79,9 +81,14 @@ fn stand_in_for_devices(host: &mut Host) {
     if let Some((first, more)) = points.split_first() {
         let what = match more.len() {
             0 => format!("the device of {first}"),
+            1 => format!("the devices of {first} and 1 more mount"),
             more => format!("the devices of {first} and {more} more mounts"),
         };
-        let why = "sys/block has no device with its number";
+        let why = if unseen.iter().all(|mount| mount.fstab_line.is_some()) {
+            "sys/block has no device of that name"
+        } else {
+            "sys/block has no device with its number"
+        };
         host.skipped.push(Skipped::new(what, why, Some("sysfs")));
     }
 }

@@ -83,14 +83,15 @@ fn kernel_options(of_line: &[String]) -> Vec<String> {
 }
 
 /// Returns a device of unknown kind for each filesystem that is mounted from a path below `/dev`,
-/// sorted by name.
+/// sorted by name. That of a FUSE filesystem may be `/dev/fuse`, which is none.
 pub(super) fn devices_of_mounts(mounts: &[Mount]) -> Vec<BlockDevice> {
     let mut seen = HashSet::new();
     let mut devices: Vec<BlockDevice> = mounts
         .iter()
         .filter_map(|mount| {
             let path = mount.source.strip_prefix("/dev/")?;
-            if path.is_empty() || !seen.insert(mount.device_number) {
+            let is_on_device = mount.is_on_device() && !path.is_empty();
+            if !is_on_device || !seen.insert(mount.device_number) {
                 return None;
             }
             // As sysfs writes the slash.

@@ -312,4 +312,50 @@ fn mounts_whose_devices_were_not_read_are_told() {
         .map(|device| device.name.as_str())
         .collect();
     assert_eq!(names, ["sda1", "sdb1"]);
+    // Their numbers tell that devices are below them, whatever the source.
+    let unnamed = read_from(
+        MemorySource::new()
+            .file(
+                "proc/self/mountinfo",
+                "1 0 8:1 / / rw - ext4 UUID=aa rw\n2 1 8:17 / /data rw - xfs none rw\n\
+                 3 1 0:40 / /home rw - fuse.sshfs /dev/fuse rw\n",
+            )
+            .file("sys/block/sdz/dev", "65:144"),
+    );
+    assert_eq!(
+        told(&unnamed).as_deref(),
+        Some("the devices of / and 1 more mount")
+    );
+}
+
+#[test]
+fn lines_of_mountinfo_that_are_no_mounts_are_counted() {
+    let tree = MemorySource::new().file(
+        "proc/self/mountinfo",
+        "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:17 / /data rw xfs /dev/sdb1 rw\n\n3 1 8:33\n",
+    );
+    let mut host = Host::default();
+    read(&Reader::new(&tree), &mut host);
+    assert_eq!((host.mounts.len(), host.mounts_unread), (1, 2));
+}
+
+/// What keeps mountinfo from being read is told, and fstab's lines are still there.
+#[test]
+fn fstab_stands_in_for_a_mountinfo_that_may_not_be_read() {
+    let tree = MemorySource::new()
+        .file(
+            "proc/self/mountinfo",
+            "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n",
+        )
+        .deny("proc/self/mountinfo")
+        .file("etc/fstab", "/dev/sda1 / ext4 noatime 0 1\n");
+    let mut host = Host::default();
+    read(&Reader::new(&tree), &mut host);
+    assert_eq!(host.mounts[0].fstab_line, Some(1));
+    let mounts = host.skipped.iter().find(|skipped| skipped.what == "mounts");
+    let why = &mounts.expect("an entry").why;
+    assert!(
+        why.starts_with("proc/self/mountinfo: permission denied; the lines of etc/fstab"),
+        "{why}"
+    );
 }

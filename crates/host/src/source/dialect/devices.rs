@@ -1,7 +1,7 @@
 //! `sys/block` from `lsblk -O -P`, proc/partitions, proc/diskstats, `dmsetup` and `ls -R /sys/block`.
 
 use super::made::{Made, is_plain};
-use super::outputs::{OUTPUT_BYTES_MAX, Outputs};
+use super::outputs::Outputs;
 use crate::parse::dm_table;
 use crate::parse::outputs::lsblk;
 use crate::source::Source;
@@ -47,10 +47,7 @@ struct Device<'t> {
 }
 
 pub(super) fn make(tree: &dyn Source, outputs: &Outputs<'_>, made: &mut Made) -> Devices {
-    let text = |path: &str| {
-        let bytes = tree.read(path, OUTPUT_BYTES_MAX).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
+    let text = |path| outputs.file(path, "sys/block");
     let output = |commands: &[&str]| outputs.first(commands).unwrap_or_default();
     let listed = output(&["lsblk_-O_-P"]);
     let mut lines = lsblk::parse(&listed, DEVICES_MAX + 1);

@@ -1,6 +1,7 @@
 //! What is made from the outputs of commands.
 
 use crate::source::memory::{Addition, Memory};
+use crate::unread::Unread;
 use std::collections::BTreeMap;
 
 /// Files, links and answers that a support archive lacks.
@@ -11,6 +12,8 @@ pub(super) struct Made {
     /// Answers by [`crate::Command::name`].
     pub(super) commands: BTreeMap<&'static str, Vec<u8>>,
     pub(super) remarks: Vec<String>,
+    /// Why a path or a command's answer was not made although the archive has what it is made of.
+    pub(super) unread: BTreeMap<&'static str, Unread>,
 }
 
 impl Default for Made {
@@ -20,6 +23,7 @@ impl Default for Made {
             links: BTreeMap::new(),
             commands: BTreeMap::new(),
             remarks: Vec::new(),
+            unread: BTreeMap::new(),
         }
     }
 }

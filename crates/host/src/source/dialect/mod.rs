@@ -121,6 +121,10 @@ pub(super) fn translate(tree: Box<dyn Source>) -> Result<Translated, Box<dyn Sou
     processes::make(&outputs, &mut made);
     units::make(tree.as_ref(), &outputs, &clock, &mut made);
     platform(tree.as_ref(), &outputs, &mut made);
+    for (of, unread) in outputs.unread() {
+        made.remark(unread.to_string());
+        made.unread.entry(of).or_insert(unread);
+    }
     if !dialect.is_host {
         made.remark(
             "it holds the cluster's responses, but no disks or jobs of its hosts; for those, run \
@@ -204,26 +208,32 @@ pub(super) struct Translated {
     collected_at: Option<Timestamp>,
 }
 
-/// Takes what the archive has itself, and otherwise what was made.
-fn either<T>(
-    own: Result<T, Unread>,
-    made: impl FnOnce() -> Result<T, Unread>,
-) -> Result<T, Unread> {
-    match own {
-        Err(unread) => made().map_err(|_| unread),
-        own => own,
+impl Translated {
+    /// Takes what the archive has itself, and otherwise what was made.
+    fn either<T>(
+        &self,
+        path: &str,
+        own: Result<T, Unread>,
+        made: impl FnOnce() -> Result<T, Unread>,
+    ) -> Result<T, Unread> {
+        own.or_else(|unread| {
+            made().map_err(|_| match self.made.unread.get(path) {
+                Some(why) if unread.is_absent() => why.clone(),
+                _ => unread,
+            })
+        })
     }
 }
 
 impl Source for Translated {
     fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, Unread> {
-        either(self.tree.read(path, max_bytes), || {
+        self.either(path, self.tree.read(path, max_bytes), || {
             self.made.files.read(path, max_bytes)
         })
     }
 
     fn read_end(&self, path: &str, max_bytes: usize) -> Result<End, Unread> {
-        either(self.tree.read_end(path, max_bytes), || {
+        self.either(path, self.tree.read_end(path, max_bytes), || {
             let bytes = self.made.files.read(path, max_bytes)?;
             Ok(End {
                 bytes,
@@ -240,23 +250,26 @@ impl Source for Translated {
                 names.dedup();
                 Ok(names)
             }
-            (own, made) => either(own, || made),
+            (own, made) => self.either(path, own, || made),
         }
     }
 
     fn link(&self, path: &str) -> Result<String, Unread> {
-        either(self.tree.link(path), || {
+        self.either(path, self.tree.link(path), || {
             self.made.links.get(path).cloned().ok_or(Unread::NotFound)
         })
     }
 
     fn stat(&self, path: &str) -> Result<Stat, Unread> {
-        either(self.tree.stat(path), || self.made.files.stat(path))
+        self.either(path, self.tree.stat(path), || self.made.files.stat(path))
     }
 
     fn command(&self, command: &Command) -> Result<Vec<u8>, Unread> {
-        let answer = self.made.commands.get(command.name().as_ref());
-        answer.cloned().ok_or(Unread::NotFound)
+        let name = command.name();
+        let answer = self.made.commands.get(name.as_ref()).cloned();
+        self.either(&name, Err(Unread::NotFound), || {
+            answer.ok_or(Unread::NotFound)
+        })
     }
 
     fn holds_a_host(&self) -> bool {

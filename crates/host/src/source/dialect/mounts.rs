@@ -18,8 +18,7 @@ const MOUNTS_MAX: usize = 50_000;
 const BLOCK_BYTES: u64 = 4096;
 
 pub(super) fn make(tree: &dyn Source, outputs: &Outputs<'_>, devices: &Devices, made: &mut Made) {
-    if tree.stat(mountinfo::PATH).is_err() {
-        let own = tree.read("proc/mounts", OUTPUT_BYTES_MAX);
+    if tree.read(mountinfo::PATH, OUTPUT_BYTES_MAX).is_err() {
         let listed = outputs
             .first(&["findmnt"])
             .map(|text| mounts::findmnt(&text))
@@ -29,9 +28,12 @@ pub(super) fn make(tree: &dyn Source, outputs: &Outputs<'_>, devices: &Devices, 
                     .first(&["mount_-l", "mount"])
                     .map(|text| mounts::mount(&text))
             })
-            .or_else(|| Some(mounts::proc_mounts(&String::from_utf8_lossy(&own.ok()?))));
-        if let Some(lines) = listed.filter(|lines| !lines.is_empty()) {
-            made.file(mountinfo::PATH, mountinfo(&lines, devices).as_bytes());
+            .unwrap_or_else(|| {
+                let own = outputs.file("proc/mounts", mountinfo::PATH);
+                mounts::proc_mounts(&own)
+            });
+        if !listed.is_empty() {
+            made.file(mountinfo::PATH, mountinfo(&listed, devices).as_bytes());
         }
     }
     if let Some(text) = outputs.first(&["df_-al", "df_-k", "df"]) {

@@ -3,8 +3,10 @@
 use super::table::Dialect;
 use crate::parse::outputs::date;
 use crate::source::Source;
+use crate::unread::Unread;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
+use std::cell::RefCell;
 
 /// Maximum size of an output. `systemd-analyze dump` of a large host has 3 MB.
 pub(super) const OUTPUT_BYTES_MAX: usize = 16 << 20;
@@ -12,19 +14,48 @@ pub(super) const OUTPUT_BYTES_MAX: usize = 16 << 20;
 /// The outputs of commands in an archive.
 pub(super) struct Outputs<'t> {
     tree: &'t dyn Source,
-    /// Path and file name of each.
-    names: Vec<(String, String)>,
+    /// Path, file name, and what is made of each.
+    names: Vec<(String, String, &'static str)>,
+    /// What is there and could not be read, by what would have been made of it.
+    unread: RefCell<Vec<(&'static str, Unread)>>,
 }
 
 impl<'t> Outputs<'t> {
     pub(super) fn find(tree: &'t dyn Source, dialect: &Dialect) -> Self {
-        let mut names = Vec::new();
-        for path in dialect.outputs {
-            for name in tree.list(path).unwrap_or_default() {
-                names.push((format!("{path}/{name}"), name));
+        let mut outputs = Self {
+            tree,
+            names: Vec::new(),
+            unread: RefCell::default(),
+        };
+        for &(path, makes) in dialect.outputs {
+            match tree.list(path) {
+                Ok(names) => {
+                    let of_name = |name| (format!("{path}/{name}"), name, makes);
+                    outputs.names.extend(names.into_iter().map(of_name));
+                }
+                Err(unread) => outputs.note(path, makes, &unread),
             }
         }
-        Self { tree, names }
+        outputs
+    }
+
+    /// Returns the text of a file of the archive that others are made of; empty if it cannot be read.
+    pub(super) fn file(&self, path: &str, makes: &'static str) -> String {
+        let read = self.tree.read(path, OUTPUT_BYTES_MAX);
+        let read = read.inspect_err(|unread| self.note(path, makes, unread));
+        String::from_utf8_lossy(&read.unwrap_or_default()).into_owned()
+    }
+
+    fn note(&self, path: &str, makes: &'static str, unread: &Unread) {
+        if !unread.is_absent() {
+            let unread = Unread::Failed(format!("{path}: {unread}"));
+            self.unread.borrow_mut().push((makes, unread));
+        }
+    }
+
+    /// Returns what is there and could not be read so far, by what would have been made of it.
+    pub(super) fn unread(self) -> Vec<(&'static str, Unread)> {
+        self.unread.into_inner()
     }
 
     /// Returns the output of the first of these commands that is there and printed something. A command
@@ -35,13 +66,16 @@ impl<'t> Outputs<'t> {
                 let rest = name.strip_prefix(command);
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
             };
-            let exact = self.names.iter().filter(|(_, name)| name == command);
+            let exact = self.names.iter().filter(|(_, name, _)| name == command);
             let longer = self
                 .names
                 .iter()
-                .filter(|(_, name)| name != command && is_it(name));
-            exact.chain(longer).find_map(|(path, _)| {
-                let bytes = self.tree.read(path, OUTPUT_BYTES_MAX).ok()?;
+                .filter(|(_, name, _)| name != command && is_it(name));
+            exact.chain(longer).find_map(|(path, _, makes)| {
+                let read = self.tree.read(path, OUTPUT_BYTES_MAX);
+                let bytes = read
+                    .inspect_err(|unread| self.note(path, makes, unread))
+                    .ok()?;
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 (!text.trim().is_empty()).then_some(text)
             })

@@ -11,8 +11,9 @@ pub(super) struct Dialect {
     pub(super) marker: &'static str,
     /// Whether the tree is that of a host, as far as it goes.
     pub(super) is_host: bool,
-    /// Directories of outputs. A file's name is the command, with `_` for spaces and `.` for slashes.
-    pub(super) outputs: &'static [&'static str],
+    /// Directories of outputs, and what is made of those, if that is one path or command. A file's name is the
+    /// command, with `_` for spaces and `.` for slashes.
+    pub(super) outputs: &'static [(&'static str, &'static str)],
     /// JSON files with the time at which it was made.
     pub(super) manifests: &'static [&'static str],
     /// Recorded curves: files, and directories of sar's text.
@@ -26,15 +27,15 @@ pub(super) const DIALECTS: &[Dialect] = &[
         marker: "sos_commands",
         is_host: true,
         outputs: &[
-            "sos_commands/block",
-            "sos_commands/cron",
-            "sos_commands/date",
-            "sos_commands/devicemapper",
-            "sos_commands/filesys",
-            "sos_commands/host",
-            "sos_commands/kernel",
-            "sos_commands/process",
-            "sos_commands/systemd",
+            ("sos_commands/block", "sys/block"),
+            ("sos_commands/cron", "var/spool/cron/crontabs"),
+            ("sos_commands/date", ""),
+            ("sos_commands/devicemapper", "dmsetup_table"),
+            ("sos_commands/filesys", "proc/self/mountinfo"),
+            ("sos_commands/host", ""),
+            ("sos_commands/kernel", ""),
+            ("sos_commands/process", "proc"),
+            ("sos_commands/systemd", "systemctl_show"),
         ],
         manifests: &[],
         curves: &["var/log/sa", "var/log/sysstat", "sos_commands/sar"],
@@ -53,7 +54,7 @@ pub(super) const DIALECTS: &[Dialect] = &[
         name: "mdiag",
         marker: OF_MDIAG,
         is_host: true,
-        outputs: &[OF_MDIAG],
+        outputs: &[(OF_MDIAG, "")],
         manifests: &[],
         curves: &["mdiag/iostat_-xtm_1_120"],
     },
@@ -121,7 +122,8 @@ pub(in crate::source) fn is_wanted(path: &str) -> bool {
     let is = |path: &str| {
         let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
         let outputs = DIALECTS.iter().any(|dialect| {
-            dialect.outputs.contains(&directory)
+            let of_commands = dialect.outputs.iter().any(|(known, _)| *known == directory);
+            of_commands
                 || dialect.curves.contains(&path)
                 || (dialect.curves.contains(&directory) && is_sar_text(path))
         });

@@ -245,6 +245,60 @@ fn without_lsblk_the_kernels_lists_and_tables_tell_the_stack() {
     );
 }
 
+/// An output that is there and may not be read is neither missing nor empty.
+#[test]
+fn outputs_that_may_not_be_read_are_named() {
+    let missing = |denied: &[&str]| {
+        let tree = denied.iter().fold(tree(), |tree, path| tree.deny(path));
+        let (host, remarks) = read(tree);
+        let told: Vec<String> = host
+            .skipped
+            .iter()
+            .map(|skipped| format!("{}: {}", skipped.what, skipped.why))
+            .collect();
+        (host, told, remarks)
+    };
+    let says = |told: &[String], what: &str| {
+        assert!(told.iter().any(|line| line == what), "{what}: {told:#?}");
+        let not_found = told.iter().find(|line| line.contains("not found"));
+        assert_eq!(not_found, None, "{what}");
+    };
+    let lsblk = "sos_commands/block/lsblk_-O_-P";
+    let (host, told, remarks) = missing(&[lsblk]);
+    assert!(host.devices.is_empty());
+    says(
+        &told,
+        &format!("block devices: sys/block: {lsblk}: permission denied"),
+    );
+    let remark = format!("sosreport: {lsblk}: permission denied");
+    assert!(remarks.contains(&remark), "{remarks:?}");
+    let (host, told, _) = missing(&["sos_commands/filesys"]);
+    assert!(host.mounts.is_empty());
+    says(
+        &told,
+        "mounts: proc/self/mountinfo: sos_commands/filesys: permission denied",
+    );
+    let (_, told, _) = missing(&["sos_commands/devicemapper/dmsetup_table"]);
+    says(
+        &told,
+        "dm tables: sos_commands/devicemapper/dmsetup_table: permission denied",
+    );
+    let (host, told, _) = missing(&["sos_commands/systemd"]);
+    assert!(host.jobs.expect("root's crontab").len() == 1);
+    says(
+        &told,
+        "the state of systemd's timers: sos_commands/systemd: permission denied",
+    );
+    // What another output tells is not missed.
+    let (host, _, _) = missing(&["sos_commands/filesys/findmnt"]);
+    assert!(host.mounts.is_empty());
+    let with_mount = tree().deny("sos_commands/filesys/findmnt").file(
+        "sos_commands/filesys/mount_-l",
+        "/dev/sda1 on / type ext4 (rw)\n",
+    );
+    assert_eq!(read(with_mount).0.mounts.len(), 1);
+}
+
 #[test]
 fn days_of_sar_are_found_once() {
     let tree = tree()
