@@ -34,10 +34,11 @@
 # - a page that is late, truncated, incomplete, an error or a gigabyte long is a gap with its reason, and
 #   findings that do not depend on it are still reported; if all pages fail, the check fails with a
 #   reason. Memory use is bounded.
-# Two nodes of 7.4.2 with the default include_relocations: ES001 is reported, with a prediction. 7.17.28
-# with the data of 6.8.23: a setting that only the full distribution of 6.8 has is archived, and ES008
-# names it, without its value, because it makes other changes fail; the remedy removes it. Durations are
-# not tested. Servers are started one after the other, except for the two nodes, on loopback.
+# Two nodes of 7.4.2 with the default include_relocations: ES001 is reported, with a prediction. Two nodes of
+# 9.2.0 with a setting that stops shards on their way: ES013 names it, and is silent once it is gone. 7.17.28 with the
+# data of 6.8.23: a setting that only the full distribution of 6.8 has is archived, and ES008 names it, without
+# its value, because it makes other changes fail; the remedy removes it. Durations are not tested. Servers are
+# started one after the other, except for the two nodes, on loopback.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
 # shellcheck source=lab/needs.sh
@@ -477,6 +478,38 @@ test_two_nodes() {
     expect "without include_relocations it is absent" holds "'ES001' not in rules and 'ES004' in rules"
 }
 
+# Rebalancing is forbidden while shards move to a node that joined: the master still wants half of them there, and none
+# moves.
+test_undesired() {
+    local count=0 allocation=cluster.routing.allocation
+    JOIN=none start_node "$server" || return
+    ask PUT /_cluster/settings "{\"persistent\": {\"$allocation.exclude._name\": \"n2\",
+        \"$allocation.cluster_concurrent_rebalance\": 1}}"
+    make_indices
+    JOIN=$top/run start_node "$server" "$top/data2" "$top/run2" || return
+    ask GET '/_cluster/health?wait_for_nodes=2&timeout=60s'
+    ask PUT /_cluster/settings "{\"persistent\": {\"$allocation.exclude._name\": null}}"
+    # 60 of them move, one after the other.
+    sleep 1
+    ask PUT /_cluster/settings '{"persistent": {"cluster.routing.rebalance.enable": "none"}}'
+    start_proxy
+    until check --cluster "$proxy" --format json && holds "'ES013' in rules" 2>/dev/null || [ $((count += 1)) = 20 ]; do
+        sleep 1
+    done
+    expect "ES013 names the setting that keeps shards where they are" holds "any(f['rule'] == 'ES013'
+        and f['severity'] == 'warning' and 'and none moves' in f['title']
+        and any('rebalance.enable' in (m.get('command') or '') for m in f['remedy']) for f in r['findings'])"
+    findings | grep ES013 | sed "s/^/   two nodes: /"
+    ask PUT /_cluster/settings '{"persistent": {"cluster.routing.rebalance.enable": "all",
+        "cluster.routing.allocation.cluster_concurrent_rebalance": null}}'
+    ask GET '/_cluster/health?wait_for_no_relocating_shards=true&timeout=60s'
+    until check --cluster "$proxy" --format json && holds "'ES013' not in rules" 2>/dev/null || [ $((count += 1)) = 60 ]; do
+        sleep 1
+    done
+    expect "with its remedy they move, and it is silent" holds "'ES013' not in rules"
+    stop_proxy
+}
+
 # A server with the data of an older one, including a setting that it does not know.
 test_archived() { # OLDER SERVER
     local key=archived.xpack.monitoring.exporters.kontor.auth.username
@@ -516,6 +549,7 @@ for server in "$@"; do
 done
 for server in "$@"; do
     [ "$server" != elasticsearch-7.4.2 ] || test_two_nodes
+    [ "$server" != elasticsearch-9.2.0 ] || test_undesired
     clean
 done
 case " $* " in

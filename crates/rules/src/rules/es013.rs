@@ -57,10 +57,35 @@ const UNDESIRED_SHARE: f64 = 0.1;
 const UNDESIRED_PER_NODE: u64 = 2;
 const SHARE_KEY: &str =
     "cluster.routing.allocation.desired_balance.undesired_allocations.threshold";
-/// Settings that keep shards where they are, with the value at which they do not.
-const BRAKES: &[(&str, &str)] = &[
-    ("cluster.routing.allocation.enable", "all"),
-    ("cluster.routing.rebalance.enable", "all"),
+/// A setting that can keep shards where they are.
+struct Brake {
+    key: &'static str,
+    /// A value at which it does not.
+    free: &'static str,
+    holds: fn(&str) -> bool,
+}
+/// The computation follows them as well, but begins with what it wanted before they were set.
+const BRAKES: &[Brake] = &[
+    Brake {
+        key: "cluster.routing.allocation.enable",
+        free: "all",
+        holds: |value| value != "all",
+    },
+    Brake {
+        key: "cluster.routing.rebalance.enable",
+        free: "all",
+        holds: |value| value != "all",
+    },
+    Brake {
+        key: "cluster.routing.allocation.cluster_concurrent_rebalance",
+        free: "2",
+        holds: |value| value == "0",
+    },
+    Brake {
+        key: "cluster.routing.allocation.node_concurrent_recoveries",
+        free: "2",
+        holds: |value| value == "0",
+    },
 ];
 const ALLOW_KEY: &str = "cluster.routing.allocation.allow_rebalance";
 
@@ -157,9 +182,9 @@ fn far(
         ),
     ));
     let settings = cx.cluster.settings.as_ref();
-    for &(key, free) in BRAKES {
+    for &Brake { key, free, holds } in BRAKES {
         let set = settings.and_then(|settings| settings.text(key));
-        if set.is_none_or(|value| value == free) {
+        if !set.is_some_and(|value| holds(&value)) {
             continue;
         }
         finding.evidence.push(cx.setting_evidence(key, free));
@@ -295,19 +320,28 @@ mod tests {
 
     #[test]
     fn what_forbids_the_moves_is_named() {
-        let stopped = cluster("8.15.0", balance(300, 200)).setting(
-            SettingOrigin::Transient,
-            "cluster.routing.rebalance.enable",
-            "none",
-        );
-        let outcome = check_of(stopped);
-        let finding = only(&outcome);
-        let cures = ways_out(finding);
-        assert!(
-            cures.contains("\"transient\"") && cures.contains("rebalance.enable"),
-            "{cures}"
-        );
-        assert!(!cures.contains("allow_rebalance"), "{cures}");
+        let cures_of = |key, value| {
+            let stopped =
+                cluster("8.15.0", balance(300, 200)).setting(SettingOrigin::Transient, key, value);
+            ways_out(only(&check_of(stopped)))
+        };
+        for (key, value) in [
+            ("cluster.routing.rebalance.enable", "none"),
+            (
+                "cluster.routing.allocation.cluster_concurrent_rebalance",
+                "0",
+            ),
+            ("cluster.routing.allocation.node_concurrent_recoveries", "0"),
+        ] {
+            let cures = cures_of(key, value);
+            assert!(
+                cures.contains("\"transient\"") && cures.contains(key),
+                "{cures}"
+            );
+            assert!(!cures.contains("allow_rebalance"), "{cures}");
+        }
+        let key = "cluster.routing.allocation.cluster_concurrent_rebalance";
+        assert!(!cures_of(key, "4").contains(key));
         let unassigned = cluster("8.15.0", balance(300, 200)).with(|cluster| {
             if let Some(shards) = &mut cluster.shards {
                 shards.unassigned = 5;
