@@ -30,7 +30,8 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("linux", &["facts"]),
     ("host", &["facts", "linux", "schedule", "units"]),
     ("schedule", &["facts", "units"]),
-    ("rules", &["facts", "schedule", "shards", "units"]),
+    ("plan", &["units"]),
+    ("rules", &["facts", "plan", "schedule", "shards", "units"]),
     ("bounded_http", &["facts", "linux", "units"]),
     ("trim", &["facts", "linux", "units"]),
     (

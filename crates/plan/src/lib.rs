@@ -1,0 +1,11 @@
+//! Plans trims: gives every node of a cluster a slot of its own in the week, and tells how probable it is that
+//! passes overlap without one.
+//!
+//! Slots are counted out, not drawn and not hashed: a random delay, and a stable one made of a host's name, let nodes
+//! meet every few weeks or in every week. Pure: zones, times and randomness are arguments.
+
+mod overlap;
+mod slots;
+
+pub use overlap::overlap_probability;
+pub use slots::{Refusal, Request, Slot, Window, assign};

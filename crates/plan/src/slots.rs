@@ -1,0 +1,267 @@
+//! Slots of the week, one for each pass.
+
+use jiff::civil::{DateTime, Time, Weekday};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use std::fmt;
+
+const MINUTE_S: u32 = 60;
+const DAY_S: u32 = 24 * 3600;
+const WEEK_S: u32 = 7 * DAY_S;
+/// How far ahead clock changes are looked at.
+const AHEAD: SignedDuration = SignedDuration::from_hours(10 * 366 * 24);
+/// Maximum number of clock changes looked at; a zone has two a year, one with Ramadan four.
+const CHANGES_MAX: usize = 100;
+
+/// The hours of a day in which passes may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// When it opens.
+    pub from: Time,
+    /// For how long, in seconds; at most a day. It may end on the next day.
+    pub len_s: u32,
+}
+
+/// What slots are asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Number of passes.
+    pub passes: usize,
+    /// How long the longest of them may take, in seconds. Slots begin at whole minutes.
+    pub len_s: u32,
+    /// The window of each day.
+    pub window: Window,
+    /// The days on which it opens, in the order of preference.
+    pub days: &'a [Weekday],
+    /// The zone of the window. Slots of hosts in several zones are all in this one.
+    pub zone: &'a TimeZone,
+    /// When the plan begins.
+    pub from: Timestamp,
+}
+
+/// A slot: every week at this time, for at most so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    /// The day on which it begins.
+    pub weekday: Weekday,
+    /// When it begins.
+    pub at: Time,
+    /// After how many seconds it ends.
+    pub len_s: u32,
+}
+
+/// Why there is no slot for each pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// Not even one pass fits.
+    TooShort {
+        /// Length of a slot in seconds.
+        slot_s: u32,
+        /// Length of the window in seconds.
+        window_s: u32,
+    },
+    /// There are more passes than slots.
+    TooMany {
+        /// Number of passes.
+        passes: usize,
+        /// Number of slots.
+        slots: usize,
+        /// Length of a slot in seconds.
+        slot_s: u32,
+        /// Length of the window in seconds.
+        window_s: u32,
+        /// The shortest window that has a slot for each, in seconds; `None` if not even a day has.
+        enough_s: Option<u32>,
+    },
+}
+
+impl Slot {
+    /// Returns the slot as systemd's `OnCalendar=`: `Tue *-*-* 02:20:00 Europe/Berlin`. `zone` is a name of the time
+    /// zone database; without it, the host's own zone counts.
+    pub fn calendar(&self, zone: Option<&str>) -> String {
+        let day = &name(self.weekday)[..3];
+        let at = self.at.strftime("%H:%M:%S");
+        match zone {
+            Some(zone) => format!("{day} *-*-* {at} {zone}"),
+            None => format!("{day} *-*-* {at}"),
+        }
+    }
+
+    /// Returns the slot as the time fields of a crontab: `20 2 * * 2`.
+    pub fn cron(&self) -> String {
+        let day = self.weekday.to_sunday_zero_offset();
+        format!("{} {} * * {day}", self.at.minute(), self.at.hour())
+    }
+
+    /// Returns the hours of the slot: `02:20-02:40`.
+    pub fn window(&self) -> String {
+        let end = self
+            .at
+            .wrapping_add(SignedDuration::from_secs(i64::from(self.len_s)));
+        format!("{}-{}", self.at.strftime("%H:%M"), end.strftime("%H:%M"))
+    }
+
+    fn start_s(&self) -> u32 {
+        let at = self.at;
+        let [day, hour, minute, second] = [
+            self.weekday.to_monday_zero_offset(),
+            at.hour(),
+            at.minute(),
+            at.second(),
+        ]
+        .map(|field| u32::from(field.unsigned_abs()));
+        day * DAY_S + hour * 3600 + minute * MINUTE_S + second
+    }
+}
+
+impl fmt::Display for Slot {
+    /// Formats `Tue 02:20`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let day = &name(self.weekday)[..3];
+        write!(f, "{day} {}", self.at.strftime("%H:%M"))
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = |s: u32| units::seconds(f64::from(s));
+        match *self {
+            Self::TooShort { slot_s, window_s } => write!(
+                f,
+                "a pass may take {}, and the window is {} long",
+                time(slot_s),
+                time(window_s)
+            ),
+            Self::TooMany {
+                passes,
+                slots,
+                slot_s,
+                window_s,
+                enough_s,
+            } => {
+                write!(
+                    f,
+                    "{} of {} do not fit a week's windows of {}, which have {}",
+                    units::count::counted(passes as u64, "pass", "passes"),
+                    time(slot_s),
+                    time(window_s),
+                    units::count(slots as u64, "slot")
+                )?;
+                match enough_s {
+                    Some(enough_s) => write!(f, "; windows of {} do", time(enough_s)),
+                    None => f.write_str("; those of a whole day do not either"),
+                }
+            }
+        }
+    }
+}
+
+/// Assigns a slot to each pass, so that no two overlap: first different days, then different times. A slot is left out
+/// where a clock change of the zone skips or repeats a part of it in the ten years from the beginning of the plan on.
+///
+/// # Errors
+/// If there are not enough slots
+pub fn assign(request: &Request<'_>) -> Result<Vec<Slot>, Refusal> {
+    let slot_s = request
+        .len_s
+        .max(1)
+        .checked_next_multiple_of(MINUTE_S)
+        .unwrap_or(u32::MAX);
+    let window_s = request.window.len_s.min(DAY_S);
+    if slot_s > window_s {
+        return Err(Refusal::TooShort { slot_s, window_s });
+    }
+    let changes = clock_changes(request);
+    let slots = slots(request, slot_s, window_s, &changes);
+    if let Some(assigned) = slots.get(..request.passes) {
+        return Ok(assigned.to_vec());
+    }
+    // Longer windows have more slots in each day, not fewer.
+    let enough_s = (window_s / slot_s + 1..=DAY_S / slot_s)
+        .map(|rows| rows * slot_s)
+        .find(|&window_s| self::slots(request, slot_s, window_s, &changes).len() >= request.passes);
+    Err(Refusal::TooMany {
+        passes: request.passes,
+        slots: slots.len(),
+        slot_s,
+        window_s,
+        enough_s,
+    })
+}
+
+/// All slots of a week in the order in which they are given out.
+fn slots(request: &Request<'_>, slot_s: u32, window_s: u32, changes: &[(u32, u32)]) -> Vec<Slot> {
+    let mut days: Vec<Weekday> = Vec::new();
+    for &day in request.days {
+        if !days.contains(&day) {
+            days.push(day);
+        }
+    }
+    let rows = 0..window_s / slot_s;
+    let starts = rows.flat_map(|row| days.iter().map(move |&day| (day, row * slot_s)));
+    let slots = starts.map(|(day, after_s)| {
+        let midnight = DateTime::constant(2024, 1, 1, 0, 0, 0, 0);
+        let opens = midnight
+            .date()
+            .nth_weekday_of_month(1, day)
+            .unwrap_or(midnight.date())
+            .to_datetime(request.window.from);
+        let begins = opens.saturating_add(SignedDuration::from_secs(i64::from(after_s)));
+        Slot {
+            weekday: begins.weekday(),
+            at: begins.time(),
+            len_s: slot_s,
+        }
+    });
+    let is_whole = |slot: &Slot| {
+        !changes
+            .iter()
+            .any(|&(from_s, len_s)| meets((slot.start_s(), slot.len_s), (from_s, len_s)))
+    };
+    slots.filter(is_whole).collect()
+}
+
+/// Whether two intervals on the circle of the week, as start and length, have a part in common.
+fn meets((a_s, a_len_s): (u32, u32), (b_s, b_len_s): (u32, u32)) -> bool {
+    let after = |from_s: u32, to_s: u32| (to_s + WEEK_S - from_s) % WEEK_S;
+    after(a_s, b_s) < a_len_s || after(b_s, a_s) < b_len_s
+}
+
+/// The times of the week that the zone's clocks skip or repeat, as start and length in seconds.
+fn clock_changes(request: &Request<'_>) -> Vec<(u32, u32)> {
+    let zone = request.zone;
+    let until = request.from.saturating_add(AHEAD).unwrap_or(Timestamp::MAX);
+    let transitions = zone
+        .following(request.from)
+        .take(CHANGES_MAX)
+        .take_while(|transition| transition.timestamp() <= until);
+    let mut changes: Vec<(u32, u32)> = transitions
+        .filter_map(|transition| {
+            let at = transition.timestamp();
+            let before = zone.to_offset(at.checked_sub(SignedDuration::from_secs(1)).ok()?);
+            let (before, after) = (before.to_datetime(at), transition.offset().to_datetime(at));
+            let (from, to) = (before.min(after), before.max(after));
+            let len_s = to.duration_since(from).as_secs();
+            let since_monday = i64::from(from.weekday().to_monday_zero_offset()) * i64::from(DAY_S)
+                + from.time().duration_since(Time::midnight()).as_secs();
+            let from_s = u32::try_from(since_monday).ok()?;
+            Some((from_s, u32::try_from(len_s).ok()?))
+        })
+        .filter(|&(_, len_s)| len_s > 0)
+        .collect();
+    changes.sort_unstable();
+    changes.dedup();
+    changes
+}
+
+fn name(day: Weekday) -> &'static str {
+    match day {
+        Weekday::Monday => "Monday",
+        Weekday::Tuesday => "Tuesday",
+        Weekday::Wednesday => "Wednesday",
+        Weekday::Thursday => "Thursday",
+        Weekday::Friday => "Friday",
+        Weekday::Saturday => "Saturday",
+        Weekday::Sunday => "Sunday",
+    }
+}
