@@ -33,89 +33,54 @@ mod tests {
     use rand_core::{Rng as _, SeedableRng as _};
     use rand_xoshiro::Xoshiro256PlusPlus;
 
-    /// Length of a week in seconds.
-    const WEEK_S: f64 = 7.0 * 24.0 * 3600.0;
+    const WINDOW_S: f64 = 6000.0;
 
-    /// A pass that runs every week.
-    #[derive(Debug, Clone, Copy, PartialEq)]
-    struct WeeklyPass {
-        /// Earliest start, in seconds from the beginning of the week.
-        earliest_s: f64,
-        /// How much later it may start, all delays alike, in seconds: systemd's `RandomizedDelaySec=` and `AccuracySec=`.
-        delay_s: f64,
-        /// How long it takes, in seconds.
-        len_s: f64,
-    }
-
-    /// Returns the share of `weeks` weeks in which at least two passes overlap, wherever their windows are. `uniform` draws
-    /// from 0 to 1. The week is a circle: a pass of Sunday night can meet one of Monday morning.
-    fn simulated_overlap(
-        passes: &[WeeklyPass],
-        weeks: u32,
-        mut uniform: impl FnMut() -> f64,
-    ) -> f64 {
-        let mut starts: Vec<(f64, f64)> = Vec::with_capacity(passes.len());
-        let mut with_overlap = 0u32;
-        for _ in 0..weeks {
-            starts.clear();
-            starts.extend(passes.iter().map(|pass| {
-                let start_s = (pass.earliest_s + pass.delay_s * uniform()).rem_euclid(WEEK_S);
-                (start_s, pass.len_s)
-            }));
-            with_overlap += u32::from(has_overlap(&mut starts));
-        }
-        f64::from(with_overlap) / f64::from(weeks.max(1))
-    }
-
-    /// Whether passes, as starts and lengths on the circle of the week, overlap; one may begin where another one ends.
-    fn has_overlap(starts: &mut [(f64, f64)]) -> bool {
-        starts.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        let Some(&(first_s, _)) = starts.first() else {
-            return false;
-        };
-        let following = starts.iter().skip(1).map(|&(start_s, _)| start_s);
-        // The first one of the next week comes after the last one.
-        let following = following.chain((starts.len() > 1).then_some(first_s + WEEK_S));
-        // If none overlaps the next one, none overlaps any.
-        starts
-            .iter()
-            .zip(following)
-            .any(|(&(start_s, len_s), next_s)| start_s + len_s > next_s)
-    }
-
-    fn random(seed: u64) -> impl FnMut() -> f64 {
+    /// The share of weeks in which at least two passes overlap that start at random within the window.
+    fn simulated(lens_s: &[f64], weeks: u32, seed: u64) -> f64 {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         #[expect(clippy::cast_precision_loss, reason = "53 bits")]
-        move || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+        let mut uniform = || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        let mut passes: Vec<(f64, f64)> = Vec::new();
+        let mut met = 0u32;
+        for _ in 0..weeks {
+            passes.clear();
+            passes.extend(lens_s.iter().map(|&len_s| (WINDOW_S * uniform(), len_s)));
+            passes.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+            // If none overlaps the next one, none overlaps any.
+            let overlaps = |pair: &[(f64, f64)]| pair[0].0 + pair[0].1 > pair[1].0;
+            met += u32::from(passes.windows(2).any(overlaps));
+        }
+        f64::from(met) / f64::from(weeks)
     }
 
-    /// fstrim.timer: Monday 00:00, `RandomizedDelaySec=100min`.
-    fn by_default(lens_s: &[f64]) -> Vec<WeeklyPass> {
-        let pass = |&len_s| WeeklyPass {
-            earliest_s: 0.0,
-            delay_s: 6000.0,
-            len_s,
-        };
-        lens_s.iter().map(pass).collect()
+    fn assert_close(found: f64, expected: f64, within: f64, what: &str) {
+        assert!(
+            (found - expected).abs() <= within,
+            "{what}: {found} and {expected}"
+        );
     }
 
+    /// fstrim.timer has `RandomizedDelaySec=100min`.
     #[test]
     fn three_nodes_of_20_minutes_meet_in_78_of_100_weeks() {
-        let at = |minutes: f64| overlap_probability(&[minutes * 60.0; 3], 6000.0);
-        let shown = [10.0, 20.0, 30.0].map(|minutes| (at(minutes) * 1000.0).round() / 10.0);
-        assert_eq!(shown, [48.8, 78.4, 93.6]);
+        for (minutes, expected) in [(10.0, 0.488), (20.0, 0.784), (30.0, 0.936)] {
+            let found = overlap_probability(&[minutes * 60.0; 3], WINDOW_S);
+            assert_close(found, expected, 1e-3, &format!("{minutes} min"));
+        }
     }
 
     #[test]
-    fn one_node_never_meets_itself_and_one_moment_is_always_the_same() {
-        assert_eq!(overlap_probability(&[600.0], 6000.0), 0.0);
-        assert_eq!(overlap_probability(&[], 6000.0), 0.0);
-        assert_eq!(overlap_probability(&[1.0, 1.0], 0.0), 1.0);
-        assert_eq!(
-            simulated_overlap(&by_default(&[600.0]), 100, random(1)),
-            0.0
-        );
-        assert_eq!(simulated_overlap(&[], 100, random(1)), 0.0);
+    fn one_node_meets_nobody_and_one_moment_is_always_the_same() {
+        for (lens_s, window_s, expected) in [
+            (&[600.0][..], WINDOW_S, 0.0),
+            (&[], WINDOW_S, 0.0),
+            (&[1.0, 1.0], 0.0, 1.0),
+            // They fill more than the window.
+            (&[3000.0; 4], WINDOW_S, 1.0),
+        ] {
+            let found = overlap_probability(lens_s, window_s);
+            assert_close(found, expected, 0.0, &format!("{lens_s:?}"));
+        }
     }
 
     /// A million weeks each: four standard deviations are at most 0.002.
@@ -130,25 +95,9 @@ mod tests {
             &[60.0, 600.0, 1800.0],
             &[5900.0, 10.0],
         ] {
-            let computed = overlap_probability(lens_s, 6000.0);
-            let shown = simulated_overlap(&by_default(lens_s), 1_000_000, random(7));
-            assert!(
-                (computed - shown).abs() < 0.002,
-                "{} nodes: {computed} and {shown}",
-                lens_s.len()
-            );
+            let found = overlap_probability(lens_s, WINDOW_S);
+            let shown = simulated(lens_s, 1_000_000, 7);
+            assert_close(found, shown, 0.002, &format!("{} nodes", lens_s.len()));
         }
-    }
-
-    #[test]
-    fn a_pass_of_sunday_night_meets_one_of_monday() {
-        let pass = |earliest_s, len_s| WeeklyPass {
-            earliest_s,
-            delay_s: 0.0,
-            len_s,
-        };
-        let both = |len_s| [pass(WEEK_S - 600.0, len_s), pass(0.0, 60.0)];
-        assert_eq!(simulated_overlap(&both(601.0), 1, random(1)), 1.0);
-        assert_eq!(simulated_overlap(&both(600.0), 1, random(1)), 0.0);
     }
 }

@@ -172,17 +172,17 @@ pub fn assign(request: &Request<'_>) -> Result<Vec<Slot>, Refusal> {
         return Err(Refusal::TooShort { slot_s, window_s });
     }
     let changes = clock_changes(request);
-    let slots = slots(request, slot_s, window_s, &changes);
-    if let Some(assigned) = slots.get(..request.passes) {
+    let free = all_free(request, slot_s, window_s, &changes);
+    if let Some(assigned) = free.get(..request.passes) {
         return Ok(assigned.to_vec());
     }
     // Longer windows have more slots in each day, not fewer.
     let enough_s = (window_s / slot_s + 1..=DAY_S / slot_s)
         .map(|rows| rows * slot_s)
-        .find(|&window_s| self::slots(request, slot_s, window_s, &changes).len() >= request.passes);
+        .find(|&window_s| all_free(request, slot_s, window_s, &changes).len() >= request.passes);
     Err(Refusal::TooMany {
         passes: request.passes,
-        slots: slots.len(),
+        slots: free.len(),
         slot_s,
         window_s,
         enough_s,
@@ -190,7 +190,12 @@ pub fn assign(request: &Request<'_>) -> Result<Vec<Slot>, Refusal> {
 }
 
 /// All slots of a week in the order in which they are given out.
-fn slots(request: &Request<'_>, slot_s: u32, window_s: u32, changes: &[(u32, u32)]) -> Vec<Slot> {
+fn all_free(
+    request: &Request<'_>,
+    slot_s: u32,
+    window_s: u32,
+    changes: &[(u32, u32)],
+) -> Vec<Slot> {
     let mut days: Vec<Weekday> = Vec::new();
     for &day in request.days {
         if !days.contains(&day) {
@@ -199,7 +204,7 @@ fn slots(request: &Request<'_>, slot_s: u32, window_s: u32, changes: &[(u32, u32
     }
     let rows = 0..window_s / slot_s;
     let starts = rows.flat_map(|row| days.iter().map(move |&day| (day, row * slot_s)));
-    let slots = starts.map(|(day, after_s)| {
+    let all = starts.map(|(day, after_s)| {
         let midnight = DateTime::constant(2024, 1, 1, 0, 0, 0, 0);
         let opens = midnight
             .date()
@@ -218,7 +223,7 @@ fn slots(request: &Request<'_>, slot_s: u32, window_s: u32, changes: &[(u32, u32
             .iter()
             .any(|&(from_s, len_s)| meets((slot.start_s(), slot.len_s), (from_s, len_s)))
     };
-    slots.filter(is_whole).collect()
+    all.filter(is_whole).collect()
 }
 
 /// Whether two intervals on the circle of the week, as start and length, have a part in common.

@@ -59,7 +59,18 @@ impl Window {
         }
     }
 
-    fn opening(self) -> Time {
+    /// Returns how long it is open, in seconds.
+    pub fn len_s(self) -> u32 {
+        let (from, until) = (u32::from(self.from_min), u32::from(self.until_min));
+        let day = u32::from(MINUTES_PER_DAY);
+        match (until + day - from) % day {
+            0 => day * 60,
+            minutes => minutes * 60,
+        }
+    }
+
+    /// Returns the time at which it opens.
+    pub fn opening(self) -> Time {
         let part = |number: u16| i8::try_from(number).unwrap_or(0);
         Time::constant(part(self.from_min / 60), part(self.from_min % 60), 0, 0)
     }

@@ -5,11 +5,12 @@ use crate::commands::check::args::Check;
 use crate::commands::collect::args::Collect;
 use crate::commands::explain::args::Explain;
 use crate::commands::livefix::args::Livefix;
+use crate::commands::plan::args::Plan;
 use crate::commands::rule::args::Rule;
 use crate::commands::shards::args::Shards;
 use crate::commands::ssd::args::Ssd;
 use crate::commands::trim::args::Trim;
-use crate::commands::{bench, explain, livefix, shards, ssd, trim};
+use crate::commands::{bench, explain, livefix, plan, shards, ssd, trim};
 use crate::help::GLOBAL;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
@@ -89,6 +90,9 @@ pub enum Command {
     /// Discard a mounted filesystem's free space without disturbing its database
     #[command(long_about = trim::args::LONG_ABOUT)]
     Trim(Box<Trim>),
+    /// Give every node of a cluster a slot of its own for its weekly trim
+    #[command(long_about = plan::args::LONG_ABOUT)]
+    Plan(Plan),
     /// Simulate an SSD under a workload, and the effect of changes
     #[command(long_about = ssd::args::LONG_ABOUT)]
     Ssd(Ssd),

@@ -8,6 +8,7 @@ pub(crate) mod explain;
 pub(crate) mod finding;
 pub(crate) mod groups;
 pub mod livefix;
+pub mod plan;
 pub mod rule;
 pub mod shards;
 pub mod ssd;

@@ -8,6 +8,7 @@ pub mod collect;
 pub mod explain;
 pub mod livefix;
 pub mod manual;
+pub mod plan;
 pub mod rule;
 pub mod shards;
 pub mod source;

@@ -75,6 +75,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "experiments",
             "linux",
             "page",
+            "plan",
             "units",
         ],
     ),

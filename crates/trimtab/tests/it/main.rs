@@ -20,6 +20,7 @@ mod hot_threads;
 mod house;
 mod live;
 mod livefix;
+mod plan;
 mod recorded;
 mod remedies;
 mod shards;

@@ -1,0 +1,6 @@
+//! `trimtab plan`.
+
+pub mod args;
+mod run;
+
+pub use run::run;
