@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use super::{Change, Changes, CopyIndex, Handles, RoutingError, RoutingNodes};
 use crate::copy::ShardCopy;
-use crate::model::{Cluster, IndexIndex, IndexTable, NodeIndex, NumberMap, ShardId};
+use crate::model::{Cluster, IndexIndex, IndexTable, NodeIndex, ShardId};
 
 impl RoutingNodes {
     /// Ends a round: ignored copies become unassigned again, and the changes are returned. `ranks` are
@@ -59,8 +59,8 @@ impl RoutingNodes {
         if self.unassigned.list.len() < 2 {
             return;
         }
-        // Per index, where the copies of each shard begin in its table.
-        let mut places: NumberMap<IndexIndex, Vec<usize>> = NumberMap::default();
+        // Where the copies of each shard begin in the table of the last index looked at: copies are mostly listed by index.
+        let (mut last, mut places): (Option<IndexIndex>, Vec<usize>) = (None, Vec::new());
         let copies = &self.copies;
         self.unassigned.list.sort_by_cached_key(|handle| {
             let copy = &copies[handle.at()];
@@ -68,15 +68,16 @@ impl RoutingNodes {
             let Some(table) = cluster.routing.table(index) else {
                 return (None, 0, 0);
             };
-            let places = places.entry(index).or_insert_with(|| {
-                let mut places = vec![usize::MAX; cluster.index(index).shards as usize];
+            if last != Some(index) {
+                last = Some(index);
+                places.clear();
+                places.resize(cluster.index(index).shards as usize, usize::MAX);
                 for (place, copy) in table.copies.iter().enumerate().rev() {
                     if let Some(first) = places.get_mut(copy.shard.shard as usize) {
                         *first = place;
                     }
                 }
-                places
-            });
+            }
             let first = places.get(shard as usize).copied().unwrap_or(usize::MAX);
             let group = table.copies.get(first..).unwrap_or_default();
             let within = group.iter().position(|other| other == copy);
@@ -130,14 +131,15 @@ impl RoutingNodes {
             .collect()
     }
 
-    /// The unassigned copies of each shard, in order.
-    pub(crate) fn unassigned_by_shard(&self) -> NumberMap<ShardId, Vec<ShardCopy>> {
-        let mut shards: NumberMap<ShardId, Vec<ShardCopy>> = NumberMap::default();
-        for handle in &self.unassigned.list {
-            let copy = self.copy(*handle);
-            shards.entry(copy.shard).or_default().push(*copy);
-        }
-        shards
+    /// Returns the unassigned copies by shard, each shard's in their order in the list.
+    pub(crate) fn unassigned_by_shard(&self) -> Vec<(ShardId, CopyIndex)> {
+        let list = self.unassigned.list.iter();
+        let mut copies: Vec<(ShardId, CopyIndex)> = list
+            .map(|&handle| (self.copy(handle).shard, handle))
+            .collect();
+        // Stable.
+        copies.sort_by_key(|&(shard, _)| shard);
+        copies
     }
 
     /// Adds an index that has just been added to the table; all its copies are unassigned.

@@ -318,16 +318,19 @@ impl Live {
     fn write_back(&mut self, changes: &Changes, writes: bool) {
         if writes {
             // The round may have reordered the copies that remain unassigned.
-            let mut unassigned = self.nodes.unassigned_by_shard();
-            let several = unassigned.iter().filter(|(_, copies)| copies.len() > 1);
-            let mut shards: Vec<ShardId> = several.map(|(shard, _)| *shard).collect();
+            let unassigned = self.nodes.unassigned_by_shard();
+            let several = unassigned.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+            let mut shards: Vec<ShardId> = several.map(|pair| pair[0].0).collect();
             shards.extend(changes.touched());
             shards.sort_unstable();
             shards.dedup();
             for shard in shards {
                 let on_nodes = self.nodes.assigned_copies(shard);
                 let listed = on_nodes.filter(|copy| !copy.is_relocation_target());
-                let rest = unassigned.remove(&shard).unwrap_or_default();
+                let from = unassigned.partition_point(|&(other, _)| other < shard);
+                let rest = unassigned[from..].iter();
+                let rest = rest.take_while(|&&(other, _)| other == shard);
+                let rest = rest.map(|&(_, handle)| *self.nodes.copy(handle));
                 let routing = &mut self.cluster.routing;
                 routing.set_group(shard, listed.copied().chain(rest));
             }
