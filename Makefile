@@ -154,11 +154,11 @@ test-shards:
 	    --ignored --nocapture --test-threads 1 clusters_agree $(if $(SEED),,a_missing_decider)
 
 # The desired balance beside the real ones of 8.19 and 9.2 (which needs a JDK of 21 or later), on random clusters: 2,000
-# of each, or COUNT, from SEED on; with another order of Java's immutable maps: SALT=2. The first 30 are part of
-# `make unit`.
+# of each, or COUNT, from SEED on; with another order of Java's immutable maps: SALT=2; two servers whose orders differ
+# beside each other, instead: CHANCE=1. The first 30 are part of `make unit`.
 test-desired:
 	@COUNT=$(if $(filter file,$(origin COUNT)),2000,$(COUNT)) SEED=$(SEED) cargo test --locked -p shards --test it -- \
-	    --ignored --nocapture --test-threads 1 desired_balances_agree
+	    --ignored --nocapture --test-threads 1 $(if $(CHANCE),two_servers,desired_balances_agree)
 
 # The balancer beside the real one of 14 versions of Elasticsearch and OpenSearch: 500 random clusters each, or
 # COUNT, from SEED on, of VERSIONS="8.4.3 opensearch-2.19.1" or all; then an empty node that joins 12 and 120 others.

@@ -79,18 +79,12 @@ impl Slot {
     /// Returns the slot as systemd's `OnCalendar=`: `Tue *-*-* 02:20:00 Europe/Berlin`. `zone` is a name of the time
     /// zone database; without it, the host's own zone counts.
     pub fn calendar(&self, zone: Option<&str>) -> String {
-        let day = &name(self.weekday)[..3];
+        let day = units::date::weekday_short(self.weekday);
         let at = self.at.strftime("%H:%M:%S");
         match zone {
             Some(zone) => format!("{day} *-*-* {at} {zone}"),
             None => format!("{day} *-*-* {at}"),
         }
-    }
-
-    /// Returns the slot as the time fields of a crontab: `20 2 * * 2`.
-    pub fn cron(&self) -> String {
-        let day = self.weekday.to_sunday_zero_offset();
-        format!("{} {} * * {day}", self.at.minute(), self.at.hour())
     }
 
     /// Returns the hours of the slot: `02:20-02:40`.
@@ -117,7 +111,7 @@ impl Slot {
 impl fmt::Display for Slot {
     /// Formats `Tue 02:20`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let day = &name(self.weekday)[..3];
+        let day = units::date::weekday_short(self.weekday);
         write!(f, "{day} {}", self.at.strftime("%H:%M"))
     }
 }
@@ -128,7 +122,7 @@ impl fmt::Display for Refusal {
         match *self {
             Self::TooShort { slot_s, window_s } => write!(
                 f,
-                "a pass may take {}, and the window is {} long",
+                "a slot of {} is longer than the window of {}",
                 time(slot_s),
                 time(window_s)
             ),
@@ -142,10 +136,10 @@ impl fmt::Display for Refusal {
                 write!(
                     f,
                     "{} of {} do not fit a week's windows of {}, which have {}",
-                    units::count::counted(passes as u64, "pass", "passes"),
+                    units::count(passes as u64, "slot"),
                     time(slot_s),
                     time(window_s),
-                    units::count(slots as u64, "slot")
+                    units::count::grouped(slots as u64)
                 )?;
                 match enough_s {
                     Some(enough_s) => write!(f, "; windows of {} do", time(enough_s)),
@@ -154,6 +148,22 @@ impl fmt::Display for Refusal {
             }
         }
     }
+}
+
+/// Between the end of a pass and the next slot: hosts' clocks differ, and systemd starts a timer up to a second late.
+const APART_S: u64 = 60;
+/// Slots begin at multiples of this.
+const STEP_S: u64 = 300;
+/// Starts that are closer than a quarter of an hour count as simultaneous elsewhere (ES010).
+const SHORTEST_S: u64 = 20 * 60;
+
+/// Returns the length of a slot for passes of up to `pass_s` seconds, in seconds.
+pub fn slot_len_s(pass_s: u64) -> u32 {
+    let slot_s = pass_s.saturating_add(APART_S).max(SHORTEST_S);
+    let stepped = slot_s.checked_next_multiple_of(STEP_S);
+    stepped
+        .and_then(|slot_s| u32::try_from(slot_s).ok())
+        .unwrap_or(u32::MAX)
 }
 
 /// Assigns a slot to each pass, so that no two overlap: first different days, then different times. A slot is left out
@@ -257,16 +267,4 @@ fn clock_changes(request: &Request<'_>) -> Vec<(u32, u32)> {
     changes.sort_unstable();
     changes.dedup();
     changes
-}
-
-fn name(day: Weekday) -> &'static str {
-    match day {
-        Weekday::Monday => "Monday",
-        Weekday::Tuesday => "Tuesday",
-        Weekday::Wednesday => "Wednesday",
-        Weekday::Thursday => "Thursday",
-        Weekday::Friday => "Friday",
-        Weekday::Saturday => "Saturday",
-        Weekday::Sunday => "Sunday",
-    }
 }

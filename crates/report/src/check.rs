@@ -59,9 +59,9 @@ pub struct Coverage {
     pub rules: u64,
     /// Those that were skipped entirely: they had nothing to look at.
     pub undecided: u64,
-    /// Filesystems on block devices, and lines of mountinfo that were not understood.
+    /// Filesystems on block devices, lines of mountinfo that were not understood, and stores' data on no known mount.
     pub filesystems: u64,
-    /// Those whose devices were not read, and those lines.
+    /// Those of which a device was not read, those lines, and that data.
     pub filesystems_unread: u64,
     /// Those of them that hold a store's data.
     pub filesystems_unread_with_store: u64,
@@ -96,7 +96,10 @@ impl Coverage {
                 .map_or((mount.device_number, mount.source.as_str()), |device| {
                     (device.number, device.name.as_str())
                 });
-            is_unread.insert(filesystem, devices.is_unread(mount));
+            is_unread.insert(
+                filesystem,
+                devices.is_unread(mount) || devices.lacks_layers(mount),
+            );
             if stores.contains_key(&mount.id) {
                 with_store.insert(filesystem);
             }
@@ -107,6 +110,15 @@ impl Coverage {
         let with_store = unread.filter(|filesystem| with_store.contains(*filesystem));
         self.filesystems_unread_with_store += with_store.count() as u64;
         self.filesystems_unread += is_unread.len() as u64 + host.mounts_unread;
+        // Data on a filesystem of which not even the mount was read.
+        let mounts = host.mount_index();
+        let is_nowhere = |path: &String| path.starts_with('/') && mounts.of(path).is_none();
+        let stores = host.stores.iter();
+        let nowhere = stores.filter(|store| store.data_paths.iter().any(is_nowhere));
+        let nowhere = nowhere.count() as u64;
+        self.filesystems += nowhere;
+        self.filesystems_unread += nowhere;
+        self.filesystems_unread_with_store += nowhere;
     }
 }
 
@@ -118,7 +130,7 @@ impl fmt::Display for Coverage {
             let all = count(self.filesystems, "filesystem");
             let store = match self.filesystems_unread_with_store {
                 0 => "",
-                _ => " (a store's among them)",
+                _ => ", including a store's,",
             };
             let unread = self.filesystems_unread;
             return write!(f, "{unread} of {all}{store} could not be looked at");
@@ -682,8 +694,41 @@ mod tests {
         );
         assert_eq!(verdict(&[root], 2), untold(most));
         let store =
-            "Could not tell: 1 of 2 filesystems (a store's among them) could not be looked at";
+            "Could not tell: 1 of 2 filesystems, including a store's, could not be looked at";
         assert_eq!(verdict(&[root, ("/data", "/dev/sdb1")], 0), untold(store));
+    }
+
+    /// A layer that names a device which was not read, one that names none, and a store's data on no known mount.
+    #[test]
+    fn filesystems_of_which_a_part_was_not_read_are_told() {
+        let verdict = |host: &Host| {
+            let hosts = checked(host);
+            let report = report(&hosts, &[], &["FS001"]);
+            (report.answer(), report.coverage().to_string())
+        };
+        let untold = |what: &str| {
+            let what = format!("{what} could not be looked at");
+            (CheckAnswer::CouldNotTell, what)
+        };
+        let mut host = host_with(&[("/", "/dev/sda1")]);
+        host.stores.clear();
+        assert_eq!(verdict(&host).0, CheckAnswer::NothingFound);
+        host.devices[0].below = vec!["sda".to_owned()];
+        assert_eq!(verdict(&host), untold("1 of 1 filesystem"));
+        host.devices[0].below.clear();
+        host.devices[0].kind = DeviceKind::Md {
+            level: Some("raid1".to_owned()),
+            chunk_bytes: None,
+            raid_disks: Some(2),
+            array_state: None,
+            sync_action: None,
+        };
+        assert_eq!(verdict(&host), untold("1 of 1 filesystem"));
+        let host = host_with(&[("/srv", "/dev/sda1")]);
+        assert_eq!(
+            verdict(&host),
+            untold("1 of 2 filesystems, including a store's,")
+        );
     }
 
     #[test]

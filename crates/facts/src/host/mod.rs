@@ -22,7 +22,7 @@ pub use store::{Store, StoreEngine, StoreState};
 use crate::Skipped;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The facts of one host at one moment.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -215,6 +215,30 @@ impl<'a> DeviceIndex<'a> {
             Some(device) => matches!(device.kind, DeviceKind::Unseen),
             None => mount.is_on_device(),
         }
+    }
+
+    /// Whether devices below a mount were read, but not all of them: a layer names one that is not there, or a device
+    /// that always lies on others names none.
+    pub fn lacks_layers(&self, mount: &Mount) -> bool {
+        let mut seen: HashSet<&str> = HashSet::new();
+        let mut left: Vec<&BlockDevice> = self.of(mount).into_iter().collect();
+        while let Some(device) = left.pop() {
+            let is_layer = matches!(
+                device.kind,
+                DeviceKind::DeviceMapper { .. } | DeviceKind::Md { .. }
+            );
+            if is_layer && device.below.is_empty() {
+                return true;
+            }
+            for name in &device.below {
+                match self.host.device(name) {
+                    Some(below) if seen.insert(&below.name) => left.push(below),
+                    Some(_) => {}
+                    None => return true,
+                }
+            }
+        }
+        false
     }
 }
 

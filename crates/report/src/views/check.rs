@@ -313,7 +313,7 @@ impl<'a> View<'_, 'a> {
                 ..
             }) => format!("{why}; needs {}", prose(needs)),
             Some(Skipped { why, .. }) => why.clone(),
-            None => "sysfs does not show them".to_owned(),
+            None => "sysfs does not show all of them".to_owned(),
         }
     }
 

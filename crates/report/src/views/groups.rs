@@ -259,9 +259,9 @@ impl<'a> Filesystems<'a> {
         self.devices.of(mount)
     }
 
-    /// Same as [`DeviceIndex::is_unread`].
+    /// Whether devices below a mount were not read.
     pub fn is_unread(&self, mount: &Mount) -> bool {
-        self.devices.is_unread(mount)
+        self.devices.is_unread(mount) || self.devices.lacks_layers(mount)
     }
 
     pub fn key_of(&self, mount: &'a Mount) -> Key<'a> {

@@ -43,6 +43,8 @@ impl Answer for PlanAnswer {
     const TITLE: &'static str = "trimtab plan";
 }
 
+/// Name of the drop-ins.
+const FILE: &str = "trimtab-plan.conf";
 /// Nodes named in the first sentence.
 const NAMED_MAX: usize = 3;
 
@@ -78,8 +80,9 @@ pub fn page(answer: &Envelope<PlanAnswer>, is_document: bool) -> Page {
     let shown = if is_document { plan.nodes.len() } else { 1 };
     let mut section = Section::new("To set it up");
     section.push(Block::text(
-        "They need the packaged units trimtab-trim@.timer and trimtab-trim@.service. What else trims this \
-         filesystem has to be switched off: `trimtab check` names it, with the command.",
+        "The commands need the packaged units trimtab-trim@.timer and trimtab-trim@.service. They replace \
+         TRIMTAB_TRIM_OPTIONS: add what yours had, such as --max-latency or --probe. What else trims this filesystem has \
+         to be switched off: `trimtab check` names it, with the command.",
     ));
     for node in plan.nodes.iter().take(shown) {
         section.push(Commands {
@@ -90,6 +93,10 @@ pub fn page(answer: &Envelope<PlanAnswer>, is_document: bool) -> Page {
     if shown < plan.nodes.len() {
         section.push(Block::text("-o plan.md writes those of all nodes."));
     }
+    section.push(Commands {
+        title: "To take it back, on any of them:".to_owned(),
+        lines: undo(mount),
+    });
     page.push(Block::Section(section));
     page
 }
@@ -111,17 +118,18 @@ fn lead(plan: &PlanAnswer) -> String {
     let slots = format!("{}{more} ({})", slots.join(", "), plan.zone);
     let count = plan.nodes.len();
     if count < 2 {
-        return format!("One node, which meets no other: {slots}.");
+        return format!("One node needs no slot of its own, and gets {slots}.");
     }
-    let overlap = units::share::percent((plan.overlap_with_delay * 100.0).round() / 100.0);
+    let overlap = units::share::score(plan.overlap_with_delay);
     format!(
-        "With these slots, no two of {count} nodes trim at once: {slots}. With a timer's random delay of {}, some do in \
-         {overlap} of all weeks, if a pass takes {pass}.",
+        "With these slots, never do two of {count} nodes trim at once: {slots}. With a timer's random delay of {}, at \
+         least two do in {overlap} of all weeks, if a pass takes {pass}.",
         units::seconds(plan.delay_s),
     )
 }
 
-/// The commands that set up the timer on one node.
+/// The commands that set up the timer on one node. Their files sort after `override.conf`, which `systemctl edit` writes,
+/// so that they take precedence.
 fn commands(plan: &PlanAnswer, node: &PlannedNode, mount: &str) -> String {
     let mount = rules::shell::quote(mount);
     let options = format!(
@@ -133,16 +141,29 @@ fn commands(plan: &PlanAnswer, node: &PlannedNode, mount: &str) -> String {
     format!(
         "unit=\"trimtab-trim@$(systemd-escape --path {mount})\"\n\
          sudo mkdir -p \"/etc/systemd/system/$unit.timer.d\" \"/etc/systemd/system/$unit.service.d\"\n\
-         printf '%s\\n' '[Timer]' 'OnCalendar=' 'OnCalendar={}' 'AccuracySec=1s' |\n  \
-         sudo tee \"/etc/systemd/system/$unit.timer.d/10-plan.conf\"\n\
+         printf '%s\\n' '[Timer]' 'OnCalendar=' 'OnCalendar={}' 'AccuracySec=1s' 'RandomizedDelaySec=0' |\n  \
+         sudo tee \"/etc/systemd/system/$unit.timer.d/{FILE}\"\n\
          printf '%s\\n' '[Service]' 'Environment=\"TRIMTAB_TRIM_OPTIONS={options}\"' |\n  \
-         sudo tee \"/etc/systemd/system/$unit.service.d/10-plan.conf\"\n\
+         sudo tee \"/etc/systemd/system/$unit.service.d/{FILE}\"\n\
          sudo systemctl daemon-reload\n\
-         sudo systemctl enable --now \"$unit.timer\"",
+         sudo systemctl enable \"$unit.timer\"\n\
+         sudo systemctl restart \"$unit.timer\"",
         node.calendar
     )
 }
 
+/// Takes back what [`commands`] has done.
+fn undo(mount: &str) -> String {
+    let mount = rules::shell::quote(mount);
+    format!(
+        "unit=\"trimtab-trim@$(systemd-escape --path {mount})\"\n\
+         sudo systemctl disable --now \"$unit.timer\"\n\
+         sudo rm \"/etc/systemd/system/$unit.timer.d/{FILE}\" \"/etc/systemd/system/$unit.service.d/{FILE}\"\n\
+         sudo systemctl daemon-reload"
+    )
+}
+
+/// As an option of `trimtab trim`.
 fn deadline(pass_s: f64) -> String {
     if pass_s % 60.0 == 0.0 {
         format!("{:.0}min", pass_s / 60.0)

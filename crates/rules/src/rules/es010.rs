@@ -24,9 +24,9 @@
 //! ## When it is silent
 //! Where schedules are apart. It needs the facts of several hosts, that is a bundle of each: with fewer
 //! than two it is reported as skipped, as are hosts whose jobs are not known. It is a warning where they
-//! are bound to meet, or more likely to than not, and an information where a random delay keeps them apart
-//! most of the time. A random delay is no staggering: three nodes whose trims take 20 minutes, within the
-//! 100 minutes of fstrim.timer, meet 78 times of 100.
+//! are bound to meet, or where all have the same calendar and random delay and meet more often than not;
+//! otherwise an information. A random delay is no staggering: three nodes whose trims take 20 minutes,
+//! within the 100 minutes of fstrim.timer, meet 78 times of 100.
 //!
 //! ## References
 //! TRIM007 on unpaced trims, SCHED001 on jobs that meet on one host; systemd.timer(5),
@@ -153,6 +153,9 @@ fn trims<'a, 'c>(hosts: &'c [NodeHost<'a>], out: &mut Outcome) -> Vec<Trim<'a, '
             skip("its jobs are not known");
             continue;
         };
+        if host.context.host.timers_unknown {
+            skip("systemd's timers are not known, and one may trim it");
+        }
         let clock = HostClock::of(host.context.host);
         let mut volumes = host.volumes().peekable();
         if volumes.peek().is_none() {
@@ -218,8 +221,8 @@ fn hosts_of<'a, 'c, 't>(trims: &'t [Trim<'a, 'c>], collision: &Collision) -> Vec
     met
 }
 
-/// Returns the probability that at least two of these trims overlap, if all have the same calendar and each run of each is
-/// delayed anew by a random time of the same range.
+/// Returns the probability that at least two of these trims overlap, if all have the same calendar and each run of
+/// each is delayed anew by a random time of the same range. systemd defers them by about the same `AccuracySec=`.
 fn overlap(met: &[&Trim<'_, '_>]) -> Option<f64> {
     fn delayed(job: &Job) -> Option<(&[String], f64)> {
         match job.triggers.as_slice() {
@@ -238,7 +241,9 @@ fn overlap(met: &[&Trim<'_, '_>]) -> Option<f64> {
     let first = delayed(met.first()?.job)?;
     let zone = &met[0].host.context.host.time_zone;
     let is_alike = |trim: &&Trim<'_, '_>| {
-        delayed(trim.job) == Some(first) && trim.host.context.host.time_zone == *zone
+        delayed(trim.job) == Some(first)
+            && zone.is_some()
+            && trim.host.context.host.time_zone == *zone
     };
     let (_, delay_s) = first;
     met.iter()
@@ -272,9 +277,14 @@ fn report(
     );
     let names: Vec<String> = met.iter().map(|trim| trim.host.name()).collect();
     let clock = HostClock::of(met[0].host.context.host);
+    let starts = if is_certain {
+        "it starts within a quarter of an hour"
+    } else {
+        "it may start at the same time"
+    };
     finding.why = format!(
-        "A trim slows down its drives. On {} it starts within a quarter of an hour: every copy of \
-         a shard may be slow at the same time, so replicas do not help.{}",
+        "A trim slows down its drives. On {} {starts}: every copy of a shard may be slow at the \
+         same time, so replicas do not help.{}",
         wording::list(&names),
         match overlap {
             _ if is_certain => String::new(),
@@ -282,7 +292,7 @@ fn report(
                 " Their random delay is no staggering: if a trim takes {}, at least two of them \
                  overlap with a probability of {} each time.",
                 units::seconds(PASS_S),
-                units::share::percent((probability * 100.0).round() / 100.0)
+                units::share::score(probability)
             ),
             None => " Random delays keep them apart only by luck.".to_owned(),
         }
@@ -325,7 +335,7 @@ fn remedies(cx: &ClusterContext<'_>, trims: &[Trim<'_, '_>], moved: &Trim<'_, '_
     let slot = QuietSlot::weekly_beside(&Busy::of(&clock, &runs));
     let here = format!(
         "Give each node a day and an hour of its own. On {}, and likewise with other days on the \
-         other nodes: ",
+         other nodes (`trimtab plan NODE...` prints a slot for each): ",
         moved.host.name()
     );
     let mut remedies = Vec::new();
@@ -367,7 +377,10 @@ mod tests {
             .mount("/data", "nvme0n1", "xfs", "rw")
             .elasticsearch("/data/es")
             .with(jobs(list))
-            .with(|host| host.platform.host_name = Some(name.to_owned()))
+            .with(|host| {
+                host.platform.host_name = Some(name.to_owned());
+                host.time_zone = Some("UTC".to_owned());
+            })
             .build()
     }
 
@@ -463,6 +476,26 @@ mod tests {
         let (severity, why) = of(&["es-1", "es-2"]);
         assert_eq!(severity, Severity::Info);
         assert!(why.contains("a probability of 36 % each time"), "{why}");
+    }
+
+    #[test]
+    fn timers_that_were_not_read_are_told() {
+        let mut unread = at("es-2", "Wed *-*-* 03:00");
+        unread.timers_unknown = true;
+        let outcome = check_of(&[at("es-1", "Mon *-*-* 03:00"), unread]);
+        assert_eq!(outcome.findings, []);
+        assert_eq!(outcome.skipped.len(), 1, "{:?}", outcome.skipped);
+        assert_eq!(outcome.skipped[0].what, "ES010 for host es-2");
+    }
+
+    /// `trimtab plan` gives slots of 20 minutes and more.
+    #[test]
+    fn planned_slots_are_apart() {
+        let outcome = check_of(&[
+            at("es-1", "Tue *-*-* 01:00:00 UTC"),
+            at("es-8", "Tue *-*-* 01:20:00 UTC"),
+        ]);
+        assert_eq!(outcome.findings, []);
     }
 
     #[test]

@@ -17,7 +17,7 @@
 //! ## Remedy
 //! For a computation without end, a higher `cluster.routing.allocation.balance.threshold`, a fresh start
 //! of the computation, 8.18 or later, and fewer shards. For shards that do not move, what forbids it:
-//! settings of allocation and rebalancing, and what `_cluster/allocation/explain` says of one of them.
+//! settings of allocation and rebalancing, a `cluster_concurrent_rebalance` of 0 among them, and what `_cluster/allocation/explain` says of one of them.
 //!
 //! ## Risk
 //! A fresh start forgets what was planned: other shards may move.
@@ -64,7 +64,7 @@ struct Brake {
     free: &'static str,
     holds: fn(&str) -> bool,
 }
-/// The computation follows them as well, but begins with what it wanted before they were set.
+/// A computation under such a setting plans no moves, but keeps those that were planned before.
 const BRAKES: &[Brake] = &[
     Brake {
         key: "cluster.routing.allocation.enable",
@@ -78,11 +78,6 @@ const BRAKES: &[Brake] = &[
     },
     Brake {
         key: "cluster.routing.allocation.cluster_concurrent_rebalance",
-        free: "2",
-        holds: |value| value == "0",
-    },
-    Brake {
-        key: "cluster.routing.allocation.node_concurrent_recoveries",
         free: "2",
         holds: |value| value == "0",
     },
@@ -331,7 +326,6 @@ mod tests {
                 "cluster.routing.allocation.cluster_concurrent_rebalance",
                 "0",
             ),
-            ("cluster.routing.allocation.node_concurrent_recoveries", "0"),
         ] {
             let cures = cures_of(key, value);
             assert!(

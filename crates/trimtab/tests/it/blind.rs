@@ -322,7 +322,7 @@ fn a_host_of_which_most_mounts_were_not_looked_at_is_not_healthy() {
             )
         );
     }
-    let store = "could not tell: 1 of 2 filesystems (a store's among them) could not be looked at";
+    let store = "could not tell: 1 of 2 filesystems, including a store's, could not be looked at";
     assert_eq!(
         checked(&[srv], &["--data-path", "/srv"]),
         expected(

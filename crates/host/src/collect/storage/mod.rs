@@ -22,7 +22,9 @@ pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
     if let Ok(text) = &mountinfo {
         let (mounts, errors) = mountinfo::parse(text);
         add_errors(host, &errors);
-        host.mounts_unread = errors.len() as u64;
+        // Errors are told up to a number.
+        let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+        host.mounts_unread = lines.saturating_sub(mounts.len()) as u64;
         host.mounts = mounts;
         host.mounts
             .retain(|mount| !mountinfo::is_pseudo(&mount.fs_type));

@@ -49,7 +49,11 @@ impl<'t> Outputs<'t> {
     fn note(&self, path: &str, makes: &'static str, unread: &Unread) {
         if !unread.is_absent() {
             let unread = Unread::Failed(format!("{path}: {unread}"));
-            self.unread.borrow_mut().push((makes, unread));
+            let mut all = self.unread.borrow_mut();
+            // Several commands are looked for in one directory.
+            if !all.contains(&(makes, unread.clone())) {
+                all.push((makes, unread));
+            }
         }
     }
 

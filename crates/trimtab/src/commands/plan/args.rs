@@ -12,8 +12,8 @@ use trim::window::Window;
 /// Text above the usage line of `trimtab plan --help`.
 pub const LONG_ABOUT: &str = "Give every node of a cluster a slot of its own for its weekly trim\n\n\
     Slots are counted out: first different days, then different times, and none in an\n\
-    hour that the zone's clocks skip or repeat. A random delay, as fstrim.timer has\n\
-    one, lets nodes meet. With --mount, the commands for trimtab's own timer follow.";
+    hour that the zone's clocks skip or repeat. A random delay, such as\n\
+    fstrim.timer's, lets nodes meet. With --mount, the commands for trimtab's own timer follow.";
 
 /// `trimtab plan`.
 #[derive(Debug, Args)]

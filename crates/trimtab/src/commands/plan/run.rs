@@ -13,10 +13,8 @@ use std::collections::HashSet;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Between the end of a pass and the next slot: hosts' clocks differ, and systemd starts a timer up to a second late.
-const APART: Duration = Duration::from_mins(1);
-/// Slots begin at multiples of this.
-const STEP_S: u64 = 300;
+/// Windows are told to the minute.
+const PASS_MIN: Duration = Duration::from_mins(1);
 
 /// Runs `trimtab plan`.
 ///
@@ -43,6 +41,10 @@ pub fn run(arguments: &Plan) -> Result<ExitCode, CommandError> {
         let message = format!("--mount {mount}: expected an absolute path");
         return Err(usage(message).hint("for example --mount /var/lib/elasticsearch"));
     }
+    if arguments.pass < PASS_MIN {
+        let message = "--pass: expected a minute or more".to_owned();
+        return Err(usage(message).hint("for example --pass 20min"));
+    }
     let envelope = answer::envelope("arguments", assigned(arguments)?)?;
     delivery.give(
         |medium| page(&envelope, medium == Medium::Document),
@@ -56,14 +58,9 @@ fn assigned(arguments: &Plan) -> Result<PlanAnswer, CommandError> {
     let zone = &arguments.tz;
     let zone_name = zone.iana_name().unwrap_or("UTC");
     let days: Vec<Weekday> = arguments.days.iter().map(|&day| day.into()).collect();
-    let slot_s = arguments
-        .pass
-        .saturating_add(APART)
-        .as_secs()
-        .checked_next_multiple_of(STEP_S);
     let assigned = plan::assign(&Request {
         passes: arguments.nodes.len(),
-        len_s: slot_s.and_then(|s| u32::try_from(s).ok()).unwrap_or(u32::MAX),
+        len_s: plan::slot_len_s(arguments.pass.as_secs()),
         window: Window {
             from: arguments.window.opening(),
             len_s: arguments.window.len_s(),
@@ -73,8 +70,11 @@ fn assigned(arguments: &Plan) -> Result<PlanAnswer, CommandError> {
         from: now,
     })
     .map_err(|refusal| {
-        CommandError::new(Kind::Input, format!("no plan without overlaps: {refusal}"))
-            .hint("widen --window, add --days, or name a shorter --pass: a pass that does not finish goes on a week later")
+        let message = format!("no plan without overlaps: {refusal}");
+        CommandError::new(Kind::Input, message).hint(
+            "a slot is a pass and a margin: widen --window, add --days, or name a shorter --pass (a pass that does not \
+             finish goes on a week later)",
+        )
     })?;
     let pass_s = arguments.pass.as_secs_f64();
     let nodes = arguments.nodes.iter().zip(&assigned);
