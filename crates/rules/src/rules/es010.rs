@@ -482,7 +482,12 @@ mod tests {
     fn timers_that_were_not_read_are_told() {
         let mut unread = at("es-2", "Wed *-*-* 03:00");
         unread.timers_unknown = true;
-        let outcome = check_of(&[at("es-1", "Mon *-*-* 03:00"), unread]);
+        let hosts = [
+            at("es-1", "Mon *-*-* 03:00"),
+            unread,
+            at("es-3", "Fri *-*-* 03:00"),
+        ];
+        let outcome = check_of(&hosts);
         assert_eq!(outcome.findings, []);
         assert_eq!(outcome.skipped.len(), 1, "{:?}", outcome.skipped);
         assert_eq!(outcome.skipped[0].what, "ES010 for host es-2");
@@ -493,7 +498,8 @@ mod tests {
     fn planned_slots_are_apart() {
         let outcome = check_of(&[
             at("es-1", "Tue *-*-* 01:00:00 UTC"),
-            at("es-8", "Tue *-*-* 01:20:00 UTC"),
+            at("es-2", "Wed *-*-* 01:00:00 UTC"),
+            at("es-3", "Tue *-*-* 01:20:00 UTC"),
         ]);
         assert_eq!(outcome.findings, []);
     }

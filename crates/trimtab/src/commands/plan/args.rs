@@ -11,9 +11,10 @@ use trim::window::Window;
 
 /// Text above the usage line of `trimtab plan --help`.
 pub const LONG_ABOUT: &str = "Give every node of a cluster a slot of its own for its weekly trim\n\n\
-    Slots are counted out: first different days, then different times, and none in an\n\
-    hour that the zone's clocks skip or repeat. A random delay, such as\n\
-    fstrim.timer's, lets nodes meet. With --mount, the commands for trimtab's own timer follow.";
+    Slots are counted out: first different days, then different times, and none in\n\
+    an hour that the zone's clocks skip or repeat. A random delay, such as\n\
+    fstrim.timer's, lets nodes meet. With --mount, the commands for trimtab's own\n\
+    timer follow.";
 
 /// `trimtab plan`.
 #[derive(Debug, Args)]
@@ -21,10 +22,10 @@ pub const LONG_ABOUT: &str = "Give every node of a cluster a slot of its own for
     disable_version_flag = true,
     after_help = "Examples:\n  \
     trimtab plan es1 es2 es3\n  \
-    trimtab plan es1 es2 es3 --mount /var/lib/elasticsearch --tz Europe/Berlin -o plan.md\n  \
+    trimtab plan es1 es2 es3 --mount /data --tz Europe/Berlin -o plan.md\n  \
     trimtab plan mongo-2 mongo-3 mongo-1 --pass 1h --days sat,sun\n\n\
-    Nothing is changed. Slots go to the nodes in the order in which they are named: name a\n\
-    replica set's primary last.\n\n\
+    Nothing is changed. Slots go to the nodes in the order in which they are named:\n\
+    name a replica set's primary last.\n\n\
     Exit codes: 0 planned; 2 could not run, or there are more nodes than slots."
 )]
 pub struct Plan {
