@@ -8,6 +8,9 @@ pub struct Stack<'a> {
     /// device reached by two paths (thin data and metadata on one drive) appears at both places,
     /// but the layers below it are listed only the first time.
     pub layers: Vec<Layer<'a>>,
+    /// Whether all layers were read, as far as those that were tell: a device may name one below it that is not
+    /// there, and one that always lies on others may name none.
+    pub is_complete: bool,
 }
 
 /// One layer of a stack.
@@ -40,11 +43,13 @@ impl Host {
     /// Returns the stack from a device downwards, the device included.
     pub fn stack_below<'a>(&'a self, top: &'a BlockDevice) -> Stack<'a> {
         let mut layers: Vec<Layer<'a>> = Vec::new();
+        let mut is_complete = true;
         let mut seen = HashSet::new();
         let mut todo: Vec<(&BlockDevice, usize, Option<usize>)> = vec![(top, 0, None)];
         while let Some((device, depth, above)) = todo.pop() {
             let repeated = !seen.insert(device.name.as_str());
             let index = layers.len();
+            is_complete &= !(device.below.is_empty() && device.lies_on_others());
             layers.push(Layer {
                 device,
                 depth,
@@ -60,12 +65,16 @@ impl Host {
             }
             // Reversed because the last one pushed is visited first.
             for name in device.below.iter().rev() {
-                if let Some(below) = self.device(name) {
-                    todo.push((below, depth + 1, Some(index)));
+                match self.device(name) {
+                    Some(below) => todo.push((below, depth + 1, Some(index))),
+                    None => is_complete = false,
                 }
             }
         }
-        Stack { layers }
+        Stack {
+            layers,
+            is_complete,
+        }
     }
 }
 

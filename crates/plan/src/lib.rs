@@ -2,7 +2,7 @@
 //! passes overlap without one.
 //!
 //! Slots are counted out, not drawn and not hashed: a random delay, and a stable one made of a host's name, let nodes
-//! meet every few weeks or in every week. Pure: zones, times and randomness are arguments.
+//! meet every few weeks or in every week. Pure: zones and times are arguments.
 
 mod overlap;
 mod slots;

@@ -1,8 +1,8 @@
 //! Slots of the week, one for each pass.
 
-use jiff::civil::{DateTime, Time, Weekday};
+use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Span, Timestamp};
 use std::fmt;
 
 const MINUTE_S: u32 = 60;
@@ -93,6 +93,16 @@ impl Slot {
             .at
             .wrapping_add(SignedDuration::from_secs(i64::from(self.len_s)));
         format!("{}-{}", self.at.strftime("%H:%M"), end.strftime("%H:%M"))
+    }
+
+    /// Returns the day on which the slot begins next after a time, in the zone of the plan.
+    pub fn next_day(&self, zone: &TimeZone, after: Timestamp) -> Date {
+        let after = after.to_zoned(zone.clone()).datetime();
+        let today = after.date();
+        let days_ahead = self.weekday.since(today.weekday());
+        let begins = |days: i8| today.saturating_add(Span::new().days(days));
+        let is_over = begins(days_ahead).to_datetime(self.at) <= after;
+        begins(if is_over { days_ahead + 7 } else { days_ahead })
     }
 
     fn start_s(&self) -> u32 {

@@ -215,3 +215,18 @@ fn a_slot_is_longer_than_its_pass() {
     }
     assert_eq!(slot_len_s(u64::MAX), u32::MAX);
 }
+
+#[test]
+fn a_slot_begins_next_week_once_it_has_begun() {
+    let zone = TimeZone::get("Europe/Berlin").expect("a zone");
+    let slot = berlin(1, 4 * 3600).expect("one")[0];
+    for (after, day) in [
+        // Monday in Berlin; Tuesday 00:59, 01:00 and 02:00.
+        ("2026-11-30T12:00:00Z", "2026-12-01"),
+        ("2026-11-30T23:59:00Z", "2026-12-01"),
+        ("2026-12-01T00:00:00Z", "2026-12-08"),
+        ("2026-12-01T01:00:00Z", "2026-12-08"),
+    ] {
+        assert_eq!(slot.next_day(&zone, at(after)).to_string(), day, "{after}");
+    }
+}

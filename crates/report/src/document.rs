@@ -1,6 +1,7 @@
 //! JSON document of `trimtab check --format json`, schema `trimtab.check/1`.
 
-use crate::check::{CheckAnswer, CheckReport, CheckedHost, Counts, Coverage, by_severity};
+use crate::check::{CheckAnswer, CheckReport, CheckedHost, Counts, by_severity};
+use crate::coverage::Coverage;
 use crate::envelope::{Answer, Envelope};
 use crate::views::groups::{Filesystems, Key};
 use crate::views::stack::dm_types;

@@ -13,6 +13,7 @@
 //! them as `\u001b`, which means the same string.
 
 mod check;
+mod coverage;
 mod document;
 mod envelope;
 pub mod explain;
@@ -22,7 +23,8 @@ mod sarif;
 pub mod trim;
 pub mod views;
 
-pub use check::{CheckAnswer, CheckReport, CheckedHost, Counts, Coverage, RuleInfo, Suppressed};
+pub use check::{CheckAnswer, CheckReport, CheckedHost, Counts, RuleInfo, Suppressed};
+pub use coverage::Coverage;
 pub use document::{
     CheckResult, ClusterRow, DiscardRow, HostRow, LayerRow, MountRow, StoreRow, SuppressedRow, json,
 };

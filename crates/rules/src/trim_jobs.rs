@@ -172,6 +172,11 @@ impl Miss {
     }
 }
 
+/// Why a filesystem that no known job trims is not said to go without.
+pub(crate) const TIMERS_UNKNOWN: &str = "systemd's timers are not known, and one may trim it";
+/// What would tell them.
+pub(crate) const TIMERS_NEED: &str = "systemd's units or `systemctl show`";
+
 impl<'a> TrimJobs<'a> {
     /// Finds the trim jobs of a host with this number of volumes; `None` if its jobs are not known.
     pub fn of(host: &'a Host, volumes: usize, budget: &Budget<'_>) -> Option<Self> {
@@ -292,9 +297,8 @@ impl<'a> TrimJobs<'a> {
                 _ => None,
             });
         by_text.or_else(|| {
-            let why = "systemd's timers are not known, and one may trim it";
-            let needs = "systemd's units or `systemctl show`";
-            self.host.timers_unknown.then(|| skipped(why, Some(needs)))
+            let unknown = self.host.timers_unknown;
+            unknown.then(|| skipped(TIMERS_UNKNOWN, Some(TIMERS_NEED)))
         })
     }
 

@@ -74,6 +74,14 @@ impl BlockDevice {
         }
     }
 
+    /// Whether there is always another device below one of this kind.
+    pub fn lies_on_others(&self) -> bool {
+        matches!(
+            self.kind,
+            DeviceKind::DeviceMapper { .. } | DeviceKind::Md { .. }
+        )
+    }
+
     /// Whether a device directly below merely caches what another one below holds (bcache, dm-cache,
     /// dm-writecache): discards of data do not go there.
     pub fn is_cached_on(&self, below: &Self) -> bool {

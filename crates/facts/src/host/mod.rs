@@ -22,7 +22,7 @@ pub use store::{Store, StoreEngine, StoreState};
 use crate::Skipped;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 /// The facts of one host at one moment.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -210,35 +210,17 @@ impl<'a> DeviceIndex<'a> {
     }
 
     /// Whether there are devices below a mount of which none was read.
-    pub fn is_unread(&self, mount: &Mount) -> bool {
+    pub fn is_unseen(&self, mount: &Mount) -> bool {
         match self.of(mount) {
             Some(device) => matches!(device.kind, DeviceKind::Unseen),
             None => mount.is_on_device(),
         }
     }
 
-    /// Whether devices below a mount were read, but not all of them: a layer names one that is not there, or a device
-    /// that always lies on others names none.
-    pub fn lacks_layers(&self, mount: &Mount) -> bool {
-        let mut seen: HashSet<&str> = HashSet::new();
-        let mut left: Vec<&BlockDevice> = self.of(mount).into_iter().collect();
-        while let Some(device) = left.pop() {
-            let is_layer = matches!(
-                device.kind,
-                DeviceKind::DeviceMapper { .. } | DeviceKind::Md { .. }
-            );
-            if is_layer && device.below.is_empty() {
-                return true;
-            }
-            for name in &device.below {
-                match self.host.device(name) {
-                    Some(below) if seen.insert(&below.name) => left.push(below),
-                    Some(_) => {}
-                    None => return true,
-                }
-            }
-        }
-        false
+    /// Whether there are devices below a mount of which one or more were not read.
+    pub fn is_unread(&self, mount: &Mount) -> bool {
+        let is_complete = |device| self.host.stack_below(device).is_complete;
+        self.is_unseen(mount) || self.of(mount).is_some_and(|device| !is_complete(device))
     }
 }
 

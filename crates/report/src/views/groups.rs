@@ -259,9 +259,9 @@ impl<'a> Filesystems<'a> {
         self.devices.of(mount)
     }
 
-    /// Whether devices below a mount were not read.
+    /// Same as [`DeviceIndex::is_unread`].
     pub fn is_unread(&self, mount: &Mount) -> bool {
-        self.devices.is_unread(mount) || self.devices.lacks_layers(mount)
+        self.devices.is_unread(mount)
     }
 
     pub fn key_of(&self, mount: &'a Mount) -> Key<'a> {

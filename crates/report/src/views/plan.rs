@@ -4,6 +4,7 @@ use crate::envelope::{Answer, Envelope};
 use page::{Block, Commands, Page, Section, Table, Tone};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::time::Duration;
 
 /// A slot for each node.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -35,7 +36,7 @@ pub struct PlannedNode {
     /// The same for `trimtab trim --window`.
     pub window: String,
     /// The day on which it begins next: `2026-12-01`.
-    pub next: Option<String>,
+    pub next: String,
 }
 
 impl Answer for PlanAnswer {
@@ -66,7 +67,7 @@ pub fn page(answer: &Envelope<PlanAnswer>, is_document: bool) -> Page {
         table.row([
             node.name.clone(),
             node.slot.clone(),
-            node.next.clone().unwrap_or_else(|| "unknown".to_owned()),
+            node.next.clone(),
             node.calendar.clone(),
         ]);
     }
@@ -136,7 +137,7 @@ fn commands(plan: &PlanAnswer, node: &PlannedNode, mount: &str) -> String {
         "--window {} --tz {} --deadline {}",
         node.window,
         plan.zone,
-        deadline(plan.pass_s)
+        units::duration::argument(Duration::from_secs_f64(plan.pass_s))
     );
     format!(
         "unit=\"trimtab-trim@$(systemd-escape --path {mount})\"\n\
@@ -161,13 +162,4 @@ fn undo(mount: &str) -> String {
          sudo rm \"/etc/systemd/system/$unit.timer.d/{FILE}\" \"/etc/systemd/system/$unit.service.d/{FILE}\"\n\
          sudo systemctl daemon-reload"
     )
-}
-
-/// As an option of `trimtab trim`.
-fn deadline(pass_s: f64) -> String {
-    if pass_s % 60.0 == 0.0 {
-        format!("{:.0}min", pass_s / 60.0)
-    } else {
-        format!("{pass_s:.0}s")
-    }
 }

@@ -38,6 +38,7 @@ use crate::quiet_slot::{self, Busy, QuietSlot};
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::times::{self, HostClock};
+use crate::trim_jobs::TIMERS_UNKNOWN;
 use crate::{trim_remedy, wording};
 use facts::host::{Job, Trigger};
 use facts::{Evidence, Remedy, Severity, Skipped};
@@ -154,7 +155,7 @@ fn trims<'a, 'c>(hosts: &'c [NodeHost<'a>], out: &mut Outcome) -> Vec<Trim<'a, '
             continue;
         };
         if host.context.host.timers_unknown {
-            skip("systemd's timers are not known, and one may trim it");
+            skip(TIMERS_UNKNOWN);
         }
         let clock = HostClock::of(host.context.host);
         let mut volumes = host.volumes().peekable();

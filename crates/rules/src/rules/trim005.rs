@@ -177,7 +177,7 @@ fn why(
              this host are not.",
         );
     } else if may {
-        why.push_str(" A job may trim it as well, which it should not: what it trims is unknown.");
+        why.push_str(" Whether a job trims it as well, which it should not, is not known.");
     }
     why
 }

@@ -178,16 +178,26 @@ fn same_course(one: &mut Oracle, other: &mut Oracle, seed: u64) -> bool {
     }
 }
 
-/// Counts the clusters in which servers decide by chance: by the order of Java's immutable maps, which is given to the
-/// model as it is to the server.
+/// Counts the clusters in which servers decide by chance, that is by the order of Java's immutable maps: two whose orders
+/// are the same repeat each other.
 fn count_chance(version: &str) {
-    let (Some(mut one), Some(mut other)) = (started(version, 1), started(version, 2)) else {
+    let servers = (
+        started(version, 1),
+        started(version, 1),
+        started(version, 2),
+    );
+    let (Some(mut one), Some(mut twin), Some(mut other)) = servers else {
         return;
     };
     let (first, count) = (number("SEED", 1), number("COUNT", 2000));
-    let same = (first..first + count)
-        .filter(|&seed| same_course(&mut one, &mut other, seed))
-        .count();
+    let mut same = 0;
+    for seed in first..first + count {
+        assert!(
+            same_course(&mut one, &mut twin, seed),
+            "{version}, seed {seed}: it does not repeat itself"
+        );
+        same += u64::from(same_course(&mut one, &mut other, seed));
+    }
     println!("two servers {version} decide the same in {same} of {count} clusters");
 }
 

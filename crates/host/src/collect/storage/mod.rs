@@ -68,7 +68,7 @@ fn stand_in_for_devices(host: &mut Host) {
     let devices = host.device_index();
     let on_devices = host.mounts.iter().filter(|mount| mount.is_on_device());
     let (unseen, seen): (Vec<&Mount>, Vec<&Mount>) =
-        on_devices.partition(|mount| devices.is_unread(mount));
+        on_devices.partition(|mount| devices.is_unseen(mount));
     if seen.is_empty() {
         host.unseen_devices = stand_in::devices_of_mounts(&host.mounts);
         if !host.unseen_devices.is_empty() {

@@ -4,10 +4,8 @@ use super::args::Plan;
 use crate::answer::{self, Delivery, Medium};
 use crate::error::{CommandError, Kind};
 use crate::output;
-use jiff::civil::{Date, Weekday};
-use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp};
-use plan::{Request, Slot, Window};
+use jiff::civil::Weekday;
+use plan::{Request, Window};
 use report::views::plan::{PlanAnswer, PlannedNode, page};
 use std::collections::HashSet;
 use std::process::ExitCode;
@@ -93,16 +91,8 @@ fn assigned(arguments: &Plan) -> Result<PlanAnswer, CommandError> {
                 slot: slot.to_string(),
                 calendar: slot.calendar(Some(zone_name)),
                 window: slot.window(),
-                next: next(slot, zone, now),
+                next: slot.next_day(zone, now).to_string(),
             })
             .collect(),
     })
-}
-
-/// The day on which a slot begins next, in the plan's zone.
-fn next(slot: &Slot, zone: &TimeZone, now: Timestamp) -> Option<String> {
-    let now = now.to_zoned(zone.clone()).datetime();
-    let mut days = now.date().series(Span::new().days(1)).take(8);
-    let is_next = |date: &Date| date.weekday() == slot.weekday && date.to_datetime(slot.at) > now;
-    days.find(is_next).map(|date| date.to_string())
 }
