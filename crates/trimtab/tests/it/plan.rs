@@ -1,10 +1,10 @@
 //! `trimtab plan`: what it says, and what its commands write.
 
-use crate::support::{run, stderr, stdout, trimtab};
+use crate::support::{Tree, report, repository, run, stderr, stdout, trimtab};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Runs it on Sunday 2026-11-29, 05:00 UTC.
 fn plan(arguments: &[&str]) -> String {
@@ -43,60 +43,113 @@ follow.
     assert!((overlap - 0.36).abs() < 1e-9, "{overlap}");
 }
 
-/// The printed commands are run as they are, below a directory instead of `/`.
+/// Runs printed commands as they are, below a directory instead of `/`; what systemd is asked is in `calls` there.
+fn run_below(root: &Path, commands: &str) {
+    let stubs = "sudo() { \"$@\"; }\nsystemctl() { echo \"$*\" >>calls; }\n\
+                 systemd-escape() { echo \"$2\" | sed 's:^/::; s:/:-:g'; }\n";
+    let script = format!("set -e\n{stubs}{}", commands.replace("/etc/", "etc/"));
+    let status = Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(root)
+        .stdout(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success(), "{script}");
+}
+
+/// The blocks of commands of a page in Markdown.
+fn commands(arguments: &[&str]) -> Vec<String> {
+    let page = plan(&[arguments, &["--format", "markdown"]].concat());
+    let blocks = page.split("```").skip(1).step_by(2);
+    let lines = |block: &str| block.split_once('\n').expect("a language").1.to_owned();
+    blocks.map(lines).collect()
+}
+
 #[test]
-fn its_commands_write_the_slot_of_each_node() {
-    let page = plan(&[
-        "es1",
-        "es2",
-        "--mount",
-        "/var/lib/it's data",
-        "--days",
-        "sun",
-        "--format",
-        "markdown",
-    ]);
-    let blocks: Vec<&str> = page
-        .split("```")
-        .filter(|block| block.contains("systemctl enable"))
-        .collect();
-    assert_eq!(blocks.len(), 2, "{page}");
+fn its_commands_write_the_slot_of_each_node_and_take_it_back() {
+    let blocks = commands(&["es1", "es2", "--mount", "/srv/it's data", "--days", "sun"]);
+    assert_eq!(blocks.len(), 3, "two nodes and the undo");
     for (block, time, window) in [
-        (blocks[0], "01:00", "01:00-01:25"),
-        (blocks[1], "01:25", "01:25-01:50"),
+        (&blocks[0], "01:00", "01:00-01:25"),
+        (&blocks[1], "01:25", "01:25-01:50"),
     ] {
         let root = tempfile::tempdir().unwrap();
-        // What is not there in a test, and what must not be changed by one.
-        let stubs = "sudo() { \"$@\"; }\nsystemctl() { echo \"$*\" >>calls; }\n\
-                     systemd-escape() { [ \"$1 $2\" = \"--path /var/lib/it's data\" ] && echo escaped; }\n";
-        let commands = block.split_once('\n').expect("a language").1;
-        let script = format!("set -e\n{stubs}{}", commands.replace("/etc/", "etc/"));
-        let status = Command::new("bash")
-            .args(["-c", &script])
-            .current_dir(root.path())
-            .stdout(std::process::Stdio::null())
-            .status()
-            .unwrap();
-        assert!(status.success(), "{script}");
-        let read = |path: &str| fs::read_to_string(Path::new(root.path()).join(path)).unwrap();
-        let folder = "etc/systemd/system/trimtab-trim@escaped";
+        run_below(root.path(), block);
+        let read = |path: &str| fs::read_to_string(root.path().join(path)).unwrap();
+        let unit = "trimtab-trim@srv-it's data";
+        let [timer, service] = ["timer", "service"]
+            .map(|kind| format!("etc/systemd/system/{unit}.{kind}.d/trimtab-plan.conf"));
         assert_eq!(
-            read(&format!("{folder}.timer.d/trimtab-plan.conf")),
+            read(&timer),
             format!(
                 "[Timer]\nOnCalendar=\nOnCalendar=Sun *-*-* {time}:00 UTC\nAccuracySec=1s\nRandomizedDelaySec=0\n"
             )
         );
         assert_eq!(
-            read(&format!("{folder}.service.d/trimtab-plan.conf")),
+            read(&service),
             format!(
-                "[Service]\nEnvironment=\"TRIMTAB_TRIM_OPTIONS=--window {window} --tz UTC --deadline 20min\"\n"
+                "[Service]\nEnvironment=\"TRIMTAB_TRIM_OPTIONS=--window {window} --tz UTC --deadline 20m\"\n"
             )
         );
-        assert_eq!(
-            read("calls"),
-            "daemon-reload\nenable trimtab-trim@escaped.timer\nrestart trimtab-trim@escaped.timer\n"
-        );
+        let enabled = format!("daemon-reload\nenable {unit}.timer\nrestart {unit}.timer\n");
+        assert_eq!(read("calls"), enabled);
+        run_below(root.path(), &blocks[2]);
+        for path in [timer, service] {
+            assert!(!root.path().join(&path).exists(), "{path}");
+        }
+        let disabled = format!("disable --now {unit}.timer\ndaemon-reload\n");
+        assert_eq!(read("calls"), enabled + &disabled);
     }
+}
+
+/// The planned timer is a trim that `check` knows, even where an override takes all its times away.
+#[test]
+fn a_planned_trim_ends_the_finding_and_leads_to_none() {
+    let tree = Tree::new();
+    tree.disk("sda", "8:0", 0, None);
+    let queue = "sys/devices/vbd-768/block/sda/queue";
+    for name in ["discard_max_bytes", "discard_max_hw_bytes"] {
+        tree.file(&format!("{queue}/{name}"), "2147483648\n");
+    }
+    tree.file(
+        "proc/self/mountinfo",
+        "22 1 8:0 / /data rw,noatime - xfs /dev/sda rw\n",
+    );
+    tree.file("etc/crontab", "# none\n");
+    let mut system = "etc/systemd/system/".to_owned();
+    for unit in ["trimtab-trim@.timer", "trimtab-trim@.service"] {
+        let path = repository().join("packaging").join(unit);
+        tree.file(&(system.clone() + unit), &fs::read_to_string(path).unwrap());
+    }
+    let found = || {
+        let tree = tree.path();
+        let report = report(&["--root", &tree, "--data-path", "/data"]);
+        let findings = report["result"]["findings"].as_array().unwrap().clone();
+        let rules = findings
+            .iter()
+            .map(|finding| finding["rule"].as_str().unwrap().to_owned());
+        (rules.collect::<Vec<_>>(), report.to_string())
+    };
+    // A timer of another mount, so that timers are known.
+    tree.link(
+        &(system.clone() + "timers.target.wants/trimtab-trim@other.timer"),
+        "/etc/systemd/system/trimtab-trim@.timer",
+    );
+    let (before, _) = found();
+    assert_eq!(before, ["TRIM002"]);
+
+    system += "trimtab-trim@data.timer.d/override.conf";
+    tree.file(&system, "[Timer]\nOnCalendar=\n");
+    run_below(
+        Path::new(&tree.path()),
+        &commands(&["es1", "es2", "--mount", "/data"])[0],
+    );
+    tree.link(
+        "etc/systemd/system/timers.target.wants/trimtab-trim@data.timer",
+        "/etc/systemd/system/trimtab-trim@.timer",
+    );
+    let (after, report) = found();
+    assert_eq!(after, Vec::<String>::new(), "{report}");
 }
 
 #[test]
