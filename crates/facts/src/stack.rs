@@ -9,7 +9,7 @@ pub struct Stack<'a> {
     /// but the layers below it are listed only the first time.
     pub layers: Vec<Layer<'a>>,
     /// Whether all layers were read, as far as those that were tell: a device may name one below it that is not
-    /// there, and one that always lies on others may name none.
+    /// there, one that always lies on others may name none, and of a drive's queue nothing may be known.
     pub is_complete: bool,
 }
 
@@ -49,7 +49,7 @@ impl Host {
         while let Some((device, depth, above)) = todo.pop() {
             let repeated = !seen.insert(device.name.as_str());
             let index = layers.len();
-            is_complete &= !(device.below.is_empty() && device.lies_on_others());
+            is_complete &= !device.below.is_empty() || device.is_known_drive();
             layers.push(Layer {
                 device,
                 depth,

@@ -132,7 +132,7 @@ pub(crate) mod tests {
                 below: Vec::new(),
                 discard: None,
                 io_limits: None,
-                rotational: None,
+                rotational: Some(false),
                 read_only: None,
                 counters: None,
             }],
@@ -174,6 +174,9 @@ pub(crate) mod tests {
         host.devices[0].below = vec!["sda".to_owned()];
         assert_blind(&host, "1 of 1 filesystem");
         host.devices[0].below.clear();
+        host.devices[0].rotational = None;
+        assert_blind(&host, "1 of 1 filesystem");
+        host.devices[0].rotational = Some(true);
         host.devices[0].kind = DeviceKind::Md {
             level: Some("raid1".to_owned()),
             chunk_bytes: None,

@@ -1,9 +1,12 @@
 //! Checks on volumes and trim jobs shared by several rules.
 
 use crate::context::Context;
+use crate::medium::StackMedium;
+use crate::shell::printable;
 use crate::volume::Volume;
 use crate::volumes::TRIMMABLE;
-use crate::{discard_path, medium};
+use crate::{discard_path, medium, wording};
+use facts::Skipped;
 use facts::host::{AtaTrim, BlockDevice, DeviceKind, EnabledState, Job, Mount};
 
 /// How a mounted filesystem discards the space it frees.
@@ -91,6 +94,26 @@ pub(crate) fn decays_without_trim(cx: &Context<'_>, volume: &Volume<'_>) -> bool
             .layers
             .iter()
             .any(|layer| discard_path::is_vdo(layer.device))
+}
+
+/// Returns what a rule reports as skipped if a store's volume may be such flash, and nothing tells whether it is.
+pub(crate) fn decay_unknown(cx: &Context<'_>, volume: &Volume<'_>, rule: &str) -> Option<Skipped> {
+    let medium = medium::of_stack(&cx.host.platform, &volume.stack);
+    if volume.stores.is_empty()
+        || medium != StackMedium::Unknown
+        || trim_has_effect(volume) == Some(false)
+        || online_discard(volume.mount) != OnlineDiscard::Off
+        || !TRIMMABLE.contains(&volume.mount.fs_type.as_str())
+    {
+        return None;
+    }
+    let mut drives = volume.stack.data_drives();
+    let drive = drives.find(|drive| drive.rotational.is_none())?;
+    Some(Skipped::new(
+        format!("{rule} on {}", wording::mount_point(volume)),
+        format!("whether {} is flash is unknown", printable(&drive.name)),
+        Some(&format!("{}/queue/rotational", drive.sysfs_path)),
+    ))
 }
 
 /// Whether a periodic trim should reach this filesystem: writable, reached by discards as far as

@@ -74,12 +74,14 @@ impl BlockDevice {
         }
     }
 
-    /// Whether there is always another device below one of this kind.
-    pub fn lies_on_others(&self) -> bool {
-        matches!(
+    /// Whether it can be a drive, below which nothing is, and anything of its queue was read.
+    pub fn is_known_drive(&self) -> bool {
+        let lies_on_others = matches!(
             self.kind,
             DeviceKind::DeviceMapper { .. } | DeviceKind::Md { .. }
-        )
+        );
+        let limits = self.discard.unwrap_or_default();
+        !lies_on_others && (limits != DiscardLimits::default() || self.rotational.is_some())
     }
 
     /// Whether a device directly below merely caches what another one below holds (bcache, dm-cache,

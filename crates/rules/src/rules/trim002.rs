@@ -66,6 +66,10 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     };
     let times = QuietTimes::of(cx);
     for volume in cx.volumes_in_time() {
+        if !trims.may_be_trimmed(volume) {
+            out.skipped
+                .extend(trim_state::decay_unknown(cx, volume, RULE.id));
+        }
         if volume.stores.is_empty() || !trim_state::decays_without_trim(cx, volume) {
             continue;
         }
@@ -156,9 +160,37 @@ fn check_volume(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_host::{TestHost, crypt, md, nvme, only, virtio};
+    use crate::test_host::{TestHost, crypt, md, nvme, only, sata, virtio};
     use crate::test_jobs::{cron_job, cron_weekly, fstab, fstrim_timer, jobs, with_state};
-    use facts::host::EnabledState;
+    use facts::host::{DeviceKind, EnabledState};
+
+    /// A drive of which nothing tells whether it is flash is neither found nor passed over.
+    #[test]
+    fn a_drive_of_unknown_kind_is_told() {
+        let skipped = |rotational, list: Vec<facts::host::Job>| {
+            let mut drive = sata("sda");
+            drive.rotational = rotational;
+            if let DeviceKind::Scsi { model, .. } = &mut drive.kind {
+                *model = Some("MZ7LH960".to_owned());
+            }
+            let host = TestHost::new()
+                .device(drive)
+                .mount("/data", "sda", "xfs", "rw,noatime")
+                .elasticsearch("/data/es")
+                .with(jobs(list));
+            let outcome = host.check(&RULE);
+            let skipped = outcome.skipped.iter();
+            let skipped: Vec<String> = skipped
+                .map(|skip| format!("{}: {}", skip.what, skip.why))
+                .collect();
+            (skipped, outcome.findings.len())
+        };
+        let told = "TRIM002 on /data: whether sda is flash is unknown".to_owned();
+        assert_eq!(skipped(None, Vec::new()), (vec![told], 0));
+        assert_eq!(skipped(Some(false), Vec::new()), (Vec::new(), 1));
+        // A job trims it, whatever it is.
+        assert_eq!(skipped(None, vec![fstrim_timer()]), (Vec::new(), 0));
+    }
 
     fn untrimmed() -> TestHost {
         TestHost::new()
