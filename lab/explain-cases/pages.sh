@@ -175,6 +175,7 @@ for line in open("samples/trims.csv").read().split("\n")[1:-1]:
             run 0 "trimtab shards what-if $line --add-node n2:disk=2TB" && says "^Green: .* [234] shards move" && lacks "unknown"
             run 0 "trimtab shards reroute $line" ;;
         "trimtab rule "*) run 0 && says "^${command##* }: " ;;
+        "trimtab plan "*) run 0 && says "es1 Tue 01:00, es2 Wed 01:00, es3 Thu 01:00" ;;
         trimtab*" samples/"* | trimtab*" lab/"* | "trimtab shards cost "*) run "0 1" ;;
         *) fail "this script does not know it" ;;
         esac
