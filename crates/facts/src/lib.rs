@@ -6,6 +6,7 @@
 //! reason.
 
 pub mod cluster;
+mod edit;
 mod error;
 mod finding;
 pub mod host;
@@ -14,6 +15,7 @@ mod skipped;
 mod stack;
 
 pub use cluster::Cluster;
+pub use edit::Edit;
 pub use error::InputError;
 pub use finding::{Evidence, Finding, Remedy, Severity};
 pub use host::Host;

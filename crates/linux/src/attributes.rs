@@ -51,7 +51,23 @@ pub fn read(file: impl AsFd) -> io::Result<Attributes> {
     Ok(Attributes(attributes))
 }
 
+impl FromIterator<(CString, Vec<u8>)> for Attributes {
+    fn from_iter<T: IntoIterator<Item = (CString, Vec<u8>)>>(attributes: T) -> Self {
+        Self(attributes.into_iter().collect())
+    }
+}
+
 impl Attributes {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Iterates over names and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&CStr, &[u8])> {
+        self.0.iter().map(|(name, value)| (&**name, &**value))
+    }
+
     /// Gives a new file these attributes, and takes away the others that it got from its folder, such as the folder's
     /// default ACL; labels of the `security.` and `trusted.` kinds that are not among these stay.
     ///

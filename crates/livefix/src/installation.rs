@@ -1,9 +1,8 @@
 //! A server's configuration folder, and the files that the fix changes in it.
 
-use crate::change::{self, Change, ChangeError};
-use crate::folder::{Contents, Folder};
 use crate::need::{Need, need};
 use crate::options::{EditError, agent_jar, with_agent, without_agent};
+use edits::{Change, ChangeError, Contents, Entry, Root};
 use facts::cluster::{Flavour, LIVE_FIX_JAR, ServerVersion};
 use linux::regular_file;
 use std::fs;
@@ -75,7 +74,7 @@ pub enum InstallError {
 /// A server's configuration folder.
 #[derive(Debug)]
 pub struct Installation {
-    folder: Folder,
+    folder: Root,
     /// Where its version was looked for.
     homes: Vec<PathBuf>,
     /// Its version; `None` if it is not known.
@@ -99,7 +98,7 @@ impl Installation {
                 .collect(),
         };
         Ok(Self {
-            folder: Folder::open(path).map_err(at(config))?,
+            folder: Root::open(path).map_err(at(config))?,
             version: homes.iter().find_map(|home| version_in(&home.join("lib"))),
             homes,
         })
@@ -115,7 +114,7 @@ impl Installation {
     /// # Errors
     /// If a file cannot be written or removed, or is not any more what it was when the changes were planned.
     pub fn apply(&self, changes: &[Change]) -> Result<(), ChangeError> {
-        change::apply(&self.folder, changes)
+        edits::apply(&self.folder, changes)
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -123,7 +122,7 @@ impl Installation {
     }
 
     fn read(&self, name: &str, most_bytes: u64) -> Result<Option<Contents>, InstallError> {
-        let contents = self.folder.read(name, most_bytes);
+        let contents = self.folder.read_file(name, most_bytes);
         contents.map_err(at(&self.path(name)))
     }
 
@@ -171,24 +170,21 @@ impl Installation {
             Change {
                 name: LIVE_FIX_JAR.to_owned(),
                 what: format!("written, {}", units::bytes(agent.len() as u64)),
-                before: self.read(LIVE_FIX_JAR, JAR_BYTES_MAX)?,
+                before: self.read(LIVE_FIX_JAR, JAR_BYTES_MAX)?.map(Entry::File),
                 // The server runs as another user.
-                after: Some(Contents::readable(agent, &before)),
+                after: Some(Entry::File(Contents::readable(agent, &before))),
             },
             Change {
                 name: BACKUP_NAME.to_owned(),
                 what: format!("written, a copy of {OPTIONS_NAME}"),
-                before: self.read(BACKUP_NAME, OPTIONS_BYTES_MAX)?,
-                after: Some(before.clone()),
+                before: self.read(BACKUP_NAME, OPTIONS_BYTES_MAX)?.map(Entry::File),
+                after: Some(Entry::File(before.clone())),
             },
             Change {
                 name: OPTIONS_NAME.to_owned(),
                 what: format!("added at its end: -javaagent:{}", self.jar()),
-                after: Some(Contents {
-                    bytes: after,
-                    ..before.clone()
-                }),
-                before: Some(before),
+                after: Some(Entry::File(before.with_bytes(after))),
+                before: Some(Entry::File(before)),
             },
         ])
     }
@@ -206,10 +202,10 @@ impl Installation {
         })?;
         let original = self.read(BACKUP_NAME, OPTIONS_BYTES_MAX)?;
         let is_unedited = original.as_ref().is_some_and(|original| {
-            with_agent(&original.bytes, &self.jar()).is_ok_and(|written| written == now.bytes)
+            with_agent(&original.bytes, &self.jar()).is_ok_and(|written| written == *now.bytes)
         });
         let (bytes, what) = match &original {
-            Some(original) if is_unedited => (original.bytes.clone(), "restored, byte for byte"),
+            Some(original) if is_unedited => (original.bytes.to_vec(), "restored, byte for byte"),
             _ => (
                 without,
                 "without the lines of the live fix; your later changes stay",
@@ -220,11 +216,8 @@ impl Installation {
         let mut changes = vec![Change {
             name: OPTIONS_NAME.to_owned(),
             what: what.to_owned(),
-            after: Some(Contents {
-                bytes,
-                ..now.clone()
-            }),
-            before: Some(now),
+            after: Some(Entry::File(now.with_bytes(bytes))),
+            before: Some(Entry::File(now)),
         }];
         let jar = self.read(LIVE_FIX_JAR, JAR_BYTES_MAX)?.filter(|_| is_ours);
         for (name, before) in [(BACKUP_NAME, original), (LIVE_FIX_JAR, jar)] {
@@ -232,7 +225,7 @@ impl Installation {
                 changes.push(Change {
                     name: name.to_owned(),
                     what: "removed".to_owned(),
-                    before,
+                    before: before.map(Entry::File),
                     after: None,
                 });
             }
@@ -410,7 +403,10 @@ mod tests {
     fn an_attribute_that_cannot_be_kept_changes_nothing() {
         let server = Server::new("6.8.23", b"-Xms1g\n");
         let mut changes = server.install().unwrap();
-        changes[2].after.as_mut().unwrap().attributes = impossible();
+        let Some(Entry::File(options)) = &mut changes[2].after else {
+            panic!("expected a file");
+        };
+        options.attributes = impossible();
         let error = server.open().apply(&changes).unwrap_err().to_string();
         assert!(error.contains("nonsense.note"), "{error}");
         assert!(error.contains("nothing was changed"), "{error}");

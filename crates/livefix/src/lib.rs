@@ -2,15 +2,13 @@
 //! Elasticsearch 6.8 to 7.5. This crate says which versions need it, edits `jvm.options`, and takes it back byte for
 //! byte.
 
-mod change;
-mod folder;
 mod installation;
 mod need;
 mod options;
 mod process;
 mod status;
 
-pub use change::{Change, ChangeError};
+pub use edits::{Change, ChangeError};
 pub use installation::{InstallError, Installation};
 pub use need::{Need, need};
 pub use options::{EditError, agent_jar, with_agent, without_agent};

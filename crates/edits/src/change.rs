@@ -1,27 +1,25 @@
-//! Changes of files: shown first, then made all together or not at all.
+//! Changes, made all together or not at all.
 
-use crate::folder::{Contents, Folder};
+use crate::entry::Entry;
+use crate::root::Root;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 use thiserror::Error;
 
-/// Files of a configuration folder are small.
-const BYTES_MAX: u64 = 16 << 20;
-
 /// What happens to a file. Its contents are not part of answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Change {
-    /// The file's name.
+    /// Its path below the root, such as `etc/fstab`.
     pub name: String,
     /// What happens, in words: `added: -javaagent:...`.
     pub what: String,
-    /// What it was; `None` if there is no such file.
+    /// What it was; `None` if there is nothing.
     #[serde(skip)]
-    pub(crate) before: Option<Contents>,
+    pub before: Option<Entry>,
     /// What it becomes; `None` if it is removed.
     #[serde(skip)]
-    pub(crate) after: Option<Contents>,
+    pub after: Option<Entry>,
 }
 
 /// Why changes were not made.
@@ -49,14 +47,17 @@ pub enum ChangeError {
     },
 }
 
-/// Makes all changes in order, or none. Each file must still be what it was when the changes were planned.
-pub(crate) fn apply(folder: &Folder, changes: &[Change]) -> Result<(), ChangeError> {
+/// Makes all changes in order, or none. The folders that files are in are there.
+///
+/// # Errors
+/// If a file cannot be written or removed, or is not any more what it was when the changes were planned.
+pub fn apply(root: &Root, changes: &[Change]) -> Result<(), ChangeError> {
     for (at, change) in changes.iter().enumerate() {
-        let Err(error) = make(folder, change) else {
+        let Err(error) = make(root, change) else {
             continue;
         };
         for done in changes[..at].iter().rev() {
-            if let Err(undo) = set(folder, &done.name, done.before.as_ref()) {
+            if let Err(undo) = root.set(&done.name, done.before.as_ref()) {
                 return Err(ChangeError::Stuck {
                     name: change.name.clone(),
                     error,
@@ -73,18 +74,11 @@ pub(crate) fn apply(folder: &Folder, changes: &[Change]) -> Result<(), ChangeErr
     Ok(())
 }
 
-fn make(folder: &Folder, change: &Change) -> io::Result<()> {
-    if folder.read(&change.name, BYTES_MAX)? != change.before {
+fn make(root: &Root, change: &Change) -> io::Result<()> {
+    if root.read(&change.name)? != change.before {
         return Err(io::Error::other("somebody else has just changed it"));
     }
-    set(folder, &change.name, change.after.as_ref())
-}
-
-fn set(folder: &Folder, name: &str, contents: Option<&Contents>) -> io::Result<()> {
-    match contents {
-        Some(contents) => folder.write(name, contents),
-        None => folder.remove(name),
-    }
+    root.set(&change.name, change.after.as_ref())
 }
 
 #[cfg(test)]
@@ -96,14 +90,14 @@ mod tests {
     fn what_fails_halfway_is_undone() {
         let temporary = tempfile::tempdir().unwrap();
         let path = fs::canonicalize(temporary.path()).unwrap();
-        let folder = Folder::open(path.clone()).unwrap();
+        let root = Root::open(path.clone()).unwrap();
         fs::write(path.join("one"), "before").unwrap();
-        let before = folder.read("one", 100).unwrap();
-        let text = |text: &str| Contents {
-            bytes: text.as_bytes().to_vec(),
-            ..before.clone().unwrap()
+        let before = root.read("one").unwrap();
+        let text = |text: &str| {
+            let contents = before.as_ref().unwrap().file().unwrap();
+            Entry::File(contents.with_bytes(text.as_bytes().to_vec()))
         };
-        let change = |name: &str, before: Option<Contents>, after: Option<Contents>| Change {
+        let change = |name: &str, before: Option<Entry>, after: Option<Entry>| Change {
             name: name.to_owned(),
             what: String::new(),
             before,
@@ -111,17 +105,29 @@ mod tests {
         };
         let changes = [
             change("one", before.clone(), Some(text("after"))),
-            change("new", None, Some(text("new"))),
+            change("new", None, Some(Entry::Link("/dev/null".to_owned()))),
             // It is not what it was.
             change("two", Some(text("two")), None),
         ];
-        let error = apply(&folder, &changes).unwrap_err();
+        let error = apply(&root, &changes).unwrap_err();
         assert!(matches!(error, ChangeError::Undone { .. }), "{error}");
-        assert_eq!(folder.read("one", 100).unwrap(), before);
-        assert!(!path.join("new").exists());
-        apply(&folder, &changes[..2]).unwrap();
+        assert_eq!(root.read("one").unwrap(), before);
+        assert!(fs::symlink_metadata(path.join("new")).is_err());
+        apply(&root, &changes[..2]).unwrap();
         assert_eq!(fs::read_to_string(path.join("one")).unwrap(), "after");
-        apply(&folder, &[change("new", Some(text("new")), None)]).unwrap();
-        assert!(!path.join("new").exists());
+        assert_eq!(
+            fs::read_link(path.join("new")).unwrap().to_str(),
+            Some("/dev/null")
+        );
+        apply(
+            &root,
+            &[change(
+                "new",
+                Some(Entry::Link("/dev/null".to_owned())),
+                None,
+            )],
+        )
+        .unwrap();
+        assert!(fs::symlink_metadata(path.join("new")).is_err());
     }
 }

@@ -1,0 +1,400 @@
+//! From what is decided to what becomes of each file.
+
+use crate::change::Change;
+use crate::entry::{Contents, Entry};
+use crate::lines::Replaced;
+use crate::root::Root;
+use facts::Edit;
+use linux::octal::unescape_text;
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// A change, and the lines that it replaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// The change of the whole file.
+    pub change: Change,
+    /// Which lines it replaces, where it replaces single lines.
+    pub lines: Vec<Replaced>,
+}
+
+/// Why a file cannot be changed.
+#[derive(Debug, Error)]
+#[error("/{path}: {why}")]
+pub struct PlanError {
+    path: String,
+    why: String,
+}
+
+/// Looks at the files that edits are about, and returns what becomes of them: one change for each file, nothing for a
+/// file that is what it should be. Each edit comes with its reason.
+///
+/// # Errors
+/// If a file cannot be read, or is not what the edit is about.
+pub fn planned(root: &Root, edits: &[(Edit, String)]) -> Result<Vec<Planned>, PlanError> {
+    let mut order: Vec<&str> = Vec::new();
+    let mut by_path: BTreeMap<&str, Planned> = BTreeMap::new();
+    for (edit, why) in edits {
+        let path = edit.path();
+        let failed = |why: String| PlanError {
+            path: path.to_owned(),
+            why,
+        };
+        if !by_path.contains_key(path) {
+            let before = root.read(path).map_err(|error| failed(error.to_string()))?;
+            let change = Change {
+                name: path.to_owned(),
+                what: String::new(),
+                after: before.clone(),
+                before,
+            };
+            order.push(path);
+            by_path.insert(
+                path,
+                Planned {
+                    change,
+                    lines: Vec::new(),
+                },
+            );
+        }
+        if let Some(planned) = by_path.get_mut(path) {
+            let (after, line) = edited(edit, planned.change.after.as_ref()).map_err(failed)?;
+            planned.change.after = after;
+            planned.lines.extend(line);
+            if !planned.change.what.contains(why.as_str()) {
+                if !planned.change.what.is_empty() {
+                    planned.change.what.push_str("; ");
+                }
+                planned.change.what.push_str(why);
+            }
+        }
+    }
+    let mut all: Vec<Planned> = order
+        .into_iter()
+        .filter_map(|path| by_path.remove(path))
+        .collect();
+    all.retain(|planned| planned.change.before != planned.change.after);
+    Ok(all)
+}
+
+type Edited = (Option<Entry>, Option<Replaced>);
+
+fn edited(edit: &Edit, now: Option<&Entry>) -> Result<Edited, String> {
+    let file = || match now {
+        Some(Entry::File(contents)) => Ok(contents),
+        Some(Entry::Link(target)) => Err(format!("expected a file, found a link to {target}")),
+        None => Err("it is gone".to_owned()),
+    };
+    Ok(match edit {
+        Edit::Write { text, .. } => {
+            let contents = match now {
+                // Whoever could read it still can.
+                Some(Entry::File(now)) => now.with_bytes(text.clone().into_bytes()),
+                None => own(text.clone().into_bytes()),
+                Some(Entry::Link(target)) => {
+                    return Err(format!("expected a file, found a link to {target}"));
+                }
+            };
+            (Some(Entry::File(contents)), None)
+        }
+        Edit::Link { target, .. } => match now {
+            None | Some(Entry::Link(_)) => (Some(Entry::Link(target.clone())), None),
+            Some(Entry::File(_)) => {
+                return Err(format!(
+                    "expected nothing, where a link to {target} has to be, found a file"
+                ));
+            }
+        },
+        Edit::RemoveLink { .. } => match now {
+            None | Some(Entry::Link(_)) => (None, None),
+            Some(Entry::File(_)) => return Err("expected a link, found a file".to_owned()),
+        },
+        Edit::MakeNotExecutable { .. } => {
+            let now = file()?;
+            let contents = Contents {
+                mode: now.mode & !0o111,
+                ..now.clone()
+            };
+            (Some(Entry::File(contents)), None)
+        }
+        Edit::CommentOut { line, .. } => replaced(file()?, *line, |text| {
+            (!text.trim_start().starts_with('#')).then(|| format!("#{text}"))
+        })?,
+        Edit::AddMountOption {
+            line,
+            mount_point,
+            option,
+        } => replaced(file()?, *line, |text| {
+            with_option(text, mount_point, option)
+        })?,
+        Edit::AppendLine { text, .. } => {
+            let now = match now {
+                None => own(Vec::new()),
+                Some(_) => file()?.clone(),
+            };
+            if now
+                .bytes
+                .split(|&byte| byte == b'\n')
+                .any(|line| line == text.as_bytes())
+            {
+                return Ok((Some(Entry::File(now)), None));
+            }
+            let mut bytes = now.bytes.to_vec();
+            if bytes.last().is_some_and(|&byte| byte != b'\n') {
+                bytes.push(b'\n');
+            }
+            bytes.extend(text.bytes().chain([b'\n']));
+            let line = Replaced {
+                before: None,
+                after: text.clone(),
+            };
+            (Some(Entry::File(now.with_bytes(bytes))), Some(line))
+        }
+    })
+}
+
+/// A new file, of whoever runs this: root, but for images that others make.
+fn own(bytes: Vec<u8>) -> Contents {
+    Contents {
+        uid: rustix::process::geteuid().as_raw(),
+        gid: rustix::process::getegid().as_raw(),
+        ..Contents::of_root(bytes)
+    }
+}
+
+/// Replaces one line of a file.
+fn replaced(
+    now: &Contents,
+    line: u64,
+    new: impl FnOnce(&str) -> Option<String>,
+) -> Result<Edited, String> {
+    let index = usize::try_from(line)
+        .ok()
+        .and_then(|line| line.checked_sub(1));
+    let mut lines: Vec<&[u8]> = now.bytes.split_inclusive(|&byte| byte == b'\n').collect();
+    let old = index
+        .and_then(|index| lines.get(index))
+        .ok_or_else(|| format!("it has no line {line}"))?;
+    let end = if old.ends_with(b"\n") { "\n" } else { "" };
+    let old = old.strip_suffix(b"\n").unwrap_or(old);
+    let old = str::from_utf8(old).map_err(|_| format!("line {line} is not UTF-8"))?;
+    let Some(new) = new(old) else {
+        return Err(format!("line {line} is not what it was: {old:?}"));
+    };
+    let pair = Replaced {
+        before: Some(old.to_owned()),
+        after: new.clone(),
+    };
+    if pair.before.as_ref() == Some(&pair.after) {
+        return Ok((Some(Entry::File(now.clone())), None));
+    }
+    let new = new + end;
+    if let Some(index) = index {
+        lines[index] = new.as_bytes();
+    }
+    let bytes = lines.concat();
+    Ok((Some(Entry::File(now.with_bytes(bytes))), Some(pair)))
+}
+
+/// Adds an option to a line of fstab (fstab(5)): to the fourth field, which may be missing. The same line if it has it;
+/// `None` if it is of another mount point.
+fn with_option(line: &str, mount_point: &str, option: &str) -> Option<String> {
+    let is_blank = |c: char| c == ' ' || c == '\t';
+    let mut fields = Vec::new();
+    let mut at = 0;
+    for part in line.split(is_blank) {
+        if !part.is_empty() {
+            fields.push((at, part));
+        }
+        at += part.len() + 1;
+    }
+    let (_, written) = fields.get(1)?;
+    let bare = |path: &str| path.trim_end_matches('/').to_owned();
+    if bare(&unescape_text(written)) != bare(mount_point) || fields[0].1.starts_with('#') {
+        return None;
+    }
+    let Some((at, options)) = fields.get(3) else {
+        let (at, fs_type) = fields.get(2)?;
+        let end = at + fs_type.len();
+        return Some(format!("{} defaults,{option}", &line[..end]));
+    };
+    if options.split(',').any(|known| known == option) {
+        return Some(line.to_owned());
+    }
+    let end = at + options.trim_end_matches('\r').len();
+    Some(format!("{},{option}{}", &line[..end], &line[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::fs;
+
+    #[test]
+    fn an_option_is_added_to_the_right_line_only() {
+        let add = |line: &str| with_option(line, "/data", "X-fstrim.notrim");
+        let cases = [
+            (
+                "/dev/a /data xfs noatime 0 0",
+                "/dev/a /data xfs noatime,X-fstrim.notrim 0 0",
+            ),
+            (
+                "UUID=1\t/data/\text4  defaults\t0  2 # x",
+                "UUID=1\t/data/\text4  defaults,X-fstrim.notrim\t0  2 # x",
+            ),
+            (
+                "/dev/a /data xfs",
+                "/dev/a /data xfs defaults,X-fstrim.notrim",
+            ),
+            ("/dev/a /data xfs rw", "/dev/a /data xfs rw,X-fstrim.notrim"),
+            (
+                "/dev/a /data xfs rw,X-fstrim.notrim 0 0",
+                "/dev/a /data xfs rw,X-fstrim.notrim 0 0",
+            ),
+            (
+                "/dev/a /data xfs rw\r",
+                "/dev/a /data xfs rw,X-fstrim.notrim\r",
+            ),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(add(line).as_deref(), Some(expected));
+        }
+        for other in [
+            "/dev/a /data2 xfs rw 0 0",
+            "# /data x",
+            "#/dev/a /data xfs rw",
+            "/data",
+            "",
+            "/dev/a /data",
+        ] {
+            assert_eq!(add(other), None, "{other}");
+        }
+        let spaced = with_option("/dev/a /my\\040data xfs rw 0 0", "/my data", "o");
+        assert_eq!(spaced.as_deref(), Some("/dev/a /my\\040data xfs rw,o 0 0"));
+    }
+
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let root = Root::open(fs::canonicalize(folder.path()).unwrap()).unwrap();
+        (folder, root)
+    }
+
+    fn text(planned: &Planned) -> String {
+        let contents = planned.change.after.as_ref().unwrap().file().unwrap();
+        String::from_utf8(contents.bytes.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn edits_of_one_file_are_one_change() {
+        let (_folder, root) = tree(&[
+            ("etc/fstab", "/dev/a / ext4 rw 0 1\n/dev/b /data xfs rw 0 0"),
+            ("etc/crontab", "a\n#b\n"),
+        ]);
+        let option = |line: u64, mount_point: &str| {
+            let edit = Edit::AddMountOption {
+                line,
+                mount_point: mount_point.to_owned(),
+                option: "o".to_owned(),
+            };
+            (edit, "why".to_owned())
+        };
+        let both = planned(&root, &[option(1, "/"), option(2, "/data")]).unwrap();
+        assert_eq!(both.len(), 1);
+        assert_eq!(
+            text(&both[0]),
+            "/dev/a / ext4 rw,o 0 1\n/dev/b /data xfs rw,o 0 0"
+        );
+        assert_eq!(
+            (both[0].lines.len(), both[0].change.what.as_str()),
+            (2, "why")
+        );
+        let error = planned(&root, &[option(2, "/")]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "/etc/fstab: line 2 is not what it was: \"/dev/b /data xfs rw 0 0\""
+        );
+        let comment = |line| {
+            (
+                Edit::CommentOut {
+                    path: "etc/crontab".to_owned(),
+                    line,
+                },
+                String::new(),
+            )
+        };
+        assert_eq!(text(&planned(&root, &[comment(1)]).unwrap()[0]), "#a\n#b\n");
+        for wrong in [0, 2, 3, 99] {
+            assert!(planned(&root, &[comment(wrong)]).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_as_it_should_be_is_no_change() {
+        let (folder, root) = tree(&[("etc/a", "text"), ("etc/root", "a\nb")]);
+        let write = (
+            Edit::Write {
+                path: "etc/a".to_owned(),
+                text: "text".to_owned(),
+            },
+            String::new(),
+        );
+        assert_eq!(planned(&root, &[write]).unwrap(), []);
+        let append = |text: &str| {
+            [(
+                Edit::AppendLine {
+                    path: "etc/root".to_owned(),
+                    text: text.to_owned(),
+                },
+                String::new(),
+            )]
+        };
+        assert_eq!(planned(&root, &append("b")).unwrap(), []);
+        assert_eq!(text(&planned(&root, &append("c")).unwrap()[0]), "a\nb\nc\n");
+        let unexecutable = [(
+            Edit::MakeNotExecutable {
+                path: "etc/a".to_owned(),
+            },
+            String::new(),
+        )];
+        assert_eq!(planned(&root, &unexecutable).unwrap(), []);
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(
+            folder.path().join("etc/a"),
+            fs::Permissions::from_mode(0o755),
+        )
+        .unwrap();
+        let change = planned(&root, &unexecutable).unwrap().remove(0).change;
+        assert_eq!(change.after.unwrap().file().unwrap().mode, 0o644);
+        let mask = [(
+            Edit::Link {
+                path: "etc/a".to_owned(),
+                target: "/dev/null".to_owned(),
+            },
+            String::new(),
+        )];
+        assert!(planned(&root, &mask).is_err());
+        let gone = [(
+            Edit::RemoveLink {
+                path: "etc/none".to_owned(),
+            },
+            String::new(),
+        )];
+        assert_eq!(planned(&root, &gone).unwrap(), []);
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_of_fstab_keeps_all_but_its_options(line in "[ \t#/a-c,\\\\0-4é\r]{0,40}") {
+            if let Some(changed) = with_option(&line, "/a", "x-o") {
+                let without = changed.replacen(" defaults,x-o", "", 1).replacen(",x-o", "", 1);
+                prop_assert_eq!(without.trim_end().to_owned(), line.trim_end());
+            }
+        }
+    }
+}
